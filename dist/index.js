@@ -1,7 +1,7 @@
 import { createRequire as __WEBPACK_EXTERNAL_createRequire } from "module";
 /******/ var __webpack_modules__ = ({
 
-/***/ 2039:
+/***/ 9613:
 /***/ (function(__unused_webpack_module, exports, __nccwpck_require__) {
 
 
@@ -54,9 +54,9 @@ exports.getProxyUrl = getProxyUrl;
 exports.isHttps = isHttps;
 const http = __importStar(__nccwpck_require__(8611));
 const https = __importStar(__nccwpck_require__(5692));
-const pm = __importStar(__nccwpck_require__(9875));
-const tunnel = __importStar(__nccwpck_require__(5070));
-const undici_1 = __nccwpck_require__(1684);
+const pm = __importStar(__nccwpck_require__(5733));
+const tunnel = __importStar(__nccwpck_require__(8836));
+const undici_1 = __nccwpck_require__(6530);
 var HttpCodes;
 (function (HttpCodes) {
     HttpCodes[HttpCodes["OK"] = 200] = "OK";
@@ -744,7 +744,7 @@ const lowercaseKeys = (obj) => Object.keys(obj).reduce((c, k) => ((c[k.toLowerCa
 
 /***/ }),
 
-/***/ 9875:
+/***/ 5733:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -844,7 +844,7 @@ class DecodedURL extends URL {
 
 /***/ }),
 
-/***/ 6503:
+/***/ 9529:
 /***/ (function(module) {
 
 /**
@@ -2374,15 +2374,15 @@ class DecodedURL extends URL {
 
 /***/ }),
 
-/***/ 5070:
+/***/ 8836:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
-module.exports = __nccwpck_require__(5862);
+module.exports = __nccwpck_require__(9812);
 
 
 /***/ }),
 
-/***/ 5862:
+/***/ 9812:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
@@ -2653,38 +2653,38 @@ exports.debug = debug; // for test
 
 /***/ }),
 
-/***/ 1684:
+/***/ 6530:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const Client = __nccwpck_require__(1313)
-const Dispatcher = __nccwpck_require__(3415)
-const Pool = __nccwpck_require__(5928)
-const BalancedPool = __nccwpck_require__(6681)
-const RoundRobinPool = __nccwpck_require__(3108)
-const Agent = __nccwpck_require__(1745)
-const Dispatcher1Wrapper = __nccwpck_require__(6326)
-const ProxyAgent = __nccwpck_require__(7508)
-const Socks5ProxyAgent = __nccwpck_require__(6395)
-const EnvHttpProxyAgent = __nccwpck_require__(9221)
-const RetryAgent = __nccwpck_require__(334)
-const H2CClient = __nccwpck_require__(3667)
-const errors = __nccwpck_require__(3959)
-const util = __nccwpck_require__(9500)
+const Client = __nccwpck_require__(3451)
+const Dispatcher = __nccwpck_require__(845)
+const Pool = __nccwpck_require__(3490)
+const BalancedPool = __nccwpck_require__(8315)
+const RoundRobinPool = __nccwpck_require__(2514)
+const Agent = __nccwpck_require__(231)
+const Dispatcher1Wrapper = __nccwpck_require__(2692)
+const ProxyAgent = __nccwpck_require__(7522)
+const Socks5ProxyAgent = __nccwpck_require__(5393)
+const EnvHttpProxyAgent = __nccwpck_require__(2527)
+const RetryAgent = __nccwpck_require__(6308)
+const H2CClient = __nccwpck_require__(9325)
+const errors = __nccwpck_require__(3877)
+const util = __nccwpck_require__(4758)
 const { InvalidArgumentError } = errors
-const api = __nccwpck_require__(2531)
-const buildConnector = __nccwpck_require__(1332)
-const MockClient = __nccwpck_require__(2361)
-const { MockCallHistory, MockCallHistoryLog } = __nccwpck_require__(8123)
-const MockAgent = __nccwpck_require__(7017)
-const MockPool = __nccwpck_require__(6480)
-const SnapshotAgent = __nccwpck_require__(3339)
-const mockErrors = __nccwpck_require__(2673)
-const RetryHandler = __nccwpck_require__(4004)
-const { getGlobalDispatcher, setGlobalDispatcher } = __nccwpck_require__(1481)
-const DecoratorHandler = __nccwpck_require__(9151)
-const RedirectHandler = __nccwpck_require__(7158)
+const api = __nccwpck_require__(3357)
+const buildConnector = __nccwpck_require__(1094)
+const MockClient = __nccwpck_require__(7675)
+const { MockCallHistory, MockCallHistoryLog } = __nccwpck_require__(3861)
+const MockAgent = __nccwpck_require__(6871)
+const MockPool = __nccwpck_require__(5634)
+const SnapshotAgent = __nccwpck_require__(757)
+const mockErrors = __nccwpck_require__(804)
+const RetryHandler = __nccwpck_require__(3282)
+const { getGlobalDispatcher, setGlobalDispatcher } = __nccwpck_require__(6411)
+const DecoratorHandler = __nccwpck_require__(6777)
+const RedirectHandler = __nccwpck_require__(3332)
 
 Object.assign(Dispatcher.prototype, api)
 
@@ -2705,21 +2705,21 @@ module.exports.RetryHandler = RetryHandler
 module.exports.DecoratorHandler = DecoratorHandler
 module.exports.RedirectHandler = RedirectHandler
 module.exports.interceptors = {
-  redirect: __nccwpck_require__(7734),
-  responseError: __nccwpck_require__(330),
-  retry: __nccwpck_require__(5486),
-  dump: __nccwpck_require__(5376),
-  dns: __nccwpck_require__(4287),
-  cache: __nccwpck_require__(7602),
-  decompress: __nccwpck_require__(1409),
-  deduplicate: __nccwpck_require__(9684)
+  redirect: __nccwpck_require__(8344),
+  responseError: __nccwpck_require__(8300),
+  retry: __nccwpck_require__(6520),
+  dump: __nccwpck_require__(4094),
+  dns: __nccwpck_require__(3017),
+  cache: __nccwpck_require__(7172),
+  decompress: __nccwpck_require__(4475),
+  deduplicate: __nccwpck_require__(5386)
 }
 
 module.exports.cacheStores = {
-  MemoryCacheStore: __nccwpck_require__(1101)
+  MemoryCacheStore: __nccwpck_require__(7091)
 }
 
-const SqliteCacheStore = __nccwpck_require__(5966)
+const SqliteCacheStore = __nccwpck_require__(616)
 module.exports.cacheStores.SqliteCacheStore = SqliteCacheStore
 
 module.exports.buildConnector = buildConnector
@@ -2781,7 +2781,7 @@ function makeDispatcher (fn) {
 module.exports.setGlobalDispatcher = setGlobalDispatcher
 module.exports.getGlobalDispatcher = getGlobalDispatcher
 
-const fetchImpl = (__nccwpck_require__(4202).fetch)
+const fetchImpl = (__nccwpck_require__(344).fetch)
 
 // Capture __filename at module load time for stack trace augmentation.
 // This may be undefined when bundled in environments like Node.js internals.
@@ -2821,22 +2821,22 @@ module.exports.fetch = function fetch (init, options = undefined) {
     throw err
   })
 }
-module.exports.Headers = __nccwpck_require__(3408).Headers
-module.exports.Response = __nccwpck_require__(7287).Response
-module.exports.Request = __nccwpck_require__(9683).Request
-module.exports.FormData = __nccwpck_require__(3818).FormData
+module.exports.Headers = __nccwpck_require__(3354).Headers
+module.exports.Response = __nccwpck_require__(3489).Response
+module.exports.Request = __nccwpck_require__(229).Request
+module.exports.FormData = __nccwpck_require__(5468).FormData
 
-const { setGlobalOrigin, getGlobalOrigin } = __nccwpck_require__(5311)
+const { setGlobalOrigin, getGlobalOrigin } = __nccwpck_require__(7473)
 
 module.exports.setGlobalOrigin = setGlobalOrigin
 module.exports.getGlobalOrigin = getGlobalOrigin
 
-const { CacheStorage } = __nccwpck_require__(6577)
-const { kConstruct } = __nccwpck_require__(8031)
+const { CacheStorage } = __nccwpck_require__(1855)
+const { kConstruct } = __nccwpck_require__(3029)
 
 module.exports.caches = new CacheStorage(kConstruct)
 
-const { deleteCookie, getCookies, getSetCookies, setCookie, parseCookie } = __nccwpck_require__(7889)
+const { deleteCookie, getCookies, getSetCookies, setCookie, parseCookie } = __nccwpck_require__(7931)
 
 module.exports.deleteCookie = deleteCookie
 module.exports.getCookies = getCookies
@@ -2844,21 +2844,21 @@ module.exports.getSetCookies = getSetCookies
 module.exports.setCookie = setCookie
 module.exports.parseCookie = parseCookie
 
-const { parseMIMEType, serializeAMimeType } = __nccwpck_require__(192)
+const { parseMIMEType, serializeAMimeType } = __nccwpck_require__(4418)
 
 module.exports.parseMIMEType = parseMIMEType
 module.exports.serializeAMimeType = serializeAMimeType
 
-const { CloseEvent, ErrorEvent, MessageEvent } = __nccwpck_require__(4379)
-const { WebSocket, ping } = __nccwpck_require__(2522)
+const { CloseEvent, ErrorEvent, MessageEvent } = __nccwpck_require__(6450)
+const { WebSocket, ping } = __nccwpck_require__(100)
 module.exports.WebSocket = WebSocket
 module.exports.CloseEvent = CloseEvent
 module.exports.ErrorEvent = ErrorEvent
 module.exports.MessageEvent = MessageEvent
 module.exports.ping = ping
 
-module.exports.WebSocketStream = __nccwpck_require__(5493).WebSocketStream
-module.exports.WebSocketError = __nccwpck_require__(8067).WebSocketError
+module.exports.WebSocketStream = __nccwpck_require__(8967).WebSocketStream
+module.exports.WebSocketError = __nccwpck_require__(7065).WebSocketError
 
 module.exports.request = makeDispatcher(api.request)
 module.exports.stream = makeDispatcher(api.stream)
@@ -2874,7 +2874,7 @@ module.exports.MockAgent = MockAgent
 module.exports.SnapshotAgent = SnapshotAgent
 module.exports.mockErrors = mockErrors
 
-const { EventSource } = __nccwpck_require__(7042)
+const { EventSource } = __nccwpck_require__(1268)
 
 module.exports.EventSource = EventSource
 
@@ -2896,13 +2896,13 @@ module.exports.install = install
 
 /***/ }),
 
-/***/ 2730:
+/***/ 2348:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { addAbortListener } = __nccwpck_require__(9500)
-const { RequestAbortedError } = __nccwpck_require__(3959)
+const { addAbortListener } = __nccwpck_require__(4758)
+const { RequestAbortedError } = __nccwpck_require__(3877)
 
 const kListener = Symbol('kListener')
 const kSignal = Symbol('kSignal')
@@ -2962,16 +2962,16 @@ module.exports = {
 
 /***/ }),
 
-/***/ 3192:
+/***/ 8562:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
 const { AsyncResource } = __nccwpck_require__(6698)
-const { InvalidArgumentError, SocketError } = __nccwpck_require__(3959)
-const util = __nccwpck_require__(9500)
-const { addSignal, removeSignal } = __nccwpck_require__(2730)
+const { InvalidArgumentError, SocketError } = __nccwpck_require__(3877)
+const util = __nccwpck_require__(4758)
+const { addSignal, removeSignal } = __nccwpck_require__(2348)
 
 class ConnectHandler extends AsyncResource {
   constructor (opts, callback) {
@@ -3081,7 +3081,7 @@ module.exports = connect
 
 /***/ }),
 
-/***/ 2466:
+/***/ 7128:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -3097,10 +3097,10 @@ const {
   InvalidArgumentError,
   InvalidReturnValueError,
   RequestAbortedError
-} = __nccwpck_require__(3959)
-const util = __nccwpck_require__(9500)
-const { kBodyUsed } = __nccwpck_require__(8031)
-const { addSignal, removeSignal } = __nccwpck_require__(2730)
+} = __nccwpck_require__(3877)
+const util = __nccwpck_require__(4758)
+const { kBodyUsed } = __nccwpck_require__(3029)
+const { addSignal, removeSignal } = __nccwpck_require__(2348)
 
 function noop () {}
 
@@ -3353,16 +3353,16 @@ module.exports = pipeline
 
 /***/ }),
 
-/***/ 887:
+/***/ 941:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
 const { AsyncResource } = __nccwpck_require__(6698)
-const { Readable } = __nccwpck_require__(8947)
-const { InvalidArgumentError, RequestAbortedError } = __nccwpck_require__(3959)
-const util = __nccwpck_require__(9500)
+const { Readable } = __nccwpck_require__(7685)
+const { InvalidArgumentError, RequestAbortedError } = __nccwpck_require__(3877)
+const util = __nccwpck_require__(4758)
 
 function noop () {}
 
@@ -3604,16 +3604,16 @@ module.exports.RequestHandler = RequestHandler
 
 /***/ }),
 
-/***/ 4388:
+/***/ 5566:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
 const { AsyncResource } = __nccwpck_require__(6698)
-const { InvalidArgumentError, InvalidReturnValueError } = __nccwpck_require__(3959)
-const util = __nccwpck_require__(9500)
-const { addSignal, removeSignal } = __nccwpck_require__(2730)
+const { InvalidArgumentError, InvalidReturnValueError } = __nccwpck_require__(3877)
+const util = __nccwpck_require__(4758)
+const { addSignal, removeSignal } = __nccwpck_require__(2348)
 
 function noop () {}
 
@@ -3881,17 +3881,17 @@ module.exports = stream
 
 /***/ }),
 
-/***/ 6342:
+/***/ 9084:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { InvalidArgumentError, SocketError } = __nccwpck_require__(3959)
+const { InvalidArgumentError, SocketError } = __nccwpck_require__(3877)
 const { AsyncResource } = __nccwpck_require__(6698)
 const assert = __nccwpck_require__(4589)
-const util = __nccwpck_require__(9500)
-const { kHTTP2Stream } = __nccwpck_require__(8031)
-const { addSignal, removeSignal } = __nccwpck_require__(2730)
+const util = __nccwpck_require__(4758)
+const { kHTTP2Stream } = __nccwpck_require__(3029)
+const { addSignal, removeSignal } = __nccwpck_require__(2348)
 
 class UpgradeHandler extends AsyncResource {
   constructor (opts, callback) {
@@ -4009,21 +4009,21 @@ module.exports = upgrade
 
 /***/ }),
 
-/***/ 2531:
+/***/ 3357:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-module.exports.request = __nccwpck_require__(887)
-module.exports.stream = __nccwpck_require__(4388)
-module.exports.pipeline = __nccwpck_require__(2466)
-module.exports.upgrade = __nccwpck_require__(6342)
-module.exports.connect = __nccwpck_require__(3192)
+module.exports.request = __nccwpck_require__(941)
+module.exports.stream = __nccwpck_require__(5566)
+module.exports.pipeline = __nccwpck_require__(7128)
+module.exports.upgrade = __nccwpck_require__(9084)
+module.exports.connect = __nccwpck_require__(8562)
 
 
 /***/ }),
 
-/***/ 8947:
+/***/ 7685:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -4031,8 +4031,8 @@ module.exports.connect = __nccwpck_require__(3192)
 const assert = __nccwpck_require__(4589)
 const { addAbortListener } = __nccwpck_require__(8474)
 const { Readable } = __nccwpck_require__(7075)
-const { RequestAbortedError, NotSupportedError, InvalidArgumentError, AbortError } = __nccwpck_require__(3959)
-const util = __nccwpck_require__(9500)
+const { RequestAbortedError, NotSupportedError, InvalidArgumentError, AbortError } = __nccwpck_require__(3877)
+const util = __nccwpck_require__(4758)
 
 const kConsume = Symbol('kConsume')
 const kReading = Symbol('kReading')
@@ -4645,14 +4645,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 1101:
+/***/ 7091:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { Writable } = __nccwpck_require__(7075)
 const { EventEmitter } = __nccwpck_require__(8474)
-const { assertCacheKey, assertCacheValue } = __nccwpck_require__(7207)
+const { assertCacheKey, assertCacheValue } = __nccwpck_require__(1065)
 
 /**
  * @typedef {import('../../types/cache-interceptor.d.ts').default.CacheKey} CacheKey
@@ -4966,13 +4966,13 @@ module.exports = MemoryCacheStore
 
 /***/ }),
 
-/***/ 5966:
+/***/ 616:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { Writable } = __nccwpck_require__(7075)
-const { assertCacheKey, assertCacheValue } = __nccwpck_require__(7207)
+const { assertCacheKey, assertCacheValue } = __nccwpck_require__(1065)
 const { zstdCompressSync, zstdDecompressSync } = __nccwpck_require__(8522)
 
 let DatabaseSync
@@ -5566,15 +5566,15 @@ function isCompressibleContentType (contentType) {
 
 /***/ }),
 
-/***/ 1332:
+/***/ 1094:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const net = __nccwpck_require__(7030)
 const assert = __nccwpck_require__(4589)
-const util = __nccwpck_require__(9500)
-const { InvalidArgumentError, ConnectTimeoutError } = __nccwpck_require__(3959)
+const util = __nccwpck_require__(4758)
+const { InvalidArgumentError, ConnectTimeoutError } = __nccwpck_require__(3877)
 
 let tls // include tls conditionally since it is not always available
 
@@ -5771,7 +5771,7 @@ module.exports = buildConnector
 
 /***/ }),
 
-/***/ 2371:
+/***/ 1641:
 /***/ ((module) => {
 
 
@@ -5909,7 +5909,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 5458:
+/***/ 7272:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -6143,7 +6143,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 3959:
+/***/ 3877:
 /***/ ((module) => {
 
 
@@ -6684,7 +6684,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 9691:
+/***/ 3417:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -6692,7 +6692,7 @@ module.exports = {
 const {
   InvalidArgumentError,
   NotSupportedError
-} = __nccwpck_require__(3959)
+} = __nccwpck_require__(3877)
 const assert = __nccwpck_require__(4589)
 const {
   isValidHTTPToken,
@@ -6710,9 +6710,9 @@ const {
   getServerName,
   normalizedMethodRecords,
   getProtocolFromUrlString
-} = __nccwpck_require__(9500)
-const { channels } = __nccwpck_require__(5458)
-const { headerNameLowerCasedRecord } = __nccwpck_require__(2371)
+} = __nccwpck_require__(4758)
+const { channels } = __nccwpck_require__(7272)
+const { headerNameLowerCasedRecord } = __nccwpck_require__(1641)
 
 // Verifies that a given path is valid does not contain control chars \x00 to \x20
 const invalidPathRegex = /[^\u0021-\u00ff]/
@@ -7262,8 +7262,8 @@ let isFormData
 
 function isUndiciFormData (body) {
   if (isFormData === undefined) {
-    __nccwpck_require__(3818)
-    isFormData = (__nccwpck_require__(7571).webidl).is.FormData
+    __nccwpck_require__(5468)
+    isFormData = (__nccwpck_require__(2797).webidl).is.FormData
   }
   return isFormData(body)
 }
@@ -7273,16 +7273,16 @@ module.exports = Request
 
 /***/ }),
 
-/***/ 3158:
+/***/ 536:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { EventEmitter } = __nccwpck_require__(8474)
 const { Buffer } = __nccwpck_require__(4573)
-const { InvalidArgumentError, Socks5ProxyError } = __nccwpck_require__(3959)
+const { InvalidArgumentError, Socks5ProxyError } = __nccwpck_require__(3877)
 const { debuglog } = __nccwpck_require__(7975)
-const { parseAddress } = __nccwpck_require__(7528)
+const { parseAddress } = __nccwpck_require__(7242)
 
 const debug = debuglog('undici:socks5')
 const EMPTY_BUFFER = Buffer.alloc(0)
@@ -7702,14 +7702,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 7528:
+/***/ 7242:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { Buffer } = __nccwpck_require__(4573)
 const net = __nccwpck_require__(7030)
-const { InvalidArgumentError } = __nccwpck_require__(3959)
+const { InvalidArgumentError } = __nccwpck_require__(3877)
 
 /**
  * Parse an address and determine its type
@@ -7921,7 +7921,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 8031:
+/***/ 3029:
 /***/ ((module) => {
 
 
@@ -8009,7 +8009,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 6868:
+/***/ 1242:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -8017,7 +8017,7 @@ module.exports = {
 const {
   wellknownHeaderNames,
   headerNameLowerCasedRecord
-} = __nccwpck_require__(2371)
+} = __nccwpck_require__(1641)
 
 class TstNode {
   /** @type {any} */
@@ -8176,22 +8176,22 @@ module.exports = {
 
 /***/ }),
 
-/***/ 9500:
+/***/ 4758:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
-const { kDestroyed, kBodyUsed, kListeners, kBody } = __nccwpck_require__(8031)
+const { kDestroyed, kBodyUsed, kListeners, kBody } = __nccwpck_require__(3029)
 const { IncomingMessage } = __nccwpck_require__(7067)
 const stream = __nccwpck_require__(7075)
 const net = __nccwpck_require__(7030)
 const { stringify } = __nccwpck_require__(1792)
 const { EventEmitter: EE, addAbortListener: addAbortListenerNative } = __nccwpck_require__(8474)
-const timers = __nccwpck_require__(4591)
-const { InvalidArgumentError, ConnectTimeoutError } = __nccwpck_require__(3959)
-const { headerNameLowerCasedRecord } = __nccwpck_require__(2371)
-const { tree } = __nccwpck_require__(6868)
+const timers = __nccwpck_require__(5885)
+const { InvalidArgumentError, ConnectTimeoutError } = __nccwpck_require__(3877)
+const { headerNameLowerCasedRecord } = __nccwpck_require__(1641)
+const { tree } = __nccwpck_require__(1242)
 
 class BodyAsyncIterable {
   constructor (body) {
@@ -9218,17 +9218,17 @@ module.exports = {
 
 /***/ }),
 
-/***/ 1745:
+/***/ 231:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { InvalidArgumentError, MaxOriginsReachedError } = __nccwpck_require__(3959)
-const { kBusy, kClients, kConnected, kRunning, kPending, kClose, kDestroy, kDispatch, kUrl } = __nccwpck_require__(8031)
-const DispatcherBase = __nccwpck_require__(1517)
-const Pool = __nccwpck_require__(5928)
-const Client = __nccwpck_require__(1313)
-const util = __nccwpck_require__(9500)
+const { InvalidArgumentError, MaxOriginsReachedError } = __nccwpck_require__(3877)
+const { kBusy, kClients, kConnected, kRunning, kPending, kClose, kDestroy, kDispatch, kUrl } = __nccwpck_require__(3029)
+const DispatcherBase = __nccwpck_require__(8847)
+const Pool = __nccwpck_require__(3490)
+const Client = __nccwpck_require__(3451)
+const util = __nccwpck_require__(4758)
 
 const kOnConnect = Symbol('onConnect')
 const kOnDisconnect = Symbol('onDisconnect')
@@ -9406,7 +9406,7 @@ module.exports = Agent
 
 /***/ }),
 
-/***/ 6681:
+/***/ 8315:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -9414,7 +9414,7 @@ module.exports = Agent
 const {
   BalancedPoolMissingUpstreamError,
   InvalidArgumentError
-} = __nccwpck_require__(3959)
+} = __nccwpck_require__(3877)
 const {
   PoolBase,
   kClients,
@@ -9422,10 +9422,10 @@ const {
   kAddClient,
   kRemoveClient,
   kGetDispatcher
-} = __nccwpck_require__(7292)
-const Pool = __nccwpck_require__(5928)
-const { kOriginless, kUrl } = __nccwpck_require__(8031)
-const util = __nccwpck_require__(9500)
+} = __nccwpck_require__(7610)
+const Pool = __nccwpck_require__(3490)
+const { kOriginless, kUrl } = __nccwpck_require__(3029)
+const util = __nccwpck_require__(4758)
 const kFactory = Symbol('factory')
 
 const kOptions = Symbol('options')
@@ -9630,7 +9630,7 @@ module.exports = BalancedPool
 
 /***/ }),
 
-/***/ 4393:
+/***/ 3399:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -9638,9 +9638,9 @@ module.exports = BalancedPool
 /* global WebAssembly */
 
 const assert = __nccwpck_require__(4589)
-const util = __nccwpck_require__(9500)
-const { channels } = __nccwpck_require__(5458)
-const timers = __nccwpck_require__(4591)
+const util = __nccwpck_require__(4758)
+const { channels } = __nccwpck_require__(7272)
+const timers = __nccwpck_require__(5885)
 const {
   RequestContentLengthMismatchError,
   ResponseContentLengthMismatchError,
@@ -9654,7 +9654,7 @@ const {
   HTTPParserError,
   WebAssemblyNotSupportedError,
   ResponseExceededMaxSizeError
-} = __nccwpck_require__(3959)
+} = __nccwpck_require__(3877)
 const {
   kUrl,
   kReset,
@@ -9689,12 +9689,12 @@ const {
   kHTTPContext,
   kClosed,
   kUseMilo
-} = __nccwpck_require__(8031)
+} = __nccwpck_require__(3029)
 
-const constants = __nccwpck_require__(748)
+const constants = __nccwpck_require__(4918)
 // Node.js core bundles only llhttp; experimental Milo remains available in npm builds.
 const { H1Parser, getMiloEnabled } = typeof esbuildDetection === 'undefined'
-  ? __nccwpck_require__(8005)
+  ? __nccwpck_require__(9207)
   : {}
 const EMPTY_BUF = Buffer.alloc(0)
 const FastBuffer = Buffer[Symbol.species]
@@ -9712,7 +9712,7 @@ function lazyllhttp () {
     throw new WebAssemblyNotSupportedError()
   }
 
-  const llhttpWasmData = process.env.JEST_WORKER_ID ? __nccwpck_require__(3922) : undefined
+  const llhttpWasmData = process.env.JEST_WORKER_ID ? __nccwpck_require__(7020) : undefined
 
   let mod
 
@@ -9735,7 +9735,7 @@ function lazyllhttp () {
 
   if (useWasmSIMD) {
     try {
-      mod = new WebAssembly.Module(__nccwpck_require__(3742))
+      mod = new WebAssembly.Module(__nccwpck_require__(2212))
     } catch {}
   }
 
@@ -9744,7 +9744,7 @@ function lazyllhttp () {
     // being enabled, but the occurring of this other error
     // * https://github.com/emscripten-core/emscripten/issues/11495
     // got me to remove that check to avoid breaking Node 12.
-    mod = new WebAssembly.Module(llhttpWasmData || __nccwpck_require__(3922))
+    mod = new WebAssembly.Module(llhttpWasmData || __nccwpck_require__(7020))
   }
 
   return new WebAssembly.Instance(mod, {
@@ -10859,7 +10859,7 @@ function writeH1 (client, request) {
 
   if (util.isFormDataLike(body)) {
     if (!extractBody) {
-      extractBody = (__nccwpck_require__(1448).extractBody)
+      extractBody = (__nccwpck_require__(5662).extractBody)
     }
 
     const [bodyStream, contentType] = extractBody(body)
@@ -11483,14 +11483,14 @@ module.exports = connectH1
 
 /***/ }),
 
-/***/ 3504:
+/***/ 9674:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
 const { pipeline } = __nccwpck_require__(7075)
-const util = __nccwpck_require__(9500)
+const util = __nccwpck_require__(4758)
 const {
   RequestContentLengthMismatchError,
   ResponseContentLengthMismatchError,
@@ -11501,7 +11501,7 @@ const {
   HeadersTimeoutError,
   BodyTimeoutError,
   ResponseExceededMaxSizeError
-} = __nccwpck_require__(3959)
+} = __nccwpck_require__(3877)
 const {
   kUrl,
   kReset,
@@ -11531,8 +11531,8 @@ const {
   kHTTP2SessionState,
   kHTTP2Options,
   kMaxResponseSize
-} = __nccwpck_require__(8031)
-const { channels } = __nccwpck_require__(5458)
+} = __nccwpck_require__(3029)
+const { channels } = __nccwpck_require__(7272)
 
 const kOpenStreams = Symbol('open streams')
 const kRequestStream = Symbol('request stream')
@@ -12777,7 +12777,7 @@ function writeH2 (client, request) {
   let contentLength = util.bodyLength(body)
 
   if (util.isFormDataLike(body)) {
-    extractBody ??= (__nccwpck_require__(1448).extractBody)
+    extractBody ??= (__nccwpck_require__(5662).extractBody)
 
     const [bodyStream, contentType] = extractBody(body)
     headers['content-type'] = contentType
@@ -13479,7 +13479,7 @@ module.exports = connectH2
 
 /***/ }),
 
-/***/ 1313:
+/***/ 3451:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -13487,17 +13487,17 @@ module.exports = connectH2
 const assert = __nccwpck_require__(4589)
 const net = __nccwpck_require__(7030)
 const http = __nccwpck_require__(7067)
-const util = __nccwpck_require__(9500)
-const { ClientStats } = __nccwpck_require__(6634)
-const { channels } = __nccwpck_require__(5458)
-const Request = __nccwpck_require__(9691)
-const DispatcherBase = __nccwpck_require__(1517)
+const util = __nccwpck_require__(4758)
+const { ClientStats } = __nccwpck_require__(8612)
+const { channels } = __nccwpck_require__(7272)
+const Request = __nccwpck_require__(3417)
+const DispatcherBase = __nccwpck_require__(8847)
 const {
   InvalidArgumentError,
   InformationalError,
   ClientDestroyedError
-} = __nccwpck_require__(3959)
-const buildConnector = __nccwpck_require__(1332)
+} = __nccwpck_require__(3877)
+const buildConnector = __nccwpck_require__(1094)
 const {
   kUrl,
   kServerName,
@@ -13540,9 +13540,9 @@ const {
   kResume,
   kHTTP2Options,
   kUseMilo
-} = __nccwpck_require__(8031)
-const connectH1 = __nccwpck_require__(4393)
-const connectH2 = __nccwpck_require__(3504)
+} = __nccwpck_require__(3029)
+const connectH1 = __nccwpck_require__(3399)
+const connectH2 = __nccwpck_require__(9674)
 
 const kClosedResolve = Symbol('kClosedResolve')
 
@@ -14235,20 +14235,20 @@ module.exports = Client
 
 /***/ }),
 
-/***/ 1517:
+/***/ 8847:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const buffer = __nccwpck_require__(4573)
-const Dispatcher = __nccwpck_require__(3415)
+const Dispatcher = __nccwpck_require__(845)
 const {
   ClientDestroyedError,
   ClientClosedError,
   InvalidArgumentError
-} = __nccwpck_require__(3959)
-const { kDestroy, kClose, kClosed, kDestroyed, kDispatch } = __nccwpck_require__(8031)
-const { defaultWebSocketMaxFragments, defaultWebSocketMaxPayloadSize } = __nccwpck_require__(2371)
+} = __nccwpck_require__(3877)
+const { kDestroy, kClose, kClosed, kDestroyed, kDispatch } = __nccwpck_require__(3029)
+const { defaultWebSocketMaxFragments, defaultWebSocketMaxPayloadSize } = __nccwpck_require__(1641)
 
 const kOnDestroyed = Symbol('onDestroyed')
 const kOnClosed = Symbol('onClosed')
@@ -14440,12 +14440,12 @@ module.exports = DispatcherBase
 
 /***/ }),
 
-/***/ 3415:
+/***/ 845:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 const EventEmitter = __nccwpck_require__(8474)
-const { kOriginless, kUrl } = __nccwpck_require__(8031)
+const { kOriginless, kUrl } = __nccwpck_require__(3029)
 
 class Dispatcher extends EventEmitter {
   dispatch () {
@@ -14505,15 +14505,15 @@ module.exports = Dispatcher
 
 /***/ }),
 
-/***/ 6326:
+/***/ 2692:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const Dispatcher = __nccwpck_require__(3415)
-const { InvalidArgumentError } = __nccwpck_require__(3959)
-const { toRawHeaders } = __nccwpck_require__(9500)
-const { kOriginless, kUrl } = __nccwpck_require__(8031)
+const Dispatcher = __nccwpck_require__(845)
+const { InvalidArgumentError } = __nccwpck_require__(3877)
+const { toRawHeaders } = __nccwpck_require__(4758)
+const { kOriginless, kUrl } = __nccwpck_require__(3029)
 
 class LegacyHandlerWrapper {
   #handler
@@ -14639,15 +14639,15 @@ module.exports = Dispatcher1Wrapper
 
 /***/ }),
 
-/***/ 9221:
+/***/ 2527:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const DispatcherBase = __nccwpck_require__(1517)
-const { kClose, kDestroy, kClosed, kDestroyed, kDispatch, kNoProxyAgent, kHttpProxyAgent, kHttpsProxyAgent } = __nccwpck_require__(8031)
-const ProxyAgent = __nccwpck_require__(7508)
-const Agent = __nccwpck_require__(1745)
+const DispatcherBase = __nccwpck_require__(8847)
+const { kClose, kDestroy, kClosed, kDestroyed, kDispatch, kNoProxyAgent, kHttpProxyAgent, kHttpsProxyAgent } = __nccwpck_require__(3029)
+const ProxyAgent = __nccwpck_require__(7522)
+const Agent = __nccwpck_require__(231)
 
 const DEFAULT_PORTS = {
   'http:': 80,
@@ -14836,7 +14836,7 @@ module.exports = EnvHttpProxyAgent
 
 /***/ }),
 
-/***/ 5464:
+/***/ 5874:
 /***/ ((module) => {
 
 
@@ -14978,13 +14978,13 @@ module.exports = class FixedQueue {
 
 /***/ }),
 
-/***/ 3667:
+/***/ 9325:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { InvalidArgumentError } = __nccwpck_require__(3959)
-const Client = __nccwpck_require__(1313)
+const { InvalidArgumentError } = __nccwpck_require__(3877)
+const Client = __nccwpck_require__(3451)
 
 class H2CClient extends Client {
   constructor (origin, clientOpts) {
@@ -15036,14 +15036,14 @@ module.exports = H2CClient
 
 /***/ }),
 
-/***/ 8005:
+/***/ 9207:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
-const util = __nccwpck_require__(9500)
-const timers = __nccwpck_require__(4591)
+const util = __nccwpck_require__(4758)
+const timers = __nccwpck_require__(5885)
 const {
   HeadersTimeoutError,
   HeadersOverflowError,
@@ -15053,7 +15053,7 @@ const {
   HTTPParserError,
   ResponseContentLengthMismatchError,
   ResponseExceededMaxSizeError
-} = __nccwpck_require__(3959)
+} = __nccwpck_require__(3877)
 const {
   kUrl,
   kReset,
@@ -15076,7 +15076,7 @@ const {
   kResume,
   kHTTPContext,
   kMaxHeadersSize
-} = __nccwpck_require__(8031)
+} = __nccwpck_require__(3029)
 
 const FastBuffer = Buffer[Symbol.species]
 const removeAllListeners = util.removeAllListeners
@@ -15147,11 +15147,11 @@ function getMilo () {
   // Milo modules compile WASM on load; defer loading until the parser is needed.
   if (useWasmSIMD) {
     try {
-      miloPackage = __nccwpck_require__(5477)
+      miloPackage = __nccwpck_require__(7307)
     } catch {}
   }
 
-  miloPackage = miloPackage || __nccwpck_require__(2025)
+  miloPackage = miloPackage || __nccwpck_require__(9499)
   miloInstance = miloPackage.setup()
   return miloInstance
 }
@@ -16108,16 +16108,16 @@ module.exports = { H1Parser, getMiloEnabled, setMiloEnabled }
 
 /***/ }),
 
-/***/ 7292:
+/***/ 7610:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { AsyncResource } = __nccwpck_require__(6698)
-const { PoolStats } = __nccwpck_require__(6634)
-const DispatcherBase = __nccwpck_require__(1517)
-const FixedQueue = __nccwpck_require__(5464)
-const { kConnected, kSize, kRunning, kPending, kQueued, kBusy, kFree, kUrl, kClose, kDestroy, kDispatch } = __nccwpck_require__(8031)
+const { PoolStats } = __nccwpck_require__(8612)
+const DispatcherBase = __nccwpck_require__(8847)
+const FixedQueue = __nccwpck_require__(5874)
+const { kConnected, kSize, kRunning, kPending, kQueued, kBusy, kFree, kUrl, kClose, kDestroy, kDispatch } = __nccwpck_require__(3029)
 
 const kClients = Symbol('clients')
 const kNeedDrain = Symbol('needDrain')
@@ -16462,7 +16462,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 5928:
+/***/ 3490:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -16479,14 +16479,14 @@ const {
   kHasDispatcher,
   kRemoveClient,
   kRetireClient
-} = __nccwpck_require__(7292)
-const Client = __nccwpck_require__(1313)
+} = __nccwpck_require__(7610)
+const Client = __nccwpck_require__(3451)
 const {
   InvalidArgumentError
-} = __nccwpck_require__(3959)
-const util = __nccwpck_require__(9500)
-const { kConnecting, kHTTPContext, kUrl, kQueued } = __nccwpck_require__(8031)
-const buildConnector = __nccwpck_require__(1332)
+} = __nccwpck_require__(3877)
+const util = __nccwpck_require__(4758)
+const { kConnecting, kHTTPContext, kUrl, kQueued } = __nccwpck_require__(3029)
+const buildConnector = __nccwpck_require__(1094)
 
 const kOptions = Symbol('options')
 const kConnections = Symbol('connections')
@@ -16698,21 +16698,21 @@ module.exports = Pool
 
 /***/ }),
 
-/***/ 7508:
+/***/ 7522:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { kProxy, kClose, kDestroy, kDispatch } = __nccwpck_require__(8031)
-const Agent = __nccwpck_require__(1745)
-const Pool = __nccwpck_require__(5928)
-const DispatcherBase = __nccwpck_require__(1517)
-const { InvalidArgumentError, RequestAbortedError, SecureProxyConnectionError, ProxyConnectionError } = __nccwpck_require__(3959)
-const buildConnector = __nccwpck_require__(1332)
-const Client = __nccwpck_require__(1313)
-const { channels } = __nccwpck_require__(5458)
-const Socks5ProxyAgent = __nccwpck_require__(6395)
-const { hasSafeIterator } = __nccwpck_require__(9500)
+const { kProxy, kClose, kDestroy, kDispatch } = __nccwpck_require__(3029)
+const Agent = __nccwpck_require__(231)
+const Pool = __nccwpck_require__(3490)
+const DispatcherBase = __nccwpck_require__(8847)
+const { InvalidArgumentError, RequestAbortedError, SecureProxyConnectionError, ProxyConnectionError } = __nccwpck_require__(3877)
+const buildConnector = __nccwpck_require__(1094)
+const Client = __nccwpck_require__(3451)
+const { channels } = __nccwpck_require__(7272)
+const Socks5ProxyAgent = __nccwpck_require__(5393)
+const { hasSafeIterator } = __nccwpck_require__(4758)
 
 const kAgent = Symbol('proxy agent')
 const kClient = Symbol('proxy client')
@@ -17123,14 +17123,14 @@ module.exports = ProxyAgent
 
 /***/ }),
 
-/***/ 334:
+/***/ 6308:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const Dispatcher = __nccwpck_require__(3415)
-const RetryHandler = __nccwpck_require__(4004)
-const { kOriginless, kUrl } = __nccwpck_require__(8031)
+const Dispatcher = __nccwpck_require__(845)
+const RetryHandler = __nccwpck_require__(3282)
+const { kOriginless, kUrl } = __nccwpck_require__(3029)
 
 class RetryAgent extends Dispatcher {
   #agent = null
@@ -17178,7 +17178,7 @@ module.exports = RetryAgent
 
 /***/ }),
 
-/***/ 3108:
+/***/ 2514:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -17193,14 +17193,14 @@ const {
   kRemoveClient,
   kRetireClient,
   kDrainQueue
-} = __nccwpck_require__(7292)
-const Client = __nccwpck_require__(1313)
+} = __nccwpck_require__(7610)
+const Client = __nccwpck_require__(3451)
 const {
   InvalidArgumentError
-} = __nccwpck_require__(3959)
-const util = __nccwpck_require__(9500)
-const { kUrl, kQueued } = __nccwpck_require__(8031)
-const buildConnector = __nccwpck_require__(1332)
+} = __nccwpck_require__(3877)
+const util = __nccwpck_require__(4758)
+const { kUrl, kQueued } = __nccwpck_require__(3029)
+const buildConnector = __nccwpck_require__(1094)
 
 const kOptions = Symbol('options')
 const kConnections = Symbol('connections')
@@ -17354,7 +17354,7 @@ module.exports = RoundRobinPool
 
 /***/ }),
 
-/***/ 6395:
+/***/ 5393:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -17362,13 +17362,13 @@ module.exports = RoundRobinPool
 const { URL } = __nccwpck_require__(3136)
 
 let tls // include tls conditionally since it is not always available
-const DispatcherBase = __nccwpck_require__(1517)
-const { ConnectTimeoutError, InvalidArgumentError } = __nccwpck_require__(3959)
-const { Socks5Client, STATES } = __nccwpck_require__(3158)
-const { kBusy, kConnected, kDispatch, kClose, kDestroy } = __nccwpck_require__(8031)
-const Pool = __nccwpck_require__(5928)
-const buildConnector = __nccwpck_require__(1332)
-const { setupConnectTimeout } = __nccwpck_require__(9500)
+const DispatcherBase = __nccwpck_require__(8847)
+const { ConnectTimeoutError, InvalidArgumentError } = __nccwpck_require__(3877)
+const { Socks5Client, STATES } = __nccwpck_require__(536)
+const { kBusy, kConnected, kDispatch, kClose, kDestroy } = __nccwpck_require__(3029)
+const Pool = __nccwpck_require__(3490)
+const buildConnector = __nccwpck_require__(1094)
+const { setupConnectTimeout } = __nccwpck_require__(4758)
 const { debuglog } = __nccwpck_require__(7975)
 
 const debug = debuglog('undici:socks5-proxy')
@@ -17711,7 +17711,7 @@ module.exports = Socks5ProxyAgent
 
 /***/ }),
 
-/***/ 8392:
+/***/ 3010:
 /***/ ((module) => {
 
 
@@ -17751,7 +17751,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 1481:
+/***/ 6411:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -17760,9 +17760,9 @@ module.exports = {
 // this version number must be increased to avoid conflicts.
 const globalDispatcher = Symbol.for('undici.globalDispatcher.2')
 const legacyGlobalDispatcher = Symbol.for('undici.globalDispatcher.1')
-const { InvalidArgumentError } = __nccwpck_require__(3959)
-const Agent = __nccwpck_require__(1745)
-const Dispatcher1Wrapper = __nccwpck_require__(6326)
+const { InvalidArgumentError } = __nccwpck_require__(3877)
+const Agent = __nccwpck_require__(231)
+const Dispatcher1Wrapper = __nccwpck_require__(2692)
 
 // Fallback storage for when globalThis is not extensible (e.g. frozen)
 let fallbackDispatcher
@@ -17840,13 +17840,13 @@ module.exports = {
 
 /***/ }),
 
-/***/ 9372:
+/***/ 5162:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const util = __nccwpck_require__(9500)
-const { kRedirectCacheControl } = __nccwpck_require__(8031)
+const util = __nccwpck_require__(4758)
+const { kRedirectCacheControl } = __nccwpck_require__(3029)
 const {
   parseCacheControlHeader,
   hasInvalidCacheControlDirective,
@@ -17854,7 +17854,7 @@ const {
   hasVaryStar,
   isInvalidOrWildcardVaryHeader,
   isEtagUsable
-} = __nccwpck_require__(7207)
+} = __nccwpck_require__(1065)
 
 /**
  * A suppressed redirect hop recorded by the redirect handler. Carried on
@@ -17866,7 +17866,7 @@ const {
  * @property {import('../../types/header.d.ts').IncomingHttpHeaders} headers The hop's response headers.
  * @property {number} receivedAt The time the hop's response headers were received.
  */
-const { parseHttpDate } = __nccwpck_require__(7505)
+const { parseHttpDate } = __nccwpck_require__(8999)
 
 function noop () {}
 
@@ -19069,7 +19069,7 @@ module.exports = CacheHandler
 
 /***/ }),
 
-/***/ 7337:
+/***/ 8427:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -19210,7 +19210,7 @@ module.exports = CacheRevalidationHandler
 
 /***/ }),
 
-/***/ 9151:
+/***/ 6777:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -19293,12 +19293,12 @@ module.exports = class DecoratorHandler {
 
 /***/ }),
 
-/***/ 5387:
+/***/ 5053:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { RequestAbortedError } = __nccwpck_require__(3959)
+const { RequestAbortedError } = __nccwpck_require__(3877)
 
 /**
  * @typedef {import('../../types/dispatcher.d.ts').default.DispatchHandler} DispatchHandler
@@ -19840,15 +19840,15 @@ module.exports = DeduplicationHandler
 
 /***/ }),
 
-/***/ 7158:
+/***/ 3332:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const util = __nccwpck_require__(9500)
+const util = __nccwpck_require__(4758)
 const assert = __nccwpck_require__(4589)
-const { InvalidArgumentError, MaxRedirectsError } = __nccwpck_require__(3959)
-const { kRequestOrigin, kRedirectCacheControl } = __nccwpck_require__(8031)
+const { InvalidArgumentError, MaxRedirectsError } = __nccwpck_require__(3877)
+const { kRequestOrigin, kRedirectCacheControl } = __nccwpck_require__(3029)
 
 const redirectableStatusCodes = [300, 301, 302, 303, 307, 308]
 
@@ -20131,20 +20131,20 @@ module.exports = RedirectHandler
 
 /***/ }),
 
-/***/ 4004:
+/***/ 3282:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 const assert = __nccwpck_require__(4589)
 
-const { kRetryHandlerDefaultRetry } = __nccwpck_require__(8031)
-const { RequestRetryError, RequestAbortedError } = __nccwpck_require__(3959)
+const { kRetryHandlerDefaultRetry } = __nccwpck_require__(3029)
+const { RequestRetryError, RequestAbortedError } = __nccwpck_require__(3877)
 const {
   hasSafeIterator,
   isDisturbed,
   parseRangeHeader,
   wrapRequestBody
-} = __nccwpck_require__(9500)
+} = __nccwpck_require__(4758)
 
 function calculateRetryAfterHeader (retryAfter) {
   const retryTime = new Date(retryAfter).getTime()
@@ -20824,17 +20824,17 @@ module.exports = RetryHandler
 
 /***/ }),
 
-/***/ 7602:
+/***/ 7172:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
 const { Readable } = __nccwpck_require__(7075)
-const util = __nccwpck_require__(9500)
-const CacheHandler = __nccwpck_require__(9372)
-const MemoryCacheStore = __nccwpck_require__(1101)
-const CacheRevalidationHandler = __nccwpck_require__(7337)
+const util = __nccwpck_require__(4758)
+const CacheHandler = __nccwpck_require__(5162)
+const MemoryCacheStore = __nccwpck_require__(7091)
+const CacheRevalidationHandler = __nccwpck_require__(8427)
 const {
   assertCacheStore,
   assertCacheMethods,
@@ -20845,9 +20845,9 @@ const {
   isInvalidOrWildcardVaryHeader,
   parseVaryHeader,
   isEtagUsable
-} = __nccwpck_require__(7207)
-const { AbortError } = __nccwpck_require__(3959)
-const { parseHttpDate } = __nccwpck_require__(7505)
+} = __nccwpck_require__(1065)
+const { AbortError } = __nccwpck_require__(3877)
+const { parseHttpDate } = __nccwpck_require__(8999)
 
 /**
  * @param {(string | RegExp)[] | undefined} origins
@@ -21602,15 +21602,15 @@ module.exports = (opts = {}) => {
 
 /***/ }),
 
-/***/ 1409:
+/***/ 4475:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { createInflate, createGunzip, createBrotliDecompress, createZstdDecompress, constants } = __nccwpck_require__(8522)
 const { pipeline, Transform: TransformStream } = __nccwpck_require__(7075)
-const { InvalidArgumentError, ResponseExceededMaxSizeError } = __nccwpck_require__(3959)
-const DecoratorHandler = __nccwpck_require__(9151)
+const { InvalidArgumentError, ResponseExceededMaxSizeError } = __nccwpck_require__(3877)
+const DecoratorHandler = __nccwpck_require__(6777)
 
 /** @typedef {import('node:stream').Transform} Transform */
 /** @typedef {import('node:stream').Transform} Controller */
@@ -22183,15 +22183,15 @@ module.exports = createDecompressInterceptor
 
 /***/ }),
 
-/***/ 9684:
+/***/ 5386:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const diagnosticsChannel = __nccwpck_require__(3053)
-const util = __nccwpck_require__(9500)
-const DeduplicationHandler = __nccwpck_require__(5387)
-const { getInterceptorOrigin, normalizeHeaders, makeCacheKey, makeDeduplicationKey } = __nccwpck_require__(7207)
+const util = __nccwpck_require__(4758)
+const DeduplicationHandler = __nccwpck_require__(5053)
+const { getInterceptorOrigin, normalizeHeaders, makeCacheKey, makeDeduplicationKey } = __nccwpck_require__(1065)
 
 const pendingRequestsChannel = diagnosticsChannel.channel('undici:request:pending-requests')
 
@@ -22308,15 +22308,15 @@ module.exports = (opts = {}) => {
 
 /***/ }),
 
-/***/ 4287:
+/***/ 3017:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 const { isIP } = __nccwpck_require__(7030)
 const { lookup } = __nccwpck_require__(610)
-const DecoratorHandler = __nccwpck_require__(9151)
-const { InvalidArgumentError, InformationalError } = __nccwpck_require__(3959)
-const { kRequestOrigin } = __nccwpck_require__(8031)
+const DecoratorHandler = __nccwpck_require__(6777)
+const { InvalidArgumentError, InformationalError } = __nccwpck_require__(3877)
+const { kRequestOrigin } = __nccwpck_require__(3029)
 const maxInt = Math.pow(2, 31) - 1
 
 function hasSafeIterator (headers) {
@@ -22908,13 +22908,13 @@ module.exports = interceptorOpts => {
 
 /***/ }),
 
-/***/ 5376:
+/***/ 4094:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { InvalidArgumentError, RequestAbortedError } = __nccwpck_require__(3959)
-const DecoratorHandler = __nccwpck_require__(9151)
+const { InvalidArgumentError, RequestAbortedError } = __nccwpck_require__(3877)
+const DecoratorHandler = __nccwpck_require__(6777)
 
 class DumpHandler extends DecoratorHandler {
   #maxSize = 1024 * 1024
@@ -23014,12 +23014,12 @@ module.exports = createDumpInterceptor
 
 /***/ }),
 
-/***/ 7734:
+/***/ 8344:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const RedirectHandler = __nccwpck_require__(7158)
+const RedirectHandler = __nccwpck_require__(3332)
 
 function createRedirectInterceptor ({ maxRedirections: defaultMaxRedirections, throwOnMaxRedirect: defaultThrowOnMaxRedirect, stripHeadersOnRedirect: defaultStripHeadersOnRedirect, stripHeadersOnCrossOriginRedirect: defaultStripHeadersOnCrossOriginRedirect } = {}) {
   return (dispatch) => {
@@ -23042,14 +23042,14 @@ module.exports = createRedirectInterceptor
 
 /***/ }),
 
-/***/ 330:
+/***/ 8300:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 // const { parseHeaders } = require('../core/util')
-const DecoratorHandler = __nccwpck_require__(9151)
-const { InvalidArgumentError, ResponseError } = __nccwpck_require__(3959)
+const DecoratorHandler = __nccwpck_require__(6777)
+const { InvalidArgumentError, ResponseError } = __nccwpck_require__(3877)
 
 const defaultMaxSize = 1024 * 1024
 
@@ -23188,11 +23188,11 @@ module.exports = (opts = {}) => {
 
 /***/ }),
 
-/***/ 5486:
+/***/ 6520:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
-const RetryHandler = __nccwpck_require__(4004)
+const RetryHandler = __nccwpck_require__(3282)
 
 module.exports = globalOpts => {
   return dispatch => {
@@ -23214,13 +23214,13 @@ module.exports = globalOpts => {
 
 /***/ }),
 
-/***/ 748:
+/***/ 4918:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 Object.defineProperty(exports, "__esModule", ({ value: true }));
 exports.SPECIAL_HEADERS = exports.MINOR = exports.MAJOR = exports.HTAB_SP_VCHAR_OBS_TEXT = exports.QUOTED_STRING = exports.CONNECTION_TOKEN_CHARS = exports.HEADER_CHARS = exports.TOKEN = exports.HEX = exports.URL_CHAR = exports.USERINFO_CHARS = exports.MARK = exports.ALPHANUM = exports.NUM = exports.HEX_MAP = exports.NUM_MAP = exports.ALPHA = exports.STATUSES_HTTP = exports.H_METHOD_MAP = exports.METHOD_MAP = exports.METHODS_RTSP = exports.METHODS_ICE = exports.METHODS_HTTP = exports.HEADER_STATE = exports.FINISH = exports.STATUSES = exports.METHODS = exports.LENIENT_FLAGS = exports.FLAGS = exports.TYPE = exports.ERROR = void 0;
-const utils_1 = __nccwpck_require__(4608);
+const utils_1 = __nccwpck_require__(8222);
 // Emums
 exports.ERROR = {
     OK: 0,
@@ -23752,7 +23752,7 @@ exports["default"] = {
 
 /***/ }),
 
-/***/ 3922:
+/***/ 7020:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 /* module decorator */ module = __nccwpck_require__.nmd(module);
@@ -23775,7 +23775,7 @@ Object.defineProperty(module, 'exports', {
 
 /***/ }),
 
-/***/ 3742:
+/***/ 2212:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 /* module decorator */ module = __nccwpck_require__.nmd(module);
@@ -23798,7 +23798,7 @@ Object.defineProperty(module, 'exports', {
 
 /***/ }),
 
-/***/ 4608:
+/***/ 8222:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -23817,7 +23817,7 @@ function enumToMap(obj, filter = [], exceptions = []) {
 
 /***/ }),
 
-/***/ 2025:
+/***/ 9499:
 /***/ ((module) => {
 
 const wasmModule = new WebAssembly.Module(
@@ -24826,7 +24826,7 @@ module.exports = { wasmModule, noop, setup, simple }
 
 /***/ }),
 
-/***/ 5477:
+/***/ 7307:
 /***/ ((module) => {
 
 const wasmModule = new WebAssembly.Module(
@@ -25835,13 +25835,13 @@ module.exports = { wasmModule, noop, setup, simple }
 
 /***/ }),
 
-/***/ 7017:
+/***/ 6871:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { kClients } = __nccwpck_require__(8031)
-const Agent = __nccwpck_require__(1745)
+const { kClients } = __nccwpck_require__(3029)
+const Agent = __nccwpck_require__(231)
 const {
   kAgent,
   kMockAgentSet,
@@ -25859,14 +25859,14 @@ const {
   kMockAgentAcceptsNonStandardSearchParameters,
   kMockCallHistoryAddLog,
   kIgnoreTrailingSlash
-} = __nccwpck_require__(2305)
-const MockClient = __nccwpck_require__(2361)
-const MockPool = __nccwpck_require__(6480)
-const { matchValue, normalizeSearchParams, buildAndValidateMockOptions, normalizeOrigin } = __nccwpck_require__(3193)
-const { InvalidArgumentError, UndiciError } = __nccwpck_require__(3959)
-const Dispatcher = __nccwpck_require__(3415)
-const PendingInterceptorsFormatter = __nccwpck_require__(5738)
-const { MockCallHistory } = __nccwpck_require__(8123)
+} = __nccwpck_require__(7231)
+const MockClient = __nccwpck_require__(7675)
+const MockPool = __nccwpck_require__(5634)
+const { matchValue, normalizeSearchParams, buildAndValidateMockOptions, normalizeOrigin } = __nccwpck_require__(9123)
+const { InvalidArgumentError, UndiciError } = __nccwpck_require__(3877)
+const Dispatcher = __nccwpck_require__(845)
+const PendingInterceptorsFormatter = __nccwpck_require__(8848)
+const { MockCallHistory } = __nccwpck_require__(3861)
 
 class MockAgent extends Dispatcher {
   constructor (opts = {}) {
@@ -26097,13 +26097,13 @@ module.exports = MockAgent
 
 /***/ }),
 
-/***/ 8123:
+/***/ 3861:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { kMockCallHistoryAddLog } = __nccwpck_require__(2305)
-const { InvalidArgumentError } = __nccwpck_require__(3959)
+const { kMockCallHistoryAddLog } = __nccwpck_require__(7231)
+const { InvalidArgumentError } = __nccwpck_require__(3877)
 
 function handleFilterCallsWithOptions (criteria, options, handler, store, allLogs) {
   switch (options.operator) {
@@ -26352,14 +26352,14 @@ module.exports.MockCallHistoryLog = MockCallHistoryLog
 
 /***/ }),
 
-/***/ 2361:
+/***/ 7675:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { promisify } = __nccwpck_require__(7975)
-const Client = __nccwpck_require__(1313)
-const { buildMockDispatch } = __nccwpck_require__(3193)
+const Client = __nccwpck_require__(3451)
+const { buildMockDispatch } = __nccwpck_require__(9123)
 const {
   kDispatches,
   kMockAgent,
@@ -26369,10 +26369,10 @@ const {
   kOriginalDispatch,
   kConnected,
   kIgnoreTrailingSlash
-} = __nccwpck_require__(2305)
-const { MockInterceptor } = __nccwpck_require__(5843)
-const Symbols = __nccwpck_require__(8031)
-const { InvalidArgumentError } = __nccwpck_require__(3959)
+} = __nccwpck_require__(7231)
+const { MockInterceptor } = __nccwpck_require__(1821)
+const Symbols = __nccwpck_require__(3029)
+const { InvalidArgumentError } = __nccwpck_require__(3877)
 
 /**
  * MockClient provides an API that extends the Client to influence the mockDispatches.
@@ -26427,12 +26427,12 @@ module.exports = MockClient
 
 /***/ }),
 
-/***/ 2673:
+/***/ 804:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { UndiciError } = __nccwpck_require__(3959)
+const { UndiciError } = __nccwpck_require__(3877)
 
 const kMockNotMatchedError = Symbol.for('undici.error.UND_MOCK_ERR_MOCK_NOT_MATCHED')
 
@@ -26463,12 +26463,12 @@ module.exports = {
 
 /***/ }),
 
-/***/ 5843:
+/***/ 1821:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { getResponseData, buildKey, addMockDispatch } = __nccwpck_require__(3193)
+const { getResponseData, buildKey, addMockDispatch } = __nccwpck_require__(9123)
 const {
   kDispatches,
   kDispatchKey,
@@ -26477,9 +26477,9 @@ const {
   kContentLength,
   kMockDispatch,
   kIgnoreTrailingSlash
-} = __nccwpck_require__(2305)
-const { InvalidArgumentError } = __nccwpck_require__(3959)
-const { serializePathWithQuery } = __nccwpck_require__(9500)
+} = __nccwpck_require__(7231)
+const { InvalidArgumentError } = __nccwpck_require__(3877)
+const { serializePathWithQuery } = __nccwpck_require__(4758)
 const {
   types: {
     isPromise
@@ -26697,14 +26697,14 @@ module.exports.MockScope = MockScope
 
 /***/ }),
 
-/***/ 6480:
+/***/ 5634:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { promisify } = __nccwpck_require__(7975)
-const Pool = __nccwpck_require__(5928)
-const { buildMockDispatch } = __nccwpck_require__(3193)
+const Pool = __nccwpck_require__(3490)
+const { buildMockDispatch } = __nccwpck_require__(9123)
 const {
   kDispatches,
   kMockAgent,
@@ -26714,10 +26714,10 @@ const {
   kOriginalDispatch,
   kConnected,
   kIgnoreTrailingSlash
-} = __nccwpck_require__(2305)
-const { MockInterceptor } = __nccwpck_require__(5843)
-const Symbols = __nccwpck_require__(8031)
-const { InvalidArgumentError } = __nccwpck_require__(3959)
+} = __nccwpck_require__(7231)
+const { MockInterceptor } = __nccwpck_require__(1821)
+const Symbols = __nccwpck_require__(3029)
+const { InvalidArgumentError } = __nccwpck_require__(3877)
 
 /**
  * MockPool provides an API that extends the Pool to influence the mockDispatches.
@@ -26772,7 +26772,7 @@ module.exports = MockPool
 
 /***/ }),
 
-/***/ 2305:
+/***/ 7231:
 /***/ ((module) => {
 
 
@@ -26811,12 +26811,12 @@ module.exports = {
 
 /***/ }),
 
-/***/ 3193:
+/***/ 9123:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { MockNotMatchedError } = __nccwpck_require__(2673)
+const { MockNotMatchedError } = __nccwpck_require__(804)
 const {
   kDispatches,
   kMockAgent,
@@ -26824,15 +26824,15 @@ const {
   kOrigin,
   kGetNetConnect,
   kTotalDispatchCount
-} = __nccwpck_require__(2305)
-const { serializePathWithQuery, parseHeaders } = __nccwpck_require__(9500)
+} = __nccwpck_require__(7231)
+const { serializePathWithQuery, parseHeaders } = __nccwpck_require__(4758)
 const { STATUS_CODES } = __nccwpck_require__(7067)
 const {
   types: {
     isPromise
   }
 } = __nccwpck_require__(7975)
-const { InvalidArgumentError } = __nccwpck_require__(3959)
+const { InvalidArgumentError } = __nccwpck_require__(3877)
 const requestAborted = Symbol('request aborted')
 
 function matchValue (match, value) {
@@ -27548,7 +27548,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 5738:
+/***/ 8848:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -27598,17 +27598,17 @@ module.exports = class PendingInterceptorsFormatter {
 
 /***/ }),
 
-/***/ 3339:
+/***/ 757:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const Agent = __nccwpck_require__(1745)
-const MockAgent = __nccwpck_require__(7017)
-const { SnapshotRecorder } = __nccwpck_require__(5602)
-const { InvalidArgumentError, UndiciError } = __nccwpck_require__(3959)
-const util = __nccwpck_require__(9500)
-const { validateSnapshotMode } = __nccwpck_require__(5743)
+const Agent = __nccwpck_require__(231)
+const MockAgent = __nccwpck_require__(6871)
+const { SnapshotRecorder } = __nccwpck_require__(8292)
+const { InvalidArgumentError, UndiciError } = __nccwpck_require__(3877)
+const util = __nccwpck_require__(4758)
+const { validateSnapshotMode } = __nccwpck_require__(2781)
 
 const kSnapshotRecorder = Symbol('kSnapshotRecorder')
 const kSnapshotMode = Symbol('kSnapshotMode')
@@ -27976,7 +27976,7 @@ module.exports = SnapshotAgent
 
 /***/ }),
 
-/***/ 5602:
+/***/ 8292:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -27984,9 +27984,9 @@ module.exports = SnapshotAgent
 const { writeFile, readFile, mkdir } = __nccwpck_require__(1455)
 const { dirname, resolve } = __nccwpck_require__(6760)
 const { setTimeout, clearTimeout } = __nccwpck_require__(7997)
-const { InvalidArgumentError, UndiciError } = __nccwpck_require__(3959)
-const { setHeader } = __nccwpck_require__(9500)
-const { hashId, isUrlExcludedFactory, normalizeHeaders, createHeaderFilters } = __nccwpck_require__(5743)
+const { InvalidArgumentError, UndiciError } = __nccwpck_require__(3877)
+const { setHeader } = __nccwpck_require__(4758)
+const { hashId, isUrlExcludedFactory, normalizeHeaders, createHeaderFilters } = __nccwpck_require__(2781)
 
 /**
  * @typedef {Object} SnapshotRequestOptions
@@ -28607,14 +28607,14 @@ module.exports = { SnapshotRecorder, formatRequestKey, createRequestHash, filter
 
 /***/ }),
 
-/***/ 5743:
+/***/ 2781:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { InvalidArgumentError } = __nccwpck_require__(3959)
-const { setHeader } = __nccwpck_require__(9500)
-const { runtimeFeatures } = __nccwpck_require__(4605)
+const { InvalidArgumentError } = __nccwpck_require__(3877)
+const { setHeader } = __nccwpck_require__(4758)
+const { runtimeFeatures } = __nccwpck_require__(8423)
 
 /**
  * @typedef {Object} HeaderFilters
@@ -28773,7 +28773,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 7207:
+/***/ 1065:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -28784,10 +28784,10 @@ const {
   hasSafeIterator,
   isValidHTTPToken,
   setHeader
-} = __nccwpck_require__(9500)
+} = __nccwpck_require__(4758)
 
-const { serializePathWithQuery } = __nccwpck_require__(9500)
-const { kRequestOrigin } = __nccwpck_require__(8031)
+const { serializePathWithQuery } = __nccwpck_require__(4758)
+const { kRequestOrigin } = __nccwpck_require__(3029)
 
 const MAX_DELTA_SECONDS = 2147483647
 const RESTRICTIVE_DIRECTIVE_NAMES = ['no-store', 'private', 'no-cache']
@@ -29544,7 +29544,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 7505:
+/***/ 8999:
 /***/ ((module) => {
 
 
@@ -30221,7 +30221,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 4605:
+/***/ 8423:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -30321,7 +30321,7 @@ module.exports["default"] = instance
 
 /***/ }),
 
-/***/ 6634:
+/***/ 8612:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -30333,7 +30333,7 @@ const {
   kSize,
   kFree,
   kQueued
-} = __nccwpck_require__(8031)
+} = __nccwpck_require__(3029)
 
 class ClientStats {
   constructor (client) {
@@ -30360,7 +30360,7 @@ module.exports = { ClientStats, PoolStats }
 
 /***/ }),
 
-/***/ 4591:
+/***/ 5885:
 /***/ ((module) => {
 
 
@@ -30792,21 +30792,21 @@ module.exports = {
 
 /***/ }),
 
-/***/ 9918:
+/***/ 2672:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
 
-const { kConstruct } = __nccwpck_require__(8031)
-const { urlEquals, getFieldValues } = __nccwpck_require__(3762)
-const { kEnumerableProperty, isDisturbed } = __nccwpck_require__(9500)
-const { webidl } = __nccwpck_require__(7571)
-const { cloneResponse, fromInnerResponse, getResponseState } = __nccwpck_require__(7287)
-const { Request, fromInnerRequest, getRequestState } = __nccwpck_require__(9683)
-const { fetching } = __nccwpck_require__(4202)
-const { urlIsHttpHttpsScheme, readAllBytes } = __nccwpck_require__(1204)
+const { kConstruct } = __nccwpck_require__(3029)
+const { urlEquals, getFieldValues } = __nccwpck_require__(2448)
+const { kEnumerableProperty, isDisturbed } = __nccwpck_require__(4758)
+const { webidl } = __nccwpck_require__(2797)
+const { cloneResponse, fromInnerResponse, getResponseState } = __nccwpck_require__(3489)
+const { Request, fromInnerRequest, getRequestState } = __nccwpck_require__(229)
+const { fetching } = __nccwpck_require__(344)
+const { urlIsHttpHttpsScheme, readAllBytes } = __nccwpck_require__(7554)
 /**
  * @see https://w3c.github.io/ServiceWorker/#dfn-cache-batch-operation
  * @typedef {Object} CacheBatchOperation
@@ -31670,15 +31670,15 @@ module.exports = {
 
 /***/ }),
 
-/***/ 6577:
+/***/ 1855:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { Cache } = __nccwpck_require__(9918)
-const { webidl } = __nccwpck_require__(7571)
-const { kEnumerableProperty } = __nccwpck_require__(9500)
-const { kConstruct } = __nccwpck_require__(8031)
+const { Cache } = __nccwpck_require__(2672)
+const { webidl } = __nccwpck_require__(2797)
+const { kEnumerableProperty } = __nccwpck_require__(4758)
+const { kConstruct } = __nccwpck_require__(3029)
 
 class CacheStorage {
   /**
@@ -31835,14 +31835,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 3762:
+/***/ 2448:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
-const { URLSerializer } = __nccwpck_require__(192)
-const { isValidHeaderName } = __nccwpck_require__(1204)
+const { URLSerializer } = __nccwpck_require__(4418)
+const { isValidHeaderName } = __nccwpck_require__(7554)
 
 /**
  * @see https://url.spec.whatwg.org/#concept-url-equals
@@ -31887,7 +31887,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 5848:
+/***/ 7694:
 /***/ ((module) => {
 
 
@@ -31906,14 +31906,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 7889:
+/***/ 7931:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { parseSetCookie } = __nccwpck_require__(1814)
-const { stringify } = __nccwpck_require__(185)
-const { webidl } = __nccwpck_require__(7571)
+const { parseSetCookie } = __nccwpck_require__(7940)
+const { stringify } = __nccwpck_require__(9475)
+const { webidl } = __nccwpck_require__(2797)
 
 const globalHeadersBrandCheck = (arg) => webidl.brandCheck(arg, webidl.util.MakeTypeAssertion(globalThis.Headers))
 const undiciHeadersBrandCheck = (arg) => webidl.brandCheck(arg, webidl.is.Headers)
@@ -32124,14 +32124,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 1814:
+/***/ 7940:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { collectASequenceOfCodePointsFast } = __nccwpck_require__(8696)
-const { maxNameValuePairSize, maxAttributeValueSize } = __nccwpck_require__(5848)
-const { isCTLExcludingHtab } = __nccwpck_require__(185)
+const { collectASequenceOfCodePointsFast } = __nccwpck_require__(5618)
+const { maxNameValuePairSize, maxAttributeValueSize } = __nccwpck_require__(7694)
+const { isCTLExcludingHtab } = __nccwpck_require__(9475)
 const assert = __nccwpck_require__(4589)
 
 /**
@@ -32449,7 +32449,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 185:
+/***/ 9475:
 /***/ ((module) => {
 
 
@@ -32827,13 +32827,13 @@ module.exports = {
 
 /***/ }),
 
-/***/ 8819:
+/***/ 7313:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 const buffer = __nccwpck_require__(4573)
 const { Transform } = __nccwpck_require__(7075)
-const { isASCIINumber, isValidLastEventId } = __nccwpck_require__(3943)
+const { isASCIINumber, isValidLastEventId } = __nccwpck_require__(7197)
 
 /**
  * @type {number[]} BOM
@@ -33409,24 +33409,24 @@ module.exports = {
 
 /***/ }),
 
-/***/ 7042:
+/***/ 1268:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { pipeline } = __nccwpck_require__(7075)
-const { fetching } = __nccwpck_require__(4202)
-const { webidl } = __nccwpck_require__(7571)
-const { EventSourceStream } = __nccwpck_require__(8819)
-const { parseMIMEType } = __nccwpck_require__(192)
-const { createFastMessageEvent } = __nccwpck_require__(4379)
-const { isNetworkError } = __nccwpck_require__(7287)
-const { cloneRequest } = __nccwpck_require__(9683)
-const { isValidHeaderValue, kEnumerableProperty } = __nccwpck_require__(9500)
-const { environmentSettingsObject } = __nccwpck_require__(1204)
-const { createPotentialCORSRequest } = __nccwpck_require__(3943)
-const { getGlobalDispatcher } = __nccwpck_require__(1481)
-const { isomorphicDecode } = __nccwpck_require__(8696)
+const { fetching } = __nccwpck_require__(344)
+const { webidl } = __nccwpck_require__(2797)
+const { EventSourceStream } = __nccwpck_require__(7313)
+const { parseMIMEType } = __nccwpck_require__(4418)
+const { createFastMessageEvent } = __nccwpck_require__(6450)
+const { isNetworkError } = __nccwpck_require__(3489)
+const { cloneRequest } = __nccwpck_require__(229)
+const { isValidHeaderValue, kEnumerableProperty } = __nccwpck_require__(4758)
+const { environmentSettingsObject } = __nccwpck_require__(7554)
+const { createPotentialCORSRequest } = __nccwpck_require__(7197)
+const { getGlobalDispatcher } = __nccwpck_require__(6411)
+const { isomorphicDecode } = __nccwpck_require__(5618)
 
 const textEncoder = new TextEncoder()
 
@@ -33963,12 +33963,12 @@ module.exports = {
 
 /***/ }),
 
-/***/ 3943:
+/***/ 7197:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { makeRequest } = __nccwpck_require__(9683)
+const { makeRequest } = __nccwpck_require__(229)
 
 /**
  * Checks if the given value is a valid LastEventId.
@@ -34030,26 +34030,26 @@ module.exports = {
 
 /***/ }),
 
-/***/ 1448:
+/***/ 5662:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const util = __nccwpck_require__(9500)
+const util = __nccwpck_require__(4758)
 const {
   readableStreamClose,
   fullyReadBody,
   extractMimeType
-} = __nccwpck_require__(1204)
-const { FormData, setFormDataState, getFormDataBoundary } = __nccwpck_require__(3818)
-const { webidl } = __nccwpck_require__(7571)
+} = __nccwpck_require__(7554)
+const { FormData, setFormDataState, getFormDataBoundary } = __nccwpck_require__(5468)
+const { webidl } = __nccwpck_require__(2797)
 const assert = __nccwpck_require__(4589)
 const { isErrored, isDisturbed } = __nccwpck_require__(7075)
 const { isUint8Array } = __nccwpck_require__(3429)
-const { serializeAMimeType } = __nccwpck_require__(192)
-const { multipartFormDataParser } = __nccwpck_require__(8016)
-const { parseJSONFromBytes } = __nccwpck_require__(8696)
-const { utf8DecodeBytes } = __nccwpck_require__(8392)
+const { serializeAMimeType } = __nccwpck_require__(4418)
+const { multipartFormDataParser } = __nccwpck_require__(7106)
+const { parseJSONFromBytes } = __nccwpck_require__(5618)
+const { utf8DecodeBytes } = __nccwpck_require__(3010)
 const { ReadableStreamTee } = __nccwpck_require__(7830)
 
 const textEncoder = new TextEncoder()
@@ -34620,7 +34620,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 4219:
+/***/ 6845:
 /***/ ((module) => {
 
 
@@ -34758,13 +34758,13 @@ module.exports = {
 
 /***/ }),
 
-/***/ 192:
+/***/ 4418:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
-const { asciiLowercase, forgivingBase64, collectASequenceOfCodePoints, collectASequenceOfCodePointsFast, isomorphicDecode, removeASCIIWhitespace, removeChars } = __nccwpck_require__(8696)
+const { asciiLowercase, forgivingBase64, collectASequenceOfCodePoints, collectASequenceOfCodePointsFast, isomorphicDecode, removeASCIIWhitespace, removeChars } = __nccwpck_require__(5618)
 
 const encoder = new TextEncoder()
 
@@ -35361,17 +35361,17 @@ module.exports = {
 
 /***/ }),
 
-/***/ 8016:
+/***/ 7106:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { bufferToLowerCasedHeaderName } = __nccwpck_require__(9500)
-const { HTTP_TOKEN_CODEPOINTS } = __nccwpck_require__(192)
-const { makeEntry } = __nccwpck_require__(3818)
-const { webidl } = __nccwpck_require__(7571)
+const { bufferToLowerCasedHeaderName } = __nccwpck_require__(4758)
+const { HTTP_TOKEN_CODEPOINTS } = __nccwpck_require__(4418)
+const { makeEntry } = __nccwpck_require__(5468)
+const { webidl } = __nccwpck_require__(2797)
 const assert = __nccwpck_require__(4589)
-const { isomorphicDecode } = __nccwpck_require__(8696)
+const { isomorphicDecode } = __nccwpck_require__(5618)
 
 const dd = Buffer.from('--')
 const decoder = new TextDecoder()
@@ -35962,16 +35962,16 @@ module.exports = {
 
 /***/ }),
 
-/***/ 3818:
+/***/ 5468:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { iteratorMixin } = __nccwpck_require__(1204)
-const { kEnumerableProperty } = __nccwpck_require__(9500)
-const { webidl } = __nccwpck_require__(7571)
+const { iteratorMixin } = __nccwpck_require__(7554)
+const { kEnumerableProperty } = __nccwpck_require__(4758)
+const { webidl } = __nccwpck_require__(2797)
 const nodeUtil = __nccwpck_require__(7975)
-const { runtimeFeatures } = __nccwpck_require__(4605)
+const { runtimeFeatures } = __nccwpck_require__(8423)
 
 const random = runtimeFeatures.has('crypto')
   ? (__nccwpck_require__(7598).randomInt)
@@ -36241,7 +36241,7 @@ module.exports = { FormData, makeEntry, setFormDataState, getFormDataBoundary }
 
 /***/ }),
 
-/***/ 5311:
+/***/ 7473:
 /***/ ((module) => {
 
 
@@ -36288,21 +36288,21 @@ module.exports = {
 
 /***/ }),
 
-/***/ 3408:
+/***/ 3354:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 // https://github.com/Ethan-Arrowood/undici-fetch
 
 
 
-const { kConstruct } = __nccwpck_require__(8031)
-const { kEnumerableProperty, setHeader } = __nccwpck_require__(9500)
+const { kConstruct } = __nccwpck_require__(3029)
+const { kEnumerableProperty, setHeader } = __nccwpck_require__(4758)
 const {
   iteratorMixin,
   isValidHeaderName,
   isValidHeaderValue
-} = __nccwpck_require__(1204)
-const { webidl } = __nccwpck_require__(7571)
+} = __nccwpck_require__(7554)
+const { webidl } = __nccwpck_require__(2797)
 const assert = __nccwpck_require__(4589)
 const util = __nccwpck_require__(7975)
 
@@ -37017,7 +37017,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 4202:
+/***/ 344:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 // https://github.com/Ethan-Arrowood/undici-fetch
@@ -37031,9 +37031,9 @@ const {
   makeResponse,
   fromInnerResponse,
   getResponseState
-} = __nccwpck_require__(7287)
-const { HeadersList } = __nccwpck_require__(3408)
-const { Request, cloneRequest, getRequestDispatcher, getRequestState, removeRequestAbortListener } = __nccwpck_require__(9683)
+} = __nccwpck_require__(3489)
+const { HeadersList } = __nccwpck_require__(3354)
+const { Request, cloneRequest, getRequestDispatcher, getRequestState, removeRequestAbortListener } = __nccwpck_require__(229)
 const zlib = __nccwpck_require__(8522)
 const {
   makePolicyContainer,
@@ -37068,26 +37068,26 @@ const {
   hasAuthenticationEntry,
   includesCredentials,
   isTraversableNavigable
-} = __nccwpck_require__(1204)
+} = __nccwpck_require__(7554)
 const assert = __nccwpck_require__(4589)
-const { safelyExtractBody, extractBody } = __nccwpck_require__(1448)
+const { safelyExtractBody, extractBody } = __nccwpck_require__(5662)
 const {
   redirectStatusSet,
   nullBodyStatus,
   safeMethodsSet,
   requestBodyHeader,
   subresourceSet
-} = __nccwpck_require__(4219)
+} = __nccwpck_require__(6845)
 const EE = __nccwpck_require__(8474)
 const { Readable, pipeline, finished, isErrored, isReadable } = __nccwpck_require__(7075)
-const { addAbortListener, bufferToLowerCasedHeaderName } = __nccwpck_require__(9500)
-const { SocketError } = __nccwpck_require__(3959)
-const { dataURLProcessor, serializeAMimeType, minimizeSupportedMimeType } = __nccwpck_require__(192)
-const { getGlobalDispatcher } = __nccwpck_require__(1481)
-const { webidl } = __nccwpck_require__(7571)
+const { addAbortListener, bufferToLowerCasedHeaderName } = __nccwpck_require__(4758)
+const { SocketError } = __nccwpck_require__(3877)
+const { dataURLProcessor, serializeAMimeType, minimizeSupportedMimeType } = __nccwpck_require__(4418)
+const { getGlobalDispatcher } = __nccwpck_require__(6411)
+const { webidl } = __nccwpck_require__(2797)
 const { STATUS_CODES } = __nccwpck_require__(7067)
-const { bytesMatch } = __nccwpck_require__(4550)
-const { isomorphicEncode } = __nccwpck_require__(8696)
+const { bytesMatch } = __nccwpck_require__(2536)
+const { isomorphicEncode } = __nccwpck_require__(5618)
 
 const GET_OR_HEAD = ['GET', 'HEAD']
 
@@ -39475,22 +39475,22 @@ module.exports = {
 
 /***/ }),
 
-/***/ 9683:
+/***/ 229:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 /* globals AbortController */
 
 
 
-const { extractBody, mixinBody, cloneBody, bodyUnusable } = __nccwpck_require__(1448)
-const { Headers, fill: fillHeaders, HeadersList, setHeadersGuard, getHeadersGuard, setHeadersList, getHeadersList } = __nccwpck_require__(3408)
-const util = __nccwpck_require__(9500)
+const { extractBody, mixinBody, cloneBody, bodyUnusable } = __nccwpck_require__(5662)
+const { Headers, fill: fillHeaders, HeadersList, setHeadersGuard, getHeadersGuard, setHeadersList, getHeadersList } = __nccwpck_require__(3354)
+const util = __nccwpck_require__(4758)
 const nodeUtil = __nccwpck_require__(7975)
 const {
   isValidHTTPToken,
   sameOrigin,
   environmentSettingsObject
-} = __nccwpck_require__(1204)
+} = __nccwpck_require__(7554)
 const {
   forbiddenMethodsSet,
   corsSafeListedMethodsSet,
@@ -39500,11 +39500,11 @@ const {
   requestCredentials,
   requestCache,
   requestDuplex
-} = __nccwpck_require__(4219)
+} = __nccwpck_require__(6845)
 const { kEnumerableProperty, normalizedMethodRecordsBase, normalizedMethodRecords } = util
-const { webidl } = __nccwpck_require__(7571)
-const { URLSerializer } = __nccwpck_require__(192)
-const { kConstruct } = __nccwpck_require__(8031)
+const { webidl } = __nccwpck_require__(2797)
+const { URLSerializer } = __nccwpck_require__(4418)
+const { kConstruct } = __nccwpck_require__(3029)
 const assert = __nccwpck_require__(4589)
 
 const requestFinalizer = new FinalizationRegistry(({ signal, reference }) => {
@@ -40599,14 +40599,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 7287:
+/***/ 3489:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { Headers, HeadersList, fill, getHeadersGuard, setHeadersGuard, setHeadersList } = __nccwpck_require__(3408)
-const { extractBody, cloneBody, mixinBody, streamRegistry, bodyUnusable } = __nccwpck_require__(1448)
-const util = __nccwpck_require__(9500)
+const { Headers, HeadersList, fill, getHeadersGuard, setHeadersGuard, setHeadersList } = __nccwpck_require__(3354)
+const { extractBody, cloneBody, mixinBody, streamRegistry, bodyUnusable } = __nccwpck_require__(5662)
+const util = __nccwpck_require__(4758)
 const nodeUtil = __nccwpck_require__(7975)
 const { kEnumerableProperty } = util
 const {
@@ -40615,16 +40615,16 @@ const {
   isAborted,
   isErrorLike,
   environmentSettingsObject: relevantRealm
-} = __nccwpck_require__(1204)
+} = __nccwpck_require__(7554)
 const {
   redirectStatusSet,
   nullBodyStatus
-} = __nccwpck_require__(4219)
-const { webidl } = __nccwpck_require__(7571)
-const { URLSerializer } = __nccwpck_require__(192)
-const { kConstruct } = __nccwpck_require__(8031)
+} = __nccwpck_require__(6845)
+const { webidl } = __nccwpck_require__(2797)
+const { URLSerializer } = __nccwpck_require__(4418)
+const { kConstruct } = __nccwpck_require__(3029)
 const assert = __nccwpck_require__(4589)
-const { isomorphicEncode, serializeJavascriptValueToJSONString } = __nccwpck_require__(8696)
+const { isomorphicEncode, serializeJavascriptValueToJSONString } = __nccwpck_require__(5618)
 
 const textEncoder = new TextEncoder('utf-8')
 let getResponseHeaders, setResponseHeaders, getResponseState, setResponseState
@@ -41244,22 +41244,22 @@ module.exports = {
 
 /***/ }),
 
-/***/ 1204:
+/***/ 7554:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { Transform } = __nccwpck_require__(7075)
 const zlib = __nccwpck_require__(8522)
-const { redirectStatusSet, referrerPolicyTokens, badPortsSet } = __nccwpck_require__(4219)
-const { getGlobalOrigin } = __nccwpck_require__(5311)
-const { collectAnHTTPQuotedString, parseMIMEType } = __nccwpck_require__(192)
+const { redirectStatusSet, referrerPolicyTokens, badPortsSet } = __nccwpck_require__(6845)
+const { getGlobalOrigin } = __nccwpck_require__(7473)
+const { collectAnHTTPQuotedString, parseMIMEType } = __nccwpck_require__(4418)
 const { performance } = __nccwpck_require__(643)
-const { isValidHTTPToken, normalizedMethodRecordsBase } = __nccwpck_require__(9500)
+const { isValidHTTPToken, normalizedMethodRecordsBase } = __nccwpck_require__(4758)
 const assert = __nccwpck_require__(4589)
 const { isUint8Array } = __nccwpck_require__(3429)
-const { webidl } = __nccwpck_require__(7571)
-const { isomorphicEncode, collectASequenceOfCodePoints, removeChars } = __nccwpck_require__(8696)
+const { webidl } = __nccwpck_require__(2797)
+const { isomorphicEncode, collectASequenceOfCodePoints, removeChars } = __nccwpck_require__(5618)
 
 function responseURL (response) {
   // https://fetch.spec.whatwg.org/#responses
@@ -42781,13 +42781,13 @@ module.exports = {
 
 /***/ }),
 
-/***/ 8696:
+/***/ 5618:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
-const { utf8DecodeBytes } = __nccwpck_require__(8392)
+const { utf8DecodeBytes } = __nccwpck_require__(3010)
 
 /**
  * @param {(char: string) => boolean} condition
@@ -43032,14 +43032,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 4550:
+/***/ 2536:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
-const { runtimeFeatures } = __nccwpck_require__(4605)
-const { asciiLowercase } = __nccwpck_require__(8696)
+const { runtimeFeatures } = __nccwpck_require__(8423)
+const { asciiLowercase } = __nccwpck_require__(5618)
 
 /**
  * @typedef {object} Metadata
@@ -43346,7 +43346,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 7571:
+/***/ 2797:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -44345,20 +44345,20 @@ module.exports = {
 
 /***/ }),
 
-/***/ 773:
+/***/ 271:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { uid, states, sentCloseFrameState, emptyBuffer, opcodes } = __nccwpck_require__(7119)
-const { parseExtensions, isClosed, isClosing, isEstablished, isConnecting, validateCloseCodeAndReason } = __nccwpck_require__(965)
-const { makeRequest } = __nccwpck_require__(9683)
-const { fetching } = __nccwpck_require__(4202)
-const { Headers, getHeadersList } = __nccwpck_require__(3408)
-const { getDecodeSplit } = __nccwpck_require__(1204)
-const { WebsocketFrameSend } = __nccwpck_require__(9676)
+const { uid, states, sentCloseFrameState, emptyBuffer, opcodes } = __nccwpck_require__(5750)
+const { parseExtensions, isClosed, isClosing, isEstablished, isConnecting, validateCloseCodeAndReason } = __nccwpck_require__(2795)
+const { makeRequest } = __nccwpck_require__(229)
+const { fetching } = __nccwpck_require__(344)
+const { Headers, getHeadersList } = __nccwpck_require__(3354)
+const { getDecodeSplit } = __nccwpck_require__(7554)
+const { WebsocketFrameSend } = __nccwpck_require__(6830)
 const assert = __nccwpck_require__(4589)
-const { runtimeFeatures } = __nccwpck_require__(4605)
+const { runtimeFeatures } = __nccwpck_require__(8423)
 
 const crypto = runtimeFeatures.has('crypto')
   ? __nccwpck_require__(7598)
@@ -44702,7 +44702,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 7119:
+/***/ 5750:
 /***/ ((module) => {
 
 
@@ -44835,14 +44835,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 4379:
+/***/ 6450:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { webidl } = __nccwpck_require__(7571)
-const { kEnumerableProperty } = __nccwpck_require__(9500)
-const { kConstruct } = __nccwpck_require__(8031)
+const { webidl } = __nccwpck_require__(2797)
+const { kEnumerableProperty } = __nccwpck_require__(4758)
+const { kConstruct } = __nccwpck_require__(3029)
 
 let createFastMessageEvent
 
@@ -45190,13 +45190,13 @@ module.exports = {
 
 /***/ }),
 
-/***/ 9676:
+/***/ 6830:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { runtimeFeatures } = __nccwpck_require__(4605)
-const { maxUnsigned16Bit, opcodes } = __nccwpck_require__(7119)
+const { runtimeFeatures } = __nccwpck_require__(8423)
+const { maxUnsigned16Bit, opcodes } = __nccwpck_require__(5750)
 
 const BUFFER_SIZE = 8 * 1024
 
@@ -45324,14 +45324,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 4841:
+/***/ 6555:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { createInflateRaw, Z_DEFAULT_WINDOWBITS } = __nccwpck_require__(8522)
-const { isValidClientWindowBits } = __nccwpck_require__(965)
-const { MessageSizeExceededError } = __nccwpck_require__(3959)
+const { isValidClientWindowBits } = __nccwpck_require__(2795)
+const { MessageSizeExceededError } = __nccwpck_require__(3877)
 
 const tail = Buffer.from([0x00, 0x00, 0xff, 0xff])
 const kBuffer = Symbol('kBuffer')
@@ -45436,14 +45436,14 @@ module.exports = { PerMessageDeflate }
 
 /***/ }),
 
-/***/ 1872:
+/***/ 5694:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { Writable } = __nccwpck_require__(7075)
 const assert = __nccwpck_require__(4589)
-const { parserStates, opcodes, states, emptyBuffer, sentCloseFrameState } = __nccwpck_require__(7119)
+const { parserStates, opcodes, states, emptyBuffer, sentCloseFrameState } = __nccwpck_require__(5750)
 const {
   isValidStatusCode,
   isValidOpcode,
@@ -45452,12 +45452,12 @@ const {
   isControlFrame,
   isTextBinaryFrame,
   isContinuationFrame
-} = __nccwpck_require__(965)
-const { failWebsocketConnection } = __nccwpck_require__(773)
-const { WebsocketFrameSend } = __nccwpck_require__(9676)
-const { PerMessageDeflate } = __nccwpck_require__(4841)
-const { MessageSizeExceededError } = __nccwpck_require__(3959)
-const { defaultWebSocketMaxFragments, defaultWebSocketMaxPayloadSize } = __nccwpck_require__(2371)
+} = __nccwpck_require__(2795)
+const { failWebsocketConnection } = __nccwpck_require__(271)
+const { WebsocketFrameSend } = __nccwpck_require__(6830)
+const { PerMessageDeflate } = __nccwpck_require__(6555)
+const { MessageSizeExceededError } = __nccwpck_require__(3877)
+const { defaultWebSocketMaxFragments, defaultWebSocketMaxPayloadSize } = __nccwpck_require__(1641)
 
 // This code was influenced by ws released under the MIT license.
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
@@ -45973,14 +45973,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 504:
+/***/ 6802:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { WebsocketFrameSend } = __nccwpck_require__(9676)
-const { opcodes, sendHints } = __nccwpck_require__(7119)
-const FixedQueue = __nccwpck_require__(5464)
+const { WebsocketFrameSend } = __nccwpck_require__(6830)
+const { opcodes, sendHints } = __nccwpck_require__(5750)
+const FixedQueue = __nccwpck_require__(5874)
 
 /**
  * @typedef {object} SendQueueNode
@@ -46089,15 +46089,15 @@ module.exports = { SendQueue }
 
 /***/ }),
 
-/***/ 8067:
+/***/ 7065:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { webidl } = __nccwpck_require__(7571)
-const { validateCloseCodeAndReason } = __nccwpck_require__(965)
-const { kConstruct } = __nccwpck_require__(8031)
-const { kEnumerableProperty } = __nccwpck_require__(9500)
+const { webidl } = __nccwpck_require__(2797)
+const { validateCloseCodeAndReason } = __nccwpck_require__(2795)
+const { kConstruct } = __nccwpck_require__(3029)
+const { kEnumerableProperty } = __nccwpck_require__(4758)
 
 function createInheritableDOMException () {
   // https://github.com/nodejs/node/issues/59677
@@ -46203,23 +46203,23 @@ module.exports = { WebSocketError, createUnvalidatedWebSocketError }
 
 /***/ }),
 
-/***/ 5493:
+/***/ 8967:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { addAbortListener } = __nccwpck_require__(8474)
-const { environmentSettingsObject, readableStreamClose } = __nccwpck_require__(1204)
-const { states, opcodes, sentCloseFrameState } = __nccwpck_require__(7119)
-const { webidl } = __nccwpck_require__(7571)
-const { getURLRecord, isValidSubprotocol, isEstablished, utf8Decode } = __nccwpck_require__(965)
-const { establishWebSocketConnection, failWebsocketConnection, closeWebSocketConnection } = __nccwpck_require__(773)
-const { channels } = __nccwpck_require__(5458)
-const { WebsocketFrameSend } = __nccwpck_require__(9676)
-const { ByteParser } = __nccwpck_require__(1872)
-const { WebSocketError, createUnvalidatedWebSocketError } = __nccwpck_require__(8067)
-const { kEnumerableProperty } = __nccwpck_require__(9500)
-const { utf8DecodeBytes } = __nccwpck_require__(8392)
+const { environmentSettingsObject, readableStreamClose } = __nccwpck_require__(7554)
+const { states, opcodes, sentCloseFrameState } = __nccwpck_require__(5750)
+const { webidl } = __nccwpck_require__(2797)
+const { getURLRecord, isValidSubprotocol, isEstablished, utf8Decode } = __nccwpck_require__(2795)
+const { establishWebSocketConnection, failWebsocketConnection, closeWebSocketConnection } = __nccwpck_require__(271)
+const { channels } = __nccwpck_require__(7272)
+const { WebsocketFrameSend } = __nccwpck_require__(6830)
+const { ByteParser } = __nccwpck_require__(5694)
+const { WebSocketError, createUnvalidatedWebSocketError } = __nccwpck_require__(7065)
+const { kEnumerableProperty } = __nccwpck_require__(4758)
+const { utf8DecodeBytes } = __nccwpck_require__(3010)
 
 let emittedExperimentalWarning = false
 
@@ -46721,15 +46721,15 @@ module.exports = { WebSocketStream }
 
 /***/ }),
 
-/***/ 965:
+/***/ 2795:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { states, opcodes } = __nccwpck_require__(7119)
+const { states, opcodes } = __nccwpck_require__(5750)
 const { isUtf8 } = __nccwpck_require__(4573)
-const { removeHTTPWhitespace } = __nccwpck_require__(192)
-const { collectASequenceOfCodePointsFast } = __nccwpck_require__(8696)
+const { removeHTTPWhitespace } = __nccwpck_require__(4418)
+const { collectASequenceOfCodePointsFast } = __nccwpck_require__(5618)
 
 /**
  * @param {number} readyState
@@ -47075,16 +47075,16 @@ module.exports = {
 
 /***/ }),
 
-/***/ 2522:
+/***/ 100:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { isArrayBuffer } = __nccwpck_require__(3429)
-const { webidl } = __nccwpck_require__(7571)
-const { URLSerializer } = __nccwpck_require__(192)
-const { environmentSettingsObject } = __nccwpck_require__(1204)
-const { staticPropertyDescriptors, states, sentCloseFrameState, sendHints, opcodes } = __nccwpck_require__(7119)
+const { webidl } = __nccwpck_require__(2797)
+const { URLSerializer } = __nccwpck_require__(4418)
+const { environmentSettingsObject } = __nccwpck_require__(7554)
+const { staticPropertyDescriptors, states, sentCloseFrameState, sendHints, opcodes } = __nccwpck_require__(5750)
 const {
   isConnecting,
   isEstablished,
@@ -47095,15 +47095,15 @@ const {
   utf8Decode,
   toArrayBuffer,
   getURLRecord
-} = __nccwpck_require__(965)
-const { establishWebSocketConnection, closeWebSocketConnection, failWebsocketConnection } = __nccwpck_require__(773)
-const { ByteParser } = __nccwpck_require__(1872)
-const { kEnumerableProperty } = __nccwpck_require__(9500)
-const { getGlobalDispatcher } = __nccwpck_require__(1481)
-const { ErrorEvent, CloseEvent, createFastMessageEvent } = __nccwpck_require__(4379)
-const { SendQueue } = __nccwpck_require__(504)
-const { WebsocketFrameSend } = __nccwpck_require__(9676)
-const { channels } = __nccwpck_require__(5458)
+} = __nccwpck_require__(2795)
+const { establishWebSocketConnection, closeWebSocketConnection, failWebsocketConnection } = __nccwpck_require__(271)
+const { ByteParser } = __nccwpck_require__(5694)
+const { kEnumerableProperty } = __nccwpck_require__(4758)
+const { getGlobalDispatcher } = __nccwpck_require__(6411)
+const { ErrorEvent, CloseEvent, createFastMessageEvent } = __nccwpck_require__(6450)
+const { SendQueue } = __nccwpck_require__(6802)
+const { WebsocketFrameSend } = __nccwpck_require__(6830)
+const { channels } = __nccwpck_require__(7272)
 
 const kRef = Symbol.for('nodejs.ref')
 const kUnref = Symbol.for('nodejs.unref')
@@ -48124,18 +48124,18 @@ module.exports = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("util");
 
 /***/ }),
 
-/***/ 6745:
+/***/ 8303:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(1891);
-var Scalar = __nccwpck_require__(4305);
-var YAMLMap = __nccwpck_require__(2938);
-var YAMLSeq = __nccwpck_require__(3571);
-var resolveBlockMap = __nccwpck_require__(619);
-var resolveBlockSeq = __nccwpck_require__(1610);
-var resolveFlowCollection = __nccwpck_require__(562);
+var identity = __nccwpck_require__(6381);
+var Scalar = __nccwpck_require__(4603);
+var YAMLMap = __nccwpck_require__(188);
+var YAMLSeq = __nccwpck_require__(9521);
+var resolveBlockMap = __nccwpck_require__(1513);
+var resolveBlockSeq = __nccwpck_require__(8468);
+var resolveFlowCollection = __nccwpck_require__(8312);
 
 function resolveCollection(CN, ctx, token, onError, tagName, tag) {
     const coll = token.type === 'block-map'
@@ -48221,15 +48221,15 @@ exports.composeCollection = composeCollection;
 
 /***/ }),
 
-/***/ 6183:
+/***/ 2805:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Document = __nccwpck_require__(7977);
-var composeNode = __nccwpck_require__(413);
-var resolveEnd = __nccwpck_require__(2368);
-var resolveProps = __nccwpck_require__(6715);
+var Document = __nccwpck_require__(3471);
+var composeNode = __nccwpck_require__(9919);
+var resolveEnd = __nccwpck_require__(4370);
+var resolveProps = __nccwpck_require__(1645);
 
 function composeDoc(options, directives, { offset, start, value, end }, onError) {
     const opts = Object.assign({ _directives: directives }, options);
@@ -48273,17 +48273,17 @@ exports.composeDoc = composeDoc;
 
 /***/ }),
 
-/***/ 413:
+/***/ 9919:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Alias = __nccwpck_require__(5525);
-var identity = __nccwpck_require__(1891);
-var composeCollection = __nccwpck_require__(6745);
-var composeScalar = __nccwpck_require__(1337);
-var resolveEnd = __nccwpck_require__(2368);
-var utilEmptyScalarPosition = __nccwpck_require__(6827);
+var Alias = __nccwpck_require__(3731);
+var identity = __nccwpck_require__(6381);
+var composeCollection = __nccwpck_require__(8303);
+var composeScalar = __nccwpck_require__(6335);
+var resolveEnd = __nccwpck_require__(4370);
+var utilEmptyScalarPosition = __nccwpck_require__(8777);
 
 const CN = { composeNode, composeEmptyNode };
 function composeNode(ctx, token, props, onError) {
@@ -48392,15 +48392,15 @@ exports.composeNode = composeNode;
 
 /***/ }),
 
-/***/ 1337:
+/***/ 6335:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(1891);
-var Scalar = __nccwpck_require__(4305);
-var resolveBlockScalar = __nccwpck_require__(293);
-var resolveFlowScalar = __nccwpck_require__(7686);
+var identity = __nccwpck_require__(6381);
+var Scalar = __nccwpck_require__(4603);
+var resolveBlockScalar = __nccwpck_require__(1523);
+var resolveFlowScalar = __nccwpck_require__(3524);
 
 function composeScalar(ctx, token, tagToken, onError) {
     const { value, type, comment, range } = token.type === 'block-scalar'
@@ -48487,18 +48487,18 @@ exports.composeScalar = composeScalar;
 
 /***/ }),
 
-/***/ 4260:
+/***/ 3146:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
 var node_process = __nccwpck_require__(932);
-var directives = __nccwpck_require__(9082);
-var Document = __nccwpck_require__(7977);
-var errors = __nccwpck_require__(7460);
-var identity = __nccwpck_require__(1891);
-var composeDoc = __nccwpck_require__(6183);
-var resolveEnd = __nccwpck_require__(2368);
+var directives = __nccwpck_require__(2564);
+var Document = __nccwpck_require__(3471);
+var errors = __nccwpck_require__(4390);
+var identity = __nccwpck_require__(6381);
+var composeDoc = __nccwpck_require__(2805);
+var resolveEnd = __nccwpck_require__(4370);
 
 function getErrorPos(src) {
     if (typeof src === 'number')
@@ -48718,17 +48718,17 @@ exports.Composer = Composer;
 
 /***/ }),
 
-/***/ 619:
+/***/ 1513:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Pair = __nccwpck_require__(5153);
-var YAMLMap = __nccwpck_require__(2938);
-var resolveProps = __nccwpck_require__(6715);
-var utilContainsNewline = __nccwpck_require__(3151);
-var utilFlowIndentCheck = __nccwpck_require__(7319);
-var utilMapIncludes = __nccwpck_require__(8279);
+var Pair = __nccwpck_require__(5819);
+var YAMLMap = __nccwpck_require__(188);
+var resolveProps = __nccwpck_require__(1645);
+var utilContainsNewline = __nccwpck_require__(9989);
+var utilFlowIndentCheck = __nccwpck_require__(1025);
+var utilMapIncludes = __nccwpck_require__(9721);
 
 const startColMsg = 'All mapping items must start at the same column';
 function resolveBlockMap({ composeNode, composeEmptyNode }, ctx, bm, onError, tag) {
@@ -48842,12 +48842,12 @@ exports.resolveBlockMap = resolveBlockMap;
 
 /***/ }),
 
-/***/ 293:
+/***/ 1523:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Scalar = __nccwpck_require__(4305);
+var Scalar = __nccwpck_require__(4603);
 
 function resolveBlockScalar(ctx, scalar, onError) {
     const start = scalar.offset;
@@ -49049,14 +49049,14 @@ exports.resolveBlockScalar = resolveBlockScalar;
 
 /***/ }),
 
-/***/ 1610:
+/***/ 8468:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var YAMLSeq = __nccwpck_require__(3571);
-var resolveProps = __nccwpck_require__(6715);
-var utilFlowIndentCheck = __nccwpck_require__(7319);
+var YAMLSeq = __nccwpck_require__(9521);
+var resolveProps = __nccwpck_require__(1645);
+var utilFlowIndentCheck = __nccwpck_require__(1025);
 
 function resolveBlockSeq({ composeNode, composeEmptyNode }, ctx, bs, onError, tag) {
     const NodeClass = tag?.nodeClass ?? YAMLSeq.YAMLSeq;
@@ -49107,7 +49107,7 @@ exports.resolveBlockSeq = resolveBlockSeq;
 
 /***/ }),
 
-/***/ 2368:
+/***/ 4370:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -49153,19 +49153,19 @@ exports.resolveEnd = resolveEnd;
 
 /***/ }),
 
-/***/ 562:
+/***/ 8312:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(1891);
-var Pair = __nccwpck_require__(5153);
-var YAMLMap = __nccwpck_require__(2938);
-var YAMLSeq = __nccwpck_require__(3571);
-var resolveEnd = __nccwpck_require__(2368);
-var resolveProps = __nccwpck_require__(6715);
-var utilContainsNewline = __nccwpck_require__(3151);
-var utilMapIncludes = __nccwpck_require__(8279);
+var identity = __nccwpck_require__(6381);
+var Pair = __nccwpck_require__(5819);
+var YAMLMap = __nccwpck_require__(188);
+var YAMLSeq = __nccwpck_require__(9521);
+var resolveEnd = __nccwpck_require__(4370);
+var resolveProps = __nccwpck_require__(1645);
+var utilContainsNewline = __nccwpck_require__(9989);
+var utilMapIncludes = __nccwpck_require__(9721);
 
 const blockMsg = 'Block collections are not allowed within flow collections';
 const isBlock = (token) => token && (token.type === 'block-map' || token.type === 'block-seq');
@@ -49369,13 +49369,13 @@ exports.resolveFlowCollection = resolveFlowCollection;
 
 /***/ }),
 
-/***/ 7686:
+/***/ 3524:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Scalar = __nccwpck_require__(4305);
-var resolveEnd = __nccwpck_require__(2368);
+var Scalar = __nccwpck_require__(4603);
+var resolveEnd = __nccwpck_require__(4370);
 
 function resolveFlowScalar(scalar, strict, onError) {
     const { offset, type, source, end } = scalar;
@@ -49604,7 +49604,7 @@ exports.resolveFlowScalar = resolveFlowScalar;
 
 /***/ }),
 
-/***/ 6715:
+/***/ 1645:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -49759,7 +49759,7 @@ exports.resolveProps = resolveProps;
 
 /***/ }),
 
-/***/ 3151:
+/***/ 9989:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -49802,7 +49802,7 @@ exports.containsNewline = containsNewline;
 
 /***/ }),
 
-/***/ 6827:
+/***/ 8777:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -49837,12 +49837,12 @@ exports.emptyScalarPosition = emptyScalarPosition;
 
 /***/ }),
 
-/***/ 7319:
+/***/ 1025:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var utilContainsNewline = __nccwpck_require__(3151);
+var utilContainsNewline = __nccwpck_require__(9989);
 
 function flowIndentCheck(indent, fc, onError) {
     if (fc?.type === 'flow-collection') {
@@ -49861,12 +49861,12 @@ exports.flowIndentCheck = flowIndentCheck;
 
 /***/ }),
 
-/***/ 8279:
+/***/ 9721:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(1891);
+var identity = __nccwpck_require__(6381);
 
 function mapIncludes(ctx, items, search) {
     const { uniqueKeys } = ctx.options;
@@ -49883,22 +49883,22 @@ exports.mapIncludes = mapIncludes;
 
 /***/ }),
 
-/***/ 7977:
+/***/ 3471:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Alias = __nccwpck_require__(5525);
-var Collection = __nccwpck_require__(1633);
-var identity = __nccwpck_require__(1891);
-var Pair = __nccwpck_require__(5153);
-var toJS = __nccwpck_require__(3119);
-var Schema = __nccwpck_require__(1148);
-var stringifyDocument = __nccwpck_require__(8577);
-var anchors = __nccwpck_require__(7048);
-var applyReviver = __nccwpck_require__(7817);
-var createNode = __nccwpck_require__(7616);
-var directives = __nccwpck_require__(9082);
+var Alias = __nccwpck_require__(3731);
+var Collection = __nccwpck_require__(443);
+var identity = __nccwpck_require__(6381);
+var Pair = __nccwpck_require__(5819);
+var toJS = __nccwpck_require__(7993);
+var Schema = __nccwpck_require__(2554);
+var stringifyDocument = __nccwpck_require__(8819);
+var anchors = __nccwpck_require__(6794);
+var applyReviver = __nccwpck_require__(8691);
+var createNode = __nccwpck_require__(4090);
+var directives = __nccwpck_require__(2564);
 
 class Document {
     constructor(value, replacer, options) {
@@ -50227,13 +50227,13 @@ exports.Document = Document;
 
 /***/ }),
 
-/***/ 7048:
+/***/ 6794:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(1891);
-var visit = __nccwpck_require__(1360);
+var identity = __nccwpck_require__(6381);
+var visit = __nccwpck_require__(9962);
 
 /**
  * Verify that the input string is a valid anchor.
@@ -50310,7 +50310,7 @@ exports.findNewAnchor = findNewAnchor;
 
 /***/ }),
 
-/***/ 7817:
+/***/ 8691:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -50374,14 +50374,14 @@ exports.applyReviver = applyReviver;
 
 /***/ }),
 
-/***/ 7616:
+/***/ 4090:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Alias = __nccwpck_require__(5525);
-var identity = __nccwpck_require__(1891);
-var Scalar = __nccwpck_require__(4305);
+var Alias = __nccwpck_require__(3731);
+var identity = __nccwpck_require__(6381);
+var Scalar = __nccwpck_require__(4603);
 
 const defaultTagPrefix = 'tag:yaml.org,2002:';
 function findTagObject(value, tagName, tags) {
@@ -50471,13 +50471,13 @@ exports.createNode = createNode;
 
 /***/ }),
 
-/***/ 9082:
+/***/ 2564:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(1891);
-var visit = __nccwpck_require__(1360);
+var identity = __nccwpck_require__(6381);
+var visit = __nccwpck_require__(9962);
 
 const escapeChars = {
     '!': '%21',
@@ -50656,7 +50656,7 @@ exports.Directives = Directives;
 
 /***/ }),
 
-/***/ 7460:
+/***/ 4390:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -50725,28 +50725,28 @@ exports.prettifyError = prettifyError;
 
 /***/ }),
 
-/***/ 3483:
+/***/ 2897:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 var __webpack_unused_export__;
 
 
-var composer = __nccwpck_require__(4260);
-var Document = __nccwpck_require__(7977);
-var Schema = __nccwpck_require__(1148);
-var errors = __nccwpck_require__(7460);
-var Alias = __nccwpck_require__(5525);
-var identity = __nccwpck_require__(1891);
-var Pair = __nccwpck_require__(5153);
-var Scalar = __nccwpck_require__(4305);
-var YAMLMap = __nccwpck_require__(2938);
-var YAMLSeq = __nccwpck_require__(3571);
-var cst = __nccwpck_require__(3921);
-var lexer = __nccwpck_require__(1893);
-var lineCounter = __nccwpck_require__(2808);
-var parser = __nccwpck_require__(3124);
-var publicApi = __nccwpck_require__(4563);
-var visit = __nccwpck_require__(1360);
+var composer = __nccwpck_require__(3146);
+var Document = __nccwpck_require__(3471);
+var Schema = __nccwpck_require__(2554);
+var errors = __nccwpck_require__(4390);
+var Alias = __nccwpck_require__(3731);
+var identity = __nccwpck_require__(6381);
+var Pair = __nccwpck_require__(5819);
+var Scalar = __nccwpck_require__(4603);
+var YAMLMap = __nccwpck_require__(188);
+var YAMLSeq = __nccwpck_require__(9521);
+var cst = __nccwpck_require__(2503);
+var lexer = __nccwpck_require__(6223);
+var lineCounter = __nccwpck_require__(2422);
+var parser = __nccwpck_require__(314);
+var publicApi = __nccwpck_require__(57);
+var visit = __nccwpck_require__(9962);
 
 
 
@@ -50783,7 +50783,7 @@ __webpack_unused_export__ = visit.visitAsync;
 
 /***/ }),
 
-/***/ 6669:
+/***/ 6999:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
@@ -50809,16 +50809,16 @@ exports.warn = warn;
 
 /***/ }),
 
-/***/ 5525:
+/***/ 3731:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var anchors = __nccwpck_require__(7048);
-var visit = __nccwpck_require__(1360);
-var identity = __nccwpck_require__(1891);
-var Node = __nccwpck_require__(5605);
-var toJS = __nccwpck_require__(3119);
+var anchors = __nccwpck_require__(6794);
+var visit = __nccwpck_require__(9962);
+var identity = __nccwpck_require__(6381);
+var Node = __nccwpck_require__(2339);
+var toJS = __nccwpck_require__(7993);
 
 class Alias extends Node.NodeBase {
     constructor(source) {
@@ -50936,14 +50936,14 @@ exports.Alias = Alias;
 
 /***/ }),
 
-/***/ 1633:
+/***/ 443:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var createNode = __nccwpck_require__(7616);
-var identity = __nccwpck_require__(1891);
-var Node = __nccwpck_require__(5605);
+var createNode = __nccwpck_require__(4090);
+var identity = __nccwpck_require__(6381);
+var Node = __nccwpck_require__(2339);
 
 function collectionFromPath(schema, path, value) {
     let v = value;
@@ -51094,14 +51094,14 @@ exports.isEmptyPath = isEmptyPath;
 
 /***/ }),
 
-/***/ 5605:
+/***/ 2339:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var applyReviver = __nccwpck_require__(7817);
-var identity = __nccwpck_require__(1891);
-var toJS = __nccwpck_require__(3119);
+var applyReviver = __nccwpck_require__(8691);
+var identity = __nccwpck_require__(6381);
+var toJS = __nccwpck_require__(7993);
 
 class NodeBase {
     constructor(type) {
@@ -51141,15 +51141,15 @@ exports.NodeBase = NodeBase;
 
 /***/ }),
 
-/***/ 5153:
+/***/ 5819:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var createNode = __nccwpck_require__(7616);
-var stringifyPair = __nccwpck_require__(9392);
-var addPairToJSMap = __nccwpck_require__(1308);
-var identity = __nccwpck_require__(1891);
+var createNode = __nccwpck_require__(4090);
+var stringifyPair = __nccwpck_require__(2794);
+var addPairToJSMap = __nccwpck_require__(4218);
+var identity = __nccwpck_require__(6381);
 
 function createPair(key, value, ctx) {
     const k = createNode.createNode(key, undefined, ctx);
@@ -51187,14 +51187,14 @@ exports.createPair = createPair;
 
 /***/ }),
 
-/***/ 4305:
+/***/ 4603:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(1891);
-var Node = __nccwpck_require__(5605);
-var toJS = __nccwpck_require__(3119);
+var identity = __nccwpck_require__(6381);
+var Node = __nccwpck_require__(2339);
+var toJS = __nccwpck_require__(7993);
 
 const isScalarValue = (value) => !value || (typeof value !== 'function' && typeof value !== 'object');
 class Scalar extends Node.NodeBase {
@@ -51221,17 +51221,17 @@ exports.isScalarValue = isScalarValue;
 
 /***/ }),
 
-/***/ 2938:
+/***/ 188:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var stringifyCollection = __nccwpck_require__(3008);
-var addPairToJSMap = __nccwpck_require__(1308);
-var Collection = __nccwpck_require__(1633);
-var identity = __nccwpck_require__(1891);
-var Pair = __nccwpck_require__(5153);
-var Scalar = __nccwpck_require__(4305);
+var stringifyCollection = __nccwpck_require__(7586);
+var addPairToJSMap = __nccwpck_require__(4218);
+var Collection = __nccwpck_require__(443);
+var identity = __nccwpck_require__(6381);
+var Pair = __nccwpck_require__(5819);
+var Scalar = __nccwpck_require__(4603);
 
 function findPair(items, key) {
     const k = identity.isScalar(key) ? key.value : key;
@@ -51375,17 +51375,17 @@ exports.findPair = findPair;
 
 /***/ }),
 
-/***/ 3571:
+/***/ 9521:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var createNode = __nccwpck_require__(7616);
-var stringifyCollection = __nccwpck_require__(3008);
-var Collection = __nccwpck_require__(1633);
-var identity = __nccwpck_require__(1891);
-var Scalar = __nccwpck_require__(4305);
-var toJS = __nccwpck_require__(3119);
+var createNode = __nccwpck_require__(4090);
+var stringifyCollection = __nccwpck_require__(7586);
+var Collection = __nccwpck_require__(443);
+var identity = __nccwpck_require__(6381);
+var Scalar = __nccwpck_require__(4603);
+var toJS = __nccwpck_require__(7993);
 
 class YAMLSeq extends Collection.Collection {
     static get tagName() {
@@ -51497,16 +51497,16 @@ exports.YAMLSeq = YAMLSeq;
 
 /***/ }),
 
-/***/ 1308:
+/***/ 4218:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var log = __nccwpck_require__(6669);
-var merge = __nccwpck_require__(4376);
-var stringify = __nccwpck_require__(3376);
-var identity = __nccwpck_require__(1891);
-var toJS = __nccwpck_require__(3119);
+var log = __nccwpck_require__(6999);
+var merge = __nccwpck_require__(9710);
+var stringify = __nccwpck_require__(5446);
+var identity = __nccwpck_require__(6381);
+var toJS = __nccwpck_require__(7993);
 
 function addPairToJSMap(ctx, map, { key, value }) {
     if (identity.isNode(key) && key.addToJSMap)
@@ -51569,7 +51569,7 @@ exports.addPairToJSMap = addPairToJSMap;
 
 /***/ }),
 
-/***/ 1891:
+/***/ 6381:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -51629,12 +51629,12 @@ exports.isSeq = isSeq;
 
 /***/ }),
 
-/***/ 3119:
+/***/ 7993:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(1891);
+var identity = __nccwpck_require__(6381);
 
 /**
  * Recursively convert any node or its contents to native JavaScript
@@ -51675,15 +51675,15 @@ exports.toJS = toJS;
 
 /***/ }),
 
-/***/ 6242:
+/***/ 272:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var resolveBlockScalar = __nccwpck_require__(293);
-var resolveFlowScalar = __nccwpck_require__(7686);
-var errors = __nccwpck_require__(7460);
-var stringifyString = __nccwpck_require__(3665);
+var resolveBlockScalar = __nccwpck_require__(1523);
+var resolveFlowScalar = __nccwpck_require__(3524);
+var errors = __nccwpck_require__(4390);
+var stringifyString = __nccwpck_require__(4223);
 
 function resolveAsScalar(token, strict = true, onError) {
     if (token) {
@@ -51900,7 +51900,7 @@ exports.setScalarValue = setScalarValue;
 
 /***/ }),
 
-/***/ 2393:
+/***/ 4731:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -51970,7 +51970,7 @@ exports.stringify = stringify;
 
 /***/ }),
 
-/***/ 5207:
+/***/ 9085:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -52076,14 +52076,14 @@ exports.visit = visit;
 
 /***/ }),
 
-/***/ 3921:
+/***/ 2503:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var cstScalar = __nccwpck_require__(6242);
-var cstStringify = __nccwpck_require__(2393);
-var cstVisit = __nccwpck_require__(5207);
+var cstScalar = __nccwpck_require__(272);
+var cstStringify = __nccwpck_require__(4731);
+var cstVisit = __nccwpck_require__(9085);
 
 /** The byte order mark */
 const BOM = '\u{FEFF}';
@@ -52195,12 +52195,12 @@ exports.tokenType = tokenType;
 
 /***/ }),
 
-/***/ 1893:
+/***/ 6223:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var cst = __nccwpck_require__(3921);
+var cst = __nccwpck_require__(2503);
 
 /*
 START -> stream
@@ -52925,7 +52925,7 @@ exports.Lexer = Lexer;
 
 /***/ }),
 
-/***/ 2808:
+/***/ 2422:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -52973,14 +52973,14 @@ exports.LineCounter = LineCounter;
 
 /***/ }),
 
-/***/ 3124:
+/***/ 314:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
 var node_process = __nccwpck_require__(932);
-var cst = __nccwpck_require__(3921);
-var lexer = __nccwpck_require__(1893);
+var cst = __nccwpck_require__(2503);
+var lexer = __nccwpck_require__(6223);
 
 function includesToken(list, type) {
     for (let i = 0; i < list.length; ++i)
@@ -53960,18 +53960,18 @@ exports.Parser = Parser;
 
 /***/ }),
 
-/***/ 4563:
+/***/ 57:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var composer = __nccwpck_require__(4260);
-var Document = __nccwpck_require__(7977);
-var errors = __nccwpck_require__(7460);
-var log = __nccwpck_require__(6669);
-var identity = __nccwpck_require__(1891);
-var lineCounter = __nccwpck_require__(2808);
-var parser = __nccwpck_require__(3124);
+var composer = __nccwpck_require__(3146);
+var Document = __nccwpck_require__(3471);
+var errors = __nccwpck_require__(4390);
+var log = __nccwpck_require__(6999);
+var identity = __nccwpck_require__(6381);
+var lineCounter = __nccwpck_require__(2422);
+var parser = __nccwpck_require__(314);
 
 function parseOptions(options) {
     const prettyErrors = options.prettyErrors !== false;
@@ -54074,16 +54074,16 @@ exports.stringify = stringify;
 
 /***/ }),
 
-/***/ 1148:
+/***/ 2554:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(1891);
-var map = __nccwpck_require__(1231);
-var seq = __nccwpck_require__(814);
-var string = __nccwpck_require__(3724);
-var tags = __nccwpck_require__(8478);
+var identity = __nccwpck_require__(6381);
+var map = __nccwpck_require__(7873);
+var seq = __nccwpck_require__(732);
+var string = __nccwpck_require__(138);
+var tags = __nccwpck_require__(4268);
 
 const sortMapEntriesByKey = (a, b) => a.key < b.key ? -1 : a.key > b.key ? 1 : 0;
 class Schema {
@@ -54120,13 +54120,13 @@ exports.Schema = Schema;
 
 /***/ }),
 
-/***/ 1231:
+/***/ 7873:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(1891);
-var YAMLMap = __nccwpck_require__(2938);
+var identity = __nccwpck_require__(6381);
+var YAMLMap = __nccwpck_require__(188);
 
 const map = {
     collection: 'map',
@@ -54146,12 +54146,12 @@ exports.map = map;
 
 /***/ }),
 
-/***/ 5940:
+/***/ 8430:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Scalar = __nccwpck_require__(4305);
+var Scalar = __nccwpck_require__(4603);
 
 const nullTag = {
     identify: value => value == null,
@@ -54170,13 +54170,13 @@ exports.nullTag = nullTag;
 
 /***/ }),
 
-/***/ 814:
+/***/ 732:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(1891);
-var YAMLSeq = __nccwpck_require__(3571);
+var identity = __nccwpck_require__(6381);
+var YAMLSeq = __nccwpck_require__(9521);
 
 const seq = {
     collection: 'seq',
@@ -54196,12 +54196,12 @@ exports.seq = seq;
 
 /***/ }),
 
-/***/ 3724:
+/***/ 138:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var stringifyString = __nccwpck_require__(3665);
+var stringifyString = __nccwpck_require__(4223);
 
 const string = {
     identify: value => typeof value === 'string',
@@ -54219,12 +54219,12 @@ exports.string = string;
 
 /***/ }),
 
-/***/ 5579:
+/***/ 3041:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Scalar = __nccwpck_require__(4305);
+var Scalar = __nccwpck_require__(4603);
 
 const boolTag = {
     identify: value => typeof value === 'boolean',
@@ -54247,13 +54247,13 @@ exports.boolTag = boolTag;
 
 /***/ }),
 
-/***/ 1433:
+/***/ 7015:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Scalar = __nccwpck_require__(4305);
-var stringifyNumber = __nccwpck_require__(3677);
+var Scalar = __nccwpck_require__(4603);
+var stringifyNumber = __nccwpck_require__(4383);
 
 const floatNaN = {
     identify: value => typeof value === 'number',
@@ -54301,12 +54301,12 @@ exports.floatNaN = floatNaN;
 
 /***/ }),
 
-/***/ 2790:
+/***/ 6136:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var stringifyNumber = __nccwpck_require__(3677);
+var stringifyNumber = __nccwpck_require__(4383);
 
 const intIdentify = (value) => typeof value === 'bigint' || Number.isInteger(value);
 const intResolve = (str, offset, radix, { intAsBigInt }) => (intAsBigInt ? BigInt(str) : parseInt(str.substring(offset), radix));
@@ -54350,18 +54350,18 @@ exports.intOct = intOct;
 
 /***/ }),
 
-/***/ 9772:
+/***/ 1822:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var map = __nccwpck_require__(1231);
-var _null = __nccwpck_require__(5940);
-var seq = __nccwpck_require__(814);
-var string = __nccwpck_require__(3724);
-var bool = __nccwpck_require__(5579);
-var float = __nccwpck_require__(1433);
-var int = __nccwpck_require__(2790);
+var map = __nccwpck_require__(7873);
+var _null = __nccwpck_require__(8430);
+var seq = __nccwpck_require__(732);
+var string = __nccwpck_require__(138);
+var bool = __nccwpck_require__(3041);
+var float = __nccwpck_require__(7015);
+var int = __nccwpck_require__(6136);
 
 const schema = [
     map.map,
@@ -54382,14 +54382,14 @@ exports.schema = schema;
 
 /***/ }),
 
-/***/ 7331:
+/***/ 8809:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Scalar = __nccwpck_require__(4305);
-var map = __nccwpck_require__(1231);
-var seq = __nccwpck_require__(814);
+var Scalar = __nccwpck_require__(4603);
+var map = __nccwpck_require__(7873);
+var seq = __nccwpck_require__(732);
 
 function intIdentify(value) {
     return typeof value === 'bigint' || Number.isInteger(value);
@@ -54453,27 +54453,27 @@ exports.schema = schema;
 
 /***/ }),
 
-/***/ 8478:
+/***/ 4268:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var map = __nccwpck_require__(1231);
-var _null = __nccwpck_require__(5940);
-var seq = __nccwpck_require__(814);
-var string = __nccwpck_require__(3724);
-var bool = __nccwpck_require__(5579);
-var float = __nccwpck_require__(1433);
-var int = __nccwpck_require__(2790);
-var schema = __nccwpck_require__(9772);
-var schema$1 = __nccwpck_require__(7331);
-var binary = __nccwpck_require__(743);
-var merge = __nccwpck_require__(4376);
-var omap = __nccwpck_require__(6683);
-var pairs = __nccwpck_require__(7221);
-var schema$2 = __nccwpck_require__(3381);
-var set = __nccwpck_require__(5340);
-var timestamp = __nccwpck_require__(3932);
+var map = __nccwpck_require__(7873);
+var _null = __nccwpck_require__(8430);
+var seq = __nccwpck_require__(732);
+var string = __nccwpck_require__(138);
+var bool = __nccwpck_require__(3041);
+var float = __nccwpck_require__(7015);
+var int = __nccwpck_require__(6136);
+var schema = __nccwpck_require__(1822);
+var schema$1 = __nccwpck_require__(8809);
+var binary = __nccwpck_require__(1261);
+var merge = __nccwpck_require__(9710);
+var omap = __nccwpck_require__(7009);
+var pairs = __nccwpck_require__(2019);
+var schema$2 = __nccwpck_require__(9871);
+var set = __nccwpck_require__(1662);
+var timestamp = __nccwpck_require__(4702);
 
 const schemas = new Map([
     ['core', schema.schema],
@@ -54559,14 +54559,14 @@ exports.getTags = getTags;
 
 /***/ }),
 
-/***/ 743:
+/***/ 1261:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
 var node_buffer = __nccwpck_require__(181);
-var Scalar = __nccwpck_require__(4305);
-var stringifyString = __nccwpck_require__(3665);
+var Scalar = __nccwpck_require__(4603);
+var stringifyString = __nccwpck_require__(4223);
 
 const binary = {
     identify: value => value instanceof Uint8Array, // Buffer inherits from Uint8Array
@@ -54636,12 +54636,12 @@ exports.binary = binary;
 
 /***/ }),
 
-/***/ 8514:
+/***/ 6024:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Scalar = __nccwpck_require__(4305);
+var Scalar = __nccwpck_require__(4603);
 
 function boolStringify({ value, source }, ctx) {
     const boolObj = value ? trueTag : falseTag;
@@ -54672,13 +54672,13 @@ exports.trueTag = trueTag;
 
 /***/ }),
 
-/***/ 2026:
+/***/ 3032:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Scalar = __nccwpck_require__(4305);
-var stringifyNumber = __nccwpck_require__(3677);
+var Scalar = __nccwpck_require__(4603);
+var stringifyNumber = __nccwpck_require__(4383);
 
 const floatNaN = {
     identify: value => typeof value === 'number',
@@ -54729,12 +54729,12 @@ exports.floatNaN = floatNaN;
 
 /***/ }),
 
-/***/ 7149:
+/***/ 5911:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var stringifyNumber = __nccwpck_require__(3677);
+var stringifyNumber = __nccwpck_require__(4383);
 
 const intIdentify = (value) => typeof value === 'bigint' || Number.isInteger(value);
 function intResolve(str, offset, radix, { intAsBigInt }) {
@@ -54812,13 +54812,13 @@ exports.intOct = intOct;
 
 /***/ }),
 
-/***/ 4376:
+/***/ 9710:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(1891);
-var Scalar = __nccwpck_require__(4305);
+var identity = __nccwpck_require__(6381);
+var Scalar = __nccwpck_require__(4603);
 
 // If the value associated with a merge key is a single mapping node, each of
 // its key/value pairs is inserted into the current mapping, unless the key
@@ -54890,16 +54890,16 @@ exports.merge = merge;
 
 /***/ }),
 
-/***/ 6683:
+/***/ 7009:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(1891);
-var toJS = __nccwpck_require__(3119);
-var YAMLMap = __nccwpck_require__(2938);
-var YAMLSeq = __nccwpck_require__(3571);
-var pairs = __nccwpck_require__(7221);
+var identity = __nccwpck_require__(6381);
+var toJS = __nccwpck_require__(7993);
+var YAMLMap = __nccwpck_require__(188);
+var YAMLSeq = __nccwpck_require__(9521);
+var pairs = __nccwpck_require__(2019);
 
 class YAMLOMap extends YAMLSeq.YAMLSeq {
     constructor() {
@@ -54974,15 +54974,15 @@ exports.omap = omap;
 
 /***/ }),
 
-/***/ 7221:
+/***/ 2019:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(1891);
-var Pair = __nccwpck_require__(5153);
-var Scalar = __nccwpck_require__(4305);
-var YAMLSeq = __nccwpck_require__(3571);
+var identity = __nccwpck_require__(6381);
+var Pair = __nccwpck_require__(5819);
+var Scalar = __nccwpck_require__(4603);
+var YAMLSeq = __nccwpck_require__(9521);
 
 function resolvePairs(seq, onError) {
     if (identity.isSeq(seq)) {
@@ -55063,24 +55063,24 @@ exports.resolvePairs = resolvePairs;
 
 /***/ }),
 
-/***/ 3381:
+/***/ 9871:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var map = __nccwpck_require__(1231);
-var _null = __nccwpck_require__(5940);
-var seq = __nccwpck_require__(814);
-var string = __nccwpck_require__(3724);
-var binary = __nccwpck_require__(743);
-var bool = __nccwpck_require__(8514);
-var float = __nccwpck_require__(2026);
-var int = __nccwpck_require__(7149);
-var merge = __nccwpck_require__(4376);
-var omap = __nccwpck_require__(6683);
-var pairs = __nccwpck_require__(7221);
-var set = __nccwpck_require__(5340);
-var timestamp = __nccwpck_require__(3932);
+var map = __nccwpck_require__(7873);
+var _null = __nccwpck_require__(8430);
+var seq = __nccwpck_require__(732);
+var string = __nccwpck_require__(138);
+var binary = __nccwpck_require__(1261);
+var bool = __nccwpck_require__(6024);
+var float = __nccwpck_require__(3032);
+var int = __nccwpck_require__(5911);
+var merge = __nccwpck_require__(9710);
+var omap = __nccwpck_require__(7009);
+var pairs = __nccwpck_require__(2019);
+var set = __nccwpck_require__(1662);
+var timestamp = __nccwpck_require__(4702);
 
 const schema = [
     map.map,
@@ -55111,14 +55111,14 @@ exports.schema = schema;
 
 /***/ }),
 
-/***/ 5340:
+/***/ 1662:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(1891);
-var Pair = __nccwpck_require__(5153);
-var YAMLMap = __nccwpck_require__(2938);
+var identity = __nccwpck_require__(6381);
+var Pair = __nccwpck_require__(5819);
+var YAMLMap = __nccwpck_require__(188);
 
 class YAMLSet extends YAMLMap.YAMLMap {
     constructor(schema) {
@@ -55214,12 +55214,12 @@ exports.set = set;
 
 /***/ }),
 
-/***/ 3932:
+/***/ 4702:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var stringifyNumber = __nccwpck_require__(3677);
+var stringifyNumber = __nccwpck_require__(4383);
 
 /** Internal types handle bigint as number, because TS can't figure it out. */
 function parseSexagesimal(str, asBigInt) {
@@ -55326,7 +55326,7 @@ exports.timestamp = timestamp;
 
 /***/ }),
 
-/***/ 6767:
+/***/ 9341:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -55484,15 +55484,15 @@ exports.foldFlowLines = foldFlowLines;
 
 /***/ }),
 
-/***/ 3376:
+/***/ 5446:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var anchors = __nccwpck_require__(7048);
-var identity = __nccwpck_require__(1891);
-var stringifyComment = __nccwpck_require__(2875);
-var stringifyString = __nccwpck_require__(3665);
+var anchors = __nccwpck_require__(6794);
+var identity = __nccwpck_require__(6381);
+var stringifyComment = __nccwpck_require__(6065);
+var stringifyString = __nccwpck_require__(4223);
 
 function createStringifyContext(doc, options) {
     const opt = Object.assign({
@@ -55623,14 +55623,14 @@ exports.stringify = stringify;
 
 /***/ }),
 
-/***/ 3008:
+/***/ 7586:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(1891);
-var stringify = __nccwpck_require__(3376);
-var stringifyComment = __nccwpck_require__(2875);
+var identity = __nccwpck_require__(6381);
+var stringify = __nccwpck_require__(5446);
+var stringifyComment = __nccwpck_require__(6065);
 
 function stringifyCollection(collection, ctx, options) {
     const flow = ctx.inFlow ?? collection.flow;
@@ -55785,7 +55785,7 @@ exports.stringifyCollection = stringifyCollection;
 
 /***/ }),
 
-/***/ 2875:
+/***/ 6065:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -55816,14 +55816,14 @@ exports.stringifyComment = stringifyComment;
 
 /***/ }),
 
-/***/ 8577:
+/***/ 8819:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(1891);
-var stringify = __nccwpck_require__(3376);
-var stringifyComment = __nccwpck_require__(2875);
+var identity = __nccwpck_require__(6381);
+var stringify = __nccwpck_require__(5446);
+var stringifyComment = __nccwpck_require__(6065);
 
 function stringifyDocument(doc, options) {
     const lines = [];
@@ -55910,7 +55910,7 @@ exports.stringifyDocument = stringifyDocument;
 
 /***/ }),
 
-/***/ 3677:
+/***/ 4383:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -55944,15 +55944,15 @@ exports.stringifyNumber = stringifyNumber;
 
 /***/ }),
 
-/***/ 9392:
+/***/ 2794:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(1891);
-var Scalar = __nccwpck_require__(4305);
-var stringify = __nccwpck_require__(3376);
-var stringifyComment = __nccwpck_require__(2875);
+var identity = __nccwpck_require__(6381);
+var Scalar = __nccwpck_require__(4603);
+var stringify = __nccwpck_require__(5446);
+var stringifyComment = __nccwpck_require__(6065);
 
 function stringifyPair({ key, value }, ctx, onComment, onChompKeep) {
     const { allNullValues, doc, indent, indentStep, options: { commentString, indentSeq, simpleKeys } } = ctx;
@@ -56103,13 +56103,13 @@ exports.stringifyPair = stringifyPair;
 
 /***/ }),
 
-/***/ 3665:
+/***/ 4223:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Scalar = __nccwpck_require__(4305);
-var foldFlowLines = __nccwpck_require__(6767);
+var Scalar = __nccwpck_require__(4603);
+var foldFlowLines = __nccwpck_require__(9341);
 
 const getFoldOptions = (ctx, isBlock) => ({
     indentAtStart: isBlock ? ctx.indent.length : ctx.indentAtStart,
@@ -56448,12 +56448,12 @@ exports.stringifyString = stringifyString;
 
 /***/ }),
 
-/***/ 1360:
+/***/ 9962:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(1891);
+var identity = __nccwpck_require__(6381);
 
 const BREAK = Symbol('break visit');
 const SKIP = Symbol('skip children');
@@ -56691,18 +56691,17 @@ exports.visitAsync = visitAsync;
 
 /***/ }),
 
-/***/ 8068:
+/***/ 6721:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   N: () => (/* binding */ cancelBatches)
 /* harmony export */ });
-/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9876);
-/* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(7590);
+/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2942);
+/* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(5357);
 
 
 const timeoutMs = 5_000;
-/** Requests the cancellation of batches. Gives whether the service accepted it for all of them. */
 async function cancelBatches(client, ids) {
     const signal = AbortSignal.timeout(timeoutMs);
     const cancelled = await Promise.all(ids.map(async (id) => requestCancellation(client, id, signal)));
@@ -56725,7 +56724,7 @@ async function requestCancellation(client, id, signal) {
 
 /***/ }),
 
-/***/ 3324:
+/***/ 5544:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -56734,15 +56733,15 @@ __nccwpck_require__.d(__webpack_exports__, {
   U: () => (/* binding */ connectGitHub)
 });
 
-// EXTERNAL MODULE: ../../node_modules/@actions/core/lib/core.js + 19 modules
-var core = __nccwpck_require__(9876);
-// EXTERNAL MODULE: ../../node_modules/@actions/github/lib/github.js + 21 modules
-var github = __nccwpck_require__(1738);
-// EXTERNAL MODULE: ../../node_modules/bottleneck/light.js
-var light = __nccwpck_require__(6503);
-// EXTERNAL MODULE: ../../node_modules/@octokit/request-error/dist-src/index.js
-var dist_src = __nccwpck_require__(9219);
-;// CONCATENATED MODULE: ../../node_modules/@octokit/plugin-retry/dist-bundle/index.js
+// EXTERNAL MODULE: ../../../../../work/main/node_modules/@actions/core/lib/core.js + 19 modules
+var core = __nccwpck_require__(2942);
+// EXTERNAL MODULE: ../../../../../work/main/node_modules/@actions/github/lib/github.js + 21 modules
+var github = __nccwpck_require__(968);
+// EXTERNAL MODULE: ../../../../../work/main/node_modules/bottleneck/light.js
+var light = __nccwpck_require__(9529);
+// EXTERNAL MODULE: ../../../../../work/main/node_modules/@octokit/request-error/dist-src/index.js
+var dist_src = __nccwpck_require__(65);
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@octokit/plugin-retry/dist-bundle/index.js
 // pkg/dist-src/version.js
 var VERSION = "0.0.0-development";
 
@@ -56825,7 +56824,7 @@ function retry(octokit, octokitOptions) {
 retry.VERSION = VERSION;
 
 
-;// CONCATENATED MODULE: ../../node_modules/@octokit/plugin-throttling/dist-bundle/index.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@octokit/plugin-throttling/dist-bundle/index.js
 // pkg/dist-src/index.js
 
 
@@ -57067,25 +57066,22 @@ throttling.VERSION = dist_bundle_VERSION;
 throttling.triggersNotification = triggersNotification;
 
 
-// EXTERNAL MODULE: ../../node_modules/undici/index.js
-var undici = __nccwpck_require__(1684);
+// EXTERNAL MODULE: ../../../../../work/main/node_modules/undici/index.js
+var undici = __nccwpck_require__(6530);
 ;// CONCATENATED MODULE: ./action/connect-github.js
 
 
 
 
 
-/** Longest wait for a rate limit, seconds. */
 const maxRateLimitWaitSeconds = 120;
 const maxRateLimitWaits = 3;
-/** An Octokit that repeats failed requests and keeps to GitHub's rate limits. */
 function connectGitHub(token, { apiUrl }, dispatcher) {
     const options = {
         baseUrl: apiUrl,
         userAgent: "model-optimization-action",
         log: { debug: () => { }, info: core/* debug */.Yz, warn: core/* debug */.Yz, error: core/* debug */.Yz },
         request: {
-            // Octokit's own proxy support decides once, by the environment's API URL.
             fetch: async (url, init) => (0,undici.fetch)(url, { ...init, dispatcher }),
         },
         throttle: {
@@ -57095,7 +57091,6 @@ function connectGitHub(token, { apiUrl }, dispatcher) {
     };
     return (0,github/* getOctokit */.Q)(token, options, retry, throttling);
 }
-/** Decides whether a request that a rate limit refused is sent again, and logs it. */
 function createRateLimitHandler(limit) {
     return (seconds, _, __, waits) => {
         const isRepeated = seconds <= maxRateLimitWaitSeconds && waits < maxRateLimitWaits;
@@ -57108,7 +57103,7 @@ function createRateLimitHandler(limit) {
 
 /***/ }),
 
-/***/ 5810:
+/***/ 3525:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -57120,13 +57115,9 @@ __nccwpck_require__.d(__webpack_exports__, {
 // EXTERNAL MODULE: external "node:timers/promises"
 var promises_ = __nccwpck_require__(8500);
 // EXTERNAL MODULE: ./report/github-limits.js
-var github_limits = __nccwpck_require__(1677);
+var github_limits = __nccwpck_require__(9958);
 ;// CONCATENATED MODULE: ./github/check-run-requests.js
 
-/**
- * Bodies of the requests that write the content, in their order: GitHub limits the annotations of
- * each, and only the last one completes the check run.
- */
 function checkRunRequests({ output, conclusion, annotations = [], actions = [], }) {
     return splitAnnotations(annotations).map((chunk, i, { length }) => ({
         ...checkRunState(i === length - 1 ? conclusion : undefined),
@@ -57134,7 +57125,6 @@ function checkRunRequests({ output, conclusion, annotations = [], actions = [], 
         actions: [...actions],
     }));
 }
-/** At least one chunk, which is empty without annotations. */
 function splitAnnotations(annotations) {
     const chunks = [];
     for (let i = 0; i === 0 || i < annotations.length; i += github_limits/* githubLimits */.Q.annotations) {
@@ -57159,16 +57149,12 @@ function annotationBody({ place, level, title, message }) {
 }
 
 // EXTERNAL MODULE: ./github/http-error-status.js
-var http_error_status = __nccwpck_require__(3590);
+var http_error_status = __nccwpck_require__(4449);
 ;// CONCATENATED MODULE: ./github/check-run-writer.js
 
 
 
 const firstPauseMs = 1_000;
-/**
- * Writes check runs of one commit. A request whose answer was lost creates no second check run and
- * adds no annotation twice.
- */
 class CheckRunWriter {
     #checks;
     #options;
@@ -57176,7 +57162,6 @@ class CheckRunWriter {
         this.#checks = client.rest.checks;
         this.#options = options;
     }
-    /** Creates the check run and gives its id. */
     async create(identity, content) {
         const [first, ...others] = checkRunRequests(content);
         let isRepeated = false;
@@ -57189,7 +57174,6 @@ class CheckRunWriter {
             await this.update(id, content);
         return id;
     }
-    /** As `create`, for a check run that an earlier process may have created. */
     async createOrUpdate(identity, content) {
         const existing = await this.#find(identity);
         if (existing === undefined)
@@ -57197,7 +57181,6 @@ class CheckRunWriter {
         await this.update(existing, content);
         return existing;
     }
-    /** Replaces the content; the first annotations are those that the check run may already have. */
     async update(id, content) {
         const { annotations = [] } = content;
         if (annotations.length === 0)
@@ -57237,7 +57220,6 @@ class CheckRunWriter {
             await this.#checks.update({ ...this.#options.repo, check_run_id: id, ...body, request });
         }
     }
-    /** Repeats work that GitHub failed to answer, with pauses as Octokit makes. */
     async #repeat(work) {
         for (let tries = 1;; tries++) {
             try {
@@ -57255,9 +57237,7 @@ class CheckRunWriter {
 
 ;// CONCATENATED MODULE: ./action/create-check-run-writer.js
 
-/** As many as Octokit itself makes of other requests. */
 const maxTries = 4;
-/** Writes check runs of the commit that the workflow runs for. */
 function createCheckRunWriter(github, { repo, headSha }) {
     return new CheckRunWriter(github, { repo, headSha, maxTries });
 }
@@ -57265,13 +57245,12 @@ function createCheckRunWriter(github, { repo, headSha }) {
 
 /***/ }),
 
-/***/ 6572:
+/***/ 7395:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   d: () => (/* binding */ InputError)
 /* harmony export */ });
-/** What the workflow's author has to correct. */
 class InputError extends Error {
     name = "InputError";
     problems;
@@ -57284,15 +57263,14 @@ class InputError extends Error {
 
 /***/ }),
 
-/***/ 9808:
+/***/ 3499:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   N: () => (/* binding */ listJobs)
 /* harmony export */ });
-/* harmony import */ var _contract_limits_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1351);
+/* harmony import */ var _contract_limits_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1990);
 
-/** All pages of the jobs that match the filter, newest first. */
 async function listJobs(client, { labels, ...filter }, signal) {
     const label = labels && Object.entries(labels).map(([name, value]) => `${name}=${value}`);
     const jobs = [];
@@ -57309,16 +57287,16 @@ async function listJobs(client, { labels, ...filter }, signal) {
 
 /***/ }),
 
-/***/ 9874:
+/***/ 183:
 /***/ ((__webpack_module__, __unused_webpack___webpack_exports__, __nccwpck_require__) => {
 
 __nccwpck_require__.a(__webpack_module__, async (__webpack_handle_async_dependencies__, __webpack_async_result__) => { try {
-/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9876);
-/* harmony import */ var _actions_github__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1738);
-/* harmony import */ var undici__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(1684);
-/* harmony import */ var _input_error_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(6572);
-/* harmony import */ var _run_main_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(755);
-/* harmony import */ var _run_post_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(6361);
+/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2942);
+/* harmony import */ var _actions_github__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(968);
+/* harmony import */ var undici__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(6530);
+/* harmony import */ var _input_error_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(7395);
+/* harmony import */ var _run_main_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(4086);
+/* harmony import */ var _run_post_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(3692);
 
 
 
@@ -57348,12 +57326,10 @@ try {
 }
 catch (error) {
     const problems = error instanceof _input_error_js__WEBPACK_IMPORTED_MODULE_3__/* .InputError */ .d ? error.problems : [{ message: String(error) }];
-    // A failed cleanup does not fail the workflow.
     const reportProblem = isPost ? _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .warning */ .$e : _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .setFailed */ .C1;
     for (const { message } of problems)
         reportProblem(message);
 }
-// Requests in their pauses before a retry would keep a cancelled step alive.
 if (stop.signal.aborted)
     process.exit(1);
 await dispatcher.close();
@@ -57363,7 +57339,7 @@ __webpack_async_result__();
 
 /***/ }),
 
-/***/ 6647:
+/***/ 2458:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -57372,27 +57348,25 @@ __nccwpck_require__.d(__webpack_exports__, {
   C: () => (/* binding */ openServiceSession)
 });
 
-// EXTERNAL MODULE: ../../node_modules/@actions/core/lib/core.js + 19 modules
-var core = __nccwpck_require__(9876);
-// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(3045);
-// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/iso.js
-var iso = __nccwpck_require__(3477);
+// EXTERNAL MODULE: ../../../../../work/main/node_modules/@actions/core/lib/core.js + 19 modules
+var core = __nccwpck_require__(2942);
+// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(6119);
+// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/classic/iso.js
+var iso = __nccwpck_require__(4975);
 // EXTERNAL MODULE: ./contract/id.js
-var id = __nccwpck_require__(2246);
+var id = __nccwpck_require__(9487);
 // EXTERNAL MODULE: ./contract/limits.js
-var limits = __nccwpck_require__(1351);
+var limits = __nccwpck_require__(1990);
 ;// CONCATENATED MODULE: ./contract/page-fields.js
 
 
-/** An integer in a query string. Number() alone would also take "", "0x10" and " 5 ". */
 function integerParameter(bounds) {
     return schemas/* string */.YjP()
         .regex(/^-?\d{1,16}$/, { error: "must be an integer" })
         .transform(Number)
         .pipe(bounds);
 }
-/** Query parameters of every list. */
 const pageFields = {
     limit: integerParameter(schemas/* int */.Whr().min(1).max(limits/* limits */.Fy.pageMax))
         .default(limits/* limits */.Fy.pageDefault)
@@ -57407,7 +57381,6 @@ const nextCursor = schemas/* string */.YjP()
 
 
 
-/** A change that somebody asked for. Entries are never changed or deleted. */
 const auditEntry = schemas/* object */.Ikc({
     id: id/* auditId */.py,
     at: iso/* datetime */.w$(),
@@ -57441,9 +57414,9 @@ const auditRoutes = {
 };
 
 // EXTERNAL MODULE: ./contract/artifact.js
-var artifact = __nccwpck_require__(1453);
+var artifact = __nccwpck_require__(8968);
 // EXTERNAL MODULE: ./contract/model.js
-var model = __nccwpck_require__(2654);
+var model = __nccwpck_require__(3221);
 ;// CONCATENATED MODULE: ./contract/artifact-link.js
 
 
@@ -57465,7 +57438,6 @@ const artifactLink = schemas/* object */.Ikc({
 })
     .meta({ id: "ArtifactLink" });
 const linkedArtifactParams = schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.C });
-/** What the signature covers besides the path. */
 const linkedArtifactQuery = schemas/* strictObject */.rej({
     expires: integerParameter(schemas/* int */.Whr().min(0)).describe("End of its validity, seconds since 1970."),
     sha256: model/* sha256 */.sc,
@@ -57560,7 +57532,7 @@ const artifactRoutes = {
 };
 
 // EXTERNAL MODULE: ./contract/batch.js + 1 modules
-var batch = __nccwpck_require__(9902);
+var batch = __nccwpck_require__(6420);
 ;// CONCATENATED MODULE: ./contract/creation.js
 
 
@@ -57570,18 +57542,14 @@ const idempotencyKey = schemas/* string */.YjP()
     .regex(/^[\x21-\x7e]+$/)
     .optional()
     .describe(`The same key and body within ${limits/* limits */.Fy.idempotencyHours} hours give the first answer again.`);
-/** Request headers of routes that create something. */
 const creationHeaders = schemas/* object */.Ikc({ "idempotency-key": idempotencyKey });
-/** Headers of their answers. */
 const createdHeaders = ["location", "idempotency-replayed"];
-/** Codes that all of them can answer with. */
 const creationErrors = [
     "unsupported_media_type",
     "payload_too_large",
     "idempotency_key_reused",
     "idempotency_in_progress",
 ];
-/** Codes of routes that create jobs, besides. */
 const jobCreationErrors = [
     ...creationErrors,
     "too_many_jobs",
@@ -57592,18 +57560,17 @@ const jobCreationErrors = [
 ];
 
 // EXTERNAL MODULE: ./contract/job.js + 2 modules
-var job = __nccwpck_require__(3090);
+var job = __nccwpck_require__(5098);
 // EXTERNAL MODULE: ./contract/gate.js
-var gate = __nccwpck_require__(8668);
+var gate = __nccwpck_require__(7189);
 // EXTERNAL MODULE: ./contract/telemetry.js + 2 modules
-var telemetry = __nccwpck_require__(6520);
+var telemetry = __nccwpck_require__(7501);
 ;// CONCATENATED MODULE: ./contract/job-summary.js
 
 
 
 
 const figure = schemas/* number */.aig().nullable();
-/** A job as a row of a list. */
 const jobSummary = job/* job */.Yl
     .pick({
     id: true,
@@ -57661,9 +57628,9 @@ function summarizeJob({ model, telemetry: measured, gates, ...rest }) {
 }
 
 // EXTERNAL MODULE: ./contract/status.js
-var contract_status = __nccwpck_require__(7949);
+var contract_status = __nccwpck_require__(7452);
 // EXTERNAL MODULE: ./contract/target.js + 1 modules
-var target = __nccwpck_require__(2885);
+var target = __nccwpck_require__(669);
 ;// CONCATENATED MODULE: ./contract/page.js
 
 
@@ -57678,7 +57645,6 @@ const labelFilter = schemas/* array */.YOg(schemas/* string */.YjP().regex(/^[A-
     .max(8)
     .optional()
     .describe("`key` or `key=value`; repeat the parameter to ask for several labels at once.");
-/** Query parameters that say which jobs are asked for, besides their status. */
 const jobFilterFields = {
     kind: contract_status/* jobKind */.G$.optional(),
     batch: id/* batchId */.qZ.optional().describe("Jobs of this batch."),
@@ -57806,7 +57772,6 @@ const batchRoutes = {
 
 
 
-/** A job in an event: enough to know whether to ask for the whole of it. */
 const jobChange = job/* job */.Yl
     .pick({
     id: true,
@@ -57855,7 +57820,6 @@ const eventRoutes = {
 ;// CONCATENATED MODULE: ./contract/job-detail.js
 
 
-/** A job as its own resource shows it. */
 const jobDetail = job/* job */.Yl
     .extend({
     queuePosition: schemas/* int */.Whr()
@@ -58026,14 +57990,62 @@ const logRoutes = {
                 stream: ["text/plain", "text/event-stream", "application/x-ndjson"],
                 headers: ["x-accel-buffering"],
             },
-            // The job has ended, and an event stream that reconnects has all of its log.
             204: { empty: true },
         },
         errors: ["not_found", "not_acceptable"],
     },
 };
 
+;// CONCATENATED MODULE: ./contract/hidden-characters.js
+const hidden_characters_hidden = String.raw `\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069`;
+const anyHidden = new RegExp(`[${hidden_characters_hidden}]`, "u");
+const everyHidden = new RegExp(`(?!\t)[${hidden_characters_hidden}]`, "gu");
+function hasHiddenCharacters(text) {
+    return anyHidden.test(text);
+}
+function replaceHiddenCharacters(text) {
+    return text.replace(everyHidden, "\u{fffd}");
+}
+
+;// CONCATENATED MODULE: ./contract/manifest.js
+
+
+
+
+const isPlainPath = (path) => !path.includes("\\") &&
+    !hasHiddenCharacters(path) &&
+    path.split("/").every((part) => part !== "" && part !== "." && part !== "..");
+const modelFilePath = schemas/* string */.YjP()
+    .min(1)
+    .max(255)
+    .refine(isPlainPath, {
+    error: 'must be a relative path with "/" between its parts, without "." and ".."',
+})
+    .describe("Relative to the folder of the model's files, such as `weights/model.onnx.data`.");
+function areFilesDistinct(files) {
+    const paths = new Set(files.map(({ path }) => path));
+    const folders = files.flatMap(({ path }) => {
+        const parts = path.split("/").slice(0, -1);
+        return parts.map((_, i) => parts.slice(0, i + 1).join("/"));
+    });
+    return paths.size === files.length && !folders.some((folder) => paths.has(folder));
+}
+const manifestFile = schemas/* strictObject */.rej({ path: modelFilePath, sha256: model/* sha256 */.sc });
+const manifest = schemas/* strictObject */.rej({
+    files: schemas/* array */.YOg(manifestFile)
+        .min(1)
+        .max(limits/* limits */.Fy.manifestFiles)
+        .refine(areFilesDistinct, {
+        error: "must not name a path twice, nor a file as a folder of another",
+    })
+        .describe("The ONNX file first, then every file that it has external data in."),
+})
+    .meta({ id: "Manifest" });
+const modelFile = schemas/* object */.Ikc({ path: modelFilePath, sha256: model/* sha256 */.sc, bytes: schemas/* int */.Whr().min(0) });
+
 ;// CONCATENATED MODULE: ./contract/model-routes.js
+
+
 
 
 
@@ -58098,17 +58110,32 @@ const modelRoutes = {
         ],
         errorHeaders: { upload_offset_mismatch: ["upload-offset"] },
     },
+    createManifest: {
+        method: "POST",
+        path: "/manifests",
+        summary: "Make one model of uploaded files: an ONNX file and its external data",
+        action: "uploadModel",
+        body: manifest,
+        bodyBytes: limits/* limits */.Fy.manifestBytes,
+        audited: true,
+        replies: { 200: { json: uploadedModel }, 201: { json: uploadedModel } },
+        errors: [
+            "unsupported_media_type",
+            "payload_too_large",
+            "model_not_found",
+            "model_too_large",
+            "too_many_bytes",
+            "storage_full",
+        ],
+    },
 };
 
 ;// CONCATENATED MODULE: ./contract/project.js
 
-/** The project of everything that names no other; its administrators are the installation's. */
 const defaultProject = "default";
-/** Also usable as the name of a namespace. */
 const projectName = schemas/* string */.YjP()
     .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/)
     .describe("1 to 63 lower-case letters, digits and hyphens, none of them at an end.");
-/** A tenant of the service, which sees nothing of the others. */
 const project = schemas/* object */.Ikc({ name: projectName, createdAt: iso/* datetime */.w$() })
     .meta({ id: "Project" });
 
@@ -58139,7 +58166,6 @@ const projectRoutes = {
 };
 
 ;// CONCATENATED MODULE: ./contract/permissions.js
-/** How far an action reaches: whose things it can be done to. */
 const reachTable = {
     any: "Belongs to no tenant, or creates something of the caller's own.",
     commit: "Things of the caller's project; a workflow those of its repository, and a run that " +
@@ -58148,7 +58174,6 @@ const reachTable = {
     project: "Things of the caller's project; none for a workflow.",
     installation: "Things of all projects, for administrators of the project `default` alone.",
 };
-/** Every action, the scope that it needs and how far it reaches. */
 const permissionTable = {
     readWork: {
         scope: "jobs:read",
@@ -58238,7 +58263,6 @@ const permissionTable = {
 
 
 
-/** Every scope of tokens, and what it allows. */
 const scopeTable = {
     "jobs:read": "Read jobs, batches, logs, artifacts and targets.",
     "jobs:write": "Start and cancel jobs and batches.",
@@ -58267,7 +58291,6 @@ const tokenRequest = schemas/* strictObject */.rej({
         "project `default`."),
 })
     .meta({ id: "TokenRequest" });
-/** A token as lists show it, without the secret. */
 const token = schemas/* object */.Ikc({
     id: id/* tokenId */.jo,
     project: projectName,
@@ -58295,7 +58318,6 @@ const exchangeRequest = schemas/* strictObject */.rej({
         "exchanged once."),
 })
     .meta({ id: "ExchangeRequest" });
-/** What an identity token is exchanged for. */
 const exchangedToken = schemas/* object */.Ikc({
     token: schemas/* string */.YjP().describe("The access token, shown this once."),
     expiresAt: iso/* datetime */.w$(),
@@ -58309,7 +58331,6 @@ const exchangedToken = schemas/* object */.Ikc({
 
 
 
-/** Body of `POST /sessions`. */
 const signInRequest = schemas/* strictObject */.rej({
     secret: schemas/* string */.YjP()
         .max(43)
@@ -58317,7 +58338,6 @@ const signInRequest = schemas/* strictObject */.rej({
         .describe("What follows `#` in a sign-in link. It can be used once."),
 })
     .meta({ id: "SignInRequest" });
-/** A person who is signed in with a browser. */
 const session = schemas/* object */.Ikc({
     id: id/* sessionId */.Ob,
     project: projectName,
@@ -58330,7 +58350,6 @@ const session = schemas/* object */.Ikc({
 })
     .meta({ id: "Session" });
 const actionNames = Object.keys(permissionTable);
-/** Who sends a request, and what they may do. */
 const session_self = schemas/* object */.Ikc({
     project: projectName,
     name: schemas/* string */.YjP().describe("Name of the access token, or of the person who is signed in."),
@@ -58444,7 +58463,6 @@ const tokenRoutes = {
         action: "exchangeIdentity",
         open: true,
         body: exchangeRequest,
-        // Anybody can send it: the longest token and little else.
         bodyBytes: 20_480,
         replies: { 200: { json: exchangedToken } },
         errors: [
@@ -58497,7 +58515,6 @@ const tokenRoutes = {
 
 
 const count = schemas/* int */.Whr().min(0);
-/** How much of its quotas a project uses. */
 const usage = schemas/* object */.Ikc({
     project: projectName,
     waitingJobs: schemas/* object */.Ikc({ used: count, limit: count }),
@@ -58533,14 +58550,13 @@ const usageRoutes = {
 };
 
 // EXTERNAL MODULE: ./contract/bounded-text.js
-var bounded_text = __nccwpck_require__(9088);
+var bounded_text = __nccwpck_require__(1761);
 ;// CONCATENATED MODULE: ./contract/webhook.js
 
 
 
 
 
-/** The event of a job or batch that enters a status. */
 function eventType(kind, status) {
     return `${kind}.${status.toLowerCase()}`;
 }
@@ -58565,7 +58581,6 @@ const webhookRequest = schemas/* strictObject */.rej({
     description: (0,bounded_text/* boundedText */.L)({ min: 0, max: 200 }).default("").describe("For people."),
 })
     .meta({ id: "WebhookRequest" });
-/** Where a project's events are sent. */
 const webhook = schemas/* object */.Ikc({
     id: id/* webhookId */.pd,
     url: schemas/* string */.YjP(),
@@ -58582,7 +58597,6 @@ const secret = schemas/* string */.YjP()
 const createdWebhook = webhook.extend({ secret }).meta({ id: "CreatedWebhook" });
 const deliveryStatus = schemas/* enum */.k5n(["pending", "delivered", "failed"])
     .describe(`\`failed\` after ${limits/* limits */.Fy.webhookAttempts} attempts.`);
-/** An event for a webhook, and how far its delivery is. */
 const webhookDelivery = schemas/* object */.Ikc({
     id: id/* deliveryId */.ek.describe("Also the header `webhook-id`, the same at each attempt."),
     type: schemas/* string */.YjP(),
@@ -58595,7 +58609,6 @@ const webhookDelivery = schemas/* object */.Ikc({
     error: schemas/* string */.YjP().nullable().describe("What was wrong with the last attempt."),
 })
     .meta({ id: "WebhookDelivery" });
-/** Body of a delivery: enough to know whether to ask for the whole. */
 const webhookEvent = schemas/* object */.Ikc({
     type: schemas/* string */.YjP(),
     timestamp: iso/* datetime */.w$().describe("When the status changed."),
@@ -58722,7 +58735,6 @@ const webhookRoutes = {
 
 
 
-/** Every endpoint under `/v1`. Server, client and OpenAPI document are bound to this table. */
 const routes = {
     ...jobRoutes,
     ...logRoutes,
@@ -58749,9 +58761,7 @@ const routes = {
 
 ;// CONCATENATED MODULE: ./contract/log.js
 
-/** Longest line, bytes; a longer one is split into several. */
 const maxLogLineBytes = 65_536;
-/** One line of a job's terminal output. */
 const logLine = schemas/* object */.Ikc({
     seq: schemas/* int */.Whr()
         .min(1)
@@ -58761,13 +58771,11 @@ const logLine = schemas/* object */.Ikc({
     text: schemas/* string */.YjP().describe("The line without its line break."),
 })
     .meta({ id: "LogLine" });
-/** Last event of a log stream: nothing follows it. */
 const logEnd = schemas/* object */.Ikc({ status: schemas/* string */.YjP().describe("Final status of the job.") });
 
 // EXTERNAL MODULE: ./client/delay.js
-var delay = __nccwpck_require__(8969);
+var delay = __nccwpck_require__(7566);
 ;// CONCATENATED MODULE: ./client/read-event-stream.js
-/** Complete events of an event stream. What follows the last blank line is incomplete. */
 async function* readEventStream(body) {
     const decoder = new TextDecoder();
     let rest = "";
@@ -58784,14 +58792,10 @@ async function* readEventStream(body) {
 }
 
 // EXTERNAL MODULE: ./client/problem-error.js
-var problem_error = __nccwpck_require__(7590);
+var problem_error = __nccwpck_require__(5357);
 ;// CONCATENATED MODULE: ./client/send-request.js
 
 
-/**
- * Sends one request. The caller reads the body of the answer.
- * @throws ProblemError, UnexpectedAnswerError for an answer that the route table does not list
- */
 async function sendRequest(name, input, { baseUrl, token, transport, upload, signal }) {
     const route = routes[name];
     const url = buildRouteUrl(route, input, baseUrl);
@@ -58831,7 +58835,6 @@ function buildRouteUrl(route, { params = {}, query = {} }, baseUrl) {
     }
     return url;
 }
-/** Whether a request may be sent again without a second effect. */
 function isRepeatable(name, input) {
     const isCancelling = name === "cancelJob" || name === "cancelBatch";
     return (routes[name].method !== "POST" ||
@@ -58840,7 +58843,7 @@ function isRepeatable(name, input) {
 }
 
 // EXTERNAL MODULE: ./client/retry.js + 1 modules
-var retry = __nccwpck_require__(6261);
+var retry = __nccwpck_require__(5315);
 ;// CONCATENATED MODULE: ./client/follow-logs.js
 
 
@@ -58849,10 +58852,6 @@ var retry = __nccwpck_require__(6261);
 
 
 const pauseMs = 200;
-/**
- * Yields the lines of a job's log until it has ended, and returns its terminal status. Continues
- * behind the last line after a broken connection: none is lost and none comes twice.
- */
 async function* followLogs(jobId, { after = 0, signal }, connection) {
     const headers = { accept: "text/event-stream" };
     for (let last = after;; await (0,delay/* delay */.c)(pauseMs, signal)) {
@@ -58882,10 +58881,6 @@ async function* followLogs(jobId, { after = 0, signal }, connection) {
 
 
 
-/**
- * Yields changes of jobs and batches as they happen, first one without either that has the present
- * number, until the connection is lost.
- */
 async function* readChanges({ after, signal }, connection) {
     const query = { after: after?.toString() };
     const answer = await sendRequest("streamEvents", { query }, { ...connection, signal });
@@ -58906,7 +58901,6 @@ async function* readChanges({ after, signal }, connection) {
 
 
 
-/** Calls endpoints, typed by the contract's route table, in Node and in browsers. */
 function createCaller(connection) {
     const requestText = (name, input, signal) => {
         const once = async () => {
@@ -58927,11 +58921,9 @@ function createCaller(connection) {
         readChanges: (reading = {}) => readChanges(reading, connection),
     };
 }
-/** Every input of a route consists of these parts. */
 function toUntypedInput(input) {
     return input;
 }
-/** Parses by the schema that gives the result its type. */
 function parseReply(name, status, document) {
     const replies = routes[name].replies;
     const reply = replies[status];
@@ -58953,7 +58945,6 @@ const external_node_stream_promises_namespaceObject = __WEBPACK_EXTERNAL_createR
 
 
 
-/** Saves an artifact. Continues behind the last byte that was written after a broken connection. */
 async function downloadArtifact({ jobId, name }, { file, signal }, connection) {
     const partial = `${file}.partial`;
     const params = { id: jobId, name };
@@ -58965,7 +58956,6 @@ async function downloadArtifact({ jobId, name }, { file, signal }, connection) {
             const headers = { range, "if-range": etag };
             const answer = await sendRequest("getArtifact", { params, headers }, { ...connection, signal });
             const start = answer.status === 206 ? written : 0;
-            // At a position, not at the end: a write of the broken connection may still be under way.
             const output = (0,external_node_fs_namespaceObject.createWriteStream)(partial, { flags: start === 0 ? "w" : "r+", start });
             output.once("open", () => {
                 etag = String(answer.headers["etag"]);
@@ -58981,18 +58971,16 @@ async function downloadArtifact({ jobId, name }, { file, signal }, connection) {
 
 // EXTERNAL MODULE: external "node:stream"
 var external_node_stream_ = __nccwpck_require__(7075);
-// EXTERNAL MODULE: ../../node_modules/undici/index.js
-var undici = __nccwpck_require__(1684);
+// EXTERNAL MODULE: ../../../../../work/main/node_modules/undici/index.js
+var undici = __nccwpck_require__(6530);
 ;// CONCATENATED MODULE: ./client/silence-limit.js
 
-/** Silence after which an answer counts as lost; pings keep quiet streams open. */
 const silenceLimitMs = 4 * limits/* limits */.Fy.pingSeconds * 1000;
 
 ;// CONCATENATED MODULE: ./client/undici-transport.js
 
 
 
-/** Sends requests of Node; a dispatcher such as a proxy agent takes the place of the global one. */
 function createUndiciTransport(dispatcher) {
     return async ({ method, url, headers, body, signal }) => {
         const { statusCode, ...answer } = await (0,undici.request)(url, {
@@ -59007,19 +58995,161 @@ function createUndiciTransport(dispatcher) {
     };
 }
 
+// EXTERNAL MODULE: external "node:path"
+var external_node_path_ = __nccwpck_require__(6760);
+// EXTERNAL MODULE: ./contract/model-source.js
+var model_source = __nccwpck_require__(7);
+;// CONCATENATED MODULE: ./model-files/file-bytes.js
+
+const windowBytes = 64 * 1024;
+const maxVarintBytes = 10;
+class FileBytes {
+    length;
+    #descriptor;
+    #window = Buffer.alloc(windowBytes);
+    #start = 0;
+    #end = 0;
+    constructor(descriptor, length) {
+        this.#descriptor = descriptor;
+        this.length = length;
+    }
+    *fields(start, end) {
+        for (let position = start; position < end;) {
+            const field = this.#readField(position, end);
+            if (field === undefined)
+                return;
+            yield field;
+            position = field.end;
+        }
+    }
+    text(start, end) {
+        const bytes = Uint8Array.from({ length: end - start }, (_, i) => this.#byteAt(start + i) ?? 0);
+        return new TextDecoder().decode(bytes);
+    }
+    #readField(position, limit) {
+        const tag = this.#readVarint(position);
+        if (tag === undefined || tag.value < 8)
+            return undefined;
+        const number = Math.floor(tag.value / 8);
+        const content = this.#readContent(tag.value % 8, tag.end);
+        return content === undefined || content.end > limit ? undefined : { number, ...content };
+    }
+    #readContent(wireType, start) {
+        const number = wireType === 0 || wireType === 2 ? this.#readVarint(start) : undefined;
+        switch (wireType) {
+            case 0:
+                return number && { value: number.value, start, end: number.end };
+            case 1:
+                return { value: 0, start, end: start + 8 };
+            case 2:
+                return number && { value: undefined, start: number.end, end: number.end + number.value };
+            case 5:
+                return { value: 0, start, end: start + 4 };
+            default:
+                return undefined;
+        }
+    }
+    #readVarint(position) {
+        let value = 0;
+        for (let i = 0; i < maxVarintBytes; i++) {
+            const byte = this.#byteAt(position + i);
+            if (byte === undefined)
+                return undefined;
+            value += (byte & 0x7f) * 2 ** (7 * i);
+            if (byte < 0x80)
+                return { value, end: position + i + 1 };
+        }
+        return undefined;
+    }
+    #byteAt(position) {
+        if (position >= this.length)
+            return undefined;
+        if (position < this.#start || position >= this.#end) {
+            const bytes = (0,external_node_fs_namespaceObject.readSync)(this.#descriptor, this.#window, 0, windowBytes, position);
+            this.#start = position;
+            this.#end = position + bytes;
+            if (bytes === 0)
+                return undefined;
+        }
+        return this.#window[position - this.#start];
+    }
+}
+
+;// CONCATENATED MODULE: ./model-files/list-external-data.js
+
+
+const children = {
+    model: { 7: "graph", 20: "training", 25: "function" },
+    training: { 1: "graph", 2: "graph" },
+    graph: { 1: "node", 5: "tensor", 15: "sparse" },
+    node: { 5: "attribute" },
+    attribute: { 5: "tensor", 6: "graph", 10: "tensor", 11: "graph", 22: "sparse", 23: "sparse" },
+    sparse: { 1: "tensor", 2: "tensor" },
+    function: { 7: "node", 11: "attribute" },
+    tensor: {},
+};
+const external = { data: 13, location: 14, isExternal: 1 };
+const entry = { key: 1, value: 2 };
+const maxTextBytes = 4096;
+function listExternalData(file) {
+    const descriptor = (0,external_node_fs_namespaceObject.openSync)(file, "r");
+    try {
+        const bytes = new FileBytes(descriptor, (0,external_node_fs_namespaceObject.statSync)(file).size);
+        return [...new Set(readLocations(bytes))].toSorted();
+    }
+    finally {
+        (0,external_node_fs_namespaceObject.closeSync)(descriptor);
+    }
+}
+function* readLocations(bytes) {
+    const waiting = [{ message: "model", start: 0, end: bytes.length }];
+    for (let part = waiting.pop(); part !== undefined; part = waiting.pop()) {
+        if (part.message === "tensor") {
+            const location = readTensorLocation(bytes, part);
+            if (location !== undefined)
+                yield location;
+            continue;
+        }
+        for (const field of bytes.fields(part.start, part.end)) {
+            const message = children[part.message][field.number];
+            if (message !== undefined && field.value === undefined)
+                waiting.push({ message, ...field });
+        }
+    }
+}
+function readTensorLocation(bytes, { start, end }) {
+    let isExternal = false;
+    let location;
+    for (const field of bytes.fields(start, end)) {
+        if (field.number === external.location)
+            isExternal = field.value === external.isExternal;
+        if (field.number === external.data)
+            location ??= readLocation(bytes, field);
+    }
+    return isExternal ? location : undefined;
+}
+function readLocation(bytes, { start, end }) {
+    const texts = new Map();
+    for (const field of bytes.fields(start, end)) {
+        if (field.end - field.start > maxTextBytes)
+            return undefined;
+        texts.set(field.number, bytes.text(field.start, field.end));
+    }
+    return texts.get(entry.key) === "location" ? texts.get(entry.value) : undefined;
+}
+
 // EXTERNAL MODULE: ./client/hash-file.js
-var hash_file = __nccwpck_require__(5511);
+var hash_file = __nccwpck_require__(4500);
 // EXTERNAL MODULE: ./client/read-pieces.js
-var read_pieces = __nccwpck_require__(8390);
-;// CONCATENATED MODULE: ./client/upload-model.js
+var read_pieces = __nccwpck_require__(3933);
+;// CONCATENATED MODULE: ./client/upload-blob.js
 
 
 
 
 
 
-/** Uploads a file, or only what the service lacks of it. */
-async function uploadModel(file, uploading, connection) {
+async function uploadBlob(file, uploading, connection) {
     const { signal } = uploading;
     const { size: bytes } = await (0,promises_.stat)(file);
     const sha256 = uploading.sha256 ?? (await (0,hash_file/* hashFile */.D)(file, signal));
@@ -59030,10 +59160,9 @@ async function uploadModel(file, uploading, connection) {
         if (kept === "all")
             return;
         sent = true;
-        // The service answers to the last byte, so that at least that one is sent.
         await sendMissingBytes(upload, Math.max(0, Math.min(kept, bytes - 1)), connection);
     }, signal);
-    return { source: `upload:sha256:${sha256}`, sha256, bytes, sent };
+    return { sha256, bytes, sent };
 }
 async function sendMissingBytes(upload, offset, connection) {
     try {
@@ -59042,7 +59171,6 @@ async function sendMissingBytes(upload, offset, connection) {
     catch (error) {
         if (offset === 0 || !isChecksumMismatch(error))
             throw error;
-        // The service kept other bytes than the file's, and has deleted them.
         await sendBytes(upload, 0, connection);
     }
 }
@@ -59059,14 +59187,12 @@ async function sendBytes(upload, offset, connection) {
 }
 async function* readWithProgress({ file, bytes, signal, onProgress }, offset) {
     let position = offset;
-    // The next piece is requested when the connection has taken this one.
     for await (const piece of (0,read_pieces/* readPieces */.u)(file, signal, offset)) {
         yield piece;
         position += piece.length;
         onProgress?.(position, bytes);
     }
 }
-/** How many of a file's bytes the service keeps. */
 async function findKeptBytes({ sha256, signal }, connection) {
     try {
         const answer = await sendRequest("findModel", { params: { sha256 } }, { ...connection, signal });
@@ -59074,7 +59200,6 @@ async function findKeptBytes({ sha256, signal }, connection) {
         return "all";
     }
     catch (error) {
-        // The answer to HEAD has no body with the code `not_found`.
         if (!(error instanceof problem_error/* UnexpectedAnswerError */.qx) || error.status !== 404)
             throw error;
         const offset = String(error.headers["upload-offset"]);
@@ -59085,12 +59210,73 @@ function isChecksumMismatch(error) {
     return error instanceof problem_error/* ProblemError */.Mm && error.problem.code === "model_checksum_mismatch";
 }
 
+;// CONCATENATED MODULE: ./client/upload-model.js
+
+
+
+
+
+
+
+async function uploadModel(file, uploading, connection) {
+    const { sha256: knownSha256, ...options } = uploading;
+    const [onnxFile, ...external] = await listModelParts(file);
+    if (external.length === 0) {
+        const uploaded = await uploadBlob(file, uploading, connection);
+        return { source: (0,model_source/* uploadSource */.h_)(uploaded.sha256), ...uploaded };
+    }
+    const parts = [onnxFile, ...external];
+    const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
+    const uploaded = [];
+    let done = 0;
+    for (const part of parts) {
+        const counted = countAll(options, done, bytes);
+        const sha256 = part === onnxFile ? knownSha256 : undefined;
+        const known = sha256 === undefined ? counted : { ...counted, sha256 };
+        uploaded.push(await uploadBlob(part.file, known, connection));
+        done += part.bytes;
+    }
+    const files = parts.map((part, i) => ({ path: part.path, sha256: uploaded[i]?.sha256 ?? "" }));
+    const caller = createCaller(connection);
+    const { source } = await (0,retry/* retry */.L5)(() => caller.call("createManifest", { body: { files } }), uploading.signal);
+    const sha256 = uploaded[0]?.sha256 ?? "";
+    return { source, sha256, bytes, sent: uploaded.some(({ sent }) => sent) };
+}
+async function listModelParts(file) {
+    const folder = external_node_path_.dirname(file);
+    const { size } = await (0,promises_.stat)(file);
+    const external = [];
+    for (const location of listExternalData(file)) {
+        external.push(await findExternalPart(folder, location));
+    }
+    return [{ path: external_node_path_.basename(file), file, bytes: size }, ...external];
+}
+async function findExternalPart(folder, location) {
+    const name = external_node_path_.posix.normalize(location);
+    const file = external_node_path_.join(folder, name);
+    const real = await (0,promises_.realpath)(file).catch((cause) => {
+        const message = `The model's external data "${location}" is not in "${folder}"`;
+        throw new Error(message, { cause });
+    });
+    const stats = await (0,promises_.stat)(real);
+    if (real.startsWith(`${await (0,promises_.realpath)(folder)}${external_node_path_.sep}`) && stats.isFile()) {
+        return { path: name, file, bytes: stats.size };
+    }
+    throw new Error(`The model's external data "${location}" is no file below "${folder}"`);
+}
+function countAll({ onStart, onProgress, ...options }, done, bytes) {
+    return {
+        ...options,
+        onStart: (offset) => (done === 0 || offset > 0 ? onStart?.(done + offset, bytes) : undefined),
+        onProgress: (sent) => onProgress?.(done + sent, bytes),
+    };
+}
+
 ;// CONCATENATED MODULE: ./client/create-client.js
 
 
 
 
-/** A client of the service with files, for Node. */
 function createClient({ dispatcher, ...service }) {
     const connection = { ...service, transport: createUndiciTransport(dispatcher) };
     return {
@@ -59102,10 +59288,8 @@ function createClient({ dispatcher, ...service }) {
 
 ;// CONCATENATED MODULE: ./action/exchanged-token.js
 
-/** Before the token expires. */
 const renewalMarginMs = 5 * 60_000;
 const renewalRetryMs = 30_000;
-/** A token of the service in exchange for the workflow's, renewed while the process lives. */
 class ExchangedToken {
     #client;
     #audience;
@@ -59117,7 +59301,6 @@ class ExchangedToken {
     get value() {
         return this.#value;
     }
-    /** Gets a new token, and schedules its renewal. Gives what it allows. */
     async exchange() {
         const identity = await core/* getIDToken */.V9(this.#audience);
         const body = { token: identity };
@@ -59159,15 +59342,14 @@ async function openServiceSession(credentials, connection) {
 
 /***/ }),
 
-/***/ 6650:
+/***/ 4795:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   h: () => (/* binding */ parseYaml)
 /* harmony export */ });
-/* harmony import */ var yaml__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3483);
+/* harmony import */ var yaml__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2897);
 
-/** Parses YAML or JSON with a schema. Gives all problems with their lines. */
 function parseYaml(text, schema) {
     const lineCounter = new yaml__WEBPACK_IMPORTED_MODULE_0__/* .LineCounter */ .HN();
     const document = (0,yaml__WEBPACK_IMPORTED_MODULE_0__/* .parseDocument */ .Tp)(text, { lineCounter, prettyErrors: false });
@@ -59216,7 +59398,7 @@ function formatFieldPath(path) {
 
 /***/ }),
 
-/***/ 2982:
+/***/ 1915:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -59226,21 +59408,21 @@ __nccwpck_require__.d(__webpack_exports__, {
 });
 
 // EXTERNAL MODULE: ./contract/action.js + 1 modules
-var action = __nccwpck_require__(7721);
+var action = __nccwpck_require__(8348);
 // EXTERNAL MODULE: ./contract/truncate.js
-var truncate = __nccwpck_require__(1602);
+var truncate = __nccwpck_require__(6132);
 // EXTERNAL MODULE: ./action/input-error.js
-var input_error = __nccwpck_require__(6572);
-// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(3045);
-// EXTERNAL MODULE: ../../node_modules/zod/v4/core/core.js
-var core = __nccwpck_require__(6416);
+var input_error = __nccwpck_require__(7395);
+// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(6119);
+// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/core/core.js
+var core = __nccwpck_require__(3402);
 // EXTERNAL MODULE: ./contract/gate.js
-var gate = __nccwpck_require__(8668);
+var gate = __nccwpck_require__(7189);
 // EXTERNAL MODULE: ./contract/recipe.js + 1 modules
-var recipe = __nccwpck_require__(1918);
+var recipe = __nccwpck_require__(2918);
 // EXTERNAL MODULE: ./action/parse-yaml.js
-var parse_yaml = __nccwpck_require__(6650);
+var parse_yaml = __nccwpck_require__(4795);
 ;// CONCATENATED MODULE: ./action/inputs.js
 
 
@@ -59263,7 +59445,6 @@ const seconds = schemas/* string */.YjP()
     .refine((time) => time <= longestSeconds, { error: "must not be more than a week" });
 const baseUrl = schemas/* url */.OZ5({ protocol: /^https?$/, error: "must be an address such as https://mos.example.com" })
     .transform((url) => `${url.replace(/\/+$/, "").replace(/\/v1$/, "")}/v1`);
-/** The action's inputs, parsed from the runner's strings. */
 const inputsSchema = schemas/* object */.Ikc({
     "service-url": baseUrl,
     token: schemas/* string */.YjP().optional(),
@@ -59306,7 +59487,6 @@ function splitLines(text) {
 function splitWords(text) {
     return text.split(/[\s,]+/).filter((word) => word !== "");
 }
-/** The values of the job's matrix in this leg, in the order of the workflow. */
 function matrixValues(text) {
     const leaves = (value) => typeof value === "object" && value !== null
         ? Object.values(value).flatMap(leaves)
@@ -59320,12 +59500,7 @@ function matrixValues(text) {
 
 
 
-/** Of an invalid input, in the error message. */
 const maxShownCharacters = 100;
-/**
- * The inputs of the step, from the runner's environment variables.
- * @throws InputError with all problems
- */
 function readInputs(environment) {
     const texts = readTexts(environment);
     const parsed = inputsSchema.safeParse(texts);
@@ -59350,7 +59525,6 @@ function readTexts(environment) {
     });
     return Object.fromEntries(entries);
 }
-/** The default, unless it is an expression, which the runner alone evaluates. */
 function staticDefault(input) {
     return input.default?.startsWith("${{") ? undefined : input.default;
 }
@@ -59365,18 +59539,14 @@ function missingModelProblems(texts) {
 
 /***/ }),
 
-/***/ 6644:
+/***/ 219:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   z: () => (/* binding */ resolveCredentials)
 /* harmony export */ });
-/* harmony import */ var _input_error_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6572);
+/* harmony import */ var _input_error_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7395);
 
-/**
- * The credentials of the step; undefined where GitHub gives the workflow none.
- * @throws InputError where the workflow's author could give some
- */
 function resolveCredentials(inputs, { untrusted }, environment) {
     if (inputs.token !== undefined)
         return { token: inputs.token };
@@ -59393,7 +59563,7 @@ function resolveCredentials(inputs, { untrusted }, environment) {
 
 /***/ }),
 
-/***/ 755:
+/***/ 4086:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -59406,33 +59576,31 @@ __nccwpck_require__.d(__webpack_exports__, {
 var external_node_path_ = __nccwpck_require__(6760);
 // EXTERNAL MODULE: external "node:timers/promises"
 var promises_ = __nccwpck_require__(8500);
-// EXTERNAL MODULE: ../../node_modules/@actions/core/lib/core.js + 19 modules
-var core = __nccwpck_require__(9876);
+// EXTERNAL MODULE: ../../../../../work/main/node_modules/@actions/core/lib/core.js + 19 modules
+var core = __nccwpck_require__(2942);
 // EXTERNAL MODULE: ./report/conclude.js
-var conclude = __nccwpck_require__(4422);
+var conclude = __nccwpck_require__(7327);
 // EXTERNAL MODULE: ./github/http-error-status.js
-var http_error_status = __nccwpck_require__(3590);
+var http_error_status = __nccwpck_require__(4449);
 ;// CONCATENATED MODULE: ./report/job-title.js
-/** What reports and logs call a job. */
 function jobTitle({ model, target }) {
     return `${model} for ${target}`;
 }
 
 // EXTERNAL MODULE: ./report/compose-sections.js
-var compose_sections = __nccwpck_require__(1580);
+var compose_sections = __nccwpck_require__(9317);
 // EXTERNAL MODULE: ./report/describe-gate.js
-var describe_gate = __nccwpck_require__(7416);
+var describe_gate = __nccwpck_require__(6831);
 // EXTERNAL MODULE: ./report/describe-job-failure.js
-var describe_job_failure = __nccwpck_require__(1563);
+var describe_job_failure = __nccwpck_require__(5982);
 // EXTERNAL MODULE: ./report/format-figure.js
-var format_figure = __nccwpck_require__(1577);
+var format_figure = __nccwpck_require__(7986);
 // EXTERNAL MODULE: ./report/github-limits.js
-var github_limits = __nccwpck_require__(1677);
+var github_limits = __nccwpck_require__(9958);
 // EXTERNAL MODULE: ./report/markdown.js
-var markdown = __nccwpck_require__(8186);
+var markdown = __nccwpck_require__(2755);
 ;// CONCATENATED MODULE: ./report/measurement-notes.js
 
-/** What the figures of a job are compared with, and how they were measured. */
 function measurementNotes({ telemetry, baseline }) {
     const { device, accuracy, stageSeconds } = telemetry;
     const notes = [
@@ -59460,11 +59628,11 @@ function stagesNote(stageSeconds) {
 }
 
 // EXTERNAL MODULE: ./contract/format-bytes.js
-var format_bytes = __nccwpck_require__(3754);
+var format_bytes = __nccwpck_require__(1075);
 // EXTERNAL MODULE: ./contract/format-ratio.js
-var format_ratio = __nccwpck_require__(1658);
+var format_ratio = __nccwpck_require__(7203);
 // EXTERNAL MODULE: ./report/comparable-figures.js
-var comparable_figures = __nccwpck_require__(6603);
+var comparable_figures = __nccwpck_require__(9966);
 ;// CONCATENATED MODULE: ./report/measurement-table.js
 
 
@@ -59472,7 +59640,6 @@ var comparable_figures = __nccwpck_require__(6603);
 
 
 const columns = ["figure", "original", "result", "ratio", "baseline", "change"];
-/** The figures of the original and of the result, beside the baseline where there is one. */
 function measurementTable(job) {
     const rows = [
         ...sizeRows(job),
@@ -59565,12 +59732,11 @@ function padCells(cells) {
 }
 
 // EXTERNAL MODULE: ./report/outcome.js
-var outcome = __nccwpck_require__(5979);
+var outcome = __nccwpck_require__(5912);
 ;// CONCATENATED MODULE: ./report/render-log-tail.js
 
 const maxLineBytes = 1_000;
 const maxLines = 100;
-/** As many of the last lines of a job's output as fit. */
 function renderLogTail(output, { maxBytes, url }) {
     const head = `### End of the output\n\n[All of it](${url})`;
     const lines = output.slice(-maxLines).map((line) => (0,markdown/* truncateToBytes */.Ln)(line, maxLineBytes));
@@ -59595,7 +59761,6 @@ function renderLogTail(output, { maxBytes, url }) {
 
 
 
-/** The check run of a job, with the last lines of its output. */
 function renderJobCheck(row, output) {
     const { logUrl: url, job } = row;
     const maxBytes = github_limits/* githubLimits */.Q.checkFieldBytes;
@@ -59649,7 +59814,6 @@ function gateMark({ passed, level }) {
 
 
 
-/** The check run of a job that has ended, with the last lines of its output. */
 function jobCheckRun(row, lastLines, { checkName, failOn }) {
     const { conclusion } = (0,conclude/* conclude */.E)({ rows: [row] }, failOn);
     return {
@@ -59659,11 +59823,9 @@ function jobCheckRun(row, lastLines, { checkName, failOn }) {
 }
 
 ;// CONCATENATED MODULE: ./log/error-message.js
-/** The message of an error, or of another value that was thrown. */
 function errorMessage(error) {
     return error instanceof Error ? error.message : String(error);
 }
-/** The error's message and those of its causes. */
 function errorMessageWithCauses(error) {
     if (!(error instanceof Error))
         return String(error);
@@ -59674,11 +59836,8 @@ function errorMessageWithCauses(error) {
 
 ;// CONCATENATED MODULE: ./report/is-job-check-wanted.js
 
-/** In a batch of at most so many jobs, `auto` stands for `all`. */
 const fewJobs = 12;
-/** Per batch, as GitHub takes 500 writes an hour. */
 const maxJobChecks = 100;
-/** Whether a job that has ended gets a check run of its own. */
 function isJobCheckWanted(row, { jobChecks, jobCount }) {
     const isBad = ["failed", "missed"].includes((0,outcome/* classifyOutcome */.$)(row));
     switch (jobChecks) {
@@ -59694,7 +59853,7 @@ function isJobCheckWanted(row, { jobChecks, jobCount }) {
 }
 
 // EXTERNAL MODULE: ./report/render-batch.js + 5 modules
-var render_batch = __nccwpck_require__(1977);
+var render_batch = __nccwpck_require__(5170);
 ;// CONCATENATED MODULE: ./action/check-run-reporter.js
 
 
@@ -59704,10 +59863,6 @@ var render_batch = __nccwpck_require__(1977);
 
 
 const progressIntervalMs = 10_000;
-/**
- * Keeps the check runs of a batch and of its jobs up to date. A write that GitHub refuses is logged
- * and is the last one.
- */
 class CheckRunReporter {
     #options;
     #checkRun;
@@ -59728,7 +59883,6 @@ class CheckRunReporter {
             core/* saveState */.LZ("checkRun", String(this.#checkRun));
         });
     }
-    /** Updates the batch's check run at intervals, where it changes. */
     reportProgress(report) {
         const { checks, failOn } = this.#options;
         const now = performance.now();
@@ -59745,7 +59899,6 @@ class CheckRunReporter {
             await checks.update(this.#checkRun, { output });
         });
     }
-    /** Creates the job's own check run, where one is wanted. */
     reportJobEnd(row, lastLines, jobCount) {
         const { checks, check, failOn, jobChecks } = this.#options;
         const isWanted = isJobCheckWanted(row, { jobChecks, jobCount });
@@ -59760,10 +59913,8 @@ class CheckRunReporter {
             await checks.create({ ...check, name, externalId }, content);
         });
     }
-    /** Gives whether the check run of the batch is complete, annotations included. */
     async complete(report, verdict, annotations) {
         const { checks, check } = this.#options;
-        // A cancelled step has no time for the writes that are queued.
         this.#isInterrupted = report.abortReason !== undefined;
         return this.#write(async () => {
             const output = (0,render_batch/* renderBatchCheck */.hC)(report, verdict);
@@ -59774,7 +59925,6 @@ class CheckRunReporter {
                 await checks.update(this.#checkRun, content);
         });
     }
-    /** Queues a write: GitHub asks clients not to write concurrently. */
     #write(work) {
         this.#writes = this.#writes.then(async () => {
             if (this.#isRefused)
@@ -59811,9 +59961,7 @@ function describeRefusal(error) {
 
 
 
-/** The report has the others. */
 const maxAnnotations = 200;
-/** Annotations of models that failed, then of gates that did not pass. */
 function buildAnnotations(rows, places) {
     const modelPlaces = new Map(places.models.map(({ model, ...place }) => [model, place]));
     const gatePlaces = new Map(places.gates.map(({ gate, ...place }) => [gate, place]));
@@ -59854,7 +60002,6 @@ function isEndedRow(row) {
 }
 
 ;// CONCATENATED MODULE: ./action/build-github-report.js
-/** What the service needs to write the step's check runs. */
 function buildGithubReport({ inputs, run, identity }, places) {
     return {
         repository: run.repository,
@@ -59867,17 +60014,16 @@ function buildGithubReport({ inputs, run, identity }, places) {
 }
 
 // EXTERNAL MODULE: ./contract/status.js
-var contract_status = __nccwpck_require__(7949);
+var contract_status = __nccwpck_require__(7452);
 // EXTERNAL MODULE: ./action/cancel-batches.js
-var cancel_batches = __nccwpck_require__(8068);
+var cancel_batches = __nccwpck_require__(6721);
 ;// CONCATENATED MODULE: ./action/get-batches.js
-/** Batches by their ids, as they are now. */
 async function getBatches(client, ids, signal) {
     return Promise.all(ids.map(async (id) => client.call("getBatch", { params: { id } }, { signal })));
 }
 
 // EXTERNAL MODULE: ./action/list-jobs.js
-var list_jobs = __nccwpck_require__(9808);
+var list_jobs = __nccwpck_require__(3499);
 ;// CONCATENATED MODULE: ./action/cancel-submission.js
 
 
@@ -59887,7 +60033,6 @@ var list_jobs = __nccwpck_require__(9808);
 
 const waitLimitMs = 20_000;
 const pollMs = 500;
-/** Cancels what was submitted and, where asked to, waits a while until no worker runs. */
 async function cancelSubmission(work, { waits }) {
     const ids = work.submission.batches.map(({ id }) => id);
     if (await (0,cancel_batches/* cancelBatches */.N)(work.client, ids))
@@ -59914,10 +60059,9 @@ async function recordEnds({ client, tracker }, ids, signal) {
 }
 
 // EXTERNAL MODULE: ./action/input-error.js
-var input_error = __nccwpck_require__(6572);
+var input_error = __nccwpck_require__(7395);
 ;// CONCATENATED MODULE: ./action/check-targets.js
 
-/** @throws InputError for targets that the service does not have */
 async function checkTargets(client, names, signal) {
     const { targets } = await client.call("listTargets", {}, { signal });
     const known = targets.map(({ name }) => name);
@@ -59929,9 +60073,9 @@ async function checkTargets(client, names, signal) {
 }
 
 // EXTERNAL MODULE: ./client/retry.js + 1 modules
-var retry = __nccwpck_require__(6261);
+var retry = __nccwpck_require__(5315);
 // EXTERNAL MODULE: ./client/problem-error.js
-var problem_error = __nccwpck_require__(7590);
+var problem_error = __nccwpck_require__(5357);
 ;// CONCATENATED MODULE: ./action/explain-error.js
 
 
@@ -59941,7 +60085,6 @@ const advice = {
     missing_scope: "Make a token with the scopes that the action needs: jobs:read, jobs:write and models:write.",
     identity_token_refused: "Ask the service's administrator for a trust policy that fits this workflow.",
 };
-/** What went wrong, and what the workflow's author can do about it. */
 function explainError(error, serviceUrl) {
     const message = errorMessage(error);
     if ((0,retry/* isConnectionError */.Rk)(error)) {
@@ -59956,7 +60099,6 @@ function explainError(error, serviceUrl) {
     const help = code && advice[code];
     return help === undefined ? message : `${message}\n${help}`;
 }
-/** The code of an answer without a body, as those to HEAD are. */
 function inferErrorCode(error) {
     if (!(error instanceof problem_error/* UnexpectedAnswerError */.qx))
         return undefined;
@@ -59970,9 +60112,7 @@ function inferErrorCode(error) {
 
 
 const pauseMs = 1_000;
-/** After that the step gives up: it would occupy a runner. */
 const outageLimitMs = 10 * 60_000;
-/** The service was unreachable for too long. */
 class UnreachableError extends Error {
     name = "UnreachableError";
     constructor(cause) {
@@ -59980,10 +60120,6 @@ class UnreachableError extends Error {
         super(`The service could not be reached for ${minutes} minutes`, { cause });
     }
 }
-/**
- * Repeats idempotent work until the service is reachable.
- * @throws UnreachableError
- */
 async function retryWhileUnreachable(work, signal) {
     for (let lostAt;; await (0,promises_.setTimeout)(pauseMs, undefined, { signal })) {
         try {
@@ -60009,7 +60145,6 @@ async function retryWhileUnreachable(work, signal) {
 
 
 
-/** What ended the step before its jobs. */
 function describeAbort(error, step, limit) {
     const abortReason = classifyAbort(error, step.signal, limit);
     const isExpected = abortReason === "cancelled" || abortReason === "timed_out";
@@ -60032,7 +60167,6 @@ var external_node_crypto_ = __nccwpck_require__(7598);
 // EXTERNAL MODULE: external "node:events"
 var external_node_events_ = __nccwpck_require__(8474);
 ;// CONCATENATED MODULE: ./action/escape-log-line.js
-/** Foreign text on one line of the step's log, without commands of the form `##[` to the runner. */
 function escapeLogLine(text) {
     return text.replaceAll("##[", "##\u200b[").replaceAll(/[\r\n]+/g, " ");
 }
@@ -60042,10 +60176,6 @@ function escapeLogLine(text) {
 
 
 
-/**
- * Prints a group of lines to the step's log. The runner executes no command in them, as a model's
- * output may contain some.
- */
 async function printOutput(title, output, work) {
     const mark = (0,external_node_crypto_.randomUUID)();
     core/* startGroup */.Oh(title);
@@ -60059,7 +60189,6 @@ async function printOutput(title, output, work) {
         core/* endGroup */.N4();
     }
 }
-/** One write, since the step's own commands (warnings, masks) in between must not be disabled. */
 function disableCommands(text, mark) {
     const line = escapeLogLine(text);
     return line.includes("::") ? `::stop-commands::${mark}\n${line}\n::${mark}::\n` : `${line}\n`;
@@ -60073,7 +60202,6 @@ function disableCommands(text, mark) {
 
 const watch_batches_pollMs = 2_000;
 const statusLineMs = 30_000;
-/** Polls the batches and logs their progress until all jobs have ended. */
 async function watchBatches(client, { batches }, { tracker, signal, onPoll }) {
     const ids = batches.map(({ id }) => id);
     let loggedAt = performance.now();
@@ -60100,12 +60228,7 @@ async function watchBatches(client, { batches }, { tracker, signal, onPoll }) {
 
 
 
-/** Last lines of a job's output that its report shows. */
 const keptLines = 100;
-/**
- * Prints the output of the jobs, one after the other in their order, until all have ended.
- * @throws UnreachableError
- */
 async function followJobs(client, submission, options) {
     const over = new AbortController();
     const signal = AbortSignal.any([options.signal, over.signal]);
@@ -60135,7 +60258,6 @@ async function printOutputs(client, { jobs }, options) {
         core/* info */.pq(`[batch] ${tracker.statusLine()}`);
     }
 }
-/** Prints the job's output until it ends. Gives the last lines. */
 async function printJobOutput(client, job, { output, signal }) {
     const lastLines = [];
     await printOutput(jobTitle(job), output, async (print) => {
@@ -60154,11 +60276,10 @@ async function printJobOutput(client, job, { output, signal }) {
 }
 
 // EXTERNAL MODULE: ./contract/gate.js
-var gate = __nccwpck_require__(8668);
+var gate = __nccwpck_require__(7189);
 ;// CONCATENATED MODULE: ./action/job-tracker.js
 
 
-/** The last known state of each of the step's jobs. */
 class JobTracker {
     #rows = new Map();
     constructor(jobs, baseUrl) {
@@ -60169,7 +60290,6 @@ class JobTracker {
                 this.recordJobs([former]);
         }
     }
-    /** In the order of the step's jobs. */
     get rows() {
         return [...this.#rows.values()];
     }
@@ -60180,7 +60300,6 @@ class JobTracker {
                 this.#rows.set(id, { ...row, status, gatesFailed });
         }
     }
-    /** Records jobs that have ended. */
     recordJobs(jobs) {
         for (const job of jobs) {
             const row = this.#rows.get(job.id);
@@ -60190,7 +60309,6 @@ class JobTracker {
             this.#rows.set(job.id, { ...row, status: job.status, gatesFailed, job });
         }
     }
-    /** The progress of all jobs on one line. */
     statusLine() {
         const { rows } = this;
         const ended = rows.filter(({ status }) => (0,contract_status/* isTerminal */.Hd)(status)).length;
@@ -60205,23 +60323,19 @@ class JobTracker {
     }
 }
 
-// EXTERNAL MODULE: ./action/open-service-session.js + 41 modules
-var open_service_session = __nccwpck_require__(6647);
+// EXTERNAL MODULE: ./action/open-service-session.js + 46 modules
+var open_service_session = __nccwpck_require__(2458);
 // EXTERNAL MODULE: ./contract/batch.js + 1 modules
-var batch = __nccwpck_require__(9902);
+var batch = __nccwpck_require__(6420);
 // EXTERNAL MODULE: external "node:fs/promises"
 var external_node_fs_promises_ = __nccwpck_require__(1455);
 // EXTERNAL MODULE: ./contract/model.js
-var model = __nccwpck_require__(2654);
+var model = __nccwpck_require__(3221);
 ;// CONCATENATED MODULE: ./action/find-models.js
 
 
 
 
-/**
- * The models that the entries match, each file once, in the order of the entries.
- * @throws InputError with all entries that match none
- */
 async function findModels(entries, workspace) {
     const isExclusion = ({ file }) => file?.startsWith("!") === true;
     const excluded = entries.filter(isExclusion).flatMap(({ file }) => file?.slice(1) ?? []);
@@ -60283,7 +60397,6 @@ async function matchFiles(entry, { root, excluded }) {
         const file = external_node_path_.resolve(root, match);
         if (!(await (0,external_node_fs_promises_.stat)(file)).isFile())
             continue;
-        // A symbolic link could lead to any file of the runner.
         if (external_node_path_.relative(root, await (0,external_node_fs_promises_.realpath)(file)).startsWith("..")) {
             throw createEntryError(entry, `${match} lies outside of the workspace`);
         }
@@ -60291,7 +60404,6 @@ async function matchFiles(entry, { root, excluded }) {
     }
     return files;
 }
-/** A name that is the same in all workflows of a repository, so that results are comparable. */
 function defaultModelName(file) {
     const name = file.replace(/\.onnx$/i, "").replaceAll(/[^A-Za-z0-9._-]+/g, "-");
     return name.slice(-100).replace(/^[^A-Za-z0-9]+/, "") || "model";
@@ -60314,20 +60426,19 @@ function createEntryError({ file, source, place }, message) {
 ;// CONCATENATED MODULE: ./action/model-entry.js
 const linePattern = /^(?:(?<name>[A-Za-z0-9][A-Za-z0-9._-]{0,99})=)?(?<where>.*)$/;
 const sourcePattern = /^(https?:\/\/|file:\/\/|upload:)/;
-/** Parses a line of the form `GLOB`, `NAME=GLOB` or `NAME=SOURCE`. */
 function parseModelEntry(line) {
     const { name, where = "" } = linePattern.exec(line)?.groups ?? {};
     return sourcePattern.test(where) ? { name, source: where } : { name, file: where };
 }
 
-// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(3045);
+// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(6119);
 // EXTERNAL MODULE: ./contract/gate-table.js
-var gate_table = __nccwpck_require__(3482);
+var gate_table = __nccwpck_require__(7092);
 // EXTERNAL MODULE: ./contract/limits.js
-var limits = __nccwpck_require__(1351);
+var limits = __nccwpck_require__(1990);
 // EXTERNAL MODULE: ./action/parse-yaml.js
-var parse_yaml = __nccwpck_require__(6650);
+var parse_yaml = __nccwpck_require__(4795);
 ;// CONCATENATED MODULE: ./action/read-batch-file.js
 
 
@@ -60345,15 +60456,9 @@ const read_batch_file_model = model/* modelReference */.Dy
     .refine(({ file, source }) => (file === undefined) !== (source === undefined), {
     error: "must have either `file`, a glob of files in the workspace, or `source`",
 });
-/** A string stands for an entry. Parsing it first lets an error name the entry's field. */
 const modelOrLine = schemas/* preprocess */.vkY((value) => (typeof value === "string" ? parseModelEntry(value) : value), read_batch_file_model);
-/** A batch whose models may be files, and whose fields may be inputs of the action instead. */
 const batchFile = schemas/* strictObject */.rej({ ...batch/* batchFields */.QY.shape, models: schemas/* array */.YOg(modelOrLine).max(1000) })
     .partial();
-/**
- * Reads a batch from a file of the workspace.
- * @throws InputError with all problems, by their lines
- */
 async function readBatchFile(file, workspace) {
     const parsed = (0,parse_yaml/* parseYaml */.h)(await readText(file, workspace), batchFile);
     const fromRoot = external_node_path_.relative(workspace, external_node_path_.resolve(workspace, file));
@@ -60400,12 +60505,7 @@ function createFileError(message, cause) {
 
 
 const emptyFile = { fields: {}, models: [], gatePlaces: [] };
-/** Stands for the sources of files that are not uploaded yet, to validate the request. */
 const validSource = `upload:sha256:${"0".repeat(64)}`;
-/**
- * The batch that the inputs and the batch file describe; inputs override the file.
- * @throws InputError with all problems
- */
 async function planBatch(inputs, { workspace, defaultSuite }) {
     const batchFile = inputs["batch-file"];
     const file = batchFile === undefined ? emptyFile : await readBatchFile(batchFile, workspace);
@@ -60441,16 +60541,11 @@ function modelPlaces(models) {
 }
 
 // EXTERNAL MODULE: ./contract/revision.js
-var revision = __nccwpck_require__(1622);
+var revision = __nccwpck_require__(5871);
 ;// CONCATENATED MODULE: ./action/resolve-revision.js
 
 
-/** Value of the input `baseline` that compares with nothing. */
 const noBaseline = "none";
-/**
- * The commit of the models, and what their results are compared with; undefined for a run without a
- * commit.
- */
 async function resolveRevision(run, { inputs, github, scopes }) {
     const base = selectBase(run, inputs.baseline);
     const mayRecord = scopes === undefined || scopes.includes("baselines:write") || scopes.includes("admin");
@@ -60468,7 +60563,6 @@ function selectBase({ base }, baseline) {
     const isOwn = baseline === undefined || baseline === base?.branch;
     return isOwn ? base : { branch: baseline };
 }
-/** The merge base, from GitHub since a shallow checkout lacks the history. */
 async function fetchMergeBase({ repo, headSha, branch }, base, github) {
     if (!github || base.branch === branch)
         return undefined;
@@ -60486,18 +60580,12 @@ async function fetchMergeBase({ repo, headSha, branch }, base, github) {
 
 ;// CONCATENATED MODULE: ./action/set-outputs.js
 
-/** Sets outputs of the step. */
 function setOutputs(outputs) {
     for (const [name, value] of Object.entries(outputs))
         core/* setOutput */.uH(name, value);
 }
 
 ;// CONCATENATED MODULE: ./contract/group-by-targets.js
-/**
- * Splits pairs of models and targets into batches. As a batch has a job for each of its models and
- * each of its targets, models with the same targets share one. The pairs of a batch keep their
- * order.
- */
 function groupByTargets(pairs) {
     const byModel = [...Map.groupBy(pairs, ({ model }) => model).values()];
     const groups = Map.groupBy(byModel, (ofModel) => ofModel.map(({ target }) => target).join(" "));
@@ -60512,10 +60600,6 @@ function groupByTargets(pairs) {
 }
 
 ;// CONCATENATED MODULE: ./contract/redact-source.js
-/**
- * A source as it may be shown: without user information and the values of its query, with which
- * signed URLs let everybody in who knows them.
- */
 function redactSource(source) {
     const url = /^https?:/i.test(source) ? URL.parse(source) : null;
     if (url === null || (url.search === "" && url.username === "" && url.password === "")) {
@@ -60530,15 +60614,12 @@ function redactSource(source) {
 
 
 
-/** Jobs with the labels that completed, with their gates passed. */
 async function listFormerJobs(client, labels) {
     const jobs = await (0,list_jobs/* listJobs */.N)(client, { labels, status: ["Completed"] });
     return jobs.filter(({ gates }) => !(0,gate/* hasFailedGate */.x6)(gates));
 }
-/** The job that compressed the very same model for the target. */
 function findFormerJob(jobs, model, target) {
     const { name, source, sha256 } = model;
-    // The model at a URL may have changed since.
     if (!source.startsWith("upload:") && sha256 === undefined)
         return undefined;
     return jobs.find((job) => job.target === target &&
@@ -60548,12 +60629,11 @@ function findFormerJob(jobs, model, target) {
 }
 
 // EXTERNAL MODULE: ./action/step-identity.js
-var step_identity = __nccwpck_require__(8844);
+var step_identity = __nccwpck_require__(7619);
 ;// CONCATENATED MODULE: ./action/submit-planned-batch.js
 
 
 
-/** Submits a batch, which records no baseline where the token does not allow it. */
 async function submitPlannedBatch(client, body) {
     const batch = await submitIdempotently(client, body).catch(async (error) => {
         const isRefused = error instanceof problem_error/* ProblemError */.Mm && error.problem.code === "missing_scope";
@@ -60566,7 +60646,6 @@ async function submitPlannedBatch(client, body) {
     core/* info */.pq(`Batch ${batch.id}: ${batch.jobs.length} jobs`);
     return batch;
 }
-/** Creates no second batch when repeated. The body's labels make the key unique to the attempt. */
 async function submitIdempotently(client, body) {
     return client.call("submitBatch", { headers: { "idempotency-key": (0,step_identity/* digest */.b)(body) }, body });
 }
@@ -60577,10 +60656,6 @@ async function submitIdempotently(client, body) {
 
 
 
-/**
- * Submits the jobs of the step, except those that an earlier attempt of the run completed with all
- * gates passed.
- */
 async function submitBatches(client, request) {
     const { plan, models, identity } = request;
     const contentLabel = { "github-request": (0,step_identity/* digest */.b)(plan.fields) };
@@ -60604,7 +60679,6 @@ async function submitBatches(client, request) {
     return { batches, jobs: stepJobs(pairs, batches) };
 }
 async function listReusableJobs(client, { attempt, report, identity }, contentLabel) {
-    // The service reports on one whole batch.
     const isWhole = attempt === 1 || report !== undefined;
     return isWhole ? [] : listFormerJobs(client, { ...identity.runLabels, ...contentLabel });
 }
@@ -60619,13 +60693,12 @@ function stepJobs(pairs, batches) {
 }
 
 // EXTERNAL MODULE: ./client/hash-file.js
-var hash_file = __nccwpck_require__(5511);
+var hash_file = __nccwpck_require__(4500);
 ;// CONCATENATED MODULE: ./action/upload-log.js
 
 
 
 const upload_log_progressIntervalMs = 5_000;
-/** Logs the progress of the upload of one file. */
 class UploadLog {
     #file;
     #startedAt = performance.now();
@@ -60634,14 +60707,12 @@ class UploadLog {
     constructor(file) {
         this.#file = file;
     }
-    /** The upload starts, or resumes at an offset. */
     start(offset, total) {
         if (offset > 0)
             this.#log(`goes on at ${(0,format_bytes/* formatBytes */.z)(offset)} of ${(0,format_bytes/* formatBytes */.z)(total)}`);
         this.#startedAt = performance.now();
         this.#startedFrom = offset;
     }
-    /** Logs at intervals. */
     progress(sent, total) {
         const now = performance.now();
         if (now - this.#loggedAt < upload_log_progressIntervalMs || sent === total)
@@ -60650,7 +60721,6 @@ class UploadLog {
         const rate = this.#formatRate(sent, now);
         this.#log(`${(0,format_bytes/* formatBytes */.z)(sent)} of ${(0,format_bytes/* formatBytes */.z)(total)} sent, ${rate}`);
     }
-    /** The service has the file, which it may have had before. */
     end({ sent, bytes }) {
         const size = (0,format_bytes/* formatBytes */.z)(bytes);
         const rate = this.#formatRate(bytes, performance.now());
@@ -60672,10 +60742,6 @@ class UploadLog {
 
 
 
-/**
- * Uploads a file of the workspace that the service lacks, and gives its source for a batch.
- * @throws InputError for a file that is larger than the service allows
- */
 async function uploadFile(client, { file, place = { file, line: 1 } }, { workspace, signal }) {
     const absolute = external_node_path_.resolve(workspace, file);
     const log = new UploadLog(file);
@@ -60702,10 +60768,6 @@ async function uploadFile(client, { file, place = { file, line: 1 } }, { workspa
 
 ;// CONCATENATED MODULE: ./action/upload-models.js
 
-/**
- * Uploads the files that the service lacks, and gives all models as a batch references them.
- * @throws InputError for a model that is larger than the service allows
- */
 async function uploadModels(models, client, options) {
     const references = [];
     for (const model of models) {
@@ -60731,10 +60793,6 @@ async function uploadModels(models, client, options) {
 
 
 
-/**
- * Compresses the models of the inputs. A failure is part of the report; jobs that nothing waits for
- * are cancelled then.
- */
 async function compress(step, credentials) {
     const limit = AbortSignal.timeout(step.inputs.timeout * 1000);
     const signal = AbortSignal.any([step.signal, limit]);
@@ -60754,7 +60812,6 @@ async function compress(step, credentials) {
         return { ...result, annotations: [...annotations, ...result.annotations] };
     }
 }
-/** Plans the batch, uploads its models and submits it. */
 async function compress_submit(step, credentials, signal) {
     const { inputs, run, identity, dispatcher, github } = step;
     const { workspace, attempt } = run;
@@ -60809,13 +60866,12 @@ function batchUrl({ inputs, run }, submission) {
 }
 
 // EXTERNAL MODULE: ./action/connect-github.js + 2 modules
-var connect_github = __nccwpck_require__(3324);
+var connect_github = __nccwpck_require__(5544);
 // EXTERNAL MODULE: ./action/create-check-run-writer.js + 2 modules
-var create_check_run_writer = __nccwpck_require__(5810);
+var create_check_run_writer = __nccwpck_require__(3525);
 ;// CONCATENATED MODULE: ./action/download-artifacts.js
 
 
-/** Saves the artifacts of all completed jobs, in a folder for each job. */
 async function downloadArtifacts(client, rows, { folder, signal }) {
     for (const { id, model, target, job } of rows) {
         if (job?.status !== "Completed" || job.artifacts.length === 0)
@@ -60836,7 +60892,6 @@ async function downloadArtifacts(client, rows, { folder, signal }) {
 
 
 
-/** Logs the outcome of each job on a line. */
 function logResults({ rows }) {
     for (const row of rows)
         core/* info */.pq(escapeLogLine(resultLine(row)));
@@ -60856,11 +60911,10 @@ function describeSizes({ originalBytes, resultBytes, ratio, }) {
 }
 
 // EXTERNAL MODULE: ./action/read-inputs.js + 1 modules
-var read_inputs = __nccwpck_require__(2982);
+var read_inputs = __nccwpck_require__(1915);
 ;// CONCATENATED MODULE: external "node:os"
 const external_node_os_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:os");
 ;// CONCATENATED MODULE: ./report/report-document.js
-/** The report as JSON, for programs. */
 function reportDocument({ name, url, rows }, { conclusion, title }) {
     return {
         version: 1,
@@ -60880,10 +60934,6 @@ function reportDocument({ name, url, rows }, { conclusion, title }) {
 
 
 
-/**
- * Writes the report to files in a new folder, to the job's summary and to the step's outputs. Gives
- * the folder.
- */
 async function writeReport(report, verdict, environment) {
     const temporary = environment["RUNNER_TEMP"] ?? (0,external_node_os_namespaceObject.tmpdir)();
     const folder = await (0,external_node_fs_promises_.mkdtemp)(external_node_path_.join(temporary, "model-optimization-"));
@@ -60911,7 +60961,6 @@ function jobCountOutputs({ rows }) {
 ;// CONCATENATED MODULE: ./action/report-untrusted.js
 
 
-/** Reports that the step can do nothing, as GitHub gives the workflow no credentials. */
 async function reportUntrusted(step) {
     const { run, identity, reporter, environment } = step;
     const verdict = { conclusion: "neutral", title: "Nothing was compressed" };
@@ -60924,20 +60973,17 @@ async function reportUntrusted(step) {
     const report = { name: identity.checkName, url: run.url, rows: [], failureMessage };
     core/* notice */.lm(`${verdict.title}: ${failureMessage}`);
     await writeReport(report, verdict, environment);
-    // The token of a fork's workflow may write nothing.
     if (run.untrusted !== "fork")
         await reporter?.complete(report, verdict, []);
 }
 
 // EXTERNAL MODULE: ./action/resolve-credentials.js
-var resolve_credentials = __nccwpck_require__(6644);
+var resolve_credentials = __nccwpck_require__(219);
 // EXTERNAL MODULE: ./action/workflow-run.js + 2 modules
-var workflow_run = __nccwpck_require__(6793);
+var workflow_run = __nccwpck_require__(7525);
 ;// CONCATENATED MODULE: ./action/write-annotations.js
 
-/** The runner takes no more of one step. */
 const write_annotations_maxAnnotations = 10;
-/** Annotates lines by commands of the runner, where the workflow may write no check runs. */
 function writeAnnotations(annotations) {
     for (const { place, level, title, message } of annotations.slice(0, write_annotations_maxAnnotations)) {
         const issueCommand = level === "failure" ? core/* error */.z3 : core/* warning */.$e;
@@ -60946,7 +60992,6 @@ function writeAnnotations(annotations) {
 }
 
 ;// CONCATENATED MODULE: ./action/sticky-comment.js
-/** Updates the comment on a pull request that has the marker, or creates it. */
 async function writeStickyComment(github, { repo, pullRequest, marker }, body) {
     const place = { ...repo, issue_number: pullRequest };
     const pages = github.paginate.iterator(github.rest.issues.listComments, {
@@ -60954,7 +60999,6 @@ async function writeStickyComment(github, { repo, pullRequest, marker }, body) {
         per_page: 100,
     });
     for await (const { data } of pages) {
-        // A person's comment could start with the marker, too.
         const own = data.find((comment) => comment.user?.type === "Bot" && comment.body?.startsWith(marker));
         if (own) {
             await github.rest.issues.updateComment({ ...repo, comment_id: own.id, body });
@@ -60969,7 +61013,6 @@ async function writeStickyComment(github, { repo, pullRequest, marker }, body) {
 
 
 
-/** Comments on the pull request, where the workflow asks for it. A failure is a warning. */
 async function writeComment({ inputs, run, identity, github }, report, verdict) {
     const { repo, pullRequest } = run;
     if (!inputs.comment || !github || pullRequest === undefined)
@@ -61004,9 +61047,7 @@ async function writeComment({ inputs, run, identity, github }, report, verdict) 
 
 
 
-/** The runner kills a step 10 s after it cancels it. */
 const cancelGraceMs = 5_000;
-/** The step itself: compresses the models and publishes the results. */
 async function runMain(stepProcess) {
     const { environment, context, dispatcher, signal } = stepProcess;
     const inputs = (0,read_inputs/* readInputs */.K)(environment);
@@ -61053,7 +61094,6 @@ async function publishResults(step, result) {
         await writeArtifacts(step, result, external_node_path_.join(folder, "artifacts"));
     setFailure(report, verdict);
 }
-/** Completes the check run, which the service does where the step does not wait. */
 async function completeCheckRun({ inputs, reporter }, { report, annotations }, verdict) {
     const isLeftToService = !inputs.wait && report.abortReason === undefined;
     const isPublished = isLeftToService || (await reporter?.complete(report, verdict, annotations));
@@ -61075,24 +61115,24 @@ function setFailure({ failureMessage }, { conclusion, title }) {
 
 /***/ }),
 
-/***/ 6361:
+/***/ 3692:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   a: () => (/* binding */ runPost)
 /* harmony export */ });
-/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9876);
-/* harmony import */ var _report_conclude_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(4422);
-/* harmony import */ var _report_render_batch_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(1977);
-/* harmony import */ var _cancel_batches_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(8068);
-/* harmony import */ var _connect_github_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(3324);
-/* harmony import */ var _create_check_run_writer_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(5810);
-/* harmony import */ var _list_jobs_js__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(9808);
-/* harmony import */ var _open_service_session_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(6647);
-/* harmony import */ var _read_inputs_js__WEBPACK_IMPORTED_MODULE_8__ = __nccwpck_require__(2982);
-/* harmony import */ var _resolve_credentials_js__WEBPACK_IMPORTED_MODULE_9__ = __nccwpck_require__(6644);
-/* harmony import */ var _step_identity_js__WEBPACK_IMPORTED_MODULE_10__ = __nccwpck_require__(8844);
-/* harmony import */ var _workflow_run_js__WEBPACK_IMPORTED_MODULE_11__ = __nccwpck_require__(6793);
+/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2942);
+/* harmony import */ var _report_conclude_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(7327);
+/* harmony import */ var _report_render_batch_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(5170);
+/* harmony import */ var _cancel_batches_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(6721);
+/* harmony import */ var _connect_github_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(5544);
+/* harmony import */ var _create_check_run_writer_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(3525);
+/* harmony import */ var _list_jobs_js__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(3499);
+/* harmony import */ var _open_service_session_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(2458);
+/* harmony import */ var _read_inputs_js__WEBPACK_IMPORTED_MODULE_8__ = __nccwpck_require__(1915);
+/* harmony import */ var _resolve_credentials_js__WEBPACK_IMPORTED_MODULE_9__ = __nccwpck_require__(219);
+/* harmony import */ var _step_identity_js__WEBPACK_IMPORTED_MODULE_10__ = __nccwpck_require__(7619);
+/* harmony import */ var _workflow_run_js__WEBPACK_IMPORTED_MODULE_11__ = __nccwpck_require__(7525);
 
 
 
@@ -61105,7 +61145,6 @@ function setFailure({ failureMessage }, { conclusion, title }) {
 
 
 
-/** Cleans up after a step that was killed: cancels its batches and completes its check run. */
 async function runPost({ environment, context, dispatcher }) {
     if (_actions_core__WEBPACK_IMPORTED_MODULE_0__/* .getState */ .Gu("submitted") === "" || _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .getState */ .Gu("finished") !== "")
         return;
@@ -61118,7 +61157,6 @@ async function runPost({ environment, context, dispatcher }) {
     await cancelStepBatches(step, credentials);
     await cancelCheckRun(step);
 }
-/** Finds the batches by their labels: the step may have been killed before it knew their ids. */
 async function cancelStepBatches({ inputs, identity: { labels }, dispatcher }, credentials) {
     const baseUrl = inputs["service-url"];
     const { client } = await (0,_open_service_session_js__WEBPACK_IMPORTED_MODULE_7__/* .openServiceSession */ .C)(credentials, { baseUrl, dispatcher });
@@ -61142,7 +61180,7 @@ async function cancelCheckRun({ inputs, run, identity, dispatcher }) {
 
 /***/ }),
 
-/***/ 8844:
+/***/ 7619:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -61152,7 +61190,6 @@ async function cancelCheckRun({ inputs, run, identity, dispatcher }) {
 /* harmony import */ var node_crypto__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7598);
 
 const defaultCheckName = "Model compression";
-/** The identity, which differs between attempts of a run in the attempt's label alone. */
 function stepIdentity(run, { "check-name": given, matrix = [] }) {
     const leg = matrix.length === 0 ? "" : ` (${matrix.join(", ")})`;
     const checkName = given ?? `${defaultCheckName}${leg}`;
@@ -61162,7 +61199,6 @@ function stepIdentity(run, { "check-name": given, matrix = [] }) {
     };
     return { checkName, runLabels, labels: { ...runLabels, "github-attempt": String(run.attempt) } };
 }
-/** SHA-256 of a JSON value, in as many digits as fit in a label. */
 function digest(value) {
     return (0,node_crypto__WEBPACK_IMPORTED_MODULE_0__.createHash)("sha256").update(JSON.stringify(value)).digest("hex").slice(0, 40);
 }
@@ -61170,7 +61206,7 @@ function digest(value) {
 
 /***/ }),
 
-/***/ 6793:
+/***/ 7525:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -61204,7 +61240,6 @@ function mergeGroupCommit({ merge_group: event }) {
     const branch = event.base_ref.replace(/^refs\/heads\//, "");
     return { ...proposal, headSha: event.head_sha, base: { branch, sha: event.base_sha } };
 }
-/** The commit that an earlier workflow ran for, which this one follows. */
 function earlierRunCommit({ workflow_run: event, repository, }) {
     if (!event)
         return undefined;
@@ -61214,14 +61249,12 @@ function earlierRunCommit({ workflow_run: event, repository, }) {
         : defaultBranch(repository);
     return { ...proposal, headSha: event.head_sha, base, pullRequest: pullRequest?.number };
 }
-/** The commit of a push, of a schedule or of a start by hand. */
 function branchCommit({ repository, before }, { sha, ref, isProtected }) {
     const [, branch] = /^refs\/heads\/(.+)$/.exec(ref) ?? [];
     const isTrusted = branch !== undefined && (isProtected || branch === repository?.default_branch);
     const base = isTrusted ? previousCommit(branch, before) : defaultBranch(repository);
     return { headSha: sha, branch, base, isTrusted, pullRequest: undefined };
 }
-/** The branch before a push; GitHub states zeros for the first push of a branch. */
 function previousCommit(branch, before) {
     const isKnown = before !== undefined && !/^0+$/.test(before);
     return isKnown ? { branch, sha: before } : { branch };
@@ -61231,12 +61264,11 @@ function defaultBranch(repository) {
     return branch === undefined ? undefined : { branch };
 }
 
-// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(3045);
+// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(6119);
 ;// CONCATENATED MODULE: ./action/workflow-event.js
 
 const commitOfBranch = schemas/* object */.Ikc({ ref: schemas/* string */.YjP(), sha: schemas/* string */.YjP() });
-/** The fields that the action reads, of the payloads of all events that start workflows. */
 const workflowEvent = schemas/* object */.Ikc({
     repository: schemas/* object */.Ikc({ default_branch: schemas/* string */.YjP().optional() }).optional(),
     before: schemas/* string */.YjP().optional(),
@@ -61258,15 +61290,10 @@ const workflowEvent = schemas/* object */.Ikc({
 ;// CONCATENATED MODULE: ./action/workflow-run.js
 
 
-/**
- * Combines what the runner and the event state about the run.
- * @throws ZodError for an event that GitHub does not send
- */
 function readWorkflowRun(context, environment) {
     const { repo, runId, serverUrl } = context;
     const event = workflowEvent.parse(context.payload);
     const repository = `${repo.owner}/${repo.repo}`;
-    // Old versions of GitHub Enterprise Server number no attempts.
     const attempt = Number.isNaN(context.runAttempt) ? 1 : context.runAttempt;
     return {
         repository,
@@ -61286,7 +61313,6 @@ function readWorkflowRun(context, environment) {
     };
 }
 function findUntrustedOrigin({ pull_request: pullRequest }, { eventName, actor }, repository) {
-    // It runs the base branch's workflow, with its secrets.
     if (eventName === "pull_request_target")
         return undefined;
     if (actor === "dependabot[bot]")
@@ -61297,16 +61323,12 @@ function findUntrustedOrigin({ pull_request: pullRequest }, { eventName, actor }
 
 /***/ }),
 
-/***/ 8969:
+/***/ 7566:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   c: () => (/* binding */ delay)
 /* harmony export */ });
-/**
- * Resolves after a time, in Node and in browsers.
- * @throws the signal's reason once it is aborted
- */
 function delay(ms, signal) {
     const { promise, resolve, reject } = Promise.withResolvers();
     if (signal?.aborted)
@@ -61326,17 +61348,16 @@ function toError(reason) {
 
 /***/ }),
 
-/***/ 5511:
+/***/ 4500:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   D: () => (/* binding */ hashFile)
 /* harmony export */ });
 /* harmony import */ var node_crypto__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7598);
-/* harmony import */ var _read_pieces_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(8390);
+/* harmony import */ var _read_pieces_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3933);
 
 
-/** SHA-256 of a file's content, in hexadecimal. */
 async function hashFile(file, signal) {
     const hash = (0,node_crypto__WEBPACK_IMPORTED_MODULE_0__.createHash)("sha256");
     for await (const piece of (0,_read_pieces_js__WEBPACK_IMPORTED_MODULE_1__/* .readPieces */ .u)(file, signal))
@@ -61347,7 +61368,7 @@ async function hashFile(file, signal) {
 
 /***/ }),
 
-/***/ 7590:
+/***/ 5357:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -61355,17 +61376,14 @@ async function hashFile(file, signal) {
 /* harmony export */   Mm: () => (/* binding */ ProblemError),
 /* harmony export */   qx: () => (/* binding */ UnexpectedAnswerError)
 /* harmony export */ });
-/* harmony import */ var _contract_errors_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6828);
-/* harmony import */ var _contract_truncate_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1602);
+/* harmony import */ var _contract_errors_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(4681);
+/* harmony import */ var _contract_truncate_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6132);
 
 
-/** Longest text of an answer in an error message, characters. */
 const maxTextLength = 500;
-/** The service answered a call with a problem document. */
 class ProblemError extends Error {
     name = "ProblemError";
     problem;
-    /** Seconds that the service asks to wait before the same call. */
     retryAfter;
     constructor(call, details, retryAfter) {
         const fields = (details.errors ?? [])
@@ -61379,7 +61397,6 @@ class ProblemError extends Error {
         return _contract_errors_js__WEBPACK_IMPORTED_MODULE_0__/* .errorTable */ .NN[this.problem.code].retryable;
     }
 }
-/** An error answer without a problem document: of a proxy, not of the service. */
 class UnexpectedAnswerError extends Error {
     name = "UnexpectedAnswerError";
     status;
@@ -61412,7 +61429,7 @@ function parseJsonOrUndefined(text) {
 
 /***/ }),
 
-/***/ 8390:
+/***/ 3933:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -61473,10 +61490,6 @@ var __disposeResources = (undefined && undefined.__disposeResources) || (functio
 });
 
 const pieceBytes = 1 << 20;
-/**
- * The bytes of a file from `start` on, in pieces. A piece is overwritten when the next but one is
- * read: new memory for each accumulates faster than it is collected, and takes twice the time.
- */
 async function* readPieces(file, signal, start = 0) {
     const env_1 = { stack: [], error: void 0, hasError: false };
     try {
@@ -61506,7 +61519,7 @@ async function* readPieces(file, signal, start = 0) {
 
 /***/ }),
 
-/***/ 6261:
+/***/ 5315:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -61518,11 +61531,10 @@ __nccwpck_require__.d(__webpack_exports__, {
 });
 
 // EXTERNAL MODULE: ./client/delay.js
-var delay = __nccwpck_require__(8969);
+var delay = __nccwpck_require__(7566);
 // EXTERNAL MODULE: ./client/problem-error.js
-var problem_error = __nccwpck_require__(7590);
+var problem_error = __nccwpck_require__(5357);
 ;// CONCATENATED MODULE: ./client/transport.js
-/** The service cannot be reached, or the connection was lost during the answer. */
 class ConnectionError extends Error {
     name = "ConnectionError";
 }
@@ -61533,12 +61545,9 @@ class ConnectionError extends Error {
 
 const tries = 5;
 const firstDelayMs = 200;
-/** An error that asks for a longer wait is thrown instead. */
 const maxRetryAfterMs = 120_000;
 const transientStatuses = new Set([429, 502, 503, 504]);
-/** Do not pass without an intervention, though the error table calls them retryable. */
 const permanentCodes = new Set(["internal_error", "storage_full"]);
-/** Repeats idempotent work after lost connections and transient failures of the service. */
 async function retry(work, signal) {
     for (let left = tries - 1;; left--) {
         try {
@@ -61552,10 +61561,6 @@ async function retry(work, signal) {
         }
     }
 }
-/**
- * Full jitter, so that clients that failed together do not return together; not sooner than the
- * service asks.
- */
 function computeDelayMs(error, attempt) {
     return retryAfterMs(error) + Math.random() * firstDelayMs * 2 ** attempt;
 }
@@ -61563,7 +61568,6 @@ function retryAfterMs(error) {
     const isAnswer = error instanceof problem_error/* ProblemError */.Mm || error instanceof problem_error/* UnexpectedAnswerError */.qx;
     return isAnswer ? (error.retryAfter ?? 0) * 1000 : 0;
 }
-/** Whether the same call may succeed later: the service is unreachable or overloaded. */
 function isTransient(error) {
     if (error instanceof problem_error/* ProblemError */.Mm) {
         return error.retryable && !permanentCodes.has(error.problem.code);
@@ -61572,7 +61576,6 @@ function isTransient(error) {
         return transientStatuses.has(error.status);
     return isConnectionError(error);
 }
-/** Starts of error codes of the system and of undici that mean a lost connection. */
 const connectionErrorCodes = [
     "EAI_AGAIN",
     "ECONN",
@@ -61589,7 +61592,6 @@ const connectionErrorCodes = [
     "UND_ERR_RESPONSE",
     "UND_ERR_SOCKET",
 ];
-/** Whether the service could not be reached, or the connection was lost during the answer. */
 function isConnectionError(error) {
     if (error instanceof ConnectionError)
         return true;
@@ -61600,7 +61602,7 @@ function isConnectionError(error) {
 
 /***/ }),
 
-/***/ 7721:
+/***/ 8348:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -61614,7 +61616,6 @@ __nccwpck_require__.d(__webpack_exports__, {
 // UNUSED EXPORTS: actionOutputs
 
 ;// CONCATENATED MODULE: ./contract/describe-choices.js
-/** One sentence that lists the keys of a table, each with its meaning. */
 function describeChoices(table) {
     const choices = Object.entries(table).map(([value, meaning]) => `\`${value}\`: ${meaning}`);
     return `${choices.join("; ")}.`;
@@ -61622,21 +61623,18 @@ function describeChoices(table) {
 
 ;// CONCATENATED MODULE: ./contract/action.js
 
-/** What can make the step fail. */
 const failOnTable = {
     gates: "a job failed, or a gate",
     warnings: "as `gates`, or a gate warns, such as one without a baseline to compare with",
     jobs: "a job failed",
     nothing: "never because of a job's result",
 };
-/** Which jobs get check runs of their own. */
 const jobChecksTable = {
     auto: "all of at most 12 jobs, the failed ones of more",
     all: "all jobs",
     failed: "jobs that failed or failed a gate",
     none: "none",
 };
-/** Every input of the GitHub Action. */
 const actionInputs = {
     "service-url": {
         description: "Address of the service, such as `https://mos.example.com`.",
@@ -61727,7 +61725,6 @@ const actionInputs = {
         default: "${{ toJson(matrix) }}",
     },
 };
-/** Every output of the GitHub Action, and its description. */
 const actionOutputs = {
     "batch-id": "Identifier of the batch; several, separated by spaces, where a repeated run had only " +
         "some jobs left.",
@@ -61747,22 +61744,21 @@ const actionOutputs = {
 
 /***/ }),
 
-/***/ 1453:
+/***/ 8968:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   C: () => (/* binding */ artifactName),
 /* harmony export */   d: () => (/* binding */ artifact)
 /* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
-/* harmony import */ var _model_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2654);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6119);
+/* harmony import */ var _model_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3221);
 
 
 const artifactName = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
     .max(200)
     .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/)
     .describe("File name, unique within the job.");
-/** A file that a job produced. */
 const artifact = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
     name: artifactName,
     kind: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["model", "weights", "stage", "manifest", "report"])
@@ -61777,7 +61773,7 @@ const artifact = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
 
 /***/ }),
 
-/***/ 9902:
+/***/ 6420:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -61790,24 +61786,24 @@ __nccwpck_require__.d(__webpack_exports__, {
 
 // UNUSED EXPORTS: batchName, batchRules, maxBatchJobs
 
-// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(3045);
-// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/iso.js
-var iso = __nccwpck_require__(3477);
+// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(6119);
+// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/classic/iso.js
+var iso = __nccwpck_require__(4975);
 // EXTERNAL MODULE: ./contract/bounded-text.js
-var bounded_text = __nccwpck_require__(9088);
+var bounded_text = __nccwpck_require__(1761);
 // EXTERNAL MODULE: ./contract/created-by.js
-var created_by = __nccwpck_require__(8461);
+var created_by = __nccwpck_require__(9984);
 // EXTERNAL MODULE: ./contract/gate.js
-var gate = __nccwpck_require__(8668);
+var gate = __nccwpck_require__(7189);
 // EXTERNAL MODULE: ./contract/action.js + 1 modules
-var action = __nccwpck_require__(7721);
+var action = __nccwpck_require__(8348);
 // EXTERNAL MODULE: ./contract/gate-table.js
-var gate_table = __nccwpck_require__(3482);
+var gate_table = __nccwpck_require__(7092);
 // EXTERNAL MODULE: ./contract/limits.js
-var limits = __nccwpck_require__(1351);
+var limits = __nccwpck_require__(1990);
 // EXTERNAL MODULE: ./contract/revision.js
-var revision = __nccwpck_require__(1622);
+var revision = __nccwpck_require__(5871);
 ;// CONCATENATED MODULE: ./contract/github-report.js
 
 
@@ -61827,7 +61823,6 @@ const places = schemas/* strictObject */.rej({
         .max(gate_table/* gateName */.h.options.length)
         .describe("Other gates are annotated at their models."),
 });
-/** Check runs that the service keeps up to date on a commit while it works on a batch. */
 const githubReport = schemas/* strictObject */.rej({
     repository: schemas/* string */.YjP()
         .max(140)
@@ -61852,19 +61847,19 @@ const githubReport = schemas/* strictObject */.rej({
 });
 
 // EXTERNAL MODULE: ./contract/id.js
-var id = __nccwpck_require__(2246);
+var id = __nccwpck_require__(9487);
 // EXTERNAL MODULE: ./contract/job.js + 2 modules
-var job = __nccwpck_require__(3090);
+var job = __nccwpck_require__(5098);
 // EXTERNAL MODULE: ./contract/model.js
-var model = __nccwpck_require__(2654);
+var model = __nccwpck_require__(3221);
 // EXTERNAL MODULE: ./contract/recipe.js + 1 modules
-var recipe = __nccwpck_require__(1918);
+var recipe = __nccwpck_require__(2918);
 // EXTERNAL MODULE: ./contract/rule.js
-var rule = __nccwpck_require__(1073);
+var rule = __nccwpck_require__(6072);
 // EXTERNAL MODULE: ./contract/status.js
-var contract_status = __nccwpck_require__(7949);
+var contract_status = __nccwpck_require__(7452);
 // EXTERNAL MODULE: ./contract/target.js + 1 modules
-var target = __nccwpck_require__(2885);
+var target = __nccwpck_require__(669);
 ;// CONCATENATED MODULE: ./contract/batch.js
 
 
@@ -61881,9 +61876,7 @@ var target = __nccwpck_require__(2885);
 
 
 
-/** Most jobs of one batch. */
 const maxBatchJobs = 2000;
-/** Fields of `POST /batches`, and of the spec of a Batch. */
 const batchFields = schemas/* strictObject */.rej({
     name: job/* displayName */.QC.optional(),
     suite: (0,bounded_text/* boundedText */.L)({ min: 1, max: limits/* textLimits */.I6.name })
@@ -61930,7 +61923,6 @@ const batchRules = [
             "(has(self.revision.branch) && has(self.suite))",
     },
 ];
-/** Body of `POST /batches`. */
 const batchRequest = (0,rule/* withRules */.O)(schemas/* strictObject */.rej({
     ...batchFields.shape,
     report: schemas/* strictObject */.rej({
@@ -61939,7 +61931,6 @@ const batchRequest = (0,rule/* withRules */.O)(schemas/* strictObject */.rej({
         .optional()
         .describe("Where the service reports the batch's progress and results."),
 }), batchRules).meta({ id: "BatchRequest" });
-/** Several models × targets submitted in one request, with one job for each pair. */
 const batch = schemas/* object */.Ikc({
     id: id/* batchId */.qZ,
     name: job/* displayName */.QC,
@@ -61966,7 +61957,6 @@ const batch = schemas/* object */.Ikc({
         .describe("The jobs, in the order of models × targets."),
 })
     .meta({ id: "Batch" });
-/** The name of a batch: the request's, else its suite, else its models and targets in words. */
 function batchName({ name, suite, models, targets, }) {
     const noun = models.length === 1 ? "model" : "models";
     const contents = `${models.length} ${noun} for ${targets.join(", ")}`;
@@ -61976,18 +61966,14 @@ function batchName({ name, suite, models, targets, }) {
 
 /***/ }),
 
-/***/ 9088:
+/***/ 1761:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   L: () => (/* binding */ boundedText)
 /* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6119);
 
-/**
- * A text of `min` to `max` Unicode characters, which JSON Schema and Kubernetes count.
- * `z.string().max()` counts UTF-16 units, of which an emoji has two.
- */
 function boundedText({ min, max }) {
     const isWithin = (value) => {
         let characters = 0;
@@ -62003,14 +61989,14 @@ function boundedText({ min, max }) {
 
 /***/ }),
 
-/***/ 2537:
+/***/ 7406:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   c: () => (/* binding */ sqnrObstacle),
 /* harmony export */   i: () => (/* binding */ latencyObstacle)
 /* harmony export */ });
-/* harmony import */ var _truncate_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1602);
+/* harmony import */ var _truncate_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6132);
 
 const hardware = [
     ["execution provider", ({ device }) => device?.executionProvider],
@@ -62024,11 +62010,8 @@ const evaluation = [
     ["evaluation level", ({ accuracy }) => accuracy?.level],
     ["kind of samples", ({ accuracy }) => accuracy?.data],
 ];
-/** A median of fewer runs says nothing about a change. */
 const minLatencyRuns = 3;
-/** A note with two facts has at most 300 characters. */
 const maxFactLength = 100;
-/** Why two latencies cannot be compared; undefined where they can. */
 function latencyObstacle(now, before) {
     const runs = Math.min(now.latency?.result.runs ?? 0, before.latency?.result.runs ?? 0);
     if (runs < minLatencyRuns) {
@@ -62036,7 +62019,6 @@ function latencyObstacle(now, before) {
     }
     return firstDifference(hardware, now, before);
 }
-/** Why two SQNRs cannot be compared; undefined where they can. */
 function sqnrObstacle(now, before) {
     return firstDifference(evaluation, now, before);
 }
@@ -62052,17 +62034,16 @@ function firstDifference(facts, now, before) {
 
 /***/ }),
 
-/***/ 8461:
+/***/ 9984:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   u: () => (/* binding */ createdBy)
 /* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
-/* harmony import */ var _id_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2246);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6119);
+/* harmony import */ var _id_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9487);
 
 
-/** Whose request created something. */
 const createdBy = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
     tokenId: _id_js__WEBPACK_IMPORTED_MODULE_0__/* .tokenId */ .jo.nullable().describe("Null where a person was signed in."),
     name: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().describe("Name of the token, or of the person."),
@@ -62073,7 +62054,7 @@ const createdBy = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
 
 /***/ }),
 
-/***/ 6828:
+/***/ 4681:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -62082,8 +62063,8 @@ const createdBy = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
 /* harmony export */   NN: () => (/* binding */ errorTable)
 /* harmony export */ });
 /* unused harmony exports errorCode, ServiceError, problemDetails */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
-/* harmony import */ var _limits_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1351);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6119);
+/* harmony import */ var _limits_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1990);
 
 
 function permanentError(status, title) {
@@ -62092,7 +62073,6 @@ function permanentError(status, title) {
 function retryableError(status, title) {
     return { status, title, retryable: true };
 }
-/** Every error code of answers and of `job.error`. */
 const errorTable = {
     malformed_request: permanentError(400, "The request cannot be parsed"),
     invalid_cursor: permanentError(400, "The cursor is not one that this list gave"),
@@ -62141,6 +62121,7 @@ const errorTable = {
     external_data_refused: permanentError(422, "External data points outside the model's folder"),
     external_data_missing: permanentError(422, "An external data file is missing"),
     external_data_short: permanentError(422, "An external data file is shorter than its tensors need"),
+    external_data_unused: permanentError(422, "The manifest names files that the model does not refer to"),
     nothing_to_quantize: permanentError(422, "The recipe fits no weight of the model"),
     recipe_unsupported: permanentError(422, "The recipe cannot be applied"),
     evaluation_data_invalid: permanentError(422, "The evaluation data does not fit the model"),
@@ -62161,7 +62142,6 @@ const fieldError = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
         "`header/NAME`."),
     message: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP(),
 });
-/** RFC 9457 problem details. */
 const problem = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
     type: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP(),
     title: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP(),
@@ -62172,12 +62152,10 @@ const problem = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
     requestId: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().optional().describe("Names the request in the service's log."),
 })
     .meta({ id: "Problem" });
-/** Why a job failed. */
 const jobError = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
     code: errorCode,
     message: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(_limits_js__WEBPACK_IMPORTED_MODULE_0__/* .textLimits */ .I6.errorMessage),
 });
-/** The one error that callers of the service see; any other is `internal_error` to them. */
 class ServiceError extends Error {
     name = "ServiceError";
     code;
@@ -62205,18 +62183,16 @@ function problemDetails(error) {
 
 /***/ }),
 
-/***/ 3754:
+/***/ 1075:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   z: () => (/* binding */ formatBytes)
 /* harmony export */ });
 const units = ["bytes", "kB", "MB", "GB", "TB"];
-/** A size for people, in decimal units with three significant digits: `4.75 MB`. */
 function formatBytes(bytes) {
     let scaled = bytes;
     let unit = 0;
-    // 999.5 would round to "1000".
     for (; scaled >= 999.5 && unit < units.length - 1; unit++)
         scaled /= 1000;
     const digits = unit === 0 ? 0 : scaled >= 99.95 ? 0 : scaled >= 9.995 ? 1 : 2;
@@ -62226,13 +62202,12 @@ function formatBytes(bytes) {
 
 /***/ }),
 
-/***/ 1658:
+/***/ 7203:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   B: () => (/* binding */ formatRatio)
 /* harmony export */ });
-/** A ratio of latencies with its confidence interval, for people: `0.98 (0.97-1.00)`. */
 function formatRatio({ ratio, ratioLow, ratioHigh, }) {
     const text = ratio.toFixed(2);
     if (ratioLow === undefined || ratioHigh === undefined)
@@ -62243,24 +62218,19 @@ function formatRatio({ ratio, ratioLow, ratioHigh, }) {
 
 /***/ }),
 
-/***/ 3482:
+/***/ 7092:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   h: () => (/* binding */ gateName),
 /* harmony export */   k: () => (/* binding */ gateTable)
 /* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
-/* harmony import */ var _comparability_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2537);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6119);
+/* harmony import */ var _comparability_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7406);
 
 
-/**
- * Medians of separate runs on the same hardware differ by it: a session of a model is 1 to 3 %
- * faster or slower than another for as long as it lives, and other processes come on top.
- */
 const separateRunsNoise = 0.05;
 const worstWeight = "at the evaluation level `weights` that of the worst weight";
-/** Every gate that a job can have, with the figure it limits. */
 const gateTable = {
     maxSizeRatio: {
         bound: "max",
@@ -62337,7 +62307,7 @@ function leastTop1({ accuracy }) {
 
 /***/ }),
 
-/***/ 8668:
+/***/ 7189:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -62346,8 +62316,8 @@ function leastTop1({ accuracy }) {
 /* harmony export */   xp: () => (/* binding */ gateResult)
 /* harmony export */ });
 /* unused harmony export comparesWithBaseline */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
-/* harmony import */ var _gate_table_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3482);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6119);
+/* harmony import */ var _gate_table_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7092);
 
 
 const limitSchemas = {
@@ -62363,7 +62333,6 @@ const limitSchemas = {
 function limitSchema(gate) {
     return limitSchemas[gate].optional().describe(_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateTable */ .k[gate].description);
 }
-/** Limits on telemetry figures. */
 const gateLimits = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
     maxSizeRatio: limitSchema("maxSizeRatio"),
     minSqnrDb: limitSchema("minSqnrDb"),
@@ -62402,11 +62371,9 @@ const gateResult = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
         .describe("Why the figures could not be compared, or not well enough."),
 })
     .meta({ id: "GateResult" });
-/** Whether a gate of the level `fail` did not pass. */
 function hasFailedGate(gates) {
     return gates.some(({ level, passed }) => level === "fail" && !passed);
 }
-/** Whether the limits say how much worse than its baseline's a job's figure may be. */
 function comparesWithBaseline(limits = {}) {
     return gateName.options.some((gate) => "change" in gateTable[gate] && limits[gate] !== undefined);
 }
@@ -62414,7 +62381,7 @@ function comparesWithBaseline(limits = {}) {
 
 /***/ }),
 
-/***/ 2246:
+/***/ 9487:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -62427,15 +62394,11 @@ function comparesWithBaseline(limits = {}) {
 /* harmony export */   qZ: () => (/* binding */ batchId)
 /* harmony export */ });
 /* unused harmony exports isId, newId, composeId, batchJobId, batchChildName, parseBatchChildName, encodeIdTime, decodeIdTime */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6119);
 
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
 const timeLength = 10;
 const randomLength = 16;
-/**
- * Last digits of an id, which number the jobs of a batch. All other digits together are unique
- * among the ids that one process creates.
- */
 const jobNumberLength = 4;
 const patterns = {
     job: idPattern("job"),
@@ -62462,26 +62425,17 @@ const webhookId = idSchema("webhook", "webhook");
 const deliveryId = idSchema("delivery", "delivery");
 const auditId = idSchema("audit", "entry");
 const sessionId = idSchema("session", "session");
-/** The check of `jobId` and `batchId` without the cost of a schema, for frequent use. */
 function isId(prefix, text) {
     return text !== undefined && patterns[prefix].test(text);
 }
 let lastTime = "";
 let lastRandom = (/* unused pure expression or super */ null && ([]));
-/**
- * A lower-case ULID (Crockford base 32: 48 bits of time, 80 random bits) behind a prefix. Ids that
- * are created within a millisecond sort in the order of their creation.
- */
 function newId(prefix, now) {
     const time = encodeIdTime(now);
     lastRandom = time === lastTime ? nextRandomDigits(lastRandom) : randomDigits();
     lastTime = time;
     return `${prefix}-${time}${lastRandom.map((digit) => alphabet.charAt(digit)).join("")}`;
 }
-/**
- * An id that follows from what it names, so that it is the same each time it is composed: the time,
- * and the first 80 bits of `digest`.
- */
 function composeId(prefix, { time, digest }) {
     const bits = digest
         .subarray(0, (randomLength * 5) / 8)
@@ -62489,10 +62443,6 @@ function composeId(prefix, { time, digest }) {
     const random = Array.from({ length: randomLength }, (_, i) => alphabet.charAt(Number((bits >> BigInt(5 * (randomLength - 1 - i))) & 31n)));
     return `${prefix}-${encodeIdTime(time)}${random.join("")}`;
 }
-/**
- * Id of a job of a batch: the batch's own, with the job's number as its last digits, so that jobs
- * sort by their numbers.
- */
 function batchJobId(batch, index) {
     let number = "";
     for (let rest = index, i = 0; i < jobNumberLength; i++, rest = Math.floor(rest / 32)) {
@@ -62500,12 +62450,10 @@ function batchJobId(batch, index) {
     }
     return `job-${batch.slice("batch-".length, -jobNumberLength)}${number}`;
 }
-/** Name of the CompressionJob of a batch's job: the Batch's name and the job's number. */
 function batchChildName(batch, index) {
     return `${batch}-${String(index).padStart(4, "0")}`;
 }
 const childName = /^(.+)-(\d{4,})$/;
-/** Inverse of `batchChildName`; undefined for names that it does not give. */
 function parseBatchChildName(name) {
     const [, batch, digits] = childName.exec(name) ?? [];
     if (batch === undefined || digits === undefined)
@@ -62513,7 +62461,6 @@ function parseBatchChildName(name) {
     const index = Number(digits);
     return batchChildName(batch, index) === name ? { batch, index } : undefined;
 }
-/** The time of an id: ids of earlier times sort before it, ids of later times after it. */
 function encodeIdTime(now) {
     let time = "";
     for (let rest = now.getTime(), i = 0; i < timeLength; i++, rest = Math.floor(rest / 32)) {
@@ -62521,7 +62468,6 @@ function encodeIdTime(now) {
     }
     return time;
 }
-/** When an id was created. */
 function decodeIdTime(id) {
     const digits = id.slice(id.indexOf("-") + 1).slice(0, timeLength);
     return new Date(Array.from(digits).reduce((time, digit) => time * 32 + alphabet.indexOf(digit), 0));
@@ -62529,7 +62475,6 @@ function decodeIdTime(id) {
 function randomDigits() {
     return Array.from(crypto.getRandomValues(new Uint8Array(randomLength)), (byte) => byte % 32);
 }
-/** The next random part in order; the digits that number a batch's jobs stay. */
 function nextRandomDigits(digits) {
     const head = digits.slice(0, -jobNumberLength);
     const carried = head.findLastIndex((digit) => digit < 31);
@@ -62540,7 +62485,7 @@ function nextRandomDigits(digits) {
 
 /***/ }),
 
-/***/ 3090:
+/***/ 5098:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -62554,18 +62499,18 @@ __nccwpck_require__.d(__webpack_exports__, {
   WD: () => (/* binding */ labels)
 });
 
-// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(3045);
-// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/iso.js
-var iso = __nccwpck_require__(3477);
+// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(6119);
+// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/classic/iso.js
+var iso = __nccwpck_require__(4975);
 // EXTERNAL MODULE: ./contract/artifact.js
-var artifact = __nccwpck_require__(1453);
+var artifact = __nccwpck_require__(8968);
 // EXTERNAL MODULE: ./contract/id.js
-var id = __nccwpck_require__(2246);
+var id = __nccwpck_require__(9487);
 // EXTERNAL MODULE: ./contract/revision.js
-var revision = __nccwpck_require__(1622);
+var revision = __nccwpck_require__(5871);
 // EXTERNAL MODULE: ./contract/telemetry.js + 2 modules
-var telemetry = __nccwpck_require__(6520);
+var telemetry = __nccwpck_require__(7501);
 ;// CONCATENATED MODULE: ./contract/baseline.js
 
 
@@ -62574,46 +62519,40 @@ var telemetry = __nccwpck_require__(6520);
 const figures = telemetry/* telemetry */.Y9.pick({ size: true, latency: true, device: true }).extend({
     accuracy: telemetry/* accuracy */.y2.omit({ outputs: true }).optional(),
 });
-/** What a completed job measured, kept for later jobs of the same suite, model and target. */
 const recordedBaseline = figures.extend({
     jobId: id/* jobId */.Db.describe("The job that measured the figures."),
     sha: revision/* commit */.c,
     branch: schemas/* string */.YjP(),
 });
-/** What a job is compared with. */
 const baseline = recordedBaseline
     .extend({
     by: schemas/* enum */.k5n(["baseSha", "mergeBase", "branch"])
         .describe("Which part of the revision's base it was found by; `branch`: it is the branch's newest."),
 })
     .meta({ id: "Baseline" });
-/** The part of a job's telemetry that later jobs are compared with. */
 function baselineFigures({ size, latency, device, accuracy: measured, }) {
     return { size, latency, device, accuracy: figures.shape.accuracy.parse(measured) };
 }
 
 // EXTERNAL MODULE: ./contract/bounded-text.js
-var bounded_text = __nccwpck_require__(9088);
+var bounded_text = __nccwpck_require__(1761);
 // EXTERNAL MODULE: ./contract/created-by.js
-var created_by = __nccwpck_require__(8461);
+var created_by = __nccwpck_require__(9984);
 // EXTERNAL MODULE: ./contract/errors.js
-var errors = __nccwpck_require__(6828);
+var errors = __nccwpck_require__(4681);
 // EXTERNAL MODULE: ./contract/gate.js
-var gate = __nccwpck_require__(8668);
+var gate = __nccwpck_require__(7189);
 // EXTERNAL MODULE: ./contract/limits.js
-var limits = __nccwpck_require__(1351);
+var limits = __nccwpck_require__(1990);
 // EXTERNAL MODULE: ./contract/model.js
-var model = __nccwpck_require__(2654);
+var model = __nccwpck_require__(3221);
 // EXTERNAL MODULE: ./contract/recipe.js + 1 modules
-var recipe = __nccwpck_require__(1918);
+var recipe = __nccwpck_require__(2918);
 // EXTERNAL MODULE: ./contract/list-codes.js
-var list_codes = __nccwpck_require__(8724);
+var list_codes = __nccwpck_require__(7785);
 ;// CONCATENATED MODULE: ./contract/status-reasons.js
 
 const nothing = "Nothing.";
-/**
- * Every reason for which a job can be in its status. Reasons of the status Failed are error codes.
- */
 const statusReasonTable = {
     queued: {
         status: "Pending",
@@ -62724,18 +62663,16 @@ const statusReasonTable = {
         action: nothing,
     },
 };
-/** Description of a field with a status reason. */
 const statusReasonDescription = "Stable code that says why the job is in its status: " +
     `one of ${(0,list_codes/* listCodes */.N)(statusReasonTable)}, or an error code.`;
-/** The cause as the table words it. */
 function statusCause(reason) {
     return { reason, message: statusReasonTable[reason].message };
 }
 
 // EXTERNAL MODULE: ./contract/status.js
-var contract_status = __nccwpck_require__(7949);
+var contract_status = __nccwpck_require__(7452);
 // EXTERNAL MODULE: ./contract/target.js + 1 modules
-var target = __nccwpck_require__(2885);
+var target = __nccwpck_require__(669);
 ;// CONCATENATED MODULE: ./contract/job.js
 
 
@@ -62774,7 +62711,6 @@ const deadlineSeconds = schemas/* int */.Whr()
     .optional()
     .describe("Seconds of work after which the job is stopped and fails with `deadline_exceeded`. " +
     "Waiting does not count.");
-/** Body of `POST /compress` and `POST /quantize`, and the spec of a CompressionJob. */
 const jobRequest = schemas/* strictObject */.rej({
     name: displayName.optional(),
     model: model/* modelReference */.Dy,
@@ -62790,7 +62726,6 @@ const jobRequest = schemas/* strictObject */.rej({
     labels: labels.optional(),
 })
     .meta({ id: "JobRequest" });
-/** One model compressed for one target by one recipe. */
 const job = schemas/* object */.Ikc({
     id: id/* jobId */.Db,
     kind: contract_status/* jobKind */.G$,
@@ -62835,7 +62770,7 @@ const job = schemas/* object */.Ikc({
 
 /***/ }),
 
-/***/ 1351:
+/***/ 1990:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -62843,109 +62778,59 @@ const job = schemas/* object */.Ikc({
 /* harmony export */   I6: () => (/* binding */ textLimits)
 /* harmony export */ });
 /* unused harmony exports slowestDownload, silentWorkerSeconds, quotas, maxAttempts, maxDisruptions */
-/** Limits of the service that callers can reach. Each is documented in the README. */
 const limits = {
-    /** Largest JSON body, bytes. */
     jsonBodyBytes: 4 * 1024 * 1024,
-    /** Largest event of GitHub, bytes: events of check runs have some 20,000. */
     webhookBytes: 1024 * 1024,
-    /** Events of GitHub that are read at once, of all senders and of one address. */
     webhooksAtOnce: 64,
     webhooksAtOncePerAddress: 16,
-    /** Depth of a JSON body: the deepest request has 7, and recursion over it must not overflow. */
     jsonDepth: 32,
-    /** Values of a JSON body: the largest batch has a few thousand, and each costs its check. */
     jsonValues: 65_536,
-    /** Invalid fields that an answer lists; the others are counted. */
     listedErrors: 20,
-    /** Longest pointer or message of a listed field, characters: both can quote the request. */
     listedErrorText: 300,
-    /** Largest `wait` of `Prefer: wait=N`, seconds. */
     preferWaitSeconds: 60,
-    /** Jobs or batches a page, by default and at most. */
     pageDefault: 50,
     pageMax: 200,
-    /** Jobs of each status that are counted for a list, since each costs a step of a search. */
     countedJobs: 10_000,
-    /** Longest validity of a link to an artifact, seconds: a week, as of presigned S3 requests. */
     linkSeconds: 604_800,
-    /** Webhooks of a project. */
     webhooks: 16,
-    /** Attempts at a delivery, the first at once, each later one after four times the wait. */
     webhookAttempts: 10,
     webhookFirstRetrySeconds: 5,
     webhookLongestRetrySeconds: 86_400,
-    /** Time for an answer to a delivery, seconds, and how much of its body is read, bytes. */
     webhookAnswerSeconds: 15,
     webhookAnswerBytes: 65_536,
-    /** Deliveries of a webhook that are under way at once. */
     webhookDeliveriesAtOnce: 8,
-    /** How long deliveries are kept, days. */
     webhookDeliveryDays: 30,
-    /** How long an Idempotency-Key is remembered, hours. */
     idempotencyHours: 24,
-    /** Interrupted uploads that are kept for a project, and their bytes: one of the largest model. */
     partialUploads: 32,
     partialUploadBytes: 64 * 1024 ** 3,
-    /** How long a token is valid that names no other time, days. */
+    manifestFiles: 1000,
+    manifestBytes: 512 * 1024,
     tokenDays: 90,
-    /** How long a sign-in link is valid that nobody used, minutes. */
     signInLinkMinutes: 60,
-    /** How long a person stays signed in, days. */
     sessionDays: 14,
-    /** How long a token that was replaced stays valid, hours: its users need time to change it. */
     rotationHours: 24,
-    /** Interval of pings in event streams, seconds. */
     pingSeconds: 15,
-    /** How often an open stream checks its token, seconds: a revocation takes effect in five. */
     accessCheckSeconds: 4,
-    /** Lines and bytes of a log that are in memory for one reader; one line may have more. */
     logPageLines: 500,
     logPageBytes: 262_144,
-    /** Least time between two pieces of a log that is followed, milliseconds. */
     logIntervalMs: 100,
-    /** Least time between two pieces of `GET /events`, milliseconds: each is a search of its own. */
     eventIntervalMs: 250,
-    /** Streams of `GET /events` at once, of all projects and of each. */
     eventStreams: { all: 1000, perCaller: 50 },
 };
-/**
- * Slowest download of a model: fewer bytes within the time fail the job. A host that drips would
- * hold a worker for as long as it likes. Time for connecting and for retries counts.
- */
 const slowestDownload = { bytes: 1024 * 1024, seconds: 60 };
-/**
- * A worker process of this machine that sends no request for so long, seconds, is stopped, and its
- * job is tried again. Workers report every 10 s; while one loads or plans a large model its thread
- * can be busy for minutes.
- */
 const silentWorkerSeconds = 600;
-/** What callers may ask for, where the settings say nothing else. */
 const quotas = {
-    /** Jobs of a project that wait: ten batches of the largest size. */
     waitingJobs: 20_000,
-    /** Requests of a project a minute: a third of what the service answers on one core. */
     requestsPerMinute: 60_000,
-    /**
-     * Exchanges of identity tokens by one address a minute, which need no access token: each costs a
-     * signature's check. Runners of one company can share an address, and the service a proxy.
-     */
     exchangesPerMinute: 600,
-    /** Bytes of a project's uploads and artifacts: sixteen of the largest model. */
     storedBytes: 1024 ** 4,
 };
-/** How often a worker of a job, or of one step of it, is started at most. */
 const maxAttempts = 3;
-/**
- * How often the cluster may end a pod besides: preemption, eviction, drained and lost nodes.
- */
 const maxDisruptions = 12;
-/** Longest texts in records, resources and events, characters. */
 const textLimits = {
     name: 200,
     reason: 64,
     statusMessage: 1024,
-    /** Of conditions that repeat the status message, of which a status has several. */
     conditionMessage: 256,
     errorMessage: 4096,
     progressMessage: 500,
@@ -62956,13 +62841,12 @@ const textLimits = {
 
 /***/ }),
 
-/***/ 8724:
+/***/ 7785:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   N: () => (/* binding */ listCodes)
 /* harmony export */ });
-/** The codes that a table explains, for a description. */
 function listCodes(table) {
     return Object.keys(table)
         .map((code) => `\`${code}\``)
@@ -62972,14 +62856,15 @@ function listCodes(table) {
 
 /***/ }),
 
-/***/ 1102:
+/***/ 7:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   h_: () => (/* binding */ uploadSource),
 /* harmony export */   zA: () => (/* binding */ modelSource)
 /* harmony export */ });
-/* unused harmony exports isRemoteSource, isLocatedSource */
-/* harmony import */ var _bounded_text_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9088);
+/* unused harmony exports isRemoteSource, isLocatedSource, findUploadHash, sourceBeside, isSourceBeside */
+/* harmony import */ var _bounded_text_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1761);
 
 const forms = [
     "https?:\\/\\/",
@@ -62988,24 +62873,41 @@ const forms = [
     "(s3|gs):\\/\\/[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]\\/.",
     "hf:\\/\\/[A-Za-z0-9._-]{1,96}\\/[A-Za-z0-9._-]{1,96}(@[A-Za-z0-9._%-]{1,200})?\\/.",
 ];
-/** Where a file is that a job reads: its model, or the data of its evaluation. */
 const modelSource = (0,_bounded_text_js__WEBPACK_IMPORTED_MODULE_0__/* .boundedText */ .L)({ min: 1, max: 2048 }).regex(new RegExp(`^(${forms.join("|")})`), {
     error: "must be https://…, http://…, s3://BUCKET/KEY, gs://BUCKET/KEY, " +
         "hf://OWNER/REPOSITORY@REVISION/PATH, file:///… or upload:sha256:<64 hex digits>",
 });
-/** Whether workers get a file over the network, so that later steps of a job use a stored copy. */
 function isRemoteSource(source) {
     return /^(https?|s3|gs|hf):/.test(source);
 }
-/** Whether the service says at which address workers find a file. */
 function isLocatedSource(source) {
     return /^(s3|gs|hf):/.test(source);
+}
+const uploadScheme = "upload:sha256:";
+function uploadSource(sha256) {
+    return uploadScheme + sha256;
+}
+function findUploadHash(source) {
+    return source.startsWith(uploadScheme) ? source.slice(uploadScheme.length) : undefined;
+}
+function sourceBeside(source, path) {
+    if (isLocatedSource(source))
+        return folderPart(source) + path;
+    const url = new URL(source);
+    url.pathname = folderPart(url.pathname) + path.split("/").map(encodeURIComponent).join("/");
+    return url.href;
+}
+function isSourceBeside(source, other) {
+    return source === other || (isLocatedSource(other) && source.startsWith(folderPart(other)));
+}
+function folderPart(path) {
+    return path.replace(/[^/]*$/, "");
 }
 
 
 /***/ }),
 
-/***/ 2654:
+/***/ 3221:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -63013,27 +62915,26 @@ function isLocatedSource(source) {
 /* harmony export */   Zy: () => (/* binding */ uploadRange),
 /* harmony export */   sc: () => (/* binding */ sha256)
 /* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
-/* harmony import */ var _model_source_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1102);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6119);
+/* harmony import */ var _model_source_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7);
 
 
 const sha256 = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
     .max(64)
     .regex(/^[0-9a-f]{64}$/)
     .describe("SHA-256 as 64 lower-case hexadecimal digits.");
-/** Which part of a model the body of an upload is. */
 const uploadRange = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
     .max(100)
     .regex(/^bytes \d{1,15}-\d{1,15}\/\d{1,15}$/)
     .describe("`bytes FIRST-LAST/SIZE`: the body is the rest of an upload that broke off. FIRST is at " +
     "most the `Upload-Offset` of the answer to HEAD, LAST is SIZE - 1.");
-/** Where a model is and, optionally, what it must hash to. */
 const modelReference = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
     source: _model_source_js__WEBPACK_IMPORTED_MODULE_0__/* .modelSource */ .zA.describe("Where the ONNX file is: `https://…` (`http://…` where the administrator allows it), " +
         "`s3://BUCKET/KEY` or `gs://BUCKET/KEY` of a bucket that the service has credentials " +
         "for, `hf://OWNER/REPOSITORY@REVISION/PATH` of a Hugging Face Hub, whose revision a job " +
         "records as its commit, `file:///…` under an allowed folder, or `upload:sha256:…` of an " +
-        "uploaded file."),
+        "uploaded file or a manifest. Files of its external data are read from beside it, those " +
+        "of uploads are named by a manifest."),
     sha256: sha256.optional().describe("The job fails unless the file has this SHA-256."),
     name: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
         .max(100)
@@ -63046,7 +62947,7 @@ const modelReference = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej(
 
 /***/ }),
 
-/***/ 1918:
+/***/ 2918:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -63060,8 +62961,8 @@ __nccwpck_require__.d(__webpack_exports__, {
 
 // UNUSED EXPORTS: granularitiesByScheme
 
-// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(3045);
+// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(6119);
 ;// CONCATENATED MODULE: ./contract/pipeline.js
 
 const balance = schemas/* enum */.k5n(["bytes", "flops", "time"])
@@ -63075,10 +62976,6 @@ const pipelineTensor = schemas/* object */.Ikc({
     shape: schemas/* array */.YOg(schemas/* union */.KCZ([schemas/* int */.Whr(), schemas/* string */.YjP()]))
         .describe("Open dimensions are their names, which may be empty."),
 });
-/**
- * `pipeline.json`: stages that are run one after the other and together compute what the model
- * does, each an ONNX model of its own.
- */
 const pipelineManifest = schemas/* object */.Ikc({
     version: schemas/* literal */.euz(1),
     balance,
@@ -63115,11 +63012,11 @@ const pipelineManifest = schemas/* object */.Ikc({
     .meta({ id: "PipelineManifest" });
 
 // EXTERNAL MODULE: ./contract/rule.js
-var rule = __nccwpck_require__(1073);
+var rule = __nccwpck_require__(6072);
 // EXTERNAL MODULE: ./contract/bounded-text.js
-var bounded_text = __nccwpck_require__(9088);
+var bounded_text = __nccwpck_require__(1761);
 // EXTERNAL MODULE: ./contract/model-source.js
-var model_source = __nccwpck_require__(1102);
+var model_source = __nccwpck_require__(7);
 ;// CONCATENATED MODULE: ./contract/recipe.js
 
 
@@ -63128,14 +63025,12 @@ var model_source = __nccwpck_require__(1102);
 
 const schemes = ["int8-dynamic", "int8-weight", "int4-weight", "fp16"];
 const granularities = ["tensor", "channel", "block"];
-/** The granularities that each scheme can have. */
 const granularitiesByScheme = {
     "int8-dynamic": ["tensor", "channel"],
     "int8-weight": granularities,
     "int4-weight": ["block"],
     fp16: granularities,
 };
-/** Pods that can work on one job at once. */
 const maxParallelism = 64;
 const nodePattern = (0,bounded_text/* boundedText */.L)({ min: 1, max: 253 });
 const sharding = schemas/* strictObject */.rej({
@@ -63175,7 +63070,6 @@ const evaluation = schemas/* strictObject */.rej({
         .describe("Least cosine similarity of any output. Below it the job fails on the caller's data, " +
         "and completes with a warning on generated data."),
 });
-/** What to do to the model. Fields missing in a request come from the target's default recipe. */
 const recipe = schemas/* strictObject */.rej({
     scheme: schemas/* enum */.k5n(schemes)
         .describe("`int8-dynamic`: weights and activations in int8, activations scaled at run time " +
@@ -63219,7 +63113,6 @@ const recipe = schemas/* strictObject */.rej({
 })
     .meta({ id: "Recipe" });
 const partialShape = recipe.partial().shape;
-/** A recipe as callers and targets write it: any part of it. */
 const partialRecipe = schemas/* strictObject */.rej({
     ...partialShape,
     sharding: sharding
@@ -63249,7 +63142,6 @@ const recipeRules = schemes
             `in ['${allowed.join("', '")}']`,
     };
 });
-/** A recipe in a request: a preset of the target, and fields that override it. */
 const requestedRecipe = (0,rule/* withRules */.O)(schemas/* strictObject */.rej({
     preset: presetName
         .optional()
@@ -63260,15 +63152,15 @@ const requestedRecipe = (0,rule/* withRules */.O)(schemas/* strictObject */.rej(
 
 /***/ }),
 
-/***/ 1622:
+/***/ 5871:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   Q: () => (/* binding */ revision),
 /* harmony export */   c: () => (/* binding */ commit)
 /* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
-/* harmony import */ var _bounded_text_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(9088);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6119);
+/* harmony import */ var _bounded_text_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1761);
 
 
 const commit = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
@@ -63276,7 +63168,6 @@ const commit = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
     .regex(/^[0-9a-f]{40}([0-9a-f]{24})?$/)
     .describe("Commit as 40 or 64 lower-case hexadecimal digits.");
 const branch = (0,_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__/* .boundedText */ .L)({ min: 1, max: 255 }).describe("Name of a branch, without `refs/heads/`.");
-/** What a batch's models are the state of, and what they are compared with. */
 const revision = zod__WEBPACK_IMPORTED_MODULE_0__/* .strictObject */ .rej({
     sha: commit,
     branch: branch.optional(),
@@ -63299,18 +63190,16 @@ const revision = zod__WEBPACK_IMPORTED_MODULE_0__/* .strictObject */ .rej({
 
 /***/ }),
 
-/***/ 1073:
+/***/ 6072:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   O: () => (/* binding */ withRules)
 /* harmony export */ });
 /* unused harmony export schemaRules */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(4288);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2698);
 
-/** The rules of schemas that have some, to write them in another language of schemas. */
 const schemaRules = zod__WEBPACK_IMPORTED_MODULE_0__/* .registry */ .u5();
-/** The schema of an object with the rules as refinements. */
 function withRules(schema, rules) {
     const ruled = schema.superRefine((object, context) => {
         for (const { field, message, isMet } of rules) {
@@ -63325,7 +63214,7 @@ function withRules(schema, rules) {
 
 /***/ }),
 
-/***/ 7949:
+/***/ 7452:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -63336,18 +63225,14 @@ function withRules(schema, rules) {
 /* harmony export */   kY: () => (/* binding */ transition)
 /* harmony export */ });
 /* unused harmony exports workingStatus, jobOutcome, transitionTable, canTransition, leadsTo, liveStatuses */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3477);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6119);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(4975);
 
-/** `compress` shards and optimizes; `quantize` is direct hardware quantization without sharding. */
 const jobKind = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["compress", "quantize"]);
 const jobStatus = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["Pending", "Sharding", "Optimizing", "Completed", "Failed", "Cancelling", "Cancelled"])
     .describe("Status of the job. Completed, Failed and Cancelled are final.");
-/** Statuses of a job while its worker works; the worker reports them. */
 const workingStatus = jobStatus.extract(["Sharding", "Optimizing"]);
-/** How a job's work can end; the worker reports it. */
 const jobOutcome = jobStatus.extract(["Completed", "Failed", "Cancelled"]);
-/** The one transition table: for each kind, the statuses that may follow each status. */
 const transitionTable = {
     compress: {
         Pending: ["Sharding", "Failed", "Cancelling"],
@@ -63371,13 +63256,10 @@ const transitionTable = {
 function canTransition(kind, from, to) {
     return transitionTable[kind][from].includes(to);
 }
-/** Whether one transition or several lead from a status to another one. */
 function leadsTo(kind, from, to) {
     return transitionTable[kind][from].some((next) => next === to || leadsTo(kind, next, to));
 }
-/** Statuses that a job or batch never leaves. */
 const terminalStatuses = ["Completed", "Failed", "Cancelled"];
-/** Statuses of a job that has not ended. */
 const liveStatuses = jobStatus.exclude(terminalStatuses).options;
 function isTerminal(status) {
     return terminalStatuses.some((terminal) => terminal === status);
@@ -63394,7 +63276,7 @@ const batchStatus = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["Pendin
 
 /***/ }),
 
-/***/ 2885:
+/***/ 669:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -63406,13 +63288,9 @@ __nccwpck_require__.d(__webpack_exports__, {
 
 // UNUSED EXPORTS: builtinTargets, lacksDotProducts
 
-// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(3045);
+// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(6119);
 ;// CONCATENATED MODULE: ./contract/instruction-sets.js
-/**
- * Instruction sets that decide which kernels ONNX Runtime chooses, by their flags in
- * `/proc/cpuinfo`; x86, then Arm.
- */
 const instructionSets = [
     "sse4_2",
     "avx",
@@ -63433,7 +63311,7 @@ const instructionSets = [
 ];
 
 // EXTERNAL MODULE: ./contract/recipe.js + 1 modules
-var recipe = __nccwpck_require__(1918);
+var recipe = __nccwpck_require__(2918);
 ;// CONCATENATED MODULE: ./contract/target.js
 
 
@@ -63443,7 +63321,6 @@ const targetName = schemas/* string */.YjP()
     .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/)
     .describe("Name of a target.");
 const quantity = schemas/* string */.YjP().regex(/^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti)?$/);
-/** A named hardware profile. */
 const target = schemas/* strictObject */.rej({
     name: targetName,
     description: schemas/* string */.YjP().max(500),
@@ -63503,11 +63380,9 @@ const target = schemas/* strictObject */.rej({
 })
     .meta({ id: "Target" });
 const dotProductSets = (/* unused pure expression or super */ null && (["avx512_vnni", "avx_vnni", "amx_int8", "asimddp"]));
-/** Whether a target's processors are known to have no dot products of 8-bit integers. */
 function lacksDotProducts({ instructionSets: declared }) {
     return declared !== undefined && !declared.some((name) => dotProductSets.includes(name));
 }
-/** The targets of a service whose administrator has not configured any. */
 const builtinTargets = [
     {
         name: "cpu",
@@ -63537,7 +63412,7 @@ const builtinTargets = [
 
 /***/ }),
 
-/***/ 6520:
+/***/ 7501:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -63549,8 +63424,8 @@ __nccwpck_require__.d(__webpack_exports__, {
 
 // UNUSED EXPORTS: maxSqnrDb
 
-// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(3045);
+// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(6119);
 ;// CONCATENATED MODULE: ./contract/latency.js
 
 const modelLatency = schemas/* object */.Ikc({
@@ -63571,7 +63446,6 @@ const latencyRatio = schemas/* object */.Ikc({
         .optional()
         .describe("Times that both models were opened anew and timed."),
 });
-/** Most input shapes that telemetry has a latency of. */
 const maxLatencyShapes = 4;
 const shapeLatency = latencyRatio.omit({ sessions: true }).extend({
     inputs: schemas/* string */.YjP().max(120).describe("The inputs' names, element types and shapes."),
@@ -63591,9 +63465,8 @@ const latency = latencyRatio.extend({
 });
 
 // EXTERNAL MODULE: ./contract/list-codes.js
-var list_codes = __nccwpck_require__(8724);
+var list_codes = __nccwpck_require__(7785);
 ;// CONCATENATED MODULE: ./contract/warnings.js
-/** Every code of a job's `telemetry.warnings`, and what it means. */
 const warningTable = {
     accuracy_below_floor: "An output differs from the original's by more than `recipe.evaluation.minCosine` allows, " +
         "on generated data.",
@@ -63622,10 +63495,6 @@ const warningTable = {
 
 
 
-/**
- * SQNR of identical outputs, dB; float32 cannot express a smaller error. Its negative is the SQNR
- * of outputs that are not finite.
- */
 const maxSqnrDb = 150;
 const outputAccuracy = schemas/* object */.Ikc({
     name: schemas/* string */.YjP(),
@@ -63655,12 +63524,7 @@ const accuracy = schemas/* object */.Ikc({
 const peakMemory = "Peak resident memory, bytes, that running";
 const peakMemoryScope = " takes: the model, its inputs and outputs, without Node and the runtime themselves. Absent " +
     "for a model that does not fit into the available memory and was run in stages.";
-/** Not an enum, since warnings of other versions are read too. */
 const warningCode = schemas/* string */.YjP().describe(`Stable code, such as ${(0,list_codes/* listCodes */.N)(warningTable)}.`);
-/**
- * Measured facts of a job. What is not measured yet, or not at the recipe's evaluation level, is
- * absent.
- */
 const telemetry = schemas/* object */.Ikc({
     progress: schemas/* object */.Ikc({
         fraction: schemas/* number */.aig().min(0).max(1).describe("Share of the whole job that is done."),
@@ -63724,17 +63588,13 @@ const telemetry = schemas/* object */.Ikc({
 
 /***/ }),
 
-/***/ 1602:
+/***/ 6132:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   x: () => (/* binding */ truncate)
 /* harmony export */ });
 const ellipsis = "…";
-/**
- * The text, or as much of its start as fits with an ellipsis into `maxLength` UTF-16 units. Never
- * ends with half of a surrogate pair.
- */
 function truncate(text, maxLength) {
     if (text.length <= maxLength)
         return text;
@@ -63747,16 +63607,12 @@ function truncate(text, maxLength) {
 
 /***/ }),
 
-/***/ 3590:
+/***/ 4449:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   X: () => (/* binding */ httpErrorStatus)
 /* harmony export */ });
-/**
- * The HTTP status of an error of Octokit, which is 500 without an answer of GitHub; undefined for
- * any other error.
- */
 function httpErrorStatus(error) {
     return error instanceof Error && "status" in error && typeof error.status === "number"
         ? error.status
@@ -63766,21 +63622,19 @@ function httpErrorStatus(error) {
 
 /***/ }),
 
-/***/ 6603:
+/***/ 9966:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   N: () => (/* binding */ comparableLatency),
 /* harmony export */   a: () => (/* binding */ comparableAccuracy)
 /* harmony export */ });
-/* harmony import */ var _contract_comparability_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2537);
+/* harmony import */ var _contract_comparability_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7406);
 
-/** The baseline's accuracy, where it was measured in the same way. */
 function comparableAccuracy({ telemetry, baseline }) {
     const isComparable = baseline && (0,_contract_comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .sqnrObstacle */ .c)(telemetry, baseline) === undefined;
     return isComparable ? baseline.accuracy : undefined;
 }
-/** The latency of the baseline's result, where it was measured on the same hardware. */
 function comparableLatency({ telemetry, baseline }) {
     const isComparable = baseline && (0,_contract_comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .latencyObstacle */ .i)(telemetry, baseline) === undefined;
     return isComparable ? baseline.latency?.result : undefined;
@@ -63789,15 +63643,14 @@ function comparableLatency({ telemetry, baseline }) {
 
 /***/ }),
 
-/***/ 1580:
+/***/ 9317:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   z: () => (/* binding */ composeSections)
 /* harmony export */ });
-/* harmony import */ var _markdown_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8186);
+/* harmony import */ var _markdown_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2755);
 
-/** The sections in at most `maxBytes`, with notes on how many rows are omitted. */
 function composeSections(sections, { maxBytes, url }) {
     const omission = `\n\nThere is more than fits here: ${url}`;
     const end = maxBytes - (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .utf8ByteLength */ .iE)(omission);
@@ -63812,7 +63665,6 @@ function composeSections(sections, { maxBytes, url }) {
     }
     return (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .truncateToBytes */ .Ln)(isTruncated ? text + omission : text, maxBytes);
 }
-/** The section with as many of its rows as fit; the empty string where none does. */
 function fitSection({ head, rows, foot = "" }, { maxBytes, url }) {
     const complete = joinSection(head, rows, foot);
     if ((0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .utf8ByteLength */ .iE)(complete) <= maxBytes)
@@ -63831,23 +63683,21 @@ function joinSection(head, rows, foot) {
 
 /***/ }),
 
-/***/ 4422:
+/***/ 7327:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   E: () => (/* binding */ conclude),
 /* harmony export */   X: () => (/* binding */ countOutcomes)
 /* harmony export */ });
-/* harmony import */ var _outcome_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(5979);
+/* harmony import */ var _outcome_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(5912);
 
-/** The outcomes of jobs that fail the batch as a whole. */
 const failingOutcomes = {
     gates: ["failed", "missed"],
     warnings: ["failed", "missed", "warned"],
     jobs: ["failed"],
     nothing: [],
 };
-/** Outcomes that the title counts, the worst first. */
 const badOutcomes = ["failed", "missed", "cancelled", "warned"];
 const abortVerdicts = {
     cancelled: { conclusion: "cancelled", words: "Cancelled" },
@@ -63855,7 +63705,6 @@ const abortVerdicts = {
     unreachable: { conclusion: "failure", words: "Infrastructure: the service cannot be reached" },
     error: { conclusion: "failure", words: "The batch could not be run" },
 };
-/** The verdict on the batch as a whole. */
 function conclude({ rows, abortReason }, failOn) {
     const counts = countOutcomes(rows);
     const ended = `${rows.length - counts.open} of ${countedJobs(rows)} ended`;
@@ -63900,19 +63749,18 @@ function countOutcomes(rows) {
 
 /***/ }),
 
-/***/ 7416:
+/***/ 6831:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   l: () => (/* binding */ describeGate)
 /* harmony export */ });
-/* harmony import */ var _contract_format_bytes_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3754);
-/* harmony import */ var _contract_gate_table_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3482);
-/* harmony import */ var _format_figure_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1577);
+/* harmony import */ var _contract_format_bytes_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(1075);
+/* harmony import */ var _contract_gate_table_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7092);
+/* harmony import */ var _format_figure_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(7986);
 
 
 
-/** How the figures of gates are written that are not plain numbers. */
 const gateFormats = {
     minSqnrDb: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_1__/* .formatDecibels */ .Tb },
     minTop1: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_1__/* .formatPercent */ .l9 },
@@ -63921,7 +63769,6 @@ const gateFormats = {
     maxLatencyRegression: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_1__/* .formatPercent */ .l9, baseline: (ms) => `${ms.toFixed(2)} ms` },
 };
 const plainFormats = { figure: formatPlain, baseline: formatPlain };
-/** A gate with its limit and what was measured, such as `maxSizeRatio 0.27 ≤ 0.5`. */
 function describeGate(result) {
     const formats = { ...plainFormats, ...gateFormats[result.gate] };
     const baseline = result.baseline === null ? "" : `, baseline ${formats.baseline(result.baseline)}`;
@@ -63943,15 +63790,14 @@ function formatPlain(value) {
 
 /***/ }),
 
-/***/ 1563:
+/***/ 5982:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   D: () => (/* binding */ describeJobFailure)
 /* harmony export */ });
-/* harmony import */ var _describe_gate_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7416);
+/* harmony import */ var _describe_gate_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6831);
 
-/** Why a job did not pass, on one line; the empty string for a job that did. */
 function describeJobFailure({ error, gates }) {
     if (error)
         return `${error.code}: ${error.message}`;
@@ -63962,7 +63808,7 @@ function describeJobFailure({ error, gates }) {
 
 /***/ }),
 
-/***/ 1577:
+/***/ 7986:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -63970,7 +63816,6 @@ function describeJobFailure({ error, gates }) {
 /* harmony export */   eD: () => (/* binding */ formatChange),
 /* harmony export */   l9: () => (/* binding */ formatPercent)
 /* harmony export */ });
-/** A change with its direction; `=` where it rounds to zero. */
 function formatChange(change, format) {
     if (!Number.isFinite(change))
         return undefined;
@@ -63987,20 +63832,17 @@ function formatDecibels(value) {
 
 /***/ }),
 
-/***/ 1677:
+/***/ 9958:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   Q: () => (/* binding */ githubLimits)
 /* harmony export */ });
-/** Limits of GitHub. */
 const githubLimits = {
     jobSummaryBytes: 1_048_576,
-    /** For the summary and the text of a check run each. */
     checkFieldBytes: 65_535,
     checkTitleBytes: 255,
     commentBytes: 65_536,
-    /** Per request. */
     annotations: 50,
     annotationTitleBytes: 255,
     annotationMessageBytes: 64_000,
@@ -64009,7 +63851,7 @@ const githubLimits = {
 
 /***/ }),
 
-/***/ 8186:
+/***/ 2755:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -64022,21 +63864,17 @@ const githubLimits = {
 /* harmony export */ });
 /* harmony import */ var node_util__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7975);
 
-/** GitHub counts its limits in bytes of UTF-8. */
 function utf8ByteLength(text) {
     return Buffer.byteLength(text);
 }
-/** The start of the text in at most so many bytes; no character is split. */
 function truncateToBytes(text, maxBytes) {
     if (utf8ByteLength(text) <= maxBytes)
         return text;
     const mark = "…";
     const bytes = Buffer.from(text).subarray(0, Math.max(0, maxBytes - utf8ByteLength(mark)));
-    // Decoding turns a split character into replacement characters.
     const start = bytes.toString("utf8").replace(/\ufffd+$/, "");
     return maxBytes >= utf8ByteLength(mark) ? start + mark : start;
 }
-/** Foreign text as code on one line: no link, mention, markup or end of a table's cell. */
 function inlineCode(text) {
     const line = toOneLine(text).replaceAll("|", "¦");
     if (line === "")
@@ -64045,13 +63883,11 @@ function inlineCode(text) {
     const space = line.startsWith("`") || line.endsWith("`") ? " " : "";
     return `${fence}${space}${line}${space}${fence}`;
 }
-/** Foreign text as a block of code. */
 function codeBlock(lines) {
     const visibleLines = lines.map(stripControlCharacters);
     const fence = fenceFor(visibleLines, 3);
     return [`${fence}text`, ...visibleLines, fence].join("\n");
 }
-/** More backticks than the lines have in a row, which end the code otherwise. */
 function fenceFor(lines, minLength) {
     const runs = lines.flatMap((line) => Array.from(line.matchAll(/`+/g), ([run]) => run.length));
     return "`".repeat(Math.max(minLength, ...runs.map((length) => length + 1)));
@@ -64065,7 +63901,6 @@ function tableHead(heads) {
 function toOneLine(text) {
     return stripControlCharacters(text).replaceAll(/\s+/g, " ").trim();
 }
-/** Removes what terminals and browsers interpret instead of displaying it. */
 function stripControlCharacters(text) {
     return (0,node_util__WEBPACK_IMPORTED_MODULE_0__.stripVTControlCharacters)(text)
         .replaceAll(/[\p{Cc}\p{Bidi_Control}]+/gu, " ")
@@ -64075,16 +63910,15 @@ function stripControlCharacters(text) {
 
 /***/ }),
 
-/***/ 5979:
+/***/ 5912:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   $: () => (/* binding */ classifyOutcome),
 /* harmony export */   K: () => (/* binding */ outcomes)
 /* harmony export */ });
-/* harmony import */ var _contract_status_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7949);
+/* harmony import */ var _contract_status_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7452);
 
-/** The outcomes of a job, with their marks and words in reports. */
 const outcomes = {
     passed: { mark: "✅", words: "passed" },
     warned: { mark: "⚠️", words: "passed with a warning" },
@@ -64108,7 +63942,7 @@ function classifyOutcome({ status, gatesFailed, job }) {
 
 /***/ }),
 
-/***/ 1977:
+/***/ 5170:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -64120,25 +63954,24 @@ __nccwpck_require__.d(__webpack_exports__, {
 });
 
 // EXTERNAL MODULE: ./report/compose-sections.js
-var compose_sections = __nccwpck_require__(1580);
+var compose_sections = __nccwpck_require__(9317);
 // EXTERNAL MODULE: ./report/conclude.js
-var conclude = __nccwpck_require__(4422);
+var conclude = __nccwpck_require__(7327);
 // EXTERNAL MODULE: ./contract/gate.js
-var gate = __nccwpck_require__(8668);
+var gate = __nccwpck_require__(7189);
 // EXTERNAL MODULE: ./contract/format-bytes.js
-var format_bytes = __nccwpck_require__(3754);
+var format_bytes = __nccwpck_require__(1075);
 // EXTERNAL MODULE: ./contract/format-ratio.js
-var format_ratio = __nccwpck_require__(1658);
+var format_ratio = __nccwpck_require__(7203);
 // EXTERNAL MODULE: ./report/comparable-figures.js
-var comparable_figures = __nccwpck_require__(6603);
+var comparable_figures = __nccwpck_require__(9966);
 // EXTERNAL MODULE: ./report/format-figure.js
-var format_figure = __nccwpck_require__(1577);
+var format_figure = __nccwpck_require__(7986);
 ;// CONCATENATED MODULE: ./report/figures.js
 
 
 
 
-/** The figures of a job with their change since the baseline, by the heads of their columns. */
 const figures = {
     size({ telemetry: { size }, baseline }) {
         if (!size)
@@ -64174,11 +64007,10 @@ function withChange(figure, change) {
 }
 
 // EXTERNAL MODULE: ./report/markdown.js
-var markdown = __nccwpck_require__(8186);
+var markdown = __nccwpck_require__(2755);
 ;// CONCATENATED MODULE: ./report/note-sections.js
 
 const maxBaselines = 5;
-/** Baselines, warnings and cautions that concern the jobs. */
 function noteSections(rows) {
     const jobs = rows.flatMap(({ job }) => job ?? []);
     const notes = [...baselineNotes(jobs), ...warningNotes(jobs), ...accuracyNotes(jobs)];
@@ -64211,7 +64043,7 @@ function accuracyNotes(jobs) {
 }
 
 // EXTERNAL MODULE: ./report/outcome.js
-var report_outcome = __nccwpck_require__(5979);
+var report_outcome = __nccwpck_require__(5912);
 ;// CONCATENATED MODULE: ./report/detail-sections.js
 
 
@@ -64219,13 +64051,11 @@ var report_outcome = __nccwpck_require__(5979);
 
 
 const emptyCell = "–";
-/** The tables of all jobs, with notes. */
 function detailSections(rows) {
     if (rows.length === 0)
         return [];
     return [...ratioMatrixSections(rows), jobsTable(rows), ...noteSections(rows)];
 }
-/** Models × targets, where there are several of both. */
 function ratioMatrixSections(rows) {
     const targets = [...new Set(rows.map(({ target }) => target))];
     const byModel = Map.groupBy(rows, ({ model }) => model);
@@ -64269,16 +64099,14 @@ function gatesCell(job) {
 }
 
 // EXTERNAL MODULE: ./report/github-limits.js
-var github_limits = __nccwpck_require__(1677);
+var github_limits = __nccwpck_require__(9958);
 // EXTERNAL MODULE: ./report/describe-job-failure.js
-var describe_job_failure = __nccwpck_require__(1563);
+var describe_job_failure = __nccwpck_require__(5982);
 ;// CONCATENATED MODULE: ./report/problem-sections.js
 
 
 
-/** The table below has the others. */
 const maxProblems = 50;
-/** The jobs that did not pass, with the reasons. */
 function problemSections(rows) {
     const lines = rows.flatMap((row) => {
         const failure = row.job && (0,describe_job_failure/* describeJobFailure */.D)(row.job);
@@ -64298,7 +64126,6 @@ function problemLine(row, failure) {
 
 ;// CONCATENATED MODULE: ./report/ratio-charts.js
 const maxBars = 16;
-/** Bar charts of sizes and latencies relative to the original's, in Mermaid. */
 function ratioCharts(rows) {
     return [
         ratioChart("Size of the result, original = 1", rows, ({ telemetry }) => telemetry.size?.ratio),
@@ -64339,7 +64166,6 @@ function sanitizeLabel(text) {
 
 
 const maxFailureMessageBytes = 4_000;
-/** The batch in the summary of a workflow's job. */
 function renderJobSummary(report, verdict) {
     const sections = [
         headlineSection(report, verdict, `## ${(0,markdown/* inlineCode */.ti)(report.name)}\n\n`),
@@ -64349,7 +64175,6 @@ function renderJobSummary(report, verdict) {
     ];
     return (0,compose_sections/* composeSections */.z)(sections, { url: report.url, maxBytes: github_limits/* githubLimits */.Q.jobSummaryBytes });
 }
-/** The check run of the batch. */
 function renderBatchCheck(report, verdict) {
     const sections = [
         headlineSection(report, verdict, ""),
@@ -64363,7 +64188,6 @@ function renderBatchCheck(report, verdict) {
         text: (0,compose_sections/* composeSections */.z)(detailSections(report.rows), limits),
     };
 }
-/** The batch in a comment on a pull request, which starts with the marker. */
 function renderComment(report, verdict, marker) {
     const sections = [
         headlineSection(report, verdict, `${marker}\n### ${(0,markdown/* inlineCode */.ti)(report.name)}\n\n`),
@@ -64393,7 +64217,7 @@ function outcomeCounts(rows) {
 
 /***/ }),
 
-/***/ 9876:
+/***/ 2942:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -64419,7 +64243,7 @@ __nccwpck_require__.d(__webpack_exports__, {
 
 // EXTERNAL MODULE: external "os"
 var external_os_ = __nccwpck_require__(857);
-;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/utils.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/core/lib/utils.js
 // We use any as a valid input type
 /* eslint-disable @typescript-eslint/no-explicit-any */
 /**
@@ -64455,7 +64279,7 @@ function toCommandProperties(annotationProperties) {
     };
 }
 //# sourceMappingURL=utils.js.map
-;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/command.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/core/lib/command.js
 
 
 /**
@@ -64551,7 +64375,7 @@ function escapeProperty(s) {
 const external_crypto_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("crypto");
 // EXTERNAL MODULE: external "fs"
 var external_fs_ = __nccwpck_require__(9896);
-;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/file-command.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/core/lib/file-command.js
 // For internal use, subject to change.
 // We use any as a valid input type
 /* eslint-disable @typescript-eslint/no-explicit-any */
@@ -64594,7 +64418,7 @@ var external_http_namespaceObject = /*#__PURE__*/__nccwpck_require__.t(external_
 // EXTERNAL MODULE: external "https"
 var external_https_ = __nccwpck_require__(5692);
 var external_https_namespaceObject = /*#__PURE__*/__nccwpck_require__.t(external_https_, 2);
-;// CONCATENATED MODULE: ../../node_modules/@actions/http-client/lib/proxy.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/http-client/lib/proxy.js
 function getProxyUrl(reqUrl) {
     const usingSsl = reqUrl.protocol === 'https:';
     if (checkBypass(reqUrl)) {
@@ -64685,11 +64509,11 @@ class DecodedURL extends URL {
     }
 }
 //# sourceMappingURL=proxy.js.map
-// EXTERNAL MODULE: ../../node_modules/tunnel/index.js
-var tunnel = __nccwpck_require__(5070);
-// EXTERNAL MODULE: ../../node_modules/undici/index.js
-var undici = __nccwpck_require__(1684);
-;// CONCATENATED MODULE: ../../node_modules/@actions/http-client/lib/index.js
+// EXTERNAL MODULE: ../../../../../work/main/node_modules/tunnel/index.js
+var tunnel = __nccwpck_require__(8836);
+// EXTERNAL MODULE: ../../../../../work/main/node_modules/undici/index.js
+var undici = __nccwpck_require__(6530);
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/http-client/lib/index.js
 /* eslint-disable @typescript-eslint/no-explicit-any */
 var __awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
@@ -65386,7 +65210,7 @@ class HttpClient {
 }
 const lowercaseKeys = (obj) => Object.keys(obj).reduce((c, k) => ((c[k.toLowerCase()] = obj[k]), c), {});
 //# sourceMappingURL=index.js.map
-;// CONCATENATED MODULE: ../../node_modules/@actions/http-client/lib/auth.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/http-client/lib/auth.js
 var auth_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -65462,7 +65286,7 @@ class PersonalAccessTokenCredentialHandler {
     }
 }
 //# sourceMappingURL=auth.js.map
-;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/oidc-utils.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/core/lib/oidc-utils.js
 var oidc_utils_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -65536,7 +65360,7 @@ class OidcClient {
     }
 }
 //# sourceMappingURL=oidc-utils.js.map
-;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/summary.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/core/lib/summary.js
 var summary_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -65817,7 +65641,7 @@ const _summary = new Summary();
 const markdownSummary = (/* unused pure expression or super */ null && (_summary));
 const summary = _summary;
 //# sourceMappingURL=summary.js.map
-;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/path-utils.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/core/lib/path-utils.js
 
 /**
  * toPosixPath converts the given path to the posix form. On Windows, \\ will be
@@ -65859,7 +65683,7 @@ var external_events_ = __nccwpck_require__(4434);
 const external_child_process_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("child_process");
 // EXTERNAL MODULE: external "assert"
 var external_assert_ = __nccwpck_require__(2613);
-;// CONCATENATED MODULE: ../../node_modules/@actions/io/lib/io-util.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/io/lib/io-util.js
 var io_util_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -66039,7 +65863,7 @@ function getCmdPath() {
     return (_a = process.env['COMSPEC']) !== null && _a !== void 0 ? _a : `cmd.exe`;
 }
 //# sourceMappingURL=io-util.js.map
-;// CONCATENATED MODULE: ../../node_modules/@actions/io/lib/io.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/io/lib/io.js
 var io_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -66313,7 +66137,7 @@ function io_copyFile(srcFile, destFile, force) {
 //# sourceMappingURL=io.js.map
 ;// CONCATENATED MODULE: external "timers"
 const external_timers_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("timers");
-;// CONCATENATED MODULE: ../../node_modules/@actions/exec/lib/toolrunner.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/exec/lib/toolrunner.js
 var toolrunner_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -66901,7 +66725,7 @@ class ExecState extends external_events_.EventEmitter {
     }
 }
 //# sourceMappingURL=toolrunner.js.map
-;// CONCATENATED MODULE: ../../node_modules/@actions/exec/lib/exec.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/exec/lib/exec.js
 var exec_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -66981,7 +66805,7 @@ function getExecOutput(commandLine, args, options) {
     });
 }
 //# sourceMappingURL=exec.js.map
-;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/platform.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/core/lib/platform.js
 var platform_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -67046,7 +66870,7 @@ function getDetails() {
     });
 }
 //# sourceMappingURL=platform.js.map
-;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/core.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/core/lib/core.js
 var core_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -67367,7 +67191,7 @@ function getIDToken(aud) {
 
 /***/ }),
 
-/***/ 1738:
+/***/ 968:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -67381,7 +67205,7 @@ __nccwpck_require__.d(__webpack_exports__, {
 var external_fs_ = __nccwpck_require__(9896);
 // EXTERNAL MODULE: external "os"
 var external_os_ = __nccwpck_require__(857);
-;// CONCATENATED MODULE: ../../node_modules/@actions/github/lib/context.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/github/lib/context.js
 
 
 class Context {
@@ -67434,11 +67258,11 @@ class Context {
     }
 }
 //# sourceMappingURL=context.js.map
-// EXTERNAL MODULE: ../../node_modules/@actions/github/node_modules/@actions/http-client/lib/index.js
-var lib = __nccwpck_require__(2039);
-// EXTERNAL MODULE: ../../node_modules/undici/index.js
-var undici = __nccwpck_require__(1684);
-;// CONCATENATED MODULE: ../../node_modules/@actions/github/lib/internal/utils.js
+// EXTERNAL MODULE: ../../../../../work/main/node_modules/@actions/github/node_modules/@actions/http-client/lib/index.js
+var lib = __nccwpck_require__(9613);
+// EXTERNAL MODULE: ../../../../../work/main/node_modules/undici/index.js
+var undici = __nccwpck_require__(6530);
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/github/lib/internal/utils.js
 var __awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -67491,7 +67315,7 @@ function getUserAgentWithOrchestrationId(baseUserAgent) {
     return baseUserAgent;
 }
 //# sourceMappingURL=utils.js.map
-;// CONCATENATED MODULE: ../../node_modules/universal-user-agent/index.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/universal-user-agent/index.js
 function getUserAgent() {
   if (typeof navigator === "object" && "userAgent" in navigator) {
     return navigator.userAgent;
@@ -67506,7 +67330,7 @@ function getUserAgent() {
   return "<environment undetectable>";
 }
 
-;// CONCATENATED MODULE: ../../node_modules/before-after-hook/lib/register.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/before-after-hook/lib/register.js
 // @ts-check
 
 function register(state, name, method, options) {
@@ -67535,7 +67359,7 @@ function register(state, name, method, options) {
   });
 }
 
-;// CONCATENATED MODULE: ../../node_modules/before-after-hook/lib/add.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/before-after-hook/lib/add.js
 // @ts-check
 
 function addHook(state, kind, name, hook) {
@@ -67583,7 +67407,7 @@ function addHook(state, kind, name, hook) {
   });
 }
 
-;// CONCATENATED MODULE: ../../node_modules/before-after-hook/lib/remove.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/before-after-hook/lib/remove.js
 // @ts-check
 
 function removeHook(state, name, method) {
@@ -67604,7 +67428,7 @@ function removeHook(state, name, method) {
   state.registry[name].splice(index, 1);
 }
 
-;// CONCATENATED MODULE: ../../node_modules/before-after-hook/index.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/before-after-hook/index.js
 // @ts-check
 
 
@@ -67651,7 +67475,7 @@ function Collection() {
 
 /* harmony default export */ const before_after_hook = ({ Singular, Collection });
 
-;// CONCATENATED MODULE: ../../node_modules/@octokit/endpoint/dist-bundle/index.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@octokit/endpoint/dist-bundle/index.js
 // pkg/dist-src/defaults.js
 
 
@@ -67997,7 +67821,7 @@ function withDefaults(oldDefaults, newDefaults) {
 var endpoint = withDefaults(null, DEFAULTS);
 
 
-;// CONCATENATED MODULE: ../../node_modules/content-type/dist/index.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/content-type/dist/index.js
 /*!
  * content-type
  * Copyright(c) 2015 Douglas Christopher Wilson
@@ -68289,7 +68113,7 @@ function unescapeQuotedPairs(str, start, end) {
     return result + str.slice(start, end);
 }
 //# sourceMappingURL=index.js.map
-;// CONCATENATED MODULE: ../../node_modules/json-with-bigint/json-with-bigint.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/json-with-bigint/json-with-bigint.js
 const intRegex = /^-?\d+$/;
 const noiseValue = /^-?\d+n+$/; // Noise - strings that match the custom format before being converted to it
 const originalStringify = JSON.stringify;
@@ -68890,9 +68714,9 @@ const JSONParse = (text, reviver) => {
 
 
 
-// EXTERNAL MODULE: ../../node_modules/@octokit/request-error/dist-src/index.js
-var dist_src = __nccwpck_require__(9219);
-;// CONCATENATED MODULE: ../../node_modules/@octokit/request/dist-bundle/index.js
+// EXTERNAL MODULE: ../../../../../work/main/node_modules/@octokit/request-error/dist-src/index.js
+var dist_src = __nccwpck_require__(65);
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@octokit/request/dist-bundle/index.js
 // pkg/dist-src/index.js
 
 
@@ -69099,7 +68923,7 @@ var request = dist_bundle_withDefaults(endpoint, defaults_default);
 /* v8 ignore next -- @preserve */
 /* v8 ignore else -- @preserve */
 
-;// CONCATENATED MODULE: ../../node_modules/@octokit/graphql/dist-bundle/index.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@octokit/graphql/dist-bundle/index.js
 // pkg/dist-src/index.js
 
 
@@ -69230,7 +69054,7 @@ function withCustomRequest(customRequest) {
 
 /* v8 ignore if -- @preserve */
 
-;// CONCATENATED MODULE: ../../node_modules/@octokit/auth-token/dist-bundle/index.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@octokit/auth-token/dist-bundle/index.js
 // pkg/dist-src/is-jwt.js
 var b64url = "(?:[a-zA-Z0-9_-]+)";
 var sep = "\\.";
@@ -69285,11 +69109,11 @@ var createTokenAuth = function createTokenAuth2(token) {
 };
 
 
-;// CONCATENATED MODULE: ../../node_modules/@octokit/core/dist-src/version.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@octokit/core/dist-src/version.js
 const version_VERSION = "7.0.8";
 
 
-;// CONCATENATED MODULE: ../../node_modules/@octokit/core/dist-src/index.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@octokit/core/dist-src/index.js
 
 
 
@@ -69430,12 +69254,12 @@ class Octokit {
 }
 
 
-;// CONCATENATED MODULE: ../../node_modules/@octokit/plugin-rest-endpoint-methods/dist-src/version.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@octokit/plugin-rest-endpoint-methods/dist-src/version.js
 const dist_src_version_VERSION = "17.0.0";
 
 //# sourceMappingURL=version.js.map
 
-;// CONCATENATED MODULE: ../../node_modules/@octokit/plugin-rest-endpoint-methods/dist-src/generated/endpoints.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@octokit/plugin-rest-endpoint-methods/dist-src/generated/endpoints.js
 const Endpoints = {
   actions: {
     addCustomLabelsToSelfHostedRunnerForOrg: [
@@ -71729,7 +71553,7 @@ var endpoints_default = Endpoints;
 
 //# sourceMappingURL=endpoints.js.map
 
-;// CONCATENATED MODULE: ../../node_modules/@octokit/plugin-rest-endpoint-methods/dist-src/endpoints-to-methods.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@octokit/plugin-rest-endpoint-methods/dist-src/endpoints-to-methods.js
 
 const endpointMethodsMap = /* @__PURE__ */ new Map();
 for (const [scope, endpoints] of Object.entries(endpoints_default)) {
@@ -71855,7 +71679,7 @@ function decorate(octokit, scope, methodName, defaults, decorations) {
 
 //# sourceMappingURL=endpoints-to-methods.js.map
 
-;// CONCATENATED MODULE: ../../node_modules/@octokit/plugin-rest-endpoint-methods/dist-src/index.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@octokit/plugin-rest-endpoint-methods/dist-src/index.js
 
 
 function restEndpointMethods(octokit) {
@@ -71876,7 +71700,7 @@ legacyRestEndpointMethods.VERSION = dist_src_version_VERSION;
 
 //# sourceMappingURL=index.js.map
 
-;// CONCATENATED MODULE: ../../node_modules/@octokit/plugin-paginate-rest/dist-bundle/index.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@octokit/plugin-paginate-rest/dist-bundle/index.js
 // pkg/dist-src/version.js
 var plugin_paginate_rest_dist_bundle_VERSION = "0.0.0-development";
 
@@ -72288,7 +72112,7 @@ function paginateRest(octokit) {
 paginateRest.VERSION = plugin_paginate_rest_dist_bundle_VERSION;
 
 
-;// CONCATENATED MODULE: ../../node_modules/@actions/github/lib/utils.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/github/lib/utils.js
 
 
 // octokit + plugins
@@ -72327,7 +72151,7 @@ function getOctokitOptions(token, options) {
     return opts;
 }
 //# sourceMappingURL=utils.js.map
-;// CONCATENATED MODULE: ../../node_modules/@actions/github/lib/github.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/github/lib/github.js
 
 
 const github_context = new Context();
@@ -72345,7 +72169,7 @@ function getOctokit(token, options, ...additionalPlugins) {
 
 /***/ }),
 
-/***/ 9219:
+/***/ 65:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -72394,15 +72218,15 @@ class RequestError extends Error {
 
 /***/ }),
 
-/***/ 3477:
+/***/ 4975:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   w$: () => (/* binding */ datetime)
 /* harmony export */ });
 /* unused harmony exports date, time, duration */
-/* harmony import */ var _core_index_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1299);
-/* harmony import */ var _schemas_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
+/* harmony import */ var _core_index_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(5845);
+/* harmony import */ var _schemas_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6119);
 
 
 
@@ -72422,7 +72246,7 @@ function duration(params) {
 
 /***/ }),
 
-/***/ 3045:
+/***/ 6119:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -72447,11 +72271,11 @@ __nccwpck_require__.d(__webpack_exports__, {
 
 // UNUSED EXPORTS: ZodAny, ZodArray, ZodBase64, ZodBase64URL, ZodBigInt, ZodBigIntFormat, ZodBoolean, ZodCIDRv4, ZodCIDRv6, ZodCUID, ZodCUID2, ZodCatch, ZodCodec, ZodCreditCard, ZodCustom, ZodCustomStringFormat, ZodDate, ZodDefault, ZodDiscriminatedUnion, ZodE164, ZodEmail, ZodEmoji, ZodEnum, ZodExactOptional, ZodFile, ZodFunction, ZodGUID, ZodIBAN, ZodIPv4, ZodIPv6, ZodISODate, ZodISODuration, ZodISOTime, ZodInstanceOf, ZodIntersection, ZodJWT, ZodKSUID, ZodLazy, ZodLiteral, ZodMAC, ZodMap, ZodNaN, ZodNanoID, ZodNever, ZodNonOptional, ZodNull, ZodNullable, ZodNumber, ZodNumberFormat, ZodObject, ZodOptional, ZodPipe, ZodPrefault, ZodPreprocess, ZodPromise, ZodReadonly, ZodRecord, ZodSet, ZodString, ZodStringFormat, ZodSuccess, ZodSymbol, ZodTemplateLiteral, ZodTransform, ZodTuple, ZodType, ZodULID, ZodURL, ZodUUID, ZodUndefined, ZodUnion, ZodUnknown, ZodVoid, ZodXID, ZodXor, _ZodString, _default, _function, any, base64, base64url, bigint, catch, check, cidrv4, cidrv6, codec, creditCard, cuid, cuid2, currencyCode, custom, date, describe, discriminatedUnion, e164, email, emoji, exactOptional, file, float32, float64, function, guid, hash, hex, hostname, httpUrl, iban, instanceof, int32, int64, intersection, invertCodec, ipv4, ipv6, json, jwt, keyof, ksuid, lazy, looseObject, looseRecord, mac, map, meta, nan, nanoid, nativeEnum, never, nonoptional, null, nullable, nullish, optional, partialRecord, pipe, prefault, promise, readonly, refine, set, stringFormat, stringbool, success, superRefine, symbol, templateLiteral, transform, tuple, uint32, uint64, ulid, undefined, uuid, uuidv4, uuidv6, uuidv7, void, xid, xor
 
-// EXTERNAL MODULE: ../../node_modules/zod/v4/core/core.js
-var core_core = __nccwpck_require__(6416);
-// EXTERNAL MODULE: ../../node_modules/zod/v4/core/util.js
-var core_util = __nccwpck_require__(2055);
-;// CONCATENATED MODULE: ../../node_modules/zod/v4/core/memoizer.js
+// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/core/core.js
+var core_core = __nccwpck_require__(3402);
+// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/core/util.js
+var core_util = __nccwpck_require__(4421);
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/zod/v4/core/memoizer.js
 
 class $ZodCyclicError extends Error {
     constructor() {
@@ -72764,9 +72588,9 @@ function isBackEdge(ctx, value) {
     return backEdges !== undefined && isRef(value) && backEdges.has(value);
 }
 
-// EXTERNAL MODULE: ../../node_modules/zod/v4/core/checks.js
-var core_checks = __nccwpck_require__(1694);
-;// CONCATENATED MODULE: ../../node_modules/zod/v4/core/doc.js
+// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/core/checks.js
+var core_checks = __nccwpck_require__(6300);
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/zod/v4/core/doc.js
 class Doc {
     constructor(args = [], closed = {}) {
         this.content = [];
@@ -72806,16 +72630,16 @@ class Doc {
     }
 }
 
-// EXTERNAL MODULE: ../../node_modules/zod/v4/core/regexes.js
-var core_regexes = __nccwpck_require__(552);
-;// CONCATENATED MODULE: ../../node_modules/zod/v4/core/versions.js
+// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/core/regexes.js
+var core_regexes = __nccwpck_require__(7198);
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/zod/v4/core/versions.js
 const version = {
     major: 4,
     minor: 6,
     patch: 7,
 };
 
-;// CONCATENATED MODULE: ../../node_modules/zod/v4/core/schemas.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/zod/v4/core/schemas.js
 
 
 
@@ -75453,11 +75277,11 @@ function handleRefineResult(result, payload, input, inst) {
     }
 }
 
-// EXTERNAL MODULE: ../../node_modules/zod/v4/core/registries.js
-var registries = __nccwpck_require__(4288);
-// EXTERNAL MODULE: ../../node_modules/zod/v4/core/api.js
-var api = __nccwpck_require__(1299);
-;// CONCATENATED MODULE: ../../node_modules/zod/v4/core/to-json-schema.js
+// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/core/registries.js
+var registries = __nccwpck_require__(2698);
+// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/core/api.js
+var api = __nccwpck_require__(5845);
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/zod/v4/core/to-json-schema.js
 
 
 function assignProps(target, ...sources) {
@@ -76110,7 +75934,7 @@ const createStandardJSONSchemaMethod = (schema, io, processors = {}) => (params)
     return to_json_schema_finalize(ctx, schema);
 };
 
-;// CONCATENATED MODULE: ../../node_modules/zod/v4/core/json-schema-processors.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/zod/v4/core/json-schema-processors.js
 
 
 
@@ -76955,7 +76779,7 @@ function toJSONSchema(input, params) {
     return finalize(ctx, input);
 }
 
-;// CONCATENATED MODULE: ../../node_modules/zod/v4/locales/en.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/zod/v4/locales/en.js
 
 const error = () => {
     const Sizable = {
@@ -77082,7 +76906,7 @@ const error = () => {
     };
 }
 
-;// CONCATENATED MODULE: ../../node_modules/zod/v4/core/errors.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/zod/v4/core/errors.js
 
 
 /* Computing the message eagerly is expensive (pretty-printed JSON of all
@@ -77351,7 +77175,7 @@ function prettifyError(error) {
     return lines.join("\n");
 }
 
-;// CONCATENATED MODULE: ../../node_modules/zod/v4/core/parse.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/zod/v4/core/parse.js
 
 
 
@@ -77528,7 +77352,7 @@ const _safeDecodeAsync = (_Err) => async (schema, value, _ctx) => {
 };
 const safeDecodeAsync = /* @__PURE__*/ _safeDecodeAsync($ZodRealError);
 
-;// CONCATENATED MODULE: ../../node_modules/zod/v4/classic/errors.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/zod/v4/classic/errors.js
 
 
 
@@ -77587,7 +77411,7 @@ const ZodRealError = /*@__PURE__*/ core_core/* $constructor */.xI("ZodError", er
 // /** @deprecated Use `z.core.$ZodErrorMapCtx` instead. */
 // export type ErrorMapCtx = core.$ZodErrorMapCtx;
 
-;// CONCATENATED MODULE: ../../node_modules/zod/v4/classic/parse.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/zod/v4/classic/parse.js
 
 
 const classic_parse_parse = /* @__PURE__ */ _parse(ZodRealError);
@@ -77605,7 +77429,7 @@ const parse_safeDecode = /* @__PURE__ */ _safeDecode(ZodRealError);
 const parse_safeEncodeAsync = /* @__PURE__ */ _safeEncodeAsync(ZodRealError);
 const parse_safeDecodeAsync = /* @__PURE__ */ _safeDecodeAsync(ZodRealError);
 
-;// CONCATENATED MODULE: ../../node_modules/zod/v4/classic/schemas.js
+;// CONCATENATED MODULE: ../../../../../work/main/node_modules/zod/v4/classic/schemas.js
 
 
 
@@ -79145,7 +78969,7 @@ function preprocess(fn, schema) {
 
 /***/ }),
 
-/***/ 1299:
+/***/ 5845:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -79209,9 +79033,9 @@ function preprocess(fn, schema) {
 /* harmony export */   xY: () => (/* binding */ _toUpperCase)
 /* harmony export */ });
 /* unused harmony exports _coercedString, _mac, _creditCard, _iban, TimePrecision, _coercedNumber, _float32, _float64, _int32, _uint32, _coercedBoolean, _bigint, _coercedBigint, _int64, _uint64, _symbol, _undefined, _null, _any, _void, _date, _coercedDate, _nan, _max, _min, _positive, _negative, _nonpositive, _nonnegative, _maxSize, _minSize, _size, _property, _mime, _union, _xor, _discriminatedUnion, _intersection, _tuple, _record, _map, _set, _enum, _nativeEnum, _literal, _file, _transform, _optional, _nullable, _default, _nonoptional, _success, _catch, _pipe, _readonly, _templateLiteral, _lazy, _promise, _custom, _check, _stringbool, _stringFormat */
-/* harmony import */ var _checks_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1694);
-/* harmony import */ var _registries_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(4288);
-/* harmony import */ var _util_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2055);
+/* harmony import */ var _checks_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6300);
+/* harmony import */ var _registries_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(2698);
+/* harmony import */ var _util_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(4421);
 
 
 
@@ -80319,7 +80143,7 @@ function _stringFormat(Class, format, fnOrRegex, _params = {}) {
 
 /***/ }),
 
-/***/ 1694:
+/***/ 6300:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -80342,9 +80166,9 @@ function _stringFormat(Class, format, fnOrRegex, _params = {}) {
 /* harmony export */   v$: () => (/* binding */ $ZodCheckOverwrite)
 /* harmony export */ });
 /* unused harmony exports $ZodCheckBigIntFormat, $ZodCheckMaxSize, $ZodCheckMinSize, $ZodCheckSizeEquals, $ZodCheckProperty, $ZodCheckMimeType */
-/* harmony import */ var _core_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6416);
-/* harmony import */ var _regexes_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(552);
-/* harmony import */ var _util_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(2055);
+/* harmony import */ var _core_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3402);
+/* harmony import */ var _regexes_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(7198);
+/* harmony import */ var _util_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(4421);
 // import { $ZodType } from "./schemas.js";
 
 
@@ -80865,7 +80689,7 @@ const $ZodCheckOverwrite = /*@__PURE__*/ _core_js__WEBPACK_IMPORTED_MODULE_0__/*
 
 /***/ }),
 
-/***/ 6416:
+/***/ 3402:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -80877,7 +80701,7 @@ const $ZodCheckOverwrite = /*@__PURE__*/ _core_js__WEBPACK_IMPORTED_MODULE_0__/*
 /* harmony export */   xI: () => (/* binding */ $constructor)
 /* harmony export */ });
 /* unused harmony export $brand */
-/* harmony import */ var _util_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2055);
+/* harmony import */ var _util_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(4421);
 var _a;
 
 /** A special constant with type `never` */
@@ -81023,7 +80847,7 @@ function config(newConfig) {
 
 /***/ }),
 
-/***/ 552:
+/***/ 7198:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -81219,7 +81043,7 @@ const sha512_base64url = /*@__PURE__*/ (/* unused pure expression or super */ nu
 
 /***/ }),
 
-/***/ 4288:
+/***/ 2698:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -81282,7 +81106,7 @@ const globalRegistry = globalThis.__zod_globalRegistry;
 
 /***/ }),
 
-/***/ 2055:
+/***/ 4421:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -81337,7 +81161,7 @@ const globalRegistry = globalThis.__zod_globalRegistry;
 /* harmony export */   zM: () => (/* binding */ mergeDefs)
 /* harmony export */ });
 /* unused harmony exports assertEqual, assertNotEqual, toZod, assertIs, assertNever, assert, defineLazy, objectClone, cloneDef, getElementAtPath, promiseAllObject, randomString, numKeys, getParsedType, primitiveTypes, createTransparentProxy, unwrapMessage, getSizableOrigin, cleanEnum, base64ToUint8Array, uint8ArrayToBase64, base64urlToUint8Array, uint8ArrayToBase64url, hexToUint8Array, uint8ArrayToHex, Class, CONSTANT_CATCH */
-/* harmony import */ var _core_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6416);
+/* harmony import */ var _core_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3402);
 
 // functions
 function assertEqual(val) {
@@ -82395,6 +82219,6 @@ function constantCatch(value) {
 /******/ // startup
 /******/ // Load entry module and return exports
 /******/ // This entry module used 'module' so it can't be inlined
-/******/ var __webpack_exports__ = __nccwpck_require__(9874);
+/******/ var __webpack_exports__ = __nccwpck_require__(183);
 /******/ __webpack_exports__ = await __webpack_exports__;
 /******/ 

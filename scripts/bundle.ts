@@ -18,6 +18,7 @@ export async function bundleAction(folder: string): Promise<void> {
       join(root, "tsconfig.action.json"),
       "--outDir",
       compiled,
+      "--removeComments",
     ]);
     const settings = ["--target", "es2022", "--license", "licenses.txt", "--no-cache", "--quiet"];
     // A relative path keeps the folder's name out of the bundle.

@@ -3,7 +3,8 @@ import { createCaller, type RouteCaller } from "./create-caller.ts";
 import { downloadArtifact, type ArtifactDownloadOptions } from "./download-artifact.ts";
 import type { Connection } from "./send-request.ts";
 import { createUndiciTransport } from "./undici-transport.ts";
-import { type UploadedFile, uploadModel, type UploadOptions } from "./upload-model.ts";
+import type { UploadOptions } from "./upload-blob.ts";
+import { type UploadedModel, uploadModel } from "./upload-model.ts";
 
 interface ClientOptions extends Pick<Connection, "baseUrl" | "token"> {
   /** Of undici, such as a proxy agent. */
@@ -11,7 +12,8 @@ interface ClientOptions extends Pick<Connection, "baseUrl" | "token"> {
 }
 
 export interface Client extends RouteCaller {
-  uploadModel(file: string, options?: UploadOptions): Promise<UploadedFile>;
+  /** Sends a model, with the files of its external data. */
+  uploadModel(file: string, options?: UploadOptions): Promise<UploadedModel>;
   /** The file appears once it is complete. */
   downloadArtifact(jobId: string, name: string, options: ArtifactDownloadOptions): Promise<void>;
 }

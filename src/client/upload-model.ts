@@ -1,123 +1,97 @@
-import { stat } from "node:fs/promises";
-import { type Connection, sendRequest } from "./send-request.ts";
-import { hashFile } from "./hash-file.ts";
-import { ProblemError, UnexpectedAnswerError } from "./problem-error.ts";
-import { readPieces } from "./read-pieces.ts";
+import { realpath, stat } from "node:fs/promises";
+import path from "node:path";
+import { uploadSource } from "../contract/model-source.ts";
+import { listExternalData } from "../model-files/list-external-data.ts";
+import { createCaller } from "./create-caller.ts";
 import { retry } from "./retry.ts";
+import type { Connection } from "./send-request.ts";
+import { uploadBlob, type UploadedBlob, type UploadOptions } from "./upload-blob.ts";
 
-export interface UploadOptions {
-  readonly signal?: AbortSignal;
-  /** The file's SHA-256, where the caller knows it. */
-  readonly sha256?: string;
-  /** Called before bytes are sent from `offset` on: 0, or the bytes of an earlier upload. */
-  readonly onStart?: (offset: number, totalBytes: number) => void;
-  readonly onProgress?: (sentBytes: number, totalBytes: number) => void;
-}
-
-export interface UploadedFile {
+export interface UploadedModel extends UploadedBlob {
   /** Value for `model.source`. */
   readonly source: string;
-  readonly sha256: string;
-  readonly bytes: number;
-  /** False where the service had the file already. */
-  readonly sent: boolean;
 }
 
-interface FileUpload extends Omit<UploadOptions, "sha256"> {
+interface ModelPart {
+  /** Relative to the folder of the ONNX file, with slashes. */
+  readonly path: string;
   readonly file: string;
   readonly bytes: number;
-  readonly sha256: string;
 }
 
-/** Uploads a file, or only what the service lacks of it. */
+/**
+ * Uploads a model with the files of its external data, or only what the service lacks of them.
+ * Progress counts the bytes of all files.
+ * @throws Error where external data is missing or lies outside of the model's folder
+ * @returns the hash of the ONNX file, and the bytes of all files
+ */
 export async function uploadModel(
   file: string,
   uploading: UploadOptions,
   connection: Connection,
-): Promise<UploadedFile> {
-  const { signal } = uploading;
-  const { size: bytes } = await stat(file);
-  const sha256 = uploading.sha256 ?? (await hashFile(file, signal));
-  const upload: FileUpload = { ...uploading, file, bytes, sha256 };
-  let sent = false;
-  await retry(async () => {
-    const kept = await findKeptBytes(upload, connection);
-    if (kept === "all") return;
-    sent = true;
-    // The service answers to the last byte, so that at least that one is sent.
-    await sendMissingBytes(upload, Math.max(0, Math.min(kept, bytes - 1)), connection);
-  }, signal);
-  return { source: `upload:sha256:${sha256}`, sha256, bytes, sent };
-}
-
-async function sendMissingBytes(
-  upload: FileUpload,
-  offset: number,
-  connection: Connection,
-): Promise<void> {
-  try {
-    await sendBytes(upload, offset, connection);
-  } catch (error) {
-    if (offset === 0 || !isChecksumMismatch(error)) throw error;
-    // The service kept other bytes than the file's, and has deleted them.
-    await sendBytes(upload, 0, connection);
+): Promise<UploadedModel> {
+  const { sha256: knownSha256, ...options } = uploading;
+  const [onnxFile, ...external] = await listModelParts(file);
+  if (external.length === 0) {
+    const uploaded = await uploadBlob(file, uploading, connection);
+    return { source: uploadSource(uploaded.sha256), ...uploaded };
   }
-}
-
-async function sendBytes(
-  upload: FileUpload,
-  offset: number,
-  connection: Connection,
-): Promise<void> {
-  const { sha256, bytes, signal, onStart } = upload;
-  onStart?.(offset, bytes);
-  const range = offset > 0 ? `bytes ${offset}-${bytes - 1}/${bytes}` : undefined;
-  const answer = await sendRequest(
-    "uploadModel",
-    { params: { sha256 }, headers: { "content-range": range } },
-    {
-      ...connection,
-      signal,
-      upload: { stream: () => readWithProgress(upload, offset), bytes: bytes - offset },
-    },
+  const parts = [onnxFile, ...external];
+  const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
+  const uploaded: UploadedBlob[] = [];
+  let done = 0;
+  for (const part of parts) {
+    const counted = countAll(options, done, bytes);
+    const sha256 = part === onnxFile ? knownSha256 : undefined;
+    const known = sha256 === undefined ? counted : { ...counted, sha256 };
+    uploaded.push(await uploadBlob(part.file, known, connection));
+    done += part.bytes;
+  }
+  const files = parts.map((part, i) => ({ path: part.path, sha256: uploaded[i]?.sha256 ?? "" }));
+  const caller = createCaller(connection);
+  const { source } = await retry(
+    () => caller.call("createManifest", { body: { files } }),
+    uploading.signal,
   );
-  await answer.body.text();
+  const sha256 = uploaded[0]?.sha256 ?? "";
+  return { source, sha256, bytes, sent: uploaded.some(({ sent }) => sent) };
 }
 
-async function* readWithProgress(
-  { file, bytes, signal, onProgress }: FileUpload,
-  offset: number,
-): AsyncGenerator<Uint8Array> {
-  let position = offset;
-  // The next piece is requested when the connection has taken this one.
-  for await (const piece of readPieces(file, signal, offset)) {
-    yield piece;
-    position += piece.length;
-    onProgress?.(position, bytes);
+/** The ONNX file first. */
+async function listModelParts(file: string): Promise<[ModelPart, ...ModelPart[]]> {
+  const folder = path.dirname(file);
+  const { size } = await stat(file);
+  const external: ModelPart[] = [];
+  for (const location of listExternalData(file)) {
+    external.push(await findExternalPart(folder, location));
   }
+  return [{ path: path.basename(file), file, bytes: size }, ...external];
 }
 
-/** How many of a file's bytes the service keeps. */
-async function findKeptBytes(
-  { sha256, signal }: FileUpload,
-  connection: Connection,
-): Promise<number | "all"> {
-  try {
-    const answer = await sendRequest(
-      "findModel",
-      { params: { sha256 } },
-      { ...connection, signal },
-    );
-    await answer.body.text();
-    return "all";
-  } catch (error) {
-    // The answer to HEAD has no body with the code `not_found`.
-    if (!(error instanceof UnexpectedAnswerError) || error.status !== 404) throw error;
-    const offset = String(error.headers["upload-offset"]);
-    return /^\d{1,15}$/.test(offset) ? Number(offset) : 0;
+/** A link could lead to any file of the machine: those that lie elsewhere are not sent. */
+async function findExternalPart(folder: string, location: string): Promise<ModelPart> {
+  const name = path.posix.normalize(location);
+  const file = path.join(folder, name);
+  const real = await realpath(file).catch((cause: unknown) => {
+    const message = `The model's external data "${location}" is not in "${folder}"`;
+    throw new Error(message, { cause });
+  });
+  const stats = await stat(real);
+  if (real.startsWith(`${await realpath(folder)}${path.sep}`) && stats.isFile()) {
+    return { path: name, file, bytes: stats.size };
   }
+  throw new Error(`The model's external data "${location}" is no file below "${folder}"`);
 }
 
-function isChecksumMismatch(error: unknown): boolean {
-  return error instanceof ProblemError && error.problem.code === "model_checksum_mismatch";
+/** Options of one of several files, after `done` of all `bytes`. */
+function countAll(
+  { onStart, onProgress, ...options }: UploadOptions,
+  done: number,
+  bytes: number,
+): UploadOptions {
+  return {
+    ...options,
+    onStart: (offset) => (done === 0 || offset > 0 ? onStart?.(done + offset, bytes) : undefined),
+    onProgress: (sent) => onProgress?.(done + sent, bytes),
+  };
 }

@@ -73,6 +73,10 @@ export const errorTable = {
     422,
     "An external data file is shorter than its tensors need",
   ),
+  external_data_unused: permanentError(
+    422,
+    "The manifest names files that the model does not refer to",
+  ),
   nothing_to_quantize: permanentError(422, "The recipe fits no weight of the model"),
   recipe_unsupported: permanentError(422, "The recipe cannot be applied"),
   evaluation_data_invalid: permanentError(422, "The evaluation data does not fit the model"),

@@ -44,6 +44,9 @@ export const limits = {
   /** Interrupted uploads that are kept for a project, and their bytes: one of the largest model. */
   partialUploads: 32,
   partialUploadBytes: 64 * 1024 ** 3,
+  /** Files of a model, and bytes of the manifest that names them: exporters write one a weight. */
+  manifestFiles: 1000,
+  manifestBytes: 512 * 1024,
   /** How long a token is valid that names no other time, days. */
   tokenDays: 90,
   /** How long a sign-in link is valid that nobody used, minutes. */

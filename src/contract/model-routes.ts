@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { limits } from "./limits.ts";
+import { manifest } from "./manifest.ts";
 import { sha256, uploadRange } from "./model.ts";
 import { nextCursor, pageFields } from "./page-fields.ts";
 import type { Route } from "./route.ts";
@@ -70,5 +72,23 @@ export const modelRoutes = {
       "storage_full",
     ],
     errorHeaders: { upload_offset_mismatch: ["upload-offset"] },
+  },
+  createManifest: {
+    method: "POST",
+    path: "/manifests",
+    summary: "Make one model of uploaded files: an ONNX file and its external data",
+    action: "uploadModel",
+    body: manifest,
+    bodyBytes: limits.manifestBytes,
+    audited: true,
+    replies: { 200: { json: uploadedModel }, 201: { json: uploadedModel } },
+    errors: [
+      "unsupported_media_type",
+      "payload_too_large",
+      "model_not_found",
+      "model_too_large",
+      "too_many_bytes",
+      "storage_full",
+    ],
   },
 } as const satisfies Record<string, Route>;

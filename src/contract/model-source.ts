@@ -27,3 +27,32 @@ export function isRemoteSource(source: string): boolean {
 export function isLocatedSource(source: string): boolean {
   return /^(s3|gs|hf):/.test(source);
 }
+
+const uploadScheme = "upload:sha256:";
+
+/** How a request names an uploaded file or a manifest. */
+export function uploadSource(sha256: string): string {
+  return uploadScheme + sha256;
+}
+
+/** Hash of the upload that a source names; undefined for other sources. */
+export function findUploadHash(source: string): string | undefined {
+  return source.startsWith(uploadScheme) ? source.slice(uploadScheme.length) : undefined;
+}
+
+/** Source of a file below the folder of a remote file. */
+export function sourceBeside(source: string, path: string): string {
+  if (isLocatedSource(source)) return folderPart(source) + path;
+  const url = new URL(source);
+  url.pathname = folderPart(url.pathname) + path.split("/").map(encodeURIComponent).join("/");
+  return url.href;
+}
+
+/** Whether a source of the service's credentials is another one or lies below its folder. */
+export function isSourceBeside(source: string, other: string): boolean {
+  return source === other || (isLocatedSource(other) && source.startsWith(folderPart(other)));
+}
+
+function folderPart(path: string): string {
+  return path.replace(/[^/]*$/, "");
+}

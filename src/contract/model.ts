@@ -25,7 +25,8 @@ export const modelReference = z
         "`s3://BUCKET/KEY` or `gs://BUCKET/KEY` of a bucket that the service has credentials " +
         "for, `hf://OWNER/REPOSITORY@REVISION/PATH` of a Hugging Face Hub, whose revision a job " +
         "records as its commit, `file:///…` under an allowed folder, or `upload:sha256:…` of an " +
-        "uploaded file.",
+        "uploaded file or a manifest. Files of its external data are read from beside it, those " +
+        "of uploads are named by a manifest.",
     ),
     sha256: sha256.optional().describe("The job fails unless the file has this SHA-256."),
     name: z

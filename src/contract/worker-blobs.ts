@@ -1,6 +1,5 @@
+import { findUploadHash } from "./model-source.ts";
 import type { Assignment, WorkerEvent } from "./worker.ts";
-
-const uploadScheme = "upload:sha256:";
 
 /** Hashes of the blobs that an assignment names: all that its worker reads, besides its own. */
 export function assignedBlobs({
@@ -9,11 +8,11 @@ export function assignedBlobs({
   part,
   baseline,
 }: Pick<Assignment, "model" | "recipe" | "part" | "baseline">): ReadonlySet<string> {
-  const uploads = [model.source, recipe.evaluation.data ?? ""]
-    .filter((source) => source.startsWith(uploadScheme))
-    .map((source) => source.slice(uploadScheme.length));
+  const sources = [model.source, recipe.evaluation.data ?? ""];
+  const uploads = sources.flatMap((source) => findUploadHash(source) ?? []);
   const outlines = part?.outline ? [part.outline] : [];
-  const files = [...(baseline ?? []), ...(part?.shares ?? []), ...outlines];
+  const models = [...(model.files ?? []), ...(baseline ?? [])];
+  const files = [...models, ...(part?.shares ?? []), ...outlines];
   return new Set([...uploads, ...files.map(({ sha256 }) => sha256)]);
 }
 

@@ -4,6 +4,7 @@ import { jobError } from "./errors.ts";
 import { jobId } from "./id.ts";
 import { textLimits } from "./limits.ts";
 import { logLine } from "./log.ts";
+import { modelFile } from "./manifest.ts";
 import { modelReference, sha256 } from "./model.ts";
 import { recipe } from "./recipe.ts";
 import { jobKind, jobOutcome, workingStatus } from "./status.ts";
@@ -33,7 +34,13 @@ export type ModelOutline = z.infer<typeof modelOutline>;
 export const assignment = z.object({
   id: jobId,
   kind: jobKind,
-  model: modelReference.extend({ name: z.string() }),
+  model: modelReference.extend({
+    name: z.string(),
+    files: z
+      .array(modelFile)
+      .optional()
+      .describe("Where the source is a manifest: what it names, the ONNX file first."),
+  }),
   target,
   recipe,
   dryRun: z.boolean().describe("Only plan, write no model."),

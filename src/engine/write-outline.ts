@@ -1,7 +1,12 @@
 import { open } from "node:fs/promises";
 import { hashSource } from "./onnx/hash-source.ts";
 import { writeJsonTrailer } from "./onnx/json-trailer.ts";
-import { type ModelOutline, outlineParts, type OutlinePayload } from "./onnx/model-outline.ts";
+import {
+  type ModelOutline,
+  type OutlineFile,
+  outlineParts,
+  type OutlinePayload,
+} from "./onnx/model-outline.ts";
 import type { OnnxModel } from "./onnx/onnx-model.ts";
 import { isFixedWidth } from "./onnx/payload.ts";
 import { readExactly } from "./onnx/read-exactly.ts";
@@ -11,6 +16,8 @@ import { writeFully } from "./onnx/write-fully.ts";
 interface OutlineOptions {
   /** SHA-256 of the ONNX file. */
   readonly modelSha256: string;
+  /** External data that the other machines can read. */
+  readonly files: readonly OutlineFile[];
   readonly signal: AbortSignal;
 }
 
@@ -22,13 +29,13 @@ interface OutlineOptions {
 export async function writeOutline(
   model: OnnxModel,
   file: string,
-  { modelSha256, signal }: OutlineOptions,
+  { modelSha256, files, signal }: OutlineOptions,
 ): Promise<ModelOutline> {
   await using source = await open(model.path, "r");
   await using handle = await open(file, "wx");
   const { size: bytes } = await source.stat();
   const payloads = await hashLargePayloads(model, signal);
-  const outline = { modelSha256, bytes, payloads };
+  const outline = { modelSha256, bytes, payloads, files: [...files] };
   let end = 0;
   for (const { offset, position, length } of outlineParts(outline)) {
     const part = new Uint8Array(length);

@@ -1,9 +1,13 @@
 import { encodeIdTime } from "../contract/id.ts";
-import { findJobThatUses } from "./model-records.ts";
-import { releaseBlobs } from "./release-blobs.ts";
+import { uploadSource } from "../contract/model-source.ts";
+import { listManifestsWith } from "./manifest-records.ts";
+import { findJobThatUses, forgetUpload } from "./model-records.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
 
-/** Forgets uploads from before a time that no job has named since then. */
+/**
+ * Forgets uploads from before a time that no job has named since then. What a manifest names goes
+ * after the manifest.
+ */
 export async function deleteExpiredModels(store: Store, before: Date): Promise<void> {
   const uploads = await store.db
     .selectFrom("project_blobs")
@@ -13,15 +17,8 @@ export async function deleteExpiredModels(store: Store, before: Date): Promise<v
     .execute();
   for (const { project, sha256 } of uploads) {
     await runWriteTransaction(store, async (writing) => {
-      const { trx } = writing;
       if (await isModelNeeded(writing, { project, sha256, before })) return;
-      await trx
-        .deleteFrom("project_blobs")
-        .where("project", "=", project)
-        .where("sha256", "=", sha256)
-        .where("created_at", "<", before.toISOString())
-        .execute();
-      await releaseBlobs(writing, [sha256]);
+      await forgetUpload(writing, { project, sha256 });
     });
   }
 }
@@ -36,13 +33,19 @@ async function isModelNeeded(
   { trx }: WriteTransaction,
   { project, sha256, before }: DatedUpload,
 ): Promise<boolean> {
+  if ((await listManifestsWith(trx, { project, sha256 })).length > 0) return true;
   if ((await findJobThatUses({ trx }, project, sha256)) !== undefined) return true;
-  const source = `upload:sha256:${sha256}`;
+  const source = uploadSource(sha256);
   const first = `job-${encodeIdTime(before)}`;
   const jobs = trx.selectFrom("jobs").select("id").where("project", "=", project);
   const recent = jobs.where("id", ">=", first).limit(1);
   const reports = trx.selectFrom("github_reports").select("id").where("is_open", "=", 1).limit(1);
+  const uploads = trx.selectFrom("project_blobs").select("sha256 as id").limit(1);
   const users = [
+    uploads
+      .where("project", "=", project)
+      .where("sha256", "=", sha256)
+      .where("created_at", ">=", before.toISOString()),
     recent.where("model_source", "=", source),
     recent.where("evaluation_data", "=", source),
     reports.where("request", "like", `%${source}%`),

@@ -1,5 +1,5 @@
 import type { Job } from "../contract/job.ts";
-import { isRemoteSource } from "../contract/model-source.ts";
+import { findUploadHash, isRemoteSource, uploadSource } from "../contract/model-source.ts";
 import { isTerminal } from "../contract/status.ts";
 import { target } from "../contract/target.ts";
 import {
@@ -10,6 +10,7 @@ import {
 } from "../contract/worker.ts";
 import { currentAttempts, findAttempts, type JobPart } from "./find-attempts.ts";
 import { hasJobBlob } from "./job-blob-records.ts";
+import { findManifestFiles } from "./manifest-records.ts";
 import { parseJob } from "./parse-job.ts";
 import type { WriteTransaction } from "./store.ts";
 
@@ -38,7 +39,7 @@ export async function findAssignment(
     kind,
     recipe,
     dryRun,
-    model: await findAssignedModel(trx, attempt.part, job),
+    model: await findAssignedModel(trx, { part: attempt.part, job, project: row.project }),
     target: target.parse(JSON.parse(row.target_document)),
     attempt: number,
     part: attempt.part && { ...attempt.part, shares, outline },
@@ -75,14 +76,23 @@ async function findBaselineFiles(
  */
 async function findAssignedModel(
   trx: WriteTransaction["trx"],
-  part: JobPart | null,
-  { id, model: { actualSha256, bytes: _bytes, ...pinned } }: Job,
+  { part, job, project }: ModelQuestion,
 ): Promise<Assignment["model"]> {
+  const { actualSha256, bytes: _bytes, ...named } = job.model;
+  const manifest = findUploadHash(named.source);
+  const files = manifest && (await findManifestFiles(trx, { project, manifest }));
+  const pinned = files ? { ...named, files } : named;
   if (part === null || part.step === "shard" || actualSha256 === null) return pinned;
   const model = { ...pinned, sha256: actualSha256 };
-  const upload = `upload:sha256:${actualSha256}`;
+  const source = uploadSource(actualSha256);
   if (!isRemoteSource(pinned.source)) return model;
-  return (await hasJobBlob(trx, id, actualSha256)) ? { ...model, source: upload } : pinned;
+  return (await hasJobBlob(trx, job.id, actualSha256)) ? { ...model, source } : pinned;
+}
+
+interface ModelQuestion {
+  readonly part: JobPart | null;
+  readonly job: Job;
+  readonly project: string;
 }
 
 async function listOptimizedShares(

@@ -1,5 +1,6 @@
 import type { JobRequest } from "../contract/job.ts";
 import type { ModelReference } from "../contract/model.ts";
+import { findUploadHash } from "../contract/model-source.ts";
 import type { JobKind } from "../contract/status.ts";
 import type { NewJob } from "./insert-jobs.ts";
 
@@ -34,9 +35,9 @@ export function jobFromRequest(
 
 /** The file's name, or the start of the upload's hash. */
 function modelNameFromSource(source: string): string {
-  const name = source.startsWith("upload:sha256:")
-    ? source.slice("upload:sha256:".length, "upload:sha256:".length + 12)
-    : new URL(source).pathname.split("/").findLast((part) => part !== "");
+  const name =
+    findUploadHash(source)?.slice(0, 12) ??
+    new URL(source).pathname.split("/").findLast((part) => part !== "");
   const safe = (name ?? "").replaceAll(/[^A-Za-z0-9._-]+/g, "-").replace(/^[^A-Za-z0-9]+/, "");
   return safe.slice(0, 100) || "model";
 }

@@ -74,6 +74,13 @@ export const laterMigrations: Readonly<Record<string, LaterMigration>> = {
     sqlite: sqliteWaitingDeliveries,
     postgres: postgresWaitingDeliveries,
   },
+  "0027-manifests": both([
+    `create table manifest_files (
+      project ordered_text not null, manifest ordered_text not null, position integer not null,
+      path ordered_text not null, sha256 ordered_text not null, bytes bigint not null,
+      primary key (project, manifest, position))`,
+    "create index manifest_files_by_file on manifest_files (project, sha256)",
+  ]),
 };
 
 function both(statements: readonly string[]): LaterMigration {

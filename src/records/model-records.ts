@@ -2,10 +2,13 @@ import { sql } from "kysely";
 import { z } from "zod";
 import { ServiceError } from "../contract/errors.ts";
 import type { ModelPage, ModelQuery } from "../contract/model-routes.ts";
+import { uploadSource } from "../contract/model-source.ts";
 import { liveStatuses } from "../contract/status.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import { buildPage, parseCursor } from "./build-page.ts";
 import type { Reading } from "./delete-jobs.ts";
+import { listManifestsWith } from "./manifest-records.ts";
+import { selectProjectBlobs } from "./project-blob-records.ts";
 import { releaseBlobs } from "./release-blobs.ts";
 import type { Schema } from "./schema.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
@@ -62,7 +65,7 @@ type UploadRow = Omit<Schema["project_blobs"], "project">;
 
 /** An upload with what a cursor names it by. */
 function identifyUpload({ created_at: createdAt, sha256, repository_id, bytes }: UploadRow) {
-  const model = { source: `upload:sha256:${sha256}`, sha256, bytes, createdAt };
+  const model = { source: uploadSource(sha256), sha256, bytes, createdAt };
   return { id: `${createdAt} ${sha256} ${repository_id}`, model };
 }
 
@@ -71,33 +74,59 @@ async function deleteUpload(
   project: string,
   sha256: string,
 ): Promise<boolean> {
+  const uploads = selectProjectBlobs(writing.trx, { project, repository: undefined });
+  const upload = await uploads.where("sha256", "=", sha256).limit(1).executeTakeFirst();
+  if (upload === undefined) return false;
   const user = await findJobThatUses(writing, project, sha256);
-  const uploads = writing.trx
-    .deleteFrom("project_blobs")
-    .where("project", "=", project)
-    .where("sha256", "=", sha256);
-  const { numDeletedRows } = await uploads.executeTakeFirstOrThrow();
-  if (numDeletedRows === 0n) return false;
   if (user !== undefined) {
     throw new ServiceError("model_in_use", `Model "${sha256}" is needed by job "${user}"`);
   }
-  await releaseBlobs(writing, [sha256]);
+  await forgetUpload(writing, { project, sha256 });
+  // Models that have lost a file are none any more.
+  for (const manifest of await listManifestsWith(writing.trx, { project, sha256 })) {
+    await forgetUpload(writing, { project, sha256: manifest });
+  }
   return true;
 }
 
-/** A job of the project that has not ended and names the upload. */
+interface ProjectUpload {
+  readonly project: string;
+  readonly sha256: string;
+}
+
+/** Forgets an upload of a project, whoever of it uploaded it, and what it names as a manifest. */
+export async function forgetUpload(
+  writing: WriteTransaction,
+  { project, sha256 }: ProjectUpload,
+): Promise<void> {
+  const { trx } = writing;
+  await trx
+    .deleteFrom("manifest_files")
+    .where("project", "=", project)
+    .where("manifest", "=", sha256)
+    .execute();
+  await trx
+    .deleteFrom("project_blobs")
+    .where("project", "=", project)
+    .where("sha256", "=", sha256)
+    .execute();
+  await releaseBlobs(writing, [sha256]);
+}
+
+/** A job of the project that has not ended and names the upload, or a manifest that does. */
 export async function findJobThatUses(
   { trx }: Reading,
   project: string,
   sha256: string,
 ): Promise<string | undefined> {
-  const source = `upload:sha256:${sha256}`;
+  const manifests = await listManifestsWith(trx, { project, sha256 });
+  const sources = [sha256, ...manifests].map(uploadSource);
   for (const column of ["model_source", "evaluation_data"] as const) {
     const row = await trx
       .selectFrom("jobs")
       .select("id")
       .where("project", "=", project)
-      .where(column, "=", source)
+      .where(column, "in", sources)
       .where("status", "in", liveStatuses)
       .limit(1)
       .executeTakeFirst();

@@ -11,6 +11,7 @@ import { identityRecords } from "./identity-records.ts";
 import { jobBlobRecords } from "./job-blob-records.ts";
 import { jobRecords } from "./job-records.ts";
 import { logRecords } from "./log-records.ts";
+import { manifestRecords } from "./manifest-records.ts";
 import { metricRecords } from "./metric-records.ts";
 import { deleteExpired, type Retention } from "./delete-expired.ts";
 import { deletionRecords } from "./deletion-records.ts";
@@ -57,6 +58,7 @@ export async function openRecords(
     batches: batchRecords(store),
     baselines: baselineRecords(store),
     projectBlobs: projectBlobRecords(store),
+    manifests: manifestRecords(store),
     models: modelRecords(store),
     releasedBlobs: releasedBlobRecords(store),
     deletions: deletionRecords(store),

@@ -22,16 +22,8 @@ export function projectBlobRecords(store: Store) {
   const { db } = store;
   return {
     async has({ project, repository, sha256 }: BlobSearch): Promise<boolean> {
-      const row = await db
-        .selectFrom("project_blobs")
-        .select("sha256")
-        .where("project", "=", project)
-        .where("sha256", "=", sha256)
-        .$if(repository !== undefined, (rows) =>
-          rows.where("repository_id", "=", repository ?? noRepository),
-        )
-        .limit(1)
-        .executeTakeFirst();
+      const uploads = selectProjectBlobs(db, { project, repository });
+      const row = await uploads.where("sha256", "=", sha256).limit(1).executeTakeFirst();
       return row !== undefined;
     },
 
@@ -43,7 +35,21 @@ export function projectBlobRecords(store: Store) {
   };
 }
 
-async function insertProjectBlob(
+/** Uploads that a caller may use. */
+export function selectProjectBlobs(
+  db: Store["db"],
+  { project, repository }: Pick<BlobSearch, "project" | "repository">,
+) {
+  return db
+    .selectFrom("project_blobs")
+    .select(["sha256", "bytes"])
+    .where("project", "=", project)
+    .$if(repository !== undefined, (rows) =>
+      rows.where("repository_id", "=", repository ?? noRepository),
+    );
+}
+
+export async function insertProjectBlob(
   { trx, now }: WriteTransaction,
   { project, origin }: Owner,
   { sha256, bytes }: StoredFile,

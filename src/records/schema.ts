@@ -23,6 +23,7 @@ export interface Schema {
   github_deliveries: GithubDeliveriesTable;
   projects: ProjectsTable;
   project_blobs: ProjectBlobsTable;
+  manifest_files: ManifestFilesTable;
   suites: SuitesTable;
   project_usage: ProjectUsageTable;
   waiting_jobs: WaitingJobsTable;
@@ -307,6 +308,18 @@ interface ProjectBlobsTable {
   repository_id: string;
   bytes: number;
   created_at: string;
+}
+
+/** What uploads that are manifests name: uploads of the same project. */
+interface ManifestFilesTable {
+  project: string;
+  /** SHA-256 of the manifest. */
+  manifest: string;
+  /** Place in the manifest: the ONNX file has 0. */
+  position: number;
+  path: string;
+  sha256: string;
+  bytes: number;
 }
 
 /** Bytes of `project_blobs` and `job_blobs`, which their triggers add up. */

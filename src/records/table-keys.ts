@@ -21,6 +21,7 @@ export const tableKeys = {
   github_job_checks: ["job_id"],
   github_deliveries: ["id"],
   project_blobs: ["project", "sha256", "repository_id"],
+  manifest_files: ["project", "manifest", "position"],
   suites: ["project", "name"],
   project_usage: ["project"],
   waiting_jobs: ["project"],

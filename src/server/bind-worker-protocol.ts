@@ -2,6 +2,7 @@ import type { Hono } from "hono";
 import { readBearerToken } from "../auth/authenticate.ts";
 import { ServiceError } from "../contract/errors.ts";
 import { limits } from "../contract/limits.ts";
+import { isSourceBeside } from "../contract/model-source.ts";
 import { type WorkerEvent, workerEvents } from "../contract/worker.ts";
 import { type LocatedSource, sourceQuestion } from "../contract/worker-transfers.ts";
 import { notFoundError } from "./not-found-error.ts";
@@ -36,7 +37,8 @@ async function readAssignment(
 }
 
 /**
- * Where a worker reads a file of its job that the project has credentials for.
+ * Where a worker reads a file of its job that the project has credentials for: its model, what
+ * lies beside that, and its data.
  * @throws ServiceError not_found for files of no job of its; model_source_refused
  */
 async function findOwnSource(
@@ -48,8 +50,11 @@ async function findOwnSource(
   const assignment = await records.workers.findAssignment(id, attempt);
   const owner = await records.owners.findOfJob(id);
   const { source } = parseBody(sourceQuestion, await readJson(request, limits.jsonBodyBytes));
-  const own = assignment && [assignment.model.source, assignment.recipe.evaluation.data];
-  if (owner === undefined || !own?.includes(source)) throw notFoundError("source", source);
+  const isOwn =
+    assignment !== undefined &&
+    (isSourceBeside(source, assignment.model.source) ||
+      source === assignment.recipe.evaluation.data);
+  if (owner === undefined || !isOwn) throw notFoundError("source", source);
   return sources.locate(owner.project, source);
 }
 

@@ -1,5 +1,5 @@
 import { ServiceError } from "../contract/errors.ts";
-import { isLocatedSource } from "../contract/model-source.ts";
+import { findUploadHash, isLocatedSource } from "../contract/model-source.ts";
 import type { Owner } from "../contract/owner.ts";
 import { checkUrl } from "../storage/check-url.ts";
 import { resolveAllowedPath, checkAllowedPath } from "../storage/allowed-path.ts";
@@ -32,8 +32,8 @@ async function checkFixedSource(
     else checkAllowedPath(source, limits.allowedRoots);
     return;
   }
-  if (source.startsWith("upload:sha256:")) {
-    const sha256 = source.slice("upload:sha256:".length);
+  const sha256 = findUploadHash(source);
+  if (sha256 !== undefined) {
     const search = { project, repository: origin?.repository, sha256 };
     if ((await records.projectBlobs.has(search)) && (await blobs.find(sha256))) return;
     throw new ServiceError("model_not_found", `No file with SHA-256 ${sha256} was uploaded`);

@@ -1,6 +1,10 @@
+import { createHash } from "node:crypto";
+import { Readable } from "node:stream";
 import type { Caller } from "../auth/authenticate.ts";
 import { ServiceError } from "../contract/errors.ts";
+import type { ModelFile } from "../contract/manifest.ts";
 import { reachedOrigin } from "../contract/may.ts";
+import { uploadSource } from "../contract/model-source.ts";
 import { creationOwner } from "../contract/principal.ts";
 import { parseContentRange } from "./parse-content-range.ts";
 import type { RouteHandlers } from "./route-handlers.ts";
@@ -9,7 +13,7 @@ import { storeUpload } from "./store-upload.ts";
 
 type ModelHandlers = Pick<
   RouteHandlers,
-  "listModels" | "findModel" | "uploadModel" | "deleteModel"
+  "listModels" | "findModel" | "uploadModel" | "deleteModel" | "createManifest"
 >;
 
 export const modelHandlers: ModelHandlers = {
@@ -46,9 +50,32 @@ export const modelHandlers: ModelHandlers = {
       storeBody: (body, options) => blobs.receive(upload, body, { ...options, offset }),
       record: (stored) => records.projectBlobs.add(creationOwner(caller), stored, audit),
     });
-    return { status, json: { source: `upload:sha256:${blob.sha256}`, ...blob } };
+    return { status, json: { source: uploadSource(blob.sha256), ...blob } };
+  },
+
+  async createManifest(context, { caller, body, audit }) {
+    const { records, blobs, limits, quotas } = context;
+    const owner = creationOwner(caller);
+    checkModelBytes(await records.manifests.findFiles(owner, body), limits.maxModelBytes);
+    const content = Buffer.from(JSON.stringify(body));
+    const sha256 = createHash("sha256").update(content).digest("hex");
+    const isKnown = await records.projectBlobs.has(blobSearch(caller, sha256));
+    using _room = await quotas.storage.begin(caller.project, {
+      bytes: isKnown ? 0 : content.length,
+    });
+    const blob = await blobs.write(Readable.from([content]), { expectedSha256: sha256 });
+    await records.manifests.add(owner, body, { ...blob, audit });
+    return { status: isKnown ? 200 : 201, json: { source: uploadSource(sha256), ...blob } };
   },
 };
+
+/** @throws ServiceError model_too_large */
+function checkModelBytes(files: readonly ModelFile[], maxModelBytes: number): void {
+  const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+  if (bytes <= maxModelBytes) return;
+  const message = `The files have ${bytes} bytes, allowed are ${maxModelBytes}`;
+  throw new ServiceError("model_too_large", message);
+}
 
 /** Files that others uploaded are not there, so that nobody learns of one by its hash. */
 function blobSearch(caller: Caller, sha256: string) {

@@ -4,17 +4,15 @@ import { type ErrorCode, ServiceError } from "../contract/errors.ts";
 import { formatBytes } from "../contract/format-bytes.ts";
 import type { Assignment } from "../contract/worker.ts";
 import type { BlobFiles } from "../storage/blob-store.ts";
-import {
-  type FetchedModel,
-  type FetchLimits,
-  fetchModel,
-  type FetchOptions,
-} from "../storage/fetch-model.ts";
+import { type FetchLimits, fetchModel, type FetchOptions } from "../storage/fetch-model.ts";
 import { stripUrlSecrets } from "../storage/strip-url-secrets.ts";
+import { type FetchedFiles, fetchModelFiles } from "./fetch-model-files.ts";
 import type { Stage } from "./stage-clock.ts";
 
 /** Largest file of evaluation data, bytes. */
 const maxEvaluationDataBytes = 8 * 1024 ** 3;
+/** Name of an ONNX file that has no other one on this machine. */
+export const modelFileName = "model.onnx";
 /** The model's share of the fetch stage where evaluation data is fetched too. */
 const modelShare = 0.8;
 
@@ -27,7 +25,7 @@ interface FetchDependencies {
 }
 
 export interface JobInputs {
-  readonly model: FetchedModel;
+  readonly model: FetchedFiles;
   /** The `.npz` file of the evaluation. */
   readonly dataPath: string | undefined;
 }
@@ -45,9 +43,12 @@ export async function fetchInputs(
   const fetching = { ...dependencies, limits, stage };
   const share = dataSource === undefined ? 1 : modelShare;
   stage.log(`Model "${model.name}" from ${stripUrlSecrets(model.source)}`);
-  const options = await prepareFetchOptions("model.onnx", { ...fetching, share });
-  const fetched = await fetchModel(model, options);
+  const options = await prepareFetchOptions(modelFileName, { ...fetching, share });
+  const fetched = await fetchModelFiles(model, options);
   stage.log(`${formatBytes(fetched.bytes)}, SHA-256 ${fetched.sha256}`);
+  for (const { path: name, bytes, sha256 } of fetched.external) {
+    stage.log(`External data ${name}: ${formatBytes(bytes)}, SHA-256 ${sha256}`);
+  }
   if (dataSource === undefined) return { model: fetched, dataPath: undefined };
   return { model: fetched, dataPath: await fetchData(dataSource, fetching) };
 }
@@ -69,7 +70,7 @@ interface FetchFileOptions extends StageFetchOptions {
   readonly share: number;
 }
 
-/** Each file gets a folder of its own: external data beside a model is the model's. */
+/** Model and data get folders of their own: external data beside a model is the model's. */
 async function prepareFetchOptions(
   name: string,
   { blobs, directory, signal, limits, stage, share, locateSource }: FetchFileOptions,

@@ -1,3 +1,4 @@
+import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { ServiceError } from "../contract/errors.ts";
 import { formatBytes } from "../contract/format-bytes.ts";
@@ -7,7 +8,9 @@ import { hashSource } from "../engine/onnx/hash-source.ts";
 import { type OutlinePayload, readOutline } from "../engine/onnx/model-outline.ts";
 import { hasOutline, restoreOutline } from "../engine/restore-outline.ts";
 import type { BlobRange } from "../storage/blob-store.ts";
-import { type FetchedModel, locateAllowedFile } from "../storage/fetch-model.ts";
+import { locateAllowedFile } from "../storage/fetch-model.ts";
+import { modelFileName } from "./fetch-inputs.ts";
+import { type FetchedFiles, fetchStoredFiles } from "./fetch-model-files.ts";
 import type { JobContext } from "./job-context.ts";
 
 /** Payloads with less between them are fetched together: a request costs about as much. */
@@ -16,14 +19,14 @@ const maxGapBytes = 64 * 1024;
 type PartialModelContext = Pick<JobContext, "assignment" | "blobs" | "directory" | "signal">;
 
 interface OpenedOutline {
-  readonly file: FetchedModel;
+  readonly file: FetchedFiles;
   readonly payloads: readonly OutlinePayload[];
   readonly fetch: (ranges: readonly BlobRange[]) => Promise<void>;
 }
 
 /** A model of which only those parts are read that were asked for, each checked by its hash. */
 export class PartialModel {
-  readonly file: FetchedModel;
+  readonly file: FetchedFiles;
   readonly #fetch: OpenedOutline["fetch"];
   readonly #signal: AbortSignal;
   /** By their offsets. */
@@ -85,12 +88,16 @@ async function openCopy(
   outlineFile: string,
   { assignment, blobs, directory, signal }: PartialModelContext,
 ): Promise<OpenedOutline> {
-  const modelPath = path.join(directory, "model.onnx");
-  const { modelSha256: sha256, bytes, payloads } = await restoreOutline(outlineFile, modelPath);
+  const folder = path.join(directory, "model");
+  await mkdir(folder);
+  const modelPath = path.join(folder, modelFileName);
+  const { files, modelSha256: sha256, ...outline } = await restoreOutline(outlineFile, modelPath);
+  const { bytes, payloads } = outline;
   checkModelHash(assignment, sha256);
+  await fetchStoredFiles(files, folder, { blobs, limits: assignment.limits, signal });
   const fetch: OpenedOutline["fetch"] = async (ranges) =>
     blobs.materializeRanges(sha256, modelPath, { ranges, signal });
-  return { file: { path: modelPath, bytes, sha256 }, payloads, fetch };
+  return { file: { path: modelPath, bytes, sha256, external: files }, payloads, fetch };
 }
 
 /** A `file://` model is on this machine, and beside it its external data. */
@@ -105,7 +112,7 @@ async function openInPlace(
     const message = `The file is no longer the one with SHA-256 ${sha256}`;
     throw new ServiceError("model_checksum_mismatch", message);
   }
-  return { file: { ...located, sha256 }, payloads, fetch: async () => {} };
+  return { file: { ...located, sha256, external: [] }, payloads, fetch: async () => {} };
 }
 
 function checkModelHash({ model }: Pick<Assignment, "model">, sha256: string): void {

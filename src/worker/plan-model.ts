@@ -1,5 +1,6 @@
 import { ServiceError } from "../contract/errors.ts";
 import { formatBytes } from "../contract/format-bytes.ts";
+import { findUploadHash } from "../contract/model-source.ts";
 import type { Assignment } from "../contract/worker.ts";
 import {
   type CompressionPlan,
@@ -35,15 +36,15 @@ export function planOptions({ kind, recipe, target, limits }: Assignment): PlanO
   return { kind, recipe, target, maxModelBytes: limits.maxModelBytes };
 }
 
-/** Adds to an error for missing external data that only `file://` models can have some. */
+/** Adds to an error for missing external data how an uploaded model can have some. */
 export async function explainMissingData<T>(source: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (cause) {
     const isMissing = cause instanceof ServiceError && cause.code === "external_data_missing";
-    if (!isMissing || source.startsWith("file:")) throw cause;
-    const rule = "only models from file:// sources can have external data";
-    const message = `${cause.message}; ${rule}: put the weights into the ONNX file`;
+    if (!isMissing || findUploadHash(source) === undefined) throw cause;
+    const advice = "upload it too, and name both files in a manifest (POST /manifests)";
+    const message = `${cause.message}; ${advice}`;
     throw new ServiceError("external_data_missing", message, { cause });
   }
 }

@@ -4,10 +4,12 @@ import { formatBytes } from "../contract/format-bytes.ts";
 import { isRemoteSource } from "../contract/model-source.ts";
 import { assembleShares } from "../engine/compress-model.ts";
 import type { FetchRanges } from "../engine/onnx/file-range.ts";
+import { readOutline } from "../engine/onnx/model-outline.ts";
 import { optimizeShare } from "../engine/optimize-share.ts";
 import { writeOutline } from "../engine/write-outline.ts";
 import { createJobCandidates } from "./create-job-candidates.ts";
-import { fetchInputs, type JobInputs } from "./fetch-inputs.ts";
+import { fetchInputs, type JobInputs, modelFileName } from "./fetch-inputs.ts";
+import type { FetchedFiles } from "./fetch-model-files.ts";
 import { finishJob } from "./finish-job.ts";
 import { PartialModel } from "./partial-model.ts";
 import { planModel, planOptions } from "./plan-model.ts";
@@ -19,18 +21,29 @@ export async function shardModel(context: JobContext): Promise<void> {
   const { assignment, blobs, reporter, runStage, signal } = context;
   reporter.status("Sharding");
   const inputs = await runStage("fetch", async (stage) => fetchInputs(assignment, context, stage));
-  const { path: modelPath, sha256 } = inputs.model;
+  const { sha256, external } = inputs.model;
   reporter.model(inputs.model.bytes, sha256);
   const plan = await planModel(context, inputs);
   await runStage("publish", async ({ log }) => {
-    if (isRemoteSource(assignment.model.source))
-      await blobs.writeFile(modelPath, { expectedSha256: sha256, signal });
+    if (isRemoteSource(assignment.model.source)) await publishModel(context, inputs.model);
     const file = path.join(context.directory, "outline");
-    await writeOutline(plan.model, file, { modelSha256: sha256, signal });
+    await writeOutline(plan.model, file, { modelSha256: sha256, files: external, signal });
     const outline = await blobs.writeFile(file, { signal });
     reporter.outline(outline);
     log(`Outline for the pods of the shares: ${formatBytes(outline.bytes)}`);
   });
+}
+
+/** Stores a model that lies elsewhere, since it could be another one later. */
+async function publishModel(
+  { blobs, signal }: JobContext,
+  { path: modelPath, sha256, external }: FetchedFiles,
+): Promise<void> {
+  await blobs.writeFile(modelPath, { expectedSha256: sha256, signal });
+  for (const file of external) {
+    const externalPath = path.join(path.dirname(modelPath), file.path);
+    await blobs.writeFile(externalPath, { expectedSha256: file.sha256, signal });
+  }
 }
 
 /** Optimizes a share of the weights, of which alone it fetches the content. */
@@ -95,8 +108,10 @@ async function fetchPart(context: JobContext): Promise<PartInputs> {
   const isChecked = isAssembling && model.source.startsWith("file:");
   const outline = runsOriginal || isChecked ? null : part?.outline;
   if (!outline) {
-    const fetching = runStage("fetch", async (stage) => fetchInputs(assignment, context, stage));
-    return { ...(await fetching), fetchRanges: undefined };
+    const inputs = await runStage("fetch", async (stage) => {
+      return fetchInputs({ ...assignment, model: await findFiles(context) }, context, stage);
+    });
+    return { ...inputs, fetchRanges: undefined };
   }
   const partial = await runStage("fetch", async () => PartialModel.open(context, outline));
   const fetchRanges: FetchRanges = async (ranges) =>
@@ -105,6 +120,18 @@ async function fetchPart(context: JobContext): Promise<PartInputs> {
       log(partial.describe());
     });
   return { model: partial.file, dataPath: undefined, fetchRanges };
+}
+
+/** The model as a later step reads it, with the files that the shard step stored of it. */
+async function findFiles({ assignment, blobs, directory, signal }: JobContext) {
+  const { model, part } = assignment;
+  if (model.files !== undefined || !part?.outline || model.source.startsWith("file:")) return model;
+  const file = path.join(directory, "outline");
+  await blobs.materialize(part.outline.sha256, file, signal);
+  const { modelSha256: sha256, bytes, files } = await readOutline(file);
+  return files.length === 0
+    ? model
+    : { ...model, files: [{ path: modelFileName, sha256, bytes }, ...files] };
 }
 
 async function fetchShares(

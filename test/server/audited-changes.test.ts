@@ -107,6 +107,12 @@ const changes: Readonly<Record<AuditedRoute, Prepare>> = {
     const headers = { "content-type": "application/octet-stream" };
     return [`PUT /v1/models/${sha256}`, { body: "a model", headers }];
   },
+  async createManifest(app) {
+    const [call, options] = await changes.uploadModel(app);
+    await app.ask(call, options);
+    const sha256 = call.slice(-64);
+    return ["POST /v1/manifests", { body: { files: [{ path: "net.onnx", sha256 }] } }];
+  },
 };
 
 const tables = [

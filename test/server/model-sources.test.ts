@@ -64,9 +64,9 @@ for (const source of ["s3://models", "s3:///key", "hf://owner/a.onnx", "gs://B/x
   });
 }
 
-test("a worker is told where its own model is, without the key", async (t) => {
+test("a worker is told where its own model and its external data are, without the key", async (t) => {
   const app = await makeApp(t);
-  const source = "s3://models/detector.onnx";
+  const source = "s3://models/nets/detector.onnx";
   const body = { model: { source }, target: "cpu" };
   const { id } = job.parse(await (await app.ask("POST /v1/compress", { body })).json());
   const { secret: token } = await beginTestWorker(app, id);
@@ -74,8 +74,15 @@ test("a worker is told where its own model is, without the key", async (t) => {
     app.ask(`POST /worker/v1/jobs/${id}/sources`, { token, body: { source: asked } });
   const text = await (await ask(source)).text();
   const { url, headers, isTrusted } = locatedSource.parse(JSON.parse(text));
-  assert.match(url, /^https:\/\/s3\.test\/models\/detector\.onnx\?X-Amz-Expires=900&/);
+  assert.match(url, /^https:\/\/s3\.test\/models\/nets\/detector\.onnx\?X-Amz-Expires=900&/);
   assert.deepEqual([headers, isTrusted], [{}, true]);
   assert.ok(!text.includes(secretAccessKey));
-  assert.equal((await problemIn(await ask("s3://models/another.onnx"))).code, "not_found");
+  assert.equal((await ask("s3://models/nets/parts/detector.data")).status, 200);
+  for (const [foreign, code] of [
+    ["s3://models/another.onnx", "not_found"],
+    ["s3://of-others/nets/detector.data", "not_found"],
+    ["s3://models/nets/../another.onnx", "model_source_refused"],
+  ] as const) {
+    assert.equal((await problemIn(await ask(foreign))).code, code);
+  }
 });

@@ -137,6 +137,16 @@ const matrix: Readonly<Record<RouteName, Row>> = {
     otherRepository: 422,
     otherCommit: 200,
   },
+  // A file that the caller has not uploaded does not exist for it.
+  createManifest: {
+    call: () => "POST /v1/manifests",
+    body: { files: [{ path: "net.onnx", sha256 }] },
+    // The repository's other commit has made the same one.
+    owner: 200,
+    otherProject: 422,
+    otherRepository: 422,
+    otherCommit: 201,
+  },
   listTargets: { call: () => "GET /v1/targets", ...ownOnly },
   getSelf: { call: () => "GET /v1/self", ...ownOnly },
   signIn: {

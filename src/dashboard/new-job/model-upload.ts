@@ -1,4 +1,5 @@
 import { signal } from "@preact/signals";
+import { uploadSource } from "../../contract/model-source.ts";
 import { hashInWorker } from "./hash-in-worker.ts";
 import { sendFile } from "./send-file.ts";
 
@@ -38,7 +39,7 @@ export class ModelUpload {
 
   /** What a job names as its model. */
   get source(): string {
-    return `upload:sha256:${this.#sha256}`;
+    return uploadSource(this.#sha256 ?? "");
   }
 
   #run<T>(

@@ -1,0 +1,85 @@
+import { closeSync, openSync, statSync } from "node:fs";
+import { FileBytes } from "./file-bytes.ts";
+
+type Message =
+  | "model"
+  | "training"
+  | "graph"
+  | "node"
+  | "attribute"
+  | "sparse"
+  | "function"
+  | "tensor";
+
+/** Fields of ONNX messages that lead to tensors, by the number of the field. */
+const children: Readonly<Record<Message, Readonly<Record<number, Message>>>> = {
+  model: { 7: "graph", 20: "training", 25: "function" },
+  training: { 1: "graph", 2: "graph" },
+  graph: { 1: "node", 5: "tensor", 15: "sparse" },
+  node: { 5: "attribute" },
+  attribute: { 5: "tensor", 6: "graph", 10: "tensor", 11: "graph", 22: "sparse", 23: "sparse" },
+  sparse: { 1: "tensor", 2: "tensor" },
+  function: { 7: "node", 11: "attribute" },
+  tensor: {},
+};
+
+/** Fields of a tensor that is stored elsewhere, and the value of `data_location` that says so. */
+const external = { data: 13, location: 14, isExternal: 1 } as const;
+const entry = { key: 1, value: 2 } as const;
+/** Longest location that is read, bytes: paths of files are shorter. */
+const maxTextBytes = 4096;
+
+interface Part {
+  readonly message: Message;
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * Paths of the files in which an ONNX file has external data, as it names them, in their order. Its
+ * weights are not read. A file that is no ONNX model refers to none.
+ */
+export function listExternalData(file: string): string[] {
+  const descriptor = openSync(file, "r");
+  try {
+    const bytes = new FileBytes(descriptor, statSync(file).size);
+    return [...new Set(readLocations(bytes))].toSorted();
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function* readLocations(bytes: FileBytes): Generator<string> {
+  const waiting: Part[] = [{ message: "model", start: 0, end: bytes.length }];
+  for (let part = waiting.pop(); part !== undefined; part = waiting.pop()) {
+    if (part.message === "tensor") {
+      const location = readTensorLocation(bytes, part);
+      if (location !== undefined) yield location;
+      continue;
+    }
+    for (const field of bytes.fields(part.start, part.end)) {
+      const message = children[part.message][field.number];
+      if (message !== undefined && field.value === undefined) waiting.push({ message, ...field });
+    }
+  }
+}
+
+function readTensorLocation(bytes: FileBytes, { start, end }: Part): string | undefined {
+  let isExternal = false;
+  let location: string | undefined;
+  for (const field of bytes.fields(start, end)) {
+    if (field.number === external.location) isExternal = field.value === external.isExternal;
+    if (field.number === external.data) location ??= readLocation(bytes, field);
+  }
+  return isExternal ? location : undefined;
+}
+
+/** The value of an entry with the key `location`. */
+function readLocation(bytes: FileBytes, { start, end }: Omit<Part, "message">): string | undefined {
+  const texts = new Map<number, string>();
+  for (const field of bytes.fields(start, end)) {
+    if (field.end - field.start > maxTextBytes) return undefined;
+    texts.set(field.number, bytes.text(field.start, field.end));
+  }
+  return texts.get(entry.key) === "location" ? texts.get(entry.value) : undefined;
+}

@@ -1,0 +1,105 @@
+import { ServiceError } from "../contract/errors.ts";
+import type { Manifest, ModelFile } from "../contract/manifest.ts";
+import type { Owner } from "../contract/owner.ts";
+import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
+import { insertProjectBlob, selectProjectBlobs } from "./project-blob-records.ts";
+import { runWriteTransaction, type Store, type WriteTransaction } from "./store.ts";
+
+const rowsPerQuery = 200;
+
+interface StoredManifest {
+  readonly sha256: string;
+  readonly bytes: number;
+}
+
+/** Uploads that name other uploads, of which a model consists. */
+export function manifestRecords(store: Store) {
+  return {
+    /**
+     * The files of a manifest with their sizes.
+     * @throws ServiceError model_not_found for files that the owner has not uploaded
+     */
+    findFiles: (owner: Owner, manifest: Manifest) => findUploads(store.db, owner, manifest),
+
+    /** Records a manifest that is stored. @throws ServiceError as `findFiles()` does */
+    add: (owner: Owner, manifest: Manifest, recorded: StoredManifest & { audit: AuditedChange }) =>
+      runWriteTransaction(store, async (writing) => {
+        const files = await findUploads(writing.trx, owner, manifest);
+        await insertProjectBlob(writing, owner, recorded);
+        await insertFiles(writing, { project: owner.project, manifest: recorded.sha256 }, files);
+        await addAuditEntry(writing, recorded.audit, { subject: recorded.sha256 });
+      }),
+  };
+}
+
+async function findUploads(
+  db: Store["db"],
+  { project, origin }: Owner,
+  { files }: Manifest,
+): Promise<ModelFile[]> {
+  const bytes = new Map<string, number>();
+  for (let start = 0; start < files.length; start += rowsPerQuery) {
+    const hashes = files.slice(start, start + rowsPerQuery).map(({ sha256 }) => sha256);
+    const search = { project, repository: origin?.repository };
+    const rows = await selectProjectBlobs(db, search).where("sha256", "in", hashes).execute();
+    for (const row of rows) bytes.set(row.sha256, row.bytes);
+  }
+  const missing = files.flatMap(({ sha256 }, i) =>
+    bytes.has(sha256) ? [] : [{ pointer: `/files/${i}/sha256`, message: "was not uploaded" }],
+  );
+  if (missing.length > 0) {
+    const message = `${missing.length} of the manifest's ${files.length} files were not uploaded`;
+    throw new ServiceError("model_not_found", message, { fields: missing });
+  }
+  return files.map((file) => ({ ...file, bytes: bytes.get(file.sha256) ?? 0 }));
+}
+
+interface ManifestName {
+  readonly project: string;
+  readonly manifest: string;
+}
+
+async function insertFiles(
+  { trx }: WriteTransaction,
+  name: ManifestName,
+  files: readonly ModelFile[],
+): Promise<void> {
+  const rows = files.map((file, position) => ({ ...name, position, ...file }));
+  for (let start = 0; start < rows.length; start += rowsPerQuery) {
+    await trx
+      .insertInto("manifest_files")
+      .values(rows.slice(start, start + rowsPerQuery))
+      .onConflict((conflict) => conflict.doNothing())
+      .execute();
+  }
+}
+
+/** What a manifest names, the ONNX file first; undefined for other uploads. */
+export async function findManifestFiles(
+  trx: Store["db"],
+  { project, manifest }: ManifestName,
+): Promise<ModelFile[] | undefined> {
+  const files = await trx
+    .selectFrom("manifest_files")
+    .select(["path", "sha256", "bytes"])
+    .where("project", "=", project)
+    .where("manifest", "=", manifest)
+    .orderBy("position")
+    .execute();
+  return files.length > 0 ? files : undefined;
+}
+
+/** Manifests of the project that name an upload. */
+export async function listManifestsWith(
+  trx: Store["db"],
+  { project, sha256 }: { readonly project: string; readonly sha256: string },
+): Promise<string[]> {
+  const rows = await trx
+    .selectFrom("manifest_files")
+    .select("manifest")
+    .distinct()
+    .where("project", "=", project)
+    .where("sha256", "=", sha256)
+    .execute();
+  return rows.map(({ manifest }) => manifest);
+}

@@ -1,0 +1,115 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import test, { type TestContext } from "node:test";
+import { modelRoutes } from "../../src/contract/model-routes.ts";
+import { assignment } from "../../src/contract/worker.ts";
+import { beginTestWorker, makeTestApp, problemIn, startJob, type TestApp } from "./test-app.ts";
+
+const dayMs = 86_400_000;
+
+async function upload(app: TestApp, content: string): Promise<string> {
+  const sha256 = createHash("sha256").update(content).digest("hex");
+  const headers = { "content-type": "" };
+  const answer = await app.ask(`PUT /v1/models/${sha256}`, { body: content, headers });
+  assert.equal(answer.status, 201);
+  return sha256;
+}
+
+async function createManifest(app: TestApp, files: readonly object[]): Promise<Response> {
+  return app.ask("POST /v1/manifests", { body: { files } });
+}
+
+async function makeManifest(t: TestContext) {
+  const app = await makeTestApp(t);
+  const [model, weights] = [await upload(app, "model"), await upload(app, "weights")];
+  const files = [
+    { path: "net.onnx", sha256: model },
+    { path: "net.data", sha256: weights },
+  ];
+  const answer = await createManifest(app, files);
+  assert.equal(answer.status, 201);
+  const created = modelRoutes.createManifest.replies[201].json.parse(await answer.json());
+  const { source, sha256 } = created;
+  return { app, files, model, weights, source, sha256 };
+}
+
+test("a worker gets the files of a manifest, and may read them", async (t) => {
+  const { app, files, weights, source } = await makeManifest(t);
+  assert.equal((await createManifest(app, files)).status, 200);
+  const { id } = await startJob(app, { model: { source } });
+  const { secret: token } = await beginTestWorker(app, id);
+  const answer = await app.ask(`GET /worker/v1/jobs/${id}`, { token });
+  const { model } = assignment.parse(await answer.json());
+  assert.deepEqual(model.files, [
+    { ...files[0], bytes: 5 },
+    { ...files[1], bytes: 7 },
+  ]);
+  const blob = await app.ask(`GET /worker/v1/jobs/${id}/blobs/${weights}`, { token });
+  assert.equal(await blob.text(), "weights");
+});
+
+for (const [what, paths, pointer] of [
+  ["a path that leads out", ["net.onnx", "../secret"], "/files/1/path"],
+  ["an absolute path", ["/net.onnx"], "/files/0/path"],
+  ["a path with a backslash", ["net.onnx", "a\\b"], "/files/1/path"],
+  ["the same path twice", ["net.onnx", "net.onnx"], "/files"],
+  ["a file that is a folder of another", ["net", "net/weights"], "/files"],
+  ["no file", [], "/files"],
+] as const) {
+  test(`a manifest with ${what} is refused by its field`, async (t) => {
+    const app = await makeTestApp(t);
+    const sha256 = await upload(app, "model");
+    const answer = await createManifest(
+      app,
+      paths.map((path) => ({ path, sha256 })),
+    );
+    const { code, errors } = await problemIn(answer);
+    assert.equal(code, "validation_failed");
+    assert.equal(errors?.[0]?.pointer, pointer);
+  });
+}
+
+test("a manifest of files that were not uploaded, or are too large together, is refused", async (t) => {
+  const { app, files } = await makeManifest(t);
+  const unknown = { path: "other.data", sha256: "0".repeat(64) };
+  const { code, errors } = await problemIn(await createManifest(app, [...files, unknown]));
+  assert.equal(code, "model_not_found");
+  assert.deepEqual(errors, [{ pointer: "/files/2/sha256", message: "was not uploaded" }]);
+  const large = { path: "large.data", sha256: await upload(app, "x".repeat(990)) };
+  const refusal = await problemIn(await createManifest(app, [...files, large]));
+  assert.equal(refusal.code, "model_too_large");
+});
+
+test("files of a manifest stay while a job needs it, and the manifest goes with them", async (t) => {
+  const { app, weights, source, sha256 } = await makeManifest(t);
+  const { id } = await startJob(app, { model: { source } });
+  for (const hash of [weights, sha256]) {
+    const refusal = await problemIn(await app.ask(`DELETE /v1/models/${hash}`));
+    assert.equal(refusal.code, "model_in_use");
+    assert.match(refusal.detail, new RegExp(id));
+  }
+  await app.ask(`POST /v1/jobs/cancel/${id}`);
+  assert.equal((await app.ask(`DELETE /v1/models/${weights}`)).status, 204);
+  assert.equal((await app.ask(`HEAD /v1/models/${sha256}`)).status, 404);
+  const body = { model: { source }, target: "cpu" };
+  const refusal = await problemIn(await app.ask("POST /v1/compress", { body }));
+  assert.equal(refusal.code, "model_not_found");
+});
+
+test("files of a manifest expire after the manifest, which a job keeps", async (t) => {
+  const { app, model, weights, source, sha256 } = await makeManifest(t);
+  const { id } = await startJob(app, { model: { source } });
+  const areKept = async () => {
+    const asked = [model, weights, sha256].map((hash) => app.ask(`HEAD /v1/models/${hash}`));
+    return (await Promise.all(asked)).map(({ status }) => status === 200);
+  };
+  const expire = () => app.records.deleteExpired({ models: dayMs });
+  app.advance(2 * dayMs);
+  await expire();
+  assert.deepEqual(await areKept(), [true, true, true]);
+  await app.ask(`POST /v1/jobs/cancel/${id}`);
+  // The manifest goes first or second, its files at the latest when it is gone.
+  await expire();
+  await expire();
+  assert.deepEqual(await areKept(), [false, false, false]);
+});
