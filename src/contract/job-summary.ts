@@ -1,6 +1,8 @@
 import { z } from "zod";
-import { hasFailedGate } from "./gate.ts";
+import { latencyObstacle, sqnrObstacle } from "./comparability.ts";
+import { gateResult, hasFailedGate } from "./gate.ts";
 import { type Job, job } from "./job.ts";
+import { commit } from "./revision.ts";
 import { telemetry } from "./telemetry.ts";
 
 const figure = z.number().nullable();
@@ -31,13 +33,31 @@ export const jobSummary = job
         sqnrDb: figure,
         cosine: figure,
         latencyRatio: figure,
+        latencyMs: figure.describe("Median of the result."),
       })
       .describe("As the job's telemetry has them; null where a figure was not measured."),
+    gates: z.array(
+      gateResult.pick({ gate: true, limit: true, actual: true, level: true, passed: true }),
+    ),
+    baseline: z
+      .object({
+        sha: commit,
+        branch: z.string(),
+        resultBytes: figure,
+        sqnrDb: figure,
+        latencyMs: figure,
+      })
+      .nullable()
+      .describe(
+        "What the job is compared with, if anything; a figure is null where it was measured in " +
+          "another way or on other hardware.",
+      ),
   })
   .meta({ id: "JobSummary" });
-type JobSummary = z.infer<typeof jobSummary>;
+export type JobSummary = z.infer<typeof jobSummary>;
 
-export function summarizeJob({ model, telemetry: measured, gates, ...rest }: Job): JobSummary {
+export function summarizeJob(whole: Job): JobSummary {
+  const { model, telemetry: measured, gates, ...rest } = whole;
   const { id, kind, name, status, statusReason, batchId, target, dryRun } = rest;
   const { progress, size, accuracy, latency } = measured;
   return {
@@ -61,6 +81,25 @@ export function summarizeJob({ model, telemetry: measured, gates, ...rest }: Job
       sqnrDb: accuracy?.sqnrDb ?? null,
       cosine: accuracy?.cosine ?? null,
       latencyRatio: latency?.ratio ?? null,
+      latencyMs: latency?.result.p50Ms ?? null,
     },
+    gates: gates.map(({ gate, limit, actual, level, passed }) => {
+      return { gate, limit, actual, level, passed };
+    }),
+    baseline: summarizeBaseline(whole),
+  };
+}
+
+function summarizeBaseline({ telemetry: measured, baseline }: Job): JobSummary["baseline"] {
+  if (!baseline) return null;
+  const { sha, branch, size, accuracy, latency } = baseline;
+  const isAccuracyComparable = sqnrObstacle(measured, baseline) === undefined;
+  const isLatencyComparable = latencyObstacle(measured, baseline) === undefined;
+  return {
+    sha,
+    branch,
+    resultBytes: size?.resultBytes ?? null,
+    sqnrDb: (isAccuracyComparable ? accuracy?.sqnrDb : undefined) ?? null,
+    latencyMs: (isLatencyComparable ? latency?.result.p50Ms : undefined) ?? null,
   };
 }

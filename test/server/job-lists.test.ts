@@ -50,7 +50,10 @@ test("GET /jobs?view=summary gives a row of each job, as its telemetry is now", 
         sqnrDb: null,
         cosine: null,
         latencyRatio: null,
+        latencyMs: null,
       },
+      gates: [],
+      baseline: null,
     },
   ]);
 });
