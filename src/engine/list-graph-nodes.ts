@@ -28,7 +28,7 @@ export function listGraphNodes(
   return shown.map((node, position) => ({
     name: node.name || (node.output[0] ?? ""),
     opType: node.opType,
-    inputs: findProducers(node, position, producers),
+    inputs: listTaken(node, position, producers),
     weights: [...(found.get(position) ?? [])],
   }));
 }
@@ -39,7 +39,7 @@ function* withNestedNodes(node: NodeProto): Generator<NodeProto> {
 }
 
 /** A node of a subgraph may take values of the graph around it. */
-function findProducers(
+function listTaken(
   node: NodeProto,
   position: number,
   producers: ReadonlyMap<string, number>,

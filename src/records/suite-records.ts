@@ -42,6 +42,14 @@ async function listSuites(db: Store["db"], search: SuiteSearch): Promise<Suite[]
     .orderBy("newest", "desc")
     .limit(limits.listedSuites)
     .execute();
+  return describeSuites(db, search, rows);
+}
+
+async function describeSuites(
+  db: Store["db"],
+  search: SuiteSearch,
+  rows: readonly { suite: string | null; batches: number; newest: string }[],
+): Promise<Suite[]> {
   if (rows.length === 0) return [];
   const newest = await selectBatches(db, search)
     .where(

@@ -25,13 +25,8 @@ type Context = CanvasRenderingContext2D;
 /** Draws the part of a graph that is in view. */
 export function drawGraph(context: Context, drawing: Drawing, camera: Camera, view: ViewSize) {
   const { layout, palette } = drawing;
-  const { x, y, scale } = camera;
-  const ratio = devicePixelRatio;
-  context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  context.clearRect(0, 0, view.width, view.height);
-  context.translate(view.width / 2, 0);
-  context.scale(scale, scale);
-  context.translate(-x, -y);
+  const { y, scale } = camera;
+  beginDrawing(context, camera, view);
   const [top, bottom] = [y, y + view.height / scale];
   const { segments } = layout;
   const visible = listVisible(segments, top, bottom);
@@ -44,6 +39,15 @@ export function drawGraph(context: Context, drawing: Drawing, camera: Camera, vi
     const isInView = block.y <= bottom && block.y + block.height >= top;
     if (isInView) drawBlock(context, drawing, block, scale);
   }
+}
+
+function beginDrawing(context: Context, { x, y, scale }: Camera, view: ViewSize): void {
+  const ratio = devicePixelRatio;
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.clearRect(0, 0, view.width, view.height);
+  context.translate(view.width / 2, 0);
+  context.scale(scale, scale);
+  context.translate(-x, -y);
 }
 
 function listVisible(segments: GraphLayout["segments"], top: number, bottom: number) {

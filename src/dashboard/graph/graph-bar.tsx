@@ -15,14 +15,7 @@ export function GraphBar({ shown }: { readonly shown: ShownGraph }) {
   return (
     <div class="graph-bar">
       <ModeChoice shown={shown} />
-      <ul class="legend">
-        {listLegend(shown.mode.value, shown.mostBytes).map(([tone, text]) => (
-          <li key={tone}>
-            <i class={`swatch ${tone}`} />
-            {text}
-          </li>
-        ))}
-      </ul>
+      <Legend shown={shown} />
       <span class="grow" />
       <span class="dim">
         All {nodes} nodes but constants, in {blocks} blocks
@@ -45,5 +38,18 @@ function ModeChoice({ shown: { mode } }: { readonly shown: ShownGraph }) {
         </button>
       ))}
     </div>
+  );
+}
+
+function Legend({ shown }: { readonly shown: ShownGraph }) {
+  return (
+    <ul class="legend">
+      {listLegend(shown.mode.value, shown.mostBytes).map(([tone, text]) => (
+        <li key={tone}>
+          <i class={`swatch ${tone}`} />
+          {text}
+        </li>
+      ))}
+    </ul>
   );
 }

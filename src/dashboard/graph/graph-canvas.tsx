@@ -5,6 +5,9 @@ import { GraphStage } from "./graph-stage.ts";
 import type { ShownGraph } from "./shown-graph.ts";
 
 const zoomStep = 1.4;
+const canvasLabel =
+  "Drawing of the graph: arrow keys move it, + and - zoom, 0 shows all of it. The list beside " +
+  "it has the same nodes.";
 
 /** The drawing of a graph: it is moved and zoomed by pointer, wheel and keys. */
 export function GraphCanvas({ shown }: { readonly shown: ShownGraph }) {
@@ -19,12 +22,7 @@ export function GraphCanvas({ shown }: { readonly shown: ShownGraph }) {
   }, [shown]);
   return (
     <div class="graph-stage">
-      <canvas
-        ref={canvas}
-        tabIndex={0}
-        role="application"
-        aria-label="Drawing of the graph: arrow keys move it, + and - zoom, 0 shows all of it. The list beside it has the same nodes."
-      />
+      <canvas ref={canvas} tabIndex={0} role="application" aria-label={canvasLabel} />
       <canvas ref={map} class="graph-map" aria-hidden="true" />
       <ZoomButtons stage={stage.value} />
     </div>

@@ -8,12 +8,12 @@ export type GraphAnswer =
   | { readonly error: string };
 
 function answer(content: ArrayBuffer): GraphAnswer {
-  const parsed = modelGraph.safeParse(readJson(new TextDecoder().decode(content)));
+  const parsed = modelGraph.safeParse(tryParse(new TextDecoder().decode(content)));
   if (!parsed.success) return { error: "The graph is of another version of the service" };
   return { graph: parsed.data, layout: layOutGraph(parsed.data.nodes) };
 }
 
-function readJson(text: string): unknown {
+function tryParse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -62,23 +62,15 @@ function WeightFacts({ weight }: { readonly weight: ModelGraphWeight }) {
       <dd class="mono cut-anywhere">{name}</dd>
       <dt>Became</dt>
       <dd>{form ?? "left alone"}</dd>
-      {reason !== null && (
-        <>
-          <dt>Because it</dt>
-          <dd>{reason}</dd>
-        </>
-      )}
+      {reason !== null && <dt>Because it</dt>}
+      {reason !== null && <dd>{reason}</dd>}
       <dt>Size</dt>
       <dd>
         {formatBytes(originalBytes)}
         {form !== null && ` to ${formatBytes(resultBytes)}`}
       </dd>
-      {sqnrDb !== null && (
-        <>
-          <dt>Error</dt>
-          <dd>{sqnrDb.toFixed(1)} dB</dd>
-        </>
-      )}
+      {sqnrDb !== null && <dt>Error</dt>}
+      {sqnrDb !== null && <dd>{sqnrDb.toFixed(1)} dB</dd>}
     </dl>
   );
 }

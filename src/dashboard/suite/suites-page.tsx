@@ -42,15 +42,7 @@ function SuiteTable({ suites }: { readonly suites: readonly Suite[] }) {
     <div class="card wide scrolled" tabIndex={0} role="region" aria-label="Suites">
       <table>
         <caption class="sr">Suites, those with the newest batches first</caption>
-        <thead>
-          <tr>
-            {columns.map((title) => (
-              <th key={title} class={title === "Batches" ? "num" : ""}>
-                {title}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <SuiteTableHead />
         <tbody>
           {suites.map((suite) => (
             <SuiteRow key={suite.name} suite={suite} />
@@ -77,12 +69,29 @@ function SuiteRow({ suite: { name, batches, newest } }: { readonly suite: Suite 
         </a>
       </td>
       <td class="soft">{revision ? describeCommit(revision) : "no commit"}</td>
-      <td class={gatesFailed > 0 ? "bad" : "soft"}>
-        {gatesFailed > 0 ? `${gatesFailed} jobs fail` : "none fails"}
-      </td>
+      <GatesCell gatesFailed={gatesFailed} />
       <td class="dim">
         <Age at={newest.createdAt} />
       </td>
     </tr>
   );
+}
+
+function SuiteTableHead() {
+  return (
+    <thead>
+      <tr>
+        {columns.map((title) => (
+          <th key={title} class={title === "Batches" ? "num" : ""}>
+            {title}
+          </th>
+        ))}
+      </tr>
+    </thead>
+  );
+}
+
+function GatesCell({ gatesFailed }: Pick<Suite["newest"], "gatesFailed">) {
+  if (gatesFailed === 0) return <td class="soft">none fails</td>;
+  return <td class="bad">{gatesFailed} jobs fail</td>;
 }
