@@ -85,9 +85,16 @@ async function readHistory(
   const model = asked ?? models[0] ?? "";
   const ids = batches.map(({ id }) => id);
   const reports = await findReports(db, ids);
-  const described = batches.map((batch) => ({ ...batch, report: reports.get(batch.id) }));
-  const jobs = await listModelJobs(db, { ids, model });
-  return { suite, model, models, batches: described.toReversed(), jobs };
+  const described = batches.toReversed().map((batch) => {
+    return { ...batch, report: reports.get(batch.id) };
+  });
+  return {
+    suite,
+    model,
+    models,
+    batches: described,
+    jobs: await listModelJobs(db, { ids, model }),
+  };
 }
 
 function parseBatch(document: string): BatchSummary {

@@ -26,8 +26,17 @@ export function drawMinimap(
       }
     }
   }
-  context.strokeStyle = palette.focus;
-  context.lineWidth = 1.5;
   const height = Math.max(6, (view.height / camera.scale) * scale);
-  context.strokeRect(0.75, camera.y * scale, map.width - 1.5, height);
+  drawFrame(context, palette.focus, [camera.y * scale, map.width, height]);
+}
+
+/** What is in view. */
+function drawFrame(
+  context: CanvasRenderingContext2D,
+  colour: string,
+  [top, width, height]: readonly [number, number, number],
+): void {
+  context.strokeStyle = colour;
+  context.lineWidth = 1.5;
+  context.strokeRect(0.75, top, width - 1.5, height);
 }

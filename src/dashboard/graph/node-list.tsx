@@ -35,12 +35,7 @@ export function NodeList({ shown }: NodeListProps) {
       >
         <div style={{ height: `${positions.length * rowPx}px` }}>
           {rows.map((position, index) => (
-            <NodeRow
-              key={position}
-              shown={shown}
-              position={position}
-              top={(start + index) * rowPx}
-            />
+            <NodeRow key={position} {...{ shown, position }} top={(start + index) * rowPx} />
           ))}
         </div>
       </div>

@@ -15,7 +15,7 @@ interface CommitTableProps {
 /** The points of the charts as a table, the newest first, with what each belongs to. */
 export function CommitTable({ history, chosen }: CommitTableProps) {
   const targets = listTargets(history);
-  const places = history.batches.map((_, index) => index).toReversed();
+  const places = [...history.batches.keys()].toReversed();
   return (
     <section class="card c12">
       <header>
@@ -27,13 +27,7 @@ export function CommitTable({ history, chosen }: CommitTableProps) {
           <CommitHead targets={targets} />
           <tbody>
             {places.map((place) => (
-              <CommitRow
-                key={place}
-                history={history}
-                chosen={chosen}
-                targets={targets}
-                place={place}
-              />
+              <CommitRow key={place} {...{ history, chosen, targets, place }} />
             ))}
           </tbody>
         </table>

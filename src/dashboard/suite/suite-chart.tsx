@@ -65,12 +65,7 @@ function describeLast({ lines, format }: FigureChart): string {
 
 function drawChart(element: HTMLElement, { chart, commits, chosen }: SuiteChartProps): uPlot {
   const palette = readPalette();
-  const axis: uPlot.Axis = {
-    stroke: palette["text-3"],
-    font: "11px Inter, system-ui, sans-serif",
-    grid: { stroke: palette.line, width: 1 },
-    ticks: { stroke: palette.line, width: 1 },
-  };
+  const axis = describeAxis(palette);
   const options: uPlot.Options = {
     width: element.clientWidth,
     height: heightPx,
@@ -88,6 +83,12 @@ function drawChart(element: HTMLElement, { chart, commits, chosen }: SuiteChartP
   const plot = new uPlot(options, data as uPlot.AlignedData, element);
   plot.over.addEventListener("click", () => (chosen.value = plot.cursor.idx ?? undefined));
   return plot;
+}
+
+function describeAxis(palette: Palette): uPlot.Axis {
+  const lines = { stroke: palette.line, width: 1 };
+  const font = "11px Inter, system-ui, sans-serif";
+  return { stroke: palette["text-3"], font, grid: lines, ticks: lines };
 }
 
 function describeLine(index: number, palette: Palette): uPlot.Series {

@@ -19,6 +19,19 @@ export function SuitePage() {
   const name = useRoute().params["name"] ?? "";
   const { query } = useLocation();
   const model = query["model"];
+  const { history, error, load } = useHistory(name, model);
+  useTitle(name);
+  return (
+    <main id="main">
+      <SuiteHead name={name} history={history} />
+      <MaybeError error={error} retry={load} />
+      {history && <SuiteSheet history={history} />}
+    </main>
+  );
+}
+
+/** A suite's history, loaded again when a batch of it changes. */
+function useHistory(name: string, model: string | undefined) {
   const history = useSignal<SuiteHistory | undefined>(undefined);
   const error = useSignal<unknown>(undefined);
   const load = async () => {
@@ -35,14 +48,7 @@ export function SuitePage() {
       if (batch?.suite === name) void load();
     });
   }, [name, model]);
-  useTitle(name);
-  return (
-    <main id="main">
-      <SuiteHead name={name} history={history.value} />
-      <MaybeError error={error.value} retry={load} />
-      {history.value && <SuiteSheet history={history.value} />}
-    </main>
-  );
+  return { history: history.value, error: error.value, load };
 }
 
 interface SuiteHeadProps {
