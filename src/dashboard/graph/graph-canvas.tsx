@@ -38,7 +38,7 @@ function ZoomButtons({ stage }: { readonly stage: GraphStage | undefined }) {
       <Button label="Zoom out" onClick={() => stage?.zoom(1 / zoomStep)}>
         −
       </Button>
-      <Button label="Show the whole graph" onClick={() => stage?.showAll()}>
+      <Button title="Show the whole graph" onClick={() => stage?.showAll()}>
         All
       </Button>
     </div>
