@@ -12,11 +12,12 @@ export const artifact = z
   .object({
     name: artifactName,
     kind: z
-      .enum(["model", "weights", "stage", "manifest", "report"])
+      .enum(["model", "weights", "stage", "manifest", "report", "graph"])
       .describe(
         "`model`: the ONNX file; `weights`: its external data; `stage`: a stage of the " +
           "pipeline, an ONNX file or its external data; `manifest`: which file holds which " +
-          "weight, or how the stages are linked; `report`: what was done to each weight.",
+          "weight, or how the stages are linked; `report`: what was done to each weight; `graph`: the " +
+          "original's nodes with what was done to their weights, as the dashboard draws them.",
       ),
     bytes: z.int().min(0),
     sha256,

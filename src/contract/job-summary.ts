@@ -1,7 +1,9 @@
 import { z } from "zod";
+import { latencyObstacle, sqnrObstacle } from "./comparability.ts";
 import { gateResult, hasFailedGate } from "./gate.ts";
 import { type Job, job } from "./job.ts";
 import { recipe } from "./recipe.ts";
+import { commit } from "./revision.ts";
 import { type Telemetry, telemetry } from "./telemetry.ts";
 
 const figure = z.number().nullable();
@@ -38,16 +40,31 @@ export const jobSummary = job
         latencyRatio: figure,
         latencyRatioLow: figure,
         latencyRatioHigh: figure,
+        latencyMs: figure.describe("Median of the result."),
       })
       .describe("As the job's telemetry has them; null where a figure was not measured."),
     gates: z.array(
       gateResult.pick({ gate: true, limit: true, actual: true, level: true, passed: true }),
     ),
+    baseline: z
+      .object({
+        sha: commit,
+        branch: z.string(),
+        resultBytes: figure,
+        sqnrDb: figure,
+        latencyMs: figure,
+      })
+      .nullable()
+      .describe(
+        "What the job is compared with, if anything; a figure is null where it was measured in " +
+          "another way or on other hardware.",
+      ),
   })
   .meta({ id: "JobSummary" });
-type JobSummary = z.infer<typeof jobSummary>;
+export type JobSummary = z.infer<typeof jobSummary>;
 
-export function summarizeJob({ model, recipe: used, gates, ...rest }: Job): JobSummary {
+export function summarizeJob(whole: Job): JobSummary {
+  const { model, recipe: used, gates, ...rest } = whole;
   const { id, kind, name, status, statusReason, statusMessage, batchId, target, dryRun } = rest;
   const { createdBy, createdAt, startedAt, finishedAt, telemetry: measured } = rest;
   const identity = { id, kind, name, batchId, target, dryRun };
@@ -63,6 +80,7 @@ export function summarizeJob({ model, recipe: used, gates, ...rest }: Job): JobS
     gates: gates.map(({ gate, limit, actual, level, passed }) => {
       return { gate, limit, actual, level, passed };
     }),
+    baseline: summarizeBaseline(whole),
   };
   if (createdBy !== undefined) summary.createdBy = createdBy;
   return summary;
@@ -79,7 +97,22 @@ function listFigures({ size, accuracy, latency }: Telemetry): JobSummary["figure
   };
 }
 
+function summarizeBaseline({ telemetry: measured, baseline }: Job): JobSummary["baseline"] {
+  if (!baseline) return null;
+  const { sha, branch, size, accuracy, latency } = baseline;
+  const isAccuracyComparable = sqnrObstacle(measured, baseline) === undefined;
+  const isLatencyComparable = latencyObstacle(measured, baseline) === undefined;
+  return {
+    sha,
+    branch,
+    resultBytes: size?.resultBytes ?? null,
+    sqnrDb: (isAccuracyComparable ? accuracy?.sqnrDb : undefined) ?? null,
+    latencyMs: (isLatencyComparable ? latency?.result.p50Ms : undefined) ?? null,
+  };
+}
+
 function listLatencyFigures(latency: Telemetry["latency"]) {
-  const { ratio = null, ratioLow = null, ratioHigh = null } = latency ?? {};
-  return { latencyRatio: ratio, latencyRatioLow: ratioLow, latencyRatioHigh: ratioHigh };
+  const { ratio = null, ratioLow = null, ratioHigh = null, result } = latency ?? {};
+  const interval = { latencyRatioLow: ratioLow, latencyRatioHigh: ratioHigh };
+  return { latencyRatio: ratio, ...interval, latencyMs: result?.p50Ms ?? null };
 }

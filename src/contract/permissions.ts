@@ -66,6 +66,11 @@ export const permissionTable = {
     reach: "project",
     does: "Read how much of its quotas the project uses.",
   },
+  readStatus: {
+    scope: "admin",
+    reach: "installation",
+    does: "Read how the service itself is: queue, workers, disk and versions.",
+  },
   listTargets: { scope: "jobs:read", reach: "any", does: "List targets." },
   readInterface: { scope: null, reach: "any", does: "Read the OpenAPI document." },
   exchangeIdentity: {

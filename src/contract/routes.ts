@@ -9,6 +9,8 @@ import { modelRoutes } from "./model-routes.ts";
 import { projectRoutes } from "./project-routes.ts";
 import type { Route } from "./route.ts";
 import { sessionRoutes } from "./session-routes.ts";
+import { statusRoutes } from "./status-routes.ts";
+import { suiteRoutes } from "./suite-routes.ts";
 import { targetRoutes } from "./target-routes.ts";
 import { tokenRoutes } from "./token-routes.ts";
 import { usageRoutes } from "./usage-routes.ts";
@@ -22,6 +24,8 @@ export const routes = {
   ...artifactRoutes,
   ...batchRoutes,
   ...modelRoutes,
+  ...statusRoutes,
+  ...suiteRoutes,
   ...targetRoutes,
   ...tokenRoutes,
   ...sessionRoutes,

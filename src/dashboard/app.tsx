@@ -12,6 +12,9 @@ const AuditPage = lazy(async () => (await import("./audit/audit-page.tsx")).Audi
 const TargetsPage = lazy(async () => (await import("./targets/targets-page.tsx")).TargetsPage);
 const BatchesPage = lazy(async () => (await import("./batches/batches-page.tsx")).BatchesPage);
 const BatchPage = lazy(async () => (await import("./batch/batch-page.tsx")).BatchPage);
+const SuitesPage = lazy(async () => (await import("./suite/suites-page.tsx")).SuitesPage);
+const SuitePage = lazy(async () => (await import("./suite/suite-page.tsx")).SuitePage);
+const HealthPage = lazy(async () => (await import("./health/health-page.tsx")).HealthPage);
 const NewJobPage = lazy(async () => (await import("./new-job/new-job-page.tsx")).NewJobPage);
 const TokensPage = lazy(async () => (await import("./tokens/tokens-page.tsx")).TokensPage);
 
@@ -35,6 +38,9 @@ export function App() {
           <Route path="/jobs/:id" component={JobPage} />
           <Route path="/batches" component={BatchesPage} />
           <Route path="/batches/:id" component={BatchPage} />
+          <Route path="/suites" component={SuitesPage} />
+          <Route path="/suites/:name" component={SuitePage} />
+          <Route path="/health" component={HealthPage} />
           <Route path="/new" component={NewJobPage} />
           <Route path="/targets" component={TargetsPage} />
           <Route path="/audit" component={AuditPage} />

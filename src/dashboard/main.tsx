@@ -1,4 +1,4 @@
-import "./plain-zod.ts";
+import "./shared/plain-zod.ts";
 import "./styles/tokens.css";
 import "./styles/page.css";
 import { render } from "preact";

@@ -3,6 +3,7 @@ import { errorMetrics, type ErrorMetrics } from "./evaluate/error-metrics.ts";
 import type { ErrorSums } from "./evaluate/error-sums.ts";
 import { elementTypeName } from "./onnx/element-type.ts";
 import type { WrittenFile } from "./onnx/write-model.ts";
+import type { GraphNode } from "./list-graph-nodes.ts";
 import type { CompressionPlan } from "./plan-compression.ts";
 import type { TaskResult } from "./quantize/tasks/weight-task.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
@@ -30,6 +31,8 @@ export interface CompressionReport {
   readonly resultBytes: number;
   readonly shards: number;
   readonly weights: readonly WeightReport[];
+  /** The original's nodes, which name weights by their positions. */
+  readonly nodes: readonly GraphNode[];
   readonly warnings: readonly CompressionWarning[];
 }
 
@@ -45,6 +48,7 @@ export function buildCompressionReport(
     resultBytes: plan.resultBytes,
     shards: plan.shards.count,
     weights: plan.weights.map((weight) => reportWeight(weight, sums.get(weight.weight.index))),
+    nodes: plan.nodes,
     warnings: listCompressionWarnings(plan),
   };
 }

@@ -2,6 +2,7 @@ import { ServiceError } from "../contract/errors.ts";
 import { granularitiesByScheme, type Recipe } from "../contract/recipe.ts";
 import type { JobKind } from "../contract/status.ts";
 import type { Target } from "../contract/target.ts";
+import { type GraphNode, listGraphNodes } from "./list-graph-nodes.ts";
 import { quoteName } from "./onnx/quote-name.ts";
 import { layoutModel } from "./onnx/layout-model.ts";
 import type { ModelLayout } from "./onnx/model-layout.ts";
@@ -37,6 +38,8 @@ export interface CompressionPlan {
   readonly scheme: Recipe["scheme"];
   readonly model: OnnxModel;
   readonly weights: readonly WeightPlan[];
+  /** Of the original, after functions are inlined. */
+  readonly nodes: readonly GraphNode[];
   readonly tasks: readonly WeightTask[];
   readonly shards: ShardPlan;
   readonly layout: ModelLayout;
@@ -60,6 +63,7 @@ export async function planCompression(
   normalizeGraph(model, recipe);
   const rewrite = new GraphRewrite(model);
   const weights = findWeights(model);
+  const nodes = listGraphNodes(model.proto.graph?.node ?? [], weights);
   const plan = chooseFormats({ model, weights, recipe, target }, revision);
   checkAnyFormat(plan.weights, recipe);
   raiseVersions(model.proto, plan.opset);
@@ -76,6 +80,7 @@ export async function planCompression(
     scheme: recipe.scheme,
     model,
     weights: plan.weights,
+    nodes,
     tasks: rewrite.tasks,
     shards,
     layout,

@@ -9,6 +9,8 @@ export interface Executor {
   readonly namespace?: string;
   /** Jobs of a project that run at once where there are others; undefined where it is not known. */
   readonly projectRunningJobs?: number;
+  /** Jobs that this process runs at once; undefined where the cluster decides. */
+  readonly workerCount?: number;
   /** Authenticates workers. */
   readonly workers: WorkerAuthentication;
   /** Starts jobs of a project that are Pending, in the given order, when there is a free worker. */

@@ -20,6 +20,8 @@ interface GitHubAppDependencies {
 }
 
 export interface GitHubApp {
+  /** Where people see GitHub, without a path. */
+  readonly webUrl: string;
   /** Processes an event of GitHub; undefined where signatures cannot be verified. */
   readonly receive: ((event: WebhookEvent) => Promise<void>) | undefined;
   /**
@@ -46,9 +48,16 @@ export function openGitHubApp(
   const hasActions = receive !== undefined;
   const loop = startReportLoop({ records, installations, publicUrl, hasActions, log });
   return {
+    webUrl: findWebUrl(app.apiUrl),
     receive,
     findMergedCommit: async (repository, mergeCommit) =>
       findMergedCommit(installations, repository, mergeCommit),
     close: async () => loop.stop(),
   };
+}
+
+/** An enterprise server has its API under the address that people open. */
+function findWebUrl(apiUrl: string): string {
+  const { origin, host } = new URL(apiUrl);
+  return host === "api.github.com" ? "https://github.com" : origin;
 }

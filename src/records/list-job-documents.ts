@@ -27,7 +27,7 @@ export async function listJobDocuments(store: Store, search: JobListSearch): Pro
   );
   const pageIds = page.entries.map(({ id }) => id);
   if (pageIds.length === 0) return { documents: [], nextCursor: null };
-  const read = view === "summary" ? readSummaries : readDocuments;
+  const read = view === "summary" ? readJobSummaries : readDocuments;
   return { documents: await read(store, pageIds), nextCursor: page.nextCursor };
 }
 
@@ -41,7 +41,11 @@ async function readDocuments({ db }: Store, ids: readonly string[]): Promise<str
   return rows.map(({ document }) => document);
 }
 
-async function readSummaries({ db }: Store, ids: readonly string[]): Promise<string[]> {
+/** The jobs as rows of lists, as JSON texts, newest first. */
+export async function readJobSummaries(
+  { db }: Pick<Store, "db">,
+  ids: readonly string[],
+): Promise<string[]> {
   const rows = await db
     .selectFrom("jobs")
     .select((eb) => [

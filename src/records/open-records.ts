@@ -25,6 +25,7 @@ import { releasedBlobRecords } from "./released-blob-records.ts";
 import { reportRecords } from "./report-records.ts";
 import { sessionRecords } from "./session-records.ts";
 import type { Store } from "./store.ts";
+import { suiteRecords } from "./suite-records.ts";
 import { tokenRecords } from "./token-records.ts";
 import { usageRecords } from "./usage-records.ts";
 import { webhookDeliveryRecords } from "./webhook-delivery-records.ts";
@@ -56,6 +57,7 @@ export async function openRecords(
     owners: ownerRecords(store),
     jobs: jobRecords(store),
     batches: batchRecords(store),
+    suites: suiteRecords(store),
     baselines: baselineRecords(store),
     projectBlobs: projectBlobRecords(store),
     manifests: manifestRecords(store),

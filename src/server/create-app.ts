@@ -21,6 +21,8 @@ import { projectHandlers } from "./project-handlers.ts";
 import type { RouteHandlers } from "./route-handlers.ts";
 import type { ServerContext } from "./server-context.ts";
 import { sessionHandlers } from "./session-handlers.ts";
+import { statusHandlers } from "./status-handlers.ts";
+import { suiteHandlers } from "./suite-handlers.ts";
 import { targetHandlers } from "./target-handlers.ts";
 import { tokenHandlers } from "./token-handlers.ts";
 import { usageHandlers } from "./usage-handlers.ts";
@@ -65,6 +67,8 @@ function createHandlers(context: ServerContext): RouteHandlers {
     ...linkHandlers,
     ...batchHandlers,
     ...modelHandlers,
+    ...statusHandlers,
+    ...suiteHandlers,
     ...targetHandlers,
     ...tokenHandlers,
     ...sessionHandlers,

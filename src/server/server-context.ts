@@ -1,4 +1,5 @@
 import type { TokenExchange } from "../auth/token-exchange.ts";
+import type { ServiceStatus } from "../contract/service-status.ts";
 import type { Target } from "../contract/target.ts";
 import type { Assignment } from "../contract/worker.ts";
 import type { Executor } from "../executors/executor.ts";
@@ -6,6 +7,7 @@ import type { GitHubApp } from "../github-app/open-github-app.ts";
 import type { Log } from "../log/json-log.ts";
 import type { Records } from "../records/open-records.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
+import type { DiskSpace } from "../storage/disk-space.ts";
 import type { ModelSources } from "../storage/sources/model-sources.ts";
 import type { Dashboard } from "./dashboard.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
@@ -49,6 +51,10 @@ export interface ServerContext {
   /** The page of the service; undefined where it was not built. */
   readonly dashboard?: Dashboard | undefined;
   readonly metrics: ServiceMetrics;
+  /** What `GET /status` says that does not change. */
+  readonly about: Pick<ServiceStatus, "startedAt" | "versions" | "records">;
+  /** Space of the disk of the records, bytes. */
+  readonly readDiskSpace: DiskSpace["read"];
   readonly now: () => Date;
   readonly log: Log;
 }

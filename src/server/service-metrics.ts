@@ -1,6 +1,7 @@
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import { jobStatus } from "../contract/status.ts";
 import type { Records } from "../records/open-records.ts";
+import type { DiskSpace } from "../storage/disk-space.ts";
 import { registerEndedJobs } from "./ended-job-metrics.ts";
 
 const requestBuckets = [0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5, 30];
@@ -17,7 +18,7 @@ interface MetricSources {
   readonly records: Records;
   readonly now: () => Date;
   /** Space of the disk of the records, bytes. */
-  readonly readDiskSpace: () => Promise<{ readonly free: number; readonly reserve: number }>;
+  readonly readDiskSpace: DiskSpace["read"];
 }
 
 /** Metrics of the service, which observes the ends of all jobs until `close()`. */

@@ -24,6 +24,7 @@ import { loadDashboard } from "./load-dashboard.ts";
 import { signInAddress } from "./sign-in-address.ts";
 import { createFirstToken } from "./create-first-token.ts";
 import { createQuotas } from "./create-quotas.ts";
+import { describeService } from "./describe-service.ts";
 import { openExecutor } from "./open-executor.ts";
 import { openStorage } from "./open-storage.ts";
 import { readGitHubAppOptions } from "./read-github-app-options.ts";
@@ -197,7 +198,8 @@ async function joinParts(
   const quotas = createQuotas(settings, parts);
   const isTrustedProxy = settings.MOS_TRUSTED_PROXIES;
   const strangers = { isTrustedProxy, publicUrl, exchangeToken, github };
-  const work = { quotas, sources, executor, limits, metrics };
+  const about = await describeService(settings, parts.now());
+  const work = { quotas, sources, executor, limits, metrics, about };
   const context: ServerContext = { ...parts, ...strangers, ...work };
   return context;
 }

@@ -10,8 +10,8 @@ const retrySeconds = 60;
 
 /** The space of a folder's disk, of which a reserve is kept for records. */
 export interface DiskSpace {
-  /** Bytes that are free, and how many of them new work leaves. */
-  read(): Promise<{ readonly free: number; readonly reserve: number }>;
+  /** Bytes that are free, how many of them new work leaves, and how many the disk has. */
+  read(): Promise<{ readonly free: number; readonly reserve: number; readonly total: number }>;
   /** @throws ServiceError storage_full where less than the reserve is free */
   require(): Promise<void>;
   /** The source, which fails with storage_full where it would use the reserve up. */
@@ -25,8 +25,8 @@ export interface DiskSpace {
 export function createDiskSpace(folder: string, reserveBytes: number): DiskSpace {
   const read = async () => {
     const { bavail, blocks, bsize } = await statfs(folder);
-    const reserve = Math.min(reserveBytes, blocks * bsize * largestShare);
-    return { free: bavail * bsize, reserve };
+    const total = blocks * bsize;
+    return { free: bavail * bsize, reserve: Math.min(reserveBytes, total * largestShare), total };
   };
   const look = async () => {
     const { free, reserve } = await read();

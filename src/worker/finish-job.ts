@@ -3,10 +3,11 @@ import type { CompressionReport } from "../engine/compression-report.ts";
 import { errorMessage } from "../log/error-message.ts";
 import { addMeasured, type Evaluation } from "./add-measured.ts";
 import { cutPipeline } from "./cut-pipeline.ts";
+import { describeGraph } from "./describe-graph.ts";
 import { evaluateResult } from "./evaluate-result.ts";
 import type { JobInputs } from "./fetch-inputs.ts";
 import type { JobContext } from "./job-context.ts";
-import { publishFiles, publishReportFile } from "./publish-files.ts";
+import { publishDocuments, publishFiles } from "./publish-files.ts";
 import { summarizeResult } from "./summarize-result.ts";
 import { toJobError } from "./to-job-error.ts";
 
@@ -39,7 +40,7 @@ export async function finishJob(
       throw error;
     }
   }
-  await publishReportFile(context, createReportDocument(context, { report, evaluation }));
+  await publishDocuments(context, listDocuments(context, { report, evaluation }));
   for (const line of summarizeResult(report, evaluation)) reporter.log(line);
 }
 
@@ -71,18 +72,23 @@ interface ReportContent {
 async function publishFailure(context: JobContext, content: ReportContent): Promise<void> {
   context.signal.throwIfAborted();
   try {
-    await publishReportFile(context, createReportDocument(context, content));
+    await publishDocuments(context, listDocuments(context, content));
   } catch (error) {
-    context.reporter.log(`report.json could not be stored: ${errorMessage(error)}`, "stderr");
+    context.reporter.log(`The report could not be stored: ${errorMessage(error)}`, "stderr");
   }
 }
 
-/** Content of `report.json`. */
-function createReportDocument(
+function listDocuments(
   { assignment: { id, recipe } }: JobContext,
-  { report: { weights }, evaluation, error }: ReportContent,
+  { report, evaluation, error }: ReportContent,
 ) {
-  return { job: id, recipe, weights, ...evaluation, error };
+  const content = { job: id, recipe, weights: report.weights, ...evaluation, error };
+  const text = `${JSON.stringify(content, null, 2)}\n`;
+  const graph = JSON.stringify(describeGraph(report));
+  return [
+    { name: "graph.json", kind: "graph", content: graph },
+    { name: "report.json", kind: "report", content: text },
+  ] as const;
 }
 
 function sizeTelemetry(

@@ -27,15 +27,17 @@ export async function publishFiles(
   });
 }
 
-/** Stores and reports `report.json`. */
-export async function publishReportFile(
+/** Stores and reports files of JSON that say what was done. */
+export async function publishDocuments(
   { blobs, outputDirectory, reporter, runStage, signal }: PublishContext,
-  content: object,
+  documents: readonly (Pick<Artifact, "name" | "kind"> & { readonly content: string })[],
 ): Promise<void> {
-  const file = path.join(outputDirectory, "report.json");
-  await writeFile(file, `${JSON.stringify(content, null, 2)}\n`);
   await runStage("publish", async () => {
-    const blob = await blobs.writeFile(file, { signal });
-    reporter.artifact({ name: "report.json", kind: "report", ...blob });
+    for (const { name, kind, content } of documents) {
+      const file = path.join(outputDirectory, name);
+      await writeFile(file, content);
+      const blob = await blobs.writeFile(file, { signal });
+      reporter.artifact({ name, kind, ...blob });
+    }
   });
 }

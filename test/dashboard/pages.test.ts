@@ -4,7 +4,18 @@ import { chromiumMissing } from "../support/cluster/cluster-missing.ts";
 import { assertNoComplaints, findBarriers, openDashboard, signInByLink } from "./open-dashboard.ts";
 
 const skip = chromiumMissing;
-const paths = ["/jobs", "/batches", "/new", "/targets", "/tokens", "/audit", "/nothing"];
+const paths = [
+  "/jobs",
+  "/batches",
+  "/suites",
+  "/suites/nightly",
+  "/new",
+  "/targets",
+  "/tokens",
+  "/audit",
+  "/health",
+  "/nothing",
+];
 const looks = [
   { colorScheme: "light" },
   { colorScheme: "dark" },

@@ -43,7 +43,7 @@ export async function testFaults(
       const { artifacts } = await client.call("getJob", { params: { id } });
       assert.deepEqual(
         artifacts.map(({ name }) => name),
-        ["model.onnx", "report.json"],
+        ["model.onnx", "graph.json", "report.json"],
       );
     }),
 

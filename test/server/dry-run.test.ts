@@ -27,7 +27,7 @@ test("a dry run tells the size and a report, and holds no gate, alone and in a b
     assert.equal(job.telemetry.size?.predicted, true);
     assert.deepEqual(
       job.artifacts.map(({ name }) => name),
-      ["report.json"],
+      ["graph.json", "report.json"],
     );
   }
   assert.equal((await client.call("getBatch", { params: { id: batch.id } })).gatesFailed, 0);

@@ -57,8 +57,10 @@ test("GET /jobs?view=summary gives a row of each job, as its telemetry is now", 
         latencyRatio: null,
         latencyRatioLow: null,
         latencyRatioHigh: null,
+        latencyMs: null,
       },
       gates: [],
+      baseline: null,
     },
   ]);
 });

@@ -100,6 +100,8 @@ const matrix: Readonly<Record<RouteName, Row>> = {
     owner: 202,
     ...shared,
   },
+  listSuites: { call: () => "GET /v1/suites", ...ownOnly },
+  getSuiteHistory: { call: () => "GET /v1/suites/history?suite=nightly", ...ownOnly },
   listBatches: { call: () => "GET /v1/batches", ...ownOnly },
   getBatch: { call: (things) => `GET /v1/batches/${things.batch}`, owner: 200, ...hidden },
   cancelBatch: {
@@ -209,6 +211,13 @@ const matrix: Readonly<Record<RouteName, Row>> = {
     call: () => "GET /v1/usage",
     owner: 200,
     otherProject: 200,
+    otherRepository: 403,
+    otherCommit: 403,
+  },
+  getStatus: {
+    call: () => "GET /v1/status",
+    owner: 200,
+    otherProject: 403,
     otherRepository: 403,
     otherCommit: 403,
   },

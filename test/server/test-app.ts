@@ -60,7 +60,7 @@ export interface TestApp {
   readonly ask: (call: string, question?: Question) => Promise<Response>;
 }
 
-const emptyDisk = async () => ({ free: 1e9, reserve: 1e8 });
+const emptyDisk = async () => ({ free: 1e9, reserve: 1e8, total: 2e9 });
 const start = Date.parse("2026-01-01T00:00:00Z");
 
 interface TestAppOptions {
@@ -76,7 +76,7 @@ interface TestAppOptions {
   readonly allowPrivateAddresses?: boolean;
   readonly isTrustedProxy?: (address: string) => boolean;
   readonly requireSpace?: () => Promise<void>;
-  readonly readDiskSpace?: () => Promise<{ free: number; reserve: number }>;
+  readonly readDiskSpace?: () => ReturnType<typeof emptyDisk>;
   /** Database file of an earlier service. */
   readonly database?: string;
 }
@@ -116,6 +116,7 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
   t.after(() => sources[Symbol.asyncDispose]());
   const submitted: string[] = [];
   const { requestsPerMinute = 1e9, exchangesPerMinute = 1e9 } = options;
+  const { readDiskSpace = emptyDisk } = options;
   const context: ServerContext = {
     quotas: {
       requests: createRateLimiter({ name: "requests", perMinute: requestsPerMinute, now }),
@@ -138,11 +139,9 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
       close: async () => {},
     },
     targets: builtinTargets,
-    metrics: createServiceMetrics({
-      records,
-      now,
-      readDiskSpace: options.readDiskSpace ?? emptyDisk,
-    }),
+    metrics: createServiceMetrics({ records, now, readDiskSpace }),
+    readDiskSpace,
+    about: { startedAt: now().toISOString(), versions: { service: "1.2.3" }, records: "sqlite" },
     limits: {
       maxModelBytes: 1000,
       allowedRoots: [directory],

@@ -67,6 +67,8 @@ export interface PodService {
   start(): Promise<void>;
 }
 
+const readDiskSpace = async () => ({ free: 1e9, reserve: 1e8, total: 2e9 });
+
 interface PodServiceOptions {
   readonly listening?: boolean;
   /** By default in a folder. */
@@ -88,11 +90,9 @@ export async function startPodService(
   const app = createApp({
     records,
     requireSpace: async () => {},
-    metrics: createServiceMetrics({
-      records,
-      now,
-      readDiskSpace: async () => ({ free: 1e9, reserve: 1e8 }),
-    }),
+    metrics: createServiceMetrics({ records, now, readDiskSpace }),
+    readDiskSpace,
+    about: { startedAt: now().toISOString(), versions: {}, records: "sqlite" },
     blobs,
     sources,
     executor: {

@@ -89,7 +89,7 @@ test(
     const { artifacts, telemetry } = summarizeEvents(service.events);
     assert.deepEqual(
       artifacts.map(({ name }) => name),
-      ["model.onnx", "report.json"],
+      ["model.onnx", "graph.json", "report.json"],
     );
     assert(telemetry.accuracy);
   },

@@ -57,6 +57,7 @@ test("the worker compresses a real model, and tells its stages, figures and arti
     artifacts.map(({ name, kind }) => [name, kind]),
     [
       ["model.onnx", "model"],
+      ["graph.json", "graph"],
       ["report.json", "report"],
     ],
   );
@@ -96,7 +97,7 @@ for (const [kind, recipe] of plannedRecipes) {
     assert.equal(dry.telemetry.accuracy, undefined);
     assert.deepEqual(
       dry.artifacts.map(({ name }) => name),
-      ["report.json"],
+      ["graph.json", "report.json"],
     );
     assert.deepEqual(
       dry.report.weights,
@@ -131,6 +132,7 @@ test("the worker cuts the result into the stages that the recipe asks for", asyn
       ["stage-01.onnx", "stage"],
       ["stage-02.onnx", "stage"],
       ["pipeline.json", "manifest"],
+      ["graph.json", "graph"],
       ["report.json", "report"],
     ],
   );
@@ -272,7 +274,7 @@ for (const [what, code, { columns, hasData, minCosine }] of failingEvaluations) 
     const { artifacts, telemetry } = summarizeEvents(service.events);
     assert.deepEqual(
       artifacts.map(({ name }) => name),
-      ["model.onnx", "report.json"],
+      ["model.onnx", "graph.json", "report.json"],
     );
     assert.deepEqual(
       (await storedNames(storage)).toSorted(),

@@ -1,8 +1,8 @@
 import type { Batch } from "../../contract/batch.ts";
 import { formatBytes } from "../../contract/format-bytes.ts";
+import type { JobSummary } from "../../contract/job-summary.ts";
 import { isTerminal } from "../../contract/status.ts";
 import { Icon, type IconName } from "../shared/icon.tsx";
-import type { JobSummary } from "./shown-batch.ts";
 
 type BatchJob = Batch["jobs"][number];
 

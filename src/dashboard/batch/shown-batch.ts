@@ -1,12 +1,9 @@
 import { signal } from "@preact/signals";
-import type { z } from "zod";
 import type { Batch } from "../../contract/batch.ts";
-import type { jobSummary } from "../../contract/job-summary.ts";
+import type { JobSummary } from "../../contract/job-summary.ts";
 import { watchChanges } from "../live/service-changes.ts";
 import { whenBack } from "../live/when-back.ts";
 import { service } from "../session/service.ts";
-
-export type JobSummary = z.infer<typeof jobSummary>;
 
 /** At most so often is a batch that changes asked for again, milliseconds. */
 const pauseMs = 1000;

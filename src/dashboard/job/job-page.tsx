@@ -1,5 +1,6 @@
 import { useRoute } from "preact-iso";
 import { useEffect, useMemo } from "preact/hooks";
+import { GraphCard } from "../graph/graph-card.tsx";
 import { MaybeError } from "../shared/notice.tsx";
 import { ArtifactList } from "./artifact-list.tsx";
 import { FigureCards } from "./figure-cards.tsx";
@@ -37,6 +38,7 @@ function JobSheet({ job }: { readonly job: JobDetail }) {
         <FigureCards job={job} />
         <JobTimeline job={job} />
         <JobLogCard key={job.id} jobId={job.id} />
+        <GraphCard job={job} />
         <WeightTable job={job} />
         <div class="c5 stack">
           <GateList gates={job.gates} />

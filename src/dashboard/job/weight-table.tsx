@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { formatBytes } from "../../contract/format-bytes.ts";
 import { Button } from "../shared/button.tsx";
+import { lowDb } from "../shared/low-db.ts";
 import { loadWeights, type ReportedWeight } from "./load-weights.ts";
 import type { JobDetail } from "./shown-job.ts";
 
@@ -94,8 +95,6 @@ function WeightRow({ weight }: { readonly weight: ReportedWeight }) {
   );
 }
 
-/** Below these a weight is worth a look, dB. */
-const lowDb = { bad: 20, warn: 28 } as const;
 /** Of the whole bar. */
 const wholeDb = 60;
 

@@ -1,6 +1,6 @@
 import type { HashMessage } from "./hash-worker.ts";
 import hashWorkerAddress from "./hash-worker.ts?worker&url";
-import { trustWorkerAddress } from "./trust-worker-address.ts";
+import { trustWorkerAddress } from "../shared/trust-worker-address.ts";
 
 /** SHA-256 of a file of any size, in hexadecimal, in a thread of its own. */
 export function hashInWorker(

@@ -2,3 +2,9 @@
 export function artifactAddress(jobId: string, name: string): string {
   return `/v1/jobs/${jobId}/artifacts/${encodeURIComponent(name)}`;
 }
+
+/** Where a suite's figures are, of one of its models where that is named. */
+export function suiteAddress(name: string, model?: string): string {
+  const query = model === undefined ? "" : `?model=${encodeURIComponent(model)}`;
+  return `/suites/${encodeURIComponent(name)}${query}`;
+}

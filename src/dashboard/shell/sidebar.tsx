@@ -18,12 +18,14 @@ const sections: Readonly<Record<string, readonly PageLink[]>> = {
   Work: [
     { path: "/jobs", icon: "jobs", label: "Jobs", action: "readWork" },
     { path: "/batches", icon: "batches", label: "Batches", action: "readWork" },
+    { path: "/suites", icon: "suites", label: "Suites", action: "readWork" },
     { path: "/targets", icon: "targets", label: "Targets", action: "listTargets" },
   ],
   Access: [
     { path: "/tokens", icon: "tokens", label: "Tokens", action: "manageTokens" },
     { path: "/audit", icon: "audit", label: "Audit", action: "readAudit" },
   ],
+  Service: [{ path: "/health", icon: "health", label: "Health and usage", action: "readUsage" }],
 };
 
 export function Sidebar() {

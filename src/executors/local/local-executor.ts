@@ -74,8 +74,8 @@ export async function createLocalExecutor(options: LocalExecutorOptions): Promis
 class LocalExecutor implements Executor {
   readonly workers: WorkerAuthentication;
   readonly projectRunningJobs: number;
+  readonly workerCount: number;
   readonly #options: OpenedOptions;
-  readonly #concurrency: number;
   readonly #silentSeconds: number;
   readonly #queue: FairQueue;
   /** Whether there are several projects, so that none may hold all workers. */
@@ -92,13 +92,13 @@ class LocalExecutor implements Executor {
   constructor(options: OpenedOptions) {
     this.#options = options;
     this.#silentSeconds = options.silentWorkerSeconds ?? silentWorkerSeconds;
-    this.#concurrency = options.concurrency ?? Math.max(1, Math.floor(availableParallelism() / 2));
+    this.workerCount = options.concurrency ?? Math.max(1, Math.floor(availableParallelism() / 2));
     const { records, blobs, workDirectory } = options;
     this.workers = createSecretAuthentication(records, {
       onHeard: (id) => this.#silence.get(id)?.refresh(),
       storeBlob: createBlobTransfer(blobs, (id) => jobStorage(workDirectory, id)),
     });
-    this.projectRunningJobs = options.projectRunningJobs ?? Math.max(1, this.#concurrency - 1);
+    this.projectRunningJobs = options.projectRunningJobs ?? Math.max(1, this.workerCount - 1);
     const maxRunning = () => (this.#isShared ? this.projectRunningJobs : Infinity);
     this.#queue = new FairQueue(options.projectWeights ?? new Map(), maxRunning);
     const { changes } = options.records;
@@ -139,7 +139,7 @@ class LocalExecutor implements Executor {
   }
 
   #startWaiting(): void {
-    while (!this.#closing.signal.aborted && this.#runs.size < this.#concurrency) {
+    while (!this.#closing.signal.aborted && this.#runs.size < this.workerCount) {
       const jobId = this.#queue.take();
       if (jobId === undefined) return;
       const run = this.#runJob(jobId).finally(() => {

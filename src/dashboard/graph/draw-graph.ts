@@ -1,0 +1,161 @@
+import type { ModelGraph } from "../../contract/model-graph.ts";
+import { type Camera, readableScale, type ViewSize } from "./graph-camera.ts";
+import { type Tone, toneColour } from "./graph-colours.ts";
+import type { Palette } from "../shared/palette.ts";
+import { type GraphLayout, type PlacedBlock, rowHeight } from "./lay-out-graph.ts";
+import type { Point } from "./lay-out-segment.ts";
+
+export interface Drawing {
+  readonly graph: ModelGraph;
+  readonly layout: GraphLayout;
+  readonly palette: Palette;
+  /** Of each node. */
+  readonly tones: readonly Tone[];
+  /** Position of the selected node. */
+  readonly selected: number | undefined;
+}
+
+const rowInset = 4;
+const edgeOfTone = 6;
+const textInset = 14;
+const corner = 6;
+
+type Context = CanvasRenderingContext2D;
+
+/** Draws the part of a graph that is in view. */
+export function drawGraph(context: Context, drawing: Drawing, camera: Camera, view: ViewSize) {
+  const { layout, palette } = drawing;
+  const { y, scale } = camera;
+  beginDrawing(context, camera, view);
+  const [top, bottom] = [y, y + view.height / scale];
+  const { segments } = layout;
+  const visible = listVisible(segments, top, bottom);
+  context.lineWidth = Math.max(1, 1 / scale);
+  context.strokeStyle = palette.control;
+  for (const { edges } of visible) {
+    for (const points of edges) drawEdge(context, points, top, bottom);
+  }
+  for (const block of visible.flatMap(({ blocks }) => blocks)) {
+    const isInView = block.y <= bottom && block.y + block.height >= top;
+    if (isInView) drawBlock(context, drawing, block, scale);
+  }
+}
+
+function beginDrawing(context: Context, { x, y, scale }: Camera, view: ViewSize): void {
+  const ratio = devicePixelRatio;
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.clearRect(0, 0, view.width, view.height);
+  context.translate(view.width / 2, 0);
+  context.scale(scale, scale);
+  context.translate(-x, -y);
+}
+
+function listVisible(segments: GraphLayout["segments"], top: number, bottom: number) {
+  const start = findFirstBelow(segments, top);
+  const end = segments.findIndex((segment, index) => index >= start && segment.top > bottom);
+  return segments.slice(start, end === -1 ? undefined : end);
+}
+
+/** The first segment that ends below a height; they are sorted. */
+function findFirstBelow(segments: GraphLayout["segments"], top: number): number {
+  let [low, high] = [0, segments.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((segments[middle]?.bottom ?? 0) < top) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** A curve through the points of an edge, the ends upright. */
+function drawEdge(context: Context, points: readonly Point[], top: number, bottom: number) {
+  const [first, ...rest] = points;
+  const last = rest.at(-1);
+  if (first === undefined || last === undefined) return;
+  if (Math.max(first.y, last.y) < top || Math.min(first.y, last.y) > bottom) return;
+  context.beginPath();
+  context.moveTo(first.x, first.y);
+  let from = first;
+  for (const to of rest) {
+    const middle = (from.y + to.y) / 2;
+    context.bezierCurveTo(from.x, middle, to.x, middle, to.x, to.y);
+    from = to;
+  }
+  context.stroke();
+}
+
+function drawBlock(context: Context, drawing: Drawing, block: PlacedBlock, scale: number) {
+  const { palette, tones, selected } = drawing;
+  const left = block.x - block.width / 2;
+  context.fillStyle = palette.surface;
+  context.strokeStyle = palette.control;
+  context.beginPath();
+  context.roundRect(left, block.y, block.width, block.height, corner);
+  context.fill();
+  context.stroke();
+  for (const [row, node] of block.nodes.entries()) {
+    const top = block.y + rowInset + row * rowHeight;
+    const tone = tones[node] ?? "none";
+    if (node === selected) {
+      context.fillStyle = palette.selected;
+      context.fillRect(left + 1, top, block.width - 2, rowHeight);
+    }
+    context.fillStyle = toneColour(palette, tone);
+    if (scale < readableScale) {
+      if (tone !== "none") context.fillRect(left + 2, top + 1, block.width - 4, rowHeight - 2);
+    } else {
+      // What needs a person has a wider edge too, not a colour alone.
+      const width = tone === "bad" ? 2 * edgeOfTone : edgeOfTone;
+      context.fillRect(left + rowInset, top + 2, width, rowHeight - 4);
+      drawLabel(context, drawing, node, { x: left + textInset + width - edgeOfTone, y: top });
+    }
+    if (node === selected) drawFocus(context, palette, { left, top, width: block.width });
+  }
+}
+
+function drawLabel(context: Context, { graph, palette, tones }: Drawing, node: number, at: Point) {
+  context.fillStyle = tones[node] === "none" ? palette["text-3"] : palette.text;
+  context.font = "12px Inter, system-ui, sans-serif";
+  context.textBaseline = "middle";
+  const label = graph.nodes[node]?.opType ?? "";
+  context.fillText(label.slice(0, 24), at.x, at.y + rowHeight / 2);
+}
+
+interface RowBox {
+  readonly left: number;
+  readonly top: number;
+  readonly width: number;
+}
+
+function drawFocus(context: Context, palette: Palette, { left, top, width }: RowBox) {
+  context.save();
+  context.strokeStyle = palette.focus;
+  context.lineWidth *= 2;
+  context.strokeRect(left, top, width, rowHeight);
+  context.restore();
+}
+
+/** The node at a point of the drawing. */
+export function findNodeAt({ segments }: GraphLayout, { x, y }: Point): number | undefined {
+  for (let index = findFirstBelow(segments, y); index < segments.length; index++) {
+    const segment = segments[index];
+    if (segment === undefined || segment.top > y) return undefined;
+    const block = segment.blocks.find(
+      (each) => Math.abs(x - each.x) <= each.width / 2 && y >= each.y && y <= each.y + each.height,
+    );
+    const row = block && Math.floor((y - block.y - rowInset) / rowHeight);
+    if (block !== undefined) return block.nodes[Math.max(0, row ?? 0)] ?? block.nodes.at(-1);
+  }
+  return undefined;
+}
+
+/** Where the row of a node is: the middle of its top. */
+export function findRow({ segments }: GraphLayout, node: number): Point | undefined {
+  for (const { blocks } of segments) {
+    for (const { x, y, nodes } of blocks) {
+      const row = nodes.indexOf(node);
+      if (row !== -1) return { x, y: y + rowInset + row * rowHeight };
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,26 @@
+import type { ModelGraph } from "../../contract/model-graph.ts";
+import { trustWorkerAddress } from "../shared/trust-worker-address.ts";
+import type { GraphAnswer } from "./graph-worker.ts";
+import graphWorkerAddress from "./graph-worker.ts?worker&url";
+import type { GraphLayout } from "./lay-out-graph.ts";
+
+export interface DrawnGraph {
+  readonly graph: ModelGraph;
+  readonly layout: GraphLayout;
+}
+
+/** Loads a graph and lays it out in a thread of its own. */
+export async function loadGraph(address: string, signal: AbortSignal): Promise<DrawnGraph> {
+  const answer = await fetch(address, { signal });
+  if (!answer.ok) throw new Error(`The graph cannot be read: status ${answer.status}`);
+  const content = await answer.arrayBuffer();
+  const worker = new Worker(trustWorkerAddress(graphWorkerAddress), { type: "module" });
+  const { promise, resolve, reject } = Promise.withResolvers<GraphAnswer>();
+  worker.addEventListener("message", ({ data }: MessageEvent<GraphAnswer>) => resolve(data));
+  worker.addEventListener("error", () => reject(new Error("The graph cannot be laid out")));
+  signal.addEventListener("abort", () => reject(signal.reason));
+  worker.postMessage(content, [content]);
+  const laidOut = await promise.finally(() => worker.terminate());
+  if ("error" in laidOut) throw new Error(laidOut.error);
+  return laidOut;
+}

@@ -1,0 +1,76 @@
+import { formatBytes } from "../../contract/format-bytes.ts";
+import type { ModelGraphWeight } from "../../contract/model-graph.ts";
+import type { ShownGraph } from "./shown-graph.ts";
+
+/** What is known of the selected node. */
+export function NodeDetails({ shown }: { readonly shown: ShownGraph }) {
+  const { nodes, weights } = shown.drawn.graph;
+  const node = nodes[shown.selected.value ?? -1];
+  if (node === undefined) {
+    return <p class="node-details dim">Choose a node in the drawing or in the list.</p>;
+  }
+  const own = node.weights
+    .flatMap((position) => weights[position] ?? [])
+    .sort((a, b) => b.originalBytes - a.originalBytes);
+  return (
+    <section class="node-details" aria-label="The selected node" tabIndex={0}>
+      <h3>{node.opType}</h3>
+      <p class="mono cut-anywhere">{node.name}</p>
+      <NodeLinks shown={shown} title="Takes from" positions={node.inputs} />
+      {own.length === 0 && <p class="dim">It computes with no weight.</p>}
+      {own.map((weight) => (
+        <WeightFacts key={weight.name} weight={weight} />
+      ))}
+    </section>
+  );
+}
+
+interface NodeLinksProps {
+  readonly shown: ShownGraph;
+  readonly title: string;
+  readonly positions: readonly number[];
+}
+
+const shownLinks = 6;
+
+function NodeLinks({ shown, title, positions }: NodeLinksProps) {
+  const { nodes } = shown.drawn.graph;
+  if (positions.length === 0) return <p class="dim">It takes only inputs of the model.</p>;
+  return (
+    <p>
+      {title}{" "}
+      {positions.slice(0, shownLinks).map((position) => (
+        <button
+          key={position}
+          type="button"
+          class="quiet small"
+          onClick={() => (shown.selected.value = position)}
+        >
+          {nodes[position]?.opType}
+        </button>
+      ))}
+      {positions.length > shownLinks && `and ${positions.length - shownLinks} more`}
+    </p>
+  );
+}
+
+function WeightFacts({ weight }: { readonly weight: ModelGraphWeight }) {
+  const { name, form, reason, originalBytes, resultBytes, sqnrDb } = weight;
+  return (
+    <dl class="pairs">
+      <dt>Weight</dt>
+      <dd class="mono cut-anywhere">{name}</dd>
+      <dt>Became</dt>
+      <dd>{form ?? "left alone"}</dd>
+      {reason !== null && <dt>Because it</dt>}
+      {reason !== null && <dd>{reason}</dd>}
+      <dt>Size</dt>
+      <dd>
+        {formatBytes(originalBytes)}
+        {form !== null && ` to ${formatBytes(resultBytes)}`}
+      </dd>
+      {sqnrDb !== null && <dt>Error</dt>}
+      {sqnrDb !== null && <dd>{sqnrDb.toFixed(1)} dB</dd>}
+    </dl>
+  );
+}

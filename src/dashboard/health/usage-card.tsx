@@ -1,0 +1,50 @@
+import { formatBytes } from "../../contract/format-bytes.ts";
+import { service } from "../session/service.ts";
+import { MaybeError } from "../shared/notice.tsx";
+import { ProgressBar } from "../shared/progress-bar.tsx";
+import { useLoaded } from "../shared/use-loaded.ts";
+
+/** How much of each quota the project uses. */
+export function UsageCard() {
+  const { value: usage, error, reload } = useLoaded(() => service.call("getUsage", {}));
+  return (
+    <section class="card c12">
+      <header>
+        <h2>Quotas</h2>
+        <span class="dim">of the project {usage?.project}</span>
+      </header>
+      <MaybeError error={error} retry={reload} />
+      {usage && (
+        <div class="quotas">
+          <Quota title="Stored" {...usage.storedBytes} format={formatBytes} />
+          <Quota title="Waiting jobs" {...usage.waitingJobs} format={formatCount} />
+          <Quota title="Running jobs" {...usage.runningJobs} format={formatCount} />
+          <Quota title="Requests a minute" {...usage.requestsPerMinute} format={formatCount} />
+        </div>
+      )}
+    </section>
+  );
+}
+
+interface QuotaProps {
+  readonly title: string;
+  readonly used: number;
+  readonly limit: number | null;
+  readonly format: (value: number) => string;
+}
+
+function Quota({ title, used, limit, format }: QuotaProps) {
+  return (
+    <div class="quota">
+      <h3>{title}</h3>
+      <p>
+        {format(used)} <span class="dim">of {limit === null ? "any number" : format(limit)}</span>
+      </p>
+      {limit !== null && <ProgressBar fraction={Math.min(1, used / limit)} label={title} />}
+    </div>
+  );
+}
+
+function formatCount(count: number): string {
+  return count.toLocaleString("en");
+}

@@ -1,0 +1,119 @@
+import "uplot/dist/uPlot.min.css";
+import { type Signal, useSignalEffect } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import uPlot from "uplot";
+import { type Palette, readPalette, watchColours } from "../shared/palette.ts";
+import { lineLook } from "./line-look.ts";
+import type { FigureChart } from "./suite-lines.ts";
+
+interface SuiteChartProps {
+  readonly chart: FigureChart;
+  /** Short names of the commits, oldest first. */
+  readonly commits: readonly string[];
+  /** Index of the commit that is chosen. */
+  readonly chosen: Signal<number | undefined>;
+}
+
+const heightPx = 220;
+const axisPx = 72;
+
+/** A line for each target; a click chooses a commit. */
+export function SuiteChart({ chart, commits, chosen }: SuiteChartProps) {
+  const place = useRef<HTMLDivElement>(null);
+  const drawn = useRef<uPlot | undefined>(undefined);
+  useEffect(() => {
+    const element = place.current;
+    if (element === null) return undefined;
+    const draw = () => {
+      drawn.current?.destroy();
+      drawn.current = drawChart(element, { chart, commits, chosen });
+    };
+    draw();
+    const resized = new ResizeObserver(() => {
+      drawn.current?.setSize({ width: element.clientWidth, height: heightPx });
+    });
+    resized.observe(element);
+    const stopColours = watchColours(draw);
+    return () => {
+      resized.disconnect();
+      stopColours();
+      drawn.current?.destroy();
+    };
+  }, [chart]);
+  useSignalEffect(() => {
+    void chosen.value;
+    drawn.current?.redraw(false);
+  });
+  return (
+    <section class="card c6 suite-chart">
+      <header>
+        <h2>{chart.title}</h2>
+        <span class="grow" />
+        <span class="dim">{describeLast(chart)}</span>
+      </header>
+      <div ref={place} class="chart" aria-hidden="true" />
+    </section>
+  );
+}
+
+function describeLast({ lines, format }: FigureChart): string {
+  const last = lines.flatMap((line) => line.findLast((value) => value !== null) ?? []);
+  const [least, most] = [Math.min(...last), Math.max(...last)];
+  const range = least === most ? format(least) : `${format(least)} to ${format(most)}`;
+  return `now ${range}`;
+}
+
+function drawChart(element: HTMLElement, { chart, commits, chosen }: SuiteChartProps): uPlot {
+  const palette = readPalette();
+  const axis = describeAxis(palette);
+  const options: uPlot.Options = {
+    width: element.clientWidth,
+    height: heightPx,
+    legend: { show: false },
+    scales: { x: { time: false, range: () => [-0.4, commits.length - 0.6] } },
+    axes: [
+      { ...axis, incrs: [1, 2, 5, 10, 20, 50], values: (_, at) => at.map((x) => commits[x] ?? "") },
+      { ...axis, size: axisPx, values: (_, at) => at.map(chart.format) },
+    ],
+    series: [{}, ...chart.lines.map((_, index) => describeLine(index, palette))],
+    cursor: { y: false, points: { size: 9 } },
+    hooks: { draw: [(plot) => drawChosen(plot, chosen.peek(), palette)] },
+  };
+  const data = [commits.map((_, index) => index), ...chart.lines.map((line) => [...line])];
+  const plot = new uPlot(options, data as uPlot.AlignedData, element);
+  plot.over.addEventListener("click", () => (chosen.value = plot.cursor.idx ?? undefined));
+  return plot;
+}
+
+function describeAxis(palette: Palette): uPlot.Axis {
+  const lines = { stroke: palette.line, width: 1 };
+  const font = "11px Inter, system-ui, sans-serif";
+  return { stroke: palette["text-3"], font, grid: lines, ticks: lines };
+}
+
+function describeLine(index: number, palette: Palette): uPlot.Series {
+  const { colour, dash } = lineLook(index);
+  const stroke = palette[colour];
+  return {
+    stroke,
+    width: 1.75,
+    dash: [...dash],
+    spanGaps: true,
+    points: { show: true, size: 6, fill: stroke, stroke },
+  };
+}
+
+/** Marks the commit that is chosen. */
+function drawChosen(plot: uPlot, index: number | undefined, palette: Palette): void {
+  if (index === undefined) return;
+  const { ctx, bbox } = plot;
+  const x = plot.valToPos(index, "x", true);
+  ctx.save();
+  ctx.strokeStyle = palette.focus;
+  ctx.lineWidth = devicePixelRatio;
+  ctx.beginPath();
+  ctx.moveTo(x, bbox.top);
+  ctx.lineTo(x, bbox.top + bbox.height);
+  ctx.stroke();
+  ctx.restore();
+}

@@ -1,0 +1,133 @@
+import "./suite.css";
+import { useSignal } from "@preact/signals";
+import { useLocation, useRoute } from "preact-iso";
+import { useEffect, useMemo } from "preact/hooks";
+import type { SuiteHistory } from "../../contract/suite.ts";
+import { LiveSign } from "../live/live-sign.tsx";
+import { watchChanges } from "../live/service-changes.ts";
+import { service } from "../session/service.ts";
+import { suiteAddress } from "../shared/addresses.ts";
+import { EmptyState, MaybeError } from "../shared/notice.tsx";
+import { useTitle } from "../shared/page-head.tsx";
+import { CommitTable } from "./commit-table.tsx";
+import { lineLook } from "./line-look.ts";
+import { SuiteChart } from "./suite-chart.tsx";
+import { listCharts, listTargets } from "./suite-lines.ts";
+
+/** Figures of a suite's models over its commits. */
+export function SuitePage() {
+  const name = useRoute().params["name"] ?? "";
+  const { query } = useLocation();
+  const model = query["model"];
+  const { history, error, load } = useHistory(name, model);
+  useTitle(name);
+  return (
+    <main id="main">
+      <SuiteHead name={name} history={history} />
+      <MaybeError error={error} retry={load} />
+      {history && <SuiteSheet history={history} />}
+    </main>
+  );
+}
+
+/** A suite's history, loaded again when a batch of it changes. */
+function useHistory(name: string, model: string | undefined) {
+  const history = useSignal<SuiteHistory | undefined>(undefined);
+  const error = useSignal<unknown>(undefined);
+  const load = async () => {
+    try {
+      history.value = await service.call("getSuiteHistory", { query: { suite: name, model } });
+      error.value = undefined;
+    } catch (thrown) {
+      error.value = thrown;
+    }
+  };
+  useEffect(() => {
+    void load();
+    return watchChanges(({ batch }) => {
+      if (batch?.suite === name) void load();
+    });
+  }, [name, model]);
+  return { history: history.value, error: error.value, load };
+}
+
+interface SuiteHeadProps {
+  readonly name: string;
+  readonly history: SuiteHistory | undefined;
+}
+
+function SuiteHead({ name, history }: SuiteHeadProps) {
+  return (
+    <div class="top">
+      <div>
+        <nav class="crumb" aria-label="Where the suite belongs">
+          <a href="/suites">Suites</a>
+        </nav>
+        <h1 class="title">
+          {name} <LiveSign />
+        </h1>
+      </div>
+      <span class="grow" />
+      {history && history.models.length > 0 && <ModelChoice name={name} history={history} />}
+    </div>
+  );
+}
+
+function ModelChoice({ name, history }: { readonly name: string; history: SuiteHistory }) {
+  const { route } = useLocation();
+  const { model, models } = history;
+  const known = model === null || models.includes(model) ? models : [model, ...models];
+  return (
+    <label class="model-choice">
+      Model
+      <select
+        value={model ?? ""}
+        onChange={({ currentTarget }) => route(suiteAddress(name, currentTarget.value))}
+      >
+        {known.map((each) => (
+          <option key={each} value={each}>
+            {each}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+function SuiteSheet({ history }: { readonly history: SuiteHistory }) {
+  const chosen = useSignal<number | undefined>(undefined);
+  const charts = useMemo(() => listCharts(history), [history]);
+  const commits = history.batches.map(
+    ({ id, revision }) => revision?.sha.slice(0, 7) ?? id.slice(-6),
+  );
+  if (history.batches.length === 0) return <EmptyState title="This suite has no batches" />;
+  return (
+    <>
+      <TargetLegend targets={listTargets(history)} />
+      <div class="sheet">
+        {charts.map((chart) => (
+          <SuiteChart key={chart.title} chart={chart} commits={commits} chosen={chosen} />
+        ))}
+        <CommitTable history={history} chosen={chosen} />
+      </div>
+    </>
+  );
+}
+
+function TargetLegend({ targets }: { readonly targets: readonly string[] }) {
+  return (
+    <ul class="line-legend" aria-label="Targets">
+      {targets.map((target, index) => {
+        const { colour, dash } = lineLook(index);
+        return (
+          <li key={target}>
+            <svg viewBox="0 0 24 8" aria-hidden="true" class={`line-${colour}`}>
+              <path d="M0 4h24" stroke-dasharray={dash.join(" ")} />
+            </svg>
+            {target}
+          </li>
+        );
+      })}
+    </ul>
+  );
+}

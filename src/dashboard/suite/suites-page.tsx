@@ -1,0 +1,97 @@
+import type { Suite } from "../../contract/suite.ts";
+import { service } from "../session/service.ts";
+import { suiteAddress } from "../shared/addresses.ts";
+import { EmptyState, MaybeError } from "../shared/notice.tsx";
+import { PageHead } from "../shared/page-head.tsx";
+import { Status } from "../shared/status.tsx";
+import { Age } from "../shared/time.tsx";
+import { useLoaded } from "../shared/use-loaded.ts";
+import { describeCommit } from "../shared/describe-commit.ts";
+
+/** Suites: batches of the same models over time. */
+export function SuitesPage() {
+  const { value: suites, error, reload } = useLoaded(loadSuites);
+  return (
+    <main id="main">
+      <PageHead title="Suites" />
+      <MaybeError error={error} retry={reload} />
+      {suites?.length === 0 && <NoSuites />}
+      {suites !== undefined && suites.length > 0 && <SuiteTable suites={suites} />}
+    </main>
+  );
+}
+
+async function loadSuites(): Promise<readonly Suite[]> {
+  return (await service.call("listSuites", {})).suites;
+}
+
+function NoSuites() {
+  return (
+    <EmptyState title="No suites yet">
+      <p class="soft">
+        A batch that names a <code>suite</code> and a <code>revision</code> begins one.
+      </p>
+    </EmptyState>
+  );
+}
+
+const columns = ["Suite", "Batches", "Newest", "Commit", "Gates", "Created"] as const;
+
+function SuiteTable({ suites }: { readonly suites: readonly Suite[] }) {
+  return (
+    <div class="card wide scrolled" tabIndex={0} role="region" aria-label="Suites">
+      <table>
+        <caption class="sr">Suites, those with the newest batches first</caption>
+        <SuiteTableHead />
+        <tbody>
+          {suites.map((suite) => (
+            <SuiteRow key={suite.name} suite={suite} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function SuiteRow({ suite: { name, batches, newest } }: { readonly suite: Suite }) {
+  const { revision, gatesFailed } = newest;
+  return (
+    <tr>
+      <td>
+        <a class="row-link" href={suiteAddress(name)}>
+          {name}
+        </a>
+      </td>
+      <td class="num">{batches}</td>
+      <td>
+        <a href={`/batches/${newest.id}`} aria-label={`Newest batch of ${name}`}>
+          <Status status={newest.status} />
+        </a>
+      </td>
+      <td class="soft">{revision ? describeCommit(revision) : "no commit"}</td>
+      <GatesCell gatesFailed={gatesFailed} />
+      <td class="dim">
+        <Age at={newest.createdAt} />
+      </td>
+    </tr>
+  );
+}
+
+function SuiteTableHead() {
+  return (
+    <thead>
+      <tr>
+        {columns.map((title) => (
+          <th key={title} class={title === "Batches" ? "num" : ""}>
+            {title}
+          </th>
+        ))}
+      </tr>
+    </thead>
+  );
+}
+
+function GatesCell({ gatesFailed }: Pick<Suite["newest"], "gatesFailed">) {
+  if (gatesFailed === 0) return <td class="soft">none fails</td>;
+  return <td class="bad">{gatesFailed} jobs fail</td>;
+}
