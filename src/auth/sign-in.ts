@@ -2,16 +2,20 @@ import { randomBytes } from "node:crypto";
 import { limits } from "../contract/limits.ts";
 import { ServiceError } from "../contract/errors.ts";
 import { defaultProject } from "../contract/project.ts";
-import type { Session } from "../contract/session.ts";
+import type { Session, SignInMethod } from "../contract/session.ts";
 import type { Records } from "../records/open-records.ts";
+import type { NewSession } from "../records/session-records.ts";
 import { hashSecret } from "./access-token.ts";
 
 const minuteMs = 60_000;
 const secretBytes = 32;
 const maxBrowserLength = 200;
 
-/** Seconds for which a person stays signed in. */
-export const sessionSeconds = limits.sessionDays * 86_400;
+/** Seconds for which a person stays signed in; groups are those of the sign-in. */
+export function sessionSeconds(method: SignInMethod): number {
+  const isIssued = method === "single-sign-on";
+  return isIssued ? limits.singleSignOnHours * 3600 : limits.sessionDays * 86_400;
+}
 
 /**
  * Creates a link that signs the administrator in once.
@@ -22,7 +26,6 @@ export async function createSignInLink(
   { now, by }: { readonly now: Date; readonly by: string },
 ): Promise<string> {
   const secret = createSecret();
-  const owner = { project: defaultProject, user: "administrator", scopes: ["admin" as const] };
   const expiresAt = new Date(now.getTime() + limits.signInLinkMinutes * minuteMs).toISOString();
   const audit = {
     project: defaultProject,
@@ -30,7 +33,7 @@ export async function createSignInLink(
     tokenId: null,
     tokenName: by,
   };
-  await sessions.createLink({ ...owner, hash: hashSecret(secret), expiresAt }, audit);
+  await sessions.createLink({ hash: hashSecret(secret), expiresAt }, audit);
   return secret;
 }
 
@@ -46,16 +49,35 @@ interface BegunSession {
 export async function beginSession(
   { sessions }: Pick<Records, "sessions">,
   linkSecret: string,
-  { now, browser }: { readonly now: Date; readonly browser: string },
+  visit: Visit,
 ): Promise<BegunSession> {
-  const secret = createSecret();
-  const session = await sessions.begin(hashSecret(linkSecret), {
-    hash: hashSecret(secret),
-    browser: browser.slice(0, maxBrowserLength),
-    expiresAt: new Date(now.getTime() + sessionSeconds * 1000).toISOString(),
-  });
+  const { secret, newSession } = generateSession({ ...visit, method: "link" });
+  const session = await sessions.begin(hashSecret(linkSecret), newSession);
   if (session !== undefined) return { session, secret };
   throw new ServiceError("sign_in_refused", "The sign-in link was used before or has expired");
+}
+
+/** Of a browser. */
+interface Visit {
+  readonly now: Date;
+  /** What the browser calls itself. */
+  readonly browser: string;
+}
+
+interface SessionStart extends Visit {
+  readonly method: SignInMethod;
+}
+
+/** A new secret, and the session to store for it. */
+function generateSession({ now, browser, method }: SessionStart): {
+  readonly secret: string;
+  readonly newSession: NewSession;
+} {
+  const secret = createSecret();
+  const endMs = now.getTime() + sessionSeconds(method) * 1000;
+  const expiresAt = new Date(endMs).toISOString();
+  const known = { browser: browser.slice(0, maxBrowserLength), method, expiresAt };
+  return { secret, newSession: { ...known, hash: hashSecret(secret) } };
 }
 
 /** 256 random bits. */

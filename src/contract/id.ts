@@ -17,6 +17,7 @@ const patterns = {
   webhook: idPattern("webhook"),
   delivery: idPattern("delivery"),
   session: idPattern("session"),
+  person: idPattern("person"),
 };
 
 function idPattern(prefix: string): RegExp {
@@ -38,6 +39,7 @@ export const webhookId = idSchema("webhook", "webhook");
 export const deliveryId = idSchema("delivery", "delivery");
 export const auditId = idSchema("audit", "entry");
 export const sessionId = idSchema("session", "session");
+export const personId = idSchema("person", "person");
 
 /** The check of `jobId` and `batchId` without the cost of a schema, for frequent use. */
 export function isId(prefix: "job" | "batch", text: string | undefined): text is string {

@@ -5,6 +5,7 @@ import { batchRoutes } from "./batch-routes.ts";
 import { eventRoutes } from "./event-routes.ts";
 import { jobRoutes } from "./job-routes.ts";
 import { logRoutes } from "./log-routes.ts";
+import { memberRoutes } from "./member-routes.ts";
 import { modelRoutes } from "./model-routes.ts";
 import { projectRoutes } from "./project-routes.ts";
 import type { Route } from "./route.ts";
@@ -26,6 +27,7 @@ export const routes = {
   ...tokenRoutes,
   ...sessionRoutes,
   ...projectRoutes,
+  ...memberRoutes,
   ...auditRoutes,
   ...usageRoutes,
   ...webhookRoutes,

@@ -52,7 +52,7 @@ const policy = z
     claims,
     /** Of the access tokens. It is created where it is not there. */
     project: projectName.default(defaultProject),
-    scopes: z.array(scope.exclude(["admin"])).min(1),
+    scopes: z.array(scope.exclude(["admin", "tokens:write"])).min(1),
     report: reportRules.optional(),
     expiresInSeconds: z.int().min(60).max(3600).default(3600),
   })

@@ -11,6 +11,7 @@ import { identityRecords } from "./identity-records.ts";
 import { jobBlobRecords } from "./job-blob-records.ts";
 import { jobRecords } from "./job-records.ts";
 import { logRecords } from "./log-records.ts";
+import { memberRecords } from "./member-records.ts";
 import { metricRecords } from "./metric-records.ts";
 import { deleteExpired, type Retention } from "./delete-expired.ts";
 import { deletionRecords } from "./deletion-records.ts";
@@ -69,6 +70,7 @@ export async function openRecords(
     webhookDeliveries: webhookDeliveryRecords(store),
     webhookQueue: webhookQueue(store),
     logs: logRecords(store),
+    members: memberRecords(store),
     tokens: tokenRecords(store),
     sessions: sessionRecords(store),
     audit: auditRecords(store),

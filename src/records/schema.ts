@@ -28,6 +28,8 @@ export interface Schema {
   released_blobs: ReleasedBlobsTable;
   deleted_resources: DeletedResourcesTable;
   change_counter: ChangeCounterTable;
+  people: PeopleTable;
+  members: MembersTable;
   sign_in_links: SignInLinksTable;
   sessions: SessionsTable;
   service_keys: ServiceKeysTable;
@@ -35,13 +37,35 @@ export interface Schema {
   webhook_deliveries: WebhookDeliveriesTable;
 }
 
+/** Everybody who has signed in. */
+interface PeopleTable {
+  id: string;
+  name: string;
+  email: string | null;
+  /** Single sign-on that the person is known from, with its name there; null for links. */
+  issuer: string | null;
+  subject: string | null;
+  /** As of the last sign-in, a JSON list. */
+  groups: string;
+  created_at: string;
+}
+
+/** Roles of people and of groups in projects. */
+interface MembersTable {
+  project: string;
+  /** Id of a person, or `group:` and a name. */
+  member: string;
+  /** Whose group it is; null for a person. */
+  issuer: string | null;
+  role: string;
+  created_at: string;
+}
+
 /** Links by which a person can sign in once; a row is deleted when its link is used. */
 interface SignInLinksTable {
   /** SHA-256 of the link's secret. */
   hash: string;
-  project: string;
-  user_name: string;
-  scopes: string;
+  person_id: string;
   expires_at: string;
 }
 
@@ -50,9 +74,10 @@ interface SessionsTable {
   id: string;
   /** SHA-256 of the cookie's secret. */
   hash: string;
+  person_id: string;
+  /** Where requests of the session act. */
   project: string;
-  user_name: string;
-  scopes: string;
+  method: string;
   browser: string;
   created_at: string;
   expires_at: string;
@@ -212,6 +237,8 @@ interface TokensTable {
   policy: string | null;
   /** The workflow that the token was given to, as the contract defines it; null for all others. */
   workflow: string | null;
+  /** Who made the token, or the token that made it; null for tokens that no person made. */
+  person_id: string | null;
 }
 
 /** Who changed what; rows are added alone. */
@@ -223,6 +250,8 @@ interface AuditTable {
   /** Null for commands on the service's machine. */
   token_id: string | null;
   token_name: string;
+  /** Who was signed in; null for everything else. */
+  person_id: string | null;
   subject: string;
 }
 

@@ -3,6 +3,8 @@ import type { Schema } from "./schema.ts";
 /** Columns that identify the rows of each table; what refers to others comes after them. */
 export const tableKeys = {
   projects: ["name"],
+  people: ["id"],
+  members: ["project", "member"],
   change_counter: ["value"],
   jobs: ["id"],
   job_labels: ["job_id", "key"],

@@ -14,6 +14,7 @@ import { jobHandlers } from "./job-handlers.ts";
 import { linkHandlers } from "./link-handlers.ts";
 import { createLogHandlers } from "./log-handlers.ts";
 import { logRequests } from "./log-requests.ts";
+import { memberHandlers } from "./member-handlers.ts";
 import { modelHandlers } from "./model-handlers.ts";
 import { notFoundError } from "./not-found-error.ts";
 import { problemResponse } from "./problem-response.ts";
@@ -69,6 +70,7 @@ function createHandlers(context: ServerContext): RouteHandlers {
     ...tokenHandlers,
     ...sessionHandlers,
     ...projectHandlers,
+    ...memberHandlers,
     ...auditHandlers,
     ...usageHandlers,
     ...webhookHandlers,

@@ -42,6 +42,8 @@ export interface ServerContext {
   readonly exchangeToken?: TokenExchange | undefined;
   /** Reports batches to GitHub; undefined where the service is no GitHub App. */
   readonly github?: GitHubApp | undefined;
+  /** The single sign-on's, whose groups can be members; undefined where there is none. */
+  readonly issuer?: string | undefined;
   readonly quotas: Quotas;
   /** Address at which people reach the service, without `/v1`; else that of the request. */
   readonly publicUrl?: string | undefined;

@@ -7,6 +7,7 @@ import { DatabaseSync } from "node:sqlite";
 import test, { type TestContext } from "node:test";
 import { auditPage } from "../../src/contract/audit.ts";
 import { batch } from "../../src/contract/batch.ts";
+import { administratorId } from "../../src/contract/person.ts";
 import type { Routes } from "../../src/contract/routes.ts";
 import { createdToken } from "../../src/contract/token.ts";
 import { createdWebhook } from "../../src/contract/webhook.ts";
@@ -101,6 +102,19 @@ const changes: Readonly<Record<AuditedRoute, Prepare>> = {
   },
   signOut: (app) => asPerson(app, "DELETE /v1/sessions/self"),
   signOutEverywhere: (app) => asPerson(app, "DELETE /v1/sessions"),
+  switchProject: async (app) => {
+    const [call, options] = await asPerson(app, "PUT /v1/sessions/self");
+    return [call, { ...options, body: { project: "default" } }];
+  },
+  async putMember(app) {
+    await signInTestPerson(app);
+    const path = `/v1/projects/default/members/${administratorId}`;
+    return [`PUT ${path}`, { body: { role: "admin" } }];
+  },
+  async removeMember(app) {
+    const [call] = await changes.putMember(app);
+    return [call.replace("PUT", "DELETE")];
+  },
   createProject: async () => ["PUT /v1/projects/vision"],
   async uploadModel() {
     const sha256 = createHash("sha256").update("a model").digest("hex");
@@ -114,6 +128,8 @@ const tables = [
   "batches",
   "tokens",
   "sessions",
+  "people",
+  "members",
   "projects",
   "project_blobs",
   "webhooks",

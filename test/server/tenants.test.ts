@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import test, { type TestContext } from "node:test";
 import { batch as batchSchema } from "../../src/contract/batch.ts";
+import { administratorId } from "../../src/contract/person.ts";
 import { permissionTable } from "../../src/contract/permissions.ts";
 import type { Route } from "../../src/contract/route.ts";
 import { type RouteName, routes } from "../../src/contract/routes.ts";
@@ -139,6 +140,32 @@ const matrix: Readonly<Record<RouteName, Row>> = {
   },
   listTargets: { call: () => "GET /v1/targets", ...ownOnly },
   getSelf: { call: () => "GET /v1/self", ...ownOnly },
+  listMembers: {
+    call: () => "GET /v1/projects/default/members",
+    owner: 200,
+    otherProject: 404,
+    ...notForWorkflows,
+  },
+  putMember: {
+    call: () => `PUT /v1/projects/default/members/${administratorId}`,
+    body: { role: "viewer" },
+    owner: 404,
+    otherProject: 404,
+    ...notForWorkflows,
+  },
+  removeMember: {
+    call: () => `DELETE /v1/projects/default/members/${administratorId}`,
+    owner: 404,
+    otherProject: 404,
+    ...notForWorkflows,
+  },
+  // A token has no session.
+  switchProject: {
+    call: () => "PUT /v1/sessions/self",
+    body: { project: "default" },
+    owner: 404,
+    ...hidden,
+  },
   signIn: {
     call: () => "POST /v1/sessions",
     body: { secret: "a".repeat(43) },
@@ -329,7 +356,7 @@ const strangers: Readonly<Record<Stranger, (app: TestApp) => Promise<{ token: st
 for (const [name, route] of Object.entries<Route>(routes)) {
   const row = matrix[name as RouteName];
   const { scope, reach } = permissionTable[route.action];
-  const isForPeople = scope === "admin" || reach === "project";
+  const isForPeople = scope === "admin" || reach === "project" || reach === "own";
   const ask = ({ app, things }: Awaited<ReturnType<typeof prepare>>, token: string) =>
     app.ask(row.call(things), { token, body: row.body });
 

@@ -71,6 +71,8 @@ interface TestAppOptions {
   readonly requestsPerMinute?: number;
   readonly exchangesPerMinute?: number;
   readonly maxWaitingJobs?: number;
+  /** The single sign-on's. */
+  readonly issuer?: string;
   readonly sources?: z.input<typeof sourceCredentials>;
   readonly maxStoredBytes?: number;
   readonly allowPrivateAddresses?: boolean;
@@ -150,6 +152,7 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
     },
     exchangeToken: options.trust && createTokenExchange({ records, now, log }, options.trust),
     github,
+    issuer: options.issuer,
     now,
     log,
   };
