@@ -4,6 +4,7 @@ import { ServiceError } from "../contract/errors.ts";
 import { defaultProject } from "../contract/project.ts";
 import type { Session, SignInMethod } from "../contract/session.ts";
 import type { Records } from "../records/open-records.ts";
+import type { IssuedPerson } from "../records/save-person.ts";
 import type { NewSession } from "../records/session-records.ts";
 import { hashSecret } from "./access-token.ts";
 
@@ -55,6 +56,16 @@ export async function beginSession(
   const session = await sessions.begin(hashSecret(linkSecret), newSession);
   if (session !== undefined) return { session, secret };
   throw new ServiceError("sign_in_refused", "The sign-in link was used before or has expired");
+}
+
+/** Begins a session of somebody whom the single sign-on has named. */
+export async function beginIssuedSession(
+  { sessions }: Pick<Records, "sessions">,
+  person: IssuedPerson,
+  visit: Visit,
+): Promise<BegunSession> {
+  const { secret, newSession } = generateSession({ ...visit, method: "single-sign-on" });
+  return { secret, session: await sessions.beginIssued(person, newSession) };
 }
 
 /** Of a browser. */

@@ -8,7 +8,7 @@ export const reachTable = {
     "strangers can cause, such as a pull request's, those of its commit.",
   repository: "Things of the caller's project; a workflow those of its repository.",
   project: "Things of the caller's project; none for a workflow.",
-  own: "For administrators things of their project, for other people their own; none for a workflow.",
+  own: "Things of an administrator's project, for others their own; none for a workflow.",
   administered:
     "Things of the caller's project, for administrators of the project `default` of every one; " +
     "none for a workflow.",

@@ -2,11 +2,6 @@ import { z } from "zod";
 import { defaultProject } from "./project.ts";
 import type { Scope } from "./token.ts";
 
-interface RoleKind {
-  readonly scopes: readonly [Scope, ...Scope[]];
-  readonly does: string;
-}
-
 /** Every role of members of a project, the weakest first, and the scopes that it gives. */
 export const roleTable = {
   viewer: { scopes: ["jobs:read"], does: "Reads jobs, batches, logs, artifacts and usage." },
@@ -23,11 +18,14 @@ export const roleTable = {
   },
   admin: {
     scopes: ["admin"],
-    does:
-      "Also manages members, tokens and the audit; in the project `default` all projects, with " +
-      "every right in each.",
+    does: "Also manages members and tokens, and reads the audit; in `default` of all projects.",
   },
 } as const satisfies Record<string, RoleKind>;
+
+interface RoleKind {
+  readonly scopes: readonly [Scope, ...Scope[]];
+  readonly does: string;
+}
 
 export type Role = keyof typeof roleTable;
 export const role = z.enum(Object.keys(roleTable) as [Role, ...Role[]]);

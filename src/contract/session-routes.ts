@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Route } from "./route.ts";
-import { self, session, sessionUpdate, signInRequest } from "./session.ts";
+import { self, session, sessionUpdate, signInMethodList, signInRequest } from "./session.ts";
 
 export const sessionRoutes = {
   getSelf: {
@@ -9,6 +9,15 @@ export const sessionRoutes = {
     summary: "Who sends the request, and what they may do",
     action: "readSelf",
     replies: { 200: { json: self } },
+    errors: [],
+  },
+  getSignInMethods: {
+    method: "GET",
+    path: "/sessions/methods",
+    summary: "How people can sign in besides a one-time link",
+    action: "signIn",
+    open: true,
+    replies: { 200: { json: signInMethodList } },
     errors: [],
   },
   signIn: {

@@ -22,6 +22,13 @@ export const sessionUpdate = z.strictObject({ project: projectName }).meta({ id:
 const signInMethods = ["link", "passkey", "single-sign-on"] as const;
 export type SignInMethod = (typeof signInMethods)[number];
 
+/** How people can sign in. */
+export const signInMethodList = z
+  .object({
+    singleSignOn: z.string().nullable().describe("Host of the single sign-on; null without one."),
+  })
+  .meta({ id: "SignInMethods" });
+
 /** A person who is signed in with a browser. */
 export const session = z
   .object({

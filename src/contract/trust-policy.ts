@@ -4,6 +4,7 @@ import { comparesWithBaseline } from "./gate.ts";
 import { oneOrMore } from "./one-or-more.ts";
 import { defaultProject, projectName } from "./project.ts";
 import { reportRules } from "./report-rules.ts";
+import { secureUrl } from "./secure-url.ts";
 import { scope } from "./token.ts";
 
 /** YAML may have numbers and booleans where tokens have texts. */
@@ -83,14 +84,6 @@ const policy = z
     },
   );
 export type Policy = z.infer<typeof policy>;
-
-/** HTTP without TLS does not prove whose keys an issuer's address serves. */
-const secureUrl = z
-  .string()
-  .max(500)
-  .regex(/^(https:\/\/|http:\/\/(localhost|127\.0\.0\.1|\[::1\])([:/]|$))/, {
-    error: "must be https://…",
-  });
 
 const issuer = z.strictObject({
   issuer: secureUrl,

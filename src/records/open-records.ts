@@ -23,6 +23,7 @@ import { projectBlobRecords } from "./project-blob-records.ts";
 import { projectRecords } from "./project-records.ts";
 import { releasedBlobRecords } from "./released-blob-records.ts";
 import { reportRecords } from "./report-records.ts";
+import { serviceKeys } from "./service-keys.ts";
 import { sessionRecords } from "./session-records.ts";
 import type { Store } from "./store.ts";
 import { tokenRecords } from "./token-records.ts";
@@ -73,6 +74,7 @@ export async function openRecords(
     members: memberRecords(store),
     tokens: tokenRecords(store),
     sessions: sessionRecords(store),
+    keys: serviceKeys(store),
     audit: auditRecords(store),
     identities: identityRecords(store),
     idempotency: idempotencyRecords(store),

@@ -115,10 +115,10 @@ async function insertSession(
   writing: WriteTransaction,
   personId: string,
   { hash, browser, method, expiresAt }: NewSession,
-): Promise<Session | undefined> {
+): Promise<Session> {
   const { trx, now } = writing;
   const access = await findPersonAccess(trx, personId);
-  if (access === undefined) return undefined;
+  if (access === undefined) throw new Error(`There is no person "${personId}"`);
   const row: Schema["sessions"] = {
     id: newId("session", now),
     hash,

@@ -7,6 +7,7 @@ import { bindDashboard } from "./bind-dashboard.ts";
 import { bindGitHubWebhook } from "./bind-github-webhook.ts";
 import { bindHealth, bindMetrics } from "./bind-health.ts";
 import { bindRoutes } from "./bind-routes.ts";
+import { bindSingleSignOn } from "./bind-single-sign-on.ts";
 import { bindWorkerBlobs } from "./bind-worker-blobs.ts";
 import { bindWorkerProtocol } from "./bind-worker-protocol.ts";
 import { createEventHandlers } from "./event-handlers.ts";
@@ -44,6 +45,7 @@ export function createApp(context: ServerContext, monitoring?: Hono): Hono {
   bindGitHubWebhook(app, context);
   bindWorkerProtocol(app, context);
   bindWorkerBlobs(app, context);
+  if (context.singleSignOn) bindSingleSignOn(app, context, context.singleSignOn);
   if (context.dashboard) bindDashboard(app, context.dashboard);
   return app;
 }

@@ -1,3 +1,4 @@
+import type { SingleSignOn } from "../auth/single-sign-on.ts";
 import type { TokenExchange } from "../auth/token-exchange.ts";
 import type { Target } from "../contract/target.ts";
 import type { Assignment } from "../contract/worker.ts";
@@ -42,8 +43,8 @@ export interface ServerContext {
   readonly exchangeToken?: TokenExchange | undefined;
   /** Reports batches to GitHub; undefined where the service is no GitHub App. */
   readonly github?: GitHubApp | undefined;
-  /** The single sign-on's, whose groups can be members; undefined where there is none. */
-  readonly issuer?: string | undefined;
+  /** At which people sign in; undefined where there is none. */
+  readonly singleSignOn?: SingleSignOn | undefined;
   readonly quotas: Quotas;
   /** Address at which people reach the service, without `/v1`; else that of the request. */
   readonly publicUrl?: string | undefined;

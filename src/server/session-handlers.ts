@@ -11,7 +11,13 @@ import type { ServerContext } from "./server-context.ts";
 
 type SessionHandlers = Pick<
   RouteHandlers,
-  "getSelf" | "signIn" | "listSessions" | "switchProject" | "signOut" | "signOutEverywhere"
+  | "getSelf"
+  | "getSignInMethods"
+  | "signIn"
+  | "listSessions"
+  | "switchProject"
+  | "signOut"
+  | "signOutEverywhere"
 >;
 
 export const sessionHandlers: SessionHandlers = {
@@ -31,6 +37,11 @@ export const sessionHandlers: SessionHandlers = {
       now: now().toISOString(),
     };
     return { status: 200, json: self };
+  },
+
+  async getSignInMethods({ singleSignOn }) {
+    const host = singleSignOn ? new URL(singleSignOn.issuer).host : null;
+    return { status: 200, json: { singleSignOn: host } };
   },
 
   async signIn(context, { body, request }) {

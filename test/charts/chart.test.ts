@@ -39,6 +39,12 @@ const githubApp = {
   apiUrl: "https://github.example/api/v3",
 };
 
+const singleSignOn = {
+  issuer: "https://login.example",
+  clientId: "service",
+  existingSecret: "single-sign-on",
+};
+
 const s3 = { bucket: "models", endpoint: "http://minio.storage:9000", existingSecret: "bucket" };
 
 const everything = {
@@ -52,6 +58,7 @@ const everything = {
     type: "NodePort",
     trustPolicy,
     githubApp,
+    singleSignOn,
     replicas: 3,
     postgres: { existingSecret: "database", key: "uri" },
     s3,
@@ -161,6 +168,11 @@ const refused: readonly (readonly [string, unknown, RegExp])[] = [
     "an App without an address for links",
     { service: { githubApp: { ...githubApp, publicUrl: "" } } },
     /githubApp\.publicUrl: must be/,
+  ],
+  [
+    "a single sign-on without an address of the service",
+    { service: { singleSignOn } },
+    /singleSignOn\.issuer: needs clientId, existingSecret and service\.publicUrl/,
   ],
   [
     "a bucket without a Secret",

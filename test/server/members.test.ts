@@ -10,6 +10,14 @@ import { makeTestApp, problemIn, startJob, type TestApp } from "./test-app.ts";
 import { ownPage, signInTestPerson } from "./test-sessions.ts";
 
 const issuer = "https://login.example";
+const singleSignOn = {
+  issuer,
+  clientId: "service",
+  clientSecret: "secret",
+  scopes: "openid",
+  groupsClaim: "groups",
+  publicUrl: "http://localhost",
+};
 let sessions = 0;
 
 /** Signs somebody in whom the issuer names. @returns the person's id, and headers of requests */
@@ -21,7 +29,7 @@ async function signInIssued(app: TestApp, { subject = "ada", groups = [] as stri
   const person = { issuer, subject, name: subject, email: null, groups };
   const session = await app.records.sessions.beginIssued(person, newSession);
   const headers = { cookie: `mos-session-80=${secret}`, ...ownPage };
-  return { id: session?.personId ?? "", token: null, headers };
+  return { id: session.personId, token: null, headers };
 }
 
 async function setRole({ ask }: TestApp, name: string, role: Role, project = "default") {
@@ -52,7 +60,7 @@ const calls: [string, unknown, Readonly<Record<Role, boolean>>][] = [
 
 for (const role of ["viewer", "developer", "admin"] as const) {
   test(`a person with the role ${role} may do what its scopes allow, in its project`, async (t) => {
-    const app = await makeTestApp(t, { issuer });
+    const app = await makeTestApp(t, { singleSignOn });
     await app.ask("PUT /v1/projects/vision");
     const { id } = await signInIssued(app);
     await setRole(app, id, role, "vision");
@@ -65,7 +73,7 @@ for (const role of ["viewer", "developer", "admin"] as const) {
 }
 
 test("a group's members have its role, and those of another issuer's group have not", async (t) => {
-  const app = await makeTestApp(t, { issuer });
+  const app = await makeTestApp(t, { singleSignOn });
   const added = await setRole(app, "group:ml/vision", "viewer");
   assert.deepEqual([added.member, added.issuer, added.person], ["group:ml/vision", issuer, null]);
   const inside = await signInIssued(app, { subject: "ada", groups: ["ml/vision", "others"] });
@@ -170,7 +178,7 @@ test("a person acts in the project that is chosen, of those that are the person'
 });
 
 test("the installation's administrator manages every project", async (t) => {
-  const app = await makeTestApp(t, { issuer });
+  const app = await makeTestApp(t, { singleSignOn });
   const headers = { ...(await signInTestPerson(app)), ...ownPage };
   const ask = (call: string, body?: unknown) => app.ask(call, { token: null, headers, body });
   assert.equal((await ask("PUT /v1/projects/vision")).status, 201);

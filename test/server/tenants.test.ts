@@ -166,6 +166,7 @@ const matrix: Readonly<Record<RouteName, Row>> = {
     owner: 404,
     ...hidden,
   },
+  getSignInMethods: { call: () => "GET /v1/sessions/methods", ...ownOnly },
   signIn: {
     call: () => "POST /v1/sessions",
     body: { secret: "a".repeat(43) },

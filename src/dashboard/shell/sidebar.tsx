@@ -3,6 +3,7 @@ import { mayDo, signOut } from "../session/session.ts";
 import { self } from "../session/session-state.ts";
 import { Icon, type IconName } from "../shared/icon.tsx";
 import type { Action } from "../../contract/permissions.ts";
+import { ProjectChoice } from "./project-choice.tsx";
 import { ThemeButton } from "./theme-button.tsx";
 import { UsageSummary } from "./usage-summary.tsx";
 
@@ -76,6 +77,7 @@ function Person() {
         <span>{name}</span>
         <span class="dim">{project}</span>
       </summary>
+      <ProjectChoice />
       <ThemeButton />
       <button type="button" class="quiet" onClick={() => void signOut("signOut")}>
         Sign out
