@@ -5,6 +5,7 @@ import { defaultProject } from "../contract/project.ts";
 import type { Session, SignInMethod } from "../contract/session.ts";
 import type { Records } from "../records/open-records.ts";
 import type { IssuedPerson } from "../records/save-person.ts";
+import type { UsedPasskey } from "../records/passkey-records.ts";
 import type { NewSession } from "../records/session-records.ts";
 import { hashSecret } from "./access-token.ts";
 
@@ -38,7 +39,7 @@ export async function createSignInLink(
   return secret;
 }
 
-interface BegunSession {
+export interface BegunSession {
   readonly session: Session;
   readonly secret: string;
 }
@@ -68,8 +69,23 @@ export async function beginIssuedSession(
   return { secret, session: await sessions.beginIssued(person, newSession) };
 }
 
+/**
+ * Begins a session of the person whose passkey was verified.
+ * @throws ServiceError sign_in_refused
+ */
+export async function beginPasskeySession(
+  { sessions }: Pick<Records, "sessions">,
+  used: UsedPasskey,
+  visit: Visit,
+): Promise<BegunSession> {
+  const { secret, newSession } = generateSession({ ...visit, method: "passkey" });
+  const session = await sessions.beginByPasskey(used, newSession);
+  if (session !== undefined) return { session, secret };
+  throw new ServiceError("sign_in_refused", "The passkey was used so before; try again");
+}
+
 /** Of a browser. */
-interface Visit {
+export interface Visit {
   readonly now: Date;
   /** What the browser calls itself. */
   readonly browser: string;

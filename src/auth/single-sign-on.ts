@@ -77,25 +77,25 @@ async function discover({
   clientId,
   clientSecret,
 }: SingleSignOnOptions): Promise<client.Configuration> {
-  // Settings have such an address of this machine alone, where nobody is between.
-  // oxlint-disable-next-line typescript/no-deprecated
-  const insecure = issuer.startsWith("http:") ? [client.allowInsecureRequests] : [];
+  const authentication = client.ClientSecretBasic(clientSecret);
   try {
-    return await client.discovery(
-      new URL(issuer),
-      clientId,
-      undefined,
-      client.ClientSecretBasic(clientSecret),
-      {
-        execute: [client.enableNonRepudiationChecks, ...insecure],
-        timeout: answerSeconds,
-        [client.customFetch]: fetchBounded,
-      },
-    );
+    const options = discoveryOptions(issuer);
+    return await client.discovery(new URL(issuer), clientId, undefined, authentication, options);
   } catch (cause) {
     const message = `The single sign-on "${issuer}" cannot be asked`;
     throw new ServiceError("unavailable", message, { cause });
   }
+}
+
+function discoveryOptions(issuer: string): client.DiscoveryRequestOptions {
+  // Settings have such an address of this machine alone, where nobody is between.
+  // oxlint-disable-next-line typescript/no-deprecated
+  const insecure = issuer.startsWith("http:") ? [client.allowInsecureRequests] : [];
+  return {
+    execute: [client.enableNonRepudiationChecks, ...insecure],
+    timeout: answerSeconds,
+    [client.customFetch]: fetchBounded,
+  };
 }
 
 /** @throws ServiceError sign_in_refused */
@@ -113,14 +113,16 @@ async function redeemCode(
     });
     const claims = tokens.claims();
     if (claims === undefined) throw new Error("The answer has no identity token");
-    const hasMore = config.serverMetadata().userinfo_endpoint !== undefined;
-    const more = hasMore
-      ? await client.fetchUserInfo(config, tokens.access_token, claims.sub)
-      : undefined;
-    return { ...more, ...claims };
+    return { ...(await readUserInfo(config, tokens.access_token, claims.sub)), ...claims };
   } catch (cause) {
     throw new ServiceError("sign_in_refused", "The single sign-on proves nobody", { cause });
   }
+}
+
+/** Most issuers say there what identity tokens leave out. */
+async function readUserInfo(config: client.Configuration, accessToken: string, subject: string) {
+  const isThere = config.serverMetadata().userinfo_endpoint !== undefined;
+  return isThere ? client.fetchUserInfo(config, accessToken, subject) : undefined;
 }
 
 async function fetchBounded(url: string, options: client.CustomFetchOptions): Promise<Response> {

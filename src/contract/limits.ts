@@ -53,6 +53,8 @@ export const limits = {
   /** Groups of a person that count, and their longest names, characters. */
   groups: 200,
   groupLength: 200,
+  /** Passkeys of a person. */
+  passkeys: 20,
   /** Members of a project: groups hold more people. */
   members: 1000,
   /** How long a token that was replaced stays valid, hours: its users need time to change it. */

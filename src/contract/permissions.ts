@@ -97,7 +97,7 @@ export const permissionTable = {
   manageOwnSessions: {
     scope: null,
     reach: "any",
-    does: "List and end the sessions of the person who is signed in, and choose their project.",
+    does: "Manage the passkeys and sessions of the person who is signed in, and choose the project.",
   },
   readAudit: { scope: "admin", reach: "project", does: "List who changed what." },
   manageTokens: {

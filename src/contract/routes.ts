@@ -7,6 +7,7 @@ import { jobRoutes } from "./job-routes.ts";
 import { logRoutes } from "./log-routes.ts";
 import { memberRoutes } from "./member-routes.ts";
 import { modelRoutes } from "./model-routes.ts";
+import { passkeyRoutes } from "./passkey-routes.ts";
 import { projectRoutes } from "./project-routes.ts";
 import type { Route } from "./route.ts";
 import { sessionRoutes } from "./session-routes.ts";
@@ -26,6 +27,7 @@ export const routes = {
   ...targetRoutes,
   ...tokenRoutes,
   ...sessionRoutes,
+  ...passkeyRoutes,
   ...projectRoutes,
   ...memberRoutes,
   ...auditRoutes,

@@ -26,6 +26,7 @@ export type SignInMethod = (typeof signInMethods)[number];
 export const signInMethodList = z
   .object({
     singleSignOn: z.string().nullable().describe("Host of the single sign-on; null without one."),
+    passkeys: z.boolean().describe("Whether passkeys can be used at the request's address."),
   })
   .meta({ id: "SignInMethods" });
 

@@ -15,6 +15,7 @@ const BatchesPage = lazy(async () => (await import("./batches/batches-page.tsx")
 const BatchPage = lazy(async () => (await import("./batch/batch-page.tsx")).BatchPage);
 const NewJobPage = lazy(async () => (await import("./new-job/new-job-page.tsx")).NewJobPage);
 const TokensPage = lazy(async () => (await import("./tokens/tokens-page.tsx")).TokensPage);
+const AccountPage = lazy(async () => (await import("./account/account-page.tsx")).AccountPage);
 
 /** Addresses of the page; those of the interface are not its. */
 const pageScope = /^\/(?!(v1|auth)(\/|$))/;
@@ -41,6 +42,7 @@ export function App() {
           <Route path="/targets" component={TargetsPage} />
           <Route path="/audit" component={AuditPage} />
           <Route path="/tokens" component={TokensPage} />
+          <Route path="/account" component={AccountPage} />
           <Route default component={NotFoundPage} />
         </Router>
       </ErrorBoundary>

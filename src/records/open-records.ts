@@ -19,6 +19,7 @@ import { deliveryRecords } from "./delivery-records.ts";
 import { modelRecords } from "./model-records.ts";
 import { openDatabase } from "./open-database.ts";
 import { ownerRecords } from "./owner-records.ts";
+import { passkeyRecords } from "./passkey-records.ts";
 import { projectBlobRecords } from "./project-blob-records.ts";
 import { projectRecords } from "./project-records.ts";
 import { releasedBlobRecords } from "./released-blob-records.ts";
@@ -74,6 +75,7 @@ export async function openRecords(
     members: memberRecords(store),
     tokens: tokenRecords(store),
     sessions: sessionRecords(store),
+    passkeys: passkeyRecords(store),
     keys: serviceKeys(store),
     audit: auditRecords(store),
     identities: identityRecords(store),

@@ -32,6 +32,7 @@ export interface Schema {
   members: MembersTable;
   sign_in_links: SignInLinksTable;
   sessions: SessionsTable;
+  passkeys: PasskeysTable;
   service_keys: ServiceKeysTable;
   webhooks: WebhooksTable;
   webhook_deliveries: WebhookDeliveriesTable;
@@ -67,6 +68,20 @@ interface SignInLinksTable {
   hash: string;
   person_id: string;
   expires_at: string;
+}
+
+interface PasskeysTable {
+  id: string;
+  person_id: string;
+  name: string;
+  /** The authenticator's name of it, base64url. */
+  credential_id: string;
+  /** Base64. */
+  public_key: string;
+  /** How often it was used, where its authenticator counts; else 0. */
+  counter: number;
+  created_at: string;
+  last_used_at: string | null;
 }
 
 /** People who are signed in; a row is deleted when they sign out. */

@@ -6,6 +6,7 @@ import { type Session, session } from "../contract/session.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import { createLastUseWriter } from "./create-last-use-writer.ts";
 import { saveAdministrator } from "./member-records.ts";
+import { type UsedPasskey, usePasskey } from "./passkey-records.ts";
 import { findPersonAccess, type PersonAccess } from "./person-access.ts";
 import { type IssuedPerson, savePerson } from "./save-person.ts";
 import type { Schema } from "./schema.ts";
@@ -45,6 +46,13 @@ export function sessionRecords(store: Store) {
       runWriteTransaction(store, async (writing) =>
         insertSession(writing, await savePerson(writing, person), newSession),
       ),
+
+    /** Signs the owner of a passkey in; undefined where it was used so before. */
+    beginByPasskey: (used: UsedPasskey, newSession: NewSession) =>
+      runWriteTransaction(store, async (writing) => {
+        const personId = await usePasskey(writing, used);
+        return personId === undefined ? undefined : insertSession(writing, personId, newSession);
+      }),
 
     /** Also finds sessions that have expired. */
     findByHash: (hash: string) => findSession(store, hash),

@@ -1,10 +1,10 @@
 import type { Context, Hono } from "hono";
 import { endedFlowCookie, flowCookie, readFlow } from "../auth/flow-cookie.ts";
-import { sessionCookie } from "../auth/session-cookie.ts";
-import { beginIssuedSession, sessionSeconds } from "../auth/sign-in.ts";
+import { beginIssuedSession } from "../auth/sign-in.ts";
 import type { SingleSignOn } from "../auth/single-sign-on.ts";
 import { ServiceError } from "../contract/errors.ts";
 import type { SignInProblem } from "../contract/sign-in-problem.ts";
+import { beginCookie, browserVisit } from "./began-session.ts";
 import { callerGroup } from "./caller-group.ts";
 import { createConcurrencyLimit } from "./concurrency-limit.ts";
 import type { ServerContext } from "./server-context.ts";
@@ -65,11 +65,10 @@ async function leadBack(
   const flow = readFlow(context, request, { key, now: now() });
   if (flow === undefined) return leadToSignIn(context, c, "expired");
   const person = await singleSignOn.finish(new URL(request.url).search, flow);
-  const visit = { now: now(), browser: request.headers.get("user-agent") ?? "" };
-  const { session, secret } = await beginIssuedSession(records, person, visit);
-  const maxAge = sessionSeconds(session.method);
+  const begun = await beginIssuedSession(records, person, browserVisit(context, request));
   c.header("set-cookie", endedFlowCookie(context, request));
-  c.header("set-cookie", sessionCookie(context, request, { secret, maxAge }), { append: true });
+  const { "set-cookie": cookie } = beginCookie(context, request, begun);
+  c.header("set-cookie", cookie, { append: true });
   return c.redirect(flow.returnTo);
 }
 

@@ -18,6 +18,7 @@ import { logRequests } from "./log-requests.ts";
 import { memberHandlers } from "./member-handlers.ts";
 import { modelHandlers } from "./model-handlers.ts";
 import { notFoundError } from "./not-found-error.ts";
+import { passkeyHandlers } from "./passkey-handlers.ts";
 import { problemResponse } from "./problem-response.ts";
 import { projectHandlers } from "./project-handlers.ts";
 import type { RouteHandlers } from "./route-handlers.ts";
@@ -71,6 +72,7 @@ function createHandlers(context: ServerContext): RouteHandlers {
     ...targetHandlers,
     ...tokenHandlers,
     ...sessionHandlers,
+    ...passkeyHandlers,
     ...projectHandlers,
     ...memberHandlers,
     ...auditHandlers,

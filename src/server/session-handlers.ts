@@ -1,10 +1,12 @@
 import type { Caller } from "../auth/authenticate.ts";
+import { findRelyingParty } from "../auth/relying-party.ts";
 import { requireSameOrigin, sessionCookie } from "../auth/session-cookie.ts";
-import { beginSession, sessionSeconds } from "../auth/sign-in.ts";
+import { beginSession } from "../auth/sign-in.ts";
 import { may } from "../contract/may.ts";
 import { type Action, permissionTable } from "../contract/permissions.ts";
 import { findRole, isInstallation } from "../contract/role.ts";
 import type { Records } from "../records/open-records.ts";
+import { beganSession, browserVisit } from "./began-session.ts";
 import { notFoundError } from "./not-found-error.ts";
 import type { RouteHandlers } from "./route-handlers.ts";
 import type { ServerContext } from "./server-context.ts";
@@ -39,20 +41,19 @@ export const sessionHandlers: SessionHandlers = {
     return { status: 200, json: self };
   },
 
-  async getSignInMethods({ singleSignOn }) {
+  async getSignInMethods(context, { request }) {
+    const { singleSignOn } = context;
     const host = singleSignOn ? new URL(singleSignOn.issuer).host : null;
-    return { status: 200, json: { singleSignOn: host } };
+    const hasPasskeys = findRelyingParty(context, request) !== undefined;
+    return { status: 200, json: { singleSignOn: host, passkeys: hasPasskeys } };
   },
 
   async signIn(context, { body, request }) {
     // A stranger's page must not sign somebody in as another person.
     requireSameOrigin(request);
-    const browser = request.headers.get("user-agent") ?? "";
-    const visit = { now: context.now(), browser };
-    const { session, secret } = await beginSession(context.records, body.secret, visit);
-    const maxAge = sessionSeconds(session.method);
-    const cookie = sessionCookie(context, request, { secret, maxAge });
-    return { status: 201, json: session, headers: { "set-cookie": cookie } };
+    const visit = browserVisit(context, request);
+    const begun = await beginSession(context.records, body.secret, visit);
+    return beganSession(context, request, begun);
   },
 
   async listSessions({ records }, { caller: { session } }) {

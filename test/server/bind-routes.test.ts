@@ -15,7 +15,7 @@ const values: Readonly<Record<string, string>> = {
 };
 
 function examplePath(route: Route): string {
-  const [, kind = "job"] = /^\/(job|batch|token)/.exec(route.path) ?? [];
+  const [, kind = "job"] = /^\/(job|batch|token|passkey)/.exec(route.path) ?? [];
   const prefix = kind === "batch" ? "batch" : kind;
   return `/v1${route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? `${prefix}-${"0".repeat(26)}`)}`;
 }

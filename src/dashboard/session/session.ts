@@ -26,6 +26,11 @@ export async function loadSelf(): Promise<void> {
 /** Signs in by a link's secret, which can be used once. */
 export async function signIn(secret: string): Promise<void> {
   await service.call("signIn", { body: { secret } });
+  await announceSignIn();
+}
+
+/** Shows in all tabs who has signed in. */
+export async function announceSignIn(): Promise<void> {
   await loadSelf();
   channel.postMessage("signed in");
 }

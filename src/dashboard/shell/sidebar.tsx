@@ -78,6 +78,9 @@ function Person() {
         <span class="dim">{project}</span>
       </summary>
       <ProjectChoice />
+      <a class="button quiet" href="/account">
+        Account
+      </a>
       <ThemeButton />
       <button type="button" class="quiet" onClick={() => void signOut("signOut")}>
         Sign out
