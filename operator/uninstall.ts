@@ -7,7 +7,7 @@ import type { KubernetesClient } from "../src/kubernetes/kubernetes-client.ts";
 import { resources } from "../src/kubernetes/resources.ts";
 import type { Log } from "../src/log/json-log.ts";
 import { observedResources } from "../src/resources/observed-resources.ts";
-import { deleteInForeground } from "./controllers/compression-job/act/delete-in-foreground.ts";
+import { deleteInBackground } from "./controllers/compression-job/act/delete-in-background.ts";
 import { toWorkerJob } from "./controllers/compression-job/observe/worker-job.ts";
 import { mayRun, toWorkerPod } from "./controllers/compression-job/observe/worker-pod.ts";
 import { releaseCompressionJobs } from "./release-compression-jobs.ts";
@@ -58,13 +58,13 @@ async function stopAllWorkers(client: KubernetesClient): Promise<string[]> {
   const selection = { labelSelector: resourceLabels.jobId };
   for await (const { items } of client.list(observedResources.jobs, selection)) {
     for (const { end, deleting, ...job } of items.map(toWorkerJob))
-      if (end === undefined && !deleting) await deleteInForeground(client, resources.jobs, job);
+      if (end === undefined && !deleting) await deleteInBackground(client, resources.jobs, job);
   }
   const names: string[] = [];
   for await (const { items } of client.list(observedResources.pods, selection)) {
     for (const pod of items.map((each) => toWorkerPod(each, 0)).filter(mayRun)) {
       names.push(pod.name);
-      if (pod.deletionDeadline === undefined) await deleteInForeground(client, resources.pods, pod);
+      if (pod.deletionDeadline === undefined) await deleteInBackground(client, resources.pods, pod);
     }
   }
   return names;

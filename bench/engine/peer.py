@@ -18,7 +18,8 @@ logging.disable(logging.CRITICAL)
 
 def blocks(bits):
     def quantize(model, output):
-        quantizer = MatMulNBitsQuantizer(onnx.load(model), bits=bits, block_size=32, is_symmetric=False)
+        settings = {"block_size": 32, "is_symmetric": False, "accuracy_level": 4}
+        quantizer = MatMulNBitsQuantizer(onnx.load(model), bits=bits, **settings)
         quantizer.process()
         quantizer.model.save_model_to_file(output, use_external_data_format=True)
 

@@ -82,8 +82,8 @@ function advanceAttempt(attempt: AttemptRecord, event: WorkerEvent): AttemptReco
 }
 
 function lostEventsLine(count: number, at: string): NewLine {
-  const events = count === 1 ? "1 event" : `${count} events`;
-  const text = `(${events} of the worker were lost while the service could not be reached)`;
+  const events = count === 1 ? "1 event of the worker was" : `${count} events of the worker were`;
+  const text = `(${events} lost while the service could not be reached)`;
   return { at, stream: "stderr", text };
 }
 

@@ -17,6 +17,22 @@ export function jobBlobRecords({ db }: Store) {
     },
 
     has: (jobId: string, sha256: string) => hasJobBlob(db, jobId, sha256),
+
+    /**
+     * Whether others have the blob and the job does not. Nobody has what a worker stored after the
+     * backup was made that the records are restored from.
+     */
+    async isForeign(jobId: string, sha256: string): Promise<boolean> {
+      const owners = await db
+        .selectFrom("job_blobs")
+        .where("sha256", "=", sha256)
+        .select("job_id as owner")
+        .unionAll(
+          db.selectFrom("project_blobs").where("sha256", "=", sha256).select("project as owner"),
+        )
+        .execute();
+      return owners.length > 0 && !owners.some(({ owner }) => owner === jobId);
+    },
   };
 }
 

@@ -98,7 +98,7 @@ export class PodLogCollector {
     const own: WorkerEvent[] = [];
     for (const event of events) {
       const sha256 = reportedBlob(event);
-      if (sha256 === undefined || (await jobBlobs.has(jobId, sha256))) own.push(event);
+      if (sha256 === undefined || !(await jobBlobs.isForeign(jobId, sha256))) own.push(event);
     }
     return own;
   }

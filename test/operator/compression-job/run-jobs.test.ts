@@ -251,11 +251,9 @@ suite("jobs run", { concurrency: true, skip }, () => {
       "No node can take the worker: not enough nvidia.com/gpu free (64 needed)",
     );
     assert.equal(findScheduledCondition(waiting)?.status, "False");
-    const events = await controlPlane.kubectl([
-      "get",
-      "events",
-      "--field-selector=involvedObject.name=too-big",
-    ]);
+    const warnings = ["events", "--field-selector=involvedObject.name=too-big,type=Warning"];
+    await controlPlane.kubectl(["wait", "--for=create", ...warnings, "--timeout=60s"]);
+    const events = await controlPlane.kubectl(["get", ...warnings]);
     assert.match(events, /Warning\s+Unschedulable.*not enough nvidia.com\/gpu free/);
 
     await cluster.create({ name: "elsewhere", spec: { target: "elsewhere" } });

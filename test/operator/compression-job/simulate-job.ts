@@ -162,7 +162,7 @@ export class SimulatedJob {
       case "createWorkerJob":
         return this.#mayStart() && this.#createJob(action);
       case "deleteWorkerJob":
-        this.cluster.deleteJob(action.uid);
+        this.cluster.deleteJob(action.uid, true);
         return true;
       case "endWorkerJob":
         this.cluster.changeJobs((job) =>

@@ -5,7 +5,7 @@ import type { ObservedState } from "../observe/observed-state.ts";
 import type { ActionContext, ActionResult } from "./action-context.ts";
 import { areWorkersStopped } from "./are-workers-stopped.ts";
 import { createWorkerJob } from "./create-worker-job.ts";
-import { deleteInForeground } from "./delete-in-foreground.ts";
+import { deleteInBackground } from "./delete-in-background.ts";
 import { findReadyNodes } from "./find-ready-nodes.ts";
 import { setFinalizer } from "./set-finalizer.ts";
 import { patchCompressionJob } from "./patch-compression-job.ts";
@@ -32,15 +32,15 @@ export async function executeAction(
     case "endWorkerJob":
       return patchWorkerJob(context, action.name, { activeDeadlineSeconds: 1 });
     case "deleteWorkerJob":
-      return deleteInForeground(client, resources.jobs, action);
+      return deleteInBackground(client, resources.jobs, action);
     case "deletePod":
-      return deleteInForeground(client, resources.pods, action);
+      return deleteInBackground(client, resources.pods, action);
     case "observeNodes":
       return { ...observed, readyNodes: await findReadyNodes(client, observed) };
     case "removeLostPod":
       return removeLostPod(client, action);
     case "deleteResource":
-      return deleteInForeground(client, compressionJobs, context.resource.metadata);
+      return deleteInBackground(client, compressionJobs, context.resource.metadata);
     case "recordEvent":
       return recordEvent(context, action);
   }

@@ -2,7 +2,7 @@ import type { KubernetesClient, MergePatch } from "../../../../src/kubernetes/ku
 import { ignoreNotFound } from "../../../../src/kubernetes/kubernetes-error.ts";
 import { type Pod, resources } from "../../../../src/kubernetes/resources.ts";
 import type { Action } from "../decide/decision.ts";
-import { deleteInForeground } from "./delete-in-foreground.ts";
+import { deleteInBackground } from "./delete-in-background.ts";
 
 type PodStatus = NonNullable<Pod["status"]>;
 
@@ -16,7 +16,7 @@ export async function removeLostPod(
   if (pod?.metadata.uid !== uid) return;
   const status = lostPodStatus(pod, node);
   await client.patch(resources.pods, name, { status }, { subresource: "status" });
-  await deleteInForeground(client, resources.pods, { name, uid, gracePeriodSeconds: 0 });
+  await deleteInBackground(client, resources.pods, { name, uid, gracePeriodSeconds: 0 });
 }
 
 /** As the control plane marks pods of deleted nodes: to the Job it is a disruption. */

@@ -79,8 +79,9 @@ function quantize(
 function assertNear(sums: ErrorSums, wanted: ErrorSums): void {
   const rounding = 1e-6 * Math.sqrt(wanted.signal);
   for (const key of ["signal", "noise", "changed", "product"] as const) {
+    const bound = 1e-4 * wanted[key] + (2 * Math.sqrt(wanted[key]) + rounding) * rounding;
     assert.ok(
-      Math.abs(sums[key] - wanted[key]) <= 1e-4 * wanted[key] + rounding ** 2,
+      Math.abs(sums[key] - wanted[key]) <= bound,
       `${key} ${sums[key]}, not ${wanted[key]}`,
     );
   }

@@ -10,13 +10,16 @@ interface Deletion extends Pick<DeleteOptions, "gracePeriodSeconds"> {
   readonly uid: string;
 }
 
-/** Deletes an object after the objects that it owns. */
-export async function deleteInForeground<T extends KubernetesObject>(
+/**
+ * Deletes an object at once. In the foreground it would wait for the garbage collector, which takes
+ * minutes in a busy cluster.
+ */
+export async function deleteInBackground<T extends KubernetesObject>(
   client: KubernetesClient,
   type: ResourceType<T>,
   { name, uid, gracePeriodSeconds }: Deletion,
 ): Promise<undefined> {
-  const options: DeleteOptions = { propagationPolicy: "Foreground", uid };
+  const options: DeleteOptions = { propagationPolicy: "Background", uid };
   const withGrace = gracePeriodSeconds === undefined ? options : { ...options, gracePeriodSeconds };
   await ignoreNotFound(client.delete(type, name, withGrace));
 }
