@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { secureUrl } from "../src/contract/secure-url.ts";
 import { trustPolicy } from "../src/contract/trust-policy.ts";
 import { settings } from "../src/service/settings.ts";
 import { aYear, named, pods, resources, stringMap } from "./chart-pod-values.ts";
@@ -102,6 +103,25 @@ const githubApp = z
   .prefault({})
   .describe(
     "The GitHub App that writes check runs for steps that do not wait; none without a number.",
+  );
+
+const singleSignOn = z
+  .strictObject({
+    issuer: z
+      .union([z.literal(""), secureUrl])
+      .default("")
+      .describe("The OpenID Connect provider's address."),
+    clientId: z.string().default("").describe("The provider's name of the service."),
+    existingSecret: z
+      .string()
+      .default("")
+      .describe("Name of a Secret with the key client-secret, which the provider gave."),
+    scopes: settings.shape.MOS_OIDC_SCOPES.describe("Scopes to ask for, separated by spaces."),
+    groupsClaim: settings.shape.MOS_OIDC_GROUPS_CLAIM.describe("Claim with a person's groups."),
+  })
+  .prefault({})
+  .describe(
+    "Where people sign in to the dashboard, which needs publicUrl; by links alone without an issuer.",
   );
 
 const tls = z
@@ -244,6 +264,7 @@ export const service = z
     ),
     trustPolicy: trust,
     githubApp,
+    singleSignOn,
     postgres,
     s3,
     sourceCredentials,

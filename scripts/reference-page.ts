@@ -13,6 +13,7 @@ import { routes } from "../src/contract/routes.ts";
 import { jobStatus, transitionTable } from "../src/contract/status.ts";
 import { statusReasonTable } from "../src/contract/status-reasons.ts";
 import { builtinTargets } from "../src/contract/target.ts";
+import { roleTable } from "../src/contract/role.ts";
 import { configuredTarget } from "../src/contract/target-pod.ts";
 import { scopeTable } from "../src/contract/token.ts";
 import { warningTable } from "../src/contract/warnings.ts";
@@ -98,6 +99,16 @@ export function referencePage(): string {
     table(
       ["scope", "allows"],
       Object.entries(scopeTable).map(([name, description]) => [code(name), description]),
+    ),
+    "## Roles",
+    "Of [members](people.md) of a project. `admin` in the project `default` counts in every project.",
+    table(
+      ["role", "scopes", "does"],
+      Object.entries(roleTable).map(([name, { scopes, does }]) => [
+        code(name),
+        scopes.map(code).join(", "),
+        does,
+      ]),
     ),
     "## Permissions",
     "What a token reaches, besides its scope. What is out of reach is not found.",

@@ -1,8 +1,16 @@
 import { ServiceError } from "../contract/errors.ts";
 import type { Principal } from "../contract/principal.ts";
 import type { Session } from "../contract/session.ts";
-import type { Token } from "../contract/token.ts";
+import {
+  findRole,
+  type Membership,
+  restrictScopes,
+  type Role,
+  roleTable,
+} from "../contract/role.ts";
+import type { Scope, Token } from "../contract/token.ts";
 import type { Records } from "../records/open-records.ts";
+import type { FoundToken } from "../records/token-records.ts";
 import { hashSecret, isWellFormedToken } from "./access-token.ts";
 import { type CookieSettings, readSessionSecret } from "./session-cookie.ts";
 
@@ -12,6 +20,10 @@ export interface Caller extends Principal {
   readonly id: string;
   /** Of the token, or of the person who is signed in. */
   readonly name: string;
+  /** Of the person who is signed in, in the project; null where there is none. */
+  readonly role: Role | null;
+  /** Of the person who is signed in; none for an access token. */
+  readonly memberships: readonly Membership[];
   /** Null for an access token. */
   readonly session: Session | null;
   /** The token or the session's secret itself, which the service does not store. */
@@ -47,24 +59,41 @@ async function authenticateToken(
   if (stored === undefined) throw invalidTokenError("The access token is not known");
   const { token, project, workflow } = stored;
   requireUsableToken(token, now());
+  const scopes = usableScopes(stored);
   records.tokens.touch(token.id);
-  const { id, name, scopes, expiresAt, policy } = token;
-  const principal = { project, tokenId: id, scopes, expiresAt, policy, workflow };
-  return { ...principal, id, name, session: null, secret };
+  const { id, name, expiresAt, policy, person } = token;
+  const personId = person?.id ?? null;
+  const principal = { project, tokenId: id, personId, scopes, expiresAt, policy, workflow };
+  return { ...principal, id, name, role: null, memberships: [], session: null, secret };
 }
 
 async function authenticateSession(
   { records, now }: AuthenticationContext,
   secret: string,
 ): Promise<Caller> {
-  const session = await records.sessions.findByHash(hashSecret(secret));
-  if (session === undefined || Date.parse(session.expiresAt) <= now().getTime()) {
+  const found = await records.sessions.findByHash(hashSecret(secret));
+  if (found === undefined || Date.parse(found.session.expiresAt) <= now().getTime()) {
     throw new ServiceError("unauthorized", "The session has ended", { headers: bearerChallenge });
   }
+  const { session, person, memberships } = found;
   records.sessions.touch(session.id);
-  const { id, project, user: name, scopes, expiresAt } = session;
-  const principal = { project, tokenId: null, scopes, expiresAt, policy: null, workflow: null };
-  return { ...principal, id, name, session, secret };
+  const { id, project, personId, expiresAt } = session;
+  const role = findRole(memberships, project) ?? null;
+  const scopes = role === null ? [] : roleTable[role].scopes;
+  const none = { tokenId: null, policy: null, workflow: null };
+  const principal = { ...none, project, personId, scopes, expiresAt };
+  return { ...principal, id, name: person.name, role, memberships, session, secret };
+}
+
+/**
+ * A person's token does what the person may do in the token's project now, and no more.
+ * @throws ServiceError unauthorized where that is nothing
+ */
+function usableScopes({ token, project, memberships }: FoundToken): readonly Scope[] {
+  if (memberships === null) return token.scopes;
+  const role = findRole(memberships, project);
+  if (role !== undefined) return restrictScopes(token.scopes, roleTable[role].scopes);
+  throw invalidTokenError(`${token.person?.name}, whose token it is, is no member of "${project}"`);
 }
 
 const bearerChallenge = { "www-authenticate": "Bearer" };

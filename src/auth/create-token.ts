@@ -9,6 +9,8 @@ const dayMs = 86_400_000;
 interface NewTokenRequest extends Omit<TokenRequest, "expiresInDays"> {
   readonly expiresInDays?: number | null;
   readonly project: string;
+  /** Whose token it is; without it no person's. */
+  readonly personId?: string | null;
   readonly now: Date;
   readonly audit?: AuditedChange | undefined;
 }
@@ -16,11 +18,12 @@ interface NewTokenRequest extends Omit<TokenRequest, "expiresInDays"> {
 /** Creates the token of a request. */
 export async function createToken(
   records: Pick<Records, "tokens">,
-  { name, scopes, expiresInDays = limits.tokenDays, project, now, audit }: NewTokenRequest,
+  { name, scopes, expiresInDays = limits.tokenDays, now, ...owner }: NewTokenRequest,
 ): Promise<CreatedToken> {
   const expiresAt =
     expiresInDays === null ? null : new Date(now.getTime() + expiresInDays * dayMs).toISOString();
   const uniqueScopes = [...new Set(scopes)];
   const fields = { name, scopes: uniqueScopes, expiresAt, policy: null };
-  return issueToken(records, { ...fields, project, audit });
+  const { project, personId = null, audit } = owner;
+  return issueToken(records, { ...fields, project, personId, audit });
 }

@@ -2,6 +2,7 @@ import { createLocalJWKSet, errors, type JWTVerifyGetKey, type LocalJWKSet } fro
 import { z } from "zod";
 import { ServiceError } from "../contract/errors.ts";
 import type { Issuer } from "../contract/trust-policy.ts";
+import { readBoundedText } from "./read-bounded-text.ts";
 
 /** A key that its issuer withdrew is trusted for no longer. */
 const maxAgeMs = 600_000;
@@ -65,21 +66,10 @@ async function readKeySet(issuer: string, url: string): Promise<KeySet> {
       signal: AbortSignal.timeout(fetchTimeoutMs),
     });
     if (!response.ok) throw new Error(`"${url}" answered with status ${response.status}`);
-    return keySet.parse(JSON.parse(await readBoundedText(response)));
+    return keySet.parse(JSON.parse(await readBoundedText(response, maxAnswerBytes)));
   } catch (cause) {
     const headers = { "retry-after": "5" };
     const message = `The keys of issuer "${issuer}" cannot be read`;
     throw new ServiceError("unavailable", message, { cause, headers });
   }
-}
-
-async function readBoundedText(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > maxAnswerBytes) throw new Error(`The answer has more than ${maxAnswerBytes} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
 }

@@ -25,7 +25,8 @@ export function requirePermission(principal: Principal, action: Action, thing?: 
 function requireScope(principal: Principal, action: Action): void {
   if (hasScope(principal, action)) return;
   const { scope } = permissionTable[action];
-  throw new ServiceError("missing_scope", `The access token lacks the scope "${scope}"`, {
+  const lacking = principal.tokenId === null ? "Your role in this project" : "The access token";
+  throw new ServiceError("missing_scope", `${lacking} lacks the scope "${scope}"`, {
     headers: { "www-authenticate": `Bearer error="insufficient_scope", scope="${scope}"` },
   });
 }

@@ -20,12 +20,13 @@ export async function rotateToken(
   { tokens }: Pick<Records, "tokens">,
   { project, token, now, audit }: Rotation,
 ): Promise<CreatedToken> {
-  const { id, name, scopes, createdAt, expiresAt, policy } = token;
+  const { id, name, scopes, createdAt, expiresAt, policy, person } = token;
   const lifetimeMs = expiresAt === null ? null : Date.parse(expiresAt) - Date.parse(createdAt);
   const { secret, newToken } = generateToken({
     name,
     scopes,
     policy,
+    personId: person?.id ?? null,
     expiresAt: lifetimeMs === null ? null : new Date(now.getTime() + lifetimeMs).toISOString(),
   });
   const endsAt = new Date(now.getTime() + limits.rotationHours * hourMs);

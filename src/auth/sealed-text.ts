@@ -5,7 +5,7 @@ const nonceBytes = 12;
 const tagBytes = 16;
 
 /** Encrypts a text with a secret, which must be random and not a password. */
-export function seal(text: string, secret: string): string {
+export function seal(text: string, secret: string | Buffer): string {
   const nonce = randomBytes(nonceBytes);
   const cipher = createCipheriv(algorithm, deriveSealKey(secret), nonce);
   const sealed = [nonce, cipher.update(text, "utf8"), cipher.final()];
@@ -13,7 +13,7 @@ export function seal(text: string, secret: string): string {
 }
 
 /** @throws Error where the text was sealed with another secret or changed */
-export function unseal(sealed: string, secret: string): string {
+export function unseal(sealed: string, secret: string | Buffer): string {
   const bytes = Buffer.from(sealed, "base64");
   const decipher = createDecipheriv(
     algorithm,
@@ -25,6 +25,6 @@ export function unseal(sealed: string, secret: string): string {
   return Buffer.concat([text, decipher.final()]).toString("utf8");
 }
 
-function deriveSealKey(secret: string): Buffer {
+function deriveSealKey(secret: string | Buffer): Buffer {
   return Buffer.from(hkdfSync("sha256", secret, "", "model-optimization-service answers", 32));
 }

@@ -12,12 +12,15 @@ export interface CookieSettings {
  * @throws ServiceError cross_site_request where another site's page may have sent the cookie
  */
 export function readSessionSecret(settings: CookieSettings, request: Request): string | undefined {
-  const name = sessionCookieName(settings, request);
+  const secret = readCookie(request, sessionCookieName(settings, request));
+  if (secret !== undefined) requireSameOrigin(request);
+  return secret;
+}
+
+/** Undefined where the request has no such cookie. */
+export function readCookie(request: Request, name: string): string | undefined {
   const cookies = (request.headers.get("cookie") ?? "").split("; ");
-  const cookie = cookies.find((each) => each.startsWith(`${name}=`));
-  if (cookie === undefined) return undefined;
-  requireSameOrigin(request);
-  return cookie.slice(name.length + 1);
+  return cookies.find((each) => each.startsWith(`${name}=`))?.slice(name.length + 1);
 }
 
 /**
@@ -45,14 +48,16 @@ export function sessionCookie(
   return [`${sessionCookieName(settings, request)}=${secret}`, ...attributes].join("; ");
 }
 
-/** Cookies know no ports: without one in the name, services of one host would share a session. */
 function sessionCookieName(settings: CookieSettings, request: Request): string {
-  return isSecure(settings)
-    ? "__Host-mos-session"
-    : `mos-session-${new URL(request.url).port || "80"}`;
+  return isSecure(settings) ? "__Host-mos-session" : `mos-session-${cookiePort(request)}`;
 }
 
-function isSecure({ publicUrl }: CookieSettings): boolean {
+/** Cookies know no ports: without one in the name, services of one host would share a session. */
+export function cookiePort(request: Request): string {
+  return new URL(request.url).port || "80";
+}
+
+export function isSecure({ publicUrl }: CookieSettings): boolean {
   return publicUrl?.startsWith("https:") ?? false;
 }
 

@@ -2,22 +2,22 @@ import { randomBytes } from "node:crypto";
 import { limits } from "../contract/limits.ts";
 import { ServiceError } from "../contract/errors.ts";
 import { defaultProject } from "../contract/project.ts";
-import type { Session } from "../contract/session.ts";
+import type { Session, SignInMethod } from "../contract/session.ts";
 import type { Records } from "../records/open-records.ts";
+import type { IssuedPerson } from "../records/save-person.ts";
+import type { UsedPasskey } from "../records/passkey-records.ts";
+import type { NewSession } from "../records/session-records.ts";
 import { hashSecret } from "./access-token.ts";
 
 const minuteMs = 60_000;
 const secretBytes = 32;
 const maxBrowserLength = 200;
 
-/** Seconds for which a person stays signed in. */
-export const sessionSeconds = limits.sessionDays * 86_400;
-
-const administrator = {
-  project: defaultProject,
-  user: "administrator",
-  scopes: ["admin" as const],
-};
+/** Seconds for which a person stays signed in; groups are those of the sign-in. */
+export function sessionSeconds(method: SignInMethod): number {
+  const isIssued = method === "single-sign-on";
+  return isIssued ? limits.singleSignOnHours * 3600 : limits.sessionDays * 86_400;
+}
 
 /**
  * Creates a link that signs the administrator in once.
@@ -29,8 +29,7 @@ export async function createSignInLink(
 ): Promise<string> {
   const secret = createSecret();
   const expiresAt = new Date(now.getTime() + limits.signInLinkMinutes * minuteMs).toISOString();
-  const link = { ...administrator, hash: hashSecret(secret), expiresAt };
-  await sessions.createLink(link, linkAudit(by));
+  await sessions.createLink({ hash: hashSecret(secret), expiresAt }, linkAudit(by));
   return secret;
 }
 
@@ -40,7 +39,7 @@ export async function offerSignIn(
   { secret, now }: { readonly secret: string; readonly now: Date },
 ): Promise<void> {
   const expiresAt = new Date(now.getTime() + limits.firstSignInDays * 1440 * minuteMs);
-  const link = { ...administrator, hash: hashSecret(secret), expiresAt: expiresAt.toISOString() };
+  const link = { hash: hashSecret(secret), expiresAt: expiresAt.toISOString() };
   await sessions.offerFirstLink(link, linkAudit("first sign-in"));
 }
 
@@ -48,7 +47,7 @@ function linkAudit(by: string) {
   return { project: defaultProject, action: "createSignInLink", tokenId: null, tokenName: by };
 }
 
-interface BegunSession {
+export interface BegunSession {
   readonly session: Session;
   readonly secret: string;
 }
@@ -60,16 +59,60 @@ interface BegunSession {
 export async function beginSession(
   { sessions }: Pick<Records, "sessions">,
   linkSecret: string,
-  { now, browser }: { readonly now: Date; readonly browser: string },
+  visit: Visit,
 ): Promise<BegunSession> {
-  const secret = createSecret();
-  const session = await sessions.begin(hashSecret(linkSecret), {
-    hash: hashSecret(secret),
-    browser: browser.slice(0, maxBrowserLength),
-    expiresAt: new Date(now.getTime() + sessionSeconds * 1000).toISOString(),
-  });
+  const { secret, newSession } = generateSession({ ...visit, method: "link" });
+  const session = await sessions.begin(hashSecret(linkSecret), newSession);
   if (session !== undefined) return { session, secret };
   throw new ServiceError("sign_in_refused", "The sign-in link was used before or has expired");
+}
+
+/** Begins a session of somebody whom the single sign-on has named. */
+export async function beginIssuedSession(
+  { sessions }: Pick<Records, "sessions">,
+  person: IssuedPerson,
+  visit: Visit,
+): Promise<BegunSession> {
+  const { secret, newSession } = generateSession({ ...visit, method: "single-sign-on" });
+  return { secret, session: await sessions.beginIssued(person, newSession) };
+}
+
+/**
+ * Begins a session of the person whose passkey was verified.
+ * @throws ServiceError sign_in_refused
+ */
+export async function beginPasskeySession(
+  { sessions }: Pick<Records, "sessions">,
+  used: UsedPasskey,
+  visit: Visit,
+): Promise<BegunSession> {
+  const { secret, newSession } = generateSession({ ...visit, method: "passkey" });
+  const session = await sessions.beginByPasskey(used, newSession);
+  if (session !== undefined) return { session, secret };
+  throw new ServiceError("sign_in_refused", "The passkey was used so before; try again");
+}
+
+/** Of a browser. */
+export interface Visit {
+  readonly now: Date;
+  /** What the browser calls itself. */
+  readonly browser: string;
+}
+
+interface SessionStart extends Visit {
+  readonly method: SignInMethod;
+}
+
+/** A new secret, and the session to store for it. */
+function generateSession({ now, browser, method }: SessionStart): {
+  readonly secret: string;
+  readonly newSession: NewSession;
+} {
+  const secret = createSecret();
+  const endMs = now.getTime() + sessionSeconds(method) * 1000;
+  const expiresAt = new Date(endMs).toISOString();
+  const known = { browser: browser.slice(0, maxBrowserLength), method, expiresAt };
+  return { secret, newSession: { ...known, hash: hashSecret(secret) } };
 }
 
 /** 256 random bits. */

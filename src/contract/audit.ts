@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { auditId, tokenId } from "./id.ts";
+import { auditId, personId, tokenId } from "./id.ts";
 import { pageFields, nextCursor } from "./page-fields.ts";
 
 /** A change that somebody asked for. Entries are never changed or deleted. */
@@ -19,8 +19,9 @@ export const auditEntry = z
         "Null for a person who is signed in, a command on the service's machine, the trust " +
           "policy, and a button on GitHub: `tokenName` says which.",
       ),
-    tokenName: z.string(),
-    subject: z.string().describe("Id or SHA-256 of what was created or changed."),
+    tokenName: z.string().describe("Name of the token, or of the person."),
+    personId: personId.nullable().describe("Who was signed in; null for everything else."),
+    subject: z.string().describe("Id, name or SHA-256 of what was created or changed."),
   })
   .meta({ id: "AuditEntry" });
 export type AuditEntry = z.infer<typeof auditEntry>;

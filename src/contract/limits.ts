@@ -58,6 +58,15 @@ export const limits = {
   firstSignInDays: 30,
   /** How long a person stays signed in, days. */
   sessionDays: 14,
+  /** How long a person stays signed in who signed in at an issuer, which says the groups, hours. */
+  singleSignOnHours: 12,
+  /** Groups of a person that count, and their longest names, characters. */
+  groups: 200,
+  groupLength: 200,
+  /** Passkeys of a person. */
+  passkeys: 20,
+  /** Members of a project: groups hold more people. */
+  members: 1000,
   /** How long a token that was replaced stays valid, hours: its users need time to change it. */
   rotationHours: 24,
   /** Interval of pings in event streams, seconds. */

@@ -13,12 +13,44 @@ export function hasScope({ scopes }: Pick<Principal, "scopes">, action: Action):
 export function may(principal: Principal, action: Action, owner?: Ownership): boolean {
   if (!hasScope(principal, action)) return false;
   const { reach } = permissionTable[action];
-  if (reach === "installation") return principal.project === defaultProject;
-  if (reach === "project" && principal.workflow !== null) return false;
-  if (reach === "any" || owner === undefined) return true;
-  const { repository, commit } = reachedOrigin(principal, action);
+  switch (reach) {
+    case "any":
+      return true;
+    case "installation":
+      return principal.project === defaultProject;
+    case "administered":
+      return principal.workflow === null && reachesProject(principal, owner);
+    case "own":
+      return principal.workflow === null && reachesOwn(principal, owner);
+    case "project":
+      return principal.workflow === null && isOfProject(principal, owner);
+    case "repository":
+    case "commit":
+      return isOfProject(principal, owner) && isOfOrigin(reachedOrigin(principal, action), owner);
+  }
+}
+
+function isOfProject({ project }: Principal, owner: Ownership | undefined): boolean {
+  return owner === undefined || owner.project === project;
+}
+
+function reachesProject(principal: Principal, owner: Ownership | undefined): boolean {
+  return principal.project === defaultProject || isOfProject(principal, owner);
+}
+
+function reachesOwn(principal: Principal, owner: Ownership | undefined): boolean {
+  const { scopes, personId } = principal;
+  if (!isOfProject(principal, owner)) return false;
+  if (scopes.includes("admin")) return true;
+  return personId !== null && (owner === undefined || owner.personId === personId);
+}
+
+function isOfOrigin(
+  { repository, commit }: Partial<Origin>,
+  owner: Ownership | undefined,
+): boolean {
+  if (owner === undefined) return true;
   return (
-    owner.project === principal.project &&
     (repository === undefined || repository === owner.origin?.repository) &&
     (commit === undefined || commit === owner.origin?.commit)
   );

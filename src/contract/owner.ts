@@ -8,6 +8,8 @@ export interface Origin {
 /** Whose a thing is. */
 export interface Ownership {
   readonly project: string;
+  /** Whose it is within the project, where it is somebody's. */
+  readonly personId?: string | null;
   /** Null where it comes from no workflow. */
   readonly origin: Partial<Origin> | null;
 }

@@ -8,6 +8,10 @@ export const reachTable = {
     "strangers can cause, such as a pull request's, those of its commit.",
   repository: "Things of the caller's project; a workflow those of its repository.",
   project: "Things of the caller's project; none for a workflow.",
+  own: "Things of an administrator's project, for others their own; none for a workflow.",
+  administered:
+    "Things of the caller's project, for administrators of the project `default` of every one; " +
+    "none for a workflow.",
   installation: "Things of all projects, for administrators of the project `default` alone.",
 } as const;
 export type Reach = keyof typeof reachTable;
@@ -98,10 +102,19 @@ export const permissionTable = {
   manageOwnSessions: {
     scope: null,
     reach: "any",
-    does: "List and end the sessions of the person who is signed in.",
+    does: "Manage the passkeys and sessions of the person who is signed in, and choose the project.",
   },
   readAudit: { scope: "admin", reach: "project", does: "List who changed what." },
-  manageTokens: { scope: "admin", reach: "project", does: "Create, list and revoke tokens." },
+  manageTokens: {
+    scope: "tokens:write",
+    reach: "own",
+    does: "Create, list and revoke tokens, with at most the caller's scopes.",
+  },
+  manageMembers: {
+    scope: "admin",
+    reach: "administered",
+    does: "List members of projects, and give and take their roles.",
+  },
   manageProjects: {
     scope: "admin",
     reach: "installation",

@@ -26,6 +26,8 @@ export interface Principal {
   readonly project: string;
   /** Null where a person is signed in. */
   readonly tokenId: string | null;
+  /** Who is signed in, or made the token; null for tokens that no person made. */
+  readonly personId: string | null;
   readonly scopes: readonly Scope[];
   readonly expiresAt: string | null;
   /** Trust policy by which the token was issued; null for tokens of people and programs. */

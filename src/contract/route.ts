@@ -19,8 +19,11 @@ export interface Route {
   readonly summary: string;
   /** What the caller has to be allowed to do. */
   readonly action: Action;
-  /** What the path's `id` names. It has to be within the action's reach, else it is not found. */
-  readonly names?: "job" | "batch";
+  /**
+   * What the path's `id`, or `project`, names. It has to be within the action's reach, else it is
+   * not found.
+   */
+  readonly names?: "job" | "batch" | "project";
   /** Whether a request is an entry of the audit, which its handler writes with the change. */
   readonly audited?: true;
   /** No token is needed at all. */

@@ -5,7 +5,9 @@ import { batchRoutes } from "./batch-routes.ts";
 import { eventRoutes } from "./event-routes.ts";
 import { jobRoutes } from "./job-routes.ts";
 import { logRoutes } from "./log-routes.ts";
+import { memberRoutes } from "./member-routes.ts";
 import { modelRoutes } from "./model-routes.ts";
+import { passkeyRoutes } from "./passkey-routes.ts";
 import { projectRoutes } from "./project-routes.ts";
 import type { Route } from "./route.ts";
 import { sessionRoutes } from "./session-routes.ts";
@@ -29,7 +31,9 @@ export const routes = {
   ...targetRoutes,
   ...tokenRoutes,
   ...sessionRoutes,
+  ...passkeyRoutes,
   ...projectRoutes,
+  ...memberRoutes,
   ...auditRoutes,
   ...usageRoutes,
   ...webhookRoutes,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Route } from "./route.ts";
-import { self, session, signInRequest } from "./session.ts";
+import { self, session, sessionUpdate, signInMethodList, signInRequest } from "./session.ts";
 
 export const sessionRoutes = {
   getSelf: {
@@ -9,6 +9,15 @@ export const sessionRoutes = {
     summary: "Who sends the request, and what they may do",
     action: "readSelf",
     replies: { 200: { json: self } },
+    errors: [],
+  },
+  getSignInMethods: {
+    method: "GET",
+    path: "/sessions/methods",
+    summary: "How people can sign in besides a one-time link",
+    action: "signIn",
+    open: true,
+    replies: { 200: { json: signInMethodList } },
     errors: [],
   },
   signIn: {
@@ -31,6 +40,17 @@ export const sessionRoutes = {
       200: { json: z.object({ sessions: z.array(session) }).meta({ id: "SessionList" }) },
     },
     errors: [],
+  },
+  switchProject: {
+    method: "PUT",
+    path: "/sessions/self",
+    summary: "Choose the project of the session",
+    action: "manageOwnSessions",
+    body: sessionUpdate,
+    bodyBytes: 1024,
+    audited: true,
+    replies: { 200: { json: session } },
+    errors: ["unsupported_media_type", "payload_too_large", "not_found"],
   },
   signOut: {
     method: "DELETE",

@@ -1,7 +1,8 @@
 import { z } from "zod";
-import { sessionId, tokenId } from "./id.ts";
+import { personId, sessionId, tokenId } from "./id.ts";
 import { type Action, permissionTable } from "./permissions.ts";
 import { projectName } from "./project.ts";
+import { role } from "./role.ts";
 import { scope } from "./token.ts";
 
 /** Body of `POST /sessions`. */
@@ -15,13 +16,27 @@ export const signInRequest = z
   })
   .meta({ id: "SignInRequest" });
 
+/** Body of `PUT /sessions/self`. */
+export const sessionUpdate = z.strictObject({ project: projectName }).meta({ id: "SessionUpdate" });
+
+const signInMethods = ["link", "passkey", "single-sign-on"] as const;
+export type SignInMethod = (typeof signInMethods)[number];
+
+/** How people can sign in. */
+export const signInMethodList = z
+  .object({
+    singleSignOn: z.string().nullable().describe("Host of the single sign-on; null without one."),
+    passkeys: z.boolean().describe("Whether passkeys can be used at the request's address."),
+  })
+  .meta({ id: "SignInMethods" });
+
 /** A person who is signed in with a browser. */
 export const session = z
   .object({
     id: sessionId,
-    project: projectName,
-    user: z.string().describe("Who signed in."),
-    scopes: z.array(scope),
+    project: projectName.describe("Where its requests act."),
+    personId,
+    method: z.enum(signInMethods).describe("How the person signed in."),
     browser: z.string().describe("What the browser calls itself; empty where it does not."),
     createdAt: z.iso.datetime(),
     expiresAt: z.iso.datetime(),
@@ -39,6 +54,11 @@ export const self = z
     name: z.string().describe("Name of the access token, or of the person who is signed in."),
     tokenId: tokenId.nullable().describe("Null where a person is signed in."),
     sessionId: sessionId.nullable().describe("Null for an access token."),
+    personId: personId.nullable().describe("Null for a token that no person made."),
+    role: role.nullable().describe("The person's in the project; null without, and for a token."),
+    projects: z
+      .array(z.object({ name: projectName, role }))
+      .describe("Projects of the person who is signed in; none for an access token."),
     scopes: z.array(scope),
     actions: z.array(z.enum(actionNames)).describe("What the caller may do."),
     expiresAt: z.iso.datetime().nullable(),

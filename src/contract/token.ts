@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { tokenId } from "./id.ts";
+import { personId, tokenId } from "./id.ts";
 import { limits } from "./limits.ts";
 import { projectName } from "./project.ts";
 
@@ -11,7 +11,9 @@ export const scopeTable = {
   "baselines:write": "Record what later jobs are compared with.",
   "reports:write": "Have check runs written on commits by the service's GitHub App.",
   "webhooks:write": "Have changes of jobs and batches sent to webhooks.",
-  admin: "Create, list and revoke tokens; includes every other scope.",
+  "tokens:write":
+    "Create, list and revoke tokens of the person whose the token is, with at most its scopes.",
+  admin: "Manage the project's tokens and members; includes every other scope.",
 } as const;
 
 export type Scope = keyof typeof scopeTable;
@@ -60,6 +62,13 @@ export const token = z
       .describe(
         "Trust policy by which an identity token was exchanged for the token; null for other " +
           "tokens.",
+      ),
+    person: z
+      .object({ id: personId, name: z.string() })
+      .nullable()
+      .describe(
+        "Who made the token, or the token that made it: it does no more than the person's role " +
+          "allows at the time. Null for tokens of commands and of trust policies.",
       ),
   })
   .meta({ id: "Token" });

@@ -4,6 +4,7 @@ import { comparesWithBaseline } from "./gate.ts";
 import { oneOrMore } from "./one-or-more.ts";
 import { defaultProject, projectName } from "./project.ts";
 import { reportRules } from "./report-rules.ts";
+import { secureUrl } from "./secure-url.ts";
 import { scope } from "./token.ts";
 
 /** YAML may have numbers and booleans where tokens have texts. */
@@ -52,7 +53,7 @@ const policy = z
     claims,
     /** Of the access tokens. It is created where it is not there. */
     project: projectName.default(defaultProject),
-    scopes: z.array(scope.exclude(["admin"])).min(1),
+    scopes: z.array(scope.exclude(["admin", "tokens:write"])).min(1),
     report: reportRules.optional(),
     expiresInSeconds: z.int().min(60).max(3600).default(3600),
   })
@@ -83,14 +84,6 @@ const policy = z
     },
   );
 export type Policy = z.infer<typeof policy>;
-
-/** HTTP without TLS does not prove whose keys an issuer's address serves. */
-const secureUrl = z
-  .string()
-  .max(500)
-  .regex(/^(https:\/\/|http:\/\/(localhost|127\.0\.0\.1|\[::1\])([:/]|$))/, {
-    error: "must be https://…",
-  });
 
 const issuer = z.strictObject({
   issuer: secureUrl,

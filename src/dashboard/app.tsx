@@ -4,6 +4,7 @@ import { JobsPage } from "./jobs/jobs-page.tsx";
 import { Sidebar } from "./shell/sidebar.tsx";
 import { SessionEnded } from "./sign-in/session-ended.tsx";
 import { SignInPage } from "./sign-in/sign-in-page.tsx";
+import { hasNoRole, NoRolePage } from "./sign-in/no-role-page.tsx";
 import { NotFoundPage } from "./shell/not-found-page.tsx";
 import { self } from "./session/session-state.ts";
 
@@ -17,13 +18,15 @@ const SuitePage = lazy(async () => (await import("./suite/suite-page.tsx")).Suit
 const HealthPage = lazy(async () => (await import("./health/health-page.tsx")).HealthPage);
 const NewJobPage = lazy(async () => (await import("./new-job/new-job-page.tsx")).NewJobPage);
 const TokensPage = lazy(async () => (await import("./tokens/tokens-page.tsx")).TokensPage);
+const AccountPage = lazy(async () => (await import("./account/account-page.tsx")).AccountPage);
 
 /** Addresses of the page; those of the interface are not its. */
-const pageScope = /^\/(?!v1(\/|$))/;
+const pageScope = /^\/(?!(v1|auth)(\/|$))/;
 
 export function App() {
   if (access.value === "unknown") return undefined;
   if (self.value === undefined) return <SignInPage />;
+  if (hasNoRole(self.value)) return <NoRolePage />;
   return (
     <LocationProvider scope={pageScope}>
       <a class="skip" href="#main">
@@ -45,6 +48,7 @@ export function App() {
           <Route path="/targets" component={TargetsPage} />
           <Route path="/audit" component={AuditPage} />
           <Route path="/tokens" component={TokensPage} />
+          <Route path="/account" component={AccountPage} />
           <Route default component={NotFoundPage} />
         </Router>
       </ErrorBoundary>

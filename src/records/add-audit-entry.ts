@@ -6,6 +6,8 @@ import type { WriteTransaction } from "./store.ts";
 export interface AuditedChange extends Pick<AuditEntry, "action" | "tokenId" | "tokenName"> {
   /** Of the caller. */
   readonly project: string;
+  /** Who was signed in. */
+  readonly personId?: string | null;
 }
 
 interface ChangedThing {
@@ -22,7 +24,7 @@ export async function addAuditEntry(
   { subject, project }: ChangedThing,
 ): Promise<void> {
   if (change === undefined) return;
-  const { action, tokenId, tokenName } = change;
+  const { action, tokenId, tokenName, personId = null } = change;
   for (const each of new Set([change.project, project ?? change.project])) {
     await trx
       .insertInto("audit")
@@ -33,6 +35,7 @@ export async function addAuditEntry(
         action,
         token_id: tokenId,
         token_name: tokenName,
+        person_id: personId,
         subject,
       })
       .execute();

@@ -1,7 +1,7 @@
-import { randomBytes } from "node:crypto";
 import type { Artifact } from "../contract/artifact.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import { parseJob } from "./parse-job.ts";
+import { readServiceKey } from "./service-keys.ts";
 import { type Store, runWriteTransaction } from "./store.ts";
 
 /** Who makes a link, and to what. */
@@ -11,7 +11,6 @@ interface NewLink {
 }
 
 const linkKeyName = "artifact-links";
-const keyBytes = 32;
 
 /** Files that jobs produced, and the links to them. */
 export function artifactRecords(store: Store) {
@@ -30,20 +29,7 @@ export function artifactRecords(store: Store) {
     async readLinkKey(link?: NewLink): Promise<Buffer> {
       if (link)
         await runWriteTransaction(store, (writing) => addAuditEntry(writing, link.audit, link));
-      return readKey(store, linkKeyName);
+      return readServiceKey(store, linkKeyName);
     },
   };
-}
-
-async function readKey(store: Store, name: string): Promise<Buffer> {
-  const keys = store.db.selectFrom("service_keys").select("value").where("name", "=", name);
-  const stored = await keys.executeTakeFirst();
-  if (stored) return Buffer.from(stored.value, "base64");
-  const value = randomBytes(keyBytes).toString("base64");
-  await store.db
-    .insertInto("service_keys")
-    .values({ name, value })
-    .onConflict((conflict) => conflict.doNothing())
-    .execute();
-  return Buffer.from((await keys.executeTakeFirstOrThrow()).value, "base64");
 }

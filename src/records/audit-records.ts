@@ -14,8 +14,9 @@ export function auditRecords({ db }: Store) {
         .limit(limit + 1)
         .execute();
       const { entries, nextCursor } = buildPage(page, limit);
-      const parsed = entries.map(({ token_id: tokenId, token_name: tokenName, ...row }) =>
-        auditEntry.parse({ ...row, tokenId, tokenName }),
+      const parsed = entries.map(
+        ({ token_id: tokenId, token_name: tokenName, person_id: personId, ...row }) =>
+          auditEntry.parse({ ...row, tokenId, tokenName, personId }),
       );
       return { entries: parsed, nextCursor };
     },

@@ -74,6 +74,40 @@ export const laterMigrations: Readonly<Record<string, LaterMigration>> = {
     sqlite: sqliteWaitingDeliveries,
     postgres: postgresWaitingDeliveries,
   },
+  // Sessions from before there were people end: their owners sign in again.
+  "0023-people": both([
+    `create table people (
+      id ordered_text primary key, name ordered_text not null, email ordered_text,
+      issuer ordered_text, subject ordered_text, groups ordered_text not null,
+      created_at ordered_text not null, unique (issuer, subject))`,
+    `create table members (
+      project ordered_text not null references projects (name), member ordered_text not null,
+      issuer ordered_text, role ordered_text not null, created_at ordered_text not null,
+      primary key (project, member))`,
+    "create index members_by_member on members (member)",
+    "drop table sign_in_links",
+    `create table sign_in_links (
+      hash ordered_text primary key, person_id ordered_text not null references people (id),
+      expires_at ordered_text not null)`,
+    "drop table sessions",
+    `create table sessions (
+      id ordered_text primary key, hash ordered_text not null unique,
+      person_id ordered_text not null references people (id), project ordered_text not null,
+      method ordered_text not null, browser ordered_text not null,
+      created_at ordered_text not null, expires_at ordered_text not null,
+      last_used_at ordered_text)`,
+    "create index sessions_by_person on sessions (person_id, id)",
+    "alter table tokens add column person_id ordered_text references people (id)",
+    "alter table audit add column person_id ordered_text",
+  ]),
+  "0024-passkeys": both([
+    `create table passkeys (
+      id ordered_text primary key, person_id ordered_text not null references people (id),
+      name ordered_text not null, credential_id ordered_text not null unique,
+      public_key ordered_text not null, counter bigint not null,
+      created_at ordered_text not null, last_used_at ordered_text)`,
+    "create index passkeys_by_person on passkeys (person_id, id)",
+  ]),
   "0027-manifests": both([
     `create table manifest_files (
       project ordered_text not null, manifest ordered_text not null, position integer not null,

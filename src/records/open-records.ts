@@ -12,6 +12,7 @@ import { jobBlobRecords } from "./job-blob-records.ts";
 import { jobRecords } from "./job-records.ts";
 import { logRecords } from "./log-records.ts";
 import { manifestRecords } from "./manifest-records.ts";
+import { memberRecords } from "./member-records.ts";
 import { metricRecords } from "./metric-records.ts";
 import { deleteExpired, type Retention } from "./delete-expired.ts";
 import { deletionRecords } from "./deletion-records.ts";
@@ -19,10 +20,12 @@ import { deliveryRecords } from "./delivery-records.ts";
 import { modelRecords } from "./model-records.ts";
 import { openDatabase } from "./open-database.ts";
 import { ownerRecords } from "./owner-records.ts";
+import { passkeyRecords } from "./passkey-records.ts";
 import { projectBlobRecords } from "./project-blob-records.ts";
 import { projectRecords } from "./project-records.ts";
 import { releasedBlobRecords } from "./released-blob-records.ts";
 import { reportRecords } from "./report-records.ts";
+import { serviceKeys } from "./service-keys.ts";
 import { sessionRecords } from "./session-records.ts";
 import type { Store } from "./store.ts";
 import { suiteRecords } from "./suite-records.ts";
@@ -73,8 +76,11 @@ export async function openRecords(
     webhookDeliveries: webhookDeliveryRecords(store),
     webhookQueue: webhookQueue(store),
     logs: logRecords(store),
+    members: memberRecords(store),
     tokens: tokenRecords(store),
     sessions: sessionRecords(store),
+    passkeys: passkeyRecords(store),
+    keys: serviceKeys(store),
     audit: auditRecords(store),
     identities: identityRecords(store),
     idempotency: idempotencyRecords(store),

@@ -1,10 +1,11 @@
 import type { Generated } from "kysely";
+import type { PeopleSchema } from "./people-schema.ts";
 
 /**
  * Columns for both SQLite and PostgreSQL: times are ISO 8601 texts, booleans 0 or 1, documents JSON
  * texts.
  */
-export interface Schema {
+export interface Schema extends PeopleSchema {
   jobs: JobsTable;
   job_labels: JobLabelsTable;
   batches: BatchesTable;
@@ -30,35 +31,9 @@ export interface Schema {
   released_blobs: ReleasedBlobsTable;
   deleted_resources: DeletedResourcesTable;
   change_counter: ChangeCounterTable;
-  sign_in_links: SignInLinksTable;
-  sessions: SessionsTable;
   service_keys: ServiceKeysTable;
   webhooks: WebhooksTable;
   webhook_deliveries: WebhookDeliveriesTable;
-}
-
-/** Links by which a person can sign in once; a row is deleted when its link is used. */
-interface SignInLinksTable {
-  /** SHA-256 of the link's secret. */
-  hash: string;
-  project: string;
-  user_name: string;
-  scopes: string;
-  expires_at: string;
-}
-
-/** People who are signed in; a row is deleted when they sign out. */
-interface SessionsTable {
-  id: string;
-  /** SHA-256 of the cookie's secret. */
-  hash: string;
-  project: string;
-  user_name: string;
-  scopes: string;
-  browser: string;
-  created_at: string;
-  expires_at: string;
-  last_used_at: string | null;
 }
 
 interface JobsTable {
@@ -214,6 +189,8 @@ interface TokensTable {
   policy: string | null;
   /** The workflow that the token was given to, as the contract defines it; null for all others. */
   workflow: string | null;
+  /** Who made the token, or the token that made it; null for tokens that no person made. */
+  person_id: string | null;
 }
 
 /** Who changed what; rows are added alone. */
@@ -225,6 +202,8 @@ interface AuditTable {
   /** Null for commands on the service's machine. */
   token_id: string | null;
   token_name: string;
+  /** Who was signed in; null for everything else. */
+  person_id: string | null;
   subject: string;
 }
 

@@ -1,28 +1,39 @@
 import { newId } from "../contract/id.ts";
+import { administratorId } from "../contract/person.ts";
+import { defaultProject } from "../contract/project.ts";
+import { findRole } from "../contract/role.ts";
 import { type Session, session } from "../contract/session.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import { createLastUseWriter } from "./create-last-use-writer.ts";
+import { saveAdministrator } from "./member-records.ts";
+import { type UsedPasskey, usePasskey } from "./passkey-records.ts";
+import { findPersonAccess, type PersonAccess } from "./person-access.ts";
+import { type IssuedPerson, savePerson } from "./save-person.ts";
 import type { Schema } from "./schema.ts";
 import { runWriteTransaction, type Store, type WriteTransaction } from "./store.ts";
 
-/** A link to store: whom it signs in, and its hash instead of its secret. */
-interface NewSignInLink extends Pick<Session, "project" | "user" | "scopes" | "expiresAt"> {
+/** A link to store, with its hash instead of its secret. */
+interface NewSignInLink {
   readonly hash: string;
+  readonly expiresAt: string;
 }
 
 /** A session to store: the hash of its secret, and what is known of the browser. */
-interface NewSession extends Pick<Session, "browser" | "expiresAt"> {
+export interface NewSession extends Pick<Session, "browser" | "expiresAt" | "method"> {
   readonly hash: string;
 }
 
 /** In the audit. */
 const signInAction = "signIn";
 
-type SessionOwner = Pick<Session, "project" | "user">;
+interface FoundSession extends PersonAccess {
+  readonly session: Session;
+}
 
 /** Links by which people sign in, and people who are signed in. */
 export function sessionRecords(store: Store) {
   return {
+    /** Stores a link for the installation's administrator. */
     createLink: (link: NewSignInLink, audit: AuditedChange) =>
       runWriteTransaction(store, (writing) => insertLink(writing, link, audit)),
 
@@ -34,23 +45,40 @@ export function sessionRecords(store: Store) {
     begin: async (linkHash: string, newSession: NewSession) => {
       // Strangers' guesses take no turn of those that write.
       if (!(await hasLink(store, linkHash))) return undefined;
-      return runWriteTransaction(store, (writing) => insertSession(writing, linkHash, newSession));
+      return runWriteTransaction(store, (writing) => spendLink(writing, linkHash, newSession));
     },
+
+    /** Signs a person in whom an issuer has named. */
+    beginIssued: (person: IssuedPerson, newSession: NewSession) =>
+      runWriteTransaction(store, async (writing) =>
+        insertSession(writing, await savePerson(writing, person), newSession),
+      ),
+
+    /** Signs the owner of a passkey in; undefined where it was used so before. */
+    beginByPasskey: (used: UsedPasskey, newSession: NewSession) =>
+      runWriteTransaction(store, async (writing) => {
+        const personId = await usePasskey(writing, used);
+        return personId === undefined ? undefined : insertSession(writing, personId, newSession);
+      }),
 
     /** Also finds sessions that have expired. */
     findByHash: (hash: string) => findSession(store, hash),
 
-    list: (owner: SessionOwner) => listSessions(store, owner),
+    list: (personId: string) => listSessions(store, personId),
 
     /** Whether anybody is signed in. */
     hasAny: () => hasSession(store),
+
+    /** Lets requests of the session act in another project. */
+    switchProject: (id: string, project: string, audit: AuditedChange) =>
+      runWriteTransaction(store, (writing) => updateProject(writing, { id, project }, audit)),
 
     end: (id: string, audit: AuditedChange) =>
       runWriteTransaction(store, (writing) => endSession(writing, id, audit)),
 
     /** Ends all sessions of a person. */
-    endAll: (owner: SessionOwner, audit: AuditedChange) =>
-      runWriteTransaction(store, (writing) => endSessions(writing, owner, audit)),
+    endAll: (personId: string, audit: AuditedChange) =>
+      runWriteTransaction(store, (writing) => endSessions(writing, personId, audit)),
 
     /** Deletes links and sessions that have expired. */
     purge: () => purgeSessions(store),
@@ -62,20 +90,15 @@ export function sessionRecords(store: Store) {
 
 async function insertLink(
   writing: WriteTransaction,
-  { hash, project, user, scopes, expiresAt }: NewSignInLink,
+  { hash, expiresAt }: NewSignInLink,
   audit: AuditedChange,
 ): Promise<void> {
+  await saveAdministrator(writing);
   await writing.trx
     .insertInto("sign_in_links")
-    .values({
-      hash,
-      project,
-      user_name: user,
-      scopes: JSON.stringify(scopes),
-      expires_at: expiresAt,
-    })
+    .values({ hash, person_id: administratorId, expires_at: expiresAt })
     .execute();
-  await addAuditEntry(writing, audit, { subject: user });
+  await addAuditEntry(writing, audit, { subject: administratorId });
 }
 
 async function insertFirstLink(
@@ -100,50 +123,67 @@ async function hasLink({ db, now }: Store, hash: string): Promise<boolean> {
   return link !== undefined;
 }
 
-async function insertSession(
+async function spendLink(
   writing: WriteTransaction,
   linkHash: string,
-  { hash, browser, expiresAt }: NewSession,
+  newSession: NewSession,
 ): Promise<Session | undefined> {
-  const { trx, now } = writing;
-  const link = await trx
+  const link = await writing.trx
     .deleteFrom("sign_in_links")
     .where("hash", "=", linkHash)
-    .where("expires_at", ">", now.toISOString())
-    .returning(["project", "user_name", "scopes"])
+    .where("expires_at", ">", writing.now.toISOString())
+    .returning("person_id")
     .executeTakeFirst();
-  if (link === undefined) return undefined;
+  return link && insertSession(writing, link.person_id, newSession);
+}
+
+/** Begins a session in one of the person's projects, first of all in `default`. */
+async function insertSession(
+  writing: WriteTransaction,
+  personId: string,
+  { hash, browser, method, expiresAt }: NewSession,
+): Promise<Session> {
+  const { trx, now } = writing;
+  const access = await findPersonAccess(trx, personId);
+  if (access === undefined) throw new Error(`There is no person "${personId}"`);
   const row: Schema["sessions"] = {
     id: newId("session", now),
     hash,
-    ...link,
+    person_id: personId,
+    project: firstProject(access),
+    method,
     browser,
     created_at: now.toISOString(),
     expires_at: expiresAt,
     last_used_at: null,
   };
   await trx.insertInto("sessions").values(row).execute();
-  const { project, user_name: tokenName } = link;
-  const change = { project, action: signInAction, tokenId: null, tokenName };
-  await addAuditEntry(writing, change, { subject: row.id });
+  const { project } = row;
+  const change = { project, action: signInAction, tokenId: null, tokenName: access.person.name };
+  await addAuditEntry(writing, { ...change, personId }, { subject: row.id });
   return parseSessionRow(row);
 }
 
-async function findSession({ db }: Store, hash: string): Promise<Session | undefined> {
+function firstProject({ memberships }: PersonAccess): string {
+  if (findRole(memberships, defaultProject) !== undefined) return defaultProject;
+  return memberships.map(({ project }) => project).toSorted()[0] ?? defaultProject;
+}
+
+async function findSession({ db }: Store, hash: string): Promise<FoundSession | undefined> {
   const row = await db
     .selectFrom("sessions")
     .selectAll()
     .where("hash", "=", hash)
     .executeTakeFirst();
-  return row && parseSessionRow(row);
+  const access = row && (await findPersonAccess(db, row.person_id));
+  return access && { session: parseSessionRow(row), ...access };
 }
 
-async function listSessions({ db, now }: Store, owner: SessionOwner): Promise<Session[]> {
+async function listSessions({ db, now }: Store, personId: string): Promise<Session[]> {
   const rows = await db
     .selectFrom("sessions")
     .selectAll()
-    .where("project", "=", owner.project)
-    .where("user_name", "=", owner.user)
+    .where("person_id", "=", personId)
     .where("expires_at", ">", now().toISOString())
     .orderBy("id", "desc")
     .execute();
@@ -160,6 +200,15 @@ async function hasSession({ db, now }: Store): Promise<boolean> {
   return row !== undefined;
 }
 
+async function updateProject(
+  writing: WriteTransaction,
+  { id, project }: Pick<Session, "id" | "project">,
+  audit: AuditedChange,
+): Promise<void> {
+  await writing.trx.updateTable("sessions").set({ project }).where("id", "=", id).execute();
+  await addAuditEntry(writing, audit, { subject: id, project });
+}
+
 async function endSession(
   writing: WriteTransaction,
   id: string,
@@ -174,15 +223,14 @@ async function endSession(
 
 async function endSessions(
   writing: WriteTransaction,
-  { project, user }: SessionOwner,
+  personId: string,
   audit: AuditedChange,
 ): Promise<void> {
   const { numDeletedRows } = await writing.trx
     .deleteFrom("sessions")
-    .where("project", "=", project)
-    .where("user_name", "=", user)
+    .where("person_id", "=", personId)
     .executeTakeFirst();
-  if (numDeletedRows > 0n) await addAuditEntry(writing, audit, { subject: user });
+  if (numDeletedRows > 0n) await addAuditEntry(writing, audit, { subject: personId });
 }
 
 async function purgeSessions({ db, now }: Store): Promise<void> {
@@ -195,8 +243,8 @@ function parseSessionRow(row: Schema["sessions"]): Session {
   return session.parse({
     id: row.id,
     project: row.project,
-    user: row.user_name,
-    scopes: JSON.parse(row.scopes),
+    personId: row.person_id,
+    method: row.method,
     browser: row.browser,
     createdAt: row.created_at,
     expiresAt: row.expires_at,

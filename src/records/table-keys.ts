@@ -3,6 +3,8 @@ import type { Schema } from "./schema.ts";
 /** Columns that identify the rows of each table; what refers to others comes after them. */
 export const tableKeys = {
   projects: ["name"],
+  people: ["id"],
+  members: ["project", "member"],
   change_counter: ["value"],
   jobs: ["id"],
   job_labels: ["job_id", "key"],
@@ -32,6 +34,7 @@ export const tableKeys = {
   webhook_deliveries: ["id"],
   sign_in_links: ["hash"],
   sessions: ["id"],
+  passkeys: ["id"],
 } as const satisfies Readonly<Record<keyof Schema, readonly [string, ...string[]]>>;
 
 /** Tables that have a row from the beginning. */

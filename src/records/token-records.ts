@@ -1,9 +1,11 @@
 import { newId } from "../contract/id.ts";
 import { type Workflow, workflow as workflowSchema } from "../contract/principal.ts";
+import type { Membership } from "../contract/role.ts";
 import { type Scope, type Token, token } from "../contract/token.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import { createLastUseWriter } from "./create-last-use-writer.ts";
 import { spendIdentity, type SpentIdentity } from "./identity-records.ts";
+import { findPersonAccess } from "./person-access.ts";
 import type { Schema } from "./schema.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
 
@@ -19,6 +21,8 @@ export interface NewToken {
   readonly policy: string | null;
   /** The run that it was given to, where it was issued for an identity token. */
   readonly workflow?: Workflow | undefined;
+  /** Whose token it is; without it no person's. */
+  readonly personId?: string | null;
 }
 
 interface ReplacedToken {
@@ -28,9 +32,11 @@ interface ReplacedToken {
 }
 
 /** A token with its project, and with the run of a workflow that it was given to. */
-interface FoundToken {
+export interface FoundToken {
   readonly project: string;
   readonly token: Token;
+  /** What the person may do in the project now whose token it is; null where it is nobody's. */
+  readonly memberships: readonly Membership[] | null;
   readonly workflow: Workflow | null;
 }
 
@@ -59,7 +65,8 @@ export function tokenRecords(store: Store) {
     /** Also finds tokens that have expired or were revoked. */
     findByHash: (hash: string) => findTokenByHash(store, hash),
 
-    list: (project: string) => listTokens(store, project),
+    /** Tokens of the project, or those of a person there. */
+    list: (project: string, personId?: string | null) => listTokens(store, project, personId),
 
     find: (project: string, id: string) => findToken(store, project, id),
 
@@ -139,31 +146,47 @@ async function insertToken(
     revoked_at: null,
     policy: newToken.policy,
     workflow: newToken.workflow === undefined ? null : JSON.stringify(newToken.workflow),
+    person_id: newToken.personId ?? null,
   };
   await trx.insertInto("tokens").values(row).execute();
-  return parseTokenRow(row);
+  const stored = selectTokens(trx).where("tokens.id", "=", row.id);
+  return parseTokenRow(await stored.executeTakeFirstOrThrow());
 }
 
 async function findTokenByHash({ db }: Store, hash: string): Promise<FoundToken | undefined> {
-  const row = await db.selectFrom("tokens").selectAll().where("hash", "=", hash).executeTakeFirst();
-  return row && { project: row.project, token: parseTokenRow(row), workflow: parseWorkflow(row) };
+  const row = await selectTokens(db).where("hash", "=", hash).executeTakeFirst();
+  if (row === undefined) return undefined;
+  const owner = row.person_id === null ? undefined : await findPersonAccess(db, row.person_id);
+  return {
+    project: row.project,
+    token: parseTokenRow(row),
+    memberships: owner?.memberships ?? null,
+    workflow: parseWorkflow(row),
+  };
 }
 
-async function listTokens({ db }: Store, project: string): Promise<Token[]> {
-  const rows = await db
+async function listTokens(
+  { db }: Store,
+  project: string,
+  personId: string | null | undefined,
+): Promise<Token[]> {
+  let rows = selectTokens(db).where("project", "=", project);
+  if (personId !== undefined) rows = rows.where("person_id", "=", personId);
+  return (await rows.orderBy("tokens.id", "desc").execute()).map(parseTokenRow);
+}
+
+/** Tokens with the names of the people whose they are. */
+function selectTokens(db: Store["db"]) {
+  return db
     .selectFrom("tokens")
-    .selectAll()
-    .where("project", "=", project)
-    .orderBy("id", "desc")
-    .execute();
-  return rows.map(parseTokenRow);
+    .leftJoin("people", "people.id", "tokens.person_id")
+    .selectAll("tokens")
+    .select("people.name as person_name");
 }
 
 async function findToken({ db }: Store, project: string, id: string): Promise<Token | undefined> {
-  const row = await db
-    .selectFrom("tokens")
-    .selectAll()
-    .where("id", "=", id)
+  const row = await selectTokens(db)
+    .where("tokens.id", "=", id)
     .where("project", "=", project)
     .executeTakeFirst();
   return row && parseTokenRow(row);
@@ -210,7 +233,9 @@ function parseWorkflow({ workflow }: Schema["tokens"]): Workflow | null {
   return workflow === null ? null : workflowSchema.parse(JSON.parse(workflow));
 }
 
-function parseTokenRow(row: Schema["tokens"]): Token {
+type TokenRow = Schema["tokens"] & { readonly person_name: string | null };
+
+function parseTokenRow(row: TokenRow): Token {
   return token.parse({
     id: row.id,
     project: row.project,
@@ -222,5 +247,6 @@ function parseTokenRow(row: Schema["tokens"]): Token {
     lastUsedAt: row.last_used_at,
     revokedAt: row.revoked_at,
     policy: row.policy,
+    person: row.person_id === null ? null : { id: row.person_id, name: row.person_name },
   });
 }

@@ -29,7 +29,7 @@ export const artifactHandlers: ArtifactHandlers = {
       write: () => writeBatchArchive(blobs, id, jobs),
       // An archive that only ended would look whole.
       async isAllowed() {
-        if (await mayStillCall(context, request)) return true;
+        if (await mayStillCall(context, { caller, request })) return true;
         throw invalidTokenError("The access token is no longer valid");
       },
     });

@@ -45,7 +45,7 @@ export function bindDashboard(app: Hono, dashboard: Dashboard): void {
 
 /** Addresses for programs, which show their answers to browsers too. */
 function isInterface(path: string): boolean {
-  return /^\/(v1|worker|assets|github|healthz|readyz|metrics)(\/|$)/.test(path);
+  return /^\/(v1|worker|auth|assets|github|healthz|readyz|metrics)(\/|$)/.test(path);
 }
 
 function shellResponse(shell: string, theme: string | undefined): Response {

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { authenticate, type Caller } from "../auth/authenticate.ts";
 import { requirePermission } from "../auth/require-permission.ts";
 import { ServiceError } from "../contract/errors.ts";
+import type { Ownership } from "../contract/owner.ts";
 import type { Route } from "../contract/route.ts";
 import { type RouteName, type Routes, routes } from "../contract/routes.ts";
 import type { AuditedChange } from "../records/add-audit-entry.ts";
@@ -59,35 +60,56 @@ function bindRoute<Name extends RouteName>(
 ): RouteResponder {
   const route: Route = routes[name];
   return async (request, params, env) => {
-    if (route.action === "exchangeIdentity") {
+    if (route.action === "exchangeIdentity" || name === "signInByPasskey") {
       context.quotas.exchanges.take(callerGroup(context, request, env));
     }
     const caller = route.open ? undefined : await authenticate(context, request);
     if (caller) {
-      context.quotas.requests.take(caller.project);
+      context.quotas.requests.take(payer(caller));
       requirePermission(caller, route.action);
     }
     const parts = await readRequest(route, request, params);
     if (caller && route.names)
-      await requireNamedThing(context, caller, { route, id: params["id"] });
+      await requireNamedThing(context, caller, { route, id: params["id"] ?? params["project"] });
     const audit = route.audited && caller && auditedRequest(name, caller);
     const input = { ...parts, caller, audit, request };
     return buildResponse(await handlers[name](context, asRouteInput<Name>(input)));
   };
 }
 
-function auditedRequest(action: RouteName, { project, tokenId, name }: Caller): AuditedChange {
-  return { project, action, tokenId, tokenName: name };
+/** People without a role take nothing of a project's. */
+function payer({ session, role, project }: Caller): string {
+  return session !== null && role === null ? session.personId : project;
 }
 
-/** @throws ServiceError not_found where the job or batch of the path is not the caller's */
+function auditedRequest(action: RouteName, caller: Caller): AuditedChange {
+  const { project, tokenId, name, session } = caller;
+  return { project, action, tokenId, tokenName: name, personId: session?.personId ?? null };
+}
+
+/** @throws ServiceError not_found where what the path names is not the caller's */
 async function requireNamedThing(
-  { records: { owners } }: ServerContext,
+  { records }: ServerContext,
   caller: Caller,
   { route: { action, names = "job" }, id = "" }: { route: Route; id: string | undefined },
 ): Promise<void> {
-  const owner = await (names === "job" ? owners.findOfJob(id) : owners.findOfBatch(id));
+  const owner = await findOwner(records, names, id);
   requirePermission(caller, action, { owner, notFound: () => notFoundError(names, id) });
+}
+
+async function findOwner(
+  { owners, projects }: ServerContext["records"],
+  names: NonNullable<Route["names"]>,
+  id: string,
+): Promise<Ownership | undefined> {
+  switch (names) {
+    case "job":
+      return owners.findOfJob(id);
+    case "batch":
+      return owners.findOfBatch(id);
+    case "project":
+      return (await projects.has(id)) ? { project: id, origin: null } : undefined;
+  }
 }
 
 /** `readRequest()` has parsed each part with the schema that gives it its type here. */

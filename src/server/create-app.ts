@@ -7,6 +7,7 @@ import { bindDashboard } from "./bind-dashboard.ts";
 import { bindGitHubWebhook } from "./bind-github-webhook.ts";
 import { bindHealth, bindMetrics } from "./bind-health.ts";
 import { bindRoutes } from "./bind-routes.ts";
+import { bindSingleSignOn } from "./bind-single-sign-on.ts";
 import { bindWorkerBlobs } from "./bind-worker-blobs.ts";
 import { bindWorkerProtocol } from "./bind-worker-protocol.ts";
 import { createEventHandlers } from "./event-handlers.ts";
@@ -14,8 +15,10 @@ import { jobHandlers } from "./job-handlers.ts";
 import { linkHandlers } from "./link-handlers.ts";
 import { createLogHandlers } from "./log-handlers.ts";
 import { logRequests } from "./log-requests.ts";
+import { memberHandlers } from "./member-handlers.ts";
 import { modelHandlers } from "./model-handlers.ts";
 import { notFoundError } from "./not-found-error.ts";
+import { passkeyHandlers } from "./passkey-handlers.ts";
 import { problemResponse } from "./problem-response.ts";
 import { projectHandlers } from "./project-handlers.ts";
 import type { RouteHandlers } from "./route-handlers.ts";
@@ -45,6 +48,7 @@ export function createApp(context: ServerContext, monitoring?: Hono): Hono {
   bindGitHubWebhook(app, context);
   bindWorkerProtocol(app, context);
   bindWorkerBlobs(app, context);
+  if (context.singleSignOn) bindSingleSignOn(app, context, context.singleSignOn);
   if (context.dashboard) bindDashboard(app, context.dashboard);
   return app;
 }
@@ -72,7 +76,9 @@ function createHandlers(context: ServerContext): RouteHandlers {
     ...targetHandlers,
     ...tokenHandlers,
     ...sessionHandlers,
+    ...passkeyHandlers,
     ...projectHandlers,
+    ...memberHandlers,
     ...auditHandlers,
     ...usageHandlers,
     ...webhookHandlers,

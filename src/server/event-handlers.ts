@@ -38,7 +38,7 @@ async function streamEvents(
   const stream = createByteStream({
     write: (signal) => writeEvents(records, { ...start, enter }, signal),
     ping: ": ping\n\n",
-    isAllowed: () => mayStillCall(context, request),
+    isAllowed: () => mayStillCall(context, { caller, request }),
   });
   const mediaType = "text/event-stream";
   return { status: 200, stream, mediaType, headers: { "x-accel-buffering": "no" } };

@@ -39,7 +39,7 @@ async function streamLogs(
   const logRequest = {
     after,
     follow: query.follow === "true",
-    isAllowed: () => mayStillCall(context, request),
+    isAllowed: () => mayStillCall(context, { caller, request }),
   };
   const format = logFormats[mediaType];
   const stream = createLogStream(() => feeds.open(id, format), logRequest, format);

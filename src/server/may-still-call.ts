@@ -1,12 +1,16 @@
 import { authenticate } from "../auth/authenticate.ts";
 import { ServiceError } from "../contract/errors.ts";
+import { may } from "../contract/may.ts";
+import type { Principal } from "../contract/principal.ts";
 import type { ServerContext } from "./server-context.ts";
 
-/** Whether a request that is still being answered would be answered now. */
-export async function mayStillCall(context: ServerContext, request: Request): Promise<boolean> {
+/** Whether the caller of a request that is still being answered may read the same work now. */
+export async function mayStillCall(
+  context: ServerContext,
+  { caller: { project }, request }: { readonly caller: Principal; readonly request: Request },
+): Promise<boolean> {
   try {
-    await authenticate(context, request);
-    return true;
+    return may(await authenticate(context, request), "readWork", { project, origin: {} });
   } catch (error) {
     if (error instanceof ServiceError && error.code === "unauthorized") return false;
     throw error;

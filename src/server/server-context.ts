@@ -1,3 +1,4 @@
+import type { SingleSignOn } from "../auth/single-sign-on.ts";
 import type { TokenExchange } from "../auth/token-exchange.ts";
 import type { ServiceStatus } from "../contract/service-status.ts";
 import type { Target } from "../contract/target.ts";
@@ -44,6 +45,8 @@ export interface ServerContext {
   readonly exchangeToken?: TokenExchange | undefined;
   /** Reports batches to GitHub; undefined where the service is no GitHub App. */
   readonly github?: GitHubApp | undefined;
+  /** At which people sign in; undefined where there is none. */
+  readonly singleSignOn?: SingleSignOn | undefined;
   readonly quotas: Quotas;
   /** Address at which people reach the service, without `/v1`; else that of the request. */
   readonly publicUrl?: string | undefined;

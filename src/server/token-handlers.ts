@@ -3,7 +3,9 @@ import { createToken } from "../auth/create-token.ts";
 import { requirePermission } from "../auth/require-permission.ts";
 import { rotateToken } from "../auth/rotate-token.ts";
 import { ServiceError } from "../contract/errors.ts";
-import { type CreatedToken, createdToken } from "../contract/token.ts";
+import { may } from "../contract/may.ts";
+import { restrictScopes } from "../contract/role.ts";
+import { type CreatedToken, createdToken, type Scope, type Token } from "../contract/token.ts";
 import { createIdempotently } from "./create-idempotently.ts";
 import { notFoundError } from "./not-found-error.ts";
 import type { RouteHandlers } from "./route-handlers.ts";
@@ -21,17 +23,20 @@ type TokenHandlers = Pick<
 >;
 
 export const tokenHandlers: TokenHandlers = {
-  async listTokens({ records }, { caller }) {
-    return { status: 200, json: { tokens: await records.tokens.list(caller.project) } };
+  async listTokens({ records }, { caller: { project, scopes, personId } }) {
+    const owner = scopes.includes("admin") ? undefined : personId;
+    return { status: 200, json: { tokens: await records.tokens.list(project, owner) } };
   },
 
   async createToken(context, input) {
     const { records, now } = context;
+    const { personId } = input.caller;
     const project = await requireProject(context, input.caller, input.body.project);
+    requireOwnScopes(input.caller, input.body.scopes);
     const { created, headers } = await createIdempotently<CreatedToken>(context, input, {
       schema: createdToken,
       async create(answered) {
-        const fields = { ...input.body, project, now: now(), audit: input.audit };
+        const fields = { ...input.body, project, personId, now: now(), audit: input.audit };
         const token = await createToken(records, fields);
         if (answered) await records.idempotency.finish(answered.ref, answered.buildAnswer(token));
         return token;
@@ -61,7 +66,7 @@ export const tokenHandlers: TokenHandlers = {
 
   async rotateToken({ records, now }, { caller, params, audit }) {
     const { project } = caller;
-    const token = await records.tokens.find(project, params.id);
+    const token = await findOwnToken(records, caller, params.id);
     // What an identity token was exchanged for lives no longer than its trust policy says.
     const isLasting = token?.policy === null && describeTokenEnd(token, now()) === undefined;
     if (!isLasting) throw notFoundError("token to replace", params.id);
@@ -70,11 +75,32 @@ export const tokenHandlers: TokenHandlers = {
   },
 
   async revokeToken({ records }, { caller, params, audit }) {
-    const isRevoked = await records.tokens.revoke(caller.project, params.id, audit);
-    if (!isRevoked) throw notFoundError("token", params.id);
+    const token = await findOwnToken(records, caller, params.id);
+    if (token === undefined) throw notFoundError("token", params.id);
+    await records.tokens.revoke(caller.project, token.id, audit);
     return { status: 204 };
   },
 };
+
+/** A token that the caller may manage; undefined where there is none. */
+async function findOwnToken(
+  { tokens }: ServerContext["records"],
+  caller: Caller,
+  id: string,
+): Promise<Token | undefined> {
+  const token = await tokens.find(caller.project, id);
+  const owner = { project: caller.project, personId: token?.person?.id ?? null, origin: null };
+  return may(caller, "manageTokens", owner) ? token : undefined;
+}
+
+/** @throws ServiceError missing_scope */
+function requireOwnScopes({ scopes: own }: Caller, scopes: readonly Scope[]): void {
+  const allowed = restrictScopes(scopes, own);
+  const beyond = scopes.find((each) => !allowed.includes(each));
+  if (beyond === undefined) return;
+  const message = `A token can have at most your own scopes, without "${beyond}"`;
+  throw new ServiceError("missing_scope", message);
+}
 
 /** @throws ServiceError missing_scope, not_found where there is no such project */
 async function requireProject(

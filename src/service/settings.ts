@@ -4,6 +4,7 @@ import { number, text } from "../settings/environment-values.ts";
 import { parseNetworks } from "../settings/parse-networks.ts";
 import { fairnessSettings } from "./fairness-settings.ts";
 import { s3Settings } from "./s3-settings.ts";
+import { singleSignOnSettings } from "./single-sign-on-settings.ts";
 import { storageSettings } from "./storage-settings.ts";
 
 /** Every environment variable that the service reads. */
@@ -111,6 +112,7 @@ export const settings = z.object({
         "with `https` cookies are sent by TLS alone.",
       ].join(" "),
     ),
+  ...singleSignOnSettings,
   MOS_GITHUB_APP_ID: z
     .string()
     .regex(/^\d+$/, { error: "must be a number" })

@@ -1,4 +1,5 @@
 import { Hono } from "hono";
+import { createSingleSignOn, type SingleSignOn } from "../auth/single-sign-on.ts";
 import { createTokenExchange } from "../auth/token-exchange.ts";
 import { ServiceError } from "../contract/errors.ts";
 import { defaultProject } from "../contract/project.ts";
@@ -28,6 +29,7 @@ import { describeService } from "./describe-service.ts";
 import { openExecutor } from "./open-executor.ts";
 import { openStorage } from "./open-storage.ts";
 import { readGitHubAppOptions } from "./read-github-app-options.ts";
+import { readSingleSignOn } from "./read-single-sign-on.ts";
 import { readS3Access } from "./read-s3-access.ts";
 import { readSourceCredentials } from "./read-source-credentials.ts";
 import { readTrustPolicy } from "./read-trust-policy.ts";
@@ -117,6 +119,7 @@ interface ServiceFiles {
   readonly targets: readonly Target[];
   readonly trust: TrustPolicy | undefined;
   readonly appOptions: GitHubAppOptions | undefined;
+  readonly singleSignOn: SingleSignOn | undefined;
   readonly dashboard: Dashboard | undefined;
 }
 
@@ -130,10 +133,12 @@ async function readPublicTargets(file: string): Promise<Target[]> {
 
 async function readFiles(settings: Settings): Promise<ServiceFiles> {
   const { MOS_TARGETS_FILE: targetsFile, MOS_TRUST_POLICY_FILE: trustFile } = settings;
+  const singleSignOn = await readSingleSignOn(settings);
   return {
     targets: targetsFile === undefined ? builtinTargets : await readPublicTargets(targetsFile),
     trust: trustFile === undefined ? undefined : await readTrustPolicy(trustFile),
     appOptions: await readGitHubAppOptions(settings),
+    singleSignOn: singleSignOn && createSingleSignOn(singleSignOn),
     dashboard: await loadDashboard(),
   };
 }

@@ -39,7 +39,7 @@ test("another authentication scheme is refused", async (t) => {
 
 test("a token without the scope is refused, and the scope is named", async (t) => {
   const { ask, tokenFor } = await makeTestApp(t);
-  const answer = await ask("GET /v1/tokens", { token: await tokenFor("jobs:read", "jobs:write") });
+  const answer = await ask("GET /v1/audit", { token: await tokenFor("jobs:read", "jobs:write") });
   assert.equal(
     answer.headers.get("www-authenticate"),
     'Bearer error="insufficient_scope", scope="admin"',

@@ -23,6 +23,12 @@ export const githubApp = {
   apiUrl: "https://github.example/api/v3",
 };
 
+export const singleSignOn = {
+  issuer: "https://login.example",
+  clientId: "service",
+  existingSecret: "single-sign-on",
+};
+
 export const s3 = {
   bucket: "models",
   endpoint: "http://minio.storage:9000",
@@ -98,6 +104,7 @@ export const everything = {
     publicUrl: "https://mos.example",
     trustPolicy,
     githubApp,
+    singleSignOn: { ...singleSignOn, scopes: "openid groups", groupsClaim: "roles" },
     replicas: 3,
     postgres: { existingSecret: "database", key: "uri" },
     s3: { ...s3, region: "north", pathStyle: false },

@@ -14,7 +14,14 @@ import { readTargets } from "../../src/settings/read-targets.ts";
 import { readTrustPolicy } from "../../src/service/read-trust-policy.ts";
 import { fullTarget } from "../support/full-target.ts";
 import { helmMissing } from "../support/cluster/cluster-missing.ts";
-import { everything, githubApp, pushesToMain, s3, trustPolicy } from "./chart-options.ts";
+import {
+  everything,
+  githubApp,
+  pushesToMain,
+  s3,
+  singleSignOn,
+  trustPolicy,
+} from "./chart-options.ts";
 import { chartFolder, helm, type Manifest, render } from "./helm.ts";
 
 test("the chart passes Helm's own lint", { skip: helmMissing }, async () => {
@@ -160,6 +167,11 @@ const refused: readonly (readonly [string, unknown, RegExp])[] = [
     "an App without an address for links",
     { service: { githubApp: { ...githubApp, publicUrl: "" } } },
     /githubApp\.publicUrl: must be/,
+  ],
+  [
+    "a single sign-on without an address of the service",
+    { service: { singleSignOn } },
+    /singleSignOn\.issuer: needs clientId, existingSecret and service\.publicUrl/,
   ],
   [
     "a bucket without a Secret",

@@ -19,6 +19,7 @@ test("tokens.findByHash() finds the token with its project", async () => {
   assert.deepEqual(await records.tokens.findByHash(newToken.hash), {
     project: "team-a",
     token,
+    memberships: null,
     workflow: null,
   });
   assert.equal(await records.tokens.findByHash("d".repeat(64)), undefined);

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import test, { type TestContext } from "node:test";
 import { batch as batchSchema } from "../../src/contract/batch.ts";
+import { administratorId } from "../../src/contract/person.ts";
 import { permissionTable } from "../../src/contract/permissions.ts";
 import type { Route } from "../../src/contract/route.ts";
 import { type RouteName, routes } from "../../src/contract/routes.ts";
@@ -41,6 +42,25 @@ const hidden = { otherProject: 404, otherRepository: 404, otherCommit: 404 };
 const shared = { otherProject: 422, otherRepository: 422, otherCommit: 202 };
 const notForWorkflows = { otherRepository: 403, otherCommit: 403 };
 const ownOnly = { owner: 200, otherProject: 200, otherRepository: 200, otherCommit: 200 };
+
+const bytes = "AAAA";
+const credential = { id: bytes, rawId: bytes, type: "public-key" };
+const usedCredential = {
+  ...credential,
+  response: { clientDataJSON: bytes, authenticatorData: bytes, signature: bytes },
+};
+const newPasskey = {
+  name: "mine",
+  credential: { ...credential, response: { clientDataJSON: bytes, attestationObject: bytes } },
+};
+
+function unknownPasskey(method: string): string {
+  return `${method} /v1/passkeys/passkey-${"0".repeat(26)}`;
+}
+
+function everybody(status: number) {
+  return { owner: status, otherProject: status, otherRepository: status, otherCommit: status };
+}
 
 const withoutSession = {
   owner: 204,
@@ -151,6 +171,33 @@ const matrix: Readonly<Record<RouteName, Row>> = {
   },
   listTargets: { call: () => "GET /v1/targets", ...ownOnly },
   getSelf: { call: () => "GET /v1/self", ...ownOnly },
+  listMembers: {
+    call: () => "GET /v1/projects/default/members",
+    owner: 200,
+    otherProject: 404,
+    ...notForWorkflows,
+  },
+  putMember: {
+    call: () => `PUT /v1/projects/default/members/${administratorId}`,
+    body: { role: "viewer" },
+    owner: 404,
+    otherProject: 404,
+    ...notForWorkflows,
+  },
+  removeMember: {
+    call: () => `DELETE /v1/projects/default/members/${administratorId}`,
+    owner: 404,
+    otherProject: 404,
+    ...notForWorkflows,
+  },
+  // A token has no session.
+  switchProject: {
+    call: () => "PUT /v1/sessions/self",
+    body: { project: "default" },
+    owner: 404,
+    ...hidden,
+  },
+  getSignInMethods: { call: () => "GET /v1/sessions/methods", ...ownOnly },
   signIn: {
     call: () => "POST /v1/sessions",
     body: { secret: "a".repeat(43) },
@@ -158,6 +205,18 @@ const matrix: Readonly<Record<RouteName, Row>> = {
     otherProject: 403,
     otherRepository: 403,
     otherCommit: 403,
+  },
+  listPasskeys: { call: () => "GET /v1/passkeys", ...everybody(200) },
+  beginPasskey: { call: () => "POST /v1/passkeys/options", ...everybody(422) },
+  createPasskey: { call: () => "POST /v1/passkeys", body: newPasskey, ...everybody(422) },
+  renamePasskey: { call: () => unknownPasskey("PUT"), body: { name: "mine" }, ...everybody(404) },
+  deletePasskey: { call: () => unknownPasskey("DELETE"), ...everybody(404) },
+  // No page of the service asks.
+  beginPasskeySignIn: { call: () => "POST /v1/sessions/passkey/options", ...everybody(403) },
+  signInByPasskey: {
+    call: () => "POST /v1/sessions/passkey",
+    body: { credential: usedCredential },
+    ...everybody(403),
   },
   listSessions: { call: () => "GET /v1/sessions", ...ownOnly },
   signOut: { call: () => "DELETE /v1/sessions/self", ...withoutSession },
@@ -348,7 +407,7 @@ const strangers: Readonly<Record<Stranger, (app: TestApp) => Promise<{ token: st
 for (const [name, route] of Object.entries<Route>(routes)) {
   const row = matrix[name as RouteName];
   const { scope, reach } = permissionTable[route.action];
-  const isForPeople = scope === "admin" || reach === "project";
+  const isForPeople = scope === "admin" || reach === "project" || reach === "own";
   const ask = ({ app, things }: Awaited<ReturnType<typeof prepare>>, token: string) =>
     app.ask(row.call(things), { token, body: row.body });
 

@@ -26,6 +26,7 @@ import type { Log } from "../../src/log/json-log.ts";
 import type { ServerContext } from "../../src/server/server-context.ts";
 import { createSecretAuthentication } from "../../src/executors/worker-authentication.ts";
 import { createToken } from "../../src/auth/create-token.ts";
+import { createSingleSignOn, type SingleSignOnOptions } from "../../src/auth/single-sign-on.ts";
 import { createTokenExchange } from "../../src/auth/token-exchange.ts";
 import { createModelSources } from "../../src/storage/sources/model-sources.ts";
 import { sourceCredentials } from "../../src/contract/source-credentials.ts";
@@ -71,6 +72,7 @@ interface TestAppOptions {
   readonly requestsPerMinute?: number;
   readonly exchangesPerMinute?: number;
   readonly maxWaitingJobs?: number;
+  readonly singleSignOn?: SingleSignOnOptions;
   readonly sources?: z.input<typeof sourceCredentials>;
   readonly maxStoredBytes?: number;
   readonly allowPrivateAddresses?: boolean;
@@ -149,6 +151,7 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
     },
     exchangeToken: options.trust && createTokenExchange({ records, now, log }, options.trust),
     github,
+    ...openSingleSignOn(options.singleSignOn),
     now,
     log,
   };
@@ -185,6 +188,11 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
       return app.request(path, { method, headers: all, body: text ?? null });
     },
   };
+}
+
+function openSingleSignOn(options: SingleSignOnOptions | undefined) {
+  if (options === undefined) return {};
+  return { singleSignOn: createSingleSignOn(options), publicUrl: options.publicUrl };
 }
 
 /** The problem that an answer holds, which has to have the answer's status. */

@@ -13,6 +13,8 @@ export async function loadSelf(): Promise<void> {
   try {
     const answer = await service.call("getSelf", {});
     setServiceTime(answer.now);
+    // What the page shows is the former project's.
+    if (self.value !== undefined && self.value.project !== answer.project) location.reload();
     self.value = answer;
     access.value = "in";
   } catch (error) {
@@ -24,6 +26,11 @@ export async function loadSelf(): Promise<void> {
 /** Signs in by a link's secret, which can be used once. */
 export async function signIn(secret: string): Promise<void> {
   await service.call("signIn", { body: { secret } });
+  await announceSignIn();
+}
+
+/** Shows in all tabs who has signed in. */
+export async function announceSignIn(): Promise<void> {
   await loadSelf();
   channel.postMessage("signed in");
 }
@@ -33,6 +40,13 @@ export async function signOut(route: "signOut" | "signOutEverywhere"): Promise<v
   self.value = undefined;
   sessionHasEnded();
   channel.postMessage("signed out");
+}
+
+/** Opens another project of the person, in all tabs. */
+export async function chooseProject(project: string): Promise<void> {
+  await service.call("switchProject", { body: { project } });
+  channel.postMessage("switched");
+  location.assign("/jobs");
 }
 
 /** Whether the person may do an action, as far as it does not depend on what it is done to. */

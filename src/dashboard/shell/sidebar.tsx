@@ -3,6 +3,7 @@ import { mayDo, signOut } from "../session/session.ts";
 import { self } from "../session/session-state.ts";
 import { Icon, type IconName } from "../shared/icon.tsx";
 import type { Action } from "../../contract/permissions.ts";
+import { ProjectChoice } from "./project-choice.tsx";
 import { ThemeButton } from "./theme-button.tsx";
 import { UsageSummary } from "./usage-summary.tsx";
 
@@ -78,6 +79,10 @@ function Person() {
         <span>{name}</span>
         <span class="dim">{project}</span>
       </summary>
+      <ProjectChoice />
+      <a class="button quiet" href="/account">
+        Account
+      </a>
       <ThemeButton />
       <button type="button" class="quiet" onClick={() => void signOut("signOut")}>
         Sign out

@@ -1,10 +1,12 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { signIn } from "../session/session.ts";
-import { Icon } from "../shared/icon.tsx";
 import { ErrorNotice } from "../shared/notice.tsx";
 import { findLinkSecret } from "./find-link-secret.ts";
+import { Brand } from "./brand.tsx";
+import { OtherSignIns } from "./other-sign-ins.tsx";
 import { SignInForm } from "./sign-in-form.tsx";
+import { SignInProblemNotice } from "./sign-in-problem-notice.tsx";
 
 /** Signs in by the link that opened the page, or by one that is pasted. */
 export function SignInPage() {
@@ -26,20 +28,11 @@ export function SignInPage() {
         <Brand />
         <h1>Sign in</h1>
         {error.value !== undefined && <ErrorNotice error={error.value} />}
+        <SignInProblemNotice />
+        <OtherSignIns />
         <SignInForm isBusy={isBusy.value} onSecret={submitSecret} />
       </div>
     </main>
-  );
-}
-
-function Brand() {
-  return (
-    <div class="brand">
-      <span class="brand-sign">
-        <Icon name="batches" />
-      </span>
-      Model Optimization
-    </div>
   );
 }
 

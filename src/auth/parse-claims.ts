@@ -1,0 +1,52 @@
+import { z } from "zod";
+import { ServiceError } from "../contract/errors.ts";
+import { hasHiddenCharacters, replaceHiddenCharacters } from "../contract/hidden-characters.ts";
+import { limits, textLimits } from "../contract/limits.ts";
+import { truncate } from "../contract/truncate.ts";
+import type { IssuedPerson } from "../records/save-person.ts";
+
+const text = z.string().min(1).optional().catch(undefined);
+
+const personClaims = z.looseObject({
+  sub: z.string().min(1).max(255),
+  name: text,
+  preferred_username: text,
+  email: text,
+});
+const groupNames = z
+  .union([z.array(z.unknown()), z.string().transform((name): unknown[] => [name])])
+  .catch([]);
+
+/**
+ * The person whom verified claims are of. Groups whose names cannot be members', and those beyond
+ * the limit, give nothing.
+ * @throws ServiceError sign_in_refused
+ */
+export function parseClaims(
+  claims: Readonly<Record<string, unknown>>,
+  { issuer, groupsClaim }: { readonly issuer: string; readonly groupsClaim: string },
+): IssuedPerson {
+  const parsed = personClaims.safeParse(claims);
+  if (!parsed.success) {
+    const message = 'The claim "sub" of the single sign-on must be a text of 1 to 255 characters';
+    throw new ServiceError("sign_in_refused", message, { cause: parsed.error });
+  }
+  const { sub: subject, name, preferred_username: userName, email } = parsed.data;
+  const groups = groupNames.parse(claims[groupsClaim]).filter((name) => isGroupName(name));
+  return {
+    issuer,
+    subject,
+    name: shownText(name ?? userName ?? email ?? subject),
+    email: email === undefined ? null : shownText(email),
+    groups: groups.slice(0, limits.groups),
+  };
+}
+
+function isGroupName(name: unknown): name is string {
+  if (typeof name !== "string" || name === "") return false;
+  return name.length <= limits.groupLength && !hasHiddenCharacters(name);
+}
+
+function shownText(said: string): string {
+  return truncate(replaceHiddenCharacters(said.toWellFormed()), textLimits.name);
+}

@@ -1,0 +1,62 @@
+import type { Passkey } from "../../contract/passkey.ts";
+import { Button } from "../shared/button.tsx";
+import { Age } from "../shared/time.tsx";
+
+interface PasskeyActions {
+  readonly onRename: (passkey: Passkey) => unknown;
+  readonly onRemove: (passkey: Passkey) => unknown;
+}
+
+interface PasskeyListProps extends PasskeyActions {
+  readonly passkeys: readonly Passkey[];
+}
+
+export function PasskeyList({ passkeys, ...actions }: PasskeyListProps) {
+  if (passkeys.length === 0) {
+    return (
+      <p class="card-text soft">
+        With a passkey you sign in by your fingerprint, face or a security key, without a link.
+      </p>
+    );
+  }
+  return (
+    <ul class="list">
+      {passkeys.map((passkey) => (
+        <PasskeyLine key={passkey.id} passkey={passkey} {...actions} />
+      ))}
+    </ul>
+  );
+}
+
+function PasskeyLine({
+  passkey,
+  onRename,
+  onRemove,
+}: PasskeyActions & { readonly passkey: Passkey }) {
+  const hidden = <span class="sr"> {passkey.name}</span>;
+  return (
+    <li>
+      <PasskeyFacts {...passkey} />
+      <span class="grow" />
+      <Button look="quiet" onClick={() => onRename(passkey)}>
+        Rename{hidden}
+      </Button>
+      <Button look="quiet danger" onClick={() => onRemove(passkey)}>
+        Delete{hidden}
+      </Button>
+    </li>
+  );
+}
+
+function PasskeyFacts({ name, lastUsedAt }: Passkey) {
+  const use = lastUsedAt === null ? "never used" : <Age at={lastUsedAt} />;
+  return (
+    <span class="two">
+      <b>{name}</b>
+      <small class="soft">
+        {lastUsedAt !== null && "used "}
+        {use}
+      </small>
+    </span>
+  );
+}

@@ -1,0 +1,67 @@
+import { type Signal, useSignal } from "@preact/signals";
+import { type Passkey, passkeyName } from "../../contract/passkey.ts";
+import { createPasskey } from "../session/passkeys.ts";
+import { service } from "../session/service.ts";
+import { Dialog } from "../shared/dialog.tsx";
+import { Field } from "../shared/field.tsx";
+import { MaybeError } from "../shared/notice.tsx";
+
+interface PasskeyNameDialogProps {
+  /** The one to rename; null where a new one is registered. */
+  readonly passkey: Passkey | null;
+  readonly onClose: () => void;
+}
+
+/** Asks for the name of a passkey. */
+export function PasskeyNameDialog({ passkey, onClose }: PasskeyNameDialogProps) {
+  const name = useSignal(passkey?.name ?? "");
+  const invalid = useSignal<string | undefined>(undefined);
+  const failure = useSignal<unknown>(undefined);
+  const submit = (event: Event) => {
+    event.preventDefault();
+    const { success, data } = passkeyName.safeParse(name.value);
+    invalid.value = success ? undefined : "Use 1 to 100 characters";
+    if (success) savePasskeyName(passkey, data).then(onClose, (error) => (failure.value = error));
+  };
+  return (
+    <Dialog title={passkey ? "Rename the passkey" : "Add a passkey"} onClose={onClose}>
+      <form onSubmit={submit} noValidate>
+        <MaybeError error={failure.value} />
+        <PasskeyNameField name={name} error={invalid.value} />
+        <div class="dialog-end">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button class="main">{passkey ? "Rename" : "Continue"}</button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+interface PasskeyNameFieldProps {
+  readonly name: Signal<string>;
+  readonly error: string | undefined;
+}
+
+function PasskeyNameField({ name, error }: PasskeyNameFieldProps) {
+  return (
+    <Field label="Name" hint="Such as that of the device" error={error}>
+      {({ id, describedBy }) => (
+        <input
+          id={id}
+          autocomplete="off"
+          aria-describedby={describedBy}
+          aria-invalid={error !== undefined}
+          value={name.value}
+          onInput={({ currentTarget }) => (name.value = currentTarget.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
+async function savePasskeyName(passkey: Passkey | null, name: string): Promise<void> {
+  if (passkey === null) await createPasskey(name);
+  else await service.call("renamePasskey", { params: { id: passkey.id }, body: { name } });
+}

@@ -1,0 +1,23 @@
+import type { Passkey } from "../../contract/passkey.ts";
+import { announceSignIn } from "./session.ts";
+import { service } from "./service.ts";
+
+/** WebAuthn is loaded by whom uses it. */
+const loadWebAuthn = () => import("@simplewebauthn/browser");
+
+/** Has the browser ask for a passkey of this service, and signs in by it. */
+export async function signInByPasskey(): Promise<void> {
+  const { startAuthentication } = await loadWebAuthn();
+  const optionsJSON = await service.call("beginPasskeySignIn", {});
+  const credential = await startAuthentication({ optionsJSON });
+  await service.call("signInByPasskey", { body: { credential } });
+  await announceSignIn();
+}
+
+/** Has the browser create a passkey, and registers it. */
+export async function createPasskey(name: string): Promise<Passkey> {
+  const { startRegistration } = await loadWebAuthn();
+  const optionsJSON = await service.call("beginPasskey", {});
+  const credential = await startRegistration({ optionsJSON });
+  return service.call("createPasskey", { body: { name, credential } });
+}

@@ -1,0 +1,12 @@
+import { Icon } from "../shared/icon.tsx";
+
+export function Brand() {
+  return (
+    <div class="brand">
+      <span class="brand-sign">
+        <Icon name="batches" />
+      </span>
+      Model Optimization
+    </div>
+  );
+}

@@ -1,0 +1,46 @@
+import type { Kysely } from "kysely";
+import { groupPrefix } from "../contract/member.ts";
+import type { Person } from "../contract/person.ts";
+import { type Membership, role } from "../contract/role.ts";
+import type { Schema } from "./schema.ts";
+
+/** A person, and what its own and its groups' memberships are now. */
+export interface PersonAccess {
+  readonly person: Person;
+  readonly memberships: readonly Membership[];
+}
+
+/** Undefined where there is no such person. */
+export async function findPersonAccess(
+  db: Kysely<Schema>,
+  id: string,
+): Promise<PersonAccess | undefined> {
+  const row = await db.selectFrom("people").selectAll().where("id", "=", id).executeTakeFirst();
+  return row && { person: parsePersonRow(row), memberships: await listMemberships(db, row) };
+}
+
+async function listMemberships(
+  db: Kysely<Schema>,
+  { id, issuer, groups }: Schema["people"],
+): Promise<Membership[]> {
+  const names = parseGroups(groups).map((group) => groupPrefix + group);
+  const rows = await db
+    .selectFrom("members")
+    .select(["project", "role"])
+    .where((eb) => {
+      const own = eb("member", "=", id);
+      if (issuer === null || names.length === 0) return own;
+      return eb.or([own, eb.and([eb("member", "in", names), eb("issuer", "=", issuer)])]);
+    })
+    .execute();
+  return rows.map((row) => ({ project: row.project, role: role.parse(row.role) }));
+}
+
+function parsePersonRow({ id, name, email, issuer, subject }: Schema["people"]): Person {
+  return { id, name, email, issuer, subject };
+}
+
+/** `insertPerson` has written a list of texts. */
+function parseGroups(groups: string): string[] {
+  return JSON.parse(groups) as string[];
+}
