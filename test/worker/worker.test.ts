@@ -208,7 +208,7 @@ for (const [name, code, make, setting] of badModels) {
   });
 }
 
-test("the worker says why a model that was uploaded alone misses its external data", async (t) => {
+test("the worker says how a model that was uploaded alone gets its external data", async (t) => {
   const model = modelWithExternalData("weights.bin");
   const { service, storage, start } = await makeJob(t, `upload:sha256:${sha256Of(model)}`);
   const store = await createDirectoryBlobStore(storage);
@@ -218,7 +218,7 @@ test("the worker says why a model that was uploaded alone misses its external da
   assert(result?.type === "result");
   assert.match(
     result.error?.message ?? "",
-    /only models from file:\/\/ sources can have external data/,
+    /"weights\.bin" does not exist; upload it too, and name both files in a manifest/,
   );
 });
 
