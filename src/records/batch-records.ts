@@ -12,6 +12,7 @@ import { listCancellableRecords } from "./find-record.ts";
 import { type CreatingRequest, recordAnswer, recordCreation } from "./record-creation.ts";
 import { insertBatch, type NewBatch } from "./insert-batch.ts";
 import { listBatchArtifacts } from "./list-batch-artifacts.ts";
+import { requireUploads } from "./require-uploads.ts";
 import { requireWaitingRoom } from "./require-waiting-room.ts";
 import { cancelRecords } from "./save-records.ts";
 import {
@@ -27,6 +28,7 @@ export function batchRecords(store: Store) {
     create: (project: string, newBatch: NewBatch, request: CreatingRequest<Batch> = {}) =>
       runWriteTransaction(store, async (writing) => {
         await requireWaitingRoom(writing, project, newBatch);
+        await requireUploads(writing, project, newBatch);
         const created = await insertBatch(writing, project, newBatch);
         await recordCreation(writing, created, request);
         return created;
@@ -73,6 +75,7 @@ async function insertAll(
   const batches: Batch[] = [];
   for (const newBatch of newBatches) {
     await requireWaitingRoom(writing, project, newBatch);
+    await requireUploads(writing, project, newBatch);
     const batch = await insertBatch(writing, project, newBatch);
     await addAuditEntry(writing, audit, { subject: batch.id });
     batches.push(batch);

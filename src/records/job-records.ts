@@ -11,6 +11,7 @@ import { insertJobs, type NewJob } from "./insert-jobs.ts";
 import { type JobListQuery, listJobDocuments } from "./list-job-documents.ts";
 import { parseJob } from "./parse-job.ts";
 import { queueWebhookEvents } from "./queue-webhook-events.ts";
+import { requireUploads } from "./require-uploads.ts";
 import { requireWaitingRoom } from "./require-waiting-room.ts";
 import { cancelRecords } from "./save-records.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
@@ -20,7 +21,9 @@ export function jobRecords(store: Store) {
   return {
     create: (project: string, newJob: NewJob, request: CreatingRequest<Job> = {}) =>
       runWriteTransaction(store, async (writing) => {
-        await requireWaitingRoom(writing, project, { ...newJob, jobs: [newJob] });
+        const added = { ...newJob, jobs: [newJob] };
+        await requireWaitingRoom(writing, project, added);
+        await requireUploads(writing, project, added);
         const [job] = await insertJobs(writing, { project, batchId: null }, [newJob]);
         if (job === undefined) throw new TypeError("No job was created");
         await queueWebhookEvents(writing, project, [job]);

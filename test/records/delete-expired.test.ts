@@ -161,4 +161,9 @@ test("uploads go when no job has named them for their time", async (t) => {
   const { models } = await records.models.list(project, modelRoutes.listModels.query.parse({}));
   assert.deepEqual(models.map((upload) => upload.sha256).toSorted(), [waiting, recent]);
   assert.deepEqual(await records.releasedBlobs.listUnused(later(at)), [unused]);
+  // As for a request that was checked before the upload expired.
+  const code = "model_not_found";
+  const job = makeNewJob({ model: model(unused) });
+  await assert.rejects(records.jobs.create(project, job), { code });
+  await assert.rejects(records.batches.create(project, makeNewBatch({ jobs: [job] })), { code });
 });

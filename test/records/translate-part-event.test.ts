@@ -85,6 +85,8 @@ test("pods shard, optimize side by side and assemble: the last one alone complet
 
 test("later steps of a job work on the file that was sharded, and find file:// models where they are", async () => {
   const records = await openTestRecords();
+  const upload = { sha256: modelSha256, bytes: 1 };
+  await records.projectBlobs.add({ project, origin: null }, upload);
   const sources = [
     ["https://models.test/detector.onnx", `upload:sha256:${modelSha256}`],
     [`upload:sha256:${modelSha256}`, `upload:sha256:${modelSha256}`],
@@ -94,7 +96,7 @@ test("later steps of a job work on the file that was sharded, and find file:// m
     const model = { source, name: "detector.onnx" };
     const { id } = await records.jobs.create(project, makeNewJob({ model, resource }));
     await shardModel(records, id);
-    await records.jobBlobs.add(id, { sha256: modelSha256, bytes: 1 });
+    await records.jobBlobs.add(id, upload);
     const attempt = await beginPart(records, id, "pod", ["optimize", 0]);
     const assignment = await records.workers.findAssignment(id, attempt);
     assert.deepEqual(assignment?.model, {

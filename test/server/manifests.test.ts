@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import test, { type TestContext } from "node:test";
 import { modelRoutes } from "../../src/contract/model-routes.ts";
 import { assignment } from "../../src/contract/worker.ts";
+import { purgeReleasedBlobs } from "../../src/service/purge-released-blobs.ts";
 import { beginTestWorker, makeTestApp, problemIn, startJob, type TestApp } from "./test-app.ts";
 
 const dayMs = 86_400_000;
@@ -94,6 +95,26 @@ test("files of a manifest stay while a job needs it, and the manifest goes with 
   const body = { model: { source }, target: "cpu" };
   const refusal = await problemIn(await app.ask("POST /v1/compress", { body }));
   assert.equal(refusal.code, "model_not_found");
+});
+
+test("a sweep leaves the files that a live job's manifest has in common with others", async (t) => {
+  const { app, files, model, weights, source } = await makeManifest(t);
+  const other = await upload(app, "another model");
+  await createManifest(app, [{ path: "other.onnx", sha256: other }, ...files.slice(1)]);
+  const { id } = await startJob(app, { model: { source } });
+  app.advance(2 * dayMs);
+  for (let sweep = 0; sweep < 2; sweep++) await app.records.deleteExpired({ models: dayMs });
+  // Times of files are the disk's own.
+  await purgeReleasedBlobs(app.records, app.blobs, new Date(Date.now() + 2 * dayMs));
+  assert.equal(await app.blobs.find(other), undefined);
+  const { secret: token } = await beginTestWorker(app, id);
+  for (const [hash, content] of [
+    [model, "model"],
+    [weights, "weights"],
+  ] as const) {
+    const blob = await app.ask(`GET /worker/v1/jobs/${id}/blobs/${hash}`, { token });
+    assert.equal(await blob.text(), content);
+  }
 });
 
 test("files of a manifest expire after the manifest, which a job keeps", async (t) => {

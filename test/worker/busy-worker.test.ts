@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { createReadStream } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { test } from "node:test";
@@ -12,7 +11,7 @@ test("a pod ends on SIGTERM while its job's thread plans a large model", async (
   const service = await startPodService(t);
   const file = path.join(service.folder, "large.onnx");
   await writeFile(file, encodeHostile("deep graphs with many nodes each", 70_000));
-  const { sha256 } = await service.blobs.write(createReadStream(file));
+  const sha256 = await service.upload(file);
   const id = await service.createJob({ source: `upload:sha256:${sha256}`, name: "net" });
   const pod = await service.startPod(id);
   const fetched = Promise.withResolvers<void>();

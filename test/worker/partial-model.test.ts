@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { createReadStream } from "node:fs";
 import { chmod, readFile, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { test } from "node:test";
@@ -37,7 +36,7 @@ async function writeLayers({ folder }: PodService) {
 async function uploadLayers(service: PodService) {
   const { file } = await writeLayers(service);
   const { size: bytes } = await stat(file);
-  const { sha256 } = await service.blobs.write(createReadStream(file));
+  const sha256 = await service.upload(file);
   return { model: { source: `upload:sha256:${sha256}`, name: "net" }, sha256, bytes };
 }
 

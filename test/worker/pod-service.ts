@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { createReadStream } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
@@ -52,6 +53,8 @@ export interface PodService {
   readonly tokens: Map<string, AttemptPod>;
   /** Sees every request before the service; where it gives true, the service does not answer. */
   onRequest: (request: IncomingMessage, response: ServerResponse) => boolean;
+  /** Makes a file an upload of the project. @returns its hash */
+  upload(file: string): Promise<string>;
   createJob(
     model: NewJob["model"],
     recipe?: PartialRecipe,
@@ -170,6 +173,11 @@ export async function startPodService(
     blobs,
     tokens,
     onRequest: () => false,
+    async upload(file) {
+      const blob = await blobs.write(createReadStream(file));
+      await records.projectBlobs.add({ project, origin: null }, blob);
+      return blob.sha256;
+    },
     async createJob(model, recipe = {}, overrides = {}) {
       const [target] = builtinTargets;
       assert(target);

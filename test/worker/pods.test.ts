@@ -20,8 +20,8 @@ const endless: PartialRecipe = {
   evaluation: { latencyBudgetSeconds: 3600 },
 };
 
-async function uploaded({ blobs }: PodService, file = realModel("ocr-orientation")) {
-  const { sha256 } = await blobs.write(createReadStream(file));
+async function uploaded(service: PodService, file = realModel("ocr-orientation")) {
+  const sha256 = await service.upload(file);
   return { source: `upload:sha256:${sha256}`, name: "net" };
 }
 

@@ -38,7 +38,9 @@ test(
     });
     const { blobs, records } = service;
     const { sha256: foreign } = await blobs.write(Readable.from([Buffer.from("a foreign model")]));
-    const { sha256: own } = await blobs.write(Readable.from([Buffer.from("its own model")]));
+    const upload = await blobs.write(Readable.from([Buffer.from("its own model")]));
+    await records.projectBlobs.add({ project, origin: null }, upload);
+    const { sha256: own } = upload;
     await mkdir(join(folder, "models"));
     await writeFile(join(folder, "models/allowed.onnx"), "an allowed model");
     const executor = await service.start();

@@ -1,0 +1,40 @@
+import { ServiceError } from "../contract/errors.ts";
+import { findUploadHash } from "../contract/model-source.ts";
+import type { NewJob } from "./insert-jobs.ts";
+import type { ResourceReference } from "./resource-reference.ts";
+import type { WriteTransaction } from "./store.ts";
+
+const hashesPerQuery = 200;
+
+interface AddedJobs {
+  readonly jobs: readonly Pick<NewJob, "model" | "recipe">[];
+  readonly resource?: ResourceReference | undefined;
+}
+
+/**
+ * Requires the uploads that new jobs name, which may have expired since the request was checked.
+ * Resources of a cluster exist already when they are recorded.
+ * @throws ServiceError model_not_found
+ */
+export async function requireUploads(
+  { trx }: WriteTransaction,
+  project: string,
+  { jobs, resource }: AddedJobs,
+): Promise<void> {
+  const isRequested = (resource?.uid ?? null) === null;
+  if (!isRequested) return;
+  const sources = jobs.flatMap(({ model, recipe }) => [model.source, recipe.evaluation.data ?? ""]);
+  const hashes = [...new Set(sources.flatMap((source) => findUploadHash(source) ?? []))];
+  for (let start = 0; start < hashes.length; start += hashesPerQuery) {
+    const asked = hashes.slice(start, start + hashesPerQuery);
+    const rows = await trx
+      .selectFrom("project_blobs")
+      .select("sha256")
+      .where("project", "=", project)
+      .where("sha256", "in", asked)
+      .execute();
+    const missing = asked.find((hash) => !rows.some(({ sha256 }) => sha256 === hash));
+    if (missing === undefined) continue;
+    throw new ServiceError("model_not_found", `No file with SHA-256 ${missing} was uploaded`);
+  }
+}
