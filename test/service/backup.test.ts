@@ -1,23 +1,17 @@
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
 import { chmod, mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { type TestContext } from "node:test";
-import { promisify } from "node:util";
 import { jobPage } from "../../src/contract/page.ts";
 import { isTerminal } from "../../src/contract/status.ts";
 import { type RunningService, startRunningService } from "../support/running-service.ts";
 import { realModel } from "../support/real-models.ts";
-
-const main = join(import.meta.dirname, "../../src/service/main.ts");
+import { runServiceCommand } from "../support/run-service-command.ts";
 
 /** Runs a command of the service on a data folder. */
-async function run(command: string, folder: string, dataDirectory: string): Promise<string> {
-  const { PATH = "" } = process.env;
-  const env = { PATH, MOS_DATA_DIR: dataDirectory };
-  const { stdout } = await promisify(execFile)(process.execPath, [main, command, folder], { env });
-  return stdout;
+function run(command: string, folder: string, dataDirectory: string): Promise<string> {
+  return runServiceCommand([command, folder], { MOS_DATA_DIR: dataDirectory });
 }
 
 async function temporaryFolder(t: TestContext): Promise<string> {

@@ -1,10 +1,16 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { after, before, test } from "node:test";
 import type { Job } from "../../src/contract/job.ts";
+import { listExternalData } from "../../src/model-files/list-external-data.ts";
 import { externalFiles, hashTestFile, writeExternalModel } from "../support/external-model.ts";
+import { runServiceCommand } from "../support/run-service-command.ts";
 import { type RunningService, startRunningService } from "../support/running-service.ts";
 
 let [folder, file] = ["", ""];
@@ -12,7 +18,7 @@ let service: RunningService;
 const cleanup: (() => Promise<void>)[] = [];
 before(async () => {
   folder = await mkdtemp(path.join(tmpdir(), "external-"));
-  file = await writeExternalModel(folder);
+  file = await writeExternalModel(folder, 512);
   service = await startRunningService({ after: (work: () => Promise<void>) => cleanup.push(work) });
 });
 after(async () => {
@@ -20,8 +26,7 @@ after(async () => {
   await rm(folder, { recursive: true });
 });
 
-async function untilEnded(id: string): Promise<Job> {
-  const { client } = service;
+async function untilEnded(id: string, { client } = service): Promise<Job> {
   const log = client.followLogs(id);
   while (!(await log.next()).done);
   return client.call("getJob", { params: { id } });
@@ -49,6 +54,54 @@ test("an uploaded model with external data is compressed, evaluated and tried ag
   const hashes = ({ artifacts }: Job) => artifacts.map(({ name, sha256 }) => `${name} ${sha256}`);
   const again = await untilEnded(retried.id);
   assert.deepEqual(hashes(again)[0], hashes(job)[0]);
+});
+
+/** The result has external data too. */
+const recipe = { sharding: { maxShardBytes: 65_536 }, evaluation: { level: "none" } } as const;
+
+test("a batch's archive has the results of models with external data, whole", async () => {
+  const { client, baseUrl, token } = service;
+  const { source } = await client.uploadModel(file);
+  const models = [{ source, name: "net" }];
+  const { id, jobs } = await client.call("submitBatch", {
+    body: { models, targets: ["cpu"], recipe },
+  });
+  const { name, artifacts } = await untilEnded(jobs[0]?.id ?? "");
+  const results = path.join(folder, "results");
+  await mkdir(results);
+  const tar = spawn("tar", ["-x", "-C", results], { stdio: ["pipe", "inherit", "inherit"] });
+  const headers = { authorization: `Bearer ${token}` };
+  const { body } = await fetch(`${baseUrl}/batches/${id}/artifacts`, { headers });
+  assert.ok(body);
+  await Promise.all([pipeline(Readable.fromWeb(body), tar.stdin), once(tar, "exit")]);
+  const at = path.join(results, name.replaceAll(" ", "-"));
+  for (const each of artifacts) {
+    assert.equal(await hashTestFile(path.join(at, each.name)), each.sha256);
+  }
+  const external = listExternalData(path.join(at, "model.onnx"));
+  assert.ok(external.length > 1);
+  for (const each of external) assert.ok((await readdir(at)).includes(each));
+});
+
+test("a backup has a manifest and its files, which the restored service works on", async (t) => {
+  const { source } = await service.client.uploadModel(file);
+  const [copy, directory] = [path.join(folder, "copy"), path.join(folder, "restored")];
+  const backup = await runServiceCommand(["backup", copy], { MOS_DATA_DIR: service.directory });
+  assert.doesNotMatch(backup, /Missing/);
+  const restored = await runServiceCommand(["restore", copy], { MOS_DATA_DIR: directory });
+  assert.doesNotMatch(restored, /Missing/);
+  const from = { directory, token: service.token };
+  const again = await startRunningService(t, { from });
+  const body = { model: { source }, target: "cpu", recipe };
+  const [before, after] = await Promise.all(
+    [service, again].map(async (each) => {
+      const { id } = await each.client.call("startCompression", { body });
+      return untilEnded(id, each);
+    }),
+  );
+  assert.equal(after?.status, "Completed", after?.error?.message);
+  const hashes = (job?: Job) => job?.artifacts.map(({ sha256 }) => sha256).slice(0, 3);
+  assert.deepEqual(hashes(after), hashes(before));
 });
 
 test("an upload whose files are not those of the model fails with their names", async () => {

@@ -1,33 +1,35 @@
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
 import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import test from "node:test";
-import { promisify } from "node:util";
 import { artifact } from "../../src/contract/artifact.ts";
 import { postgresMissing, s3Missing } from "../support/cluster/cluster-missing.ts";
-import { realModel } from "../support/real-models.ts";
+import { writeExternalModel } from "../support/external-model.ts";
 import { replicateService } from "../support/replicated-service.ts";
+import { runServiceCommand } from "../support/run-service-command.ts";
 import { startRunningService } from "../support/running-service.ts";
 
-const main = new URL("../../src/service/main.ts", import.meta.url).pathname;
 const skip = postgresMissing || s3Missing;
 
 test("a service on a folder moves to PostgreSQL and a bucket", { skip }, async (t) => {
   const { environment } = await replicateService(t);
   const folder = await startRunningService(t);
-  const { source } = await folder.client.uploadModel(realModel("ocr-orientation"));
+  const models = await mkdtemp(join(tmpdir(), "moved-"));
+  t.after(() => rm(models, { recursive: true }));
+  const { source } = await folder.client.uploadModel(await writeExternalModel(models));
   const recipe = { evaluation: { level: "none" } } as const;
   const body = { model: { source }, target: "cpu", recipe };
   const { id } = await folder.client.call("startCompression", { body });
   for await (const _ of folder.client.followLogs(id));
-  const { PATH = "" } = process.env;
-  const env = { PATH, ...environment, MOS_DATA_DIR: folder.directory };
-  const move = () => promisify(execFile)(process.execPath, [main, "move"], { env });
+  const settings = { ...environment, MOS_DATA_DIR: folder.directory };
+  const move = () => runServiceCommand(["move"], settings);
   await assert.rejects(move(), /Another service uses the data directory/);
   folder.process.kill("SIGTERM");
   await once(folder.process, "exit");
 
-  assert.match((await move()).stdout, /^Moved \d+ records; .*\nFiles in the bucket: \d+\n$/);
+  assert.match(await move(), /^Moved \d+ records; .*\nFiles in the bucket: \d+\n$/);
   const moved = await startRunningService(t, { from: folder, environment });
   const job = await moved.client.call("getJob", { params: { id } });
   const [result] = job.artifacts.map((each) => artifact.parse(each));
@@ -35,5 +37,10 @@ test("a service on a folder moves to PostgreSQL and a bucket", { skip }, async (
   const headers = { authorization: `Bearer ${folder.token}` };
   const content = await fetch(`${moved.baseUrl}/jobs/${id}/artifacts/${result.name}`, { headers });
   assert.equal((await content.bytes()).length, result.bytes);
-  await moved.client.call("startCompression", { body });
+  // The manifest and its files are in the bucket.
+  const { id: later } = await moved.client.call("startCompression", { body });
+  for await (const _ of moved.client.followLogs(later));
+  const again = await moved.client.call("getJob", { params: { id: later } });
+  assert.equal(again.status, "Completed", again.error?.message);
+  assert.equal(again.artifacts[0]?.sha256, result.sha256);
 });
