@@ -11,16 +11,23 @@ const transientStatuses: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 /** Do not pass without an intervention, though the error table calls them retryable. */
 const permanentCodes: ReadonlySet<ErrorCode> = new Set(["internal_error", "storage_full"]);
 
-/** Repeats idempotent work after lost connections and transient failures of the service. */
+/**
+ * Repeats idempotent work after lost connections and transient failures of the service. Tries count
+ * anew after one that has brought the work further.
+ */
 export async function retry<T>(
   work: () => Promise<T>,
   signal: AbortSignal | undefined,
+  countDone: () => number = () => 0,
 ): Promise<T> {
+  let done = countDone();
   for (let left = tries - 1; ; left--) {
     try {
       return await work();
     } catch (error) {
       signal?.throwIfAborted();
+      if (countDone() > done) left = tries - 1;
+      done = countDone();
       if (left === 0 || !isTransient(error) || retryAfterMs(error) > maxRetryAfterMs) throw error;
       await delay(computeDelayMs(error, tries - 1 - left), signal);
     }

@@ -40,13 +40,16 @@ export async function uploadBlob(
   const sha256 = uploading.sha256 ?? (await hashFile(file, signal));
   const upload: FileUpload = { ...uploading, file, bytes, sha256 };
   let sent = false;
-  await retry(async () => {
+  let keptBytes = 0;
+  const sendOnce = async () => {
     const kept = await findKeptBytes(upload, connection);
     if (kept === "all") return;
     sent = true;
+    keptBytes = kept;
     // The service answers to the last byte, so that at least that one is sent.
     await sendMissingBytes(upload, Math.max(0, Math.min(kept, bytes - 1)), connection);
-  }, signal);
+  };
+  await retry(sendOnce, signal, () => keptBytes);
   return { sha256, bytes, sent };
 }
 

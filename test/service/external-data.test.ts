@@ -8,7 +8,9 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { after, before, test } from "node:test";
 import type { Job } from "../../src/contract/job.ts";
+import { createClient } from "../../src/client/create-client.ts";
 import { listExternalData } from "../../src/model-files/list-external-data.ts";
+import { startCuttingRelay } from "../support/cutting-relay.ts";
 import { externalFiles, hashTestFile, writeExternalModel } from "../support/external-model.ts";
 import { runServiceCommand } from "../support/run-service-command.ts";
 import { type RunningService, startRunningService } from "../support/running-service.ts";
@@ -102,6 +104,23 @@ test("a backup has a manifest and its files, which the restored service works on
   assert.equal(after?.status, "Completed", after?.error?.message);
   const hashes = (job?: Job) => job?.artifacts.map(({ sha256 }) => sha256).slice(0, 3);
   assert.deepEqual(hashes(after), hashes(before));
+});
+
+test("an upload that breaks off at random is not begun anew", async (t) => {
+  const large = path.join(folder, "large");
+  await mkdir(large);
+  const model = await writeExternalModel(large, 1024);
+  const relay = await startCuttingRelay(t, new URL(service.baseUrl).origin, [400_000, 1_000_000]);
+  const client = createClient({ baseUrl: `${relay.origin}/v1`, token: service.token });
+  const { source, bytes } = await client.uploadModel(model);
+  const { counted } = relay;
+  t.diagnostic(`${counted.bytes} bytes of ${bytes} were sent, ${counted.cuts} connections cut`);
+  assert.ok(counted.cuts >= 8);
+  // What the service has not taken when a connection breaks is sent again.
+  assert.ok(counted.bytes <= bytes + counted.cuts * 128 * 1024);
+  const body = { model: { source }, target: "cpu", recipe };
+  const { id } = await service.client.call("startCompression", { body });
+  assert.equal((await untilEnded(id)).status, "Completed");
 });
 
 test("an upload whose files are not those of the model fails with their names", async () => {

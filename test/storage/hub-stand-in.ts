@@ -1,5 +1,7 @@
 import { createHash } from "node:crypto";
+import { createReadStream, statSync } from "node:fs";
 import { createServer, type ServerResponse } from "node:http";
+import { pipeline } from "node:stream";
 import type { TestContext } from "node:test";
 import { listenLocally } from "../support/listen-locally.ts";
 
@@ -22,14 +24,16 @@ export interface HubStandIn {
  * A stand-in for the Hub, as far as its address of files goes (`/OWNER/NAME/resolve/REVISION/PATH`):
  * it redirects to a storage of another origin, and names the commit. `acme/private` needs the
  * token, and `acme/renamed` has become `acme/public`. It is no Hub: there is none to be had here.
+ * Files are contents, or paths of some; `relay` gives another address to the storage.
  */
 export async function startHubStandIn(
   t: Pick<TestContext, "after">,
-  files: Readonly<Record<string, Buffer>>,
+  files: Readonly<Record<string, Buffer | string>>,
+  relay = async (origin: string) => origin,
 ): Promise<HubStandIn> {
   const requests: string[] = [];
   const cuts: number[] = [];
-  const storage = await listenLocally(
+  const ownStorage = await listenLocally(
     t,
     createServer((request, response) => {
       requests.push(`storage ${request.method} ${request.headers.range ?? ""}`.trim());
@@ -41,6 +45,7 @@ export async function startHubStandIn(
       });
     }),
   );
+  const storage = await relay(ownStorage);
   const server = createServer(({ method, url = "", headers }, response) => {
     requests.push(`${method} ${url}`);
     const [, repository, revision = "", file = ""] =
@@ -74,7 +79,7 @@ interface Transfer {
 
 function sendContent(
   response: ServerResponse,
-  content: Buffer | undefined,
+  content: Buffer | string | undefined,
   { range, cut }: Transfer,
 ): void {
   if (content === undefined) {
@@ -82,14 +87,16 @@ function sendContent(
     return;
   }
   const start = Number(/^bytes=(\d+)-$/.exec(range ?? "")?.[1] ?? 0);
-  const etag = `"${createHash("md5").update(content).digest("hex")}"`;
+  const bytes = typeof content === "string" ? statSync(content).size : content.length;
   response.writeHead(range === undefined ? 200 : 206, {
-    etag,
-    "content-length": content.length - start,
-    ...(range !== undefined && {
-      "content-range": `bytes ${start}-${content.length - 1}/${content.length}`,
-    }),
+    etag: `"${createHash("md5").update(content).digest("hex")}"`,
+    "content-length": bytes - start,
+    ...(range !== undefined && { "content-range": `bytes ${start}-${bytes - 1}/${bytes}` }),
   });
+  if (typeof content === "string") {
+    pipeline(createReadStream(content, { start }), response, () => {});
+    return;
+  }
   if (cut === undefined) {
     response.end(content.subarray(start));
     return;
