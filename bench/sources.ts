@@ -1,16 +1,14 @@
-import { createReadStream } from "node:fs";
 import { mkdtemp, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { request } from "undici";
 import { createClient } from "../src/client/create-client.ts";
 import { hashStoredFile } from "../src/storage/hash-stored-file.ts";
-import { presignRequest } from "../src/storage/s3/presign-request.ts";
 import { commit, startHubStandIn } from "../test/storage/hub-stand-in.ts";
 import { startS3Server } from "../test/storage/s3-server.ts";
 import { startCuttingRelay } from "../test/support/cutting-relay.ts";
 import { startRunningService } from "../test/support/running-service.ts";
 import { limitRow, reportBench, type BenchRow } from "./result.ts";
+import { storeObject } from "./sources/store-object.ts";
 import { writeLargeModel } from "./sources/write-large-model.ts";
 
 /**
@@ -49,7 +47,7 @@ await measure("PUT", async () => {
   return fetchByJob(source);
 });
 await measure("hf://", () => fetchByJob(`hf://acme/public@${commit}/net.onnx`));
-for (const [name, file] of Object.entries(files)) await storeObject(`nets/${name}`, file);
+for (const [name, file] of Object.entries(files)) await storeObject(access, `nets/${name}`, file);
 await measure("s3://", () => fetchByJob(`s3://${access.bucket}/nets/net.onnx`));
 await reportBench("sources", rows);
 
@@ -65,14 +63,6 @@ async function makeEnvironment(): Promise<Record<string, string>> {
   const s3 = [{ ...rest, pathStyle, endpoint: await relay("s3://", access.endpoint) }];
   await writeFile(file, JSON.stringify({ s3, hf: [{ endpoint: hub.endpoint }] }));
   return { MOS_SOURCE_CREDENTIALS_FILE: file, MOS_ALLOW_PRIVATE_ADDRESSES: "true" };
-}
-
-async function storeObject(key: string, file: string): Promise<void> {
-  const url = await presignRequest(access, { method: "PUT", key, seconds: 3600 });
-  const headers = { "content-length": String((await stat(file)).size) };
-  const answer = await request(url, { method: "PUT", headers, body: createReadStream(file) });
-  if (answer.statusCode !== 200) throw new Error(await answer.body.text());
-  await answer.body.dump();
 }
 
 /** Whether a job that only plans got the right bytes, of each file. */

@@ -81,7 +81,7 @@ interface PodServiceOptions {
 
 /** The real service's HTTP interface on a socket, whose workers prove by tokens which pods they are. */
 export async function startPodService(
-  t: TestContext,
+  t: Pick<TestContext, "after" | "signal">,
   { listening = true, blobs: ownBlobs, credentials = {} }: PodServiceOptions = {},
 ): Promise<PodService> {
   const folder = await mkdtemp(path.join(tmpdir(), "pods-"));
