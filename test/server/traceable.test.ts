@@ -62,7 +62,8 @@ test("an answer that is given again is no second entry of the audit", async (t) 
 test("entries of the audit can be neither changed nor deleted", async () => {
   await using database = await openTestDatabase();
   const { db } = database;
-  const added = sql`insert into audit values ('audit-1', 'p', 'now', 'cancelJob', null, 'n', 's')`;
+  const values = sql`('audit-1', 'p', 'now', 'cancelJob', null, 'n', 's', null)`;
+  const added = sql`insert into audit values ${values}`;
   await added.execute(db);
   await assert.rejects(sql`update audit set token_name = 'x'`.execute(db), /never changed/);
   await assert.rejects(sql`delete from audit`.execute(db), /never deleted/);
