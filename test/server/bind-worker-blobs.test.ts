@@ -2,13 +2,20 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
 import test from "node:test";
-import { beginTestWorker, makeTestApp, problemIn, startJob, type TestApp } from "./test-app.ts";
+import {
+  beginTestWorker,
+  followAddress,
+  makeTestApp,
+  problemIn,
+  startJob,
+  type TestApp,
+} from "./test-app.ts";
 
 const bytes = Buffer.from("the weights of a model");
 const sha256 = createHash("sha256").update(bytes).digest("hex");
 
 test("a worker stores a file through the service, and reads it whole and in part", async (t) => {
-  const app = await makeTestApp(t);
+  const app = await makeTestApp(t, { keepsFolder: true });
   const { id } = await startJob(app);
   const { secret } = await beginTestWorker(app, id);
   const headers = { authorization: `Bearer ${secret}` };
@@ -71,12 +78,14 @@ test("a worker reads the blobs of its assignment and its own, and no other", asy
     recipe: { evaluation: { level: "outputs", data: `upload:sha256:${data}` } },
   });
   const { secret } = await beginTestWorker(app, id);
-  const ask = (method: string, hash: string, body: Buffer<ArrayBuffer> | null = null) =>
-    app.app.request(`/worker/v1/jobs/${id}/blobs/${hash}`, {
-      method,
-      headers: { authorization: `Bearer ${secret}` },
-      body,
-    });
+  const ask = async (method: string, hash: string, body: Buffer<ArrayBuffer> | null = null) =>
+    followAddress(
+      await app.app.request(`/worker/v1/jobs/${id}/blobs/${hash}`, {
+        method,
+        headers: { authorization: `Bearer ${secret}` },
+        body,
+      }),
+    );
   assert.equal(await (await ask("GET", model)).text(), "model");
   assert.equal(await (await ask("GET", data)).text(), "data");
   for (const method of ["GET", "HEAD"]) assert.equal((await ask(method, foreign)).status, 404);

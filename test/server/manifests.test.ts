@@ -4,7 +4,14 @@ import test, { type TestContext } from "node:test";
 import { modelRoutes } from "../../src/contract/model-routes.ts";
 import { assignment } from "../../src/contract/worker.ts";
 import { purgeReleasedBlobs } from "../../src/service/purge-released-blobs.ts";
-import { beginTestWorker, makeTestApp, problemIn, startJob, type TestApp } from "./test-app.ts";
+import {
+  beginTestWorker,
+  followAddress,
+  makeTestApp,
+  problemIn,
+  startJob,
+  type TestApp,
+} from "./test-app.ts";
 
 const dayMs = 86_400_000;
 
@@ -46,7 +53,7 @@ test("a worker gets the files of a manifest, and may read them", async (t) => {
     { ...files[1], bytes: 7 },
   ]);
   const blob = await app.ask(`GET /worker/v1/jobs/${id}/blobs/${weights}`, { token });
-  assert.equal(await blob.text(), "weights");
+  assert.equal(await (await followAddress(blob)).text(), "weights");
 });
 
 for (const [what, paths, pointer] of [
@@ -113,7 +120,7 @@ test("a sweep leaves the files that a live job's manifest has in common with oth
     [weights, "weights"],
   ] as const) {
     const blob = await app.ask(`GET /worker/v1/jobs/${id}/blobs/${hash}`, { token });
-    assert.equal(await blob.text(), content);
+    assert.equal(await (await followAddress(blob)).text(), content);
   }
 });
 

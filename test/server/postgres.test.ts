@@ -1,9 +1,15 @@
 import test from "node:test";
-import { postgresMissing } from "../support/cluster/cluster-missing.ts";
+import { startS3Server } from "../storage/s3-server.ts";
+import { postgresMissing, s3Missing } from "../support/cluster/cluster-missing.ts";
 import { runOnPostgres } from "../support/run-on-postgres.ts";
+import { bucketServerVariable } from "../support/test-blobs.ts";
 
-test("the service on PostgreSQL is as on SQLite", { skip: postgresMissing }, async (t) => {
+const skip = postgresMissing || s3Missing;
+
+test("the service on PostgreSQL and a bucket is as on SQLite and a folder", { skip }, async (t) => {
+  const { access } = await startS3Server(t);
   await runOnPostgres(t, {
+    environment: { [bucketServerVariable]: JSON.stringify(access) },
     pattern: "test/server/*.test.ts",
     // Those that are left out besides measure models and fuzz requests for minutes.
     without: ["postgres", "schemathesis", "gates"],

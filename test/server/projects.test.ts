@@ -88,7 +88,7 @@ async function untilStored({ directory }: TestApp, bytes: number): Promise<void>
 }
 
 test("nobody ends an upload that another repository began", async (t) => {
-  const app = await makeTestApp(t);
+  const app = await makeTestApp(t, { keepsFolder: true });
   const { token: first } = await tenantToken(app, { workflow: pushed });
   const { token: second } = await tenantToken(app, { workflow: otherRepository });
   const sender = new PassThrough();

@@ -24,7 +24,7 @@ async function put(
 
 /** A service that was sent the first bytes of an upload before its sender was lost. */
 async function withPartialUpload(t: TestContext, bytes: Buffer = content): Promise<TestApp> {
-  const app = await makeTestApp(t);
+  const app = await makeTestApp(t, { keepsFolder: true });
   const { sender, answer } = await startUpload(app, bytes.subarray(0, kept));
   sender.destroy(new Error("Connection lost"));
   await answer;
@@ -127,7 +127,7 @@ test("the size of the whole counts, not that of its last part", async (t) => {
 });
 
 test("two requests that send the same model do not meet", async (t) => {
-  const app = await makeTestApp(t);
+  const app = await makeTestApp(t, { keepsFolder: true });
   const { sender, answer } = await startUpload(app, content.subarray(0, kept));
   const goingOn = await put(
     app,

@@ -63,7 +63,7 @@ test("two uploads at once do not both get the rest", async (t) => {
 });
 
 test("what is kept of an interrupted upload counts", async (t) => {
-  const app = await makeTestApp(t, { maxStoredBytes: 100 });
+  const app = await makeTestApp(t, { maxStoredBytes: 100, keepsFolder: true });
   const { sender, answer } = stream(app, "never");
   sender.write("z".repeat(50));
   const incoming = `/v1/models/${hash("never")}`;
@@ -78,7 +78,7 @@ test("what is kept of an interrupted upload counts", async (t) => {
 });
 
 test("an interrupted upload counts while it goes on", async (t) => {
-  const app = await makeTestApp(t, { maxStoredBytes: 100 });
+  const app = await makeTestApp(t, { maxStoredBytes: 100, keepsFolder: true });
   const content = "z".repeat(70);
   const first = stream(app, content);
   first.sender.write(content.slice(0, 60));

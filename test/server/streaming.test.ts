@@ -11,8 +11,8 @@ import { listen } from "../../src/service/listen.ts";
 import { logEvent, makeTestApp, startJob, beginTestWorker } from "./test-app.ts";
 
 /** The app on a socket. */
-async function listeningApp(t: TestContext) {
-  const app = await makeTestApp(t);
+async function listeningApp(t: TestContext, options: Parameters<typeof makeTestApp>[1] = {}) {
+  const app = await makeTestApp(t, options);
   const listener = getRequestListener(app.app.fetch, { overrideGlobalObjects: false });
   const server = createServer((incoming, outgoing) => void listener(incoming, outgoing));
   const url = await listen(server, { host: "127.0.0.1", port: 0 });
@@ -100,7 +100,7 @@ test("an upload that is too large is answered without being read", async (t) => 
 });
 
 test("an upload that is cut off goes on where it stopped", async (t) => {
-  const app = await listeningApp(t);
+  const app = await listeningApp(t, { keepsFolder: true });
   const incoming = join(app.directory, "storage", "incoming");
   const [first, rest] = [Buffer.from("the first bytes"), Buffer.from(", and the others")];
   const sha256 = createHash("sha256").update(first).update(rest).digest("hex");

@@ -14,6 +14,7 @@ import type { TrustPolicy } from "../../src/contract/trust-policy.ts";
 import { type GitHubAppOptions, openGitHubApp } from "../../src/github-app/open-github-app.ts";
 import { type UnnumberedEvent, workerEventsAnswer } from "../../src/contract/worker.ts";
 import { type Records, openRecords } from "../../src/records/open-records.ts";
+import { openTestBlobs } from "../support/test-blobs.ts";
 import { testDatabase } from "../support/test-database.ts";
 import { defaultProject } from "../../src/contract/project.ts";
 import { hashSecret } from "../../src/auth/access-token.ts";
@@ -30,7 +31,6 @@ import { createSingleSignOn, type SingleSignOnOptions } from "../../src/auth/sin
 import { createTokenExchange } from "../../src/auth/token-exchange.ts";
 import { createModelSources } from "../../src/storage/sources/model-sources.ts";
 import { sourceCredentials } from "../../src/contract/source-credentials.ts";
-import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
 import type { BlobStore } from "../../src/storage/blob-store.ts";
 
 interface Question {
@@ -79,11 +79,13 @@ interface TestAppOptions {
   readonly isTrustedProxy?: (address: string) => boolean;
   readonly requireSpace?: () => Promise<void>;
   readonly readDiskSpace?: () => ReturnType<typeof emptyDisk>;
+  /** Files are in a folder also where others are in a bucket, which keeps whole parts of uploads. */
+  readonly keepsFolder?: boolean;
   /** Database file of an earlier service. */
   readonly database?: string;
 }
 
-/** The service's HTTP interface on records in memory, with an executor that starts no job. */
+/** The service's HTTP interface on records in memory and files in a folder, with an executor that starts no job. */
 export async function makeTestApp(t: TestContext, options: TestAppOptions = {}): Promise<TestApp> {
   let elapsed = 0;
   const now = () => new Date(start + elapsed);
@@ -113,7 +115,7 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
     await stop();
     await rm(directory, { recursive: true });
   });
-  const blobs = await createDirectoryBlobStore(join(directory, "storage"));
+  const blobs = await openTestBlobs(t, join(directory, "storage"), options.keepsFolder);
   const sources = createModelSources(sourceCredentials.parse(options.sources ?? {}));
   t.after(() => sources[Symbol.asyncDispose]());
   const submitted: string[] = [];
@@ -230,6 +232,12 @@ export async function beginTestWorker({ app, records, ask }: TestApp, jobId: str
       return workerEventsAnswer.parse(await answer.json());
     },
   };
+}
+
+/** The file that a worker gets: that of the bucket where the service names its address there. */
+export async function followAddress(answer: Response): Promise<Response> {
+  const address = answer.status === 307 ? answer.headers.get("location") : null;
+  return address === null ? answer : fetch(address);
 }
 
 export function logEvent(text: string): UnnumberedEvent {

@@ -15,12 +15,14 @@ interface RepeatedTests {
   readonly without: readonly string[];
   /** Of the names of tests that are left out; none are where it is absent. */
   readonly skipPattern?: string;
+  /** Further variables of the environment. */
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 /** Runs test files again, with their records in databases of a PostgreSQL server. */
 export async function runOnPostgres(
   t: Pick<TestContext, "after">,
-  { pattern, without, skipPattern }: RepeatedTests,
+  { pattern, without, skipPattern, environment: further }: RepeatedTests,
 ): Promise<void> {
   const { url } = await startPostgres(t);
   await prepareTestDatabases(url);
@@ -33,7 +35,7 @@ export async function runOnPostgres(
   if (skipPattern !== undefined) options.push(`--test-skip-pattern=${skipPattern}`);
   const args = ["--test", ...options, ...files.toSorted()];
   await run(process.execPath, args, {
-    env: { ...environment, [serverVariable]: url },
+    env: { ...environment, ...further, [serverVariable]: url },
     maxBuffer: maxOutputBytes,
   }).catch((error: unknown) => {
     const output = error instanceof Error && "stdout" in error ? String(error.stdout) : "";
