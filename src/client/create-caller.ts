@@ -10,7 +10,7 @@ import {
   type CallOutput,
   type Connection,
   type EmptyRouteName,
-  findRoute,
+  requireRoute,
   isRepeatable,
   type JsonRouteName,
   sendRequest,
@@ -50,14 +50,14 @@ export function createCaller<R extends Partial<Routes>>(
       const { status, body } = await sendRequest(name, input, { ...connection, signal });
       return { status, text: await body.text() };
     };
-    return isRepeatable(name, findRoute(connection.routes, name), input)
+    return isRepeatable(name, requireRoute(connection.routes, name), input)
       ? retry(once, signal)
       : once();
   };
   return {
     async call(name, input, { signal } = {}) {
       const { status, text } = await requestText(name, toUntypedInput(input), signal);
-      return parseReply(findRoute(connection.routes, name), { name, status, text });
+      return parseReply(requireRoute(connection.routes, name), { name, status, text });
     },
     async callEmpty(name, input, { signal } = {}) {
       await requestText(name, toUntypedInput(input), signal);

@@ -73,7 +73,7 @@ export async function sendRequest(
   input: UntypedInput,
   { routes, baseUrl, token, transport, upload, signal }: Connection & SendOptions,
 ): Promise<TransportAnswer> {
-  const route = findRoute(routes, name);
+  const route = requireRoute(routes, name);
   const url = buildRouteUrl(route, input, baseUrl);
   const json = input.body === undefined ? undefined : JSON.stringify(input.body);
   const secret = typeof token === "function" ? token() : token;
@@ -94,7 +94,7 @@ export async function sendRequest(
   throw toAnswerError(`${route.method} ${url.pathname}`, { ...answer, text });
 }
 
-export function findRoute(routes: Partial<Routes>, name: RouteName): Route {
+export function requireRoute(routes: Partial<Routes>, name: RouteName): Route {
   const route = routes[name];
   if (route === undefined) throw new TypeError(`${name} is none of the client's routes`);
   return route;
