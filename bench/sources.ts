@@ -2,6 +2,7 @@ import { mkdtemp, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient } from "../src/client/create-client.ts";
+import { routes } from "../src/contract/routes.ts";
 import { hashStoredFile } from "../src/storage/hash-stored-file.ts";
 import { commit, startHubStandIn } from "../test/storage/hub-stand-in.ts";
 import { startS3Server } from "../test/storage/s3-server.ts";
@@ -42,7 +43,7 @@ const service = await startRunningService(owner, { environment: await makeEnviro
 const rows: BenchRow[] = [];
 await measure("PUT", async () => {
   const origin = await relay("PUT", new URL(service.baseUrl).origin);
-  const client = createClient({ baseUrl: `${origin}/v1`, token: service.token });
+  const client = createClient({ routes, baseUrl: `${origin}/v1`, token: service.token });
   const { source } = await client.uploadModel(files["net.onnx"] ?? "");
   return fetchByJob(source);
 });

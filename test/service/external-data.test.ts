@@ -9,6 +9,7 @@ import { pipeline } from "node:stream/promises";
 import { after, before, test } from "node:test";
 import type { Job } from "../../src/contract/job.ts";
 import { createClient } from "../../src/client/create-client.ts";
+import { routes } from "../../src/contract/routes.ts";
 import { listExternalData } from "../../src/model-files/list-external-data.ts";
 import { startCuttingRelay } from "../support/cutting-relay.ts";
 import { externalFiles, hashTestFile, writeExternalModel } from "../support/external-model.ts";
@@ -111,7 +112,7 @@ test("an upload that breaks off at random is not begun anew", async (t) => {
   await mkdir(large);
   const model = await writeExternalModel(large, 1024);
   const relay = await startCuttingRelay(t, new URL(service.baseUrl).origin, [400_000, 1_000_000]);
-  const client = createClient({ baseUrl: `${relay.origin}/v1`, token: service.token });
+  const client = createClient({ routes, baseUrl: `${relay.origin}/v1`, token: service.token });
   const { source, bytes } = await client.uploadModel(model);
   const { counted } = relay;
   t.diagnostic(`${counted.bytes} bytes of ${bytes} were sent, ${counted.cuts} connections cut`);
