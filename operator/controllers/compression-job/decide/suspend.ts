@@ -1,5 +1,3 @@
-import type { CompressionJob } from "../../../../src/contract/compression-job.ts";
-import { resourceLabels } from "../../../../src/contract/resource-labels.ts";
 import { statusReasonTable } from "../../../../src/contract/status-reasons.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import { combineDecisions, type Decision, noActions } from "./decision.ts";
@@ -17,11 +15,6 @@ export function suspendStep(observed: ObservedState): Decision {
 /** `spec.suspend` between two steps: nothing is started. */
 export function reportSuspended(observed: ObservedState): Decision {
   return reportWait(observed, suspended);
-}
-
-/** Kueue's queue that admits the job's worker Jobs, which are created suspended. */
-export function queueName({ metadata }: CompressionJob): string | undefined {
-  return metadata.labels?.[resourceLabels.queue];
 }
 
 export function checkSuspended({ workerJob, queue }: WaitingStep): StepWait | undefined {
