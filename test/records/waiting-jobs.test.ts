@@ -18,6 +18,10 @@ const steps: Readonly<Record<string, Step>> = {
   begin: ({ attempts }, { id }) => attempts.begin(id, "hash"),
   work: ({ workers }, { id }) =>
     workers.recordEvents(id, 1, [{ seq: 1, at, type: "status", status: "Sharding" }]),
+  interrupt: ({ cluster }, { id }) =>
+    cluster.recordEvents(id, [
+      { type: "waiting", reason: "unschedulable", message: "", interrupts: true },
+    ]),
   fail: ({ attempts }, { id }) => attempts.end(id, 1, { error, lines: [] }),
   cancel: ({ jobs }, { project, id }) => jobs.cancel(project, id),
   delete: ({ deletions }, { project, id }) => deletions.deleteJob({ project, id }),

@@ -31,10 +31,16 @@ export function monitorStep(
   if (resource.spec.suspend) return suspendStep(observed);
   const target = targets.find(({ name }) => name === resource.spec.target);
   if (workerJob.deleting || target === undefined) return noActions;
-  const queue = findQueue(resource, target)?.name;
-  const warningMessage = currentWarningMessage(observed);
+  const step = {
+    workerJob,
+    pods,
+    target,
+    queue: findQueue(resource, target)?.name,
+    hasBegun: resource.status.startedAt !== undefined,
+    warningMessage: currentWarningMessage(observed),
+  };
   return combineDecisions(
-    reportStep(observed, pods, findWait({ workerJob, pods, target, queue, warningMessage })),
+    reportStep(observed, pods, findWait(step)),
     ...pods
       .filter(isFailingToStart)
       .map((pod) => requeueAt(podStartDeadline(pod, settings.podStartSeconds))),

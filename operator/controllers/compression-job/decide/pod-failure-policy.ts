@@ -57,9 +57,13 @@ export function checkAttempts({ pods, now }: ObservedStep): StepEnd | undefined 
   return last && { ...readPodEnd(last), at: now };
 }
 
-/** Whether a pod failed and the cluster did not end it. */
-export function isFailedAttempt({ phase, disruption }: WorkerPod): boolean {
-  return phase === "Failed" && disruption === undefined;
+/** Whether a pod failed and the cluster did not end it, as it ends those of suspended Jobs. */
+export function isFailedAttempt(pod: WorkerPod): boolean {
+  return pod.phase === "Failed" && pod.disruption === undefined && !wasStoppedByDeletion(pod);
+}
+
+function wasStoppedByDeletion({ termination, deletionDeadline }: WorkerPod): boolean {
+  return termination?.exitCode === workerExit.cancelled && deletionDeadline !== undefined;
 }
 
 export function podEndTime({ termination, createdAt }: WorkerPod): number {

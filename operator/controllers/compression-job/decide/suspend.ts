@@ -17,11 +17,16 @@ export function reportSuspended(observed: ObservedState): Decision {
   return reportWait(observed, suspended);
 }
 
-export function checkSuspended({ workerJob, queue }: WaitingStep): StepWait | undefined {
+export function checkSuspended(step: WaitingStep): StepWait | undefined {
+  const { workerJob, queue } = step;
   if (!workerJob.suspended) return undefined;
   const wait: Wait =
     queue === undefined
       ? { reason: "suspended", message: `The Job "${workerJob.name}" is suspended` }
-      : { reason: "waiting_for_queue", message: `Waiting to be admitted by the queue "${queue}"` };
+      : { reason: "waiting_for_queue", message: queueMessage(step, queue) };
   return { wait, since: workerJob.createdAt };
+}
+
+function queueMessage({ hasBegun }: WaitingStep, queue: string): string {
+  return `Waiting to be admitted ${hasBegun ? "again " : ""}by the queue "${queue}"`;
 }
