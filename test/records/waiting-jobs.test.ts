@@ -66,3 +66,14 @@ test("the number of waiting jobs is that of a scan, whatever happens to them", a
     { numRuns: 12 },
   );
 });
+
+test("a job that waits again is none that waits for its first worker", async () => {
+  const records = await openTestRecords();
+  const { id } = await records.jobs.create("default", makeNewJob());
+  assert.notEqual(await records.metrics.findOldestWaitingTime(), undefined);
+  const job = { project: "default", id };
+  for (const step of ["begin", "work", "interrupt"]) await steps[step]?.(records, job);
+  assert.equal((await records.jobs.find("default", id))?.status, "Pending");
+  assert.equal(await records.metrics.findOldestWaitingTime(), undefined);
+  await records.close();
+});
