@@ -62848,9 +62848,9 @@ const workingStatus = jobStatus.extract(["Sharding", "Optimizing"]);
 const jobOutcome = jobStatus.extract(["Completed", "Failed", "Cancelled"]);
 const transitionTable = {
     compress: {
-        Pending: ["Sharding", "Failed", "Cancelling"],
-        Sharding: ["Optimizing", "Failed", "Cancelling"],
-        Optimizing: ["Completed", "Failed", "Cancelling"],
+        Pending: ["Sharding", "Optimizing", "Failed", "Cancelling"],
+        Sharding: ["Optimizing", "Pending", "Failed", "Cancelling"],
+        Optimizing: ["Completed", "Pending", "Failed", "Cancelling"],
         Cancelling: ["Cancelled"],
         Completed: [],
         Failed: [],
@@ -62859,7 +62859,7 @@ const transitionTable = {
     quantize: {
         Pending: ["Optimizing", "Failed", "Cancelling"],
         Sharding: [],
-        Optimizing: ["Completed", "Failed", "Cancelling"],
+        Optimizing: ["Completed", "Pending", "Failed", "Cancelling"],
         Cancelling: ["Cancelled"],
         Completed: [],
         Failed: [],
@@ -62870,7 +62870,9 @@ function canTransition(kind, from, to) {
     return transitionTable[kind][from].includes(to);
 }
 function leadsTo(kind, from, to) {
-    return transitionTable[kind][from].some((next) => next === to || leadsTo(kind, next, to));
+    return transitionTable[kind][from]
+        .filter((next) => next !== "Pending")
+        .some((next) => next === to || leadsTo(kind, next, to));
 }
 const terminalStatuses = ["Completed", "Failed", "Cancelled"];
 const liveStatuses = jobStatus.exclude(terminalStatuses).options;

@@ -57,7 +57,7 @@ const kinds: readonly Kind[] = [
     status: compressionJobStatus,
     statusRule: {
       rule: `self == oldSelf || self in ${laterStatusTable()}[oldSelf]`,
-      message: "a job does not go back, and Completed, Failed and Cancelled are final",
+      message: "a job goes back to Pending alone, and Completed, Failed and Cancelled are final",
     },
     columns: [
       {
@@ -293,7 +293,9 @@ function laterStatuses(from: JobStatus): JobStatus[] {
   const later = new Set<JobStatus>();
   const visit = (status: JobStatus) => {
     for (const next of Object.values(transitionTable).flatMap((table) => table[status])) {
-      if (!later.has(next)) visit((later.add(next), next));
+      if (later.has(next)) continue;
+      later.add(next);
+      if (next !== "Pending") visit(next);
     }
   };
   visit(from);

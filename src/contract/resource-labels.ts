@@ -22,6 +22,8 @@ export const resourceLabels = {
   completionIndex: "batch.kubernetes.io/job-completion-index",
   /** Queue of Kueue: worker Jobs are created suspended and wait to be admitted. */
   queue: "kueue.x-k8s.io/queue-name",
+  /** Kueue's WorkloadPriorityClass of worker Jobs. */
+  queuePriority: "kueue.x-k8s.io/priority-class",
 } as const;
 
 /**

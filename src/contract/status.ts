@@ -17,12 +17,15 @@ export type WorkingStatus = z.infer<typeof workingStatus>;
 export const jobOutcome = jobStatus.extract(["Completed", "Failed", "Cancelled"]);
 export type JobOutcome = z.infer<typeof jobOutcome>;
 
-/** The one transition table: for each kind, the statuses that may follow each status. */
+/**
+ * The one transition table: for each kind, the statuses that may follow each status. A job whose
+ * pods the cluster took away is Pending again until one works on it.
+ */
 export const transitionTable: Record<JobKind, Record<JobStatus, readonly JobStatus[]>> = {
   compress: {
-    Pending: ["Sharding", "Failed", "Cancelling"],
-    Sharding: ["Optimizing", "Failed", "Cancelling"],
-    Optimizing: ["Completed", "Failed", "Cancelling"],
+    Pending: ["Sharding", "Optimizing", "Failed", "Cancelling"],
+    Sharding: ["Optimizing", "Pending", "Failed", "Cancelling"],
+    Optimizing: ["Completed", "Pending", "Failed", "Cancelling"],
     Cancelling: ["Cancelled"],
     Completed: [],
     Failed: [],
@@ -31,7 +34,7 @@ export const transitionTable: Record<JobKind, Record<JobStatus, readonly JobStat
   quantize: {
     Pending: ["Optimizing", "Failed", "Cancelling"],
     Sharding: [],
-    Optimizing: ["Completed", "Failed", "Cancelling"],
+    Optimizing: ["Completed", "Pending", "Failed", "Cancelling"],
     Cancelling: ["Cancelled"],
     Completed: [],
     Failed: [],
@@ -43,9 +46,11 @@ export function canTransition(kind: JobKind, from: JobStatus, to: JobStatus): bo
   return transitionTable[kind][from].includes(to);
 }
 
-/** Whether one transition or several lead from a status to another one. */
+/** Whether one transition or several lead on from a status to another one, not back to Pending. */
 export function leadsTo(kind: JobKind, from: JobStatus, to: JobStatus): boolean {
-  return transitionTable[kind][from].some((next) => next === to || leadsTo(kind, next, to));
+  return transitionTable[kind][from]
+    .filter((next) => next !== "Pending")
+    .some((next) => next === to || leadsTo(kind, next, to));
 }
 
 /** Statuses that a job or batch never leaves. */

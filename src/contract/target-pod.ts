@@ -64,12 +64,25 @@ const targetPod = z
     }
   });
 
-/** A target as the administrator configures it. `pod` stays with the operator. */
+const targetQueue = z.strictObject({
+  name: labelName.describe("LocalQueue in the namespace of the jobs."),
+  priorityClass: labelName
+    .exactOptional()
+    .describe("WorkloadPriorityClass: which jobs are admitted first, and which make room."),
+});
+
+/** A target as the administrator configures it. `queue` and `pod` stay with the operator. */
 export const configuredTarget = target
   .extend({
     pod: targetPod
       .optional()
       .describe("What worker pods get in a cluster besides the above; not in `GET /targets`."),
+    queue: targetQueue
+      .exactOptional()
+      .describe(
+        "Queue of Kueue that admits the target's jobs, where a resource has no label of another " +
+          "one; not in `GET /targets`.",
+      ),
   })
   .strict()
   .meta({ id: "ConfiguredTarget" });

@@ -52,7 +52,12 @@ export const assignment = z.object({
     .object({
       step: workerStep,
       index: z.int().min(0).describe("Number of the share, from 0; 0 for steps of one pod."),
-      shares: z.array(optimizedShare).describe("For `assemble`: every share, in order."),
+      shares: z
+        .array(optimizedShare)
+        .describe(
+          "For `assemble`: every share, in order. For `optimize`: its own, where an earlier pod " +
+            "has finished it.",
+        ),
       outline: modelOutline
         .nullable()
         .describe("For the steps after `shard`; null where they read the model where it is."),

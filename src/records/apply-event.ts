@@ -15,8 +15,8 @@ import type { TelemetryUpdate, UnnumberedEvent } from "../contract/worker.ts";
 
 /** What happens to a job besides what its workers report. */
 type ServiceEvent =
-  /** The job waits for the cause. */
-  | ({ readonly type: "waiting" } & ObservedCause)
+  /** The job waits for the cause, also again where that interrupts its work. */
+  | WaitingEvent
   | ({ readonly type: "cancel" } & Partial<ObservedCause>)
   /** No process of the job runs any more. */
   | ({ readonly type: "stopped" } & Partial<ObservedCause>)
@@ -24,6 +24,11 @@ type ServiceEvent =
   | { readonly type: "failure"; readonly error: JobError }
   /** The work starts again from its beginning. */
   | { readonly type: "restart" };
+
+interface WaitingEvent extends ObservedCause {
+  readonly type: "waiting";
+  readonly interrupts?: boolean;
+}
 
 export type JobEvent = UnnumberedEvent | ServiceEvent;
 
@@ -90,7 +95,9 @@ function changedFacts(job: Job, event: FactEvent): Partial<Job> {
   }
 }
 
-function applyWaiting(job: Job, { reason, message }: ObservedCause, now: Date): Job {
+function applyWaiting(job: Job, event: WaitingEvent, now: Date): Job {
+  const { reason, message, interrupts = false } = event;
+  if (interrupts) return transitionJob(job, "Pending", { reason, message, now });
   const isChanged = job.statusReason !== reason || job.statusMessage !== message;
   if (job.status !== "Pending" || !isChanged) return job;
   return withUpdate(job, { statusReason: reason, statusMessage: message }, now);

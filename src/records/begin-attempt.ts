@@ -125,7 +125,11 @@ async function restartRecord(
   record: JobRecord,
   part: JobPart | null,
 ): Promise<JobRecord> {
-  const { now } = writing;
+  const { now, trx } = writing;
+  // It may fetch another model, which other shares belong to.
+  if (part?.step === "shard") {
+    await trx.deleteFrom("job_shares").where("job_id", "=", record.job.id).execute();
+  }
   const text = `${restartReason(record, part)}: attempt ${record.attempt} begins`;
   const line = { stream: "stderr", text, at: now.toISOString() } as const;
   const logged = await appendLines(writing, record, [line]);

@@ -31,8 +31,10 @@ export async function findAssignment(
   if (attempt === undefined || attempt.ended || isTerminal(job.status)) return undefined;
   const { id, kind, recipe, dryRun } = job;
   const step = attempt.part?.step;
-  const shares = step === "assemble" ? await listOptimizedShares(trx, jobId) : [];
   const isLater = step === "optimize" || step === "assemble";
+  const finished = isLater ? await listOptimizedShares(trx, jobId) : [];
+  const shares =
+    step === "assemble" ? finished : finished.filter(({ index }) => index === attempt.part?.index);
   const outline = isLater ? await findOutline(trx, jobId) : null;
   return {
     id,

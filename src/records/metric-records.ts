@@ -10,7 +10,7 @@ export function metricRecords({ db }: Store) {
     /** Statuses without a job are left out. */
     countByStatus: () => countByStatus(db),
 
-    /** Undefined where no job waits. */
+    /** Of the jobs that wait for their first worker; undefined where none does. */
     findOldestWaitingTime: () => findOldestWaitingTime(db),
 
     findJob: (id: string) => findJob(db, id),
@@ -32,6 +32,7 @@ async function findOldestWaitingTime(db: Store["db"]): Promise<Date | undefined>
     .selectFrom("jobs")
     .select("id")
     .where("status", "=", "Pending" satisfies JobStatus)
+    .where("attempt", "=", 0)
     .orderBy("id")
     .limit(1)
     .executeTakeFirst();

@@ -45,6 +45,9 @@ async function saveRecord(
     .where("id", "=", job.id)
     .execute();
   effects.changed.add(job.id);
+  if (job.status === "Pending" && before.job.status !== "Pending") {
+    await countWaitingAgain(trx, after.project);
+  }
   const entered = job.transitions.slice(before.job.transitions.length);
   const changed = entered.map(({ status }) => ({ ...job, status }));
   if (changed.length > 0) await queueWebhookEvents(writing, after.project, changed);
@@ -52,6 +55,15 @@ async function saveRecord(
     effects.cancelling.add(job.id);
   }
   if (isTerminal(job.status) && !isTerminal(before.job.status)) effects.ended.add(job.id);
+}
+
+/** The triggers count jobs that are added, and those that no longer wait. */
+async function countWaitingAgain(trx: WriteTransaction["trx"], project: string): Promise<void> {
+  await trx
+    .updateTable("waiting_jobs")
+    .set((eb) => ({ jobs: eb("jobs", "+", 1) }))
+    .where("project", "=", project)
+    .execute();
 }
 
 /** Updates a batch after the status of some of its jobs changed. */

@@ -52,8 +52,11 @@ function childLabels(batch: Stored<BatchObject>, index: number): Record<string, 
     [resourceLabels.batchId]: id,
     [resourceLabels.jobId]: batchJobId(id, index),
   };
-  const queue = labels?.[resourceLabels.queue];
-  return queue === undefined ? own : { ...own, [resourceLabels.queue]: queue };
+  const inherited = [resourceLabels.queue, resourceLabels.queuePriority].flatMap((label) => {
+    const value = labels?.[label];
+    return value === undefined ? [] : [[label, value] as const];
+  });
+  return { ...own, ...Object.fromEntries(inherited) };
 }
 
 function batchReference({ metadata: { name, uid } }: Stored<BatchObject>) {

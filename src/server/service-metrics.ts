@@ -78,7 +78,7 @@ const figures: readonly (readonly [
 ])[] = [
   [
     "mos_oldest_waiting_job_seconds",
-    "Since the job was created that has waited longest; 0 where none waits.",
+    "Since the job was created that has waited longest for its first worker; 0 where none waits.",
     readLongestWait,
   ],
   [

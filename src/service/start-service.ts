@@ -126,7 +126,7 @@ interface ServiceFiles {
 /** Without what is the operator's alone. */
 async function readPublicTargets(file: string): Promise<Target[]> {
   return (await readTargets(file)).map((configured) => {
-    const { pod: _, ...target } = configured;
+    const { pod: _, queue: __, ...target } = configured;
     return target;
   });
 }

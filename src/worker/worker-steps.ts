@@ -46,12 +46,16 @@ async function publishModel(
   }
 }
 
-/** Optimizes a share of the weights, of which alone it fetches the content. */
+/** Optimizes a share of the weights, of which alone it fetches the content, unless it is done. */
 export async function optimizePart(context: JobContext): Promise<void> {
   const { assignment, blobs, outputDirectory, reporter, runStage, signal } = context;
-  const index = assignment.part?.index ?? 0;
+  const { index = 0, shares: [finished] = [] } = assignment.part ?? {};
   const count = assignment.recipe.parallelism;
   reporter.status("Optimizing");
+  if (finished !== undefined) {
+    reporter.log(`Share ${index + 1} was finished by an earlier pod`);
+    return;
+  }
   const { model, fetchRanges } = await fetchPart(context);
   const outputPath = path.join(outputDirectory, "share");
   await runStage("optimize", async ({ onProgress, log }) => {

@@ -50,6 +50,14 @@ const refused: readonly (readonly [string, object, RegExp])[] = [
   ],
 ];
 
+test("a target's queue needs a name that Kueue takes", () => {
+  const parse = (queue: object) => configuredTarget.safeParse({ ...fullTarget, queue });
+  assert.equal(parse({ name: "gpus", priorityClass: "low" }).success, true);
+  const refusals = [{}, { name: "GPUs" }, { name: "gpus", priority: 10 }];
+  const texts = refusals.map((queue) => z.prettifyError(parse(queue).error ?? new z.ZodError([])));
+  for (const text of texts) assert.match(text, /queue/);
+});
+
 for (const [name, pod, message] of refused) {
   test(`a target's pods refuse ${name}`, () => {
     const { error } = configuredTarget.safeParse({ ...fullTarget, pod });

@@ -57,6 +57,7 @@ const anyEvent = fc.oneof(
     { ...told, type: "result", outcome: "Failed", error: { code: "model_invalid", message: "No" } },
     { ...told, type: "result", outcome: "Failed" },
     { type: "waiting", reason: "unschedulable", message: "No node" },
+    { type: "waiting", reason: "unschedulable", message: "No node", interrupts: true },
     { type: "cancel" },
     { type: "stopped" },
     { type: "restart" },

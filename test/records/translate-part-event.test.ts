@@ -193,6 +193,25 @@ test("a pod that takes over the assembling starts it again, and what the shares 
   await records.close();
 });
 
+test("a pod that takes over a finished share gets it, unless the model was sharded again", async () => {
+  const { records, id } = await sharedJob();
+  await shardModel(records, id);
+  const first = await beginPart(records, id, "a", ["optimize", 1]);
+  await records.workers.recordEvents(id, first, numbered(1, share(1), completed));
+  const findShares = async (pod: string, part: [WorkerStep, number]) => {
+    const attempt = await beginPart(records, id, pod, part);
+    return (await records.workers.findAssignment(id, attempt))?.part?.shares;
+  };
+  assert.deepEqual(
+    (await findShares("b", ["optimize", 1]))?.map(({ index }) => index),
+    [1],
+  );
+  assert.deepEqual(await findShares("c", ["optimize", 0]), []);
+  await beginPart(records, id, "d", ["shard", 0]);
+  assert.deepEqual(await findShares("e", ["optimize", 1]), []);
+  await records.close();
+});
+
 test("a share that fails fails the job, and stops the pods of the other shares", async () => {
   const { records, id } = await sharedJob();
   await shardModel(records, id);

@@ -18,6 +18,10 @@ const steps: Readonly<Record<string, Step>> = {
   begin: ({ attempts }, { id }) => attempts.begin(id, "hash"),
   work: ({ workers }, { id }) =>
     workers.recordEvents(id, 1, [{ seq: 1, at, type: "status", status: "Sharding" }]),
+  interrupt: ({ cluster }, { id }) =>
+    cluster.recordEvents(id, [
+      { type: "waiting", reason: "unschedulable", message: "", interrupts: true },
+    ]),
   fail: ({ attempts }, { id }) => attempts.end(id, 1, { error, lines: [] }),
   cancel: ({ jobs }, { project, id }) => jobs.cancel(project, id),
   delete: ({ deletions }, { project, id }) => deletions.deleteJob({ project, id }),
@@ -61,4 +65,15 @@ test("the number of waiting jobs is that of a scan, whatever happens to them", a
     }),
     { numRuns: 12 },
   );
+});
+
+test("a job that waits again is none that waits for its first worker", async () => {
+  const records = await openTestRecords();
+  const { id } = await records.jobs.create("default", makeNewJob());
+  assert.notEqual(await records.metrics.findOldestWaitingTime(), undefined);
+  const job = { project: "default", id };
+  for (const step of ["begin", "work", "interrupt"]) await steps[step]?.(records, job);
+  assert.equal((await records.jobs.find("default", id))?.status, "Pending");
+  assert.equal(await records.metrics.findOldestWaitingTime(), undefined);
+  await records.close();
 });

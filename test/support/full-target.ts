@@ -18,6 +18,7 @@ export const fullTarget: z.input<typeof configuredTarget> = {
   scratch: "20Gi",
   nodeSelector: { pool: "gpu" },
   tolerations: [{ key: "nvidia.com/gpu", operator: "Exists", effect: "NoSchedule" }],
+  queue: { name: "gpus", priorityClass: "low" },
   pod: {
     labels: { team: "vision", "sidecar.istio.io/inject": "false" },
     annotations: { "cluster-autoscaler.kubernetes.io/safe-to-evict": "false" },

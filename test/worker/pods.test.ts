@@ -111,7 +111,7 @@ test("pods share a model of a file:// source with the folder that all of them se
   assert((job.telemetry.accuracy?.cosine ?? 0) > 0.9);
 });
 
-test("a share is worked on again after its pod was killed, to the same files", async (t) => {
+test("a share is worked on again after its pod was killed, and not once it is finished", async (t) => {
   const service = await startPodService(t);
   const recipe: PartialRecipe = { ...unevaluated, parallelism: 2 };
   const [whole, shared] = [
@@ -130,6 +130,8 @@ test("a share is worked on again after its pod was killed, to the same files", a
   service.onRequest = () => false;
   for (const index of [0, 1])
     await waitForPodEnd(await service.startPod(shared, { step: "optimize", index }));
+  const again = await waitForPodEnd(await service.startPod(shared, { step: "optimize", index: 1 }));
+  assert(textsIn(again.events).includes("Share 2 was finished by an earlier pod"));
   await waitForPodEnd(await service.startPod(shared, { step: "assemble", index: 0 }));
   assert.deepEqual(
     (await listJobArtifacts(service, shared))[0],

@@ -8,6 +8,7 @@ import type { CompressionJobObject } from "../../resources/custom-resources.ts";
 import { lifecycleConditions } from "../../resources/lifecycle-conditions.ts";
 import { hasTrueCondition } from "../../resources/has-true-condition.ts";
 import { withCondition } from "../../resources/with-condition.ts";
+import { findInterruption } from "./find-interruption.ts";
 import { statusFieldsFromJob } from "./status-fields-from-job.ts";
 
 interface DesiredStatusInput {
@@ -50,7 +51,8 @@ export function hasRecordedCondition({ conditions }: CompressionJobStatus): bool
 export function desiredStatus(input: DesiredStatusInput): CompressionJobStatus {
   const { job, resource, allRecorded, now } = input;
   const before = resourceStatus(resource);
-  const takesRecord = isReportedByService(job, before.status);
+  const isInterrupted = findInterruption(before, job) !== undefined;
+  const takesRecord = !isInterrupted && isReportedByService(job, before.status);
   if (!takesRecord && !allRecorded) return before;
   const status = takesRecord ? { ...before, ...statusFieldsFromJob(job) } : before;
   const observed = { observedGeneration: resource.metadata.generation };

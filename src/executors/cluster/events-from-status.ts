@@ -4,6 +4,7 @@ import type { Job } from "../../contract/job.ts";
 import { type JobStatus, workingStatus } from "../../contract/status.ts";
 import type { TelemetryUpdate } from "../../contract/worker.ts";
 import type { ObservedEvent } from "../../records/cluster-records.ts";
+import { findInterruption } from "./find-interruption.ts";
 
 /**
  * The status of a resource as events of its job's record; those that the record has already change
@@ -11,7 +12,7 @@ import type { ObservedEvent } from "../../records/cluster-records.ts";
  * all that remains of the work.
  */
 export function eventsFromStatus(status: CompressionJobStatus, job: Job): ObservedEvent[] {
-  if (status.status === "Pending") return waitingEvents(status);
+  if (status.status === "Pending") return waitingEvents(status, job);
   const { transitions = [] } = status;
   const enteredAt = new Map(transitions.map((transition) => [transition.status, transition.at]));
   // A status without a transition is dated by the current status, which followed it.
@@ -38,13 +39,11 @@ type UntimedEvent = ObservedEvent extends infer Event
     : never
   : never;
 
-function waitingEvents({
-  statusReason: reason,
-  statusMessage: message,
-}: CompressionJobStatus): ObservedEvent[] {
-  return reason === undefined || message === undefined
-    ? []
-    : [{ type: "waiting", reason, message }];
+function waitingEvents(status: CompressionJobStatus, job: Job): ObservedEvent[] {
+  const { statusReason: reason, statusMessage: message } = status;
+  if (reason === undefined || message === undefined) return [];
+  const at = findInterruption(status, job);
+  return [{ type: "waiting", reason, message, interrupts: at !== undefined, at }];
 }
 
 function telemetryEvents({ telemetry, artifacts = [] }: CompressionJobStatus): ObservedEvent[] {

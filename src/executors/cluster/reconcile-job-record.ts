@@ -11,6 +11,7 @@ import { isBatchCancelled } from "./is-batch-cancelled.ts";
 import { requeueSoon } from "./requeue-soon.ts";
 import { type JobPods, recordEndedPods } from "./record-ended-pods.ts";
 import { byId, type SyncContext } from "./sync-context.ts";
+import { findInterruption } from "./find-interruption.ts";
 import { eventsFromStatus } from "./events-from-status.ts";
 import { hasRecordedCondition, desiredStatus, resourceStatus } from "./desired-status.ts";
 import { reconcileJobWithoutResource } from "./reconcile-job-without-resource.ts";
@@ -65,7 +66,8 @@ async function reconcileJobWithResource(
   const allRecorded = hasRecordFinalizer && isTerminal(job.status) && isFullyRecorded(pods);
   const status = desiredStatus({ job, resource, allRecorded, now: context.now() });
   const requeue = await patchResourceStatus(context, { id, resource, status }, run);
-  const isWaiting = !pods.allRecorded || (ended && !isTerminal(job.status));
+  const isInterrupted = findInterruption(resourceStatus(resource), job) !== undefined;
+  const isWaiting = !pods.allRecorded || isInterrupted || (ended && !isTerminal(job.status));
   return requeue ?? (isWaiting ? requeueSoon : undefined);
 }
 
@@ -125,18 +127,30 @@ async function recordOperatorStatus(
   if (
     !isBehind(latest, status) ||
     isTerminal(latest.status) ||
-    (isTerminal(status.status) && mayReportMore)
+    (isTerminal(status.status) && mayReportMore) ||
+    (findInterruption(status, latest) !== undefined && (await mayWork(records, job.id, pods)))
   ) {
     return latest;
   }
   return (await records.cluster.recordEvents(job.id, eventsFromStatus(status, latest))) ?? latest;
 }
 
+/** Whether a worker of the job has begun whose end is not recorded. */
+async function mayWork(
+  { attempts }: SyncContext["records"],
+  jobId: string,
+  { allRecorded }: JobPods,
+): Promise<boolean> {
+  return !allRecorded || (await attempts.listLivePods(jobId)).length > 0;
+}
+
 /** Whether the resource's status is ahead of the record. */
-function isBehind(job: Job, { status, statusMessage }: CompressionJobStatus): boolean {
+function isBehind(job: Job, resource: CompressionJobStatus): boolean {
+  const { status, statusMessage } = resource;
   if (status !== "Pending") {
     return job.status !== status && !leadsTo(job.kind, status, job.status);
   }
+  if (findInterruption(resource, job) !== undefined) return true;
   const isNewMessage = statusMessage !== undefined && statusMessage !== job.statusMessage;
   return job.status === "Pending" && isNewMessage;
 }

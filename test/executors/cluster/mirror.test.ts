@@ -215,6 +215,40 @@ test("a deleted resource cancels its job, whose history stays", options, async (
   assert.match(second ?? "", /^\(lines of the worker may be missing here/);
 });
 
+test("a job whose pod was taken away is Pending again until another works", options, async (t) => {
+  const service = await startClusterService(t, await createTestNamespace());
+  const { id } = await service.client.call("startCompression", { body: { model, target: "cpu" } });
+  await isResource(service, id);
+  const pod = await playPod(service, id);
+  await pod.report(
+    { type: "status", status: "Sharding" },
+    { type: "status", status: "Optimizing" },
+  );
+  const working = await untilStatus(service, id, ({ status }) => status === "Optimizing");
+  const interruption = { status: "Pending" as const, at: new Date().toISOString() };
+  const words = { statusReason: "waiting_for_queue", statusMessage: "Waiting for the queue" };
+  const transitions = [...(working.status.transitions ?? []), interruption];
+  await writeResourceStatus(service, id, { status: "Pending", ...words, transitions });
+  // Until the pod has ended it may report more.
+  const { nextSeq } = await pod.report(logged("stopping"));
+  assert.equal(nextSeq, 4);
+  assert.equal((await service.client.call("getJob", { params: { id } })).status, "Optimizing");
+  await pod.end(11, { outcome: "Cancelled", lastSeq: 3 });
+  const waiting = await untilJob(service, id, "Pending");
+  assert.equal(waiting.statusReason, "waiting_for_queue");
+
+  const next = await playPod(service, id, { name: `${id}-next` });
+  await next.report(
+    { type: "status", status: "Optimizing" },
+    { type: "result", outcome: "Completed" },
+  );
+  const { status } = await untilStatus(service, id, isRecorded);
+  assert.deepEqual(
+    status.transitions?.map((transition) => transition.status),
+    ["Pending", "Sharding", "Optimizing", "Pending", "Optimizing", "Completed"],
+  );
+});
+
 test("a service that is killed goes on where it was", options, async (t) => {
   const first = await startClusterService(t, await createTestNamespace());
   const { id } = await first.client.call("startCompression", { body: { model, target: "cpu" } });

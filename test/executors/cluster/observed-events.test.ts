@@ -66,6 +66,27 @@ test("observedEvents() takes a job that the operator completed through every sta
   );
 });
 
+test("observedEvents() takes a job back to Pending whose pods were taken away, once", () => {
+  const at = "2026-01-01T00:00:30.000Z";
+  const interruption = {
+    status: "Pending" as const,
+    statusReason: "waiting_for_queue",
+    statusMessage: 'Waiting to be admitted again by the queue "gpus"',
+    transitions: [{ status: "Pending" as const, at }],
+  };
+  const working = applyEvent(makeJob(), { type: "status", status: "Optimizing" }, now);
+  const resource = makeResource(interruption);
+  const project = (job: Job) => desiredStatus({ job, resource, allRecorded: false, now });
+  assert.deepEqual(project(working), interruption);
+
+  const job = observe(working, interruption);
+  assert.deepEqual([job.status, job.statusReason], ["Pending", "waiting_for_queue"]);
+  assert.equal(job.transitions.at(-1)?.at, at);
+  const again = applyEvent(job, { type: "status", status: "Optimizing" }, now);
+  assert.deepEqual(observe(again, interruption), again);
+  assert.equal(project(again).status, "Optimizing");
+});
+
 test("observedEvents() cancels a job whose work ended while it was being cancelled", () => {
   const job = makeJob({ status: "Cancelling" });
   assert.equal(observe(job, { status: "Completed" }).status, "Cancelled");

@@ -38,7 +38,7 @@ test(
       gates: { minSqnrDb: 30 },
       labels: { team: "x" },
     });
-    const labels = { [resourceLabels.queue]: "gpus" };
+    const labels = { [resourceLabels.queue]: "gpus", [resourceLabels.queuePriority]: "low" };
     const batch = await client.create(batchType, { metadata: { name: "nightly", labels }, spec });
     const jobs = await untilSeen(compressionJobs, (all) => (all.length === 4 ? all : undefined));
 
@@ -71,7 +71,7 @@ test(
       [resourceLabels.batch]: "nightly",
       [resourceLabels.batchId]: resolveBatchId(batch),
       [resourceLabels.jobId]: resolveJobId(first),
-      [resourceLabels.queue]: "gpus",
+      ...labels,
     });
     assert.deepEqual(first.metadata.finalizers, [recordFinalizer]);
 

@@ -10,7 +10,12 @@ import type { ObservedState } from "../../../operator/controllers/compression-jo
 import type { CompressionJob } from "../../../src/contract/compression-job.ts";
 import { conditionTypes } from "../../../src/contract/condition.ts";
 import { recordFinalizer, resourceLabels } from "../../../src/contract/resource-labels.ts";
-import { isTerminal, type JobStatus, leadsTo } from "../../../src/contract/status.ts";
+import {
+  canTransition,
+  isTerminal,
+  type JobStatus,
+  leadsTo,
+} from "../../../src/contract/status.ts";
 import { jobStep } from "../../../src/resources/job-identity.ts";
 import { makeChild, makeObservedState, start } from "./make-job.ts";
 import { SimulatedCluster } from "./simulate-cluster.ts";
@@ -234,9 +239,10 @@ export class SimulatedJob {
   #mayStart(): boolean {
     const { resource } = this;
     if (resource === undefined || resource.metadata.deletionTimestamp !== undefined) return false;
-    const { status } = resource.status;
+    const { status, startedAt } = resource.status;
     if (resource.spec.cancel || status === "Cancelling" || isTerminal(status)) return false;
-    return status === "Pending" || this.cluster.isStopped();
+    const hasBegun = status !== "Pending" || startedAt !== undefined;
+    return !hasBegun || this.cluster.isStopped();
   }
 
   #createJob({ manifest }: Action & { type: "createWorkerJob" }): boolean {
@@ -289,7 +295,8 @@ export class SimulatedJob {
   }
 
   #writeServiceStatus(resource: CompressionJob, status: JobStatus): void {
-    this.#change(() => ({ status: { ...resource.status, status } }));
+    const startedAt = this.#time();
+    this.#change(() => ({ status: { startedAt, ...resource.status, status } }));
   }
 }
 
@@ -335,7 +342,9 @@ function checkTransition(
   const entered =
     after.transitions?.slice(before.transitions?.length ?? 0).map(({ status }) => status) ?? [];
   const path = [before.status, ...(entered.length > 0 ? entered : [after.status])];
-  const isWay = path.slice(1).every((next, i) => leadsTo(spec.kind, path[i] ?? next, next));
+  const mayFollow = (from: JobStatus, to: JobStatus) =>
+    canTransition(spec.kind, from, to) || leadsTo(spec.kind, from, to);
+  const isWay = path.slice(1).every((next, i) => mayFollow(path[i] ?? next, next));
   assert.ok(
     isWay && path.at(-1) === after.status,
     `${path.join(" → ")} is no way to ${after.status}`,

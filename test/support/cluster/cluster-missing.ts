@@ -9,6 +9,9 @@ export const helmMissing: string | false = await missingReason(requirements.helm
 /** The same for what GitOps tools make of a resource. */
 export const healthMissing: string | false = await missingReason(requirements.healthMissing);
 
+/** The same for Kueue. */
+export const kueueMissing: string | false = await missingReason(requirements.kueueMissing);
+
 /** The same for files of Go modules. */
 export const goMissing: string | false = await missingReason(requirements.goMissing);
 

@@ -1,15 +1,13 @@
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { glob, rm, writeFile } from "node:fs/promises";
-import * as http from "node:http";
-import * as https from "node:https";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { openCluster, writeKubeconfig, type Cluster } from "./cluster.ts";
 import { findFreePort } from "./find-free-port.ts";
 import { programPath, type Program } from "./programs.ts";
 import { createRunFolder } from "./run-folder.ts";
 import { startProgram, type RunningProgram } from "./start-program.ts";
+import { untilReady } from "./until-ready.ts";
 
 export interface ControlPlaneOptions {
   /** Lifts the control plane's own client limits, which bound the rate of Jobs otherwise. */
@@ -32,8 +30,6 @@ export interface ControlPlane extends Cluster, AsyncDisposable {
 }
 
 const loopback = "127.0.0.1";
-const readyWithinMs = 60_000;
-const pollMs = 50;
 const loadLimits = ["--kube-api-qps=1000", "--kube-api-burst=1000"];
 const resourceDefinitions = fileURLToPath(new URL("../../../crds/*.yaml", import.meta.url));
 
@@ -164,28 +160,6 @@ async function installResourceDefinitions(cluster: Cluster): Promise<void> {
     "--for=condition=Established",
     ...files.map((file) => `--filename=${file}`),
   ]);
-}
-
-async function untilReady(url: string, program: RunningProgram): Promise<void> {
-  const deadline = performance.now() + readyWithinMs;
-  while (!(await isReady(url))) {
-    if (program.hasExited() || performance.now() > deadline) {
-      throw new Error(`Nothing answers at ${url}:\n${await program.lastLines()}`);
-    }
-    await delay(pollMs);
-  }
-}
-
-async function isReady(url: string): Promise<boolean> {
-  const get = url.startsWith("https:") ? https.get : http.get;
-  return new Promise((resolve) => {
-    // The API server's certificate does not exist before it runs.
-    const request = get(url, { rejectUnauthorized: false, agent: false }, (answer) => {
-      answer.resume();
-      resolve(answer.statusCode === 200);
-    });
-    request.on("error", () => resolve(false));
-  });
 }
 
 function serviceAccountKey(): string {

@@ -3,6 +3,8 @@ export interface PodEndStageOptions {
   readonly labels?: Readonly<Record<string, string>>;
   /** 0 by default: success. */
   readonly exitCode?: number;
+  /** Only of pods that are being deleted, as a kubelet ends them; else of pods that are not. */
+  readonly onDeletion?: boolean;
   /** `Completed` or `Error` by default; for instance `OOMKilled`. */
   readonly reason?: string;
   /** What the container left as its termination message. */
@@ -16,13 +18,13 @@ export interface PodEndStageOptions {
 
 /** A stage for simulated nodes: how running pods of Jobs end. */
 export function podEndStage(options: PodEndStageOptions = {}): object {
-  const { labels = {}, exitCode = 0, delayMs = 0 } = options;
+  const { labels = {}, exitCode = 0, delayMs = 0, onDeletion = false } = options;
   const {
     reason = exitCode === 0 ? "Completed" : "Error",
     message = "",
     maxDelayMs = delayMs,
   } = options;
-  const { weight = Object.keys(labels).length > 0 ? 1 : 0 } = options;
+  const { weight = Object.keys(labels).length > 0 || onDeletion ? 1 : 0 } = options;
   const state = { exitCode, reason, message };
   return {
     apiVersion: "kwok.x-k8s.io/v1alpha1",
@@ -33,7 +35,10 @@ export function podEndStage(options: PodEndStageOptions = {}): object {
       selector: {
         matchLabels: labels,
         matchExpressions: [
-          { key: ".metadata.deletionTimestamp", operator: "DoesNotExist" },
+          {
+            key: ".metadata.deletionTimestamp",
+            operator: onDeletion ? "Exists" : "DoesNotExist",
+          },
           { key: ".status.phase", operator: "In", values: ["Running"] },
           { key: ".metadata.ownerReferences.[].kind", operator: "In", values: ["Job"] },
         ],

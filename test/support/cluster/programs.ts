@@ -28,6 +28,7 @@ const modules = {
     ],
   },
   kwok: { source: "support/cluster/tools/kwok", minutes: 1, programs: ["kwok"] },
+  kueue: { source: "support/cluster/tools/kueue", minutes: 4, programs: ["kueue"] },
   coredns: { source: "support/cluster/tools/coredns", minutes: 2, programs: ["coredns"] },
   helm: { source: "support/cluster/tools/helm", minutes: 2, programs: ["helm"] },
   pause: { source: "support/cluster/tools/pause", minutes: 1, programs: ["pause"] },

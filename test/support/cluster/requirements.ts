@@ -25,6 +25,12 @@ export const requirements = {
     packages: {},
     root: false,
   },
+  kueueMissing: {
+    title: "Kueue",
+    modules: ["kueue"],
+    packages: { go: "golang" },
+    root: false,
+  },
   goMissing: { title: "Go", modules: [], packages: { go: "golang" }, root: false },
   opensslMissing: {
     title: "OpenSSL",

@@ -16,7 +16,8 @@ export async function mayStartWork(
   if (!(await startedJobs.mayInclude(metadata))) return true;
   const live = await ignoreNotFound(client.get(compressionJobs, metadata.name));
   if (live?.metadata.uid !== metadata.uid || live.metadata.deletionTimestamp) return false;
-  const { status } = live.status ?? { status: "Pending" };
+  const { status, startedAt } = live.status ?? { status: "Pending" };
   if (live.spec.cancel || status === "Cancelling" || isTerminal(status)) return false;
-  return status === "Pending" || (await areWorkersStopped(client, jobId));
+  const hasBegun = status !== "Pending" || startedAt !== undefined;
+  return !hasBegun || (await areWorkersStopped(client, jobId));
 }

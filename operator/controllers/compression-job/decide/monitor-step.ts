@@ -4,11 +4,12 @@ import type { WorkerJob } from "../observe/worker-job.ts";
 import { isFailingToStart, type WorkerPod } from "../observe/worker-pod.ts";
 import { combineDecisions, type Decision, noActions, requeueAt } from "./decision.ts";
 import { remainingDeadlineSeconds } from "./deadline-seconds.ts";
+import { findQueue } from "./find-queue.ts";
 import { findWait } from "./find-wait.ts";
 import { podStartDeadline } from "./pod-start-seconds.ts";
 import { reportWait } from "./report-wait.ts";
 import { areAllScheduled } from "./scheduling.ts";
-import { queueName, suspendStep } from "./suspend.ts";
+import { suspendStep } from "./suspend.ts";
 import { workedSeconds } from "./worked-seconds.ts";
 import type { StepWait } from "./wait.ts";
 
@@ -30,10 +31,16 @@ export function monitorStep(
   if (resource.spec.suspend) return suspendStep(observed);
   const target = targets.find(({ name }) => name === resource.spec.target);
   if (workerJob.deleting || target === undefined) return noActions;
-  const queue = queueName(resource);
-  const warningMessage = currentWarningMessage(observed);
+  const step = {
+    workerJob,
+    pods,
+    target,
+    queue: findQueue(resource, target)?.name,
+    hasBegun: resource.status.startedAt !== undefined,
+    warningMessage: currentWarningMessage(observed),
+  };
   return combineDecisions(
-    reportStep(observed, pods, findWait({ workerJob, pods, target, queue, warningMessage })),
+    reportStep(observed, pods, findWait(step)),
     ...pods
       .filter(isFailingToStart)
       .map((pod) => requeueAt(podStartDeadline(pod, settings.podStartSeconds))),

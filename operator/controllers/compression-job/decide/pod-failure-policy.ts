@@ -16,19 +16,22 @@ type PodEnd = Omit<StepEnd, "at">;
  */
 export const backoffLimit = maxAttempts - 1 + maxDisruptions;
 
-/** What a second attempt would not change fails the Job. */
+/**
+ * What a second attempt would not change fails the Job. A worker that was stopped counts where the
+ * cluster says that it disrupted the pod, and not where its Job was suspended, as a queue may do
+ * any number of times.
+ */
 export const podFailurePolicy: PodFailurePolicy = {
   rules: [
-    {
-      action: "FailJob",
-      onExitCodes: {
-        containerName: workerContainer,
-        operator: "In",
-        values: [workerExit.failed],
-      },
-    },
+    { action: "FailJob", onExitCodes: exitsWith(workerExit.failed) },
+    { action: "Count", onPodConditions: [{ type: "DisruptionTarget", status: "True" }] },
+    { action: "Ignore", onExitCodes: exitsWith(workerExit.cancelled) },
   ],
 };
+
+function exitsWith(exitCode: number) {
+  return { containerName: workerContainer, operator: "In", values: [exitCode] };
+}
 
 const exitErrors: ReadonlyMap<number, JobError> = new Map([
   [workerExit.cancelled, { code: "worker_killed", message: "The worker was stopped from outside" }],
@@ -57,9 +60,13 @@ export function checkAttempts({ pods, now }: ObservedStep): StepEnd | undefined 
   return last && { ...readPodEnd(last), at: now };
 }
 
-/** Whether a pod failed and the cluster did not end it. */
-export function isFailedAttempt({ phase, disruption }: WorkerPod): boolean {
-  return phase === "Failed" && disruption === undefined;
+/** Whether a pod failed and the cluster did not end it, as it ends those of suspended Jobs. */
+export function isFailedAttempt(pod: WorkerPod): boolean {
+  return pod.phase === "Failed" && pod.disruption === undefined && !wasStoppedByDeletion(pod);
+}
+
+function wasStoppedByDeletion({ termination, deletionDeadline }: WorkerPod): boolean {
+  return termination?.exitCode === workerExit.cancelled && deletionDeadline !== undefined;
 }
 
 export function podEndTime({ termination, createdAt }: WorkerPod): number {

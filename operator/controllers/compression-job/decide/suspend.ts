@@ -1,5 +1,3 @@
-import type { CompressionJob } from "../../../../src/contract/compression-job.ts";
-import { resourceLabels } from "../../../../src/contract/resource-labels.ts";
 import { statusReasonTable } from "../../../../src/contract/status-reasons.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import { combineDecisions, type Decision, noActions } from "./decision.ts";
@@ -19,16 +17,16 @@ export function reportSuspended(observed: ObservedState): Decision {
   return reportWait(observed, suspended);
 }
 
-/** Kueue's queue that admits the job's worker Jobs, which are created suspended. */
-export function queueName({ metadata }: CompressionJob): string | undefined {
-  return metadata.labels?.[resourceLabels.queue];
-}
-
-export function checkSuspended({ workerJob, queue }: WaitingStep): StepWait | undefined {
+export function checkSuspended(step: WaitingStep): StepWait | undefined {
+  const { workerJob, queue } = step;
   if (!workerJob.suspended) return undefined;
   const wait: Wait =
     queue === undefined
       ? { reason: "suspended", message: `The Job "${workerJob.name}" is suspended` }
-      : { reason: "waiting_for_queue", message: `Waiting to be admitted by the queue "${queue}"` };
+      : { reason: "waiting_for_queue", message: queueMessage(step, queue) };
   return { wait, since: workerJob.createdAt };
+}
+
+function queueMessage({ hasBegun }: WaitingStep, queue: string): string {
+  return `Waiting to be admitted ${hasBegun ? "again " : ""}by the queue "${queue}"`;
 }

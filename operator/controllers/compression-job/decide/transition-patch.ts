@@ -6,6 +6,7 @@ import { truncate } from "../../../../src/contract/truncate.ts";
 import { lifecycleConditions } from "../../../../src/resources/lifecycle-conditions.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import type { StatusPatch } from "./decision.ts";
+import { appendTransition } from "./append-transition.ts";
 import { updateConditions } from "./update-conditions.ts";
 
 interface StatusTransition {
@@ -37,7 +38,7 @@ export function transitionPatch(
     statusReason: reason,
     statusMessage: message,
     observedGeneration: metadata.generation,
-    transitions: [...(status.transitions ?? []), { status: to, at, reason, message }],
+    transitions: appendTransition(status, { status: to, at, reason, message }),
     conditions: updateConditions(observed, lifecycleConditions(to, message, status.conditions)),
   };
   if (startedAt !== undefined) patch.startedAt = new Date(startedAt).toISOString();

@@ -5,14 +5,15 @@ import { statusCause } from "../../../../src/contract/status-reasons.ts";
 import { truncate } from "../../../../src/contract/truncate.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import type { StatusPatch } from "./decision.ts";
+import { interruptionPatch } from "./interruption-patch.ts";
 import { scheduledCondition } from "./scheduling.ts";
 import { suspendedCondition } from "./suspended-condition.ts";
 import { updateConditions } from "./update-conditions.ts";
 import { isWaitReason, type Wait } from "./wait.ts";
 
 /**
- * Reports what a job waits for, or that it no longer waits, in a condition, and of a Pending job in
- * its status reason. Undefined where the status has it already.
+ * Reports what a job waits for, or that it no longer waits, in a condition, and of a job without a
+ * pod that runs in its status. Undefined where the status has it already.
  */
 export function waitPatch(
   observed: ObservedState,
@@ -21,7 +22,7 @@ export function waitPatch(
   const { resource, jobId } = observed;
   const { status, metadata } = resource;
   const patch = {
-    ...pendingReasonPatch(status, wait),
+    ...(interruptionPatch(observed, wait) ?? pendingReasonPatch(status, wait)),
     ...conditionsPatch(observed, wait),
   };
   if (Object.keys(patch).length === 0) return undefined;

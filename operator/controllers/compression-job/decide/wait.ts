@@ -42,6 +42,8 @@ export interface WaitingStep {
   readonly target: Target;
   /** Kueue's queue that admits the job. */
   readonly queue: string | undefined;
+  /** Whether a worker of the job has worked on it before. */
+  readonly hasBegun: boolean;
   /** The cluster's warning about the worker Job or its pods; empty if there is none. */
   readonly warningMessage: string;
 }

@@ -7,9 +7,9 @@ import { compressionJobs } from "../../../../src/resources/custom-resources.ts";
 import { type JobStep, labelValue, workerJobName } from "../../../../src/resources/job-identity.ts";
 import type { WorkerSettings } from "../observe/job-settings.ts";
 import { definedFields } from "./defined-fields.ts";
+import { findQueue, type Queue } from "./find-queue.ts";
 import { completionFields } from "./parallelism.ts";
 import { podFailurePolicy } from "./pod-failure-policy.ts";
-import { queueName } from "./suspend.ts";
 import { workerPodSpec, type WorkerPodPlan } from "./worker-pod-spec.ts";
 
 type Metadata = NonNullable<KubernetesJob["metadata"]>;
@@ -24,9 +24,10 @@ interface WorkerJobPlan extends WorkerPodPlan {
 export function workerJobManifest(plan: WorkerJobPlan, settings: WorkerSettings): KubernetesJob {
   const { resource, step, parallelism } = plan;
   const selectorLabels = workerLabels(plan);
-  const suspend = queueName(resource) === undefined ? undefined : true;
+  const queue = findQueue(resource, plan.target);
+  const suspend = queue && true;
   return {
-    metadata: workerJobMetadata(plan, selectorLabels),
+    metadata: workerJobMetadata(plan, { ...selectorLabels, ...queueLabels(queue) }),
     spec: {
       ...completionFields(step, parallelism),
       // A pod is replaced only when it has ended, so that two pods of a step never use a GPU each.
@@ -58,6 +59,13 @@ function workerLabels({ resource, jobId, step }: WorkerJobPlan): Record<string, 
   });
 }
 
+function queueLabels(queue: Queue | undefined): Record<string, string> {
+  return definedFields({
+    [resourceLabels.queue]: queue?.name,
+    [resourceLabels.queuePriority]: queue?.priorityClass,
+  });
+}
+
 function workerJobMetadata(
   { resource, step, parallelism }: WorkerJobPlan,
   labels: Record<string, string>,
@@ -66,7 +74,7 @@ function workerJobMetadata(
   const annotations = step === "shard" ? { [sharesAnnotation]: String(parallelism) } : undefined;
   return {
     name: workerJobName(name, step),
-    labels: definedFields({ ...labels, [resourceLabels.queue]: queueName(resource) }),
+    labels,
     ...definedFields({ annotations }),
     ownerReferences: [controllerReference(resource)],
   };

@@ -64,6 +64,61 @@ test("decide() reports that a job is suspended, and that it is resumed", () => {
   assert.ok(conditionTexts(after).includes("Suspended=False Resumed"));
 });
 
+test("decide() takes a job back to Pending whose pods a queue took away, once none runs", () => {
+  const startedAt = new Date(start).toISOString();
+  const labels = { "kueue.x-k8s.io/queue-name": "gpus" };
+  const working = { status: "Optimizing", statusReason: "optimizing", startedAt } as const;
+  const resource = makeJob({ metadata: { ...metadata, labels }, status: working });
+  const child = makeChild(resource, { suspended: true });
+  const stopping = makePod(child, { deletionDeadline: start + minute });
+  const before = decidedStatus({ resource, workerJobs: [child], pods: [stopping] });
+  assert.equal(before.status, "Optimizing");
+  assert.ok(conditionTexts(before).includes("Scheduled=False WaitingForQueue"));
+
+  const status = decidedStatus({ resource, workerJobs: [child] });
+  assert.deepEqual(
+    [status.status, status.statusReason, status.statusMessage],
+    ["Pending", "waiting_for_queue", 'Waiting to be admitted again by the queue "gpus"'],
+  );
+  assert.deepEqual(
+    status.transitions?.map((transition) => transition.status),
+    ["Pending"],
+  );
+  const told = makeJob({ metadata: { ...metadata, labels }, status });
+  assert.deepEqual(decide(makeObservedState({ resource: told, workerJobs: [child] })).actions, []);
+});
+
+test("decide() takes a job back to Pending only where all of its pods were preempted", () => {
+  const status = { status: "Optimizing", statusReason: "optimizing" } as const;
+  const resource = makeJob({ metadata, status });
+  const child = makeChild(resource, { step: "optimize", parallelism: 2 });
+  const unscheduled = { reason: "Unschedulable", message: "no GPU is free", since: start };
+  const waiting = makePod(child, { node: undefined, phase: "Pending", unscheduled });
+  const running = makePod(child, { index: 1, uid: "other" });
+  const decided = (pods: readonly (typeof waiting)[]) =>
+    decidedStatus({ resource, workerJobs: [child], pods });
+  assert.equal(decided([waiting, running]).status, "Optimizing");
+  const alone = decided([waiting]);
+  assert.deepEqual([alone.status, alone.statusReason], ["Pending", "unschedulable"]);
+});
+
+test("decide() does not count a pod that ended with its suspended Job as an attempt", () => {
+  const resource = makeJob({ metadata });
+  const child = makeChild(resource, { suspended: true });
+  const at = start + minute / 2;
+  const termination = { exitCode: workerExit.cancelled, reason: "Error", message: "", at };
+  const pods = [1, 2, 3].map((number) =>
+    makePod(child, {
+      name: `pod-${number}`,
+      uid: `pod-${number}`,
+      phase: "Failed",
+      termination,
+      deletionDeadline: number === 3 ? start + minute : undefined,
+    }),
+  );
+  assert.equal(decidedStatus({ resource, workerJobs: [child], pods }).status, "Pending");
+});
+
 test("decide() observes a spec that changes after the end of a job", () => {
   const resource = makeJob({
     metadata: { generation: 3 },

@@ -10,6 +10,8 @@ import { createTestNamespace } from "../../../support/cluster/shared-cluster.ts"
 import { gpuTarget, jobSettings, makeJob } from "../make-job.ts";
 
 const skip = clusterMissing;
+const queueLabel = "kueue.x-k8s.io/queue-name";
+const priorityLabel = "kueue.x-k8s.io/priority-class";
 
 const target: Target = {
   ...gpuTarget,
@@ -149,6 +151,32 @@ test("shares are worked on at once, and the first that fails for good ends the o
   const { spec } = buildPod({ step: "optimize", parallelism: 8 });
   assert.deepEqual([spec.completionMode, spec.completions, spec.parallelism], ["Indexed", 8, 8]);
   assert.deepEqual([spec.backoffLimitPerIndex, spec.maxFailedIndexes], [14, 0]);
+});
+
+test("a worker Job waits in its target's queue, or in the one that the resource names", () => {
+  const queued = { ...target, queue: { name: "gpus", priorityClass: "low" } };
+  const queueLabels = (labels: Record<string, string>, plan = queued) => {
+    const { metadata, spec } = workerJobManifest(
+      {
+        resource: makeJob({ spec: { target: "gpu" }, metadata: { labels } }),
+        jobId,
+        step: "work",
+        target: plan,
+        parallelism: 1,
+        deadlineSeconds: 600,
+      },
+      settings,
+    );
+    assert.equal(spec?.suspend, true);
+    return [queueLabel, priorityLabel].map((label) => metadata?.labels?.[label]);
+  };
+  assert.deepEqual(queueLabels({}), ["gpus", "low"]);
+  assert.deepEqual(queueLabels({ [priorityLabel]: "high" }), ["gpus", "high"]);
+  assert.deepEqual(queueLabels({ [queueLabel]: "team", [priorityLabel]: "high" }), [
+    "team",
+    "high",
+  ]);
+  assert.equal(buildPod().spec.suspend, undefined);
 });
 
 test("the pods of each step are selected by their own labels", () => {
