@@ -33,7 +33,7 @@ export const passkeyCreation = z
     authenticatorSelection: z.object({
       residentKey: z.literal("required"),
       requireResidentKey: z.literal(true),
-      userVerification: z.literal("preferred"),
+      userVerification: z.literal("required"),
     }),
   })
   .meta({ id: "PasskeyCreation" });
@@ -44,7 +44,7 @@ export const passkeyRequest = z
     rpId: z.string(),
     challenge: z.string().describe("Counts once, and for five minutes."),
     timeout: z.int(),
-    userVerification: z.literal("preferred"),
+    userVerification: z.literal("required"),
   })
   .meta({ id: "PasskeyRequest" });
 

@@ -35,16 +35,20 @@ export function memberRecords(store: Store) {
   };
 }
 
-/** Makes the person of links an administrator of the installation, whatever it was before. */
-export async function saveAdministrator(writing: WriteTransaction): Promise<void> {
-  const { trx, now } = writing;
-  const nobody = { issuer: null, subject: null, email: null, groups: "[]" };
+/** Creates the person of links, unless it is there. */
+export async function saveAdministrator({ trx, now }: WriteTransaction): Promise<void> {
+  const nobody = { issuer: null, subject: null, email: null, groups: "[]", confirmed_at: null };
   const created_at = now.toISOString();
   await trx
     .insertInto("people")
     .values({ id: administratorId, name: "administrator", ...nobody, created_at })
     .onConflict((conflict) => conflict.doNothing())
     .execute();
+}
+
+/** Makes the person of links an administrator of the installation, whatever it was before. */
+export async function makeAdministrator({ trx, now }: WriteTransaction): Promise<void> {
+  const created_at = now.toISOString();
   const role = { role: "admin" };
   await trx
     .insertInto("members")

@@ -70,7 +70,10 @@ export const tokenHandlers: TokenHandlers = {
     // What an identity token was exchanged for lives no longer than its trust policy says.
     const isLasting = token?.policy === null && describeTokenEnd(token, now()) === undefined;
     if (!isLasting) throw notFoundError("token to replace", params.id);
-    const created = await rotateToken(records, { project, token, now: now(), audit });
+    requireOwnScopes(caller, token.scopes);
+    // Whoever learns the new secret loses it together with the membership.
+    const personId = caller.personId ?? token.person?.id ?? null;
+    const created = await rotateToken(records, { project, token, personId, now: now(), audit });
     return { status: 201, json: created, headers: { location: `/v1/tokens/${created.id}` } };
   },
 
