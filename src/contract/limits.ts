@@ -65,6 +65,8 @@ export const limits = {
   groupLength: 200,
   /** How long groups count, and passkeys, after their person signed in at the issuer, days. */
   confirmedDays: 30,
+  /** People who are found by an e-mail address, which several can have. */
+  foundPeople: 20,
   /** Passkeys of a person. */
   passkeys: 20,
   /** Members of a project: groups hold more people. */

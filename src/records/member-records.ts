@@ -1,7 +1,7 @@
 import { ServiceError } from "../contract/errors.ts";
 import { limits } from "../contract/limits.ts";
 import { groupPrefix, type Member, member as memberSchema } from "../contract/member.ts";
-import { administratorId } from "../contract/person.ts";
+import { administratorId, type Person, person as personSchema } from "../contract/person.ts";
 import { defaultProject } from "../contract/project.ts";
 import type { Role } from "../contract/role.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
@@ -17,9 +17,12 @@ interface NewMember {
   readonly role: Role;
 }
 
-/** People and groups with roles in projects. */
+/** People, and groups, with roles in projects. */
 export function memberRecords(store: Store) {
   return {
+    /** People of an e-mail address, those first who were first to sign in. */
+    findPeople: (email: string) => findPeople(store, email),
+
     list: (project: string) => listMembers(store, project),
 
     /**
@@ -33,6 +36,17 @@ export function memberRecords(store: Store) {
     remove: (removed: Pick<NewMember, "project" | "member">, audit: AuditedChange) =>
       runWriteTransaction(store, (writing) => removeMember(writing, removed, audit)),
   };
+}
+
+async function findPeople({ db }: Store, email: string): Promise<Person[]> {
+  const rows = await db
+    .selectFrom("people")
+    .select(["id", "name", "email", "issuer", "subject"])
+    .where((eb) => eb(eb.fn<string>("lower", ["email"]), "=", email.toLowerCase()))
+    .orderBy("id")
+    .limit(limits.foundPeople)
+    .execute();
+  return rows.map((row) => personSchema.parse(row));
 }
 
 /** Creates the person of links, unless it is there. */

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { parseClaims } from "../../src/auth/parse-claims.ts";
 import { administratorId } from "../../src/contract/person.ts";
 import type { Role } from "../../src/contract/role.ts";
 import { self } from "../../src/contract/session.ts";
@@ -169,6 +170,24 @@ test("a new link makes an administrator of the person again", async (t) => {
   await app.ask(`DELETE /v1/projects/default/members/${administratorId}`);
   const headers = await signInTestPerson(app);
   assert.equal((await app.ask("GET /v1/audit", { token: null, headers })).status, 200);
+});
+
+test("people are found by their whole address, which its issuer has checked", async (t) => {
+  const app = await makeTestApp(t);
+  const person = await signInIssued(app, { subject: "ada", email: "Ada@Example.com" });
+  await signInIssued(app, { subject: "bob" });
+  const find = async (email: string) => {
+    const answer = await app.ask(`GET /v1/people?email=${encodeURIComponent(email)}`);
+    const { people } = JSON.parse(await answer.text());
+    return people.map(({ id }: { id: string }) => id);
+  };
+  assert.deepEqual(await find("ada@example.COM"), [person.id]);
+  for (const other of ["ada@example", "%", "ada@example.com%"]) {
+    assert.deepEqual(await find(other), [], other);
+  }
+  assert.equal((await app.ask("GET /v1/people?email=ada@example.com", person)).status, 403);
+  const said = { sub: "eve", email: "ada@example.com", email_verified: false };
+  assert.equal(parseClaims(said, { issuer, groupsClaim: "groups" }).email, null);
 });
 
 test("a group without a single sign-on is refused, and so is a name that is none", async (t) => {

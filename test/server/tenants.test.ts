@@ -170,7 +170,21 @@ const matrix: Readonly<Record<RouteName, Row>> = {
     otherCommit: 201,
   },
   listTargets: { call: () => "GET /v1/targets", ...ownOnly },
+  // There is none.
+  checkTrustPolicy: {
+    call: () => "POST /v1/trust-policy/check",
+    body: { claims: {} },
+    owner: 403,
+    otherProject: 403,
+    ...notForWorkflows,
+  },
   getSelf: { call: () => "GET /v1/self", ...ownOnly },
+  findPeople: {
+    call: () => "GET /v1/people?email=ada@example.com",
+    owner: 200,
+    otherProject: 200,
+    ...notForWorkflows,
+  },
   listMembers: {
     call: () => "GET /v1/projects/default/members",
     owner: 200,

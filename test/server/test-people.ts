@@ -19,13 +19,13 @@ let sessions = 0;
 /** Signs somebody in whom the issuer names. @returns the person's id, and headers of requests */
 export async function signInIssued(
   app: TestApp,
-  { subject = "ada", groups = [] as string[] } = {},
+  { subject = "ada", email = null as string | null, groups = [] as string[] } = {},
 ) {
   const secret = `${subject}-${++sessions}`;
   const expiresAt = new Date(app.now().getTime() + 3_600_000).toISOString();
   const method = "single-sign-on" as const;
   const newSession = { hash: hashSecret(secret), browser: "", method, expiresAt };
-  const person = { issuer, subject, name: subject, email: null, groups };
+  const person = { issuer, subject, name: subject, email, groups };
   const session = await app.records.sessions.beginIssued(person, newSession);
   const headers = { cookie: `mos-session-80=${secret}`, ...ownPage };
   return { id: session.personId, token: null, headers };
