@@ -12,7 +12,7 @@ const personClaims = z.looseObject({
   name: text,
   preferred_username: text,
   email: text,
-  email_verified: z.unknown(),
+  email_verified: z.unknown().optional(),
 });
 /** What issuers say of an address that somebody has typed there, and nobody checked. */
 const unverified: readonly unknown[] = [false, "false"];
