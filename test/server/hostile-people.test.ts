@@ -4,6 +4,8 @@ import { hashSecret } from "../../src/auth/access-token.ts";
 import { authenticate } from "../../src/auth/authenticate.ts";
 import { limits } from "../../src/contract/limits.ts";
 import { administratorId } from "../../src/contract/person.ts";
+import type { Route } from "../../src/contract/route.ts";
+import { routes } from "../../src/contract/routes.ts";
 import { createdToken, type Scope } from "../../src/contract/token.ts";
 import { mayStillCall } from "../../src/server/may-still-call.ts";
 import { proposal, pushed, tenantToken } from "./tenant-tokens.ts";
@@ -90,6 +92,21 @@ test("who does not sign in at the issuer for a month loses groups and passkeys",
   await signInIssued(app, { groups: ["vision"] });
   assert.equal((await app.ask("GET /v1/jobs", { token })).status, 200);
   assert.ok(await signInByPasskey(app, person.id, 3));
+});
+
+test("no route takes a session's cookie from another site's page to change something", async (t) => {
+  const app = await makeTestApp(t, { singleSignOn });
+  const { cookie } = await signInTestPerson(app);
+  const changing = Object.values<Route>(routes).filter(({ method, open }) => {
+    return !open && method !== "GET" && method !== "HEAD";
+  });
+  assert.ok(changing.length > 20);
+  for (const { method, path } of changing) {
+    const headers = { cookie, "sec-fetch-site": "same-site" };
+    const call = `${method} /v1${path.replaceAll(/\{\w+\}/g, "x")}`;
+    const answer = await app.ask(call, { token: null, headers });
+    assert.equal((await problemIn(answer)).code, "cross_site_request", call);
+  }
 });
 
 for (const workflow of [proposal, pushed]) {
