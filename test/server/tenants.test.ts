@@ -221,8 +221,8 @@ const matrix: Readonly<Record<RouteName, Row>> = {
     otherCommit: 403,
   },
   listPasskeys: { call: () => "GET /v1/passkeys", ...everybody(200) },
-  beginPasskey: { call: () => "POST /v1/passkeys/options", ...everybody(422) },
-  createPasskey: { call: () => "POST /v1/passkeys", body: newPasskey, ...everybody(422) },
+  beginPasskey: { call: () => "POST /v1/passkeys/options", ...everybody(403) },
+  createPasskey: { call: () => "POST /v1/passkeys", body: newPasskey, ...everybody(403) },
   renamePasskey: { call: () => unknownPasskey("PUT"), body: { name: "mine" }, ...everybody(404) },
   deletePasskey: { call: () => unknownPasskey("DELETE"), ...everybody(404) },
   // No page of the service asks.
