@@ -10,7 +10,10 @@ export const person = z
   .object({
     id: personId,
     name: z.string().describe("Name to show; several people can have the same."),
-    email: z.string().nullable().describe("As the single sign-on says; finds the person, decides nothing."),
+    email: z
+      .string()
+      .nullable()
+      .describe("As the single sign-on says; finds the person, decides nothing."),
     issuer: z
       .string()
       .nullable()

@@ -17,7 +17,7 @@ export function createSoftAuthenticator() {
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const { x = "", y = "" } = publicKey.export({ format: "jwk" });
   const id = randomBytes(16).toString("base64url");
-  const shared = { id, rawId: id, type: "public-key" as const, clientExtensionResults: {} };
+  const shared = { id, rawId: id, type: "public-key" as const };
   const coseKey = new Map<number, number | Uint8Array>([
     [1, 2],
     [3, -7],
