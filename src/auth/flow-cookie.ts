@@ -1,10 +1,9 @@
 import { z } from "zod";
-import { cookiePort, type CookieSettings, isSecure, readCookie } from "./session-cookie.ts";
+import { cookieName, type CookieSettings, isSecure, readCookie } from "./session-cookie.ts";
 import { seal, unseal } from "./sealed-text.ts";
 
 /** How long a person may take at the issuer, seconds. */
 const flowSeconds = 600;
-const path = "/auth";
 
 const storedFlow = z.object({
   state: z.string(),
@@ -60,11 +59,11 @@ function formatFlowCookie(
   request: Request,
   { value, maxAge }: { readonly value: string; readonly maxAge: number },
 ): string {
-  const attributes = [`Path=${path}`, "HttpOnly", "SameSite=Lax", `Max-Age=${maxAge}`];
-  if (isSecure(settings)) attributes.push("Secure");
+  const attributes = ["Path=/", "HttpOnly", "SameSite=Lax", `Max-Age=${maxAge}`];
+  if (isSecure(settings, request)) attributes.push("Secure");
   return [`${flowCookieName(settings, request)}=${value}`, ...attributes].join("; ");
 }
 
 function flowCookieName(settings: CookieSettings, request: Request): string {
-  return isSecure(settings) ? "__Secure-mos-sign-in" : `mos-sign-in-${cookiePort(request)}`;
+  return cookieName("mos-sign-in", settings, request);
 }

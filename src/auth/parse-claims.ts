@@ -12,7 +12,10 @@ const personClaims = z.looseObject({
   name: text,
   preferred_username: text,
   email: text,
+  email_verified: z.unknown().optional(),
 });
+/** What issuers say of an address that somebody has typed there, and nobody checked. */
+const unverified: readonly unknown[] = [false, "false"];
 const groupNames = z
   .union([z.array(z.unknown()), z.string().transform((name): unknown[] => [name])])
   .catch([]);
@@ -31,7 +34,8 @@ export function parseClaims(
     const message = 'The claim "sub" of the single sign-on must be a text of 1 to 255 characters';
     throw new ServiceError("sign_in_refused", message, { cause: parsed.error });
   }
-  const { sub: subject, name, preferred_username: userName, email } = parsed.data;
+  const { sub: subject, name, preferred_username: userName } = parsed.data;
+  const email = unverified.includes(parsed.data.email_verified) ? undefined : parsed.data.email;
   const groups = groupNames.parse(claims[groupsClaim]).filter((name) => isGroupName(name));
   return {
     issuer,

@@ -52,7 +52,7 @@ export async function passkeyCreationOptions(
     challenge: createChallenge({ key, now, purpose: personId }),
     timeout: passkeyMs,
     excludeCredentials: credentialIds.map((id) => ({ id })),
-    authenticatorSelection: { residentKey: "required", userVerification: "preferred" },
+    authenticatorSelection: { residentKey: "required", userVerification: "required" },
   });
   return passkeyCreation.parse(options);
 }
@@ -63,7 +63,7 @@ export async function passkeyRequestOptions({ party, key, now }: PasskeyContext)
     rpID: party.id,
     challenge: createChallenge({ key, now, purpose: signInPurpose }),
     timeout: passkeyMs,
-    userVerification: "preferred",
+    userVerification: "required",
   });
   return passkeyRequest.parse(options);
 }
@@ -131,7 +131,7 @@ function expectCeremony({ party, key, now }: PasskeyContext, purpose: string) {
     },
     expectedOrigin: party.origin,
     expectedRPID: party.id,
-    requireUserVerification: false,
+    requireUserVerification: true,
   };
   const challenge = (): SpentIdentity => {
     if (read === undefined) throw new Error("The challenge is not the service's");

@@ -9,6 +9,8 @@ const hourMs = 3_600_000;
 interface Rotation {
   readonly project: string;
   readonly token: Token;
+  /** Whose the new token is; null for nobody's. */
+  readonly personId: string | null;
   readonly now: Date;
   readonly audit?: AuditedChange | undefined;
 }
@@ -18,15 +20,15 @@ interface Rotation {
  */
 export async function rotateToken(
   { tokens }: Pick<Records, "tokens">,
-  { project, token, now, audit }: Rotation,
+  { project, token, personId, now, audit }: Rotation,
 ): Promise<CreatedToken> {
-  const { id, name, scopes, createdAt, expiresAt, policy, person } = token;
+  const { id, name, scopes, createdAt, expiresAt, policy } = token;
   const lifetimeMs = expiresAt === null ? null : Date.parse(expiresAt) - Date.parse(createdAt);
   const { secret, newToken } = generateToken({
     name,
     scopes,
     policy,
-    personId: person?.id ?? null,
+    personId,
     expiresAt: lifetimeMs === null ? null : new Date(now.getTime() + lifetimeMs).toISOString(),
   });
   const endsAt = new Date(now.getTime() + limits.rotationHours * hourMs);

@@ -44,21 +44,24 @@ export function sessionCookie(
   { secret, maxAge }: { readonly secret: string; readonly maxAge: number },
 ): string {
   const attributes = ["Path=/", "HttpOnly", "SameSite=Strict", `Max-Age=${maxAge}`];
-  if (isSecure(settings)) attributes.push("Secure");
+  if (isSecure(settings, request)) attributes.push("Secure");
   return [`${sessionCookieName(settings, request)}=${secret}`, ...attributes].join("; ");
 }
 
 function sessionCookieName(settings: CookieSettings, request: Request): string {
-  return isSecure(settings) ? "__Host-mos-session" : `mos-session-${cookiePort(request)}`;
+  return cookieName("mos-session", settings, request);
 }
 
 /** Cookies know no ports: without one in the name, services of one host would share a session. */
-export function cookiePort(request: Request): string {
-  return new URL(request.url).port || "80";
+export function cookieName(name: string, settings: CookieSettings, request: Request): string {
+  if (settings.publicUrl?.startsWith("https:")) return `__Host-${name}`;
+  const numbered = `${name}-${new URL(request.url).port || "80"}`;
+  return isSecure(settings, request) ? `__Host-${numbered}` : numbered;
 }
 
-export function isSecure({ publicUrl }: CookieSettings): boolean {
-  return publicUrl?.startsWith("https:") ?? false;
+/** Whether people reach the service by TLS, which it can speak itself. */
+export function isSecure({ publicUrl }: CookieSettings, request: Request): boolean {
+  return new URL(publicUrl ?? request.url).protocol === "https:";
 }
 
 /** Undefined for the origin `null`, which sandboxed pages have. */

@@ -1,11 +1,21 @@
 import { z } from "zod";
 import { member, memberName, memberRequest } from "./member.ts";
+import { person, personQuery } from "./person.ts";
 import { projectName } from "./project.ts";
 import type { Route } from "./route.ts";
 
 const params = z.object({ project: projectName, member: memberName });
 
 export const memberRoutes = {
+  findPeople: {
+    method: "GET",
+    path: "/people",
+    summary: "Find people who have signed in, by their e-mail address",
+    action: "manageMembers",
+    query: personQuery,
+    replies: { 200: { json: z.object({ people: z.array(person) }).meta({ id: "PersonList" }) } },
+    errors: [],
+  },
   listMembers: {
     method: "GET",
     path: "/projects/{project}/members",

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { passkeyId } from "./id.ts";
 
-/** WebAuthn says bytes so; browsers add fields to what follows, which count for nothing. */
+/** WebAuthn says bytes so. Requests have the fields below alone of what browsers say. */
 const bytes = z
   .string()
   .max(8192)
@@ -33,7 +33,7 @@ export const passkeyCreation = z
     authenticatorSelection: z.object({
       residentKey: z.literal("required"),
       requireResidentKey: z.literal(true),
-      userVerification: z.literal("preferred"),
+      userVerification: z.literal("required"),
     }),
   })
   .meta({ id: "PasskeyCreation" });
@@ -44,7 +44,7 @@ export const passkeyRequest = z
     rpId: z.string(),
     challenge: z.string().describe("Counts once, and for five minutes."),
     timeout: z.int(),
-    userVerification: z.literal("preferred"),
+    userVerification: z.literal("required"),
   })
   .meta({ id: "PasskeyRequest" });
 
@@ -52,11 +52,11 @@ export const passkeyRequest = z
 export const newPasskey = z
   .strictObject({
     name: passkeyName,
-    credential: z.object({
+    credential: z.strictObject({
       id: bytes,
       rawId: bytes,
       type: credentialType,
-      response: z.object({ clientDataJSON: bytes, attestationObject: bytes }),
+      response: z.strictObject({ clientDataJSON: bytes, attestationObject: bytes }),
     }),
   })
   .meta({ id: "NewPasskey" });
@@ -68,11 +68,15 @@ export const passkeyUpdate = z.strictObject({ name: passkeyName }).meta({ id: "P
 /** Body of `POST /sessions/passkey`. */
 export const passkeySignIn = z
   .strictObject({
-    credential: z.object({
+    credential: z.strictObject({
       id: bytes,
       rawId: bytes,
       type: credentialType,
-      response: z.object({ clientDataJSON: bytes, authenticatorData: bytes, signature: bytes }),
+      response: z.strictObject({
+        clientDataJSON: bytes,
+        authenticatorData: bytes,
+        signature: bytes,
+      }),
     }),
   })
   .meta({ id: "PasskeySignIn" });

@@ -102,7 +102,7 @@ export const permissionTable = {
   manageOwnSessions: {
     scope: null,
     reach: "any",
-    does: "Manage the passkeys and sessions of the person who is signed in, and choose the project.",
+    does: "Manage passkeys and sessions of the person who is signed in, and choose the project.",
   },
   readAudit: { scope: "admin", reach: "project", does: "List who changed what." },
   manageTokens: {
@@ -114,6 +114,11 @@ export const permissionTable = {
     scope: "admin",
     reach: "administered",
     does: "List members of projects, and give and take their roles.",
+  },
+  readTrustPolicy: {
+    scope: "admin",
+    reach: "installation",
+    does: "Check which access token a workflow would get.",
   },
   manageProjects: {
     scope: "admin",

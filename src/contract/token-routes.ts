@@ -3,6 +3,7 @@ import { createdHeaders, creationErrors, creationHeaders } from "./creation.ts";
 import { tokenId } from "./id.ts";
 import { limits } from "./limits.ts";
 import type { Route } from "./route.ts";
+import { trustCheck, trustCheckRequest } from "./trust-check.ts";
 import { createdToken, exchangedToken, exchangeRequest, token, tokenRequest } from "./token.ts";
 
 export const tokenRoutes = {
@@ -42,6 +43,16 @@ export const tokenRoutes = {
       "identity_token_invalid",
       "identity_token_refused",
     ],
+  },
+  checkTrustPolicy: {
+    method: "POST",
+    path: "/trust-policy/check",
+    summary: "Which access token a workflow would get for its identity token",
+    action: "readTrustPolicy",
+    body: trustCheckRequest,
+    bodyBytes: 32_768,
+    replies: { 200: { json: trustCheck } },
+    errors: ["unsupported_media_type", "payload_too_large", "identity_token_refused"],
   },
   getOwnToken: {
     method: "GET",

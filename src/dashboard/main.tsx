@@ -4,13 +4,13 @@ import "./styles/page.css";
 import { render } from "preact";
 import { App } from "./app.tsx";
 import { followChanges } from "./live/service-changes.ts";
-import { loadSelf } from "./session/session.ts";
+import { announceSignIn } from "./session/session.ts";
 import { ErrorNotice } from "./shared/notice.tsx";
 
 async function start(root: Element): Promise<void> {
   render(<App />, root);
   try {
-    await loadSelf();
+    await announceSignIn();
   } catch (error) {
     render(<ErrorNotice error={error} retry={() => void start(root)} />, root);
   }

@@ -117,6 +117,10 @@ export const laterMigrations: Readonly<Record<string, LaterMigration>> = {
   ]),
   // Rows of lists have more figures than those that were kept.
   "0029-compared-summaries": both(["update jobs set summary = null"]),
+  "0033-confirmed-people": both([
+    "alter table people add column confirmed_at ordered_text",
+    "update people set confirmed_at = created_at where issuer is not null",
+  ]),
 };
 
 function both(statements: readonly string[]): LaterMigration {

@@ -1,7 +1,7 @@
 import { ServiceError } from "../contract/errors.ts";
 import { limits } from "../contract/limits.ts";
 import { groupPrefix, type Member, member as memberSchema } from "../contract/member.ts";
-import { administratorId } from "../contract/person.ts";
+import { administratorId, type Person, person as personSchema } from "../contract/person.ts";
 import { defaultProject } from "../contract/project.ts";
 import type { Role } from "../contract/role.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
@@ -17,9 +17,12 @@ interface NewMember {
   readonly role: Role;
 }
 
-/** People and groups with roles in projects. */
+/** People, and groups, with roles in projects. */
 export function memberRecords(store: Store) {
   return {
+    /** People of an e-mail address, those first who were first to sign in. */
+    findPeople: (email: string) => findPeople(store, email),
+
     list: (project: string) => listMembers(store, project),
 
     /**
@@ -35,16 +38,31 @@ export function memberRecords(store: Store) {
   };
 }
 
-/** Makes the person of links an administrator of the installation, whatever it was before. */
-export async function saveAdministrator(writing: WriteTransaction): Promise<void> {
-  const { trx, now } = writing;
-  const nobody = { issuer: null, subject: null, email: null, groups: "[]" };
+async function findPeople({ db }: Store, email: string): Promise<Person[]> {
+  const rows = await db
+    .selectFrom("people")
+    .select(["id", "name", "email", "issuer", "subject"])
+    .where((eb) => eb(eb.fn<string>("lower", ["email"]), "=", email.toLowerCase()))
+    .orderBy("id")
+    .limit(limits.foundPeople)
+    .execute();
+  return rows.map((row) => personSchema.parse(row));
+}
+
+/** Creates the person of links, unless it is there. */
+export async function saveAdministrator({ trx, now }: WriteTransaction): Promise<void> {
+  const nobody = { issuer: null, subject: null, email: null, groups: "[]", confirmed_at: null };
   const created_at = now.toISOString();
   await trx
     .insertInto("people")
     .values({ id: administratorId, name: "administrator", ...nobody, created_at })
     .onConflict((conflict) => conflict.doNothing())
     .execute();
+}
+
+/** Makes the person of links an administrator of the installation, whatever it was before. */
+export async function makeAdministrator({ trx, now }: WriteTransaction): Promise<void> {
+  const created_at = now.toISOString();
   const role = { role: "admin" };
   await trx
     .insertInto("members")

@@ -31,7 +31,7 @@ interface OwnPasskey {
 /** Passkeys of people. */
 export function passkeyRecords(store: Store) {
   return {
-    /** @throws ServiceError passkey_refused where the challenge or the credential was used before */
+    /** @throws ServiceError passkey_refused where challenge or credential were used before */
     create: (newPasskey: NewPasskeyRecord, audit: AuditedChange) =>
       runWriteTransaction(store, (writing) => insertPasskey(writing, newPasskey, audit)),
 

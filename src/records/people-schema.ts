@@ -18,6 +18,8 @@ interface PeopleTable {
   /** As of the last sign-in, a JSON list. */
   groups: string;
   created_at: string;
+  /** Last sign-in at the issuer; null for links. */
+  confirmed_at: string | null;
 }
 
 /** Roles of people and of groups in projects. */

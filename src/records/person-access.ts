@@ -1,4 +1,5 @@
 import type { Kysely } from "kysely";
+import { limits } from "../contract/limits.ts";
 import { groupPrefix } from "../contract/member.ts";
 import type { Person } from "../contract/person.ts";
 import { type Membership, role } from "../contract/role.ts";
@@ -8,15 +9,33 @@ import type { Schema } from "./schema.ts";
 export interface PersonAccess {
   readonly person: Person;
   readonly memberships: readonly Membership[];
+  /** Whether its issuer has named it lately; true for the person of links. */
+  readonly isConfirmed: boolean;
+}
+
+const confirmedMs = limits.confirmedDays * 86_400_000;
+
+interface PersonQuery {
+  readonly db: Kysely<Schema>;
+  readonly now: Date;
+  readonly id: string;
 }
 
 /** Undefined where there is no such person. */
-export async function findPersonAccess(
-  db: Kysely<Schema>,
-  id: string,
-): Promise<PersonAccess | undefined> {
+export async function findPersonAccess({
+  db,
+  now,
+  id,
+}: PersonQuery): Promise<PersonAccess | undefined> {
   const row = await db.selectFrom("people").selectAll().where("id", "=", id).executeTakeFirst();
-  return row && { person: parsePersonRow(row), memberships: await listMemberships(db, row) };
+  if (row === undefined) return undefined;
+  const isConfirmed = isConfirmedAt(row, now);
+  const memberships = await listMemberships(db, isConfirmed ? row : { ...row, groups: "[]" });
+  return { person: parsePersonRow(row), memberships, isConfirmed };
+}
+
+function isConfirmedAt({ confirmed_at: at }: Schema["people"], now: Date): boolean {
+  return at === null || Date.parse(at) > now.getTime() - confirmedMs;
 }
 
 async function listMemberships(

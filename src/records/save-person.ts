@@ -16,8 +16,8 @@ export async function savePerson(
   { trx, now }: WriteTransaction,
   { issuer, subject, name, email, groups }: IssuedPerson,
 ): Promise<Person["id"]> {
-  const said = { name, email, groups: JSON.stringify(groups) };
   const created_at = now.toISOString();
+  const said = { name, email, groups: JSON.stringify(groups), confirmed_at: created_at };
   const { id } = await trx
     .insertInto("people")
     .values({ id: newId("person", now), issuer, subject, ...said, created_at })

@@ -1,11 +1,13 @@
+import { ServiceError } from "../contract/errors.ts";
 import { newId } from "../contract/id.ts";
+import { limits } from "../contract/limits.ts";
 import { administratorId } from "../contract/person.ts";
 import { defaultProject } from "../contract/project.ts";
 import { findRole } from "../contract/role.ts";
 import { type Session, session } from "../contract/session.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import { createLastUseWriter } from "./create-last-use-writer.ts";
-import { saveAdministrator } from "./member-records.ts";
+import { makeAdministrator, saveAdministrator } from "./member-records.ts";
 import { type UsedPasskey, usePasskey } from "./passkey-records.ts";
 import { findPersonAccess, type PersonAccess } from "./person-access.ts";
 import { type IssuedPerson, savePerson } from "./save-person.ts";
@@ -54,7 +56,10 @@ export function sessionRecords(store: Store) {
         insertSession(writing, await savePerson(writing, person), newSession),
       ),
 
-    /** Signs the owner of a passkey in; undefined where it was used so before. */
+    /**
+     * Signs the owner of a passkey in; undefined where it was used so before.
+     * @throws ServiceError sign_in_refused where the owner's issuer has not named it for long
+     */
     beginByPasskey: (used: UsedPasskey, newSession: NewSession) =>
       runWriteTransaction(store, async (writing) => {
         const personId = await usePasskey(writing, used);
@@ -134,7 +139,9 @@ async function spendLink(
     .where("expires_at", ">", writing.now.toISOString())
     .returning("person_id")
     .executeTakeFirst();
-  return link && insertSession(writing, link.person_id, newSession);
+  if (link === undefined) return undefined;
+  await makeAdministrator(writing);
+  return insertSession(writing, link.person_id, newSession);
 }
 
 /** Begins a session in one of the person's projects, first of all in `default`. */
@@ -144,8 +151,9 @@ async function insertSession(
   { hash, browser, method, expiresAt }: NewSession,
 ): Promise<Session> {
   const { trx, now } = writing;
-  const access = await findPersonAccess(trx, personId);
+  const access = await findPersonAccess({ db: trx, now, id: personId });
   if (access === undefined) throw new Error(`There is no person "${personId}"`);
+  if (!access.isConfirmed) throw unconfirmedError();
   const row: Schema["sessions"] = {
     id: newId("session", now),
     hash,
@@ -164,18 +172,23 @@ async function insertSession(
   return parseSessionRow(row);
 }
 
+function unconfirmedError(): ServiceError {
+  const message = `Sign in by the single sign-on, as you have not for ${limits.confirmedDays} days`;
+  return new ServiceError("sign_in_refused", message);
+}
+
 function firstProject({ memberships }: PersonAccess): string {
   if (findRole(memberships, defaultProject) !== undefined) return defaultProject;
   return memberships.map(({ project }) => project).toSorted()[0] ?? defaultProject;
 }
 
-async function findSession({ db }: Store, hash: string): Promise<FoundSession | undefined> {
+async function findSession({ db, now }: Store, hash: string): Promise<FoundSession | undefined> {
   const row = await db
     .selectFrom("sessions")
     .selectAll()
     .where("hash", "=", hash)
     .executeTakeFirst();
-  const access = row && (await findPersonAccess(db, row.person_id));
+  const access = row && (await findPersonAccess({ db, now: now(), id: row.person_id }));
   return access && { session: parseSessionRow(row), ...access };
 }
 

@@ -153,14 +153,15 @@ async function insertToken(
   return parseTokenRow(await stored.executeTakeFirstOrThrow());
 }
 
-async function findTokenByHash({ db }: Store, hash: string): Promise<FoundToken | undefined> {
+async function findTokenByHash({ db, now }: Store, hash: string): Promise<FoundToken | undefined> {
   const row = await selectTokens(db).where("hash", "=", hash).executeTakeFirst();
   if (row === undefined) return undefined;
-  const owner = row.person_id === null ? undefined : await findPersonAccess(db, row.person_id);
+  const { person_id: id } = row;
+  const owner = id === null ? undefined : await findPersonAccess({ db, now: now(), id });
   return {
     project: row.project,
     token: parseTokenRow(row),
-    memberships: owner?.memberships ?? null,
+    memberships: id === null ? null : (owner?.memberships ?? []),
     workflow: parseWorkflow(row),
   };
 }

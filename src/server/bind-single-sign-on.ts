@@ -72,14 +72,18 @@ async function leadBack(
   return c.redirect(flow.returnTo);
 }
 
+/** Longest address to return to, characters: browsers drop a cookie of more than 4,096 bytes. */
+const returnLength = 2000;
+
 /**
  * An address of the service's own pages. The whole address is the result: a path alone, such as
  * `//other.example`, could lead elsewhere.
  */
 function ownAddress({ publicUrl }: ServerContext, request: Request, given = "/"): string {
   const own = new URL(publicUrl ?? request.url);
-  const wanted = URL.parse(given, own.origin);
-  return wanted?.origin === own.origin ? wanted.href : `${own.origin}/`;
+  const home = `${own.origin}/`;
+  const wanted = URL.parse(given, own.origin)?.href;
+  return wanted?.startsWith(home) && wanted.length <= returnLength ? wanted : home;
 }
 
 const problemByCode: Readonly<Partial<Record<string, SignInProblem>>> = {

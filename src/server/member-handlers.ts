@@ -4,9 +4,16 @@ import { notFoundError } from "./not-found-error.ts";
 import type { RouteHandlers } from "./route-handlers.ts";
 import type { ServerContext } from "./server-context.ts";
 
-type MemberHandlers = Pick<RouteHandlers, "listMembers" | "putMember" | "removeMember">;
+type MemberHandlers = Pick<
+  RouteHandlers,
+  "findPeople" | "listMembers" | "putMember" | "removeMember"
+>;
 
 export const memberHandlers: MemberHandlers = {
+  async findPeople({ records }, { query: { email } }) {
+    return { status: 200, json: { people: await records.members.findPeople(email) } };
+  },
+
   async listMembers({ records }, { params }) {
     return { status: 200, json: { members: await records.members.list(params.project) } };
   },

@@ -2,6 +2,7 @@ import type { SingleSignOn } from "../auth/single-sign-on.ts";
 import type { TokenExchange } from "../auth/token-exchange.ts";
 import type { ServiceStatus } from "../contract/service-status.ts";
 import type { Target } from "../contract/target.ts";
+import type { TrustPolicy } from "../contract/trust-policy.ts";
 import type { Assignment } from "../contract/worker.ts";
 import type { Executor } from "../executors/executor.ts";
 import type { GitHubApp } from "../github-app/open-github-app.ts";
@@ -41,6 +42,8 @@ export interface ServerContext {
   readonly executor: Executor;
   readonly targets: readonly Target[];
   readonly limits: Assignment["limits"];
+  /** Undefined where the service exchanges no identity tokens. */
+  readonly trust?: TrustPolicy | undefined;
   /** Undefined where the service has no trust policy for identity tokens. */
   readonly exchangeToken?: TokenExchange | undefined;
   /** Reports batches to GitHub; undefined where the service is no GitHub App. */

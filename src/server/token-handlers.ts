@@ -1,4 +1,5 @@
 import { type Caller, describeTokenEnd } from "../auth/authenticate.ts";
+import { checkClaims } from "../auth/check-claims.ts";
 import { createToken } from "../auth/create-token.ts";
 import { requirePermission } from "../auth/require-permission.ts";
 import { rotateToken } from "../auth/rotate-token.ts";
@@ -16,6 +17,7 @@ type TokenHandlers = Pick<
   | "listTokens"
   | "createToken"
   | "exchangeToken"
+  | "checkTrustPolicy"
   | "getOwnToken"
   | "revokeOwnToken"
   | "rotateToken"
@@ -48,8 +50,12 @@ export const tokenHandlers: TokenHandlers = {
 
   async exchangeToken({ exchangeToken }, { body }) {
     if (exchangeToken) return { status: 200, json: await exchangeToken(body.token) };
-    const message = "This service has no trust policy for identity tokens";
-    throw new ServiceError("identity_token_refused", message);
+    throw withoutTrustError();
+  },
+
+  async checkTrustPolicy({ trust }, { body: { claims } }) {
+    if (trust) return { status: 200, json: checkClaims(trust, claims) };
+    throw withoutTrustError();
   },
 
   async getOwnToken({ records }, { caller }) {
@@ -70,7 +76,10 @@ export const tokenHandlers: TokenHandlers = {
     // What an identity token was exchanged for lives no longer than its trust policy says.
     const isLasting = token?.policy === null && describeTokenEnd(token, now()) === undefined;
     if (!isLasting) throw notFoundError("token to replace", params.id);
-    const created = await rotateToken(records, { project, token, now: now(), audit });
+    requireOwnScopes(caller, token.scopes);
+    // Whoever learns the new secret loses it together with the membership.
+    const personId = caller.personId ?? token.person?.id ?? null;
+    const created = await rotateToken(records, { project, token, personId, now: now(), audit });
     return { status: 201, json: created, headers: { location: `/v1/tokens/${created.id}` } };
   },
 
@@ -81,6 +90,11 @@ export const tokenHandlers: TokenHandlers = {
     return { status: 204 };
   },
 };
+
+function withoutTrustError(): ServiceError {
+  const message = "This service has no trust policy for identity tokens";
+  return new ServiceError("identity_token_refused", message);
+}
 
 /** A token that the caller may manage; undefined where there is none. */
 async function findOwnToken(

@@ -202,7 +202,7 @@ async function joinParts(
   };
   const quotas = createQuotas(settings, parts);
   const isTrustedProxy = settings.MOS_TRUSTED_PROXIES;
-  const strangers = { isTrustedProxy, publicUrl, exchangeToken, github };
+  const strangers = { isTrustedProxy, publicUrl, trust, exchangeToken, github };
   const about = await describeService(settings, parts.now());
   const work = { quotas, sources, executor, limits, metrics, about };
   const context: ServerContext = { ...parts, ...strangers, ...work };

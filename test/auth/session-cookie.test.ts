@@ -15,6 +15,10 @@ test("a cookie is for TLS alone where people reach the service by it", () => {
   );
 });
 
+test("a cookie is for TLS alone where the service speaks it, without a public address", () => {
+  assert.match(formatCookie(undefined, "https://10.0.0.1:8443/v1/sessions"), /^__Host-.*Secure$/);
+});
+
 test("services of one host do not share a session", () => {
   const [cookie = ""] = formatCookie(undefined, "http://localhost:8080/v1/sessions").split(";");
   const read = (port: number) =>

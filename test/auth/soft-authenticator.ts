@@ -7,12 +7,17 @@ interface Ceremony {
   readonly rpId: string;
 }
 
+/** Bits of the flags in what an authenticator signs. */
+const userPresent = 0x01;
+const userVerified = 0x04;
+const hasCredential = 0x40;
+
 /** An authenticator with one passkey, which signs what it is told to. */
 export function createSoftAuthenticator() {
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const { x = "", y = "" } = publicKey.export({ format: "jwk" });
   const id = randomBytes(16).toString("base64url");
-  const shared = { id, rawId: id, type: "public-key" as const, clientExtensionResults: {} };
+  const shared = { id, rawId: id, type: "public-key" as const };
   const coseKey = new Map<number, number | Uint8Array>([
     [1, 2],
     [3, -7],
@@ -23,6 +28,8 @@ export function createSoftAuthenticator() {
   const authenticator = {
     /** How often the passkey was used; 0 for one that does not count. */
     counter: 0,
+    /** Whether it has checked who uses it, as by a fingerprint. */
+    isVerifying: true,
     create(ceremony: Ceremony) {
       const attested = Buffer.concat([
         Buffer.alloc(16),
@@ -31,7 +38,7 @@ export function createSoftAuthenticator() {
         isoCBOR.encode(coseKey),
       ]);
       const authData = new Uint8Array(
-        Buffer.concat([authenticatorData(ceremony, 0x45, authenticator.counter), attested]),
+        Buffer.concat([authenticatorData(ceremony, hasCredential, authenticator), attested]),
       );
       const statement = new Map<string, unknown>([
         ["fmt", "none"],
@@ -47,7 +54,7 @@ export function createSoftAuthenticator() {
     },
     use(ceremony: Ceremony) {
       const clientData = encodeClientData("webauthn.get", ceremony);
-      const data = authenticatorData(ceremony, 0x05, authenticator.counter);
+      const data = authenticatorData(ceremony, 0, authenticator);
       const signed = Buffer.concat([data, createHash("sha256").update(clientData).digest()]);
       const response = {
         clientDataJSON: clientData.toString("base64url"),
@@ -60,9 +67,14 @@ export function createSoftAuthenticator() {
   return authenticator;
 }
 
-function authenticatorData({ rpId }: Ceremony, flags: number, counter: number): Buffer {
+function authenticatorData(
+  { rpId }: Ceremony,
+  added: number,
+  { counter, isVerifying }: { readonly counter: number; readonly isVerifying: boolean },
+): Buffer {
   const count = Buffer.alloc(4);
   count.writeUInt32BE(counter);
+  const flags = userPresent + (isVerifying ? userVerified : 0) + added;
   return Buffer.concat([createHash("sha256").update(rpId).digest(), Buffer.from([flags]), count]);
 }
 

@@ -13,6 +13,8 @@ const paths = [
   "/targets",
   "/tokens",
   "/audit",
+  "/project",
+  "/account",
   "/health",
   "/nothing",
 ];

@@ -39,9 +39,16 @@ test(
     await page.getByRole("button", { name: "Rename laptop <b>" }).waitFor();
     assert.deepEqual(await findBarriers(page), []);
 
+    const [cookie] = await page.context().cookies();
+    const askElsewhere = () =>
+      fetch(`${dashboard.baseUrl}/self`, {
+        headers: { cookie: `${cookie?.name}=${cookie?.value}` },
+      });
+    assert.equal((await askElsewhere()).status, 200);
     await page.getByRole("button", { name: "Sign out of all" }).click();
     await page.getByRole("button", { name: "Sign in with a passkey" }).first().click();
     await page.getByText("by a passkey").waitFor();
+    assert.equal((await askElsewhere()).status, 401);
     await page.getByRole("button", { name: /^Rename/ }).click();
     await page.getByLabel("Name", { exact: true }).fill("desk");
     await page.getByRole("button", { name: "Rename", exact: true }).click();

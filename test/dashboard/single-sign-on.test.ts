@@ -7,9 +7,18 @@ import type { Page } from "playwright-core";
 import { startLocalProvider } from "../auth/local-provider.ts";
 import { chromiumMissing } from "../support/cluster/cluster-missing.ts";
 import { findFreePort } from "../support/free-port.ts";
-import { assertNoComplaints, findBarriers, openDashboard } from "./open-dashboard.ts";
+import { assertNoComplaints, findBarriers, openDashboard, signInByLink } from "./open-dashboard.ts";
 
 const skip = chromiumMissing;
+
+const trustPolicy = `
+issuers: [{ issuer: https://token.actions.githubusercontent.com, audience: https://mos.example }]
+policies:
+  - name: main
+    issuer: https://token.actions.githubusercontent.com
+    claims: { repository_owner_id: 9919, repository_id: 123456, ref: refs/heads/main }
+    scopes: ["jobs:write"]
+`;
 
 /** The service with a real provider, at which Ada is of the group `vision`. */
 async function openWithProvider(t: TestContext) {
@@ -19,7 +28,9 @@ async function openWithProvider(t: TestContext) {
   const folder = await mkdtemp(join(tmpdir(), "provider-"));
   t.after(() => rm(folder, { recursive: true }));
   const secretFile = join(folder, "secret");
+  const trustFile = join(folder, "trust.yaml");
   await writeFile(secretFile, `${provider.clientSecret}\n`);
+  await writeFile(trustFile, trustPolicy);
   const environment = {
     MOS_PORT: String(port),
     MOS_PUBLIC_URL: publicUrl,
@@ -27,8 +38,33 @@ async function openWithProvider(t: TestContext) {
     MOS_OIDC_CLIENT_ID: provider.clientId,
     MOS_OIDC_CLIENT_SECRET_FILE: secretFile,
     MOS_OIDC_SCOPES: provider.scopes,
+    MOS_TRUST_POLICY_FILE: trustFile,
   };
   return openDashboard(t, { environment });
+}
+
+/** Adds somebody on the page of the project, who has to have signed in for that. */
+async function addByEmail(page: Page, email: string): Promise<void> {
+  await page.getByRole("button", { name: "Add a member" }).click();
+  await page.getByLabel("Person, by e-mail").last().fill("nobody@example.com");
+  await page.getByRole("button", { name: "Add to default" }).click();
+  await page.getByText("Nobody with this address has signed in").waitFor();
+  assert.deepEqual(await findBarriers(page), []);
+  await page.getByLabel("Person, by e-mail").last().fill(email);
+  await page.getByLabel("Role", { exact: true }).selectOption("viewer");
+  await page.getByRole("button", { name: "Add to default" }).click();
+}
+
+async function checkTrust(page: Page): Promise<void> {
+  const claims = page.getByLabel("Claims of the workflow");
+  await page.getByRole("button", { name: "Check" }).click();
+  await page.getByText("A token by the policy “main”").waitFor();
+  await claims.fill((await claims.inputValue()).replace("heads/main", "pull/7/merge"));
+  await page.getByRole("button", { name: "Check" }).click();
+  await page.getByText("the claim ref does not fit").waitFor();
+  await claims.fill("{");
+  await page.getByRole("button", { name: "Check" }).click();
+  await page.getByText("Must be an object").waitFor();
 }
 
 async function signInAs(page: Page, login: string): Promise<void> {
@@ -66,12 +102,24 @@ test("people sign in at a real provider, and see what their groups may", { skip 
   await stranger.goto(origin);
   await signInAs(stranger, "eve");
   await stranger.getByRole("heading", { name: "No access yet" }).waitFor();
-  const id = await stranger.getByRole("region", { name: "Your id" }).innerText();
   assert.deepEqual(await findBarriers(stranger), []);
-  assert.equal((await put(`default/members/${id}`, "viewer")).status, 200);
+  const admin = await signInByLink(dashboard);
+  await admin.getByRole("link", { name: "Project" }).click();
+  await addByEmail(admin, "Eve@example.com");
+  const role = admin.getByLabel("Role of eve <b>Lovelace</b>");
+  await role.waitFor();
+  await checkTrust(admin);
   await stranger.reload();
   await stranger.getByRole("heading", { name: "Jobs", level: 1 }).waitFor();
-  await fetch(`${baseUrl}/projects/default/members/${id}`, { method: "DELETE", headers });
+  assert.equal(await stranger.getByRole("link", { name: "Tokens" }).count(), 0);
+  const changed = admin.waitForResponse((answer) => answer.request().method() === "PUT");
+  await role.selectOption("developer");
+  assert.equal((await changed).status(), 200);
+  await stranger.reload();
+  await stranger.getByRole("link", { name: "Tokens" }).waitFor();
+  await admin.getByRole("button", { name: "Remove eve <b>Lovelace</b>" }).click();
+  await admin.getByRole("button", { name: "Remove", exact: true }).click();
+  await role.waitFor({ state: "detached" });
   await stranger.reload();
   await stranger.getByRole("heading", { name: "No access yet" }).waitFor();
   await stranger.getByRole("button", { name: "Sign out" }).click();

@@ -1,43 +1,13 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { hashSecret } from "../../src/auth/access-token.ts";
-import { member } from "../../src/contract/member.ts";
+import { parseClaims } from "../../src/auth/parse-claims.ts";
 import { administratorId } from "../../src/contract/person.ts";
 import type { Role } from "../../src/contract/role.ts";
 import { self } from "../../src/contract/session.ts";
 import { createdToken, type Scope } from "../../src/contract/token.ts";
-import { makeTestApp, problemIn, startJob, type TestApp } from "./test-app.ts";
+import { makeTestApp, problemIn, startJob } from "./test-app.ts";
+import { issuer, setRole, signInIssued, singleSignOn } from "./test-people.ts";
 import { ownPage, signInTestPerson } from "./test-sessions.ts";
-
-const issuer = "https://login.example";
-const singleSignOn = {
-  issuer,
-  clientId: "service",
-  clientSecret: "secret",
-  scopes: "openid",
-  groupsClaim: "groups",
-  publicUrl: "http://localhost",
-};
-let sessions = 0;
-
-/** Signs somebody in whom the issuer names. @returns the person's id, and headers of requests */
-async function signInIssued(app: TestApp, { subject = "ada", groups = [] as string[] } = {}) {
-  const secret = `${subject}-${++sessions}`;
-  const expiresAt = new Date(app.now().getTime() + 3_600_000).toISOString();
-  const method = "single-sign-on" as const;
-  const newSession = { hash: hashSecret(secret), browser: "", method, expiresAt };
-  const person = { issuer, subject, name: subject, email: null, groups };
-  const session = await app.records.sessions.beginIssued(person, newSession);
-  const headers = { cookie: `mos-session-80=${secret}`, ...ownPage };
-  return { id: session.personId, token: null, headers };
-}
-
-async function setRole({ ask }: TestApp, name: string, role: Role, project = "default") {
-  const path = `/v1/projects/${project}/members/${encodeURIComponent(name)}`;
-  const answer = await ask(`PUT ${path}`, { body: { role } });
-  assert.equal(answer.status, 200, await answer.clone().text());
-  return member.parse(await answer.json());
-}
 
 const compress = { model: { source: "https://models.example/m.onnx" }, target: "cpu" };
 const newToken = (...scopes: Scope[]) => ({ name: "mine", scopes });
@@ -200,6 +170,24 @@ test("a new link makes an administrator of the person again", async (t) => {
   await app.ask(`DELETE /v1/projects/default/members/${administratorId}`);
   const headers = await signInTestPerson(app);
   assert.equal((await app.ask("GET /v1/audit", { token: null, headers })).status, 200);
+});
+
+test("people are found by their whole address, which its issuer has checked", async (t) => {
+  const app = await makeTestApp(t);
+  const person = await signInIssued(app, { subject: "ada", email: "Ada@Example.com" });
+  await signInIssued(app, { subject: "bob" });
+  const find = async (email: string) => {
+    const answer = await app.ask(`GET /v1/people?email=${encodeURIComponent(email)}`);
+    const { people } = JSON.parse(await answer.text());
+    return people.map(({ id }: { id: string }) => id);
+  };
+  assert.deepEqual(await find("ada@example.COM"), [person.id]);
+  for (const other of ["ada@example", "%", "ada@example.com%"]) {
+    assert.deepEqual(await find(other), [], other);
+  }
+  assert.equal((await app.ask("GET /v1/people?email=ada@example.com", person)).status, 403);
+  const said = { sub: "eve", email: "ada@example.com", email_verified: false };
+  assert.equal(parseClaims(said, { issuer, groupsClaim: "groups" }).email, null);
 });
 
 test("a group without a single sign-on is refused, and so is a name that is none", async (t) => {

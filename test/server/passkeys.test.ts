@@ -104,6 +104,22 @@ test("a challenge counts once, and a counter that goes back tells of a copy", as
   assert.equal((await signInWith(app, await use(7))).status, 201);
 });
 
+test("an authenticator that does not check who uses it signs nobody in", async (t) => {
+  const app = await makeTestApp(t);
+  const authenticator = createSoftAuthenticator();
+  await register(app, authenticator);
+  authenticator.isVerifying = false;
+  const credential = authenticator.use({ ...here, challenge: await beginSignIn(app) });
+  assert.equal((await problemIn(await signInWith(app, credential))).code, "sign_in_refused");
+  const person = await signedIn(app);
+  const other = createSoftAuthenticator();
+  other.isVerifying = false;
+  const { challenge } = await beginCreation(app, person);
+  const body = { name: "x", credential: other.create({ ...here, challenge }) };
+  const answer = await app.ask("POST /v1/passkeys", { ...person, body });
+  assert.equal((await problemIn(answer)).code, "passkey_refused");
+});
+
 test("a registration counts once, for the person alone who began it", async (t) => {
   const app = await makeTestApp(t);
   const authenticator = createSoftAuthenticator();

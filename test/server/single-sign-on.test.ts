@@ -102,7 +102,7 @@ test("a sign-in ends in the browser alone in which it began, and in time", async
   assert.equal(problemOf(await come(app, back, mine.cookie.replace("=", "=x"))), "expired");
   assert.match(
     mine.answer.headers.get("set-cookie") ?? "",
-    /^mos-sign-in-80=\S+; Path=\/auth; HttpOnly; SameSite=Lax; Max-Age=600$/,
+    /^mos-sign-in-80=\S+; Path=\/; HttpOnly; SameSite=Lax; Max-Age=600$/,
   );
   app.advance(600_000);
   assert.equal(problemOf(await come(app, back, mine.cookie)), "expired");
@@ -202,6 +202,8 @@ const addresses = [
   "javascript:alert(1)",
   "http://localhost:9000/",
   "http://localhost@evil.example/",
+  "blob:http://localhost/x",
+  `/${"a".repeat(2001)}`,
 ];
 
 test("a sign-in leads to the service's own pages alone", async (t) => {
@@ -211,8 +213,8 @@ test("a sign-in leads to the service's own pages alone", async (t) => {
     const { address, cookie } = await begin(app, given);
     provider.claims = {};
     const answer = await come(app, backFrom(provider, address), cookie);
-    assert.equal(locationIn(answer).origin, publicUrl, given);
-    assert.ok(answer.headers.get("location")?.startsWith(`${publicUrl}/`), given);
+    const location = answer.headers.get("location") ?? "";
+    assert.ok(location.startsWith(`${publicUrl}/`) && location.length < 100, given);
   }
 });
 

@@ -170,7 +170,21 @@ const matrix: Readonly<Record<RouteName, Row>> = {
     otherCommit: 201,
   },
   listTargets: { call: () => "GET /v1/targets", ...ownOnly },
+  // There is none.
+  checkTrustPolicy: {
+    call: () => "POST /v1/trust-policy/check",
+    body: { claims: {} },
+    owner: 403,
+    otherProject: 403,
+    ...notForWorkflows,
+  },
   getSelf: { call: () => "GET /v1/self", ...ownOnly },
+  findPeople: {
+    call: () => "GET /v1/people?email=ada@example.com",
+    owner: 200,
+    otherProject: 200,
+    ...notForWorkflows,
+  },
   listMembers: {
     call: () => "GET /v1/projects/default/members",
     owner: 200,
@@ -207,8 +221,8 @@ const matrix: Readonly<Record<RouteName, Row>> = {
     otherCommit: 403,
   },
   listPasskeys: { call: () => "GET /v1/passkeys", ...everybody(200) },
-  beginPasskey: { call: () => "POST /v1/passkeys/options", ...everybody(422) },
-  createPasskey: { call: () => "POST /v1/passkeys", body: newPasskey, ...everybody(422) },
+  beginPasskey: { call: () => "POST /v1/passkeys/options", ...everybody(403) },
+  createPasskey: { call: () => "POST /v1/passkeys", body: newPasskey, ...everybody(403) },
   renamePasskey: { call: () => unknownPasskey("PUT"), body: { name: "mine" }, ...everybody(404) },
   deletePasskey: { call: () => unknownPasskey("DELETE"), ...everybody(404) },
   // No page of the service asks.

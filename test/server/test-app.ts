@@ -151,6 +151,7 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
       allowedRoots: [directory],
       allowPrivateAddresses: options.allowPrivateAddresses ?? false,
     },
+    trust: options.trust,
     exchangeToken: options.trust && createTokenExchange({ records, now, log }, options.trust),
     github,
     ...openSingleSignOn(options.singleSignOn),

@@ -3,6 +3,7 @@ import type { Passkey } from "../../contract/passkey.ts";
 import { service } from "../session/service.ts";
 import { Button } from "../shared/button.tsx";
 import { Icon } from "../shared/icon.tsx";
+import { Loading } from "../shared/loading.tsx";
 import { MaybeError } from "../shared/notice.tsx";
 import { useLoaded } from "../shared/use-loaded.ts";
 import { PasskeyList } from "./passkey-list.tsx";
@@ -10,7 +11,7 @@ import { PasskeyNameDialog } from "./passkey-name-dialog.tsx";
 
 /** Passkeys of the person: registered here, renamed and deleted. */
 export function PasskeyCard() {
-  const { value: passkeys = [], error, reload } = useLoaded(loadPasskeys);
+  const { value: passkeys, error, reload } = useLoaded(loadPasskeys);
   /** The passkey to name; null for a new one. */
   const named = useSignal<Passkey | null | undefined>(undefined);
   const failure = useSignal<unknown>(undefined);
@@ -24,6 +25,7 @@ export function PasskeyCard() {
     <section class="card c4" aria-labelledby="passkeys">
       <PasskeyHead onAdd={() => (named.value = null)} />
       <MaybeError error={error ?? failure.value} retry={reload} />
+      {passkeys === undefined && error === undefined && <Loading />}
       <PasskeyList
         passkeys={passkeys}
         onRename={(passkey) => (named.value = passkey)}

@@ -8,13 +8,15 @@ interface PasskeyActions {
 }
 
 interface PasskeyListProps extends PasskeyActions {
-  readonly passkeys: readonly Passkey[];
+  /** Undefined until they are loaded. */
+  readonly passkeys: readonly Passkey[] | undefined;
 }
 
 export function PasskeyList({ passkeys, ...actions }: PasskeyListProps) {
+  if (passkeys === undefined) return undefined;
   if (passkeys.length === 0) {
     return (
-      <p class="card-text soft">
+      <p class="card-text soft padded">
         With a passkey you sign in by your fingerprint, face or a security key, without a link.
       </p>
     );

@@ -3,13 +3,14 @@ import { service } from "../session/service.ts";
 import { signOut } from "../session/session.ts";
 import { self } from "../session/session-state.ts";
 import { Button } from "../shared/button.tsx";
+import { Loading } from "../shared/loading.tsx";
 import { MaybeError } from "../shared/notice.tsx";
 import { Age } from "../shared/time.tsx";
 import { useLoaded } from "../shared/use-loaded.ts";
 
 /** Where the person is signed in. */
 export function SessionCard() {
-  const { value: sessions = [], error, reload } = useLoaded(loadSessions);
+  const { value: sessions, error, reload } = useLoaded(loadSessions);
   return (
     <section class="card c4" aria-labelledby="sessions">
       <header>
@@ -20,8 +21,9 @@ export function SessionCard() {
         </Button>
       </header>
       <MaybeError error={error} retry={reload} />
+      {sessions === undefined && error === undefined && <Loading />}
       <ul class="list">
-        {sessions.map((session) => (
+        {sessions?.map((session) => (
           <SessionLine key={session.id} session={session} />
         ))}
       </ul>

@@ -1,4 +1,5 @@
 import type { AuditEntry } from "../../contract/audit.ts";
+import { administratorId } from "../../contract/person.ts";
 import { isId } from "../../contract/id.ts";
 import { service } from "../session/service.ts";
 import { MaybeError } from "../shared/notice.tsx";
@@ -10,7 +11,7 @@ const columns = ["When", "Who", "What", "To what"] as const;
 
 /** Who changed what, newest first. */
 export function AuditPage() {
-  const { value: entries = [], error, reload } = useLoaded(loadEntries);
+  const { value: entries, error, reload } = useLoaded(loadEntries);
   return (
     <main id="main">
       <PageHead title="Audit" />
@@ -26,9 +27,9 @@ export function AuditPage() {
             </tr>
           </thead>
           <tbody>
-            {entries.map((entry) => (
-              <EntryRow key={entry.id} entry={entry} />
-            ))}
+            {entries?.map((entry) => <EntryRow key={entry.id} entry={entry} />) ?? (
+              <LoadingRow isFailed={error !== undefined} />
+            )}
           </tbody>
         </table>
       </div>
@@ -40,17 +41,38 @@ async function loadEntries(): Promise<readonly AuditEntry[]> {
   return (await service.call("listAudit", { query: { limit: "200" } })).entries;
 }
 
-function EntryRow({ entry: { at, tokenName, action, subject } }: { readonly entry: AuditEntry }) {
+function EntryRow({ entry }: { readonly entry: AuditEntry }) {
+  const { at, tokenName, action, subject } = entry;
   return (
     <tr>
       <td class="soft">
         <Age at={at} />
       </td>
-      <td>{tokenName}</td>
+      <td class="two">
+        {tokenName}
+        <small>{describeCaller(entry)}</small>
+      </td>
       <td class="mono">{action}</td>
       <td class="mono">{isId("job", subject) ? <JobLink id={subject} /> : subject}</td>
     </tr>
   );
+}
+
+function LoadingRow({ isFailed }: { readonly isFailed: boolean }) {
+  return (
+    <tr>
+      <td class="dim" colSpan={columns.length}>
+        {isFailed ? "Nothing could be loaded" : "Loading…"}
+      </td>
+    </tr>
+  );
+}
+
+/** Names are everybody's own choice: ids tell people and tokens apart. */
+function describeCaller({ personId, tokenId }: AuditEntry): string {
+  if (personId !== null)
+    return personId === administratorId ? "the person of sign-in links" : personId;
+  return tokenId ?? "the service itself";
 }
 
 function JobLink({ id }: { readonly id: string }) {

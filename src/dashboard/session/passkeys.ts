@@ -9,8 +9,11 @@ const loadWebAuthn = () => import("@simplewebauthn/browser");
 export async function signInByPasskey(): Promise<void> {
   const { startAuthentication } = await loadWebAuthn();
   const optionsJSON = await service.call("beginPasskeySignIn", {});
-  const credential = await startAuthentication({ optionsJSON });
-  await service.call("signInByPasskey", { body: { credential } });
+  const { id, rawId, type, response } = await startAuthentication({ optionsJSON });
+  const { clientDataJSON, authenticatorData, signature } = response;
+  const proof = { clientDataJSON, authenticatorData, signature };
+  const body = { credential: { id, rawId, type, response: proof } };
+  await service.call("signInByPasskey", { body });
   await announceSignIn();
 }
 
@@ -18,6 +21,9 @@ export async function signInByPasskey(): Promise<void> {
 export async function createPasskey(name: string): Promise<Passkey> {
   const { startRegistration } = await loadWebAuthn();
   const optionsJSON = await service.call("beginPasskey", {});
-  const credential = await startRegistration({ optionsJSON });
-  return service.call("createPasskey", { body: { name, credential } });
+  const { id, rawId, type, response } = await startRegistration({ optionsJSON });
+  const { clientDataJSON, attestationObject } = response;
+  const made = { clientDataJSON, attestationObject };
+  const body = { name, credential: { id, rawId, type, response: made } };
+  return service.call("createPasskey", { body });
 }

@@ -1,3 +1,4 @@
+import type { Self } from "../../contract/session.ts";
 import type { Action } from "../../contract/permissions.ts";
 import { ProblemError } from "../../client/problem-error.ts";
 import { setServiceTime } from "../shared/clock.ts";
@@ -13,8 +14,7 @@ export async function loadSelf(): Promise<void> {
   try {
     const answer = await service.call("getSelf", {});
     setServiceTime(answer.now);
-    // What the page shows is the former project's.
-    if (self.value !== undefined && self.value.project !== answer.project) location.reload();
+    if (self.value !== undefined && isOther(self.value, answer)) location.reload();
     self.value = answer;
     access.value = "in";
   } catch (error) {
@@ -23,16 +23,21 @@ export async function loadSelf(): Promise<void> {
   }
 }
 
+/** Whether what the page shows is another person's, or of another project. */
+function isOther(former: Self, { project, personId }: Self): boolean {
+  return former.project !== project || former.personId !== personId;
+}
+
 /** Signs in by a link's secret, which can be used once. */
 export async function signIn(secret: string): Promise<void> {
   await service.call("signIn", { body: { secret } });
   await announceSignIn();
 }
 
-/** Shows in all tabs who has signed in. */
+/** Shows in all tabs who is signed in: a sign-in at the issuer ends in any of them. */
 export async function announceSignIn(): Promise<void> {
   await loadSelf();
-  channel.postMessage("signed in");
+  channel.postMessage("asked who is signed in");
 }
 
 export async function signOut(route: "signOut" | "signOutEverywhere"): Promise<void> {

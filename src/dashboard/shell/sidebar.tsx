@@ -24,6 +24,7 @@ const sections: Readonly<Record<string, readonly PageLink[]>> = {
   ],
   Access: [
     { path: "/tokens", icon: "tokens", label: "Tokens", action: "manageTokens" },
+    { path: "/project", icon: "person", label: "Project", action: "readUsage" },
     { path: "/audit", icon: "audit", label: "Audit", action: "readAudit" },
   ],
   Service: [{ path: "/health", icon: "health", label: "Health and usage", action: "readUsage" }],

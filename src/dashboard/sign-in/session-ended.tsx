@@ -16,7 +16,7 @@ export function SessionEnded() {
     <Dialog title="Your session has ended" onClose={() => (self.value = undefined)}>
       <p class="soft">Sign in again to go on. What you typed is still here.</p>
       {error.value !== undefined && <ErrorNotice error={error.value} />}
-      <OtherSignIns />
+      <OtherSignIns keepsPage />
       <SignInForm isBusy={false} onSecret={use} />
     </Dialog>
   );

@@ -1,0 +1,93 @@
+import { roleTable } from "../../contract/role.ts";
+import { Dialog } from "../shared/dialog.tsx";
+import { Field } from "../shared/field.tsx";
+import { MaybeError } from "../shared/notice.tsx";
+import {
+  addFormMember,
+  type MemberForm,
+  type MemberKind,
+  memberKinds,
+  useMemberForm,
+} from "./member-form.ts";
+import { RoleChoice } from "./role-choice.tsx";
+
+interface AddMemberDialogProps {
+  readonly project: string;
+  readonly onClose: () => void;
+}
+
+export function AddMemberDialog({ project, onClose }: AddMemberDialogProps) {
+  const form = useMemberForm();
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    if (await addFormMember(form, project)) onClose();
+  };
+  return (
+    <Dialog title="Add a member" onClose={onClose}>
+      <form onSubmit={(event) => void submit(event)} noValidate>
+        <MaybeError error={form.failure.value} />
+        <MemberKindField form={form} />
+        <MemberField form={form} />
+        <RoleField form={form} />
+        <div class="dialog-end">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button class="main">Add to {project}</button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+function MemberKindField({ form: { kind, message } }: { readonly form: MemberForm }) {
+  const choose = (chosen: MemberKind) => {
+    kind.value = chosen;
+    message.value = undefined;
+  };
+  return (
+    <fieldset class="labelled">
+      <legend>Who</legend>
+      {Object.entries(memberKinds).map(([each, { title }]) => (
+        <label key={each} class="radio">
+          <input
+            type="radio"
+            name="kind"
+            checked={kind.value === each}
+            onChange={() => choose(each as MemberKind)}
+          />
+          {title}
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+function MemberField({ form: { kind, text, message } }: { readonly form: MemberForm }) {
+  const { title, example } = memberKinds[kind.value];
+  return (
+    <Field label={title} hint={`Such as ${example}`} error={message.value}>
+      {({ id, describedBy }) => (
+        <input
+          id={id}
+          autocomplete="off"
+          spellcheck={false}
+          aria-describedby={describedBy}
+          aria-invalid={message.value !== undefined}
+          value={text.value}
+          onInput={({ currentTarget }) => (text.value = currentTarget.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
+function RoleField({ form: { role } }: { readonly form: MemberForm }) {
+  return (
+    <Field label="Role" hint={roleTable[role.value].does}>
+      {(ids) => (
+        <RoleChoice {...ids} role={role.value} onChoose={(chosen) => (role.value = chosen)} />
+      )}
+    </Field>
+  );
+}

@@ -1,0 +1,76 @@
+import type { TrustCheck } from "../../contract/trust-check.ts";
+import { Field } from "../shared/field.tsx";
+import { formatDuration } from "../shared/format-time.ts";
+import { Icon } from "../shared/icon.tsx";
+import { MaybeError } from "../shared/notice.tsx";
+import { checkFormClaims, type TrustForm, useTrustForm } from "./trust-form.ts";
+
+/** Tells whether a workflow would get an access token, before it runs. */
+export function TrustCard() {
+  const form = useTrustForm();
+  const submit = (event: Event) => {
+    event.preventDefault();
+    void checkFormClaims(form);
+  };
+  return (
+    <section class="card c7" aria-labelledby="trust">
+      <header>
+        <h2 id="trust">Would this workflow get a token?</h2>
+      </header>
+      <form class="card-form" onSubmit={submit} noValidate>
+        <ClaimsField form={form} />
+        <button>Check</button>
+        <MaybeError error={form.failure.value} />
+        <div role="status">{form.answer.value && <TrustAnswer {...form.answer.value} />}</div>
+      </form>
+    </section>
+  );
+}
+
+const claimsHint = "Those of its identity token, as JSON. No token is needed, and none is given.";
+
+function ClaimsField({ form: { claims, message } }: { readonly form: TrustForm }) {
+  return (
+    <Field label="Claims of the workflow" hint={claimsHint} error={message.value}>
+      {({ id, describedBy }) => (
+        <textarea
+          id={id}
+          class="mono"
+          rows={8}
+          spellcheck={false}
+          aria-describedby={describedBy}
+          aria-invalid={message.value !== undefined}
+          value={claims.value}
+          onInput={({ currentTarget }) => (claims.value = currentTarget.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
+function TrustAnswer({ grant, mismatch }: TrustCheck) {
+  return grant === null ? <NoGrant claim={mismatch ?? ""} /> : <Grant {...grant} />;
+}
+
+function NoGrant({ claim }: { readonly claim: string }) {
+  return (
+    <p class="status bad wraps">
+      <Icon name="bad" />
+      <span>
+        No token: the claim <code>{claim}</code> does not fit.
+      </span>
+    </p>
+  );
+}
+
+function Grant({ policy, project, scopes, expiresInSeconds }: NonNullable<TrustCheck["grant"]>) {
+  return (
+    <p class="status calm wraps">
+      <Icon name="good" />
+      <span>
+        A token by the policy “{policy}” in the project {project} with {scopes.join(", ")}, for{" "}
+        {formatDuration(expiresInSeconds * 1000)}.
+      </span>
+    </p>
+  );
+}
