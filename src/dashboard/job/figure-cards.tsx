@@ -1,4 +1,5 @@
 import { formatBytes } from "../../contract/format-bytes.ts";
+import { formatMs } from "../shared/format-ms.ts";
 import { judgeRatio } from "../shared/judge-ratio.ts";
 import { FigureCard } from "./figure-card.tsx";
 import type { JobDetail } from "./shown-job.ts";
@@ -103,8 +104,4 @@ function formatWholeDb(value: number): string {
 
 function formatTimes(ratio: number): string {
   return `×${Number(ratio.toFixed(2))}`;
-}
-
-function formatMs(ms: number): string {
-  return `${Number(ms.toPrecision(3))} ms`;
 }
