@@ -1,6 +1,5 @@
 import type { Action } from "../../contract/permissions.ts";
 import { mayDo, signOut } from "../session/session.ts";
-import { jobAddress } from "../shared/addresses.ts";
 import { pageSections } from "../shell/sidebar.tsx";
 import { chooseTheme } from "../shell/theme.ts";
 import type { Command } from "./match-commands.ts";
@@ -56,6 +55,6 @@ function listJobActions(path: string): OfferedAction[] {
       leadsTo: `/new?from=${id}`,
       action: "startWork",
     },
-    { label: "Graph of this job", detail: "", leadsTo: jobAddress(id, "graph") },
+    { label: "Graph of this job", detail: "", leadsTo: () => (location.hash = "graph") },
   ];
 }

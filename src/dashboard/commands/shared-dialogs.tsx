@@ -1,4 +1,4 @@
-import { lazy } from "preact-iso";
+import { ErrorBoundary, lazy } from "preact-iso";
 import { useEffect } from "preact/hooks";
 import { openDialog, watchDialogKeys } from "../shared/open-dialog.ts";
 
@@ -9,6 +9,10 @@ const KeyHelp = lazy(async () => (await import("./key-help.tsx")).KeyHelp);
 export function SharedDialogs() {
   useEffect(watchDialogKeys, []);
   const close = () => (openDialog.value = undefined);
-  if (openDialog.value === "commands") return <CommandPalette onClose={close} />;
-  return openDialog.value === "keys" ? <KeyHelp onClose={close} /> : undefined;
+  return (
+    <ErrorBoundary>
+      {openDialog.value === "commands" && <CommandPalette onClose={close} />}
+      {openDialog.value === "keys" && <KeyHelp onClose={close} />}
+    </ErrorBoundary>
+  );
 }

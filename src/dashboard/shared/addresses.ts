@@ -10,6 +10,6 @@ export function suiteAddress(name: string, model?: string): string {
 }
 
 /** Where a job is shown, at a part of its page where that is named. */
-export function jobAddress(id: string, part?: "baseline" | "graph"): string {
+export function jobAddress(id: string, part?: "baseline"): string {
   return part === undefined ? `/jobs/${id}` : `/jobs/${id}#${part}`;
 }
