@@ -55,7 +55,9 @@ function ChangeRow({
       </span>
       <span class="two grow">
         <a href={jobAddress(job.id)}>{name}</a>
-        <small>{detail}</small>
+        <small class="clamped" title={detail}>
+          {detail}
+        </small>
       </span>
       {isCompared && (
         <a class="more" href={jobAddress(job.id, "baseline")} aria-label={`Compare ${name}`}>

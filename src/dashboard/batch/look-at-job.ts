@@ -99,11 +99,11 @@ function judgeGates({ gates, gatesFailed }: JobSummary): "bad" | "warn" | "passe
   return gates.every(({ passed }) => passed) ? "passed" : "warn";
 }
 
-/** Gates that did not pass, the failed ones first. */
+/** Gates that failed; those that warn where none did. */
 export function listMissedGates({ gates }: JobSummary): string[] {
   const missed = gates.filter(({ passed }) => !passed);
   const failed = missed.filter(({ level }) => level === "fail");
-  return [...failed, ...missed.filter(({ level }) => level === "warn")].map(describeGate);
+  return (failed.length === 0 ? missed : failed).map(describeGate);
 }
 
 /** A change in a few words, such as `latency ▼ 18.0 %`. */

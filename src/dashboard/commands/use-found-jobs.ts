@@ -4,6 +4,8 @@ import { isId } from "../../contract/id.ts";
 import type { JobSummary } from "../../contract/job-summary.ts";
 import { service } from "../session/service.ts";
 import { jobAddress } from "../shared/addresses.ts";
+import { serviceNow } from "../shared/clock.ts";
+import { formatAge } from "../shared/format-time.ts";
 import type { Command } from "./match-commands.ts";
 
 /** Newest jobs among which names are looked for. */
@@ -42,8 +44,9 @@ async function listJobCommands(query: JobQuery): Promise<Command[]> {
   return (page?.jobs ?? []).flatMap((job) => ("figures" in job ? [toJobCommand(job)] : []));
 }
 
-function toJobCommand({ id, name, status, target, scheme }: JobSummary): Command {
-  const detail = `${status} · ${target} · ${scheme} · ${id}`;
+function toJobCommand({ id, name, status, scheme, createdAt }: JobSummary): Command {
+  const age = formatAge(Date.parse(createdAt), serviceNow.peek());
+  const detail = `${status} · ${scheme} · ${age} · ${id}`;
   return { id, kind: "Job", label: name, detail, leadsTo: jobAddress(id) };
 }
 

@@ -54,7 +54,9 @@ function FigureRows({ job }: Pick<BaselineCardProps, "job">) {
     <tbody>
       {compareFigures(summarizeJob(job)).map(({ figure, judgement, before, now, change }) => (
         <tr key={figure}>
-          <th scope="row">{figure}</th>
+          <th scope="row" class="figure-name">
+            {figure}
+          </th>
           <td>{before}</td>
           <td>{now}</td>
           <td>

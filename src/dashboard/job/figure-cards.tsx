@@ -71,13 +71,12 @@ const judgements = {
 
 function LatencyCard({ latency, limit }: LatencyCardProps) {
   const { ratio, ratioLow, ratioHigh, original, result } = latency;
-  const interval = ratioLow !== undefined && ratioHigh !== undefined;
   const medians = `${formatMs(result.p50Ms)}, original ${formatMs(original.p50Ms)}`;
   return (
     <FigureCard
       title="Latency"
       big={`×${ratio.toFixed(2)}`}
-      beside={interval ? `95 % between ${ratioLow.toFixed(2)} and ${ratioHigh.toFixed(2)}` : ""}
+      beside={describeInterval(ratioLow, ratioHigh)}
       below={`${judgements[judgeRatio(latency)]}. ${medians}, ${result.runs} runs`}
       scale={{
         from: 0.4,
@@ -92,6 +91,15 @@ function LatencyCard({ latency, limit }: LatencyCardProps) {
       }}
     />
   );
+}
+
+/** Beyond it, too few sessions were timed to say anything. */
+const knownRatio = 10;
+
+function describeInterval(low: number | undefined, high: number | undefined): string {
+  if (low === undefined || high === undefined) return "";
+  if (high > knownRatio) return "too few sessions for an interval";
+  return `95 % between ${low.toFixed(2)} and ${high.toFixed(2)}`;
 }
 
 function formatPercentage(share: number): string {

@@ -57,8 +57,8 @@ function compareAccuracies({ figures, baseline }: MeasuredJob): FigureChange | u
 
 function compareLatencyMedians({ figures, baseline }: MeasuredJob): FigureChange | undefined {
   const now = figures.latencyMs;
-  if (now === null || baseline === null) return undefined;
-  const measured = readLatencyRatio(now, baseline);
+  if (now === null) return undefined;
+  const measured = readLatencyRatio(now, { figures, baseline });
   if (measured === undefined) return undefined;
   const texts = { before: formatMs(now / measured.ratio), now: formatMs(now) };
   return describeRatio("latency", measured, texts);
@@ -67,8 +67,9 @@ function compareLatencyMedians({ figures, baseline }: MeasuredJob): FigureChange
 /** Of one run where the baseline's own result was timed in it, else of the medians of both. */
 function readLatencyRatio(
   now: number,
-  baseline: NonNullable<JobSummary["baseline"]>,
+  { figures, baseline }: MeasuredJob,
 ): LatencyRatio | undefined {
+  if (baseline === null) return undefined;
   const { latencyRatio: ratio, latencyRatioLow, latencyRatioHigh, latencyMs } = baseline;
   if (ratio !== null) {
     return {
@@ -77,7 +78,13 @@ function readLatencyRatio(
       ratioHigh: latencyRatioHigh ?? undefined,
     };
   }
-  return latencyMs ? widen(now / latencyMs, noise.latency) : undefined;
+  return latencyMs ? widen(now / latencyMs, readSpread(figures)) : undefined;
+}
+
+/** A latency whose own interval is wide says little about a change. */
+function readSpread({ latencyRatio, latencyRatioHigh }: JobSummary["figures"]): number {
+  if (!latencyRatio || latencyRatioHigh === null) return noise.latency;
+  return Math.max(noise.latency, latencyRatioHigh / latencyRatio - 1);
 }
 
 function widen(ratio: number, share: number): LatencyRatio {
