@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import test from "node:test";
-import type { BrowserContextOptions } from "playwright-core";
+import type { BrowserContextOptions, Page } from "playwright-core";
 import { demoModels } from "../src/demo/demo-models.ts";
 import { type Dashboard, openDashboard, signInByLink } from "../test/dashboard/open-dashboard.ts";
 
@@ -13,31 +13,85 @@ const looks: Readonly<Record<string, BrowserContextOptions>> = {
   phone: { colorScheme: "light", viewport: { width: 390, height: 844 } },
 };
 
-/** Runs a batch to its end, and starts one more job. @returns the pages' addresses by their names */
-async function prepareJobs({ client }: Dashboard): Promise<Record<string, string>> {
-  const models = [];
-  for (const { name, file } of demoModels) {
-    models.push({ name, source: (await client.uploadModel(file)).source });
-  }
-  const gates = { maxSizeRatio: 0.5, minSqnrDb: 20, maxLatencyRatio: 1.5 };
-  const recipe = { evaluation: { latencyBudgetSeconds: 4 } };
-  const request = { models, targets: ["cpu", "cpu-int8"], gates, recipe, suite: "mobile-vision" };
-  const batch = await client.call("submitBatch", { body: request });
+/** Commits of a suite: the last one changes the recipe. */
+const commits: readonly SuiteCommit[] = [
+  { name: "nightly of 5a1b7e0", sha: "5a1b7e0".padEnd(40, "1"), recipe: {} },
+  {
+    name: "pr-1842",
+    sha: "c81f02e".padEnd(40, "3"),
+    recipe: { granularity: "tensor" },
+  },
+];
+
+interface SuiteCommit {
+  readonly name: string;
+  readonly sha: string;
+  readonly recipe: { readonly granularity?: "tensor" };
+}
+
+/** Runs a batch of a commit to its end. */
+async function runCommit(
+  { client }: Dashboard,
+  models: readonly { readonly name: string; readonly source: string }[],
+  { name, sha, recipe }: SuiteCommit,
+) {
+  const gates = { maxSizeRatio: 0.5, minSqnrDb: 16, maxSizeRegression: 0.1, maxLatencyRatio: 1.5 };
+  const batch = await client.call("submitBatch", {
+    body: {
+      name,
+      models: [...models],
+      targets: ["cpu", "cpu-int8"],
+      gates: { ...gates, warnGates: ["maxSizeRatio", "minSqnrDb", "maxLatencyRatio"] },
+      recipe: { ...recipe, evaluation: { latencyBudgetSeconds: 1 } },
+      suite: "mobile-vision",
+      revision: { sha, branch: "main", base: { branch: "main" }, recordBaseline: true },
+    },
+  });
   for (const { id } of batch.jobs) {
     for (let isOpen = true; isOpen;) {
       const job = await client.call("getJob", { params: { id }, headers: { prefer: "wait=60" } });
       isOpen = job.finishedAt === null;
     }
   }
+  return batch;
+}
+
+/** Runs batches to their ends, and starts one more job. @returns addresses of pages by names */
+async function prepareJobs(dashboard: Dashboard): Promise<Record<string, string>> {
+  const { client } = dashboard;
+  const models = [];
+  for (const { name, file } of demoModels.slice(1)) {
+    models.push({ name, source: (await client.uploadModel(file)).source });
+  }
+  const batches = [];
+  for (const commit of commits) batches.push(await runCommit(dashboard, models, commit));
   for (const name of ["CI of acme/models", "laptop"]) {
     await client.call("createToken", { body: { name, scopes: ["jobs:read", "jobs:write"] } });
   }
   const [model] = models;
-  if (model) await client.call("startCompression", { body: { model, target: "cpu", gates } });
-  const shown = { job: `/jobs/${batch.jobs[2]?.id}`, batch: `/batches/${batch.id}` };
-  const plain = ["jobs", "new", "tokens", "targets", "audit"].map((name) => [name, `/${name}`]);
-  return { ...Object.fromEntries(plain), ...shown };
+  if (model) await client.call("startCompression", { body: { model, target: "cpu" } });
+  const last = batches.at(-1);
+  const job = `/jobs/${last?.jobs[2]?.id}`;
+  const batch = `/batches/${last?.id}`;
+  const suite = "/suites/mobile-vision";
+  const shown = { job, graph: `${job}#graph`, batch, suite, palette: "/jobs" };
+  const plain = ["jobs", "batches", "suites", "new", "tokens", "targets", "audit", "health"];
+  return { ...Object.fromEntries(plain.map((name) => [name, `/${name}`])), ...shown };
 }
+
+/** What is done on a page before its picture is taken. */
+const prepared: Readonly<Record<string, (page: Page) => Promise<unknown>>> = {
+  graph: async (page) => {
+    await page.getByRole("application").waitFor();
+    await page.getByRole("application").scrollIntoViewIfNeeded();
+    await page.waitForTimeout(1000);
+  },
+  palette: async (page) => {
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox").fill("voice");
+    await page.waitForTimeout(1000);
+  },
+};
 
 test("pictures of every page, of jobs that really ran", async (t) => {
   const dashboard = await openDashboard(t);
@@ -51,6 +105,7 @@ test("pictures of every page, of jobs that really ran", async (t) => {
       await page.locator("main :is(h1, h2)").first().waitFor();
       // What a page loads besides its first answer has no event of its own.
       await page.waitForTimeout(1000);
+      await prepared[name]?.(page);
       await page.screenshot({ path: join(folder, `${name}-${look}.png`) });
     }
     await page.context().close();

@@ -1,4 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
+import { telemetry } from "../../src/contract/telemetry.ts";
 import { openRecords } from "../../src/records/open-records.ts";
 import { makeNewBatch, makeNewJob, targets } from "../../test/records/new-jobs.ts";
 
@@ -24,13 +25,13 @@ export async function seedJobs(path: string, count: number): Promise<void> {
   }
   await records.close();
   const database = new DatabaseSync(path);
-  const telemetry = JSON.stringify(measured);
+  const measuredText = JSON.stringify(telemetry.parse(measured));
   database
     .prepare(
       `update jobs set status = case when rowid % 7 = 0 then 'Failed' else 'Completed' end,
        document = json_set(document, '$.status', 'Completed', '$.telemetry', json(?))`,
     )
-    .run(telemetry);
+    .run(measuredText);
   database.exec("update batches set status = 'Completed'");
   database.close();
 }
@@ -39,7 +40,14 @@ const figures = { runs: 400, p50Ms: 12.3, p95Ms: 13.1 };
 const measured = {
   progress: { fraction: 1 },
   size: { originalBytes: 90_387_606, resultBytes: 22_876_331, ratio: 0.2531, predicted: false },
-  accuracy: { samples: 8, sqnrDb: 31.2, cosine: 0.9996, maxError: 0.031 },
+  accuracy: {
+    level: "outputs",
+    data: "generated",
+    samples: 8,
+    sqnrDb: 31.2,
+    cosine: 0.9996,
+    outputs: [],
+  },
   latency: { original: figures, result: figures, ratio: 0.98, ratioLow: 0.97, ratioHigh: 0.99 },
   warnings: [],
 };

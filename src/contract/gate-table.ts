@@ -32,7 +32,7 @@ export interface GateChange {
  * Medians of separate runs on the same hardware differ by it: a session of a model is 1 to 3 %
  * faster or slower than another for as long as it lives, and other processes come on top.
  */
-const separateRunsNoise = 0.05;
+export const separateRunsNoise = 0.05;
 
 const worstWeight = "at the evaluation level `weights` that of the worst weight";
 

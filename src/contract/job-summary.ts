@@ -1,7 +1,9 @@
 import { z } from "zod";
 import { latencyObstacle, sqnrObstacle } from "./comparability.ts";
-import { gateResult, hasFailedGate } from "./gate.ts";
+import { hasFailedGate } from "./gate.ts";
+import { jobId } from "./id.ts";
 import { type Job, job } from "./job.ts";
+import type { LatencyRatio } from "./latency.ts";
 import { recipe } from "./recipe.ts";
 import { commit } from "./revision.ts";
 import { type Telemetry, telemetry } from "./telemetry.ts";
@@ -20,6 +22,7 @@ export const jobSummary = job
     batchId: true,
     target: true,
     dryRun: true,
+    gates: true,
     createdBy: true,
     createdAt: true,
     startedAt: true,
@@ -43,16 +46,19 @@ export const jobSummary = job
         latencyMs: figure.describe("Median of the result."),
       })
       .describe("As the job's telemetry has them; null where a figure was not measured."),
-    gates: z.array(
-      gateResult.pick({ gate: true, limit: true, actual: true, level: true, passed: true }),
-    ),
     baseline: z
       .object({
+        jobId: jobId.describe("The job that measured the figures."),
         sha: commit,
         branch: z.string(),
         resultBytes: figure,
         sqnrDb: figure,
         latencyMs: figure,
+        latencyRatio: figure.describe(
+          "Latency of the job's result relative to the baseline's own, timed in one run.",
+        ),
+        latencyRatioLow: figure,
+        latencyRatioHigh: figure,
       })
       .nullable()
       .describe(
@@ -77,9 +83,7 @@ export function summarizeJob(whole: Job): JobSummary {
     progress: measured.progress,
     gatesFailed: hasFailedGate(gates),
     figures: listFigures(measured),
-    gates: gates.map(({ gate, limit, actual, level, passed }) => {
-      return { gate, limit, actual, level, passed };
-    }),
+    gates,
     baseline: summarizeBaseline(whole),
   };
   if (createdBy !== undefined) summary.createdBy = createdBy;
@@ -99,20 +103,25 @@ function listFigures({ size, accuracy, latency }: Telemetry): JobSummary["figure
 
 function summarizeBaseline({ telemetry: measured, baseline }: Job): JobSummary["baseline"] {
   if (!baseline) return null;
-  const { sha, branch, size, accuracy, latency } = baseline;
+  const { jobId: measuredBy, sha, branch, size, accuracy, latency } = baseline;
   const isAccuracyComparable = sqnrObstacle(measured, baseline) === undefined;
   const isLatencyComparable = latencyObstacle(measured, baseline) === undefined;
   return {
+    jobId: measuredBy,
     sha,
     branch,
     resultBytes: size?.resultBytes ?? null,
     sqnrDb: (isAccuracyComparable ? accuracy?.sqnrDb : undefined) ?? null,
     latencyMs: (isLatencyComparable ? latency?.result.p50Ms : undefined) ?? null,
+    ...listRatioFigures(measured.latency?.baseline),
   };
 }
 
 function listLatencyFigures(latency: Telemetry["latency"]) {
-  const { ratio = null, ratioLow = null, ratioHigh = null, result } = latency ?? {};
-  const interval = { latencyRatioLow: ratioLow, latencyRatioHigh: ratioHigh };
-  return { latencyRatio: ratio, ...interval, latencyMs: result?.p50Ms ?? null };
+  return { ...listRatioFigures(latency), latencyMs: latency?.result.p50Ms ?? null };
+}
+
+function listRatioFigures(measured: LatencyRatio | undefined) {
+  const { ratio = null, ratioLow = null, ratioHigh = null } = measured ?? {};
+  return { latencyRatio: ratio, latencyRatioLow: ratioLow, latencyRatioHigh: ratioHigh };
 }

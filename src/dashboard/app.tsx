@@ -1,4 +1,5 @@
 import { ErrorBoundary, LocationProvider, lazy, Route, Router } from "preact-iso";
+import { SharedDialogs } from "./commands/shared-dialogs.tsx";
 import { access } from "./session/session-state.ts";
 import { JobsPage } from "./jobs/jobs-page.tsx";
 import { Sidebar } from "./shell/sidebar.tsx";
@@ -54,6 +55,7 @@ export function App() {
           <Route default component={NotFoundPage} />
         </Router>
       </ErrorBoundary>
+      <SharedDialogs />
       {access.value === "out" && <SessionEnded />}
     </LocationProvider>
   );

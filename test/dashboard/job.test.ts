@@ -1,30 +1,13 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import test, { type TestContext } from "node:test";
+import test from "node:test";
 import { chromiumMissing } from "../support/cluster/cluster-missing.ts";
 import { listenLocally } from "../support/listen-locally.ts";
-import { floatInitializer, node, tensorInfo, writeTinyModel } from "../support/tiny-model.ts";
 import { type Dashboard, findBarriers, openDashboard, signInByLink } from "./open-dashboard.ts";
+import { writeProduct } from "./write-product.ts";
 
 const skip = chromiumMissing;
 const shownMs = 90_000;
-
-/** A model of one product. */
-async function writeModel(t: TestContext, name = "product.onnx"): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "model-"));
-  t.after(() => rm(folder, { recursive: true }));
-  const file = join(folder, name);
-  await writeTinyModel(file, {
-    node: [node("MatMul", ["x", "w"], ["y"])],
-    initializer: [floatInitializer("w", [64, 64], (index) => Math.sin(index))],
-    input: [tensorInfo("x", [1, 64])],
-    output: [tensorInfo("y", [1, 64])],
-  });
-  return file;
-}
 
 async function startJob({ client }: Dashboard, file: string, name: string) {
   const { source } = await client.uploadModel(file);
@@ -40,7 +23,7 @@ test(
     const dashboard = await openDashboard(t);
     const page = await signInByLink(dashboard);
     await page.getByRole("link", { name: "New job" }).first().click();
-    await page.locator("input[type=file]").setInputFiles(await writeModel(t));
+    await page.locator("input[type=file]").setInputFiles(await writeProduct(t));
     await page.getByText("The service has it").waitFor();
     await page.getByLabel("Largest size").fill("0.9");
     await page.getByRole("button", { name: "Predict the size" }).click();
@@ -71,7 +54,7 @@ test(
 test("the list of jobs is live, and new ones wait to be shown", { skip }, async (t) => {
   const dashboard = await openDashboard(t);
   const page = await signInByLink(dashboard);
-  const file = await writeModel(t);
+  const file = await writeProduct(t);
   await page.getByText("No jobs yet").waitFor();
   await startJob(dashboard, file, "first of them");
   await page.getByRole("button", { name: "1 new" }).click();
@@ -104,7 +87,7 @@ const hostile = `<img src=x onerror="document.title='hit'"><script>document.titl
 test("what jobs are called and print is text", { skip }, async (t) => {
   const dashboard = await openDashboard(t);
   const page = await signInByLink(dashboard);
-  const { id } = await startJob(dashboard, await writeModel(t), hostile);
+  const { id } = await startJob(dashboard, await writeProduct(t), hostile);
   await dashboard.client.call("getJob", { params: { id }, headers: { prefer: "wait=60" } });
   for (const path of ["/jobs", `/jobs/${id}`]) {
     await page.goto(dashboard.origin + path);
@@ -124,6 +107,6 @@ test("the page says that the service is away, and goes on when it is back", { sk
   const { port } = new URL(first.baseUrl);
   const again = await openDashboard(t, { from: first, environment: { MOS_PORT: port } });
   await page.locator(".live:not(.is-away)").waitFor({ timeout: shownMs });
-  await startJob(again, await writeModel(t), "after it");
+  await startJob(again, await writeProduct(t), "after it");
   await page.getByRole("button", { name: "1 new" }).waitFor();
 });

@@ -16,12 +16,14 @@ export interface Dashboard extends RunningService {
 
 interface DashboardOptions {
   readonly from?: Pick<RunningService, "directory" | "token">;
+  /** Data folder of a first run; by default a new one. */
+  readonly directory?: string;
   readonly environment?: Readonly<Record<string, string>>;
 }
 
 /** Starts the service with its page, and a browser, until the test has ended. */
 export async function openDashboard(
-  t: TestContext,
+  t: Pick<TestContext, "after">,
   options: DashboardOptions = {},
 ): Promise<Dashboard> {
   await buildDashboard();

@@ -1,30 +1,29 @@
-import type { Batch } from "../../contract/batch.ts";
 import { formatBytes } from "../../contract/format-bytes.ts";
 import type { JobSummary } from "../../contract/job-summary.ts";
-import { isTerminal } from "../../contract/status.ts";
-import { Icon, type IconName } from "../shared/icon.tsx";
-
-type BatchJob = Batch["jobs"][number];
+import { Icon } from "../shared/icon.tsx";
+import { type BatchJob, lookAtJob, looks, type MatrixView } from "./look-at-job.ts";
 
 interface BatchMatrixProps {
-  readonly batch: Batch;
-  readonly jobs: ReadonlyMap<string, JobSummary>;
+  readonly jobs: readonly BatchJob[];
+  readonly summaries: ReadonlyMap<string, JobSummary>;
+  readonly view: MatrixView;
 }
 
 /** A row for each model and a column for each target. */
-export function BatchMatrix({ batch, jobs }: BatchMatrixProps) {
-  const targets = [...new Set(batch.jobs.map(({ target }) => target))];
+export function BatchMatrix({ jobs, summaries, view }: BatchMatrixProps) {
+  const targets = [...new Set(jobs.map(({ target }) => target))];
   // The jobs come in the order of models × targets, and models may share a name.
-  const rows = Array.from({ length: batch.jobs.length / targets.length }, (_, row) =>
-    batch.jobs.slice(row * targets.length, (row + 1) * targets.length),
+  const rows = Array.from({ length: jobs.length / targets.length }, (_, row) =>
+    jobs.slice(row * targets.length, (row + 1) * targets.length),
   );
   return (
     <div class="card wide matrix-card" tabIndex={0} role="region" aria-label="Models and targets">
       <table class="matrix">
+        <caption class="sr">Models by targets, compared with the baseline</caption>
         <MatrixHead targets={targets} />
         <tbody>
           {rows.map((row) => (
-            <MatrixRow key={row[0]?.id} row={row} jobs={jobs} />
+            <MatrixRow key={row[0]?.id} row={row} summaries={summaries} view={view} />
           ))}
         </tbody>
       </table>
@@ -45,12 +44,12 @@ function MatrixHead({ targets }: { readonly targets: readonly string[] }) {
   );
 }
 
-interface MatrixRowProps extends Pick<BatchMatrixProps, "jobs"> {
+interface MatrixRowProps extends Omit<BatchMatrixProps, "jobs"> {
   readonly row: readonly BatchJob[];
 }
 
-function MatrixRow({ row, jobs }: MatrixRowProps) {
-  const original = row.map(({ id }) => jobs.get(id)?.figures.originalBytes).find(Boolean);
+function MatrixRow({ row, summaries, view }: MatrixRowProps) {
+  const original = row.map(({ id }) => summaries.get(id)?.figures.originalBytes).find(Boolean);
   return (
     <tr>
       <th scope="row" class="two">
@@ -58,57 +57,32 @@ function MatrixRow({ row, jobs }: MatrixRowProps) {
         <small>{original && formatBytes(original)}</small>
       </th>
       {row.map((job) => (
-        <MatrixCell key={job.id} job={job} summary={jobs.get(job.id)} />
+        <MatrixCell key={job.id} job={job} summary={summaries.get(job.id)} view={view} />
       ))}
     </tr>
   );
 }
 
-interface MatrixCellProps {
+interface MatrixCellProps extends Pick<BatchMatrixProps, "view"> {
   readonly job: BatchJob;
   readonly summary: JobSummary | undefined;
 }
 
-function MatrixCell({ job, summary }: MatrixCellProps) {
-  const { look, icon } = lookAtJob(job);
-  const bytes = summary?.figures.resultBytes;
-  const isDone = job.status === "Completed";
+function MatrixCell({ job, summary, view }: MatrixCellProps) {
+  const { look, title, detail } = lookAtJob(job, summary, view);
+  const { icon, words } = looks[look];
+  const progress = look === "work" ? (summary?.progress.fraction ?? 0) : 0;
   return (
-    <td class={look}>
-      <a href={`/jobs/${job.id}`} aria-label={`${job.model} for ${job.target}: ${job.status}`}>
-        <b>{isDone && bytes ? formatBytes(bytes) : job.status}</b>
-        <small>{isDone ? describeFigures(summary) : describeProgress(job, summary)}</small>
+    <td class={`is-${look}`}>
+      <a href={`/jobs/${job.id}`} title={detail}>
+        <span class="sr">
+          {job.model} for {job.target}: {words}.
+        </span>
+        <b>{title}</b>
+        <small>{detail}</small>
         <Icon name={icon} />
+        {progress > 0 && <i class="matrix-done" style={{ width: `${100 * progress}%` }} />}
       </a>
     </td>
   );
-}
-
-interface CellLook {
-  readonly look: string;
-  readonly icon: IconName;
-}
-
-/** Good news is quiet; what needs a person has a colour and an edge. */
-function lookAtJob({ status, gatesFailed }: BatchJob): CellLook {
-  if (status === "Failed" || gatesFailed) return { look: "is-bad", icon: "bad" };
-  if (status === "Completed") return { look: "", icon: "check" };
-  if (status === "Cancelled") return { look: "is-off", icon: "stop" };
-  return status === "Pending" ? { look: "", icon: "wait" } : { look: "is-work", icon: "work" };
-}
-
-function describeFigures(summary: JobSummary | undefined): string {
-  const { sizeRatio, sqnrDb, latencyRatio } = summary?.figures ?? {};
-  const parts = [
-    sizeRatio && `${Math.round(100 * sizeRatio)} %`,
-    sqnrDb && `${sqnrDb.toFixed(1)} dB`,
-    latencyRatio && `×${latencyRatio.toFixed(2)}`,
-  ];
-  return parts.filter(Boolean).join(" · ");
-}
-
-function describeProgress({ status }: BatchJob, summary: JobSummary | undefined): string {
-  if (isTerminal(status) || status === "Pending") return summary?.statusReason ?? "";
-  const { fraction = 0, message = "" } = summary?.progress ?? {};
-  return `${Math.floor(100 * fraction)} % ${message}`;
 }

@@ -13,6 +13,11 @@ const openHash = "#graph";
 /** The model's graph, which is loaded when somebody opens it. */
 export function GraphCard({ job: { id, artifacts } }: { readonly job: Job }) {
   const isOpen = useSignal(location.hash === openHash);
+  useEffect(() => {
+    const open = () => (isOpen.value ||= location.hash === openHash);
+    addEventListener("hashchange", open);
+    return () => removeEventListener("hashchange", open);
+  }, []);
   const file = artifacts.find(({ kind }) => kind === "graph");
   if (file === undefined) return undefined;
   const toggle = () => {

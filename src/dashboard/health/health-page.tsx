@@ -34,9 +34,11 @@ function StatusCards() {
   }, []);
   return (
     <>
-      <div class="c12">
-        <MaybeError error={error} retry={reload} />
-      </div>
+      {error !== undefined && (
+        <div class="c12">
+          <MaybeError error={error} retry={reload} />
+        </div>
+      )}
       {status && <StatusCard status={status} />}
       {status && <DiskCard status={status} />}
     </>

@@ -1,4 +1,4 @@
-import { Icon } from "../shared/icon.tsx";
+import { ToneSign } from "../shared/tone-sign.tsx";
 import { FigureScale, type Scale } from "./figure-scale.tsx";
 
 interface FigureCardProps {
@@ -32,22 +32,7 @@ function Verdict({ scale }: { readonly scale: Scale }) {
   const relation = bound === "max" ? "≤" : "≥";
   const [best, worst] = bound === "max" ? [low - limit, high - limit] : [limit - high, limit - low];
   const words = `${relation} ${format(limit)}`;
-  if (best > 0) return <Sign tone="bad" icon="bad" words={`fails ${words}`} />;
-  if (worst > 0) return <Sign tone="warn" icon="warn" words={`not sure of ${words}`} />;
-  return <Sign tone="calm" icon="check" words={`passes ${words}`} />;
-}
-
-interface SignProps {
-  readonly tone: "bad" | "warn" | "calm";
-  readonly icon: "bad" | "warn" | "check";
-  readonly words: string;
-}
-
-function Sign({ tone, icon, words }: SignProps) {
-  return (
-    <span class={`status ${tone}`}>
-      <Icon name={icon} />
-      {words}
-    </span>
-  );
+  if (best > 0) return <ToneSign tone="bad" icon="bad" words={`fails ${words}`} />;
+  if (worst > 0) return <ToneSign tone="warn" icon="warn" words={`not sure of ${words}`} />;
+  return <ToneSign tone="calm" icon="check" words={`passes ${words}`} />;
 }

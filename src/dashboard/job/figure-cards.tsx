@@ -1,4 +1,5 @@
 import { formatBytes } from "../../contract/format-bytes.ts";
+import { formatMs } from "../shared/format-ms.ts";
 import { judgeRatio } from "../shared/judge-ratio.ts";
 import { FigureCard } from "./figure-card.tsx";
 import type { JobDetail } from "./shown-job.ts";
@@ -70,13 +71,12 @@ const judgements = {
 
 function LatencyCard({ latency, limit }: LatencyCardProps) {
   const { ratio, ratioLow, ratioHigh, original, result } = latency;
-  const interval = ratioLow !== undefined && ratioHigh !== undefined;
   const medians = `${formatMs(result.p50Ms)}, original ${formatMs(original.p50Ms)}`;
   return (
     <FigureCard
       title="Latency"
       big={`×${ratio.toFixed(2)}`}
-      beside={interval ? `95 % between ${ratioLow.toFixed(2)} and ${ratioHigh.toFixed(2)}` : ""}
+      beside={describeInterval(ratioLow, ratioHigh)}
       below={`${judgements[judgeRatio(latency)]}. ${medians}, ${result.runs} runs`}
       scale={{
         from: 0.4,
@@ -93,6 +93,15 @@ function LatencyCard({ latency, limit }: LatencyCardProps) {
   );
 }
 
+/** Beyond it, too few sessions were timed to say anything. */
+const knownRatio = 10;
+
+function describeInterval(low: number | undefined, high: number | undefined): string {
+  if (low === undefined || high === undefined) return "";
+  if (high > knownRatio) return "too few sessions for an interval";
+  return `95 % between ${low.toFixed(2)} and ${high.toFixed(2)}`;
+}
+
 function formatPercentage(share: number): string {
   return `${Math.round(100 * share)} %`;
 }
@@ -103,8 +112,4 @@ function formatWholeDb(value: number): string {
 
 function formatTimes(ratio: number): string {
   return `×${Number(ratio.toFixed(2))}`;
-}
-
-function formatMs(ms: number): string {
-  return `${Number(ms.toPrecision(3))} ms`;
 }

@@ -65,6 +65,11 @@ function JobActions({ job }: { readonly job: JobDetail }) {
         <Icon name="copy" />
         Copy as
       </Button>
+      {mayDo("startWork") && (
+        <a class="button" href={`/new?from=${job.id}`}>
+          Run with changes
+        </a>
+      )}
       {isTerminal(job.status) ? <RetryAction onClick={retry} /> : <CancelAction onClick={cancel} />}
       <DownloadAction job={job} />
       {isCopying.value && <SameJobDialog job={job} onClose={() => (isCopying.value = false)} />}

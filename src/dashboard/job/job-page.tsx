@@ -3,6 +3,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import { GraphCard } from "../graph/graph-card.tsx";
 import { MaybeError } from "../shared/notice.tsx";
 import { ArtifactList } from "./artifact-list.tsx";
+import { BaselineCard } from "./baseline-card.tsx";
 import { FigureCards } from "./figure-cards.tsx";
 import { GateList } from "./gate-list.tsx";
 import { JobFacts } from "./job-facts.tsx";
@@ -36,6 +37,9 @@ function JobSheet({ job }: { readonly job: JobDetail }) {
       <JobNotices job={job} />
       <div class="sheet">
         <FigureCards job={job} />
+        {job.baseline && (
+          <BaselineCard key={job.baseline.jobId} job={job} baseline={job.baseline} />
+        )}
         <JobTimeline job={job} />
         <JobLogCard key={job.id} jobId={job.id} />
         <GraphCard job={job} />

@@ -1,5 +1,6 @@
 import { Fragment } from "preact";
 import type { Recipe } from "../../contract/recipe.ts";
+import { flattenFields } from "./flatten-fields.ts";
 
 /** The effective recipe, field by field. */
 export function RecipeCard({ recipe }: { readonly recipe: Recipe }) {
@@ -18,14 +19,4 @@ export function RecipeCard({ recipe }: { readonly recipe: Recipe }) {
       </dl>
     </section>
   );
-}
-
-/** Fields with their values as texts; those of objects behind their names. */
-function flattenFields(fields: object, prefix = ""): [string, string][] {
-  return Object.entries(fields).flatMap(([name, value]: [string, unknown]) => {
-    const isNested = typeof value === "object" && value !== null && !Array.isArray(value);
-    if (isNested) return flattenFields(value, `${prefix}${name}.`);
-    const text = Array.isArray(value) ? value.join(", ") || "none" : String(value);
-    return [[`${prefix}${name}`, text]];
-  });
 }

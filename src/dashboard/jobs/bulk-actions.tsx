@@ -2,6 +2,7 @@ import { type Signal, useSignal } from "@preact/signals";
 import type { Job } from "../../contract/job.ts";
 import { isTerminal } from "../../contract/status.ts";
 import { service } from "../session/service.ts";
+import { mayDo } from "../session/session.ts";
 import { Button } from "../shared/button.tsx";
 import { Icon } from "../shared/icon.tsx";
 import { sayError } from "../shared/notice.tsx";
@@ -26,8 +27,12 @@ export function BulkActions({ list, selected }: BulkActionsProps) {
     <div class="bulk" role="toolbar" aria-label="Selected jobs">
       <b>{jobs.length} selected</b>
       {failure.value !== undefined && <span class="bad">{failure.value}</span>}
-      {ended.length > 0 && <RetryButton count={ended.length} onClick={run(ended, retryJob)} />}
-      {open.length > 0 && <CancelButton count={open.length} onClick={run(open, cancelJob)} />}
+      {ended.length > 0 && mayDo("retryWork") && (
+        <RetryButton count={ended.length} onClick={run(ended, retryJob)} />
+      )}
+      {open.length > 0 && mayDo("cancelWork") && (
+        <CancelButton count={open.length} onClick={run(open, cancelJob)} />
+      )}
       <Button look="quiet" label="Select none" onClick={selectNone}>
         <Icon name="close" />
       </Button>

@@ -3,11 +3,11 @@ import { formatBytes } from "../../contract/format-bytes.ts";
 import type { Job } from "../../contract/job.ts";
 import { isTerminal } from "../../contract/status.ts";
 import { shortJobName } from "../shared/short-job-name.ts";
-import { Icon } from "../shared/icon.tsx";
 import { LatencyMark } from "../shared/latency-mark.tsx";
 import { ProgressBar } from "../shared/progress-bar.tsx";
 import { Status } from "../shared/status.tsx";
 import { Age, Duration } from "../shared/time.tsx";
+import { ToneSign } from "../shared/tone-sign.tsx";
 import { toggleSelected } from "./toggle-selected.ts";
 
 interface JobRowProps {
@@ -110,22 +110,7 @@ function GateCount({ gates }: Pick<Job, "gates">) {
   if (gates.length === 0) return <span class="dim">none</span>;
   const failed = gates.filter(({ passed, level }) => !passed && level === "fail").length;
   const warned = gates.filter(({ passed }) => !passed).length - failed;
-  if (failed > 0) return <GateSign tone="bad" icon="close" text={`${failed} failed`} />;
-  if (warned > 0) return <GateSign tone="warn" icon="warn" text={`${warned} warned`} />;
-  return <GateSign tone="calm" icon="check" text={`${gates.length} of ${gates.length}`} />;
-}
-
-interface GateSignProps {
-  readonly tone: "bad" | "warn" | "calm";
-  readonly icon: "close" | "warn" | "check";
-  readonly text: string;
-}
-
-function GateSign({ tone, icon, text }: GateSignProps) {
-  return (
-    <span class={`status ${tone}`}>
-      <Icon name={icon} />
-      {text}
-    </span>
-  );
+  if (failed > 0) return <ToneSign tone="bad" icon="close" words={`${failed} failed`} />;
+  if (warned > 0) return <ToneSign tone="warn" icon="warn" words={`${warned} warned`} />;
+  return <ToneSign tone="calm" icon="check" words={`${gates.length} of ${gates.length}`} />;
 }

@@ -1,6 +1,7 @@
 import { useLocation } from "preact-iso";
 import { useEffect, useRef } from "preact/hooks";
 import { Icon } from "../shared/icon.tsx";
+import { isTyping } from "../shared/is-typing.ts";
 import { type JobFilters, searchAddress } from "./job-filters.ts";
 
 /** Finds jobs by model, target, label, batch or id; `/` leads to it. */
@@ -31,8 +32,7 @@ export function JobSearch({ filters }: { readonly filters: JobFilters }) {
 
 function focusBySlash(input: HTMLInputElement | null): () => void {
   const listen = (event: KeyboardEvent) => {
-    const isTyping = event.target instanceof Element && event.target.matches("input, textarea");
-    if (event.key !== "/" || isTyping) return;
+    if (event.key !== "/" || isTyping(event)) return;
     event.preventDefault();
     input?.focus();
   };

@@ -1,10 +1,8 @@
-import { type JobForm, type OfferedGate, offeredGates } from "./job-form.ts";
+import { gateNames, type JobFields, type OfferedGate, offeredGates } from "./job-fields.ts";
 import { Field } from "../shared/field.tsx";
 
-const gateNames = Object.keys(offeredGates) as OfferedGate[];
-
 /** Limits on what is measured; empty ones are none. */
-export function GateFields({ form }: { readonly form: JobForm }) {
+export function GateFields({ form }: { readonly form: JobFields }) {
   return (
     <fieldset class="labelled">
       <legend>Gates</legend>
@@ -17,7 +15,7 @@ export function GateFields({ form }: { readonly form: JobForm }) {
   );
 }
 
-function GateField({ form, gate }: { readonly form: JobForm; readonly gate: OfferedGate }) {
+function GateField({ form, gate }: { readonly form: JobFields; readonly gate: OfferedGate }) {
   const typed = form.gates[gate];
   const error = form.messages.value[gate];
   return (

@@ -59,10 +59,14 @@ function FileInput({ onFile }: DropZoneProps) {
 
 const sourceHint = "https://, s3://, gs://, hf:// or file:// where the service reads it itself";
 
+/** Of what the service hides of an address that lets everybody in who knows it. */
+const hiddenHint = "The values behind the question mark are hidden: give the whole address";
+
 function SourceField({ form: { source, messages } }: { readonly form: JobForm }) {
   const error = messages.value["model"] && "Drop a file, or say where the model is";
+  const hint = source.value.includes("=***") ? hiddenHint : sourceHint;
   return (
-    <Field label="or its address" hint={sourceHint} error={error}>
+    <Field label="or its address" hint={hint} error={error}>
       {({ id, describedBy }) => (
         <input
           id={id}

@@ -1,64 +1,40 @@
-import { useSignal } from "@preact/signals";
 import { useLocation } from "preact-iso";
-import { useMemo } from "preact/hooks";
 import { service } from "../session/service.ts";
-import { type FieldMessages, refusedFields } from "../shared/field-errors.ts";
+import { jobAddress } from "../shared/addresses.ts";
 import { MaybeError } from "../shared/notice.tsx";
 import { PageHead } from "../shared/page-head.tsx";
-import { GateFields } from "./gate-fields.tsx";
-import { createJobForm, type JobForm, readJobForm } from "./job-form.ts";
-import { ModelField } from "./model-field.tsx";
-import { SizePrediction } from "./size-prediction.tsx";
-import { KindField, RecipeFields } from "./recipe-fields.tsx";
+import { useLoaded } from "../shared/use-loaded.ts";
+import { JobFormCard } from "./job-form-card.tsx";
 
-/** Starts a job: a model, a target, a recipe and limits. */
+/** Starts a job; `?from=` names one whose request the form then has. */
 export function NewJobPage() {
-  const form = useMemo(createJobForm, []);
-  const failure = useSignal<unknown>(undefined);
-  const { route } = useLocation();
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    try {
-      const started = await startFormJob(form);
-      if (started !== undefined) route(`/jobs/${started.id}`);
-    } catch (error) {
-      form.messages.value = refusedFields(error) satisfies FieldMessages;
-      failure.value = error;
-    }
-  };
+  const { from } = useLocation().query;
   return (
-    <main id="main">
+    <main id="main">{from === undefined ? <NewJob /> : <ChangedJob key={from} id={from} />}</main>
+  );
+}
+
+function NewJob() {
+  return (
+    <>
       <PageHead title="New job" />
-      <MaybeError error={failure.value} />
-      <form class="card form" onSubmit={(event) => void submit(event)} noValidate>
-        <ModelField form={form} />
-        <KindField form={form} />
-        <RecipeFields form={form} />
-        <GateFields form={form} />
-        <FormEnd form={form} />
-      </form>
-    </main>
+      <JobFormCard />
+    </>
   );
 }
 
-function FormEnd({ form }: { readonly form: JobForm }) {
-  const step = form.upload.value?.step.value;
-  const isSending = step !== undefined && step !== "done";
+function ChangedJob({ id }: { readonly id: string }) {
+  const { value: job, error, reload } = useLoaded(() => service.call("getJob", { params: { id } }));
   return (
-    <div class="form-end">
-      <SizePrediction form={form} isReady={!isSending} />
-      <span class="grow" />
-      <button class="main" disabled={isSending}>
-        {isSending ? "Waiting for the model…" : "Start job"}
-      </button>
-    </div>
+    <>
+      <PageHead title="Run again with changes" />
+      <MaybeError error={error} retry={reload} />
+      {job && (
+        <p class="page-note soft">
+          As <a href={jobAddress(id)}>{job.name}</a>; its labels and its limit of time go along.
+        </p>
+      )}
+      {job && <JobFormCard from={job} />}
+    </>
   );
-}
-
-async function startFormJob(form: JobForm): Promise<{ readonly id: string } | undefined> {
-  const body = readJobForm(form);
-  if (body === undefined) return undefined;
-  const headers = { "idempotency-key": crypto.randomUUID() };
-  const name = form.kind.value === "compress" ? "startCompression" : "startQuantization";
-  return service.call(name, { body, headers });
 }

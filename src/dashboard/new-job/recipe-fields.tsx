@@ -7,14 +7,14 @@ import { service } from "../session/service.ts";
 import { Field } from "../shared/field.tsx";
 import { MaybeError } from "../shared/notice.tsx";
 import { useLoaded } from "../shared/use-loaded.ts";
-import type { JobForm } from "./job-form.ts";
+import type { JobFields } from "./job-fields.ts";
 
 const kinds: Readonly<Record<JobKind, string>> = {
   compress: "Shard and optimize",
   quantize: "Quantize directly for the target's hardware, without shards",
 };
 
-export function KindField({ form: { kind } }: { readonly form: JobForm }) {
+export function KindField({ form: { kind } }: { readonly form: JobFields }) {
   return (
     <fieldset class="labelled">
       <legend>Kind</legend>
@@ -35,7 +35,7 @@ export function KindField({ form: { kind } }: { readonly form: JobForm }) {
 }
 
 /** For which target, and by which scheme. */
-export function RecipeFields({ form }: { readonly form: JobForm }) {
+export function RecipeFields({ form }: { readonly form: JobFields }) {
   const { value: targets = [], error, reload } = useLoaded(loadTargets);
   const { target, scheme } = form;
   const chosen = targets.find(({ name }) => name === target.value);

@@ -1,5 +1,6 @@
 import { delay } from "../../client/delay.ts";
 import { type Problem, problem } from "../../contract/errors.ts";
+import { parseText } from "../shared/parse-text.ts";
 import { sessionHasEnded } from "../session/session-state.ts";
 
 interface SendOptions {
@@ -72,12 +73,4 @@ function toRefusal({ status, responseText }: XMLHttpRequest): Error {
   if (status >= 500 || status === 409) return new Error(`The service answered ${status}`);
   const { detail }: Pick<Problem, "detail"> = parsed.data ?? { detail: `Status ${status}` };
   return new RefusedFileError(detail);
-}
-
-function parseText(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -3,7 +3,8 @@ import { formatBytes } from "../../contract/format-bytes.ts";
 import type { Job } from "../../contract/job.ts";
 import { service } from "../session/service.ts";
 import { sayError } from "../shared/notice.tsx";
-import { type JobForm, readJobForm } from "./job-form.ts";
+import type { JobForm } from "./job-form.ts";
+import { readJobForm } from "./read-job-form.ts";
 
 interface SizePredictionProps {
   readonly form: JobForm;
@@ -14,7 +15,7 @@ interface SizePredictionProps {
 export function SizePrediction({ form, isReady }: SizePredictionProps) {
   const text = useSignal("");
   const predict = async () => {
-    const body = readJobForm(form);
+    const body = readJobForm(form, form.upload.value);
     if (body === undefined) return;
     text.value = "Planning…";
     const headers = { prefer: "wait=60" };

@@ -8,3 +8,8 @@ export function suiteAddress(name: string, model?: string): string {
   const query = model === undefined ? "" : `?model=${encodeURIComponent(model)}`;
   return `/suites/${encodeURIComponent(name)}${query}`;
 }
+
+/** Where a job is shown, at a part of its page where that is named. */
+export function jobAddress(id: string, part?: "baseline"): string {
+  return part === undefined ? `/jobs/${id}` : `/jobs/${id}#${part}`;
+}

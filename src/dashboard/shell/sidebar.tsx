@@ -1,4 +1,5 @@
 import { useLocation } from "preact-iso";
+import { openDialog } from "../shared/open-dialog.ts";
 import { mayDo, signOut } from "../session/session.ts";
 import { self } from "../session/session-state.ts";
 import { Icon, type IconName } from "../shared/icon.tsx";
@@ -15,7 +16,8 @@ interface PageLink {
   readonly action: Action;
 }
 
-const sections: Readonly<Record<string, readonly PageLink[]>> = {
+/** The pages, by their sections. */
+export const pageSections: Readonly<Record<string, readonly PageLink[]>> = {
   Work: [
     { path: "/jobs", icon: "jobs", label: "Jobs", action: "readWork" },
     { path: "/batches", icon: "batches", label: "Batches", action: "readWork" },
@@ -39,7 +41,12 @@ export function Sidebar() {
         </span>
         <span class="brand-name">Model Optimization</span>
       </a>
-      {Object.entries(sections).map(([title, links]) => (
+      <button type="button" class="find" onClick={() => (openDialog.value = "commands")}>
+        <Icon name="search" />
+        <span>Find</span>
+        <kbd>Ctrl K</kbd>
+      </button>
+      {Object.entries(pageSections).map(([title, links]) => (
         <PageLinks key={title} title={title} links={links} />
       ))}
       <footer>
@@ -84,6 +91,9 @@ function Person() {
       <a class="button quiet" href="/account">
         Account
       </a>
+      <button type="button" class="quiet" onClick={() => (openDialog.value = "keys")}>
+        Keyboard help
+      </button>
       <ThemeButton />
       <button type="button" class="quiet" onClick={() => void signOut("signOut")}>
         Sign out

@@ -70,7 +70,10 @@ function drawChart(element: HTMLElement, { chart, commits, chosen }: SuiteChartP
     width: element.clientWidth,
     height: heightPx,
     legend: { show: false },
-    scales: { x: { time: false, range: () => [-0.4, commits.length - 0.6] } },
+    scales: {
+      x: { time: false, range: () => [-0.4, commits.length - 0.6] },
+      y: { range: (_, least, most) => widenRange(least, most) },
+    },
     axes: [
       { ...axis, incrs: [1, 2, 5, 10, 20, 50], values: (_, at) => at.map((x) => commits[x] ?? "") },
       { ...axis, size: axisPx, values: (_, at) => at.map(chart.format) },
@@ -83,6 +86,16 @@ function drawChart(element: HTMLElement, { chart, commits, chosen }: SuiteChartP
   const plot = new uPlot(options, data as uPlot.AlignedData, element);
   plot.over.addEventListener("click", () => (chosen.value = plot.cursor.idx ?? undefined));
   return plot;
+}
+
+/** The least height of a scale, of its value: what is less is no change to look at. */
+const leastSpan = 0.04;
+
+function widenRange(least: number | null, most: number | null): [number, number] {
+  const [low, high] = [least ?? 0, most ?? 1];
+  const middle = (low + high) / 2;
+  const half = Math.max(0.55 * (high - low), (leastSpan / 2) * Math.abs(middle), Number.EPSILON);
+  return [middle - half, middle + half];
 }
 
 function describeAxis(palette: Palette): uPlot.Axis {

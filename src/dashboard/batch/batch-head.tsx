@@ -1,0 +1,77 @@
+import { useSignal } from "@preact/signals";
+import type { Batch } from "../../contract/batch.ts";
+import { isTerminal } from "../../contract/status.ts";
+import { LiveSign } from "../live/live-sign.tsx";
+import { service } from "../session/service.ts";
+import { mayDo } from "../session/session.ts";
+import { Button } from "../shared/button.tsx";
+import { Icon } from "../shared/icon.tsx";
+import { MaybeError } from "../shared/notice.tsx";
+import { useTitle } from "../shared/page-head.tsx";
+import { Status } from "../shared/status.tsx";
+
+interface BatchProps {
+  readonly batch: Batch;
+}
+
+/** Name and status of a batch, and what can be done with it. */
+export function BatchHead({ batch }: BatchProps) {
+  useTitle(batch.name);
+  return (
+    <div class="top">
+      <div>
+        <nav class="crumb" aria-label="Where the batch belongs">
+          <a href="/batches">Batches</a>
+        </nav>
+        <h1 class="title">
+          {batch.name} <Status status={batch.status} />
+          {!isTerminal(batch.status) && <LiveSign />}
+        </h1>
+      </div>
+      <span class="grow" />
+      <BatchActions batch={batch} />
+    </div>
+  );
+}
+
+function BatchActions({ batch: { id, status, counts } }: BatchProps) {
+  const failure = useSignal<unknown>(undefined);
+  const fail = (error: unknown) => (failure.value = error);
+  const params = { id };
+  const cancel = () => service.call("cancelBatch", { params }).catch(fail);
+  const retry = () => service.call("retryBatch", { params }).catch(fail);
+  const isOver = isTerminal(status);
+  return (
+    <>
+      <MaybeError error={failure.value} />
+      {!isOver && mayDo("cancelWork") && <CancelRest onClick={cancel} />}
+      {isOver && counts.Failed > 0 && mayDo("retryWork") && (
+        <RetryFailed count={counts.Failed} onClick={retry} />
+      )}
+      <a class="button" href={`/jobs?batch=${id}`}>
+        Its jobs
+      </a>
+    </>
+  );
+}
+
+interface BatchActionProps {
+  readonly onClick: () => unknown;
+}
+
+function CancelRest({ onClick }: BatchActionProps) {
+  return (
+    <Button look="danger" onClick={onClick}>
+      Cancel what is left
+    </Button>
+  );
+}
+
+function RetryFailed({ count, onClick }: BatchActionProps & { readonly count: number }) {
+  return (
+    <Button onClick={onClick}>
+      <Icon name="again" />
+      Retry {count} failed
+    </Button>
+  );
+}

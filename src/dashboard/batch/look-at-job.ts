@@ -1,0 +1,143 @@
+import type { Batch } from "../../contract/batch.ts";
+import { formatBytes } from "../../contract/format-bytes.ts";
+import type { JobSummary } from "../../contract/job-summary.ts";
+import { isTerminal, type JobStatus } from "../../contract/status.ts";
+import { describeGate } from "../../report/describe-gate.ts";
+import { formatDecibels } from "../../report/format-figure.ts";
+import {
+  type ComparedFigure,
+  compareFigures,
+  type FigureChange,
+} from "../shared/compare-figures.ts";
+import { formatMs } from "../shared/format-ms.ts";
+
+export type BatchJob = Batch["jobs"][number];
+
+/** What the matrix shows of each job, by its word in the address. */
+export const matrixViews = {
+  summary: "What matters",
+  size: "Size",
+  accuracy: "Accuracy",
+  latency: "Latency",
+  gates: "Gates",
+} as const;
+export type MatrixView = keyof typeof matrixViews;
+
+/** Good news is quiet; what needs a person has a colour, a shape and, where it fails, an edge. */
+export const looks = {
+  bad: { icon: "bad", words: "Failed, or fails a gate" },
+  warn: { icon: "warn", words: "A gate warns" },
+  worse: { icon: "worse", words: "Worse than the baseline" },
+  better: { icon: "better", words: "Better than the baseline" },
+  same: { icon: "same", words: "As the baseline, within noise" },
+  passed: { icon: "check", words: "Completed, not compared" },
+  work: { icon: "work", words: "At work" },
+  wait: { icon: "wait", words: "Waits" },
+  off: { icon: "stop", words: "Cancelled" },
+} as const;
+export type LookName = keyof typeof looks;
+
+interface JobLook {
+  readonly look: LookName;
+  readonly title: string;
+  readonly detail: string;
+}
+
+const statusLooks: Readonly<Record<Exclude<JobStatus, "Completed">, LookName>> = {
+  Pending: "wait",
+  Sharding: "work",
+  Optimizing: "work",
+  Failed: "bad",
+  Cancelling: "off",
+  Cancelled: "off",
+};
+
+/** What a cell of the matrix says about a job. */
+export function lookAtJob(
+  { status, gatesFailed }: BatchJob,
+  summary: JobSummary | undefined,
+  view: MatrixView,
+): JobLook {
+  if (status !== "Completed") {
+    return { look: statusLooks[status], title: status, detail: describeProgress(status, summary) };
+  }
+  if (summary === undefined) {
+    return { look: gatesFailed ? "bad" : "passed", title: status, detail: "" };
+  }
+  if (view === "summary") return lookAtChanges(summary);
+  return view === "gates" ? lookAtGates(summary) : lookAtFigure(summary, view);
+}
+
+function describeProgress(status: JobStatus, summary: JobSummary | undefined): string {
+  if (isTerminal(status)) return summary?.statusMessage ?? "";
+  if (status === "Pending") return summary?.statusReason ?? "";
+  const { fraction = 0, message = "" } = summary?.progress ?? {};
+  return `${Math.floor(100 * fraction)} % ${message}`;
+}
+
+function lookAtChanges(summary: JobSummary): JobLook {
+  const { resultBytes } = summary.figures;
+  const title = resultBytes === null ? "Completed" : formatBytes(resultBytes);
+  const gate = judgeGates(summary);
+  const missed = listMissedGates(summary);
+  if (gate !== "passed") return { look: gate, title, detail: missed.join(" · ") };
+  const changes = compareFigures(summary);
+  if (changes.length === 0) return { look: "passed", title, detail: describeFigures(summary) };
+  const look = judgeChanges(changes);
+  const shown = changes.filter(({ judgement }) => judgement !== "same");
+  const named = look === "same" ? changes : shown;
+  return { look, title, detail: named.map(describeChange).join(" · ") };
+}
+
+function judgeChanges(changes: readonly FigureChange[]): LookName {
+  const judgements = changes.map(({ judgement }) => judgement);
+  return (["worse", "better"] as const).find((each) => judgements.includes(each)) ?? "same";
+}
+
+function judgeGates({ gates, gatesFailed }: JobSummary): "bad" | "warn" | "passed" {
+  if (gatesFailed) return "bad";
+  return gates.every(({ passed }) => passed) ? "passed" : "warn";
+}
+
+/** Gates that failed; those that warn where none did. */
+export function listMissedGates({ gates }: JobSummary): string[] {
+  const missed = gates.filter(({ passed }) => !passed);
+  const failed = missed.filter(({ level }) => level === "fail");
+  return (failed.length === 0 ? missed : failed).map(describeGate);
+}
+
+/** A change in a few words, such as `latency ▼ 18.0 %`. */
+export function describeChange({ figure, change }: FigureChange): string {
+  return `${figure} ${change}`;
+}
+
+function lookAtGates(summary: JobSummary): JobLook {
+  const { gates } = summary;
+  if (gates.length === 0) return { look: "passed", title: "No gates", detail: "" };
+  const passed = gates.filter((gate) => gate.passed).length;
+  const title = `${passed} of ${gates.length} passed`;
+  return { look: judgeGates(summary), title, detail: listMissedGates(summary).join(" · ") };
+}
+
+const formats: Readonly<Record<ComparedFigure, (job: JobSummary) => string | null>> = {
+  size: ({ figures: { resultBytes } }) => (resultBytes === null ? null : formatBytes(resultBytes)),
+  accuracy: ({ figures: { sqnrDb } }) => (sqnrDb === null ? null : formatDecibels(sqnrDb)),
+  latency: ({ figures: { latencyMs } }) => (latencyMs === null ? null : formatMs(latencyMs)),
+};
+
+function lookAtFigure(summary: JobSummary, figure: ComparedFigure): JobLook {
+  const title = formats[figure](summary) ?? "Not measured";
+  const found = compareFigures(summary).find((each) => each.figure === figure);
+  if (found === undefined) return { look: "passed", title, detail: describeFigures(summary) };
+  return { look: found.judgement, title, detail: `${found.change} from ${found.before}` };
+}
+
+/** Figures in relation to the original's, such as `27 % · 15.6 dB · ×1.20`. */
+function describeFigures({ figures: { sizeRatio, sqnrDb, latencyRatio } }: JobSummary): string {
+  const parts = [
+    sizeRatio && `${Math.round(100 * sizeRatio)} %`,
+    sqnrDb && formatDecibels(sqnrDb),
+    latencyRatio && `×${latencyRatio.toFixed(2)}`,
+  ];
+  return parts.filter(Boolean).join(" · ");
+}

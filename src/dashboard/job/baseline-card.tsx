@@ -1,0 +1,105 @@
+import { useEffect, useRef } from "preact/hooks";
+import { summarizeJob } from "../../contract/job-summary.ts";
+import { service } from "../session/service.ts";
+import { jobAddress } from "../shared/addresses.ts";
+import { compareFigures } from "../shared/compare-figures.ts";
+import { describeCommit } from "../shared/describe-commit.ts";
+import { Icon } from "../shared/icon.tsx";
+import { sayError } from "../shared/notice.tsx";
+import { useLoaded } from "../shared/use-loaded.ts";
+import { listDifferences } from "./list-differences.ts";
+import type { JobDetail } from "./shown-job.ts";
+
+type JobBaseline = NonNullable<JobDetail["baseline"]>;
+
+interface BaselineCardProps {
+  readonly job: JobDetail;
+  readonly baseline: JobBaseline;
+}
+
+/** A job beside its baseline: figures, and what was requested or measured in another way. */
+export function BaselineCard({ job, baseline }: BaselineCardProps) {
+  const card = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // The browser looks for the address's part before the job is there.
+    if (location.hash === "#baseline") card.current?.scrollIntoView();
+  }, []);
+  return (
+    <section ref={card} id="baseline" class="card c12">
+      <header>
+        <h2>Compared with {describeCommit(baseline)}</h2>
+        <span class="grow" />
+        <a href={jobAddress(baseline.jobId)}>Open the baseline's job</a>
+      </header>
+      <div class="scrolled" tabIndex={0} role="region" aria-label="Job and baseline">
+        <table>
+          <thead>
+            <tr>
+              <th />
+              <th>Baseline</th>
+              <th>This job</th>
+              <th>Change</th>
+            </tr>
+          </thead>
+          <FigureRows job={job} />
+          <DifferenceRows job={job} baseline={baseline} />
+        </table>
+      </div>
+    </section>
+  );
+}
+
+function FigureRows({ job }: Pick<BaselineCardProps, "job">) {
+  return (
+    <tbody>
+      {compareFigures(summarizeJob(job)).map(({ figure, judgement, before, now, change }) => (
+        <tr key={figure}>
+          <th scope="row" class="figure-name">
+            {figure}
+          </th>
+          <td>{before}</td>
+          <td>{now}</td>
+          <td>
+            <span class={`status judged ${judgement}`}>
+              <Icon name={judgement} />
+              {change} <span class="dim">{judgement}</span>
+            </span>
+          </td>
+        </tr>
+      ))}
+    </tbody>
+  );
+}
+
+function DifferenceRows({ job, baseline }: BaselineCardProps) {
+  const params = { id: baseline.jobId };
+  const { value: before, error } = useLoaded(() => service.call("getJob", { params }));
+  if (error !== undefined) return <NoDifferences why={sayError(error)} />;
+  if (before === undefined) return undefined;
+  const differences = listDifferences(before, job);
+  if (differences.length === 0) return <NoDifferences why="Same recipe, machine and runtime" />;
+  return (
+    <tbody>
+      {differences.map(({ name, before: former, now }) => (
+        <tr key={name}>
+          <th scope="row">{name}</th>
+          <td class="mono">{former}</td>
+          <td class="mono">{now}</td>
+          <td class="soft">differs</td>
+        </tr>
+      ))}
+    </tbody>
+  );
+}
+
+function NoDifferences({ why }: { readonly why: string }) {
+  return (
+    <tbody>
+      <tr>
+        <td colSpan={4} class="dim">
+          {why}
+        </td>
+      </tr>
+    </tbody>
+  );
+}

@@ -1,0 +1,103 @@
+import { formatBytes } from "../../contract/format-bytes.ts";
+import { separateRunsNoise } from "../../contract/gate-table.ts";
+import type { JobSummary } from "../../contract/job-summary.ts";
+import type { LatencyRatio } from "../../contract/latency.ts";
+import { formatChange, formatDecibels, formatPercent } from "../../report/format-figure.ts";
+import { formatMs } from "./format-ms.ts";
+import { type Judgement, judgeRatio } from "./judge-ratio.ts";
+
+type MeasuredJob = Pick<JobSummary, "figures" | "baseline">;
+
+export type ComparedFigure = "size" | "accuracy" | "latency";
+
+/** How a figure of a job differs from its baseline's. */
+export interface FigureChange {
+  readonly figure: ComparedFigure;
+  readonly judgement: Judgement;
+  readonly before: string;
+  readonly now: string;
+  /** Such as `▼ 3.1 %`; `=` where it rounds to zero. */
+  readonly change: string;
+  /** Times the noise that it differs by, above 0 where it is worse. */
+  readonly severity: number;
+}
+
+/** Differences that mean nothing: shares of size and latency, and dB. */
+const noise = { size: 0.01, accuracy: 1, latency: separateRunsNoise } as const;
+
+const comparisons = [compareSizes, compareAccuracies, compareLatencyMedians];
+
+/** The figures that a job and its baseline have in common. */
+export function compareFigures(job: MeasuredJob): FigureChange[] {
+  return comparisons.flatMap((compare) => compare(job) ?? []);
+}
+
+function compareSizes({ figures, baseline }: MeasuredJob): FigureChange | undefined {
+  const [now, before] = [figures.resultBytes, baseline?.resultBytes];
+  if (now === null || !before) return undefined;
+  return describeRatio("size", widen(now / before, noise.size), {
+    before: formatBytes(before),
+    now: formatBytes(now),
+  });
+}
+
+function compareAccuracies({ figures, baseline }: MeasuredJob): FigureChange | undefined {
+  const [now, before] = [figures.sqnrDb, baseline?.sqnrDb ?? null];
+  if (now === null || before === null) return undefined;
+  const severity = (before - now) / noise.accuracy;
+  return {
+    figure: "accuracy",
+    judgement: Math.abs(severity) <= 1 ? "same" : severity > 0 ? "worse" : "better",
+    before: formatDecibels(before),
+    now: formatDecibels(now),
+    change: formatChange(now - before, formatDecibels) ?? "",
+    severity,
+  };
+}
+
+function compareLatencyMedians({ figures, baseline }: MeasuredJob): FigureChange | undefined {
+  const now = figures.latencyMs;
+  if (now === null) return undefined;
+  const measured = readLatencyRatio(now, { figures, baseline });
+  if (measured === undefined) return undefined;
+  const texts = { before: formatMs(now / measured.ratio), now: formatMs(now) };
+  return describeRatio("latency", measured, texts);
+}
+
+/** Of one run where the baseline's own result was timed in it, else of the medians of both. */
+function readLatencyRatio(
+  now: number,
+  { figures, baseline }: MeasuredJob,
+): LatencyRatio | undefined {
+  if (baseline === null) return undefined;
+  const { latencyRatio: ratio, latencyRatioLow, latencyRatioHigh, latencyMs } = baseline;
+  if (ratio !== null) {
+    return {
+      ratio,
+      ratioLow: latencyRatioLow ?? undefined,
+      ratioHigh: latencyRatioHigh ?? undefined,
+    };
+  }
+  return latencyMs ? widen(now / latencyMs, readSpread(figures)) : undefined;
+}
+
+/** A latency whose own interval is wide says little about a change. */
+function readSpread({ latencyRatio, latencyRatioHigh }: JobSummary["figures"]): number {
+  if (!latencyRatio || latencyRatioHigh === null) return noise.latency;
+  return Math.max(noise.latency, latencyRatioHigh / latencyRatio - 1);
+}
+
+function widen(ratio: number, share: number): LatencyRatio {
+  return { ratio, ratioLow: ratio / (1 + share), ratioHigh: ratio * (1 + share) };
+}
+
+function describeRatio(
+  figure: "size" | "latency",
+  measured: LatencyRatio,
+  texts: Pick<FigureChange, "before" | "now">,
+): FigureChange {
+  const growth = measured.ratio - 1;
+  const change = formatChange(growth, formatPercent) ?? "";
+  const severity = growth / noise[figure];
+  return { figure, judgement: judgeRatio(measured), ...texts, change, severity };
+}

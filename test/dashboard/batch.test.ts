@@ -1,0 +1,145 @@
+import assert from "node:assert/strict";
+import test, { type TestContext } from "node:test";
+import type { Page } from "playwright-core";
+import type { JobRequest } from "../../src/contract/job.ts";
+import { chromiumMissing } from "../support/cluster/cluster-missing.ts";
+import {
+  assertNoComplaints,
+  type Dashboard,
+  findBarriers,
+  openDashboard,
+  signInByLink,
+} from "./open-dashboard.ts";
+import { writeProduct } from "./write-product.ts";
+
+const skip = chromiumMissing;
+const suite = "nightly";
+const [before, now] = ["a".repeat(40), "b".repeat(40)];
+const evaluation = { level: "none" as const };
+
+type Scheme = NonNullable<JobRequest["recipe"]>["scheme"];
+
+/** Runs the batch of one commit to its end. @returns its id */
+async function runCommit(
+  { client }: Dashboard,
+  { sha, scheme, source }: { sha: string; scheme: Scheme; source: string },
+): Promise<string> {
+  const { id, jobs } = await client.call("submitBatch", {
+    body: {
+      suite,
+      models: [{ name: "product", source }],
+      targets: ["cpu"],
+      recipe: { scheme, evaluation },
+      gates: { maxSizeRegression: 0.05, warnGates: ["maxSizeRegression"] },
+      revision: { sha, branch: "main", base: { branch: "main" }, recordBaseline: true },
+    },
+  });
+  for (const job of jobs) {
+    const params = { id: job.id };
+    await client.call("getJob", { params, headers: { prefer: "wait=60" } });
+  }
+  return id;
+}
+
+/** A batch whose results became larger than those of the commit before. */
+async function openSecondCommit(t: TestContext) {
+  const dashboard = await openDashboard(t);
+  const page = await signInByLink(dashboard);
+  const { source } = await dashboard.client.uploadModel(await writeProduct(t));
+  await runCommit(dashboard, { sha: before, scheme: "int8-weight", source });
+  const id = await runCommit(dashboard, { sha: now, scheme: "fp16", source });
+  return { dashboard, page, id };
+}
+
+test("a batch, its suite, a job's graph and the palette", { skip }, async (t) => {
+  const { dashboard, page, id } = await openSecondCommit(t);
+  await t.test("a batch is compared with its baseline, and a job with its own", async () => {
+    await page.goto(`${dashboard.origin}/batches/${id}`);
+    await page.getByText("aaaaaaa on main").waitFor();
+    const cell = page.getByRole("link", { name: /^product for cpu: A gate warns\./ });
+    await cell.getByText(/^maxSizeRegression [\d.]+ % > 5\.0 %/).waitFor();
+    await page.getByRole("list", { name: "Signs" }).getByText("A gate warns").waitFor();
+    await page.getByText("1 warned").waitFor();
+    assert.deepEqual(await findBarriers(page), []);
+    await page.getByRole("link", { name: "Size", exact: true }).click();
+    await page.getByRole("link", { name: /Worse than the baseline/ }).waitFor();
+    assert.ok(page.url().endsWith("?show=size"));
+    await page.getByRole("link", { name: "Compare product for cpu" }).click();
+    await page.getByRole("heading", { name: "Compared with aaaaaaa on main" }).waitFor();
+    await page.getByRole("row", { name: "scheme int8-weight fp16 differs" }).waitFor();
+    await page.getByRole("row", { name: /^size .*worse/ }).waitFor();
+  });
+  await t.test("a suite has a line of each figure, and a row of each commit", async () => {
+    await page.goto(`${dashboard.origin}/suites/${suite}`);
+    await page.locator("canvas").first().waitFor();
+    assert.equal(await page.getByRole("row", { name: /aaaaaaa|bbbbbbb/ }).count(), 2);
+    assert.deepEqual(await findBarriers(page), []);
+  });
+  await t.test("a job is run again with changes", () => runWithChanges(page));
+  await t.test("the graph of a job is drawn, with the list of its nodes", async () => {
+    await page.getByRole("button", { name: "Open the graph" }).click();
+    await page.getByRole("application").waitFor();
+    await page.getByRole("button", { name: /^MatMul/ }).click();
+    assert.deepEqual(await findBarriers(page), []);
+    assert.ok(page.url().endsWith("#graph"));
+  });
+  await t.test("the palette finds a job, and ? shows the keys", () => useKeys(page));
+  await t.test("a graph of 50,000 nodes is drawn", () => openLargeGraph(page));
+  assertNoComplaints(dashboard);
+});
+
+/** From the page of the suite. */
+async function runWithChanges(page: Page): Promise<void> {
+  await page.getByRole("link", { name: "Jobs", exact: true }).click();
+  await page.getByRole("link", { name: "product" }).first().click();
+  await page.getByRole("link", { name: "Run with changes" }).click();
+  await page.getByRole("heading", { name: "Run again with changes" }).waitFor();
+  assert.match(await page.getByLabel("or its address").inputValue(), /^upload:sha256:/);
+  await page.getByLabel("Scheme").selectOption("int8-weight");
+  const fields = page.getByLabel("Other fields of the recipe");
+  await fields.fill('{ "granularity": "none" }');
+  await page.getByRole("button", { name: "Start job" }).click();
+  await page.getByText(/^granularity: /).waitFor();
+  await fields.fill('{ "granularity": "tensor", "evaluation": { "level": "none" } }');
+  assert.deepEqual(await findBarriers(page), []);
+  await page.getByRole("button", { name: "Start job" }).click();
+  await page.waitForURL(/\/jobs\/job-/);
+  await page.locator("h1 .status").getByText("Completed").waitFor({ timeout: 90_000 });
+  await page.getByText("int8-weight, per tensor").waitFor();
+}
+
+async function useKeys(page: Page): Promise<void> {
+  await page.keyboard.press("Control+k");
+  const input = page.getByRole("combobox", { name: "Find a page, a job or an action" });
+  await input.fill("product completed fp16");
+  const option = page.getByRole("option", { name: /^product/ }).first();
+  await option.waitFor();
+  assert.equal(await option.getAttribute("aria-selected"), "true");
+  assert.deepEqual(await findBarriers(page), []);
+  await page.keyboard.press("Enter");
+  await page.getByText("fp16, per").waitFor();
+  await page.keyboard.press("?");
+  const help = page.getByRole("dialog", { name: "Keyboard" });
+  await help.getByText("Find a page, a job or an action").waitFor();
+  assert.deepEqual(await findBarriers(page), []);
+  await page.keyboard.press("Escape");
+  await help.waitFor({ state: "detached" });
+}
+
+const largeGraph = {
+  nodes: Array.from({ length: 50_000 }, (_, index) => {
+    const inputs = index === 0 ? [] : index % 7 === 3 ? [index - 1, index - 3] : [index - 1];
+    return { name: `node-${index}`, opType: "Add", inputs, weights: [] };
+  }),
+  weights: [],
+};
+
+/** From the page of a job. */
+async function openLargeGraph(page: Page): Promise<void> {
+  await page.route("**/artifacts/graph.json", (route) => route.fulfill({ json: largeGraph }));
+  await page.getByRole("button", { name: "Open the graph" }).click();
+  await page.getByRole("status").getByText("50,000").waitFor();
+  await page.getByLabel("Find nodes").fill("node-49999");
+  await page.getByRole("button", { name: /node-49999/ }).click();
+  await page.getByRole("application").press("+");
+}
