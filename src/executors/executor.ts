@@ -5,8 +5,8 @@ import type { WorkerAuthentication } from "./worker-authentication.ts";
  * and reads cancellations from `records.changes`.
  */
 export interface Executor {
-  /** Of the custom resources that jobs and batches are; undefined where they are not. */
-  readonly namespace?: string;
+  /** Where a project's custom resources are created; absent where jobs are none. */
+  projectNamespace?(project: string): string;
   /** Jobs of a project that run at once where there are others; undefined where it is not known. */
   readonly projectRunningJobs?: number;
   /** Jobs that this process runs at once; undefined where the cluster decides. */

@@ -2,10 +2,14 @@ import { z } from "zod";
 
 const podTokenClaims = z.object({
   exp: z.number(),
-  "kubernetes.io": z.object({ pod: z.object({ name: z.string(), uid: z.string() }) }),
+  "kubernetes.io": z.object({
+    namespace: z.string(),
+    pod: z.object({ name: z.string(), uid: z.string() }),
+  }),
 });
 
 interface PodTokenClaims {
+  readonly namespace: string;
   readonly podName: string;
   readonly podUid: string;
   /** Milliseconds since 1970. */
@@ -17,8 +21,9 @@ export function readPodTokenClaims(token: string): PodTokenClaims | undefined {
   const [, payload = ""] = token.split(".");
   const { success, data } = podTokenClaims.safeParse(decodePayload(payload));
   if (!success) return undefined;
-  const { name: podName, uid: podUid } = data["kubernetes.io"].pod;
-  return { podName, podUid, expiresAt: data.exp * 1000 };
+  const { namespace, pod } = data["kubernetes.io"];
+  const { name: podName, uid: podUid } = pod;
+  return { namespace, podName, podUid, expiresAt: data.exp * 1000 };
 }
 
 function decodePayload(encoded: string): unknown {

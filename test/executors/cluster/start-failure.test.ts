@@ -19,6 +19,7 @@ test("a recorder whose start fails starts again", { skip: clusterMissing }, asyn
   };
   const executor = createClusterExecutor({
     client,
+    namespaces: { own: client.namespace, others: [] },
     records: { ...records, cluster: { ...records.cluster, listUnfinishedJobs } },
     targets: builtinTargets,
     resourceTtlSeconds: 60,
