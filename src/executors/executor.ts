@@ -1,3 +1,4 @@
+import type { CallerAuthentication } from "../auth/authenticate.ts";
 import type { WorkerAuthentication } from "./worker-authentication.ts";
 
 /**
@@ -13,6 +14,8 @@ export interface Executor {
   readonly workerCount?: number;
   /** Authenticates workers. */
   readonly workers: WorkerAuthentication;
+  /** Authenticates programs of the cluster as callers; absent where they need access tokens. */
+  readonly authenticateCaller?: CallerAuthentication | undefined;
   /** Starts jobs of a project that are Pending, in the given order, when there is a free worker. */
   submit(project: string, jobIds: readonly string[]): void;
   /** Place of a job among those that wait, from 1; undefined where none is known. */

@@ -79,6 +79,7 @@ async function openClusterExecutor(
     records,
     client,
     namespaces: { own: client.namespace, others },
+    takesServiceAccounts: settings.MOS_SERVICE_ACCOUNT_CALLERS,
     metrics,
     targets,
     workerServiceAccount: settings.MOS_WORKER_SERVICE_ACCOUNT,

@@ -155,6 +155,16 @@ export const settings = z.object({
   MOS_KUBECONFIG: text
     .optional()
     .describe("File with the access to the cluster, for a service that runs outside of it."),
+  MOS_SERVICE_ACCOUNT_CALLERS: z
+    .enum(["true", "false"])
+    .default("false")
+    .transform((allowed) => allowed === "true")
+    .describe(
+      [
+        "Whether programs of the cluster call the service by tokens of their ServiceAccounts, as",
+        "far as Kubernetes lets them; only with `MOS_EXECUTOR=cluster`.",
+      ].join(" "),
+    ),
   MOS_WORKER_SERVICE_ACCOUNT: text
     .default("model-optimization-worker")
     .describe("Service account of worker pods: the service refuses all others."),

@@ -15,6 +15,8 @@ import { backOffMs } from "../../kubernetes/back-off.ts";
 import type { Log } from "../../log/json-log.ts";
 import { resolveBatchId, resolveJobId } from "../../resources/job-identity.ts";
 import { projectNamespace } from "../../resources/served-namespaces.ts";
+import type { CallerAuthentication } from "../../auth/authenticate.ts";
+import { ServiceAccountCallers } from "./service-account-callers.ts";
 import type { Executor } from "../executor.ts";
 import type { WorkerAuthentication } from "../worker-authentication.ts";
 import { createSyncContext, type SyncOptions } from "./create-sync-context.ts";
@@ -29,6 +31,8 @@ import { byId, type SyncContext } from "./sync-context.ts";
 
 export interface ClusterExecutorOptions extends SyncOptions {
   readonly metrics: RuntimeMetrics;
+  /** Whether programs of the cluster call the service by their ServiceAccounts. */
+  readonly takesServiceAccounts: boolean;
 }
 
 const controllerName = "records";
@@ -52,6 +56,7 @@ export function createClusterExecutor(options: ClusterExecutorOptions): Executor
 
 class ClusterExecutor implements Executor {
   readonly workers: WorkerAuthentication;
+  readonly authenticateCaller: CallerAuthentication | undefined;
   readonly #context: SyncContext;
   readonly #changes: RecordChangeSource;
   readonly #watches: readonly ResourceWatch[];
@@ -68,6 +73,8 @@ class ClusterExecutor implements Executor {
     const changes = createRecordChangeSource(records);
     const context = createSyncContext(options, (id) => changes.enqueue([id]));
     this.workers = authenticateWorkers(context, options.workerServiceAccount);
+    const callers = options.takesServiceAccounts ? new ServiceAccountCallers(options) : undefined;
+    this.authenticateCaller = callers && ((token, action) => callers.authenticate(token, action));
     this.#changes = changes;
     this.#context = context;
     this.#watches = [context.jobs, context.batches, context.pods];

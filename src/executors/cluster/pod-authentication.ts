@@ -15,6 +15,8 @@ import { wrongWorkerError, type WorkerAuthentication } from "../worker-authentic
 import type { PodLogCollector } from "./pod-log-collector.ts";
 import { readPodTokenClaims } from "./pod-token-claims.ts";
 import { isCreatedFor } from "./is-created-for.ts";
+import { setBounded } from "./set-bounded.ts";
+import { StrangerLimit } from "./stranger-limit.ts";
 import { observedWorkerPod, type ObservedWorkerPod } from "./observed-worker-pod.ts";
 
 interface PodAuthenticationOptions {
@@ -44,10 +46,7 @@ interface ReviewedToken {
 const reviewValidityMs = 60_000;
 /** Shorter: the API server can refuse a token while it has not observed its pod. */
 const refusalValidityMs = 5_000;
-/** Tokens that name no pod of the cache: anybody can write them, and a new pod's are few. */
-const strangerReviewsPerSecond = 20;
 const tokenExpiryMarginMs = 5_000;
-const maxCachedEntries = 10_000;
 const podNameKey = "authentication.kubernetes.io/pod-name";
 const podUidKey = "authentication.kubernetes.io/pod-uid";
 
@@ -66,7 +65,8 @@ class PodAuthentication implements WorkerAuthentication {
   readonly #refusedTokens = new Map<string, number>();
   /** By pod and job: labels of pods can be changed. */
   readonly #attempts = new Map<string, number>();
-  #strangers = { second: 0, reviews: 0 };
+  /** Of tokens that name no pod of the cache: a new pod's are few. */
+  readonly #strangers = new StrangerLimit();
 
   constructor(options: PodAuthenticationOptions) {
     this.#options = options;
@@ -149,22 +149,13 @@ class PodAuthentication implements WorkerAuthentication {
     const { namespace, podName, podUid, expiresAt } = claims;
     if (namespaceProject(namespaces, namespace) === undefined) throw refusedTokenError();
     const cached = pods.get(objectKey({ namespace, name: podName }));
-    if (cached?.metadata.uid !== podUid) this.#countStranger(now);
+    if (cached?.metadata.uid !== podUid) this.#strangers.count(now);
     const spec = { token, audiences: [workerTokenAudience] };
     const review = await client.review(resources.tokenReviews, { spec });
     const username = `system:serviceaccount:${namespace}:${serviceAccount}`;
     const pod = readBoundPod(review, username);
     const reviewValidUntil = Math.min(now + reviewValidityMs, expiresAt - tokenExpiryMarginMs);
     return { ...pod, namespace, expiresAt, reviewValidUntil };
-  }
-
-  /** @throws ServiceError unavailable */
-  #countStranger(now: number): void {
-    const second = Math.floor(now / 1000);
-    if (this.#strangers.second !== second) this.#strangers = { second, reviews: 0 };
-    this.#strangers.reviews += 1;
-    if (this.#strangers.reviews <= strangerReviewsPerSecond) return;
-    throw notYetKnownError("Too many tokens of pods that are not known are being checked");
   }
 }
 
@@ -194,14 +185,6 @@ function readBoundPod(
     throw invalidTokenError("The token is not bound to a pod");
   }
   return { podName, podUid };
-}
-
-/** Sets an entry and deletes the oldest one above the limit. */
-function setBounded<T>(entries: Map<string, T>, key: string, value: T): void {
-  entries.delete(key);
-  entries.set(key, value);
-  const [oldest] = entries.keys();
-  if (entries.size > maxCachedEntries && oldest !== undefined) entries.delete(oldest);
 }
 
 function notYetKnownError(message: string): ServiceError {

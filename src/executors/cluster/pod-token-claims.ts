@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { decodeTokenPayload } from "./decode-token-payload.ts";
 
 const podTokenClaims = z.object({
   exp: z.number(),
@@ -18,18 +19,9 @@ interface PodTokenClaims {
 
 /** What a token says of itself, unverified; undefined where it is not that of a pod. */
 export function readPodTokenClaims(token: string): PodTokenClaims | undefined {
-  const [, payload = ""] = token.split(".");
-  const { success, data } = podTokenClaims.safeParse(decodePayload(payload));
+  const { success, data } = podTokenClaims.safeParse(decodeTokenPayload(token));
   if (!success) return undefined;
   const { namespace, pod } = data["kubernetes.io"];
   const { name: podName, uid: podUid } = pod;
   return { namespace, podName, podUid, expiresAt: data.exp * 1000 };
-}
-
-function decodePayload(encoded: string): unknown {
-  try {
-    return JSON.parse(Buffer.from(encoded, "base64url").toString());
-  } catch {
-    return undefined;
-  }
 }
