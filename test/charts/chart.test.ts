@@ -40,6 +40,8 @@ test("the chart has the version of the package", { skip: helmMissing }, async ()
 /** A wrong value of an option, and how the schema names it. */
 const wrong: readonly (readonly [string, object, RegExp])[] = [
   ["a digest", { image: { digest: "sha256:1" } }, /image\/digest/],
+  ["a namespace", { namespaces: ["Team"] }, /namespaces\/0/],
+  ["the default namespace", { namespaces: ["default"] }, /namespaces: default cannot be served/],
   ["an openshift", { openshift: "yes" }, /openshift.*want boolean/],
   ["a label", { operator: { podLabels: { a: 1 } } }, /operator\/podLabels\/a/],
   ["an annotation", { service: { annotations: { a: true } } }, /service\/annotations\/a/],
