@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { createClient } from "../../src/client/create-client.ts";
+import { routes } from "../../src/contract/routes.ts";
 import type { Target } from "../../src/contract/target.ts";
 import { operatorOwnPermissions, operatorPermissions } from "../../src/resources/permissions.ts";
 import { helmMissing, nodeMissing, opensslMissing } from "../support/cluster/cluster-missing.ts";
@@ -96,7 +97,11 @@ test(
       await kubectl(["exec", `deployment/${release}-service`, "--", ...tokenCommand])
     ).trim();
     const port = await readResourceField(`service/${release}-service`, ".spec.ports[0].nodePort");
-    const client = createClient({ baseUrl: `http://${cluster.nodeAddress}:${port}/v1`, token });
+    const client = createClient({
+      routes,
+      baseUrl: `http://${cluster.nodeAddress}:${port}/v1`,
+      token,
+    });
     const { sha256 } = await client.uploadModel(modelFile);
     const model = { source: `upload:sha256:${sha256}`, name: "orientation" };
 
