@@ -180,7 +180,7 @@ test(
         body: { name: "team", scopes: ["jobs:write", "jobs:read"], project: team },
       });
       const baseUrl = `http://${cluster.nodeAddress}:${port}/v1`;
-      const teamClient = createClient({ baseUrl, token: teamToken });
+      const teamClient = createClient({ routes, baseUrl, token: teamToken });
       assert.equal((await teamClient.call("getJob", { params: { id } })).status, "Completed");
       const started = await teamClient.call("startCompression", {
         body: { model: source, target: "cpu", recipe: quick },

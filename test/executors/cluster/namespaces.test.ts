@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, suite, test } from "node:test";
 import { type Client, createClient } from "../../../src/client/create-client.ts";
+import { routes } from "../../../src/contract/routes.ts";
 import { recordFinalizer, resourceLabels } from "../../../src/contract/resource-labels.ts";
 import type { KubernetesClient } from "../../../src/kubernetes/kubernetes-client.ts";
 import { isNotFound } from "../../../src/kubernetes/kubernetes-error.ts";
@@ -60,7 +61,7 @@ suite("several namespaces and one installation", { skip: clusterMissing }, () =>
     const { token } = await client.call("createToken", {
       body: { name: "test", scopes: ["jobs:read", "jobs:write"], project },
     });
-    return createClient({ baseUrl, token });
+    return createClient({ routes, baseUrl, token });
   }
 
   async function listIds(client: Client): Promise<string[]> {

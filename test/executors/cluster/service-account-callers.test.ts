@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { createClient } from "../../../src/client/create-client.ts";
+import { routes } from "../../../src/contract/routes.ts";
 import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
 import { createTestNamespace } from "../../support/cluster/shared-cluster.ts";
 import { startClusterService, until } from "./cluster-service.ts";
@@ -21,7 +22,11 @@ test(
       (await kubectl("create", "token", account, `--audience=${audience}`)).trim();
     const { baseUrl } = service;
     await kubectl("create", "serviceaccount", account);
-    const client = createClient({ baseUrl, token: await createToken("model-optimization") });
+    const client = createClient({
+      routes,
+      baseUrl,
+      token: await createToken("model-optimization"),
+    });
     const bind = (name: string, ...verbs: readonly string[]) =>
       kubectl(
         "create",
@@ -72,7 +77,10 @@ test(
       cluster.adminToken,
     ];
     for (const token of strangers) {
-      await assert.rejects(createClient({ baseUrl, token }).call("listJobs", {}), /unauthorized/);
+      await assert.rejects(
+        createClient({ routes, baseUrl, token }).call("listJobs", {}),
+        /unauthorized/,
+      );
     }
   },
 );
