@@ -5,7 +5,10 @@ import { type Indexer, ObjectCache } from "./object-cache.ts";
 import type { KubernetesObject, Stored } from "./resources.ts";
 
 export interface ObjectHandlers<T extends KubernetesObject> {
-  /** Reduces an object before it is cached. `managedFields` are removed before. */
+  /**
+   * Reduces an object before it is cached; its name and namespace stay. `managedFields` are removed
+   * before.
+   */
   readonly transform?: ((object: Stored<T>) => Stored<T>) | undefined;
   readonly indexers?: Readonly<Record<string, Indexer<T>>> | undefined;
   readonly onAdded?: (object: Stored<T>) => void;

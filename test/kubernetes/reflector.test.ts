@@ -201,6 +201,6 @@ function openHandles(): string[] {
 }
 
 function onlyLabels({ metadata }: Stored<Secret>): Stored<Secret> {
-  const { name, uid, resourceVersion, creationTimestamp, labels = {} } = metadata;
-  return { metadata: { name, uid, resourceVersion, creationTimestamp, labels } };
+  const { labels = {}, annotations: _, ...kept } = metadata;
+  return { metadata: { ...kept, labels } };
 }
