@@ -1,7 +1,7 @@
 import { createRequire as __WEBPACK_EXTERNAL_createRequire } from "module";
 /******/ var __webpack_modules__ = ({
 
-/***/ 9613:
+/***/ 2039:
 /***/ (function(__unused_webpack_module, exports, __nccwpck_require__) {
 
 
@@ -54,9 +54,9 @@ exports.getProxyUrl = getProxyUrl;
 exports.isHttps = isHttps;
 const http = __importStar(__nccwpck_require__(8611));
 const https = __importStar(__nccwpck_require__(5692));
-const pm = __importStar(__nccwpck_require__(5733));
-const tunnel = __importStar(__nccwpck_require__(8836));
-const undici_1 = __nccwpck_require__(6530);
+const pm = __importStar(__nccwpck_require__(9875));
+const tunnel = __importStar(__nccwpck_require__(5070));
+const undici_1 = __nccwpck_require__(1684);
 var HttpCodes;
 (function (HttpCodes) {
     HttpCodes[HttpCodes["OK"] = 200] = "OK";
@@ -744,7 +744,7 @@ const lowercaseKeys = (obj) => Object.keys(obj).reduce((c, k) => ((c[k.toLowerCa
 
 /***/ }),
 
-/***/ 5733:
+/***/ 9875:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -844,7 +844,7 @@ class DecodedURL extends URL {
 
 /***/ }),
 
-/***/ 9529:
+/***/ 6503:
 /***/ (function(module) {
 
 /**
@@ -2374,15 +2374,15 @@ class DecodedURL extends URL {
 
 /***/ }),
 
-/***/ 8836:
+/***/ 5070:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
-module.exports = __nccwpck_require__(9812);
+module.exports = __nccwpck_require__(5862);
 
 
 /***/ }),
 
-/***/ 9812:
+/***/ 5862:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
@@ -2653,38 +2653,38 @@ exports.debug = debug; // for test
 
 /***/ }),
 
-/***/ 6530:
+/***/ 1684:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const Client = __nccwpck_require__(3451)
-const Dispatcher = __nccwpck_require__(845)
-const Pool = __nccwpck_require__(3490)
-const BalancedPool = __nccwpck_require__(8315)
-const RoundRobinPool = __nccwpck_require__(2514)
-const Agent = __nccwpck_require__(231)
-const Dispatcher1Wrapper = __nccwpck_require__(2692)
-const ProxyAgent = __nccwpck_require__(7522)
-const Socks5ProxyAgent = __nccwpck_require__(5393)
-const EnvHttpProxyAgent = __nccwpck_require__(2527)
-const RetryAgent = __nccwpck_require__(6308)
-const H2CClient = __nccwpck_require__(9325)
-const errors = __nccwpck_require__(3877)
-const util = __nccwpck_require__(4758)
+const Client = __nccwpck_require__(1313)
+const Dispatcher = __nccwpck_require__(3415)
+const Pool = __nccwpck_require__(5928)
+const BalancedPool = __nccwpck_require__(6681)
+const RoundRobinPool = __nccwpck_require__(3108)
+const Agent = __nccwpck_require__(1745)
+const Dispatcher1Wrapper = __nccwpck_require__(6326)
+const ProxyAgent = __nccwpck_require__(7508)
+const Socks5ProxyAgent = __nccwpck_require__(6395)
+const EnvHttpProxyAgent = __nccwpck_require__(9221)
+const RetryAgent = __nccwpck_require__(334)
+const H2CClient = __nccwpck_require__(3667)
+const errors = __nccwpck_require__(3959)
+const util = __nccwpck_require__(9500)
 const { InvalidArgumentError } = errors
-const api = __nccwpck_require__(3357)
-const buildConnector = __nccwpck_require__(1094)
-const MockClient = __nccwpck_require__(7675)
-const { MockCallHistory, MockCallHistoryLog } = __nccwpck_require__(3861)
-const MockAgent = __nccwpck_require__(6871)
-const MockPool = __nccwpck_require__(5634)
-const SnapshotAgent = __nccwpck_require__(757)
-const mockErrors = __nccwpck_require__(804)
-const RetryHandler = __nccwpck_require__(3282)
-const { getGlobalDispatcher, setGlobalDispatcher } = __nccwpck_require__(6411)
-const DecoratorHandler = __nccwpck_require__(6777)
-const RedirectHandler = __nccwpck_require__(3332)
+const api = __nccwpck_require__(2531)
+const buildConnector = __nccwpck_require__(1332)
+const MockClient = __nccwpck_require__(2361)
+const { MockCallHistory, MockCallHistoryLog } = __nccwpck_require__(8123)
+const MockAgent = __nccwpck_require__(7017)
+const MockPool = __nccwpck_require__(6480)
+const SnapshotAgent = __nccwpck_require__(3339)
+const mockErrors = __nccwpck_require__(2673)
+const RetryHandler = __nccwpck_require__(4004)
+const { getGlobalDispatcher, setGlobalDispatcher } = __nccwpck_require__(1481)
+const DecoratorHandler = __nccwpck_require__(9151)
+const RedirectHandler = __nccwpck_require__(7158)
 
 Object.assign(Dispatcher.prototype, api)
 
@@ -2705,21 +2705,21 @@ module.exports.RetryHandler = RetryHandler
 module.exports.DecoratorHandler = DecoratorHandler
 module.exports.RedirectHandler = RedirectHandler
 module.exports.interceptors = {
-  redirect: __nccwpck_require__(8344),
-  responseError: __nccwpck_require__(8300),
-  retry: __nccwpck_require__(6520),
-  dump: __nccwpck_require__(4094),
-  dns: __nccwpck_require__(3017),
-  cache: __nccwpck_require__(7172),
-  decompress: __nccwpck_require__(4475),
-  deduplicate: __nccwpck_require__(5386)
+  redirect: __nccwpck_require__(7734),
+  responseError: __nccwpck_require__(330),
+  retry: __nccwpck_require__(5486),
+  dump: __nccwpck_require__(5376),
+  dns: __nccwpck_require__(4287),
+  cache: __nccwpck_require__(7602),
+  decompress: __nccwpck_require__(1409),
+  deduplicate: __nccwpck_require__(9684)
 }
 
 module.exports.cacheStores = {
-  MemoryCacheStore: __nccwpck_require__(7091)
+  MemoryCacheStore: __nccwpck_require__(1101)
 }
 
-const SqliteCacheStore = __nccwpck_require__(616)
+const SqliteCacheStore = __nccwpck_require__(5966)
 module.exports.cacheStores.SqliteCacheStore = SqliteCacheStore
 
 module.exports.buildConnector = buildConnector
@@ -2781,7 +2781,7 @@ function makeDispatcher (fn) {
 module.exports.setGlobalDispatcher = setGlobalDispatcher
 module.exports.getGlobalDispatcher = getGlobalDispatcher
 
-const fetchImpl = (__nccwpck_require__(344).fetch)
+const fetchImpl = (__nccwpck_require__(4202).fetch)
 
 // Capture __filename at module load time for stack trace augmentation.
 // This may be undefined when bundled in environments like Node.js internals.
@@ -2821,22 +2821,22 @@ module.exports.fetch = function fetch (init, options = undefined) {
     throw err
   })
 }
-module.exports.Headers = __nccwpck_require__(3354).Headers
-module.exports.Response = __nccwpck_require__(3489).Response
-module.exports.Request = __nccwpck_require__(229).Request
-module.exports.FormData = __nccwpck_require__(5468).FormData
+module.exports.Headers = __nccwpck_require__(3408).Headers
+module.exports.Response = __nccwpck_require__(7287).Response
+module.exports.Request = __nccwpck_require__(9683).Request
+module.exports.FormData = __nccwpck_require__(3818).FormData
 
-const { setGlobalOrigin, getGlobalOrigin } = __nccwpck_require__(7473)
+const { setGlobalOrigin, getGlobalOrigin } = __nccwpck_require__(5311)
 
 module.exports.setGlobalOrigin = setGlobalOrigin
 module.exports.getGlobalOrigin = getGlobalOrigin
 
-const { CacheStorage } = __nccwpck_require__(1855)
-const { kConstruct } = __nccwpck_require__(3029)
+const { CacheStorage } = __nccwpck_require__(6577)
+const { kConstruct } = __nccwpck_require__(8031)
 
 module.exports.caches = new CacheStorage(kConstruct)
 
-const { deleteCookie, getCookies, getSetCookies, setCookie, parseCookie } = __nccwpck_require__(7931)
+const { deleteCookie, getCookies, getSetCookies, setCookie, parseCookie } = __nccwpck_require__(7889)
 
 module.exports.deleteCookie = deleteCookie
 module.exports.getCookies = getCookies
@@ -2844,21 +2844,21 @@ module.exports.getSetCookies = getSetCookies
 module.exports.setCookie = setCookie
 module.exports.parseCookie = parseCookie
 
-const { parseMIMEType, serializeAMimeType } = __nccwpck_require__(4418)
+const { parseMIMEType, serializeAMimeType } = __nccwpck_require__(192)
 
 module.exports.parseMIMEType = parseMIMEType
 module.exports.serializeAMimeType = serializeAMimeType
 
-const { CloseEvent, ErrorEvent, MessageEvent } = __nccwpck_require__(6450)
-const { WebSocket, ping } = __nccwpck_require__(100)
+const { CloseEvent, ErrorEvent, MessageEvent } = __nccwpck_require__(4379)
+const { WebSocket, ping } = __nccwpck_require__(2522)
 module.exports.WebSocket = WebSocket
 module.exports.CloseEvent = CloseEvent
 module.exports.ErrorEvent = ErrorEvent
 module.exports.MessageEvent = MessageEvent
 module.exports.ping = ping
 
-module.exports.WebSocketStream = __nccwpck_require__(8967).WebSocketStream
-module.exports.WebSocketError = __nccwpck_require__(7065).WebSocketError
+module.exports.WebSocketStream = __nccwpck_require__(5493).WebSocketStream
+module.exports.WebSocketError = __nccwpck_require__(8067).WebSocketError
 
 module.exports.request = makeDispatcher(api.request)
 module.exports.stream = makeDispatcher(api.stream)
@@ -2874,7 +2874,7 @@ module.exports.MockAgent = MockAgent
 module.exports.SnapshotAgent = SnapshotAgent
 module.exports.mockErrors = mockErrors
 
-const { EventSource } = __nccwpck_require__(1268)
+const { EventSource } = __nccwpck_require__(7042)
 
 module.exports.EventSource = EventSource
 
@@ -2896,13 +2896,13 @@ module.exports.install = install
 
 /***/ }),
 
-/***/ 2348:
+/***/ 2730:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { addAbortListener } = __nccwpck_require__(4758)
-const { RequestAbortedError } = __nccwpck_require__(3877)
+const { addAbortListener } = __nccwpck_require__(9500)
+const { RequestAbortedError } = __nccwpck_require__(3959)
 
 const kListener = Symbol('kListener')
 const kSignal = Symbol('kSignal')
@@ -2962,16 +2962,16 @@ module.exports = {
 
 /***/ }),
 
-/***/ 8562:
+/***/ 3192:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
 const { AsyncResource } = __nccwpck_require__(6698)
-const { InvalidArgumentError, SocketError } = __nccwpck_require__(3877)
-const util = __nccwpck_require__(4758)
-const { addSignal, removeSignal } = __nccwpck_require__(2348)
+const { InvalidArgumentError, SocketError } = __nccwpck_require__(3959)
+const util = __nccwpck_require__(9500)
+const { addSignal, removeSignal } = __nccwpck_require__(2730)
 
 class ConnectHandler extends AsyncResource {
   constructor (opts, callback) {
@@ -3081,7 +3081,7 @@ module.exports = connect
 
 /***/ }),
 
-/***/ 7128:
+/***/ 2466:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -3097,10 +3097,10 @@ const {
   InvalidArgumentError,
   InvalidReturnValueError,
   RequestAbortedError
-} = __nccwpck_require__(3877)
-const util = __nccwpck_require__(4758)
-const { kBodyUsed } = __nccwpck_require__(3029)
-const { addSignal, removeSignal } = __nccwpck_require__(2348)
+} = __nccwpck_require__(3959)
+const util = __nccwpck_require__(9500)
+const { kBodyUsed } = __nccwpck_require__(8031)
+const { addSignal, removeSignal } = __nccwpck_require__(2730)
 
 function noop () {}
 
@@ -3353,16 +3353,16 @@ module.exports = pipeline
 
 /***/ }),
 
-/***/ 941:
+/***/ 887:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
 const { AsyncResource } = __nccwpck_require__(6698)
-const { Readable } = __nccwpck_require__(7685)
-const { InvalidArgumentError, RequestAbortedError } = __nccwpck_require__(3877)
-const util = __nccwpck_require__(4758)
+const { Readable } = __nccwpck_require__(8947)
+const { InvalidArgumentError, RequestAbortedError } = __nccwpck_require__(3959)
+const util = __nccwpck_require__(9500)
 
 function noop () {}
 
@@ -3604,16 +3604,16 @@ module.exports.RequestHandler = RequestHandler
 
 /***/ }),
 
-/***/ 5566:
+/***/ 4388:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
 const { AsyncResource } = __nccwpck_require__(6698)
-const { InvalidArgumentError, InvalidReturnValueError } = __nccwpck_require__(3877)
-const util = __nccwpck_require__(4758)
-const { addSignal, removeSignal } = __nccwpck_require__(2348)
+const { InvalidArgumentError, InvalidReturnValueError } = __nccwpck_require__(3959)
+const util = __nccwpck_require__(9500)
+const { addSignal, removeSignal } = __nccwpck_require__(2730)
 
 function noop () {}
 
@@ -3881,17 +3881,17 @@ module.exports = stream
 
 /***/ }),
 
-/***/ 9084:
+/***/ 6342:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { InvalidArgumentError, SocketError } = __nccwpck_require__(3877)
+const { InvalidArgumentError, SocketError } = __nccwpck_require__(3959)
 const { AsyncResource } = __nccwpck_require__(6698)
 const assert = __nccwpck_require__(4589)
-const util = __nccwpck_require__(4758)
-const { kHTTP2Stream } = __nccwpck_require__(3029)
-const { addSignal, removeSignal } = __nccwpck_require__(2348)
+const util = __nccwpck_require__(9500)
+const { kHTTP2Stream } = __nccwpck_require__(8031)
+const { addSignal, removeSignal } = __nccwpck_require__(2730)
 
 class UpgradeHandler extends AsyncResource {
   constructor (opts, callback) {
@@ -4009,21 +4009,21 @@ module.exports = upgrade
 
 /***/ }),
 
-/***/ 3357:
+/***/ 2531:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-module.exports.request = __nccwpck_require__(941)
-module.exports.stream = __nccwpck_require__(5566)
-module.exports.pipeline = __nccwpck_require__(7128)
-module.exports.upgrade = __nccwpck_require__(9084)
-module.exports.connect = __nccwpck_require__(8562)
+module.exports.request = __nccwpck_require__(887)
+module.exports.stream = __nccwpck_require__(4388)
+module.exports.pipeline = __nccwpck_require__(2466)
+module.exports.upgrade = __nccwpck_require__(6342)
+module.exports.connect = __nccwpck_require__(3192)
 
 
 /***/ }),
 
-/***/ 7685:
+/***/ 8947:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -4031,8 +4031,8 @@ module.exports.connect = __nccwpck_require__(8562)
 const assert = __nccwpck_require__(4589)
 const { addAbortListener } = __nccwpck_require__(8474)
 const { Readable } = __nccwpck_require__(7075)
-const { RequestAbortedError, NotSupportedError, InvalidArgumentError, AbortError } = __nccwpck_require__(3877)
-const util = __nccwpck_require__(4758)
+const { RequestAbortedError, NotSupportedError, InvalidArgumentError, AbortError } = __nccwpck_require__(3959)
+const util = __nccwpck_require__(9500)
 
 const kConsume = Symbol('kConsume')
 const kReading = Symbol('kReading')
@@ -4645,14 +4645,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 7091:
+/***/ 1101:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { Writable } = __nccwpck_require__(7075)
 const { EventEmitter } = __nccwpck_require__(8474)
-const { assertCacheKey, assertCacheValue } = __nccwpck_require__(1065)
+const { assertCacheKey, assertCacheValue } = __nccwpck_require__(7207)
 
 /**
  * @typedef {import('../../types/cache-interceptor.d.ts').default.CacheKey} CacheKey
@@ -4966,13 +4966,13 @@ module.exports = MemoryCacheStore
 
 /***/ }),
 
-/***/ 616:
+/***/ 5966:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { Writable } = __nccwpck_require__(7075)
-const { assertCacheKey, assertCacheValue } = __nccwpck_require__(1065)
+const { assertCacheKey, assertCacheValue } = __nccwpck_require__(7207)
 const { zstdCompressSync, zstdDecompressSync } = __nccwpck_require__(8522)
 
 let DatabaseSync
@@ -5566,15 +5566,15 @@ function isCompressibleContentType (contentType) {
 
 /***/ }),
 
-/***/ 1094:
+/***/ 1332:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const net = __nccwpck_require__(7030)
 const assert = __nccwpck_require__(4589)
-const util = __nccwpck_require__(4758)
-const { InvalidArgumentError, ConnectTimeoutError } = __nccwpck_require__(3877)
+const util = __nccwpck_require__(9500)
+const { InvalidArgumentError, ConnectTimeoutError } = __nccwpck_require__(3959)
 
 let tls // include tls conditionally since it is not always available
 
@@ -5771,7 +5771,7 @@ module.exports = buildConnector
 
 /***/ }),
 
-/***/ 1641:
+/***/ 2371:
 /***/ ((module) => {
 
 
@@ -5909,7 +5909,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 7272:
+/***/ 5458:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -6143,7 +6143,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 3877:
+/***/ 3959:
 /***/ ((module) => {
 
 
@@ -6684,7 +6684,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 3417:
+/***/ 9691:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -6692,7 +6692,7 @@ module.exports = {
 const {
   InvalidArgumentError,
   NotSupportedError
-} = __nccwpck_require__(3877)
+} = __nccwpck_require__(3959)
 const assert = __nccwpck_require__(4589)
 const {
   isValidHTTPToken,
@@ -6710,9 +6710,9 @@ const {
   getServerName,
   normalizedMethodRecords,
   getProtocolFromUrlString
-} = __nccwpck_require__(4758)
-const { channels } = __nccwpck_require__(7272)
-const { headerNameLowerCasedRecord } = __nccwpck_require__(1641)
+} = __nccwpck_require__(9500)
+const { channels } = __nccwpck_require__(5458)
+const { headerNameLowerCasedRecord } = __nccwpck_require__(2371)
 
 // Verifies that a given path is valid does not contain control chars \x00 to \x20
 const invalidPathRegex = /[^\u0021-\u00ff]/
@@ -7262,8 +7262,8 @@ let isFormData
 
 function isUndiciFormData (body) {
   if (isFormData === undefined) {
-    __nccwpck_require__(5468)
-    isFormData = (__nccwpck_require__(2797).webidl).is.FormData
+    __nccwpck_require__(3818)
+    isFormData = (__nccwpck_require__(7571).webidl).is.FormData
   }
   return isFormData(body)
 }
@@ -7273,16 +7273,16 @@ module.exports = Request
 
 /***/ }),
 
-/***/ 536:
+/***/ 3158:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { EventEmitter } = __nccwpck_require__(8474)
 const { Buffer } = __nccwpck_require__(4573)
-const { InvalidArgumentError, Socks5ProxyError } = __nccwpck_require__(3877)
+const { InvalidArgumentError, Socks5ProxyError } = __nccwpck_require__(3959)
 const { debuglog } = __nccwpck_require__(7975)
-const { parseAddress } = __nccwpck_require__(7242)
+const { parseAddress } = __nccwpck_require__(7528)
 
 const debug = debuglog('undici:socks5')
 const EMPTY_BUFFER = Buffer.alloc(0)
@@ -7702,14 +7702,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 7242:
+/***/ 7528:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { Buffer } = __nccwpck_require__(4573)
 const net = __nccwpck_require__(7030)
-const { InvalidArgumentError } = __nccwpck_require__(3877)
+const { InvalidArgumentError } = __nccwpck_require__(3959)
 
 /**
  * Parse an address and determine its type
@@ -7921,7 +7921,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 3029:
+/***/ 8031:
 /***/ ((module) => {
 
 
@@ -8009,7 +8009,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 1242:
+/***/ 6868:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -8017,7 +8017,7 @@ module.exports = {
 const {
   wellknownHeaderNames,
   headerNameLowerCasedRecord
-} = __nccwpck_require__(1641)
+} = __nccwpck_require__(2371)
 
 class TstNode {
   /** @type {any} */
@@ -8176,22 +8176,22 @@ module.exports = {
 
 /***/ }),
 
-/***/ 4758:
+/***/ 9500:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
-const { kDestroyed, kBodyUsed, kListeners, kBody } = __nccwpck_require__(3029)
+const { kDestroyed, kBodyUsed, kListeners, kBody } = __nccwpck_require__(8031)
 const { IncomingMessage } = __nccwpck_require__(7067)
 const stream = __nccwpck_require__(7075)
 const net = __nccwpck_require__(7030)
 const { stringify } = __nccwpck_require__(1792)
 const { EventEmitter: EE, addAbortListener: addAbortListenerNative } = __nccwpck_require__(8474)
-const timers = __nccwpck_require__(5885)
-const { InvalidArgumentError, ConnectTimeoutError } = __nccwpck_require__(3877)
-const { headerNameLowerCasedRecord } = __nccwpck_require__(1641)
-const { tree } = __nccwpck_require__(1242)
+const timers = __nccwpck_require__(4591)
+const { InvalidArgumentError, ConnectTimeoutError } = __nccwpck_require__(3959)
+const { headerNameLowerCasedRecord } = __nccwpck_require__(2371)
+const { tree } = __nccwpck_require__(6868)
 
 class BodyAsyncIterable {
   constructor (body) {
@@ -9218,17 +9218,17 @@ module.exports = {
 
 /***/ }),
 
-/***/ 231:
+/***/ 1745:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { InvalidArgumentError, MaxOriginsReachedError } = __nccwpck_require__(3877)
-const { kBusy, kClients, kConnected, kRunning, kPending, kClose, kDestroy, kDispatch, kUrl } = __nccwpck_require__(3029)
-const DispatcherBase = __nccwpck_require__(8847)
-const Pool = __nccwpck_require__(3490)
-const Client = __nccwpck_require__(3451)
-const util = __nccwpck_require__(4758)
+const { InvalidArgumentError, MaxOriginsReachedError } = __nccwpck_require__(3959)
+const { kBusy, kClients, kConnected, kRunning, kPending, kClose, kDestroy, kDispatch, kUrl } = __nccwpck_require__(8031)
+const DispatcherBase = __nccwpck_require__(1517)
+const Pool = __nccwpck_require__(5928)
+const Client = __nccwpck_require__(1313)
+const util = __nccwpck_require__(9500)
 
 const kOnConnect = Symbol('onConnect')
 const kOnDisconnect = Symbol('onDisconnect')
@@ -9406,7 +9406,7 @@ module.exports = Agent
 
 /***/ }),
 
-/***/ 8315:
+/***/ 6681:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -9414,7 +9414,7 @@ module.exports = Agent
 const {
   BalancedPoolMissingUpstreamError,
   InvalidArgumentError
-} = __nccwpck_require__(3877)
+} = __nccwpck_require__(3959)
 const {
   PoolBase,
   kClients,
@@ -9422,10 +9422,10 @@ const {
   kAddClient,
   kRemoveClient,
   kGetDispatcher
-} = __nccwpck_require__(7610)
-const Pool = __nccwpck_require__(3490)
-const { kOriginless, kUrl } = __nccwpck_require__(3029)
-const util = __nccwpck_require__(4758)
+} = __nccwpck_require__(7292)
+const Pool = __nccwpck_require__(5928)
+const { kOriginless, kUrl } = __nccwpck_require__(8031)
+const util = __nccwpck_require__(9500)
 const kFactory = Symbol('factory')
 
 const kOptions = Symbol('options')
@@ -9630,7 +9630,7 @@ module.exports = BalancedPool
 
 /***/ }),
 
-/***/ 3399:
+/***/ 4393:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -9638,9 +9638,9 @@ module.exports = BalancedPool
 /* global WebAssembly */
 
 const assert = __nccwpck_require__(4589)
-const util = __nccwpck_require__(4758)
-const { channels } = __nccwpck_require__(7272)
-const timers = __nccwpck_require__(5885)
+const util = __nccwpck_require__(9500)
+const { channels } = __nccwpck_require__(5458)
+const timers = __nccwpck_require__(4591)
 const {
   RequestContentLengthMismatchError,
   ResponseContentLengthMismatchError,
@@ -9654,7 +9654,7 @@ const {
   HTTPParserError,
   WebAssemblyNotSupportedError,
   ResponseExceededMaxSizeError
-} = __nccwpck_require__(3877)
+} = __nccwpck_require__(3959)
 const {
   kUrl,
   kReset,
@@ -9689,12 +9689,12 @@ const {
   kHTTPContext,
   kClosed,
   kUseMilo
-} = __nccwpck_require__(3029)
+} = __nccwpck_require__(8031)
 
-const constants = __nccwpck_require__(4918)
+const constants = __nccwpck_require__(748)
 // Node.js core bundles only llhttp; experimental Milo remains available in npm builds.
 const { H1Parser, getMiloEnabled } = typeof esbuildDetection === 'undefined'
-  ? __nccwpck_require__(9207)
+  ? __nccwpck_require__(8005)
   : {}
 const EMPTY_BUF = Buffer.alloc(0)
 const FastBuffer = Buffer[Symbol.species]
@@ -9712,7 +9712,7 @@ function lazyllhttp () {
     throw new WebAssemblyNotSupportedError()
   }
 
-  const llhttpWasmData = process.env.JEST_WORKER_ID ? __nccwpck_require__(7020) : undefined
+  const llhttpWasmData = process.env.JEST_WORKER_ID ? __nccwpck_require__(3922) : undefined
 
   let mod
 
@@ -9735,7 +9735,7 @@ function lazyllhttp () {
 
   if (useWasmSIMD) {
     try {
-      mod = new WebAssembly.Module(__nccwpck_require__(2212))
+      mod = new WebAssembly.Module(__nccwpck_require__(3742))
     } catch {}
   }
 
@@ -9744,7 +9744,7 @@ function lazyllhttp () {
     // being enabled, but the occurring of this other error
     // * https://github.com/emscripten-core/emscripten/issues/11495
     // got me to remove that check to avoid breaking Node 12.
-    mod = new WebAssembly.Module(llhttpWasmData || __nccwpck_require__(7020))
+    mod = new WebAssembly.Module(llhttpWasmData || __nccwpck_require__(3922))
   }
 
   return new WebAssembly.Instance(mod, {
@@ -10859,7 +10859,7 @@ function writeH1 (client, request) {
 
   if (util.isFormDataLike(body)) {
     if (!extractBody) {
-      extractBody = (__nccwpck_require__(5662).extractBody)
+      extractBody = (__nccwpck_require__(1448).extractBody)
     }
 
     const [bodyStream, contentType] = extractBody(body)
@@ -11483,14 +11483,14 @@ module.exports = connectH1
 
 /***/ }),
 
-/***/ 9674:
+/***/ 3504:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
 const { pipeline } = __nccwpck_require__(7075)
-const util = __nccwpck_require__(4758)
+const util = __nccwpck_require__(9500)
 const {
   RequestContentLengthMismatchError,
   ResponseContentLengthMismatchError,
@@ -11501,7 +11501,7 @@ const {
   HeadersTimeoutError,
   BodyTimeoutError,
   ResponseExceededMaxSizeError
-} = __nccwpck_require__(3877)
+} = __nccwpck_require__(3959)
 const {
   kUrl,
   kReset,
@@ -11531,8 +11531,8 @@ const {
   kHTTP2SessionState,
   kHTTP2Options,
   kMaxResponseSize
-} = __nccwpck_require__(3029)
-const { channels } = __nccwpck_require__(7272)
+} = __nccwpck_require__(8031)
+const { channels } = __nccwpck_require__(5458)
 
 const kOpenStreams = Symbol('open streams')
 const kRequestStream = Symbol('request stream')
@@ -12777,7 +12777,7 @@ function writeH2 (client, request) {
   let contentLength = util.bodyLength(body)
 
   if (util.isFormDataLike(body)) {
-    extractBody ??= (__nccwpck_require__(5662).extractBody)
+    extractBody ??= (__nccwpck_require__(1448).extractBody)
 
     const [bodyStream, contentType] = extractBody(body)
     headers['content-type'] = contentType
@@ -13479,7 +13479,7 @@ module.exports = connectH2
 
 /***/ }),
 
-/***/ 3451:
+/***/ 1313:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -13487,17 +13487,17 @@ module.exports = connectH2
 const assert = __nccwpck_require__(4589)
 const net = __nccwpck_require__(7030)
 const http = __nccwpck_require__(7067)
-const util = __nccwpck_require__(4758)
-const { ClientStats } = __nccwpck_require__(8612)
-const { channels } = __nccwpck_require__(7272)
-const Request = __nccwpck_require__(3417)
-const DispatcherBase = __nccwpck_require__(8847)
+const util = __nccwpck_require__(9500)
+const { ClientStats } = __nccwpck_require__(6634)
+const { channels } = __nccwpck_require__(5458)
+const Request = __nccwpck_require__(9691)
+const DispatcherBase = __nccwpck_require__(1517)
 const {
   InvalidArgumentError,
   InformationalError,
   ClientDestroyedError
-} = __nccwpck_require__(3877)
-const buildConnector = __nccwpck_require__(1094)
+} = __nccwpck_require__(3959)
+const buildConnector = __nccwpck_require__(1332)
 const {
   kUrl,
   kServerName,
@@ -13540,9 +13540,9 @@ const {
   kResume,
   kHTTP2Options,
   kUseMilo
-} = __nccwpck_require__(3029)
-const connectH1 = __nccwpck_require__(3399)
-const connectH2 = __nccwpck_require__(9674)
+} = __nccwpck_require__(8031)
+const connectH1 = __nccwpck_require__(4393)
+const connectH2 = __nccwpck_require__(3504)
 
 const kClosedResolve = Symbol('kClosedResolve')
 
@@ -14235,20 +14235,20 @@ module.exports = Client
 
 /***/ }),
 
-/***/ 8847:
+/***/ 1517:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const buffer = __nccwpck_require__(4573)
-const Dispatcher = __nccwpck_require__(845)
+const Dispatcher = __nccwpck_require__(3415)
 const {
   ClientDestroyedError,
   ClientClosedError,
   InvalidArgumentError
-} = __nccwpck_require__(3877)
-const { kDestroy, kClose, kClosed, kDestroyed, kDispatch } = __nccwpck_require__(3029)
-const { defaultWebSocketMaxFragments, defaultWebSocketMaxPayloadSize } = __nccwpck_require__(1641)
+} = __nccwpck_require__(3959)
+const { kDestroy, kClose, kClosed, kDestroyed, kDispatch } = __nccwpck_require__(8031)
+const { defaultWebSocketMaxFragments, defaultWebSocketMaxPayloadSize } = __nccwpck_require__(2371)
 
 const kOnDestroyed = Symbol('onDestroyed')
 const kOnClosed = Symbol('onClosed')
@@ -14440,12 +14440,12 @@ module.exports = DispatcherBase
 
 /***/ }),
 
-/***/ 845:
+/***/ 3415:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 const EventEmitter = __nccwpck_require__(8474)
-const { kOriginless, kUrl } = __nccwpck_require__(3029)
+const { kOriginless, kUrl } = __nccwpck_require__(8031)
 
 class Dispatcher extends EventEmitter {
   dispatch () {
@@ -14505,15 +14505,15 @@ module.exports = Dispatcher
 
 /***/ }),
 
-/***/ 2692:
+/***/ 6326:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const Dispatcher = __nccwpck_require__(845)
-const { InvalidArgumentError } = __nccwpck_require__(3877)
-const { toRawHeaders } = __nccwpck_require__(4758)
-const { kOriginless, kUrl } = __nccwpck_require__(3029)
+const Dispatcher = __nccwpck_require__(3415)
+const { InvalidArgumentError } = __nccwpck_require__(3959)
+const { toRawHeaders } = __nccwpck_require__(9500)
+const { kOriginless, kUrl } = __nccwpck_require__(8031)
 
 class LegacyHandlerWrapper {
   #handler
@@ -14639,15 +14639,15 @@ module.exports = Dispatcher1Wrapper
 
 /***/ }),
 
-/***/ 2527:
+/***/ 9221:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const DispatcherBase = __nccwpck_require__(8847)
-const { kClose, kDestroy, kClosed, kDestroyed, kDispatch, kNoProxyAgent, kHttpProxyAgent, kHttpsProxyAgent } = __nccwpck_require__(3029)
-const ProxyAgent = __nccwpck_require__(7522)
-const Agent = __nccwpck_require__(231)
+const DispatcherBase = __nccwpck_require__(1517)
+const { kClose, kDestroy, kClosed, kDestroyed, kDispatch, kNoProxyAgent, kHttpProxyAgent, kHttpsProxyAgent } = __nccwpck_require__(8031)
+const ProxyAgent = __nccwpck_require__(7508)
+const Agent = __nccwpck_require__(1745)
 
 const DEFAULT_PORTS = {
   'http:': 80,
@@ -14836,7 +14836,7 @@ module.exports = EnvHttpProxyAgent
 
 /***/ }),
 
-/***/ 5874:
+/***/ 5464:
 /***/ ((module) => {
 
 
@@ -14978,13 +14978,13 @@ module.exports = class FixedQueue {
 
 /***/ }),
 
-/***/ 9325:
+/***/ 3667:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { InvalidArgumentError } = __nccwpck_require__(3877)
-const Client = __nccwpck_require__(3451)
+const { InvalidArgumentError } = __nccwpck_require__(3959)
+const Client = __nccwpck_require__(1313)
 
 class H2CClient extends Client {
   constructor (origin, clientOpts) {
@@ -15036,14 +15036,14 @@ module.exports = H2CClient
 
 /***/ }),
 
-/***/ 9207:
+/***/ 8005:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
-const util = __nccwpck_require__(4758)
-const timers = __nccwpck_require__(5885)
+const util = __nccwpck_require__(9500)
+const timers = __nccwpck_require__(4591)
 const {
   HeadersTimeoutError,
   HeadersOverflowError,
@@ -15053,7 +15053,7 @@ const {
   HTTPParserError,
   ResponseContentLengthMismatchError,
   ResponseExceededMaxSizeError
-} = __nccwpck_require__(3877)
+} = __nccwpck_require__(3959)
 const {
   kUrl,
   kReset,
@@ -15076,7 +15076,7 @@ const {
   kResume,
   kHTTPContext,
   kMaxHeadersSize
-} = __nccwpck_require__(3029)
+} = __nccwpck_require__(8031)
 
 const FastBuffer = Buffer[Symbol.species]
 const removeAllListeners = util.removeAllListeners
@@ -15147,11 +15147,11 @@ function getMilo () {
   // Milo modules compile WASM on load; defer loading until the parser is needed.
   if (useWasmSIMD) {
     try {
-      miloPackage = __nccwpck_require__(7307)
+      miloPackage = __nccwpck_require__(5477)
     } catch {}
   }
 
-  miloPackage = miloPackage || __nccwpck_require__(9499)
+  miloPackage = miloPackage || __nccwpck_require__(2025)
   miloInstance = miloPackage.setup()
   return miloInstance
 }
@@ -16108,16 +16108,16 @@ module.exports = { H1Parser, getMiloEnabled, setMiloEnabled }
 
 /***/ }),
 
-/***/ 7610:
+/***/ 7292:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { AsyncResource } = __nccwpck_require__(6698)
-const { PoolStats } = __nccwpck_require__(8612)
-const DispatcherBase = __nccwpck_require__(8847)
-const FixedQueue = __nccwpck_require__(5874)
-const { kConnected, kSize, kRunning, kPending, kQueued, kBusy, kFree, kUrl, kClose, kDestroy, kDispatch } = __nccwpck_require__(3029)
+const { PoolStats } = __nccwpck_require__(6634)
+const DispatcherBase = __nccwpck_require__(1517)
+const FixedQueue = __nccwpck_require__(5464)
+const { kConnected, kSize, kRunning, kPending, kQueued, kBusy, kFree, kUrl, kClose, kDestroy, kDispatch } = __nccwpck_require__(8031)
 
 const kClients = Symbol('clients')
 const kNeedDrain = Symbol('needDrain')
@@ -16462,7 +16462,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 3490:
+/***/ 5928:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -16479,14 +16479,14 @@ const {
   kHasDispatcher,
   kRemoveClient,
   kRetireClient
-} = __nccwpck_require__(7610)
-const Client = __nccwpck_require__(3451)
+} = __nccwpck_require__(7292)
+const Client = __nccwpck_require__(1313)
 const {
   InvalidArgumentError
-} = __nccwpck_require__(3877)
-const util = __nccwpck_require__(4758)
-const { kConnecting, kHTTPContext, kUrl, kQueued } = __nccwpck_require__(3029)
-const buildConnector = __nccwpck_require__(1094)
+} = __nccwpck_require__(3959)
+const util = __nccwpck_require__(9500)
+const { kConnecting, kHTTPContext, kUrl, kQueued } = __nccwpck_require__(8031)
+const buildConnector = __nccwpck_require__(1332)
 
 const kOptions = Symbol('options')
 const kConnections = Symbol('connections')
@@ -16698,21 +16698,21 @@ module.exports = Pool
 
 /***/ }),
 
-/***/ 7522:
+/***/ 7508:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { kProxy, kClose, kDestroy, kDispatch } = __nccwpck_require__(3029)
-const Agent = __nccwpck_require__(231)
-const Pool = __nccwpck_require__(3490)
-const DispatcherBase = __nccwpck_require__(8847)
-const { InvalidArgumentError, RequestAbortedError, SecureProxyConnectionError, ProxyConnectionError } = __nccwpck_require__(3877)
-const buildConnector = __nccwpck_require__(1094)
-const Client = __nccwpck_require__(3451)
-const { channels } = __nccwpck_require__(7272)
-const Socks5ProxyAgent = __nccwpck_require__(5393)
-const { hasSafeIterator } = __nccwpck_require__(4758)
+const { kProxy, kClose, kDestroy, kDispatch } = __nccwpck_require__(8031)
+const Agent = __nccwpck_require__(1745)
+const Pool = __nccwpck_require__(5928)
+const DispatcherBase = __nccwpck_require__(1517)
+const { InvalidArgumentError, RequestAbortedError, SecureProxyConnectionError, ProxyConnectionError } = __nccwpck_require__(3959)
+const buildConnector = __nccwpck_require__(1332)
+const Client = __nccwpck_require__(1313)
+const { channels } = __nccwpck_require__(5458)
+const Socks5ProxyAgent = __nccwpck_require__(6395)
+const { hasSafeIterator } = __nccwpck_require__(9500)
 
 const kAgent = Symbol('proxy agent')
 const kClient = Symbol('proxy client')
@@ -17123,14 +17123,14 @@ module.exports = ProxyAgent
 
 /***/ }),
 
-/***/ 6308:
+/***/ 334:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const Dispatcher = __nccwpck_require__(845)
-const RetryHandler = __nccwpck_require__(3282)
-const { kOriginless, kUrl } = __nccwpck_require__(3029)
+const Dispatcher = __nccwpck_require__(3415)
+const RetryHandler = __nccwpck_require__(4004)
+const { kOriginless, kUrl } = __nccwpck_require__(8031)
 
 class RetryAgent extends Dispatcher {
   #agent = null
@@ -17178,7 +17178,7 @@ module.exports = RetryAgent
 
 /***/ }),
 
-/***/ 2514:
+/***/ 3108:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -17193,14 +17193,14 @@ const {
   kRemoveClient,
   kRetireClient,
   kDrainQueue
-} = __nccwpck_require__(7610)
-const Client = __nccwpck_require__(3451)
+} = __nccwpck_require__(7292)
+const Client = __nccwpck_require__(1313)
 const {
   InvalidArgumentError
-} = __nccwpck_require__(3877)
-const util = __nccwpck_require__(4758)
-const { kUrl, kQueued } = __nccwpck_require__(3029)
-const buildConnector = __nccwpck_require__(1094)
+} = __nccwpck_require__(3959)
+const util = __nccwpck_require__(9500)
+const { kUrl, kQueued } = __nccwpck_require__(8031)
+const buildConnector = __nccwpck_require__(1332)
 
 const kOptions = Symbol('options')
 const kConnections = Symbol('connections')
@@ -17354,7 +17354,7 @@ module.exports = RoundRobinPool
 
 /***/ }),
 
-/***/ 5393:
+/***/ 6395:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -17362,13 +17362,13 @@ module.exports = RoundRobinPool
 const { URL } = __nccwpck_require__(3136)
 
 let tls // include tls conditionally since it is not always available
-const DispatcherBase = __nccwpck_require__(8847)
-const { ConnectTimeoutError, InvalidArgumentError } = __nccwpck_require__(3877)
-const { Socks5Client, STATES } = __nccwpck_require__(536)
-const { kBusy, kConnected, kDispatch, kClose, kDestroy } = __nccwpck_require__(3029)
-const Pool = __nccwpck_require__(3490)
-const buildConnector = __nccwpck_require__(1094)
-const { setupConnectTimeout } = __nccwpck_require__(4758)
+const DispatcherBase = __nccwpck_require__(1517)
+const { ConnectTimeoutError, InvalidArgumentError } = __nccwpck_require__(3959)
+const { Socks5Client, STATES } = __nccwpck_require__(3158)
+const { kBusy, kConnected, kDispatch, kClose, kDestroy } = __nccwpck_require__(8031)
+const Pool = __nccwpck_require__(5928)
+const buildConnector = __nccwpck_require__(1332)
+const { setupConnectTimeout } = __nccwpck_require__(9500)
 const { debuglog } = __nccwpck_require__(7975)
 
 const debug = debuglog('undici:socks5-proxy')
@@ -17711,7 +17711,7 @@ module.exports = Socks5ProxyAgent
 
 /***/ }),
 
-/***/ 3010:
+/***/ 8392:
 /***/ ((module) => {
 
 
@@ -17751,7 +17751,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 6411:
+/***/ 1481:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -17760,9 +17760,9 @@ module.exports = {
 // this version number must be increased to avoid conflicts.
 const globalDispatcher = Symbol.for('undici.globalDispatcher.2')
 const legacyGlobalDispatcher = Symbol.for('undici.globalDispatcher.1')
-const { InvalidArgumentError } = __nccwpck_require__(3877)
-const Agent = __nccwpck_require__(231)
-const Dispatcher1Wrapper = __nccwpck_require__(2692)
+const { InvalidArgumentError } = __nccwpck_require__(3959)
+const Agent = __nccwpck_require__(1745)
+const Dispatcher1Wrapper = __nccwpck_require__(6326)
 
 // Fallback storage for when globalThis is not extensible (e.g. frozen)
 let fallbackDispatcher
@@ -17840,13 +17840,13 @@ module.exports = {
 
 /***/ }),
 
-/***/ 5162:
+/***/ 9372:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const util = __nccwpck_require__(4758)
-const { kRedirectCacheControl } = __nccwpck_require__(3029)
+const util = __nccwpck_require__(9500)
+const { kRedirectCacheControl } = __nccwpck_require__(8031)
 const {
   parseCacheControlHeader,
   hasInvalidCacheControlDirective,
@@ -17854,7 +17854,7 @@ const {
   hasVaryStar,
   isInvalidOrWildcardVaryHeader,
   isEtagUsable
-} = __nccwpck_require__(1065)
+} = __nccwpck_require__(7207)
 
 /**
  * A suppressed redirect hop recorded by the redirect handler. Carried on
@@ -17866,7 +17866,7 @@ const {
  * @property {import('../../types/header.d.ts').IncomingHttpHeaders} headers The hop's response headers.
  * @property {number} receivedAt The time the hop's response headers were received.
  */
-const { parseHttpDate } = __nccwpck_require__(8999)
+const { parseHttpDate } = __nccwpck_require__(7505)
 
 function noop () {}
 
@@ -19069,7 +19069,7 @@ module.exports = CacheHandler
 
 /***/ }),
 
-/***/ 8427:
+/***/ 7337:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -19210,7 +19210,7 @@ module.exports = CacheRevalidationHandler
 
 /***/ }),
 
-/***/ 6777:
+/***/ 9151:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -19293,12 +19293,12 @@ module.exports = class DecoratorHandler {
 
 /***/ }),
 
-/***/ 5053:
+/***/ 5387:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { RequestAbortedError } = __nccwpck_require__(3877)
+const { RequestAbortedError } = __nccwpck_require__(3959)
 
 /**
  * @typedef {import('../../types/dispatcher.d.ts').default.DispatchHandler} DispatchHandler
@@ -19840,15 +19840,15 @@ module.exports = DeduplicationHandler
 
 /***/ }),
 
-/***/ 3332:
+/***/ 7158:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const util = __nccwpck_require__(4758)
+const util = __nccwpck_require__(9500)
 const assert = __nccwpck_require__(4589)
-const { InvalidArgumentError, MaxRedirectsError } = __nccwpck_require__(3877)
-const { kRequestOrigin, kRedirectCacheControl } = __nccwpck_require__(3029)
+const { InvalidArgumentError, MaxRedirectsError } = __nccwpck_require__(3959)
+const { kRequestOrigin, kRedirectCacheControl } = __nccwpck_require__(8031)
 
 const redirectableStatusCodes = [300, 301, 302, 303, 307, 308]
 
@@ -20131,20 +20131,20 @@ module.exports = RedirectHandler
 
 /***/ }),
 
-/***/ 3282:
+/***/ 4004:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 const assert = __nccwpck_require__(4589)
 
-const { kRetryHandlerDefaultRetry } = __nccwpck_require__(3029)
-const { RequestRetryError, RequestAbortedError } = __nccwpck_require__(3877)
+const { kRetryHandlerDefaultRetry } = __nccwpck_require__(8031)
+const { RequestRetryError, RequestAbortedError } = __nccwpck_require__(3959)
 const {
   hasSafeIterator,
   isDisturbed,
   parseRangeHeader,
   wrapRequestBody
-} = __nccwpck_require__(4758)
+} = __nccwpck_require__(9500)
 
 function calculateRetryAfterHeader (retryAfter) {
   const retryTime = new Date(retryAfter).getTime()
@@ -20824,17 +20824,17 @@ module.exports = RetryHandler
 
 /***/ }),
 
-/***/ 7172:
+/***/ 7602:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
 const { Readable } = __nccwpck_require__(7075)
-const util = __nccwpck_require__(4758)
-const CacheHandler = __nccwpck_require__(5162)
-const MemoryCacheStore = __nccwpck_require__(7091)
-const CacheRevalidationHandler = __nccwpck_require__(8427)
+const util = __nccwpck_require__(9500)
+const CacheHandler = __nccwpck_require__(9372)
+const MemoryCacheStore = __nccwpck_require__(1101)
+const CacheRevalidationHandler = __nccwpck_require__(7337)
 const {
   assertCacheStore,
   assertCacheMethods,
@@ -20845,9 +20845,9 @@ const {
   isInvalidOrWildcardVaryHeader,
   parseVaryHeader,
   isEtagUsable
-} = __nccwpck_require__(1065)
-const { AbortError } = __nccwpck_require__(3877)
-const { parseHttpDate } = __nccwpck_require__(8999)
+} = __nccwpck_require__(7207)
+const { AbortError } = __nccwpck_require__(3959)
+const { parseHttpDate } = __nccwpck_require__(7505)
 
 /**
  * @param {(string | RegExp)[] | undefined} origins
@@ -21602,15 +21602,15 @@ module.exports = (opts = {}) => {
 
 /***/ }),
 
-/***/ 4475:
+/***/ 1409:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { createInflate, createGunzip, createBrotliDecompress, createZstdDecompress, constants } = __nccwpck_require__(8522)
 const { pipeline, Transform: TransformStream } = __nccwpck_require__(7075)
-const { InvalidArgumentError, ResponseExceededMaxSizeError } = __nccwpck_require__(3877)
-const DecoratorHandler = __nccwpck_require__(6777)
+const { InvalidArgumentError, ResponseExceededMaxSizeError } = __nccwpck_require__(3959)
+const DecoratorHandler = __nccwpck_require__(9151)
 
 /** @typedef {import('node:stream').Transform} Transform */
 /** @typedef {import('node:stream').Transform} Controller */
@@ -22183,15 +22183,15 @@ module.exports = createDecompressInterceptor
 
 /***/ }),
 
-/***/ 5386:
+/***/ 9684:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const diagnosticsChannel = __nccwpck_require__(3053)
-const util = __nccwpck_require__(4758)
-const DeduplicationHandler = __nccwpck_require__(5053)
-const { getInterceptorOrigin, normalizeHeaders, makeCacheKey, makeDeduplicationKey } = __nccwpck_require__(1065)
+const util = __nccwpck_require__(9500)
+const DeduplicationHandler = __nccwpck_require__(5387)
+const { getInterceptorOrigin, normalizeHeaders, makeCacheKey, makeDeduplicationKey } = __nccwpck_require__(7207)
 
 const pendingRequestsChannel = diagnosticsChannel.channel('undici:request:pending-requests')
 
@@ -22308,15 +22308,15 @@ module.exports = (opts = {}) => {
 
 /***/ }),
 
-/***/ 3017:
+/***/ 4287:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 const { isIP } = __nccwpck_require__(7030)
 const { lookup } = __nccwpck_require__(610)
-const DecoratorHandler = __nccwpck_require__(6777)
-const { InvalidArgumentError, InformationalError } = __nccwpck_require__(3877)
-const { kRequestOrigin } = __nccwpck_require__(3029)
+const DecoratorHandler = __nccwpck_require__(9151)
+const { InvalidArgumentError, InformationalError } = __nccwpck_require__(3959)
+const { kRequestOrigin } = __nccwpck_require__(8031)
 const maxInt = Math.pow(2, 31) - 1
 
 function hasSafeIterator (headers) {
@@ -22908,13 +22908,13 @@ module.exports = interceptorOpts => {
 
 /***/ }),
 
-/***/ 4094:
+/***/ 5376:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { InvalidArgumentError, RequestAbortedError } = __nccwpck_require__(3877)
-const DecoratorHandler = __nccwpck_require__(6777)
+const { InvalidArgumentError, RequestAbortedError } = __nccwpck_require__(3959)
+const DecoratorHandler = __nccwpck_require__(9151)
 
 class DumpHandler extends DecoratorHandler {
   #maxSize = 1024 * 1024
@@ -23014,12 +23014,12 @@ module.exports = createDumpInterceptor
 
 /***/ }),
 
-/***/ 8344:
+/***/ 7734:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const RedirectHandler = __nccwpck_require__(3332)
+const RedirectHandler = __nccwpck_require__(7158)
 
 function createRedirectInterceptor ({ maxRedirections: defaultMaxRedirections, throwOnMaxRedirect: defaultThrowOnMaxRedirect, stripHeadersOnRedirect: defaultStripHeadersOnRedirect, stripHeadersOnCrossOriginRedirect: defaultStripHeadersOnCrossOriginRedirect } = {}) {
   return (dispatch) => {
@@ -23042,14 +23042,14 @@ module.exports = createRedirectInterceptor
 
 /***/ }),
 
-/***/ 8300:
+/***/ 330:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 // const { parseHeaders } = require('../core/util')
-const DecoratorHandler = __nccwpck_require__(6777)
-const { InvalidArgumentError, ResponseError } = __nccwpck_require__(3877)
+const DecoratorHandler = __nccwpck_require__(9151)
+const { InvalidArgumentError, ResponseError } = __nccwpck_require__(3959)
 
 const defaultMaxSize = 1024 * 1024
 
@@ -23188,11 +23188,11 @@ module.exports = (opts = {}) => {
 
 /***/ }),
 
-/***/ 6520:
+/***/ 5486:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
-const RetryHandler = __nccwpck_require__(3282)
+const RetryHandler = __nccwpck_require__(4004)
 
 module.exports = globalOpts => {
   return dispatch => {
@@ -23214,13 +23214,13 @@ module.exports = globalOpts => {
 
 /***/ }),
 
-/***/ 4918:
+/***/ 748:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 Object.defineProperty(exports, "__esModule", ({ value: true }));
 exports.SPECIAL_HEADERS = exports.MINOR = exports.MAJOR = exports.HTAB_SP_VCHAR_OBS_TEXT = exports.QUOTED_STRING = exports.CONNECTION_TOKEN_CHARS = exports.HEADER_CHARS = exports.TOKEN = exports.HEX = exports.URL_CHAR = exports.USERINFO_CHARS = exports.MARK = exports.ALPHANUM = exports.NUM = exports.HEX_MAP = exports.NUM_MAP = exports.ALPHA = exports.STATUSES_HTTP = exports.H_METHOD_MAP = exports.METHOD_MAP = exports.METHODS_RTSP = exports.METHODS_ICE = exports.METHODS_HTTP = exports.HEADER_STATE = exports.FINISH = exports.STATUSES = exports.METHODS = exports.LENIENT_FLAGS = exports.FLAGS = exports.TYPE = exports.ERROR = void 0;
-const utils_1 = __nccwpck_require__(8222);
+const utils_1 = __nccwpck_require__(4608);
 // Emums
 exports.ERROR = {
     OK: 0,
@@ -23752,7 +23752,7 @@ exports["default"] = {
 
 /***/ }),
 
-/***/ 7020:
+/***/ 3922:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 /* module decorator */ module = __nccwpck_require__.nmd(module);
@@ -23775,7 +23775,7 @@ Object.defineProperty(module, 'exports', {
 
 /***/ }),
 
-/***/ 2212:
+/***/ 3742:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 /* module decorator */ module = __nccwpck_require__.nmd(module);
@@ -23798,7 +23798,7 @@ Object.defineProperty(module, 'exports', {
 
 /***/ }),
 
-/***/ 8222:
+/***/ 4608:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -23817,7 +23817,7 @@ function enumToMap(obj, filter = [], exceptions = []) {
 
 /***/ }),
 
-/***/ 9499:
+/***/ 2025:
 /***/ ((module) => {
 
 const wasmModule = new WebAssembly.Module(
@@ -24826,7 +24826,7 @@ module.exports = { wasmModule, noop, setup, simple }
 
 /***/ }),
 
-/***/ 7307:
+/***/ 5477:
 /***/ ((module) => {
 
 const wasmModule = new WebAssembly.Module(
@@ -25835,13 +25835,13 @@ module.exports = { wasmModule, noop, setup, simple }
 
 /***/ }),
 
-/***/ 6871:
+/***/ 7017:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { kClients } = __nccwpck_require__(3029)
-const Agent = __nccwpck_require__(231)
+const { kClients } = __nccwpck_require__(8031)
+const Agent = __nccwpck_require__(1745)
 const {
   kAgent,
   kMockAgentSet,
@@ -25859,14 +25859,14 @@ const {
   kMockAgentAcceptsNonStandardSearchParameters,
   kMockCallHistoryAddLog,
   kIgnoreTrailingSlash
-} = __nccwpck_require__(7231)
-const MockClient = __nccwpck_require__(7675)
-const MockPool = __nccwpck_require__(5634)
-const { matchValue, normalizeSearchParams, buildAndValidateMockOptions, normalizeOrigin } = __nccwpck_require__(9123)
-const { InvalidArgumentError, UndiciError } = __nccwpck_require__(3877)
-const Dispatcher = __nccwpck_require__(845)
-const PendingInterceptorsFormatter = __nccwpck_require__(8848)
-const { MockCallHistory } = __nccwpck_require__(3861)
+} = __nccwpck_require__(2305)
+const MockClient = __nccwpck_require__(2361)
+const MockPool = __nccwpck_require__(6480)
+const { matchValue, normalizeSearchParams, buildAndValidateMockOptions, normalizeOrigin } = __nccwpck_require__(3193)
+const { InvalidArgumentError, UndiciError } = __nccwpck_require__(3959)
+const Dispatcher = __nccwpck_require__(3415)
+const PendingInterceptorsFormatter = __nccwpck_require__(5738)
+const { MockCallHistory } = __nccwpck_require__(8123)
 
 class MockAgent extends Dispatcher {
   constructor (opts = {}) {
@@ -26097,13 +26097,13 @@ module.exports = MockAgent
 
 /***/ }),
 
-/***/ 3861:
+/***/ 8123:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { kMockCallHistoryAddLog } = __nccwpck_require__(7231)
-const { InvalidArgumentError } = __nccwpck_require__(3877)
+const { kMockCallHistoryAddLog } = __nccwpck_require__(2305)
+const { InvalidArgumentError } = __nccwpck_require__(3959)
 
 function handleFilterCallsWithOptions (criteria, options, handler, store, allLogs) {
   switch (options.operator) {
@@ -26352,14 +26352,14 @@ module.exports.MockCallHistoryLog = MockCallHistoryLog
 
 /***/ }),
 
-/***/ 7675:
+/***/ 2361:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { promisify } = __nccwpck_require__(7975)
-const Client = __nccwpck_require__(3451)
-const { buildMockDispatch } = __nccwpck_require__(9123)
+const Client = __nccwpck_require__(1313)
+const { buildMockDispatch } = __nccwpck_require__(3193)
 const {
   kDispatches,
   kMockAgent,
@@ -26369,10 +26369,10 @@ const {
   kOriginalDispatch,
   kConnected,
   kIgnoreTrailingSlash
-} = __nccwpck_require__(7231)
-const { MockInterceptor } = __nccwpck_require__(1821)
-const Symbols = __nccwpck_require__(3029)
-const { InvalidArgumentError } = __nccwpck_require__(3877)
+} = __nccwpck_require__(2305)
+const { MockInterceptor } = __nccwpck_require__(5843)
+const Symbols = __nccwpck_require__(8031)
+const { InvalidArgumentError } = __nccwpck_require__(3959)
 
 /**
  * MockClient provides an API that extends the Client to influence the mockDispatches.
@@ -26427,12 +26427,12 @@ module.exports = MockClient
 
 /***/ }),
 
-/***/ 804:
+/***/ 2673:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { UndiciError } = __nccwpck_require__(3877)
+const { UndiciError } = __nccwpck_require__(3959)
 
 const kMockNotMatchedError = Symbol.for('undici.error.UND_MOCK_ERR_MOCK_NOT_MATCHED')
 
@@ -26463,12 +26463,12 @@ module.exports = {
 
 /***/ }),
 
-/***/ 1821:
+/***/ 5843:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { getResponseData, buildKey, addMockDispatch } = __nccwpck_require__(9123)
+const { getResponseData, buildKey, addMockDispatch } = __nccwpck_require__(3193)
 const {
   kDispatches,
   kDispatchKey,
@@ -26477,9 +26477,9 @@ const {
   kContentLength,
   kMockDispatch,
   kIgnoreTrailingSlash
-} = __nccwpck_require__(7231)
-const { InvalidArgumentError } = __nccwpck_require__(3877)
-const { serializePathWithQuery } = __nccwpck_require__(4758)
+} = __nccwpck_require__(2305)
+const { InvalidArgumentError } = __nccwpck_require__(3959)
+const { serializePathWithQuery } = __nccwpck_require__(9500)
 const {
   types: {
     isPromise
@@ -26697,14 +26697,14 @@ module.exports.MockScope = MockScope
 
 /***/ }),
 
-/***/ 5634:
+/***/ 6480:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { promisify } = __nccwpck_require__(7975)
-const Pool = __nccwpck_require__(3490)
-const { buildMockDispatch } = __nccwpck_require__(9123)
+const Pool = __nccwpck_require__(5928)
+const { buildMockDispatch } = __nccwpck_require__(3193)
 const {
   kDispatches,
   kMockAgent,
@@ -26714,10 +26714,10 @@ const {
   kOriginalDispatch,
   kConnected,
   kIgnoreTrailingSlash
-} = __nccwpck_require__(7231)
-const { MockInterceptor } = __nccwpck_require__(1821)
-const Symbols = __nccwpck_require__(3029)
-const { InvalidArgumentError } = __nccwpck_require__(3877)
+} = __nccwpck_require__(2305)
+const { MockInterceptor } = __nccwpck_require__(5843)
+const Symbols = __nccwpck_require__(8031)
+const { InvalidArgumentError } = __nccwpck_require__(3959)
 
 /**
  * MockPool provides an API that extends the Pool to influence the mockDispatches.
@@ -26772,7 +26772,7 @@ module.exports = MockPool
 
 /***/ }),
 
-/***/ 7231:
+/***/ 2305:
 /***/ ((module) => {
 
 
@@ -26811,12 +26811,12 @@ module.exports = {
 
 /***/ }),
 
-/***/ 9123:
+/***/ 3193:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { MockNotMatchedError } = __nccwpck_require__(804)
+const { MockNotMatchedError } = __nccwpck_require__(2673)
 const {
   kDispatches,
   kMockAgent,
@@ -26824,15 +26824,15 @@ const {
   kOrigin,
   kGetNetConnect,
   kTotalDispatchCount
-} = __nccwpck_require__(7231)
-const { serializePathWithQuery, parseHeaders } = __nccwpck_require__(4758)
+} = __nccwpck_require__(2305)
+const { serializePathWithQuery, parseHeaders } = __nccwpck_require__(9500)
 const { STATUS_CODES } = __nccwpck_require__(7067)
 const {
   types: {
     isPromise
   }
 } = __nccwpck_require__(7975)
-const { InvalidArgumentError } = __nccwpck_require__(3877)
+const { InvalidArgumentError } = __nccwpck_require__(3959)
 const requestAborted = Symbol('request aborted')
 
 function matchValue (match, value) {
@@ -27548,7 +27548,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 8848:
+/***/ 5738:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -27598,17 +27598,17 @@ module.exports = class PendingInterceptorsFormatter {
 
 /***/ }),
 
-/***/ 757:
+/***/ 3339:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const Agent = __nccwpck_require__(231)
-const MockAgent = __nccwpck_require__(6871)
-const { SnapshotRecorder } = __nccwpck_require__(8292)
-const { InvalidArgumentError, UndiciError } = __nccwpck_require__(3877)
-const util = __nccwpck_require__(4758)
-const { validateSnapshotMode } = __nccwpck_require__(2781)
+const Agent = __nccwpck_require__(1745)
+const MockAgent = __nccwpck_require__(7017)
+const { SnapshotRecorder } = __nccwpck_require__(5602)
+const { InvalidArgumentError, UndiciError } = __nccwpck_require__(3959)
+const util = __nccwpck_require__(9500)
+const { validateSnapshotMode } = __nccwpck_require__(5743)
 
 const kSnapshotRecorder = Symbol('kSnapshotRecorder')
 const kSnapshotMode = Symbol('kSnapshotMode')
@@ -27976,7 +27976,7 @@ module.exports = SnapshotAgent
 
 /***/ }),
 
-/***/ 8292:
+/***/ 5602:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -27984,9 +27984,9 @@ module.exports = SnapshotAgent
 const { writeFile, readFile, mkdir } = __nccwpck_require__(1455)
 const { dirname, resolve } = __nccwpck_require__(6760)
 const { setTimeout, clearTimeout } = __nccwpck_require__(7997)
-const { InvalidArgumentError, UndiciError } = __nccwpck_require__(3877)
-const { setHeader } = __nccwpck_require__(4758)
-const { hashId, isUrlExcludedFactory, normalizeHeaders, createHeaderFilters } = __nccwpck_require__(2781)
+const { InvalidArgumentError, UndiciError } = __nccwpck_require__(3959)
+const { setHeader } = __nccwpck_require__(9500)
+const { hashId, isUrlExcludedFactory, normalizeHeaders, createHeaderFilters } = __nccwpck_require__(5743)
 
 /**
  * @typedef {Object} SnapshotRequestOptions
@@ -28607,14 +28607,14 @@ module.exports = { SnapshotRecorder, formatRequestKey, createRequestHash, filter
 
 /***/ }),
 
-/***/ 2781:
+/***/ 5743:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { InvalidArgumentError } = __nccwpck_require__(3877)
-const { setHeader } = __nccwpck_require__(4758)
-const { runtimeFeatures } = __nccwpck_require__(8423)
+const { InvalidArgumentError } = __nccwpck_require__(3959)
+const { setHeader } = __nccwpck_require__(9500)
+const { runtimeFeatures } = __nccwpck_require__(4605)
 
 /**
  * @typedef {Object} HeaderFilters
@@ -28773,7 +28773,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 1065:
+/***/ 7207:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -28784,10 +28784,10 @@ const {
   hasSafeIterator,
   isValidHTTPToken,
   setHeader
-} = __nccwpck_require__(4758)
+} = __nccwpck_require__(9500)
 
-const { serializePathWithQuery } = __nccwpck_require__(4758)
-const { kRequestOrigin } = __nccwpck_require__(3029)
+const { serializePathWithQuery } = __nccwpck_require__(9500)
+const { kRequestOrigin } = __nccwpck_require__(8031)
 
 const MAX_DELTA_SECONDS = 2147483647
 const RESTRICTIVE_DIRECTIVE_NAMES = ['no-store', 'private', 'no-cache']
@@ -29544,7 +29544,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 8999:
+/***/ 7505:
 /***/ ((module) => {
 
 
@@ -30221,7 +30221,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 8423:
+/***/ 4605:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -30321,7 +30321,7 @@ module.exports["default"] = instance
 
 /***/ }),
 
-/***/ 8612:
+/***/ 6634:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -30333,7 +30333,7 @@ const {
   kSize,
   kFree,
   kQueued
-} = __nccwpck_require__(3029)
+} = __nccwpck_require__(8031)
 
 class ClientStats {
   constructor (client) {
@@ -30360,7 +30360,7 @@ module.exports = { ClientStats, PoolStats }
 
 /***/ }),
 
-/***/ 5885:
+/***/ 4591:
 /***/ ((module) => {
 
 
@@ -30792,21 +30792,21 @@ module.exports = {
 
 /***/ }),
 
-/***/ 2672:
+/***/ 9918:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
 
-const { kConstruct } = __nccwpck_require__(3029)
-const { urlEquals, getFieldValues } = __nccwpck_require__(2448)
-const { kEnumerableProperty, isDisturbed } = __nccwpck_require__(4758)
-const { webidl } = __nccwpck_require__(2797)
-const { cloneResponse, fromInnerResponse, getResponseState } = __nccwpck_require__(3489)
-const { Request, fromInnerRequest, getRequestState } = __nccwpck_require__(229)
-const { fetching } = __nccwpck_require__(344)
-const { urlIsHttpHttpsScheme, readAllBytes } = __nccwpck_require__(7554)
+const { kConstruct } = __nccwpck_require__(8031)
+const { urlEquals, getFieldValues } = __nccwpck_require__(3762)
+const { kEnumerableProperty, isDisturbed } = __nccwpck_require__(9500)
+const { webidl } = __nccwpck_require__(7571)
+const { cloneResponse, fromInnerResponse, getResponseState } = __nccwpck_require__(7287)
+const { Request, fromInnerRequest, getRequestState } = __nccwpck_require__(9683)
+const { fetching } = __nccwpck_require__(4202)
+const { urlIsHttpHttpsScheme, readAllBytes } = __nccwpck_require__(1204)
 /**
  * @see https://w3c.github.io/ServiceWorker/#dfn-cache-batch-operation
  * @typedef {Object} CacheBatchOperation
@@ -31670,15 +31670,15 @@ module.exports = {
 
 /***/ }),
 
-/***/ 1855:
+/***/ 6577:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { Cache } = __nccwpck_require__(2672)
-const { webidl } = __nccwpck_require__(2797)
-const { kEnumerableProperty } = __nccwpck_require__(4758)
-const { kConstruct } = __nccwpck_require__(3029)
+const { Cache } = __nccwpck_require__(9918)
+const { webidl } = __nccwpck_require__(7571)
+const { kEnumerableProperty } = __nccwpck_require__(9500)
+const { kConstruct } = __nccwpck_require__(8031)
 
 class CacheStorage {
   /**
@@ -31835,14 +31835,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 2448:
+/***/ 3762:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
-const { URLSerializer } = __nccwpck_require__(4418)
-const { isValidHeaderName } = __nccwpck_require__(7554)
+const { URLSerializer } = __nccwpck_require__(192)
+const { isValidHeaderName } = __nccwpck_require__(1204)
 
 /**
  * @see https://url.spec.whatwg.org/#concept-url-equals
@@ -31887,7 +31887,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 7694:
+/***/ 5848:
 /***/ ((module) => {
 
 
@@ -31906,14 +31906,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 7931:
+/***/ 7889:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { parseSetCookie } = __nccwpck_require__(7940)
-const { stringify } = __nccwpck_require__(9475)
-const { webidl } = __nccwpck_require__(2797)
+const { parseSetCookie } = __nccwpck_require__(1814)
+const { stringify } = __nccwpck_require__(185)
+const { webidl } = __nccwpck_require__(7571)
 
 const globalHeadersBrandCheck = (arg) => webidl.brandCheck(arg, webidl.util.MakeTypeAssertion(globalThis.Headers))
 const undiciHeadersBrandCheck = (arg) => webidl.brandCheck(arg, webidl.is.Headers)
@@ -32124,14 +32124,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 7940:
+/***/ 1814:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { collectASequenceOfCodePointsFast } = __nccwpck_require__(5618)
-const { maxNameValuePairSize, maxAttributeValueSize } = __nccwpck_require__(7694)
-const { isCTLExcludingHtab } = __nccwpck_require__(9475)
+const { collectASequenceOfCodePointsFast } = __nccwpck_require__(8696)
+const { maxNameValuePairSize, maxAttributeValueSize } = __nccwpck_require__(5848)
+const { isCTLExcludingHtab } = __nccwpck_require__(185)
 const assert = __nccwpck_require__(4589)
 
 /**
@@ -32449,7 +32449,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 9475:
+/***/ 185:
 /***/ ((module) => {
 
 
@@ -32827,13 +32827,13 @@ module.exports = {
 
 /***/ }),
 
-/***/ 7313:
+/***/ 8819:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 const buffer = __nccwpck_require__(4573)
 const { Transform } = __nccwpck_require__(7075)
-const { isASCIINumber, isValidLastEventId } = __nccwpck_require__(7197)
+const { isASCIINumber, isValidLastEventId } = __nccwpck_require__(3943)
 
 /**
  * @type {number[]} BOM
@@ -33409,24 +33409,24 @@ module.exports = {
 
 /***/ }),
 
-/***/ 1268:
+/***/ 7042:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { pipeline } = __nccwpck_require__(7075)
-const { fetching } = __nccwpck_require__(344)
-const { webidl } = __nccwpck_require__(2797)
-const { EventSourceStream } = __nccwpck_require__(7313)
-const { parseMIMEType } = __nccwpck_require__(4418)
-const { createFastMessageEvent } = __nccwpck_require__(6450)
-const { isNetworkError } = __nccwpck_require__(3489)
-const { cloneRequest } = __nccwpck_require__(229)
-const { isValidHeaderValue, kEnumerableProperty } = __nccwpck_require__(4758)
-const { environmentSettingsObject } = __nccwpck_require__(7554)
-const { createPotentialCORSRequest } = __nccwpck_require__(7197)
-const { getGlobalDispatcher } = __nccwpck_require__(6411)
-const { isomorphicDecode } = __nccwpck_require__(5618)
+const { fetching } = __nccwpck_require__(4202)
+const { webidl } = __nccwpck_require__(7571)
+const { EventSourceStream } = __nccwpck_require__(8819)
+const { parseMIMEType } = __nccwpck_require__(192)
+const { createFastMessageEvent } = __nccwpck_require__(4379)
+const { isNetworkError } = __nccwpck_require__(7287)
+const { cloneRequest } = __nccwpck_require__(9683)
+const { isValidHeaderValue, kEnumerableProperty } = __nccwpck_require__(9500)
+const { environmentSettingsObject } = __nccwpck_require__(1204)
+const { createPotentialCORSRequest } = __nccwpck_require__(3943)
+const { getGlobalDispatcher } = __nccwpck_require__(1481)
+const { isomorphicDecode } = __nccwpck_require__(8696)
 
 const textEncoder = new TextEncoder()
 
@@ -33963,12 +33963,12 @@ module.exports = {
 
 /***/ }),
 
-/***/ 7197:
+/***/ 3943:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { makeRequest } = __nccwpck_require__(229)
+const { makeRequest } = __nccwpck_require__(9683)
 
 /**
  * Checks if the given value is a valid LastEventId.
@@ -34030,26 +34030,26 @@ module.exports = {
 
 /***/ }),
 
-/***/ 5662:
+/***/ 1448:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const util = __nccwpck_require__(4758)
+const util = __nccwpck_require__(9500)
 const {
   readableStreamClose,
   fullyReadBody,
   extractMimeType
-} = __nccwpck_require__(7554)
-const { FormData, setFormDataState, getFormDataBoundary } = __nccwpck_require__(5468)
-const { webidl } = __nccwpck_require__(2797)
+} = __nccwpck_require__(1204)
+const { FormData, setFormDataState, getFormDataBoundary } = __nccwpck_require__(3818)
+const { webidl } = __nccwpck_require__(7571)
 const assert = __nccwpck_require__(4589)
 const { isErrored, isDisturbed } = __nccwpck_require__(7075)
 const { isUint8Array } = __nccwpck_require__(3429)
-const { serializeAMimeType } = __nccwpck_require__(4418)
-const { multipartFormDataParser } = __nccwpck_require__(7106)
-const { parseJSONFromBytes } = __nccwpck_require__(5618)
-const { utf8DecodeBytes } = __nccwpck_require__(3010)
+const { serializeAMimeType } = __nccwpck_require__(192)
+const { multipartFormDataParser } = __nccwpck_require__(8016)
+const { parseJSONFromBytes } = __nccwpck_require__(8696)
+const { utf8DecodeBytes } = __nccwpck_require__(8392)
 const { ReadableStreamTee } = __nccwpck_require__(7830)
 
 const textEncoder = new TextEncoder()
@@ -34620,7 +34620,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 6845:
+/***/ 4219:
 /***/ ((module) => {
 
 
@@ -34758,13 +34758,13 @@ module.exports = {
 
 /***/ }),
 
-/***/ 4418:
+/***/ 192:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
-const { asciiLowercase, forgivingBase64, collectASequenceOfCodePoints, collectASequenceOfCodePointsFast, isomorphicDecode, removeASCIIWhitespace, removeChars } = __nccwpck_require__(5618)
+const { asciiLowercase, forgivingBase64, collectASequenceOfCodePoints, collectASequenceOfCodePointsFast, isomorphicDecode, removeASCIIWhitespace, removeChars } = __nccwpck_require__(8696)
 
 const encoder = new TextEncoder()
 
@@ -35361,17 +35361,17 @@ module.exports = {
 
 /***/ }),
 
-/***/ 7106:
+/***/ 8016:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { bufferToLowerCasedHeaderName } = __nccwpck_require__(4758)
-const { HTTP_TOKEN_CODEPOINTS } = __nccwpck_require__(4418)
-const { makeEntry } = __nccwpck_require__(5468)
-const { webidl } = __nccwpck_require__(2797)
+const { bufferToLowerCasedHeaderName } = __nccwpck_require__(9500)
+const { HTTP_TOKEN_CODEPOINTS } = __nccwpck_require__(192)
+const { makeEntry } = __nccwpck_require__(3818)
+const { webidl } = __nccwpck_require__(7571)
 const assert = __nccwpck_require__(4589)
-const { isomorphicDecode } = __nccwpck_require__(5618)
+const { isomorphicDecode } = __nccwpck_require__(8696)
 
 const dd = Buffer.from('--')
 const decoder = new TextDecoder()
@@ -35962,16 +35962,16 @@ module.exports = {
 
 /***/ }),
 
-/***/ 5468:
+/***/ 3818:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { iteratorMixin } = __nccwpck_require__(7554)
-const { kEnumerableProperty } = __nccwpck_require__(4758)
-const { webidl } = __nccwpck_require__(2797)
+const { iteratorMixin } = __nccwpck_require__(1204)
+const { kEnumerableProperty } = __nccwpck_require__(9500)
+const { webidl } = __nccwpck_require__(7571)
 const nodeUtil = __nccwpck_require__(7975)
-const { runtimeFeatures } = __nccwpck_require__(8423)
+const { runtimeFeatures } = __nccwpck_require__(4605)
 
 const random = runtimeFeatures.has('crypto')
   ? (__nccwpck_require__(7598).randomInt)
@@ -36241,7 +36241,7 @@ module.exports = { FormData, makeEntry, setFormDataState, getFormDataBoundary }
 
 /***/ }),
 
-/***/ 7473:
+/***/ 5311:
 /***/ ((module) => {
 
 
@@ -36288,21 +36288,21 @@ module.exports = {
 
 /***/ }),
 
-/***/ 3354:
+/***/ 3408:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 // https://github.com/Ethan-Arrowood/undici-fetch
 
 
 
-const { kConstruct } = __nccwpck_require__(3029)
-const { kEnumerableProperty, setHeader } = __nccwpck_require__(4758)
+const { kConstruct } = __nccwpck_require__(8031)
+const { kEnumerableProperty, setHeader } = __nccwpck_require__(9500)
 const {
   iteratorMixin,
   isValidHeaderName,
   isValidHeaderValue
-} = __nccwpck_require__(7554)
-const { webidl } = __nccwpck_require__(2797)
+} = __nccwpck_require__(1204)
+const { webidl } = __nccwpck_require__(7571)
 const assert = __nccwpck_require__(4589)
 const util = __nccwpck_require__(7975)
 
@@ -37017,7 +37017,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 344:
+/***/ 4202:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 // https://github.com/Ethan-Arrowood/undici-fetch
@@ -37031,9 +37031,9 @@ const {
   makeResponse,
   fromInnerResponse,
   getResponseState
-} = __nccwpck_require__(3489)
-const { HeadersList } = __nccwpck_require__(3354)
-const { Request, cloneRequest, getRequestDispatcher, getRequestState, removeRequestAbortListener } = __nccwpck_require__(229)
+} = __nccwpck_require__(7287)
+const { HeadersList } = __nccwpck_require__(3408)
+const { Request, cloneRequest, getRequestDispatcher, getRequestState, removeRequestAbortListener } = __nccwpck_require__(9683)
 const zlib = __nccwpck_require__(8522)
 const {
   makePolicyContainer,
@@ -37068,26 +37068,26 @@ const {
   hasAuthenticationEntry,
   includesCredentials,
   isTraversableNavigable
-} = __nccwpck_require__(7554)
+} = __nccwpck_require__(1204)
 const assert = __nccwpck_require__(4589)
-const { safelyExtractBody, extractBody } = __nccwpck_require__(5662)
+const { safelyExtractBody, extractBody } = __nccwpck_require__(1448)
 const {
   redirectStatusSet,
   nullBodyStatus,
   safeMethodsSet,
   requestBodyHeader,
   subresourceSet
-} = __nccwpck_require__(6845)
+} = __nccwpck_require__(4219)
 const EE = __nccwpck_require__(8474)
 const { Readable, pipeline, finished, isErrored, isReadable } = __nccwpck_require__(7075)
-const { addAbortListener, bufferToLowerCasedHeaderName } = __nccwpck_require__(4758)
-const { SocketError } = __nccwpck_require__(3877)
-const { dataURLProcessor, serializeAMimeType, minimizeSupportedMimeType } = __nccwpck_require__(4418)
-const { getGlobalDispatcher } = __nccwpck_require__(6411)
-const { webidl } = __nccwpck_require__(2797)
+const { addAbortListener, bufferToLowerCasedHeaderName } = __nccwpck_require__(9500)
+const { SocketError } = __nccwpck_require__(3959)
+const { dataURLProcessor, serializeAMimeType, minimizeSupportedMimeType } = __nccwpck_require__(192)
+const { getGlobalDispatcher } = __nccwpck_require__(1481)
+const { webidl } = __nccwpck_require__(7571)
 const { STATUS_CODES } = __nccwpck_require__(7067)
-const { bytesMatch } = __nccwpck_require__(2536)
-const { isomorphicEncode } = __nccwpck_require__(5618)
+const { bytesMatch } = __nccwpck_require__(4550)
+const { isomorphicEncode } = __nccwpck_require__(8696)
 
 const GET_OR_HEAD = ['GET', 'HEAD']
 
@@ -39475,22 +39475,22 @@ module.exports = {
 
 /***/ }),
 
-/***/ 229:
+/***/ 9683:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 /* globals AbortController */
 
 
 
-const { extractBody, mixinBody, cloneBody, bodyUnusable } = __nccwpck_require__(5662)
-const { Headers, fill: fillHeaders, HeadersList, setHeadersGuard, getHeadersGuard, setHeadersList, getHeadersList } = __nccwpck_require__(3354)
-const util = __nccwpck_require__(4758)
+const { extractBody, mixinBody, cloneBody, bodyUnusable } = __nccwpck_require__(1448)
+const { Headers, fill: fillHeaders, HeadersList, setHeadersGuard, getHeadersGuard, setHeadersList, getHeadersList } = __nccwpck_require__(3408)
+const util = __nccwpck_require__(9500)
 const nodeUtil = __nccwpck_require__(7975)
 const {
   isValidHTTPToken,
   sameOrigin,
   environmentSettingsObject
-} = __nccwpck_require__(7554)
+} = __nccwpck_require__(1204)
 const {
   forbiddenMethodsSet,
   corsSafeListedMethodsSet,
@@ -39500,11 +39500,11 @@ const {
   requestCredentials,
   requestCache,
   requestDuplex
-} = __nccwpck_require__(6845)
+} = __nccwpck_require__(4219)
 const { kEnumerableProperty, normalizedMethodRecordsBase, normalizedMethodRecords } = util
-const { webidl } = __nccwpck_require__(2797)
-const { URLSerializer } = __nccwpck_require__(4418)
-const { kConstruct } = __nccwpck_require__(3029)
+const { webidl } = __nccwpck_require__(7571)
+const { URLSerializer } = __nccwpck_require__(192)
+const { kConstruct } = __nccwpck_require__(8031)
 const assert = __nccwpck_require__(4589)
 
 const requestFinalizer = new FinalizationRegistry(({ signal, reference }) => {
@@ -40599,14 +40599,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 3489:
+/***/ 7287:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { Headers, HeadersList, fill, getHeadersGuard, setHeadersGuard, setHeadersList } = __nccwpck_require__(3354)
-const { extractBody, cloneBody, mixinBody, streamRegistry, bodyUnusable } = __nccwpck_require__(5662)
-const util = __nccwpck_require__(4758)
+const { Headers, HeadersList, fill, getHeadersGuard, setHeadersGuard, setHeadersList } = __nccwpck_require__(3408)
+const { extractBody, cloneBody, mixinBody, streamRegistry, bodyUnusable } = __nccwpck_require__(1448)
+const util = __nccwpck_require__(9500)
 const nodeUtil = __nccwpck_require__(7975)
 const { kEnumerableProperty } = util
 const {
@@ -40615,16 +40615,16 @@ const {
   isAborted,
   isErrorLike,
   environmentSettingsObject: relevantRealm
-} = __nccwpck_require__(7554)
+} = __nccwpck_require__(1204)
 const {
   redirectStatusSet,
   nullBodyStatus
-} = __nccwpck_require__(6845)
-const { webidl } = __nccwpck_require__(2797)
-const { URLSerializer } = __nccwpck_require__(4418)
-const { kConstruct } = __nccwpck_require__(3029)
+} = __nccwpck_require__(4219)
+const { webidl } = __nccwpck_require__(7571)
+const { URLSerializer } = __nccwpck_require__(192)
+const { kConstruct } = __nccwpck_require__(8031)
 const assert = __nccwpck_require__(4589)
-const { isomorphicEncode, serializeJavascriptValueToJSONString } = __nccwpck_require__(5618)
+const { isomorphicEncode, serializeJavascriptValueToJSONString } = __nccwpck_require__(8696)
 
 const textEncoder = new TextEncoder('utf-8')
 let getResponseHeaders, setResponseHeaders, getResponseState, setResponseState
@@ -41244,22 +41244,22 @@ module.exports = {
 
 /***/ }),
 
-/***/ 7554:
+/***/ 1204:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { Transform } = __nccwpck_require__(7075)
 const zlib = __nccwpck_require__(8522)
-const { redirectStatusSet, referrerPolicyTokens, badPortsSet } = __nccwpck_require__(6845)
-const { getGlobalOrigin } = __nccwpck_require__(7473)
-const { collectAnHTTPQuotedString, parseMIMEType } = __nccwpck_require__(4418)
+const { redirectStatusSet, referrerPolicyTokens, badPortsSet } = __nccwpck_require__(4219)
+const { getGlobalOrigin } = __nccwpck_require__(5311)
+const { collectAnHTTPQuotedString, parseMIMEType } = __nccwpck_require__(192)
 const { performance } = __nccwpck_require__(643)
-const { isValidHTTPToken, normalizedMethodRecordsBase } = __nccwpck_require__(4758)
+const { isValidHTTPToken, normalizedMethodRecordsBase } = __nccwpck_require__(9500)
 const assert = __nccwpck_require__(4589)
 const { isUint8Array } = __nccwpck_require__(3429)
-const { webidl } = __nccwpck_require__(2797)
-const { isomorphicEncode, collectASequenceOfCodePoints, removeChars } = __nccwpck_require__(5618)
+const { webidl } = __nccwpck_require__(7571)
+const { isomorphicEncode, collectASequenceOfCodePoints, removeChars } = __nccwpck_require__(8696)
 
 function responseURL (response) {
   // https://fetch.spec.whatwg.org/#responses
@@ -42781,13 +42781,13 @@ module.exports = {
 
 /***/ }),
 
-/***/ 5618:
+/***/ 8696:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
-const { utf8DecodeBytes } = __nccwpck_require__(3010)
+const { utf8DecodeBytes } = __nccwpck_require__(8392)
 
 /**
  * @param {(char: string) => boolean} condition
@@ -43032,14 +43032,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 2536:
+/***/ 4550:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
-const { runtimeFeatures } = __nccwpck_require__(8423)
-const { asciiLowercase } = __nccwpck_require__(5618)
+const { runtimeFeatures } = __nccwpck_require__(4605)
+const { asciiLowercase } = __nccwpck_require__(8696)
 
 /**
  * @typedef {object} Metadata
@@ -43346,7 +43346,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 2797:
+/***/ 7571:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -44345,20 +44345,20 @@ module.exports = {
 
 /***/ }),
 
-/***/ 271:
+/***/ 773:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { uid, states, sentCloseFrameState, emptyBuffer, opcodes } = __nccwpck_require__(5750)
-const { parseExtensions, isClosed, isClosing, isEstablished, isConnecting, validateCloseCodeAndReason } = __nccwpck_require__(2795)
-const { makeRequest } = __nccwpck_require__(229)
-const { fetching } = __nccwpck_require__(344)
-const { Headers, getHeadersList } = __nccwpck_require__(3354)
-const { getDecodeSplit } = __nccwpck_require__(7554)
-const { WebsocketFrameSend } = __nccwpck_require__(6830)
+const { uid, states, sentCloseFrameState, emptyBuffer, opcodes } = __nccwpck_require__(7119)
+const { parseExtensions, isClosed, isClosing, isEstablished, isConnecting, validateCloseCodeAndReason } = __nccwpck_require__(965)
+const { makeRequest } = __nccwpck_require__(9683)
+const { fetching } = __nccwpck_require__(4202)
+const { Headers, getHeadersList } = __nccwpck_require__(3408)
+const { getDecodeSplit } = __nccwpck_require__(1204)
+const { WebsocketFrameSend } = __nccwpck_require__(9676)
 const assert = __nccwpck_require__(4589)
-const { runtimeFeatures } = __nccwpck_require__(8423)
+const { runtimeFeatures } = __nccwpck_require__(4605)
 
 const crypto = runtimeFeatures.has('crypto')
   ? __nccwpck_require__(7598)
@@ -44702,7 +44702,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 5750:
+/***/ 7119:
 /***/ ((module) => {
 
 
@@ -44835,14 +44835,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 6450:
+/***/ 4379:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { webidl } = __nccwpck_require__(2797)
-const { kEnumerableProperty } = __nccwpck_require__(4758)
-const { kConstruct } = __nccwpck_require__(3029)
+const { webidl } = __nccwpck_require__(7571)
+const { kEnumerableProperty } = __nccwpck_require__(9500)
+const { kConstruct } = __nccwpck_require__(8031)
 
 let createFastMessageEvent
 
@@ -45190,13 +45190,13 @@ module.exports = {
 
 /***/ }),
 
-/***/ 6830:
+/***/ 9676:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { runtimeFeatures } = __nccwpck_require__(8423)
-const { maxUnsigned16Bit, opcodes } = __nccwpck_require__(5750)
+const { runtimeFeatures } = __nccwpck_require__(4605)
+const { maxUnsigned16Bit, opcodes } = __nccwpck_require__(7119)
 
 const BUFFER_SIZE = 8 * 1024
 
@@ -45324,14 +45324,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 6555:
+/***/ 4841:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { createInflateRaw, Z_DEFAULT_WINDOWBITS } = __nccwpck_require__(8522)
-const { isValidClientWindowBits } = __nccwpck_require__(2795)
-const { MessageSizeExceededError } = __nccwpck_require__(3877)
+const { isValidClientWindowBits } = __nccwpck_require__(965)
+const { MessageSizeExceededError } = __nccwpck_require__(3959)
 
 const tail = Buffer.from([0x00, 0x00, 0xff, 0xff])
 const kBuffer = Symbol('kBuffer')
@@ -45436,14 +45436,14 @@ module.exports = { PerMessageDeflate }
 
 /***/ }),
 
-/***/ 5694:
+/***/ 1872:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { Writable } = __nccwpck_require__(7075)
 const assert = __nccwpck_require__(4589)
-const { parserStates, opcodes, states, emptyBuffer, sentCloseFrameState } = __nccwpck_require__(5750)
+const { parserStates, opcodes, states, emptyBuffer, sentCloseFrameState } = __nccwpck_require__(7119)
 const {
   isValidStatusCode,
   isValidOpcode,
@@ -45452,12 +45452,12 @@ const {
   isControlFrame,
   isTextBinaryFrame,
   isContinuationFrame
-} = __nccwpck_require__(2795)
-const { failWebsocketConnection } = __nccwpck_require__(271)
-const { WebsocketFrameSend } = __nccwpck_require__(6830)
-const { PerMessageDeflate } = __nccwpck_require__(6555)
-const { MessageSizeExceededError } = __nccwpck_require__(3877)
-const { defaultWebSocketMaxFragments, defaultWebSocketMaxPayloadSize } = __nccwpck_require__(1641)
+} = __nccwpck_require__(965)
+const { failWebsocketConnection } = __nccwpck_require__(773)
+const { WebsocketFrameSend } = __nccwpck_require__(9676)
+const { PerMessageDeflate } = __nccwpck_require__(4841)
+const { MessageSizeExceededError } = __nccwpck_require__(3959)
+const { defaultWebSocketMaxFragments, defaultWebSocketMaxPayloadSize } = __nccwpck_require__(2371)
 
 // This code was influenced by ws released under the MIT license.
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
@@ -45973,14 +45973,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 6802:
+/***/ 504:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { WebsocketFrameSend } = __nccwpck_require__(6830)
-const { opcodes, sendHints } = __nccwpck_require__(5750)
-const FixedQueue = __nccwpck_require__(5874)
+const { WebsocketFrameSend } = __nccwpck_require__(9676)
+const { opcodes, sendHints } = __nccwpck_require__(7119)
+const FixedQueue = __nccwpck_require__(5464)
 
 /**
  * @typedef {object} SendQueueNode
@@ -46089,15 +46089,15 @@ module.exports = { SendQueue }
 
 /***/ }),
 
-/***/ 7065:
+/***/ 8067:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { webidl } = __nccwpck_require__(2797)
-const { validateCloseCodeAndReason } = __nccwpck_require__(2795)
-const { kConstruct } = __nccwpck_require__(3029)
-const { kEnumerableProperty } = __nccwpck_require__(4758)
+const { webidl } = __nccwpck_require__(7571)
+const { validateCloseCodeAndReason } = __nccwpck_require__(965)
+const { kConstruct } = __nccwpck_require__(8031)
+const { kEnumerableProperty } = __nccwpck_require__(9500)
 
 function createInheritableDOMException () {
   // https://github.com/nodejs/node/issues/59677
@@ -46203,23 +46203,23 @@ module.exports = { WebSocketError, createUnvalidatedWebSocketError }
 
 /***/ }),
 
-/***/ 8967:
+/***/ 5493:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { addAbortListener } = __nccwpck_require__(8474)
-const { environmentSettingsObject, readableStreamClose } = __nccwpck_require__(7554)
-const { states, opcodes, sentCloseFrameState } = __nccwpck_require__(5750)
-const { webidl } = __nccwpck_require__(2797)
-const { getURLRecord, isValidSubprotocol, isEstablished, utf8Decode } = __nccwpck_require__(2795)
-const { establishWebSocketConnection, failWebsocketConnection, closeWebSocketConnection } = __nccwpck_require__(271)
-const { channels } = __nccwpck_require__(7272)
-const { WebsocketFrameSend } = __nccwpck_require__(6830)
-const { ByteParser } = __nccwpck_require__(5694)
-const { WebSocketError, createUnvalidatedWebSocketError } = __nccwpck_require__(7065)
-const { kEnumerableProperty } = __nccwpck_require__(4758)
-const { utf8DecodeBytes } = __nccwpck_require__(3010)
+const { environmentSettingsObject, readableStreamClose } = __nccwpck_require__(1204)
+const { states, opcodes, sentCloseFrameState } = __nccwpck_require__(7119)
+const { webidl } = __nccwpck_require__(7571)
+const { getURLRecord, isValidSubprotocol, isEstablished, utf8Decode } = __nccwpck_require__(965)
+const { establishWebSocketConnection, failWebsocketConnection, closeWebSocketConnection } = __nccwpck_require__(773)
+const { channels } = __nccwpck_require__(5458)
+const { WebsocketFrameSend } = __nccwpck_require__(9676)
+const { ByteParser } = __nccwpck_require__(1872)
+const { WebSocketError, createUnvalidatedWebSocketError } = __nccwpck_require__(8067)
+const { kEnumerableProperty } = __nccwpck_require__(9500)
+const { utf8DecodeBytes } = __nccwpck_require__(8392)
 
 let emittedExperimentalWarning = false
 
@@ -46721,15 +46721,15 @@ module.exports = { WebSocketStream }
 
 /***/ }),
 
-/***/ 2795:
+/***/ 965:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { states, opcodes } = __nccwpck_require__(5750)
+const { states, opcodes } = __nccwpck_require__(7119)
 const { isUtf8 } = __nccwpck_require__(4573)
-const { removeHTTPWhitespace } = __nccwpck_require__(4418)
-const { collectASequenceOfCodePointsFast } = __nccwpck_require__(5618)
+const { removeHTTPWhitespace } = __nccwpck_require__(192)
+const { collectASequenceOfCodePointsFast } = __nccwpck_require__(8696)
 
 /**
  * @param {number} readyState
@@ -47075,16 +47075,16 @@ module.exports = {
 
 /***/ }),
 
-/***/ 100:
+/***/ 2522:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { isArrayBuffer } = __nccwpck_require__(3429)
-const { webidl } = __nccwpck_require__(2797)
-const { URLSerializer } = __nccwpck_require__(4418)
-const { environmentSettingsObject } = __nccwpck_require__(7554)
-const { staticPropertyDescriptors, states, sentCloseFrameState, sendHints, opcodes } = __nccwpck_require__(5750)
+const { webidl } = __nccwpck_require__(7571)
+const { URLSerializer } = __nccwpck_require__(192)
+const { environmentSettingsObject } = __nccwpck_require__(1204)
+const { staticPropertyDescriptors, states, sentCloseFrameState, sendHints, opcodes } = __nccwpck_require__(7119)
 const {
   isConnecting,
   isEstablished,
@@ -47095,15 +47095,15 @@ const {
   utf8Decode,
   toArrayBuffer,
   getURLRecord
-} = __nccwpck_require__(2795)
-const { establishWebSocketConnection, closeWebSocketConnection, failWebsocketConnection } = __nccwpck_require__(271)
-const { ByteParser } = __nccwpck_require__(5694)
-const { kEnumerableProperty } = __nccwpck_require__(4758)
-const { getGlobalDispatcher } = __nccwpck_require__(6411)
-const { ErrorEvent, CloseEvent, createFastMessageEvent } = __nccwpck_require__(6450)
-const { SendQueue } = __nccwpck_require__(6802)
-const { WebsocketFrameSend } = __nccwpck_require__(6830)
-const { channels } = __nccwpck_require__(7272)
+} = __nccwpck_require__(965)
+const { establishWebSocketConnection, closeWebSocketConnection, failWebsocketConnection } = __nccwpck_require__(773)
+const { ByteParser } = __nccwpck_require__(1872)
+const { kEnumerableProperty } = __nccwpck_require__(9500)
+const { getGlobalDispatcher } = __nccwpck_require__(1481)
+const { ErrorEvent, CloseEvent, createFastMessageEvent } = __nccwpck_require__(4379)
+const { SendQueue } = __nccwpck_require__(504)
+const { WebsocketFrameSend } = __nccwpck_require__(9676)
+const { channels } = __nccwpck_require__(5458)
 
 const kRef = Symbol.for('nodejs.ref')
 const kUnref = Symbol.for('nodejs.unref')
@@ -48124,18 +48124,18 @@ module.exports = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("util");
 
 /***/ }),
 
-/***/ 8303:
+/***/ 6745:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(6381);
-var Scalar = __nccwpck_require__(4603);
-var YAMLMap = __nccwpck_require__(188);
-var YAMLSeq = __nccwpck_require__(9521);
-var resolveBlockMap = __nccwpck_require__(1513);
-var resolveBlockSeq = __nccwpck_require__(8468);
-var resolveFlowCollection = __nccwpck_require__(8312);
+var identity = __nccwpck_require__(1891);
+var Scalar = __nccwpck_require__(4305);
+var YAMLMap = __nccwpck_require__(2938);
+var YAMLSeq = __nccwpck_require__(3571);
+var resolveBlockMap = __nccwpck_require__(619);
+var resolveBlockSeq = __nccwpck_require__(1610);
+var resolveFlowCollection = __nccwpck_require__(562);
 
 function resolveCollection(CN, ctx, token, onError, tagName, tag) {
     const coll = token.type === 'block-map'
@@ -48221,15 +48221,15 @@ exports.composeCollection = composeCollection;
 
 /***/ }),
 
-/***/ 2805:
+/***/ 6183:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Document = __nccwpck_require__(3471);
-var composeNode = __nccwpck_require__(9919);
-var resolveEnd = __nccwpck_require__(4370);
-var resolveProps = __nccwpck_require__(1645);
+var Document = __nccwpck_require__(7977);
+var composeNode = __nccwpck_require__(413);
+var resolveEnd = __nccwpck_require__(2368);
+var resolveProps = __nccwpck_require__(6715);
 
 function composeDoc(options, directives, { offset, start, value, end }, onError) {
     const opts = Object.assign({ _directives: directives }, options);
@@ -48273,17 +48273,17 @@ exports.composeDoc = composeDoc;
 
 /***/ }),
 
-/***/ 9919:
+/***/ 413:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Alias = __nccwpck_require__(3731);
-var identity = __nccwpck_require__(6381);
-var composeCollection = __nccwpck_require__(8303);
-var composeScalar = __nccwpck_require__(6335);
-var resolveEnd = __nccwpck_require__(4370);
-var utilEmptyScalarPosition = __nccwpck_require__(8777);
+var Alias = __nccwpck_require__(5525);
+var identity = __nccwpck_require__(1891);
+var composeCollection = __nccwpck_require__(6745);
+var composeScalar = __nccwpck_require__(1337);
+var resolveEnd = __nccwpck_require__(2368);
+var utilEmptyScalarPosition = __nccwpck_require__(6827);
 
 const CN = { composeNode, composeEmptyNode };
 function composeNode(ctx, token, props, onError) {
@@ -48392,15 +48392,15 @@ exports.composeNode = composeNode;
 
 /***/ }),
 
-/***/ 6335:
+/***/ 1337:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(6381);
-var Scalar = __nccwpck_require__(4603);
-var resolveBlockScalar = __nccwpck_require__(1523);
-var resolveFlowScalar = __nccwpck_require__(3524);
+var identity = __nccwpck_require__(1891);
+var Scalar = __nccwpck_require__(4305);
+var resolveBlockScalar = __nccwpck_require__(293);
+var resolveFlowScalar = __nccwpck_require__(7686);
 
 function composeScalar(ctx, token, tagToken, onError) {
     const { value, type, comment, range } = token.type === 'block-scalar'
@@ -48487,18 +48487,18 @@ exports.composeScalar = composeScalar;
 
 /***/ }),
 
-/***/ 3146:
+/***/ 4260:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
 var node_process = __nccwpck_require__(932);
-var directives = __nccwpck_require__(2564);
-var Document = __nccwpck_require__(3471);
-var errors = __nccwpck_require__(4390);
-var identity = __nccwpck_require__(6381);
-var composeDoc = __nccwpck_require__(2805);
-var resolveEnd = __nccwpck_require__(4370);
+var directives = __nccwpck_require__(9082);
+var Document = __nccwpck_require__(7977);
+var errors = __nccwpck_require__(7460);
+var identity = __nccwpck_require__(1891);
+var composeDoc = __nccwpck_require__(6183);
+var resolveEnd = __nccwpck_require__(2368);
 
 function getErrorPos(src) {
     if (typeof src === 'number')
@@ -48718,17 +48718,17 @@ exports.Composer = Composer;
 
 /***/ }),
 
-/***/ 1513:
+/***/ 619:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Pair = __nccwpck_require__(5819);
-var YAMLMap = __nccwpck_require__(188);
-var resolveProps = __nccwpck_require__(1645);
-var utilContainsNewline = __nccwpck_require__(9989);
-var utilFlowIndentCheck = __nccwpck_require__(1025);
-var utilMapIncludes = __nccwpck_require__(9721);
+var Pair = __nccwpck_require__(5153);
+var YAMLMap = __nccwpck_require__(2938);
+var resolveProps = __nccwpck_require__(6715);
+var utilContainsNewline = __nccwpck_require__(3151);
+var utilFlowIndentCheck = __nccwpck_require__(7319);
+var utilMapIncludes = __nccwpck_require__(8279);
 
 const startColMsg = 'All mapping items must start at the same column';
 function resolveBlockMap({ composeNode, composeEmptyNode }, ctx, bm, onError, tag) {
@@ -48842,12 +48842,12 @@ exports.resolveBlockMap = resolveBlockMap;
 
 /***/ }),
 
-/***/ 1523:
+/***/ 293:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Scalar = __nccwpck_require__(4603);
+var Scalar = __nccwpck_require__(4305);
 
 function resolveBlockScalar(ctx, scalar, onError) {
     const start = scalar.offset;
@@ -49049,14 +49049,14 @@ exports.resolveBlockScalar = resolveBlockScalar;
 
 /***/ }),
 
-/***/ 8468:
+/***/ 1610:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var YAMLSeq = __nccwpck_require__(9521);
-var resolveProps = __nccwpck_require__(1645);
-var utilFlowIndentCheck = __nccwpck_require__(1025);
+var YAMLSeq = __nccwpck_require__(3571);
+var resolveProps = __nccwpck_require__(6715);
+var utilFlowIndentCheck = __nccwpck_require__(7319);
 
 function resolveBlockSeq({ composeNode, composeEmptyNode }, ctx, bs, onError, tag) {
     const NodeClass = tag?.nodeClass ?? YAMLSeq.YAMLSeq;
@@ -49107,7 +49107,7 @@ exports.resolveBlockSeq = resolveBlockSeq;
 
 /***/ }),
 
-/***/ 4370:
+/***/ 2368:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -49153,19 +49153,19 @@ exports.resolveEnd = resolveEnd;
 
 /***/ }),
 
-/***/ 8312:
+/***/ 562:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(6381);
-var Pair = __nccwpck_require__(5819);
-var YAMLMap = __nccwpck_require__(188);
-var YAMLSeq = __nccwpck_require__(9521);
-var resolveEnd = __nccwpck_require__(4370);
-var resolveProps = __nccwpck_require__(1645);
-var utilContainsNewline = __nccwpck_require__(9989);
-var utilMapIncludes = __nccwpck_require__(9721);
+var identity = __nccwpck_require__(1891);
+var Pair = __nccwpck_require__(5153);
+var YAMLMap = __nccwpck_require__(2938);
+var YAMLSeq = __nccwpck_require__(3571);
+var resolveEnd = __nccwpck_require__(2368);
+var resolveProps = __nccwpck_require__(6715);
+var utilContainsNewline = __nccwpck_require__(3151);
+var utilMapIncludes = __nccwpck_require__(8279);
 
 const blockMsg = 'Block collections are not allowed within flow collections';
 const isBlock = (token) => token && (token.type === 'block-map' || token.type === 'block-seq');
@@ -49369,13 +49369,13 @@ exports.resolveFlowCollection = resolveFlowCollection;
 
 /***/ }),
 
-/***/ 3524:
+/***/ 7686:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Scalar = __nccwpck_require__(4603);
-var resolveEnd = __nccwpck_require__(4370);
+var Scalar = __nccwpck_require__(4305);
+var resolveEnd = __nccwpck_require__(2368);
 
 function resolveFlowScalar(scalar, strict, onError) {
     const { offset, type, source, end } = scalar;
@@ -49604,7 +49604,7 @@ exports.resolveFlowScalar = resolveFlowScalar;
 
 /***/ }),
 
-/***/ 1645:
+/***/ 6715:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -49759,7 +49759,7 @@ exports.resolveProps = resolveProps;
 
 /***/ }),
 
-/***/ 9989:
+/***/ 3151:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -49802,7 +49802,7 @@ exports.containsNewline = containsNewline;
 
 /***/ }),
 
-/***/ 8777:
+/***/ 6827:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -49837,12 +49837,12 @@ exports.emptyScalarPosition = emptyScalarPosition;
 
 /***/ }),
 
-/***/ 1025:
+/***/ 7319:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var utilContainsNewline = __nccwpck_require__(9989);
+var utilContainsNewline = __nccwpck_require__(3151);
 
 function flowIndentCheck(indent, fc, onError) {
     if (fc?.type === 'flow-collection') {
@@ -49861,12 +49861,12 @@ exports.flowIndentCheck = flowIndentCheck;
 
 /***/ }),
 
-/***/ 9721:
+/***/ 8279:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(6381);
+var identity = __nccwpck_require__(1891);
 
 function mapIncludes(ctx, items, search) {
     const { uniqueKeys } = ctx.options;
@@ -49883,22 +49883,22 @@ exports.mapIncludes = mapIncludes;
 
 /***/ }),
 
-/***/ 3471:
+/***/ 7977:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Alias = __nccwpck_require__(3731);
-var Collection = __nccwpck_require__(443);
-var identity = __nccwpck_require__(6381);
-var Pair = __nccwpck_require__(5819);
-var toJS = __nccwpck_require__(7993);
-var Schema = __nccwpck_require__(2554);
-var stringifyDocument = __nccwpck_require__(8819);
-var anchors = __nccwpck_require__(6794);
-var applyReviver = __nccwpck_require__(8691);
-var createNode = __nccwpck_require__(4090);
-var directives = __nccwpck_require__(2564);
+var Alias = __nccwpck_require__(5525);
+var Collection = __nccwpck_require__(1633);
+var identity = __nccwpck_require__(1891);
+var Pair = __nccwpck_require__(5153);
+var toJS = __nccwpck_require__(3119);
+var Schema = __nccwpck_require__(1148);
+var stringifyDocument = __nccwpck_require__(8577);
+var anchors = __nccwpck_require__(7048);
+var applyReviver = __nccwpck_require__(7817);
+var createNode = __nccwpck_require__(7616);
+var directives = __nccwpck_require__(9082);
 
 class Document {
     constructor(value, replacer, options) {
@@ -50227,13 +50227,13 @@ exports.Document = Document;
 
 /***/ }),
 
-/***/ 6794:
+/***/ 7048:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(6381);
-var visit = __nccwpck_require__(9962);
+var identity = __nccwpck_require__(1891);
+var visit = __nccwpck_require__(1360);
 
 /**
  * Verify that the input string is a valid anchor.
@@ -50310,7 +50310,7 @@ exports.findNewAnchor = findNewAnchor;
 
 /***/ }),
 
-/***/ 8691:
+/***/ 7817:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -50374,14 +50374,14 @@ exports.applyReviver = applyReviver;
 
 /***/ }),
 
-/***/ 4090:
+/***/ 7616:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Alias = __nccwpck_require__(3731);
-var identity = __nccwpck_require__(6381);
-var Scalar = __nccwpck_require__(4603);
+var Alias = __nccwpck_require__(5525);
+var identity = __nccwpck_require__(1891);
+var Scalar = __nccwpck_require__(4305);
 
 const defaultTagPrefix = 'tag:yaml.org,2002:';
 function findTagObject(value, tagName, tags) {
@@ -50471,13 +50471,13 @@ exports.createNode = createNode;
 
 /***/ }),
 
-/***/ 2564:
+/***/ 9082:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(6381);
-var visit = __nccwpck_require__(9962);
+var identity = __nccwpck_require__(1891);
+var visit = __nccwpck_require__(1360);
 
 const escapeChars = {
     '!': '%21',
@@ -50656,7 +50656,7 @@ exports.Directives = Directives;
 
 /***/ }),
 
-/***/ 4390:
+/***/ 7460:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -50725,28 +50725,28 @@ exports.prettifyError = prettifyError;
 
 /***/ }),
 
-/***/ 2897:
+/***/ 3483:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 var __webpack_unused_export__;
 
 
-var composer = __nccwpck_require__(3146);
-var Document = __nccwpck_require__(3471);
-var Schema = __nccwpck_require__(2554);
-var errors = __nccwpck_require__(4390);
-var Alias = __nccwpck_require__(3731);
-var identity = __nccwpck_require__(6381);
-var Pair = __nccwpck_require__(5819);
-var Scalar = __nccwpck_require__(4603);
-var YAMLMap = __nccwpck_require__(188);
-var YAMLSeq = __nccwpck_require__(9521);
-var cst = __nccwpck_require__(2503);
-var lexer = __nccwpck_require__(6223);
-var lineCounter = __nccwpck_require__(2422);
-var parser = __nccwpck_require__(314);
-var publicApi = __nccwpck_require__(57);
-var visit = __nccwpck_require__(9962);
+var composer = __nccwpck_require__(4260);
+var Document = __nccwpck_require__(7977);
+var Schema = __nccwpck_require__(1148);
+var errors = __nccwpck_require__(7460);
+var Alias = __nccwpck_require__(5525);
+var identity = __nccwpck_require__(1891);
+var Pair = __nccwpck_require__(5153);
+var Scalar = __nccwpck_require__(4305);
+var YAMLMap = __nccwpck_require__(2938);
+var YAMLSeq = __nccwpck_require__(3571);
+var cst = __nccwpck_require__(3921);
+var lexer = __nccwpck_require__(1893);
+var lineCounter = __nccwpck_require__(2808);
+var parser = __nccwpck_require__(3124);
+var publicApi = __nccwpck_require__(4563);
+var visit = __nccwpck_require__(1360);
 
 
 
@@ -50783,7 +50783,7 @@ __webpack_unused_export__ = visit.visitAsync;
 
 /***/ }),
 
-/***/ 6999:
+/***/ 6669:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
@@ -50809,16 +50809,16 @@ exports.warn = warn;
 
 /***/ }),
 
-/***/ 3731:
+/***/ 5525:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var anchors = __nccwpck_require__(6794);
-var visit = __nccwpck_require__(9962);
-var identity = __nccwpck_require__(6381);
-var Node = __nccwpck_require__(2339);
-var toJS = __nccwpck_require__(7993);
+var anchors = __nccwpck_require__(7048);
+var visit = __nccwpck_require__(1360);
+var identity = __nccwpck_require__(1891);
+var Node = __nccwpck_require__(5605);
+var toJS = __nccwpck_require__(3119);
 
 class Alias extends Node.NodeBase {
     constructor(source) {
@@ -50936,14 +50936,14 @@ exports.Alias = Alias;
 
 /***/ }),
 
-/***/ 443:
+/***/ 1633:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var createNode = __nccwpck_require__(4090);
-var identity = __nccwpck_require__(6381);
-var Node = __nccwpck_require__(2339);
+var createNode = __nccwpck_require__(7616);
+var identity = __nccwpck_require__(1891);
+var Node = __nccwpck_require__(5605);
 
 function collectionFromPath(schema, path, value) {
     let v = value;
@@ -51094,14 +51094,14 @@ exports.isEmptyPath = isEmptyPath;
 
 /***/ }),
 
-/***/ 2339:
+/***/ 5605:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var applyReviver = __nccwpck_require__(8691);
-var identity = __nccwpck_require__(6381);
-var toJS = __nccwpck_require__(7993);
+var applyReviver = __nccwpck_require__(7817);
+var identity = __nccwpck_require__(1891);
+var toJS = __nccwpck_require__(3119);
 
 class NodeBase {
     constructor(type) {
@@ -51141,15 +51141,15 @@ exports.NodeBase = NodeBase;
 
 /***/ }),
 
-/***/ 5819:
+/***/ 5153:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var createNode = __nccwpck_require__(4090);
-var stringifyPair = __nccwpck_require__(2794);
-var addPairToJSMap = __nccwpck_require__(4218);
-var identity = __nccwpck_require__(6381);
+var createNode = __nccwpck_require__(7616);
+var stringifyPair = __nccwpck_require__(9392);
+var addPairToJSMap = __nccwpck_require__(1308);
+var identity = __nccwpck_require__(1891);
 
 function createPair(key, value, ctx) {
     const k = createNode.createNode(key, undefined, ctx);
@@ -51187,14 +51187,14 @@ exports.createPair = createPair;
 
 /***/ }),
 
-/***/ 4603:
+/***/ 4305:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(6381);
-var Node = __nccwpck_require__(2339);
-var toJS = __nccwpck_require__(7993);
+var identity = __nccwpck_require__(1891);
+var Node = __nccwpck_require__(5605);
+var toJS = __nccwpck_require__(3119);
 
 const isScalarValue = (value) => !value || (typeof value !== 'function' && typeof value !== 'object');
 class Scalar extends Node.NodeBase {
@@ -51221,17 +51221,17 @@ exports.isScalarValue = isScalarValue;
 
 /***/ }),
 
-/***/ 188:
+/***/ 2938:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var stringifyCollection = __nccwpck_require__(7586);
-var addPairToJSMap = __nccwpck_require__(4218);
-var Collection = __nccwpck_require__(443);
-var identity = __nccwpck_require__(6381);
-var Pair = __nccwpck_require__(5819);
-var Scalar = __nccwpck_require__(4603);
+var stringifyCollection = __nccwpck_require__(3008);
+var addPairToJSMap = __nccwpck_require__(1308);
+var Collection = __nccwpck_require__(1633);
+var identity = __nccwpck_require__(1891);
+var Pair = __nccwpck_require__(5153);
+var Scalar = __nccwpck_require__(4305);
 
 function findPair(items, key) {
     const k = identity.isScalar(key) ? key.value : key;
@@ -51375,17 +51375,17 @@ exports.findPair = findPair;
 
 /***/ }),
 
-/***/ 9521:
+/***/ 3571:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var createNode = __nccwpck_require__(4090);
-var stringifyCollection = __nccwpck_require__(7586);
-var Collection = __nccwpck_require__(443);
-var identity = __nccwpck_require__(6381);
-var Scalar = __nccwpck_require__(4603);
-var toJS = __nccwpck_require__(7993);
+var createNode = __nccwpck_require__(7616);
+var stringifyCollection = __nccwpck_require__(3008);
+var Collection = __nccwpck_require__(1633);
+var identity = __nccwpck_require__(1891);
+var Scalar = __nccwpck_require__(4305);
+var toJS = __nccwpck_require__(3119);
 
 class YAMLSeq extends Collection.Collection {
     static get tagName() {
@@ -51497,16 +51497,16 @@ exports.YAMLSeq = YAMLSeq;
 
 /***/ }),
 
-/***/ 4218:
+/***/ 1308:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var log = __nccwpck_require__(6999);
-var merge = __nccwpck_require__(9710);
-var stringify = __nccwpck_require__(5446);
-var identity = __nccwpck_require__(6381);
-var toJS = __nccwpck_require__(7993);
+var log = __nccwpck_require__(6669);
+var merge = __nccwpck_require__(4376);
+var stringify = __nccwpck_require__(3376);
+var identity = __nccwpck_require__(1891);
+var toJS = __nccwpck_require__(3119);
 
 function addPairToJSMap(ctx, map, { key, value }) {
     if (identity.isNode(key) && key.addToJSMap)
@@ -51569,7 +51569,7 @@ exports.addPairToJSMap = addPairToJSMap;
 
 /***/ }),
 
-/***/ 6381:
+/***/ 1891:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -51629,12 +51629,12 @@ exports.isSeq = isSeq;
 
 /***/ }),
 
-/***/ 7993:
+/***/ 3119:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(6381);
+var identity = __nccwpck_require__(1891);
 
 /**
  * Recursively convert any node or its contents to native JavaScript
@@ -51675,15 +51675,15 @@ exports.toJS = toJS;
 
 /***/ }),
 
-/***/ 272:
+/***/ 6242:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var resolveBlockScalar = __nccwpck_require__(1523);
-var resolveFlowScalar = __nccwpck_require__(3524);
-var errors = __nccwpck_require__(4390);
-var stringifyString = __nccwpck_require__(4223);
+var resolveBlockScalar = __nccwpck_require__(293);
+var resolveFlowScalar = __nccwpck_require__(7686);
+var errors = __nccwpck_require__(7460);
+var stringifyString = __nccwpck_require__(3665);
 
 function resolveAsScalar(token, strict = true, onError) {
     if (token) {
@@ -51900,7 +51900,7 @@ exports.setScalarValue = setScalarValue;
 
 /***/ }),
 
-/***/ 4731:
+/***/ 2393:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -51970,7 +51970,7 @@ exports.stringify = stringify;
 
 /***/ }),
 
-/***/ 9085:
+/***/ 5207:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -52076,14 +52076,14 @@ exports.visit = visit;
 
 /***/ }),
 
-/***/ 2503:
+/***/ 3921:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var cstScalar = __nccwpck_require__(272);
-var cstStringify = __nccwpck_require__(4731);
-var cstVisit = __nccwpck_require__(9085);
+var cstScalar = __nccwpck_require__(6242);
+var cstStringify = __nccwpck_require__(2393);
+var cstVisit = __nccwpck_require__(5207);
 
 /** The byte order mark */
 const BOM = '\u{FEFF}';
@@ -52195,12 +52195,12 @@ exports.tokenType = tokenType;
 
 /***/ }),
 
-/***/ 6223:
+/***/ 1893:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var cst = __nccwpck_require__(2503);
+var cst = __nccwpck_require__(3921);
 
 /*
 START -> stream
@@ -52925,7 +52925,7 @@ exports.Lexer = Lexer;
 
 /***/ }),
 
-/***/ 2422:
+/***/ 2808:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -52973,14 +52973,14 @@ exports.LineCounter = LineCounter;
 
 /***/ }),
 
-/***/ 314:
+/***/ 3124:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
 var node_process = __nccwpck_require__(932);
-var cst = __nccwpck_require__(2503);
-var lexer = __nccwpck_require__(6223);
+var cst = __nccwpck_require__(3921);
+var lexer = __nccwpck_require__(1893);
 
 function includesToken(list, type) {
     for (let i = 0; i < list.length; ++i)
@@ -53960,18 +53960,18 @@ exports.Parser = Parser;
 
 /***/ }),
 
-/***/ 57:
+/***/ 4563:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var composer = __nccwpck_require__(3146);
-var Document = __nccwpck_require__(3471);
-var errors = __nccwpck_require__(4390);
-var log = __nccwpck_require__(6999);
-var identity = __nccwpck_require__(6381);
-var lineCounter = __nccwpck_require__(2422);
-var parser = __nccwpck_require__(314);
+var composer = __nccwpck_require__(4260);
+var Document = __nccwpck_require__(7977);
+var errors = __nccwpck_require__(7460);
+var log = __nccwpck_require__(6669);
+var identity = __nccwpck_require__(1891);
+var lineCounter = __nccwpck_require__(2808);
+var parser = __nccwpck_require__(3124);
 
 function parseOptions(options) {
     const prettyErrors = options.prettyErrors !== false;
@@ -54074,16 +54074,16 @@ exports.stringify = stringify;
 
 /***/ }),
 
-/***/ 2554:
+/***/ 1148:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(6381);
-var map = __nccwpck_require__(7873);
-var seq = __nccwpck_require__(732);
-var string = __nccwpck_require__(138);
-var tags = __nccwpck_require__(4268);
+var identity = __nccwpck_require__(1891);
+var map = __nccwpck_require__(1231);
+var seq = __nccwpck_require__(814);
+var string = __nccwpck_require__(3724);
+var tags = __nccwpck_require__(8478);
 
 const sortMapEntriesByKey = (a, b) => a.key < b.key ? -1 : a.key > b.key ? 1 : 0;
 class Schema {
@@ -54120,13 +54120,13 @@ exports.Schema = Schema;
 
 /***/ }),
 
-/***/ 7873:
+/***/ 1231:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(6381);
-var YAMLMap = __nccwpck_require__(188);
+var identity = __nccwpck_require__(1891);
+var YAMLMap = __nccwpck_require__(2938);
 
 const map = {
     collection: 'map',
@@ -54146,12 +54146,12 @@ exports.map = map;
 
 /***/ }),
 
-/***/ 8430:
+/***/ 5940:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Scalar = __nccwpck_require__(4603);
+var Scalar = __nccwpck_require__(4305);
 
 const nullTag = {
     identify: value => value == null,
@@ -54170,13 +54170,13 @@ exports.nullTag = nullTag;
 
 /***/ }),
 
-/***/ 732:
+/***/ 814:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(6381);
-var YAMLSeq = __nccwpck_require__(9521);
+var identity = __nccwpck_require__(1891);
+var YAMLSeq = __nccwpck_require__(3571);
 
 const seq = {
     collection: 'seq',
@@ -54196,12 +54196,12 @@ exports.seq = seq;
 
 /***/ }),
 
-/***/ 138:
+/***/ 3724:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var stringifyString = __nccwpck_require__(4223);
+var stringifyString = __nccwpck_require__(3665);
 
 const string = {
     identify: value => typeof value === 'string',
@@ -54219,12 +54219,12 @@ exports.string = string;
 
 /***/ }),
 
-/***/ 3041:
+/***/ 5579:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Scalar = __nccwpck_require__(4603);
+var Scalar = __nccwpck_require__(4305);
 
 const boolTag = {
     identify: value => typeof value === 'boolean',
@@ -54247,13 +54247,13 @@ exports.boolTag = boolTag;
 
 /***/ }),
 
-/***/ 7015:
+/***/ 1433:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Scalar = __nccwpck_require__(4603);
-var stringifyNumber = __nccwpck_require__(4383);
+var Scalar = __nccwpck_require__(4305);
+var stringifyNumber = __nccwpck_require__(3677);
 
 const floatNaN = {
     identify: value => typeof value === 'number',
@@ -54301,12 +54301,12 @@ exports.floatNaN = floatNaN;
 
 /***/ }),
 
-/***/ 6136:
+/***/ 2790:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var stringifyNumber = __nccwpck_require__(4383);
+var stringifyNumber = __nccwpck_require__(3677);
 
 const intIdentify = (value) => typeof value === 'bigint' || Number.isInteger(value);
 const intResolve = (str, offset, radix, { intAsBigInt }) => (intAsBigInt ? BigInt(str) : parseInt(str.substring(offset), radix));
@@ -54350,18 +54350,18 @@ exports.intOct = intOct;
 
 /***/ }),
 
-/***/ 1822:
+/***/ 9772:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var map = __nccwpck_require__(7873);
-var _null = __nccwpck_require__(8430);
-var seq = __nccwpck_require__(732);
-var string = __nccwpck_require__(138);
-var bool = __nccwpck_require__(3041);
-var float = __nccwpck_require__(7015);
-var int = __nccwpck_require__(6136);
+var map = __nccwpck_require__(1231);
+var _null = __nccwpck_require__(5940);
+var seq = __nccwpck_require__(814);
+var string = __nccwpck_require__(3724);
+var bool = __nccwpck_require__(5579);
+var float = __nccwpck_require__(1433);
+var int = __nccwpck_require__(2790);
 
 const schema = [
     map.map,
@@ -54382,14 +54382,14 @@ exports.schema = schema;
 
 /***/ }),
 
-/***/ 8809:
+/***/ 7331:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Scalar = __nccwpck_require__(4603);
-var map = __nccwpck_require__(7873);
-var seq = __nccwpck_require__(732);
+var Scalar = __nccwpck_require__(4305);
+var map = __nccwpck_require__(1231);
+var seq = __nccwpck_require__(814);
 
 function intIdentify(value) {
     return typeof value === 'bigint' || Number.isInteger(value);
@@ -54453,27 +54453,27 @@ exports.schema = schema;
 
 /***/ }),
 
-/***/ 4268:
+/***/ 8478:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var map = __nccwpck_require__(7873);
-var _null = __nccwpck_require__(8430);
-var seq = __nccwpck_require__(732);
-var string = __nccwpck_require__(138);
-var bool = __nccwpck_require__(3041);
-var float = __nccwpck_require__(7015);
-var int = __nccwpck_require__(6136);
-var schema = __nccwpck_require__(1822);
-var schema$1 = __nccwpck_require__(8809);
-var binary = __nccwpck_require__(1261);
-var merge = __nccwpck_require__(9710);
-var omap = __nccwpck_require__(7009);
-var pairs = __nccwpck_require__(2019);
-var schema$2 = __nccwpck_require__(9871);
-var set = __nccwpck_require__(1662);
-var timestamp = __nccwpck_require__(4702);
+var map = __nccwpck_require__(1231);
+var _null = __nccwpck_require__(5940);
+var seq = __nccwpck_require__(814);
+var string = __nccwpck_require__(3724);
+var bool = __nccwpck_require__(5579);
+var float = __nccwpck_require__(1433);
+var int = __nccwpck_require__(2790);
+var schema = __nccwpck_require__(9772);
+var schema$1 = __nccwpck_require__(7331);
+var binary = __nccwpck_require__(743);
+var merge = __nccwpck_require__(4376);
+var omap = __nccwpck_require__(6683);
+var pairs = __nccwpck_require__(7221);
+var schema$2 = __nccwpck_require__(3381);
+var set = __nccwpck_require__(5340);
+var timestamp = __nccwpck_require__(3932);
 
 const schemas = new Map([
     ['core', schema.schema],
@@ -54559,14 +54559,14 @@ exports.getTags = getTags;
 
 /***/ }),
 
-/***/ 1261:
+/***/ 743:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
 var node_buffer = __nccwpck_require__(181);
-var Scalar = __nccwpck_require__(4603);
-var stringifyString = __nccwpck_require__(4223);
+var Scalar = __nccwpck_require__(4305);
+var stringifyString = __nccwpck_require__(3665);
 
 const binary = {
     identify: value => value instanceof Uint8Array, // Buffer inherits from Uint8Array
@@ -54636,12 +54636,12 @@ exports.binary = binary;
 
 /***/ }),
 
-/***/ 6024:
+/***/ 8514:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Scalar = __nccwpck_require__(4603);
+var Scalar = __nccwpck_require__(4305);
 
 function boolStringify({ value, source }, ctx) {
     const boolObj = value ? trueTag : falseTag;
@@ -54672,13 +54672,13 @@ exports.trueTag = trueTag;
 
 /***/ }),
 
-/***/ 3032:
+/***/ 2026:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Scalar = __nccwpck_require__(4603);
-var stringifyNumber = __nccwpck_require__(4383);
+var Scalar = __nccwpck_require__(4305);
+var stringifyNumber = __nccwpck_require__(3677);
 
 const floatNaN = {
     identify: value => typeof value === 'number',
@@ -54729,12 +54729,12 @@ exports.floatNaN = floatNaN;
 
 /***/ }),
 
-/***/ 5911:
+/***/ 7149:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var stringifyNumber = __nccwpck_require__(4383);
+var stringifyNumber = __nccwpck_require__(3677);
 
 const intIdentify = (value) => typeof value === 'bigint' || Number.isInteger(value);
 function intResolve(str, offset, radix, { intAsBigInt }) {
@@ -54812,13 +54812,13 @@ exports.intOct = intOct;
 
 /***/ }),
 
-/***/ 9710:
+/***/ 4376:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(6381);
-var Scalar = __nccwpck_require__(4603);
+var identity = __nccwpck_require__(1891);
+var Scalar = __nccwpck_require__(4305);
 
 // If the value associated with a merge key is a single mapping node, each of
 // its key/value pairs is inserted into the current mapping, unless the key
@@ -54890,16 +54890,16 @@ exports.merge = merge;
 
 /***/ }),
 
-/***/ 7009:
+/***/ 6683:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(6381);
-var toJS = __nccwpck_require__(7993);
-var YAMLMap = __nccwpck_require__(188);
-var YAMLSeq = __nccwpck_require__(9521);
-var pairs = __nccwpck_require__(2019);
+var identity = __nccwpck_require__(1891);
+var toJS = __nccwpck_require__(3119);
+var YAMLMap = __nccwpck_require__(2938);
+var YAMLSeq = __nccwpck_require__(3571);
+var pairs = __nccwpck_require__(7221);
 
 class YAMLOMap extends YAMLSeq.YAMLSeq {
     constructor() {
@@ -54974,15 +54974,15 @@ exports.omap = omap;
 
 /***/ }),
 
-/***/ 2019:
+/***/ 7221:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(6381);
-var Pair = __nccwpck_require__(5819);
-var Scalar = __nccwpck_require__(4603);
-var YAMLSeq = __nccwpck_require__(9521);
+var identity = __nccwpck_require__(1891);
+var Pair = __nccwpck_require__(5153);
+var Scalar = __nccwpck_require__(4305);
+var YAMLSeq = __nccwpck_require__(3571);
 
 function resolvePairs(seq, onError) {
     if (identity.isSeq(seq)) {
@@ -55063,24 +55063,24 @@ exports.resolvePairs = resolvePairs;
 
 /***/ }),
 
-/***/ 9871:
+/***/ 3381:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var map = __nccwpck_require__(7873);
-var _null = __nccwpck_require__(8430);
-var seq = __nccwpck_require__(732);
-var string = __nccwpck_require__(138);
-var binary = __nccwpck_require__(1261);
-var bool = __nccwpck_require__(6024);
-var float = __nccwpck_require__(3032);
-var int = __nccwpck_require__(5911);
-var merge = __nccwpck_require__(9710);
-var omap = __nccwpck_require__(7009);
-var pairs = __nccwpck_require__(2019);
-var set = __nccwpck_require__(1662);
-var timestamp = __nccwpck_require__(4702);
+var map = __nccwpck_require__(1231);
+var _null = __nccwpck_require__(5940);
+var seq = __nccwpck_require__(814);
+var string = __nccwpck_require__(3724);
+var binary = __nccwpck_require__(743);
+var bool = __nccwpck_require__(8514);
+var float = __nccwpck_require__(2026);
+var int = __nccwpck_require__(7149);
+var merge = __nccwpck_require__(4376);
+var omap = __nccwpck_require__(6683);
+var pairs = __nccwpck_require__(7221);
+var set = __nccwpck_require__(5340);
+var timestamp = __nccwpck_require__(3932);
 
 const schema = [
     map.map,
@@ -55111,14 +55111,14 @@ exports.schema = schema;
 
 /***/ }),
 
-/***/ 1662:
+/***/ 5340:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(6381);
-var Pair = __nccwpck_require__(5819);
-var YAMLMap = __nccwpck_require__(188);
+var identity = __nccwpck_require__(1891);
+var Pair = __nccwpck_require__(5153);
+var YAMLMap = __nccwpck_require__(2938);
 
 class YAMLSet extends YAMLMap.YAMLMap {
     constructor(schema) {
@@ -55214,12 +55214,12 @@ exports.set = set;
 
 /***/ }),
 
-/***/ 4702:
+/***/ 3932:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var stringifyNumber = __nccwpck_require__(4383);
+var stringifyNumber = __nccwpck_require__(3677);
 
 /** Internal types handle bigint as number, because TS can't figure it out. */
 function parseSexagesimal(str, asBigInt) {
@@ -55326,7 +55326,7 @@ exports.timestamp = timestamp;
 
 /***/ }),
 
-/***/ 9341:
+/***/ 6767:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -55484,15 +55484,15 @@ exports.foldFlowLines = foldFlowLines;
 
 /***/ }),
 
-/***/ 5446:
+/***/ 3376:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var anchors = __nccwpck_require__(6794);
-var identity = __nccwpck_require__(6381);
-var stringifyComment = __nccwpck_require__(6065);
-var stringifyString = __nccwpck_require__(4223);
+var anchors = __nccwpck_require__(7048);
+var identity = __nccwpck_require__(1891);
+var stringifyComment = __nccwpck_require__(2875);
+var stringifyString = __nccwpck_require__(3665);
 
 function createStringifyContext(doc, options) {
     const opt = Object.assign({
@@ -55623,14 +55623,14 @@ exports.stringify = stringify;
 
 /***/ }),
 
-/***/ 7586:
+/***/ 3008:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(6381);
-var stringify = __nccwpck_require__(5446);
-var stringifyComment = __nccwpck_require__(6065);
+var identity = __nccwpck_require__(1891);
+var stringify = __nccwpck_require__(3376);
+var stringifyComment = __nccwpck_require__(2875);
 
 function stringifyCollection(collection, ctx, options) {
     const flow = ctx.inFlow ?? collection.flow;
@@ -55785,7 +55785,7 @@ exports.stringifyCollection = stringifyCollection;
 
 /***/ }),
 
-/***/ 6065:
+/***/ 2875:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -55816,14 +55816,14 @@ exports.stringifyComment = stringifyComment;
 
 /***/ }),
 
-/***/ 8819:
+/***/ 8577:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(6381);
-var stringify = __nccwpck_require__(5446);
-var stringifyComment = __nccwpck_require__(6065);
+var identity = __nccwpck_require__(1891);
+var stringify = __nccwpck_require__(3376);
+var stringifyComment = __nccwpck_require__(2875);
 
 function stringifyDocument(doc, options) {
     const lines = [];
@@ -55910,7 +55910,7 @@ exports.stringifyDocument = stringifyDocument;
 
 /***/ }),
 
-/***/ 4383:
+/***/ 3677:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -55944,15 +55944,15 @@ exports.stringifyNumber = stringifyNumber;
 
 /***/ }),
 
-/***/ 2794:
+/***/ 9392:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(6381);
-var Scalar = __nccwpck_require__(4603);
-var stringify = __nccwpck_require__(5446);
-var stringifyComment = __nccwpck_require__(6065);
+var identity = __nccwpck_require__(1891);
+var Scalar = __nccwpck_require__(4305);
+var stringify = __nccwpck_require__(3376);
+var stringifyComment = __nccwpck_require__(2875);
 
 function stringifyPair({ key, value }, ctx, onComment, onChompKeep) {
     const { allNullValues, doc, indent, indentStep, options: { commentString, indentSeq, simpleKeys } } = ctx;
@@ -56103,13 +56103,13 @@ exports.stringifyPair = stringifyPair;
 
 /***/ }),
 
-/***/ 4223:
+/***/ 3665:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Scalar = __nccwpck_require__(4603);
-var foldFlowLines = __nccwpck_require__(9341);
+var Scalar = __nccwpck_require__(4305);
+var foldFlowLines = __nccwpck_require__(6767);
 
 const getFoldOptions = (ctx, isBlock) => ({
     indentAtStart: isBlock ? ctx.indent.length : ctx.indentAtStart,
@@ -56448,12 +56448,12 @@ exports.stringifyString = stringifyString;
 
 /***/ }),
 
-/***/ 9962:
+/***/ 1360:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(6381);
+var identity = __nccwpck_require__(1891);
 
 const BREAK = Symbol('break visit');
 const SKIP = Symbol('skip children');
@@ -56691,14 +56691,14 @@ exports.visitAsync = visitAsync;
 
 /***/ }),
 
-/***/ 6721:
+/***/ 8068:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   N: () => (/* binding */ cancelBatches)
 /* harmony export */ });
-/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2942);
-/* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(5357);
+/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9876);
+/* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(7590);
 
 
 const timeoutMs = 5_000;
@@ -56724,7 +56724,7 @@ async function requestCancellation(client, id, signal) {
 
 /***/ }),
 
-/***/ 5544:
+/***/ 3324:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -56733,15 +56733,15 @@ __nccwpck_require__.d(__webpack_exports__, {
   U: () => (/* binding */ connectGitHub)
 });
 
-// EXTERNAL MODULE: ../../../../../work/main/node_modules/@actions/core/lib/core.js + 19 modules
-var core = __nccwpck_require__(2942);
-// EXTERNAL MODULE: ../../../../../work/main/node_modules/@actions/github/lib/github.js + 21 modules
-var github = __nccwpck_require__(968);
-// EXTERNAL MODULE: ../../../../../work/main/node_modules/bottleneck/light.js
-var light = __nccwpck_require__(9529);
-// EXTERNAL MODULE: ../../../../../work/main/node_modules/@octokit/request-error/dist-src/index.js
-var dist_src = __nccwpck_require__(65);
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@octokit/plugin-retry/dist-bundle/index.js
+// EXTERNAL MODULE: ../../node_modules/@actions/core/lib/core.js + 19 modules
+var core = __nccwpck_require__(9876);
+// EXTERNAL MODULE: ../../node_modules/@actions/github/lib/github.js + 21 modules
+var github = __nccwpck_require__(1738);
+// EXTERNAL MODULE: ../../node_modules/bottleneck/light.js
+var light = __nccwpck_require__(6503);
+// EXTERNAL MODULE: ../../node_modules/@octokit/request-error/dist-src/index.js
+var dist_src = __nccwpck_require__(9219);
+;// CONCATENATED MODULE: ../../node_modules/@octokit/plugin-retry/dist-bundle/index.js
 // pkg/dist-src/version.js
 var VERSION = "0.0.0-development";
 
@@ -56824,7 +56824,7 @@ function retry(octokit, octokitOptions) {
 retry.VERSION = VERSION;
 
 
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@octokit/plugin-throttling/dist-bundle/index.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/plugin-throttling/dist-bundle/index.js
 // pkg/dist-src/index.js
 
 
@@ -57066,8 +57066,8 @@ throttling.VERSION = dist_bundle_VERSION;
 throttling.triggersNotification = triggersNotification;
 
 
-// EXTERNAL MODULE: ../../../../../work/main/node_modules/undici/index.js
-var undici = __nccwpck_require__(6530);
+// EXTERNAL MODULE: ../../node_modules/undici/index.js
+var undici = __nccwpck_require__(1684);
 ;// CONCATENATED MODULE: ./action/connect-github.js
 
 
@@ -57103,7 +57103,7 @@ function createRateLimitHandler(limit) {
 
 /***/ }),
 
-/***/ 3525:
+/***/ 5810:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -57115,7 +57115,7 @@ __nccwpck_require__.d(__webpack_exports__, {
 // EXTERNAL MODULE: external "node:timers/promises"
 var promises_ = __nccwpck_require__(8500);
 // EXTERNAL MODULE: ./report/github-limits.js
-var github_limits = __nccwpck_require__(9958);
+var github_limits = __nccwpck_require__(1677);
 ;// CONCATENATED MODULE: ./github/check-run-requests.js
 
 function checkRunRequests({ output, conclusion, annotations = [], actions = [], }) {
@@ -57149,7 +57149,7 @@ function annotationBody({ place, level, title, message }) {
 }
 
 // EXTERNAL MODULE: ./github/http-error-status.js
-var http_error_status = __nccwpck_require__(4449);
+var http_error_status = __nccwpck_require__(3590);
 ;// CONCATENATED MODULE: ./github/check-run-writer.js
 
 
@@ -57245,7 +57245,7 @@ function createCheckRunWriter(github, { repo, headSha }) {
 
 /***/ }),
 
-/***/ 7395:
+/***/ 6572:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -57263,13 +57263,13 @@ class InputError extends Error {
 
 /***/ }),
 
-/***/ 3499:
+/***/ 9808:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   N: () => (/* binding */ listJobs)
 /* harmony export */ });
-/* harmony import */ var _contract_limits_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1990);
+/* harmony import */ var _contract_limits_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1351);
 
 async function listJobs(client, { labels, ...filter }, signal) {
     const label = labels && Object.entries(labels).map(([name, value]) => `${name}=${value}`);
@@ -57287,16 +57287,16 @@ async function listJobs(client, { labels, ...filter }, signal) {
 
 /***/ }),
 
-/***/ 183:
+/***/ 9874:
 /***/ ((__webpack_module__, __unused_webpack___webpack_exports__, __nccwpck_require__) => {
 
 __nccwpck_require__.a(__webpack_module__, async (__webpack_handle_async_dependencies__, __webpack_async_result__) => { try {
-/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2942);
-/* harmony import */ var _actions_github__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(968);
-/* harmony import */ var undici__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(6530);
-/* harmony import */ var _input_error_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(7395);
-/* harmony import */ var _run_main_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(4086);
-/* harmony import */ var _run_post_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(3692);
+/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9876);
+/* harmony import */ var _actions_github__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1738);
+/* harmony import */ var undici__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(1684);
+/* harmony import */ var _input_error_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(6572);
+/* harmony import */ var _run_main_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(755);
+/* harmony import */ var _run_post_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(6361);
 
 
 
@@ -57339,7 +57339,7 @@ __webpack_async_result__();
 
 /***/ }),
 
-/***/ 7133:
+/***/ 8298:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -57348,12 +57348,12 @@ __nccwpck_require__.d(__webpack_exports__, {
   C: () => (/* binding */ openServiceSession)
 });
 
-// EXTERNAL MODULE: ../../../../../work/main/node_modules/@actions/core/lib/core.js + 19 modules
-var core = __nccwpck_require__(2942);
-// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(6119);
-// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/classic/iso.js
-var iso = __nccwpck_require__(4975);
+// EXTERNAL MODULE: ../../node_modules/@actions/core/lib/core.js + 19 modules
+var core = __nccwpck_require__(9876);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/iso.js
+var iso = __nccwpck_require__(3477);
 ;// CONCATENATED MODULE: ./contract/log.js
 
 const maxLogLineBytes = 65_536;
@@ -57369,9 +57369,9 @@ const logLine = schemas/* object */.Ikc({
 const logEnd = schemas/* object */.Ikc({ status: schemas/* string */.YjP().describe("Final status of the job.") });
 
 // EXTERNAL MODULE: ./contract/status.js
-var contract_status = __nccwpck_require__(7452);
+var contract_status = __nccwpck_require__(7949);
 // EXTERNAL MODULE: ./client/delay.js
-var delay = __nccwpck_require__(7566);
+var delay = __nccwpck_require__(8969);
 ;// CONCATENATED MODULE: ./client/read-event-stream.js
 async function* readEventStream(body) {
     const decoder = new TextDecoder();
@@ -57389,7 +57389,7 @@ async function* readEventStream(body) {
 }
 
 // EXTERNAL MODULE: ./client/problem-error.js
-var problem_error = __nccwpck_require__(5357);
+var problem_error = __nccwpck_require__(7590);
 ;// CONCATENATED MODULE: ./client/send-request.js
 
 async function sendRequest(name, input, { routes, baseUrl, token, transport, upload, signal }) {
@@ -57443,7 +57443,7 @@ function isRepeatable(name, { method }, input) {
 }
 
 // EXTERNAL MODULE: ./client/retry.js + 1 modules
-var retry = __nccwpck_require__(5315);
+var retry = __nccwpck_require__(6261);
 ;// CONCATENATED MODULE: ./client/follow-logs.js
 
 
@@ -57477,11 +57477,11 @@ async function* followLogs(jobId, { after = 0, signal }, connection) {
 }
 
 // EXTERNAL MODULE: ./contract/id.js
-var id = __nccwpck_require__(9487);
+var id = __nccwpck_require__(2246);
 // EXTERNAL MODULE: ./contract/job.js + 2 modules
-var job = __nccwpck_require__(5098);
+var job = __nccwpck_require__(3090);
 // EXTERNAL MODULE: ./contract/limits.js
-var limits = __nccwpck_require__(1990);
+var limits = __nccwpck_require__(1351);
 ;// CONCATENATED MODULE: ./contract/page-fields.js
 
 
@@ -57502,18 +57502,19 @@ const nextCursor = schemas/* string */.YjP()
     .describe("Ask for the next page with `cursor`; null on the last page.");
 
 // EXTERNAL MODULE: ./contract/batch.js + 1 modules
-var batch = __nccwpck_require__(6420);
+var batch = __nccwpck_require__(9902);
 // EXTERNAL MODULE: ./contract/comparability.js
-var comparability = __nccwpck_require__(7406);
+var comparability = __nccwpck_require__(2537);
 // EXTERNAL MODULE: ./contract/gate.js
-var gate = __nccwpck_require__(7189);
+var gate = __nccwpck_require__(8668);
 // EXTERNAL MODULE: ./contract/recipe.js + 1 modules
-var recipe = __nccwpck_require__(2918);
+var recipe = __nccwpck_require__(1918);
 // EXTERNAL MODULE: ./contract/revision.js
-var revision = __nccwpck_require__(5871);
+var revision = __nccwpck_require__(1622);
 // EXTERNAL MODULE: ./contract/telemetry.js + 2 modules
-var telemetry = __nccwpck_require__(7501);
+var telemetry = __nccwpck_require__(6520);
 ;// CONCATENATED MODULE: ./contract/job-summary.js
+
 
 
 
@@ -57533,6 +57534,7 @@ const jobSummary = job/* job */.Yl
     batchId: true,
     target: true,
     dryRun: true,
+    gates: true,
     createdBy: true,
     createdAt: true,
     startedAt: true,
@@ -57555,13 +57557,16 @@ const jobSummary = job/* job */.Yl
         latencyMs: figure.describe("Median of the result."),
     })
         .describe("As the job's telemetry has them; null where a figure was not measured."),
-    gates: schemas/* array */.YOg(gate/* gateResult */.xp.pick({ gate: true, limit: true, actual: true, level: true, passed: true })),
     baseline: schemas/* object */.Ikc({
+        jobId: id/* jobId */.Db.describe("The job that measured the figures."),
         sha: revision/* commit */.c,
         branch: schemas/* string */.YjP(),
         resultBytes: figure,
         sqnrDb: figure,
         latencyMs: figure,
+        latencyRatio: figure.describe("Latency of the job's result relative to the baseline's own, timed in one run."),
+        latencyRatioLow: figure,
+        latencyRatioHigh: figure,
     })
         .nullable()
         .describe("What the job is compared with, if anything; a figure is null where it was measured in " +
@@ -57582,9 +57587,7 @@ function summarizeJob(whole) {
         progress: measured.progress,
         gatesFailed: hasFailedGate(gates),
         figures: listFigures(measured),
-        gates: gates.map(({ gate, limit, actual, level, passed }) => {
-            return { gate, limit, actual, level, passed };
-        }),
+        gates,
         baseline: summarizeBaseline(whole),
     };
     if (createdBy !== undefined)
@@ -57604,25 +57607,29 @@ function listFigures({ size, accuracy, latency }) {
 function summarizeBaseline({ telemetry: measured, baseline }) {
     if (!baseline)
         return null;
-    const { sha, branch, size, accuracy, latency } = baseline;
+    const { jobId: measuredBy, sha, branch, size, accuracy, latency } = baseline;
     const isAccuracyComparable = sqnrObstacle(measured, baseline) === undefined;
     const isLatencyComparable = latencyObstacle(measured, baseline) === undefined;
     return {
+        jobId: measuredBy,
         sha,
         branch,
         resultBytes: size?.resultBytes ?? null,
         sqnrDb: (isAccuracyComparable ? accuracy?.sqnrDb : undefined) ?? null,
         latencyMs: (isLatencyComparable ? latency?.result.p50Ms : undefined) ?? null,
+        ...listRatioFigures(measured.latency?.baseline),
     };
 }
 function listLatencyFigures(latency) {
-    const { ratio = null, ratioLow = null, ratioHigh = null, result } = latency ?? {};
-    const interval = { latencyRatioLow: ratioLow, latencyRatioHigh: ratioHigh };
-    return { latencyRatio: ratio, ...interval, latencyMs: result?.p50Ms ?? null };
+    return { ...listRatioFigures(latency), latencyMs: latency?.result.p50Ms ?? null };
+}
+function listRatioFigures(measured) {
+    const { ratio = null, ratioLow = null, ratioHigh = null } = measured ?? {};
+    return { latencyRatio: ratio, latencyRatioLow: ratioLow, latencyRatioHigh: ratioHigh };
 }
 
 // EXTERNAL MODULE: ./contract/target.js + 2 modules
-var target = __nccwpck_require__(9882);
+var target = __nccwpck_require__(6939);
 ;// CONCATENATED MODULE: ./contract/page.js
 
 
@@ -57824,8 +57831,8 @@ async function downloadArtifact({ jobId, name }, { file, signal }, connection) {
 
 // EXTERNAL MODULE: external "node:stream"
 var external_node_stream_ = __nccwpck_require__(7075);
-// EXTERNAL MODULE: ../../../../../work/main/node_modules/undici/index.js
-var undici = __nccwpck_require__(6530);
+// EXTERNAL MODULE: ../../node_modules/undici/index.js
+var undici = __nccwpck_require__(1684);
 ;// CONCATENATED MODULE: ./client/silence-limit.js
 
 const silenceLimitMs = 4 * limits/* limits */.Fy.pingSeconds * 1000;
@@ -57851,7 +57858,7 @@ function createUndiciTransport(dispatcher) {
 // EXTERNAL MODULE: external "node:path"
 var external_node_path_ = __nccwpck_require__(6760);
 // EXTERNAL MODULE: ./contract/model-source.js
-var model_source = __nccwpck_require__(7);
+var model_source = __nccwpck_require__(1102);
 ;// CONCATENATED MODULE: ./model-files/file-bytes.js
 
 const windowBytes = 64 * 1024;
@@ -57992,9 +57999,9 @@ function readLocation(bytes, { start, end }) {
 }
 
 // EXTERNAL MODULE: ./client/hash-file.js
-var hash_file = __nccwpck_require__(4500);
+var hash_file = __nccwpck_require__(5511);
 // EXTERNAL MODULE: ./client/read-pieces.js
-var read_pieces = __nccwpck_require__(3933);
+var read_pieces = __nccwpck_require__(8390);
 ;// CONCATENATED MODULE: ./client/upload-blob.js
 
 
@@ -58143,9 +58150,9 @@ function createClient({ dispatcher, ...service }) {
 }
 
 // EXTERNAL MODULE: ./contract/artifact.js
-var artifact = __nccwpck_require__(8968);
+var artifact = __nccwpck_require__(1453);
 // EXTERNAL MODULE: ./contract/model.js
-var model = __nccwpck_require__(3221);
+var model = __nccwpck_require__(2654);
 ;// CONCATENATED MODULE: ./contract/artifact-link.js
 
 
@@ -58777,7 +58784,33 @@ const exchangedToken = schemas/* object */.Ikc({
 })
     .meta({ id: "ExchangedToken" });
 
+;// CONCATENATED MODULE: ./contract/trust-check.js
+
+
+
+const claimValue = schemas/* union */.KCZ([schemas/* string */.YjP().max(4096), schemas/* number */.aig(), schemas/* boolean */.zMY(), schemas/* null */.chJ()]);
+const trustCheckRequest = schemas/* strictObject */.rej({
+    claims: schemas/* record */.g1P(schemas/* string */.YjP().max(100), claimValue)
+        .describe("Claims of a workflow's identity token, with the issuer as `iss`."),
+})
+    .meta({ id: "TrustCheckRequest" });
+const trustCheck = schemas/* object */.Ikc({
+    grant: schemas/* object */.Ikc({
+        policy: schemas/* string */.YjP().describe("Name of the trust policy that fits."),
+        project: projectName,
+        scopes: schemas/* array */.YOg(scope),
+        expiresInSeconds: schemas/* int */.Whr(),
+    })
+        .nullable()
+        .describe("Null where the workflow would get no token."),
+    mismatch: schemas/* string */.YjP()
+        .nullable()
+        .describe("The first claim that does not fit, in the policy that fits furthest."),
+})
+    .meta({ id: "TrustCheck" });
+
 ;// CONCATENATED MODULE: ./contract/token-routes.js
+
 
 
 
@@ -58819,6 +58852,16 @@ const tokenRoutes = {
             "identity_token_invalid",
             "identity_token_refused",
         ],
+    },
+    checkTrustPolicy: {
+        method: "POST",
+        path: "/trust-policy/check",
+        summary: "Which access token a workflow would get for its identity token",
+        action: "readTrustPolicy",
+        body: trustCheckRequest,
+        bodyBytes: 32_768,
+        replies: { 200: { json: trustCheck } },
+        errors: ["unsupported_media_type", "payload_too_large", "identity_token_refused"],
     },
     getOwnToken: {
         method: "GET",
@@ -58938,13 +58981,13 @@ async function openServiceSession(credentials, connection) {
 
 /***/ }),
 
-/***/ 4795:
+/***/ 6650:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   h: () => (/* binding */ parseYaml)
 /* harmony export */ });
-/* harmony import */ var yaml__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2897);
+/* harmony import */ var yaml__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3483);
 
 function parseYaml(text, schema) {
     const lineCounter = new yaml__WEBPACK_IMPORTED_MODULE_0__/* .LineCounter */ .HN();
@@ -58994,7 +59037,7 @@ function formatFieldPath(path) {
 
 /***/ }),
 
-/***/ 1915:
+/***/ 2982:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -59004,21 +59047,21 @@ __nccwpck_require__.d(__webpack_exports__, {
 });
 
 // EXTERNAL MODULE: ./contract/action.js + 1 modules
-var action = __nccwpck_require__(8348);
+var action = __nccwpck_require__(7721);
 // EXTERNAL MODULE: ./contract/truncate.js
-var truncate = __nccwpck_require__(6132);
+var truncate = __nccwpck_require__(1602);
 // EXTERNAL MODULE: ./action/input-error.js
-var input_error = __nccwpck_require__(7395);
-// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(6119);
-// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/core/core.js
-var core = __nccwpck_require__(3402);
+var input_error = __nccwpck_require__(6572);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/core/core.js
+var core = __nccwpck_require__(6416);
 // EXTERNAL MODULE: ./contract/gate.js
-var gate = __nccwpck_require__(7189);
+var gate = __nccwpck_require__(8668);
 // EXTERNAL MODULE: ./contract/recipe.js + 1 modules
-var recipe = __nccwpck_require__(2918);
+var recipe = __nccwpck_require__(1918);
 // EXTERNAL MODULE: ./action/parse-yaml.js
-var parse_yaml = __nccwpck_require__(4795);
+var parse_yaml = __nccwpck_require__(6650);
 ;// CONCATENATED MODULE: ./action/inputs.js
 
 
@@ -59135,13 +59178,13 @@ function missingModelProblems(texts) {
 
 /***/ }),
 
-/***/ 219:
+/***/ 6644:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   z: () => (/* binding */ resolveCredentials)
 /* harmony export */ });
-/* harmony import */ var _input_error_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7395);
+/* harmony import */ var _input_error_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6572);
 
 function resolveCredentials(inputs, { untrusted }, environment) {
     if (inputs.token !== undefined)
@@ -59159,7 +59202,7 @@ function resolveCredentials(inputs, { untrusted }, environment) {
 
 /***/ }),
 
-/***/ 4086:
+/***/ 755:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -59172,29 +59215,29 @@ __nccwpck_require__.d(__webpack_exports__, {
 var external_node_path_ = __nccwpck_require__(6760);
 // EXTERNAL MODULE: external "node:timers/promises"
 var promises_ = __nccwpck_require__(8500);
-// EXTERNAL MODULE: ../../../../../work/main/node_modules/@actions/core/lib/core.js + 19 modules
-var core = __nccwpck_require__(2942);
+// EXTERNAL MODULE: ../../node_modules/@actions/core/lib/core.js + 19 modules
+var core = __nccwpck_require__(9876);
 // EXTERNAL MODULE: ./report/conclude.js
-var conclude = __nccwpck_require__(7327);
+var conclude = __nccwpck_require__(4422);
 // EXTERNAL MODULE: ./github/http-error-status.js
-var http_error_status = __nccwpck_require__(4449);
+var http_error_status = __nccwpck_require__(3590);
 ;// CONCATENATED MODULE: ./report/job-title.js
 function jobTitle({ model, target }) {
     return `${model} for ${target}`;
 }
 
 // EXTERNAL MODULE: ./report/compose-sections.js
-var compose_sections = __nccwpck_require__(9317);
+var compose_sections = __nccwpck_require__(1580);
 // EXTERNAL MODULE: ./report/describe-gate.js
-var describe_gate = __nccwpck_require__(6831);
+var describe_gate = __nccwpck_require__(7416);
 // EXTERNAL MODULE: ./report/describe-job-failure.js
-var describe_job_failure = __nccwpck_require__(5982);
+var describe_job_failure = __nccwpck_require__(1563);
 // EXTERNAL MODULE: ./report/format-figure.js
-var format_figure = __nccwpck_require__(7986);
+var format_figure = __nccwpck_require__(1577);
 // EXTERNAL MODULE: ./report/github-limits.js
-var github_limits = __nccwpck_require__(9958);
+var github_limits = __nccwpck_require__(1677);
 // EXTERNAL MODULE: ./report/markdown.js
-var markdown = __nccwpck_require__(2755);
+var markdown = __nccwpck_require__(8186);
 ;// CONCATENATED MODULE: ./report/measurement-notes.js
 
 function measurementNotes({ telemetry, baseline }) {
@@ -59224,11 +59267,11 @@ function stagesNote(stageSeconds) {
 }
 
 // EXTERNAL MODULE: ./contract/format-bytes.js
-var format_bytes = __nccwpck_require__(1075);
+var format_bytes = __nccwpck_require__(3754);
 // EXTERNAL MODULE: ./contract/format-ratio.js
-var format_ratio = __nccwpck_require__(7203);
+var format_ratio = __nccwpck_require__(1658);
 // EXTERNAL MODULE: ./report/comparable-figures.js
-var comparable_figures = __nccwpck_require__(9966);
+var comparable_figures = __nccwpck_require__(6603);
 ;// CONCATENATED MODULE: ./report/measurement-table.js
 
 
@@ -59328,7 +59371,7 @@ function padCells(cells) {
 }
 
 // EXTERNAL MODULE: ./report/outcome.js
-var outcome = __nccwpck_require__(5912);
+var outcome = __nccwpck_require__(5979);
 ;// CONCATENATED MODULE: ./report/render-log-tail.js
 
 const maxLineBytes = 1_000;
@@ -59449,7 +59492,7 @@ function isJobCheckWanted(row, { jobChecks, jobCount }) {
 }
 
 // EXTERNAL MODULE: ./report/render-batch.js + 5 modules
-var render_batch = __nccwpck_require__(5170);
+var render_batch = __nccwpck_require__(1977);
 ;// CONCATENATED MODULE: ./action/check-run-reporter.js
 
 
@@ -59610,16 +59653,16 @@ function buildGithubReport({ inputs, run, identity }, places) {
 }
 
 // EXTERNAL MODULE: ./contract/status.js
-var contract_status = __nccwpck_require__(7452);
+var contract_status = __nccwpck_require__(7949);
 // EXTERNAL MODULE: ./action/cancel-batches.js
-var cancel_batches = __nccwpck_require__(6721);
+var cancel_batches = __nccwpck_require__(8068);
 ;// CONCATENATED MODULE: ./action/get-batches.js
 async function getBatches(client, ids, signal) {
     return Promise.all(ids.map(async (id) => client.call("getBatch", { params: { id } }, { signal })));
 }
 
 // EXTERNAL MODULE: ./action/list-jobs.js
-var list_jobs = __nccwpck_require__(3499);
+var list_jobs = __nccwpck_require__(9808);
 ;// CONCATENATED MODULE: ./action/cancel-submission.js
 
 
@@ -59655,7 +59698,7 @@ async function recordEnds({ client, tracker }, ids, signal) {
 }
 
 // EXTERNAL MODULE: ./action/input-error.js
-var input_error = __nccwpck_require__(7395);
+var input_error = __nccwpck_require__(6572);
 ;// CONCATENATED MODULE: ./action/check-targets.js
 
 async function checkTargets(client, names, signal) {
@@ -59669,9 +59712,9 @@ async function checkTargets(client, names, signal) {
 }
 
 // EXTERNAL MODULE: ./client/retry.js + 1 modules
-var retry = __nccwpck_require__(5315);
+var retry = __nccwpck_require__(6261);
 // EXTERNAL MODULE: ./client/problem-error.js
-var problem_error = __nccwpck_require__(5357);
+var problem_error = __nccwpck_require__(7590);
 ;// CONCATENATED MODULE: ./action/explain-error.js
 
 
@@ -59872,7 +59915,7 @@ async function printJobOutput(client, job, { output, signal }) {
 }
 
 // EXTERNAL MODULE: ./contract/gate.js
-var gate = __nccwpck_require__(7189);
+var gate = __nccwpck_require__(8668);
 ;// CONCATENATED MODULE: ./action/job-tracker.js
 
 
@@ -59919,14 +59962,14 @@ class JobTracker {
     }
 }
 
-// EXTERNAL MODULE: ./action/open-service-session.js + 36 modules
-var open_service_session = __nccwpck_require__(7133);
+// EXTERNAL MODULE: ./action/open-service-session.js + 37 modules
+var open_service_session = __nccwpck_require__(8298);
 // EXTERNAL MODULE: ./contract/batch.js + 1 modules
-var batch = __nccwpck_require__(6420);
+var batch = __nccwpck_require__(9902);
 // EXTERNAL MODULE: external "node:fs/promises"
 var external_node_fs_promises_ = __nccwpck_require__(1455);
 // EXTERNAL MODULE: ./contract/model.js
-var model = __nccwpck_require__(3221);
+var model = __nccwpck_require__(2654);
 ;// CONCATENATED MODULE: ./action/find-models.js
 
 
@@ -60027,14 +60070,14 @@ function parseModelEntry(line) {
     return sourcePattern.test(where) ? { name, source: where } : { name, file: where };
 }
 
-// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(6119);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
 // EXTERNAL MODULE: ./contract/gate-table.js
-var gate_table = __nccwpck_require__(7092);
+var gate_table = __nccwpck_require__(3482);
 // EXTERNAL MODULE: ./contract/limits.js
-var limits = __nccwpck_require__(1990);
+var limits = __nccwpck_require__(1351);
 // EXTERNAL MODULE: ./action/parse-yaml.js
-var parse_yaml = __nccwpck_require__(4795);
+var parse_yaml = __nccwpck_require__(6650);
 ;// CONCATENATED MODULE: ./action/read-batch-file.js
 
 
@@ -60069,7 +60112,7 @@ async function readBatchFile(file, workspace) {
     }
     const { lineAtPath } = parsed;
     const { models = [], ...fields } = parsed.value;
-    const gates = gate_table/* gateName */.h.options.filter((gate) => fields.gates?.[gate] !== undefined);
+    const gates = gate_table/* gateName */.h2.options.filter((gate) => fields.gates?.[gate] !== undefined);
     return {
         fields,
         models: models.map((entry, i) => ({ ...entry, place: placeAt(lineAtPath(["models", i])) })),
@@ -60137,7 +60180,7 @@ function modelPlaces(models) {
 }
 
 // EXTERNAL MODULE: ./contract/revision.js
-var revision = __nccwpck_require__(5871);
+var revision = __nccwpck_require__(1622);
 ;// CONCATENATED MODULE: ./action/resolve-revision.js
 
 
@@ -60225,7 +60268,7 @@ function findFormerJob(jobs, model, target) {
 }
 
 // EXTERNAL MODULE: ./action/step-identity.js
-var step_identity = __nccwpck_require__(7619);
+var step_identity = __nccwpck_require__(8844);
 ;// CONCATENATED MODULE: ./action/submit-planned-batch.js
 
 
@@ -60289,7 +60332,7 @@ function stepJobs(pairs, batches) {
 }
 
 // EXTERNAL MODULE: ./client/hash-file.js
-var hash_file = __nccwpck_require__(4500);
+var hash_file = __nccwpck_require__(5511);
 ;// CONCATENATED MODULE: ./action/upload-log.js
 
 
@@ -60462,9 +60505,9 @@ function batchUrl({ inputs, run }, submission) {
 }
 
 // EXTERNAL MODULE: ./action/connect-github.js + 2 modules
-var connect_github = __nccwpck_require__(5544);
+var connect_github = __nccwpck_require__(3324);
 // EXTERNAL MODULE: ./action/create-check-run-writer.js + 2 modules
-var create_check_run_writer = __nccwpck_require__(3525);
+var create_check_run_writer = __nccwpck_require__(5810);
 ;// CONCATENATED MODULE: ./action/download-artifacts.js
 
 
@@ -60507,7 +60550,7 @@ function describeSizes({ originalBytes, resultBytes, ratio, }) {
 }
 
 // EXTERNAL MODULE: ./action/read-inputs.js + 1 modules
-var read_inputs = __nccwpck_require__(1915);
+var read_inputs = __nccwpck_require__(2982);
 ;// CONCATENATED MODULE: external "node:os"
 const external_node_os_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:os");
 ;// CONCATENATED MODULE: ./report/report-document.js
@@ -60574,9 +60617,9 @@ async function reportUntrusted(step) {
 }
 
 // EXTERNAL MODULE: ./action/resolve-credentials.js
-var resolve_credentials = __nccwpck_require__(219);
+var resolve_credentials = __nccwpck_require__(6644);
 // EXTERNAL MODULE: ./action/workflow-run.js + 2 modules
-var workflow_run = __nccwpck_require__(7525);
+var workflow_run = __nccwpck_require__(6793);
 ;// CONCATENATED MODULE: ./action/write-annotations.js
 
 const write_annotations_maxAnnotations = 10;
@@ -60711,24 +60754,24 @@ function setFailure({ failureMessage }, { conclusion, title }) {
 
 /***/ }),
 
-/***/ 3692:
+/***/ 6361:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   a: () => (/* binding */ runPost)
 /* harmony export */ });
-/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2942);
-/* harmony import */ var _report_conclude_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(7327);
-/* harmony import */ var _report_render_batch_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(5170);
-/* harmony import */ var _cancel_batches_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(6721);
-/* harmony import */ var _connect_github_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(5544);
-/* harmony import */ var _create_check_run_writer_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(3525);
-/* harmony import */ var _list_jobs_js__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(3499);
-/* harmony import */ var _open_service_session_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(7133);
-/* harmony import */ var _read_inputs_js__WEBPACK_IMPORTED_MODULE_8__ = __nccwpck_require__(1915);
-/* harmony import */ var _resolve_credentials_js__WEBPACK_IMPORTED_MODULE_9__ = __nccwpck_require__(219);
-/* harmony import */ var _step_identity_js__WEBPACK_IMPORTED_MODULE_10__ = __nccwpck_require__(7619);
-/* harmony import */ var _workflow_run_js__WEBPACK_IMPORTED_MODULE_11__ = __nccwpck_require__(7525);
+/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9876);
+/* harmony import */ var _report_conclude_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(4422);
+/* harmony import */ var _report_render_batch_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(1977);
+/* harmony import */ var _cancel_batches_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(8068);
+/* harmony import */ var _connect_github_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(3324);
+/* harmony import */ var _create_check_run_writer_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(5810);
+/* harmony import */ var _list_jobs_js__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(9808);
+/* harmony import */ var _open_service_session_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(8298);
+/* harmony import */ var _read_inputs_js__WEBPACK_IMPORTED_MODULE_8__ = __nccwpck_require__(2982);
+/* harmony import */ var _resolve_credentials_js__WEBPACK_IMPORTED_MODULE_9__ = __nccwpck_require__(6644);
+/* harmony import */ var _step_identity_js__WEBPACK_IMPORTED_MODULE_10__ = __nccwpck_require__(8844);
+/* harmony import */ var _workflow_run_js__WEBPACK_IMPORTED_MODULE_11__ = __nccwpck_require__(6793);
 
 
 
@@ -60776,7 +60819,7 @@ async function cancelCheckRun({ inputs, run, identity, dispatcher }) {
 
 /***/ }),
 
-/***/ 7619:
+/***/ 8844:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -60802,7 +60845,7 @@ function digest(value) {
 
 /***/ }),
 
-/***/ 7525:
+/***/ 6793:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -60860,8 +60903,8 @@ function defaultBranch(repository) {
     return branch === undefined ? undefined : { branch };
 }
 
-// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(6119);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
 ;// CONCATENATED MODULE: ./action/workflow-event.js
 
 const commitOfBranch = schemas/* object */.Ikc({ ref: schemas/* string */.YjP(), sha: schemas/* string */.YjP() });
@@ -60919,7 +60962,7 @@ function findUntrustedOrigin({ pull_request: pullRequest }, { eventName, actor }
 
 /***/ }),
 
-/***/ 7566:
+/***/ 8969:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -60944,14 +60987,14 @@ function toError(reason) {
 
 /***/ }),
 
-/***/ 4500:
+/***/ 5511:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   D: () => (/* binding */ hashFile)
 /* harmony export */ });
 /* harmony import */ var node_crypto__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7598);
-/* harmony import */ var _read_pieces_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3933);
+/* harmony import */ var _read_pieces_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(8390);
 
 
 async function hashFile(file, signal) {
@@ -60964,7 +61007,7 @@ async function hashFile(file, signal) {
 
 /***/ }),
 
-/***/ 5357:
+/***/ 7590:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -60972,8 +61015,8 @@ async function hashFile(file, signal) {
 /* harmony export */   Mm: () => (/* binding */ ProblemError),
 /* harmony export */   qx: () => (/* binding */ UnexpectedAnswerError)
 /* harmony export */ });
-/* harmony import */ var _contract_errors_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(4681);
-/* harmony import */ var _contract_truncate_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6132);
+/* harmony import */ var _contract_errors_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6828);
+/* harmony import */ var _contract_truncate_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1602);
 
 
 const maxTextLength = 500;
@@ -61025,7 +61068,7 @@ function parseJsonOrUndefined(text) {
 
 /***/ }),
 
-/***/ 3933:
+/***/ 8390:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -61115,7 +61158,7 @@ async function* readPieces(file, signal, start = 0) {
 
 /***/ }),
 
-/***/ 5315:
+/***/ 6261:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -61127,9 +61170,9 @@ __nccwpck_require__.d(__webpack_exports__, {
 });
 
 // EXTERNAL MODULE: ./client/delay.js
-var delay = __nccwpck_require__(7566);
+var delay = __nccwpck_require__(8969);
 // EXTERNAL MODULE: ./client/problem-error.js
-var problem_error = __nccwpck_require__(5357);
+var problem_error = __nccwpck_require__(7590);
 ;// CONCATENATED MODULE: ./client/transport.js
 class ConnectionError extends Error {
     name = "ConnectionError";
@@ -61202,7 +61245,7 @@ function isConnectionError(error) {
 
 /***/ }),
 
-/***/ 8348:
+/***/ 7721:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -61344,15 +61387,15 @@ const actionOutputs = {
 
 /***/ }),
 
-/***/ 8968:
+/***/ 1453:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   C: () => (/* binding */ artifactName),
 /* harmony export */   d: () => (/* binding */ artifact)
 /* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6119);
-/* harmony import */ var _model_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3221);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
+/* harmony import */ var _model_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2654);
 
 
 const artifactName = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
@@ -61374,7 +61417,7 @@ const artifact = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
 
 /***/ }),
 
-/***/ 6420:
+/***/ 9902:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -61387,24 +61430,24 @@ __nccwpck_require__.d(__webpack_exports__, {
 
 // UNUSED EXPORTS: batchName, batchRules, maxBatchJobs
 
-// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(6119);
-// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/classic/iso.js
-var iso = __nccwpck_require__(4975);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/iso.js
+var iso = __nccwpck_require__(3477);
 // EXTERNAL MODULE: ./contract/bounded-text.js
-var bounded_text = __nccwpck_require__(1761);
+var bounded_text = __nccwpck_require__(9088);
 // EXTERNAL MODULE: ./contract/created-by.js
-var created_by = __nccwpck_require__(9984);
+var created_by = __nccwpck_require__(8461);
 // EXTERNAL MODULE: ./contract/gate.js
-var gate = __nccwpck_require__(7189);
+var gate = __nccwpck_require__(8668);
 // EXTERNAL MODULE: ./contract/action.js + 1 modules
-var action = __nccwpck_require__(8348);
+var action = __nccwpck_require__(7721);
 // EXTERNAL MODULE: ./contract/gate-table.js
-var gate_table = __nccwpck_require__(7092);
+var gate_table = __nccwpck_require__(3482);
 // EXTERNAL MODULE: ./contract/limits.js
-var limits = __nccwpck_require__(1990);
+var limits = __nccwpck_require__(1351);
 // EXTERNAL MODULE: ./contract/revision.js
-var revision = __nccwpck_require__(5871);
+var revision = __nccwpck_require__(1622);
 ;// CONCATENATED MODULE: ./contract/github-report.js
 
 
@@ -61420,8 +61463,8 @@ const places = schemas/* strictObject */.rej({
     models: schemas/* array */.YOg(schemas/* strictObject */.rej({ model: schemas/* string */.YjP().max(100), ...place.shape }))
         .max(1000)
         .describe("By the models' names."),
-    gates: schemas/* array */.YOg(schemas/* strictObject */.rej({ gate: gate_table/* gateName */.h, ...place.shape }))
-        .max(gate_table/* gateName */.h.options.length)
+    gates: schemas/* array */.YOg(schemas/* strictObject */.rej({ gate: gate_table/* gateName */.h2, ...place.shape }))
+        .max(gate_table/* gateName */.h2.options.length)
         .describe("Other gates are annotated at their models."),
 });
 const githubReport = schemas/* strictObject */.rej({
@@ -61448,19 +61491,19 @@ const githubReport = schemas/* strictObject */.rej({
 });
 
 // EXTERNAL MODULE: ./contract/id.js
-var id = __nccwpck_require__(9487);
+var id = __nccwpck_require__(2246);
 // EXTERNAL MODULE: ./contract/job.js + 2 modules
-var job = __nccwpck_require__(5098);
+var job = __nccwpck_require__(3090);
 // EXTERNAL MODULE: ./contract/model.js
-var model = __nccwpck_require__(3221);
+var model = __nccwpck_require__(2654);
 // EXTERNAL MODULE: ./contract/recipe.js + 1 modules
-var recipe = __nccwpck_require__(2918);
+var recipe = __nccwpck_require__(1918);
 // EXTERNAL MODULE: ./contract/rule.js
-var rule = __nccwpck_require__(6072);
+var rule = __nccwpck_require__(1073);
 // EXTERNAL MODULE: ./contract/status.js
-var contract_status = __nccwpck_require__(7452);
+var contract_status = __nccwpck_require__(7949);
 // EXTERNAL MODULE: ./contract/target.js + 2 modules
-var target = __nccwpck_require__(9882);
+var target = __nccwpck_require__(6939);
 ;// CONCATENATED MODULE: ./contract/batch.js
 
 
@@ -61567,13 +61610,13 @@ function batchName({ name, suite, models, targets, }) {
 
 /***/ }),
 
-/***/ 1761:
+/***/ 9088:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   L: () => (/* binding */ boundedText)
 /* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6119);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
 
 function boundedText({ min, max }) {
     const isWithin = (value) => {
@@ -61590,14 +61633,14 @@ function boundedText({ min, max }) {
 
 /***/ }),
 
-/***/ 7406:
+/***/ 2537:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   c: () => (/* binding */ sqnrObstacle),
 /* harmony export */   i: () => (/* binding */ latencyObstacle)
 /* harmony export */ });
-/* harmony import */ var _truncate_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6132);
+/* harmony import */ var _truncate_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1602);
 
 const hardware = [
     ["execution provider", ({ device }) => device?.executionProvider],
@@ -61635,19 +61678,21 @@ function firstDifference(facts, now, before) {
 
 /***/ }),
 
-/***/ 9984:
+/***/ 8461:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   u: () => (/* binding */ createdBy)
 /* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6119);
-/* harmony import */ var _id_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9487);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
+/* harmony import */ var _id_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2246);
 
 
 const createdBy = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
-    tokenId: _id_js__WEBPACK_IMPORTED_MODULE_0__/* .tokenId */ .jo.nullable().describe("Null where a person was signed in."),
-    name: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().describe("Name of the token, or of the person."),
+    tokenId: _id_js__WEBPACK_IMPORTED_MODULE_0__/* .tokenId */ .jo
+        .nullable()
+        .describe("Null for a person who was signed in, and a ServiceAccount."),
+    name: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().describe("Name of the token, of the person, or of the ServiceAccount."),
 })
     .optional()
     .describe("Whose request created it; absent where a resource of a cluster did, or a rerun.");
@@ -61655,7 +61700,7 @@ const createdBy = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
 
 /***/ }),
 
-/***/ 4681:
+/***/ 6828:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -61664,8 +61709,8 @@ const createdBy = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
 /* harmony export */   NN: () => (/* binding */ errorTable)
 /* harmony export */ });
 /* unused harmony exports errorCode, ServiceError, problemDetails */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6119);
-/* harmony import */ var _limits_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1990);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
+/* harmony import */ var _limits_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1351);
 
 
 function permanentError(status, title) {
@@ -61681,7 +61726,7 @@ const errorTable = {
     missing_scope: permanentError(403, "The token lacks a scope"),
     cross_site_request: permanentError(403, "The request of a session comes from another site"),
     sign_in_refused: permanentError(401, "The sign-in is not valid"),
-    passkey_refused: permanentError(422, "The passkey cannot be used here"),
+    passkey_refused: permanentError(403, "The passkey cannot be used here"),
     identity_token_invalid: permanentError(401, "The identity token is not valid"),
     identity_token_refused: permanentError(403, "No trust policy fits the identity token"),
     not_found: permanentError(404, "No such resource"),
@@ -61786,7 +61831,7 @@ function problemDetails(error) {
 
 /***/ }),
 
-/***/ 1075:
+/***/ 3754:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -61805,7 +61850,7 @@ function formatBytes(bytes) {
 
 /***/ }),
 
-/***/ 7203:
+/***/ 1658:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -61821,15 +61866,16 @@ function formatRatio({ ratio, ratioLow, ratioHigh, }) {
 
 /***/ }),
 
-/***/ 7092:
+/***/ 3482:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   h: () => (/* binding */ gateName),
-/* harmony export */   k: () => (/* binding */ gateTable)
+/* harmony export */   h2: () => (/* binding */ gateName),
+/* harmony export */   k0: () => (/* binding */ gateTable)
 /* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6119);
-/* harmony import */ var _comparability_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7406);
+/* unused harmony export separateRunsNoise */
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
+/* harmony import */ var _comparability_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2537);
 
 
 const separateRunsNoise = 0.05;
@@ -61910,7 +61956,7 @@ function leastTop1({ accuracy }) {
 
 /***/ }),
 
-/***/ 7189:
+/***/ 8668:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -61919,8 +61965,8 @@ function leastTop1({ accuracy }) {
 /* harmony export */   xp: () => (/* binding */ gateResult)
 /* harmony export */ });
 /* unused harmony export comparesWithBaseline */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6119);
-/* harmony import */ var _gate_table_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7092);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
+/* harmony import */ var _gate_table_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3482);
 
 
 const limitSchemas = {
@@ -61934,7 +61980,7 @@ const limitSchemas = {
     maxLatencyRegression: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0),
 };
 function limitSchema(gate) {
-    return limitSchemas[gate].optional().describe(_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateTable */ .k[gate].description);
+    return limitSchemas[gate].optional().describe(_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateTable */ .k0[gate].description);
 }
 const gateLimits = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
     maxSizeRatio: limitSchema("maxSizeRatio"),
@@ -61945,14 +61991,14 @@ const gateLimits = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
     maxSizeRegression: limitSchema("maxSizeRegression"),
     maxSqnrDropDb: limitSchema("maxSqnrDropDb"),
     maxLatencyRegression: limitSchema("maxLatencyRegression"),
-    warnGates: zod__WEBPACK_IMPORTED_MODULE_1__/* .array */ .YOg(_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h)
-        .max(_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h.options.length)
+    warnGates: zod__WEBPACK_IMPORTED_MODULE_1__/* .array */ .YOg(_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h2)
+        .max(_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h2.options.length)
         .optional()
         .describe("Gates that warn instead of failing where they do not pass."),
 })
     .meta({ id: "GateLimits" });
 const gateResult = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
-    gate: _gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h,
+    gate: _gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h2,
     limit: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig(),
     actual: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig()
         .nullable()
@@ -61984,7 +62030,7 @@ function comparesWithBaseline(limits = {}) {
 
 /***/ }),
 
-/***/ 9487:
+/***/ 2246:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -61994,7 +62040,7 @@ function comparesWithBaseline(limits = {}) {
 /* harmony export */   qZ: () => (/* binding */ batchId)
 /* harmony export */ });
 /* unused harmony exports webhookId, deliveryId, auditId, sessionId, passkeyId, isId, newId, composeId, batchJobId, batchChildName, parseBatchChildName, encodeIdTime, decodeIdTime */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6119);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
 
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
 const timeLength = 10;
@@ -62089,7 +62135,7 @@ function nextRandomDigits(digits) {
 
 /***/ }),
 
-/***/ 5098:
+/***/ 3090:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -62103,18 +62149,18 @@ __nccwpck_require__.d(__webpack_exports__, {
   WD: () => (/* binding */ labels)
 });
 
-// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(6119);
-// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/classic/iso.js
-var iso = __nccwpck_require__(4975);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/iso.js
+var iso = __nccwpck_require__(3477);
 // EXTERNAL MODULE: ./contract/artifact.js
-var artifact = __nccwpck_require__(8968);
+var artifact = __nccwpck_require__(1453);
 // EXTERNAL MODULE: ./contract/id.js
-var id = __nccwpck_require__(9487);
+var id = __nccwpck_require__(2246);
 // EXTERNAL MODULE: ./contract/revision.js
-var revision = __nccwpck_require__(5871);
+var revision = __nccwpck_require__(1622);
 // EXTERNAL MODULE: ./contract/telemetry.js + 2 modules
-var telemetry = __nccwpck_require__(7501);
+var telemetry = __nccwpck_require__(6520);
 ;// CONCATENATED MODULE: ./contract/baseline.js
 
 
@@ -62139,21 +62185,21 @@ function baselineFigures({ size, latency, device, accuracy: measured, }) {
 }
 
 // EXTERNAL MODULE: ./contract/bounded-text.js
-var bounded_text = __nccwpck_require__(1761);
+var bounded_text = __nccwpck_require__(9088);
 // EXTERNAL MODULE: ./contract/created-by.js
-var created_by = __nccwpck_require__(9984);
+var created_by = __nccwpck_require__(8461);
 // EXTERNAL MODULE: ./contract/errors.js
-var errors = __nccwpck_require__(4681);
+var errors = __nccwpck_require__(6828);
 // EXTERNAL MODULE: ./contract/gate.js
-var gate = __nccwpck_require__(7189);
+var gate = __nccwpck_require__(8668);
 // EXTERNAL MODULE: ./contract/limits.js
-var limits = __nccwpck_require__(1990);
+var limits = __nccwpck_require__(1351);
 // EXTERNAL MODULE: ./contract/model.js
-var model = __nccwpck_require__(3221);
+var model = __nccwpck_require__(2654);
 // EXTERNAL MODULE: ./contract/recipe.js + 1 modules
-var recipe = __nccwpck_require__(2918);
+var recipe = __nccwpck_require__(1918);
 // EXTERNAL MODULE: ./contract/list-codes.js
-var list_codes = __nccwpck_require__(7785);
+var list_codes = __nccwpck_require__(8724);
 ;// CONCATENATED MODULE: ./contract/status-reasons.js
 
 const nothing = "Nothing.";
@@ -62274,9 +62320,9 @@ function statusCause(reason) {
 }
 
 // EXTERNAL MODULE: ./contract/status.js
-var contract_status = __nccwpck_require__(7452);
+var contract_status = __nccwpck_require__(7949);
 // EXTERNAL MODULE: ./contract/target.js + 2 modules
-var target = __nccwpck_require__(9882);
+var target = __nccwpck_require__(6939);
 ;// CONCATENATED MODULE: ./contract/job.js
 
 
@@ -62374,7 +62420,7 @@ const job = schemas/* object */.Ikc({
 
 /***/ }),
 
-/***/ 1990:
+/***/ 1351:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -62419,6 +62465,8 @@ const limits = {
     singleSignOnHours: 12,
     groups: 200,
     groupLength: 200,
+    confirmedDays: 30,
+    foundPeople: 20,
     passkeys: 20,
     members: 1000,
     rotationHours: 24,
@@ -62454,7 +62502,7 @@ const textLimits = {
 
 /***/ }),
 
-/***/ 7785:
+/***/ 8724:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -62469,7 +62517,7 @@ function listCodes(table) {
 
 /***/ }),
 
-/***/ 7:
+/***/ 1102:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -62477,7 +62525,7 @@ function listCodes(table) {
 /* harmony export */   zA: () => (/* binding */ modelSource)
 /* harmony export */ });
 /* unused harmony exports isRemoteSource, isLocatedSource, findUploadHash, sourceBeside, isSourceBeside */
-/* harmony import */ var _bounded_text_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1761);
+/* harmony import */ var _bounded_text_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9088);
 
 const forms = [
     "https?:\\/\\/",
@@ -62520,7 +62568,7 @@ function folderPart(path) {
 
 /***/ }),
 
-/***/ 3221:
+/***/ 2654:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -62528,8 +62576,8 @@ function folderPart(path) {
 /* harmony export */   Zy: () => (/* binding */ uploadRange),
 /* harmony export */   sc: () => (/* binding */ sha256)
 /* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6119);
-/* harmony import */ var _model_source_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
+/* harmony import */ var _model_source_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1102);
 
 
 const sha256 = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
@@ -62560,7 +62608,7 @@ const modelReference = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej(
 
 /***/ }),
 
-/***/ 2918:
+/***/ 1918:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -62574,8 +62622,8 @@ __nccwpck_require__.d(__webpack_exports__, {
 
 // UNUSED EXPORTS: granularitiesByScheme
 
-// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(6119);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
 ;// CONCATENATED MODULE: ./contract/pipeline.js
 
 const balance = schemas/* enum */.k5n(["bytes", "flops", "time"])
@@ -62625,11 +62673,11 @@ const pipelineManifest = schemas/* object */.Ikc({
     .meta({ id: "PipelineManifest" });
 
 // EXTERNAL MODULE: ./contract/rule.js
-var rule = __nccwpck_require__(6072);
+var rule = __nccwpck_require__(1073);
 // EXTERNAL MODULE: ./contract/bounded-text.js
-var bounded_text = __nccwpck_require__(1761);
+var bounded_text = __nccwpck_require__(9088);
 // EXTERNAL MODULE: ./contract/model-source.js
-var model_source = __nccwpck_require__(7);
+var model_source = __nccwpck_require__(1102);
 ;// CONCATENATED MODULE: ./contract/recipe.js
 
 
@@ -62765,15 +62813,15 @@ const requestedRecipe = (0,rule/* withRules */.O)(schemas/* strictObject */.rej(
 
 /***/ }),
 
-/***/ 5871:
+/***/ 1622:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   Q: () => (/* binding */ revision),
 /* harmony export */   c: () => (/* binding */ commit)
 /* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6119);
-/* harmony import */ var _bounded_text_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1761);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
+/* harmony import */ var _bounded_text_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(9088);
 
 
 const commit = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
@@ -62803,14 +62851,14 @@ const revision = zod__WEBPACK_IMPORTED_MODULE_0__/* .strictObject */ .rej({
 
 /***/ }),
 
-/***/ 6072:
+/***/ 1073:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   O: () => (/* binding */ withRules)
 /* harmony export */ });
 /* unused harmony export schemaRules */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2698);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(4288);
 
 const schemaRules = zod__WEBPACK_IMPORTED_MODULE_0__/* .registry */ .u5();
 function withRules(schema, rules) {
@@ -62827,7 +62875,7 @@ function withRules(schema, rules) {
 
 /***/ }),
 
-/***/ 7452:
+/***/ 7949:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -62838,8 +62886,8 @@ function withRules(schema, rules) {
 /* harmony export */   kY: () => (/* binding */ transition)
 /* harmony export */ });
 /* unused harmony exports workingStatus, jobOutcome, transitionTable, canTransition, leadsTo, liveStatuses */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6119);
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(4975);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3477);
 
 const jobKind = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["compress", "quantize"]);
 const jobStatus = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["Pending", "Sharding", "Optimizing", "Completed", "Failed", "Cancelling", "Cancelled"])
@@ -62891,7 +62939,7 @@ const batchStatus = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["Pendin
 
 /***/ }),
 
-/***/ 9882:
+/***/ 6939:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -62903,8 +62951,8 @@ __nccwpck_require__.d(__webpack_exports__, {
 
 // UNUSED EXPORTS: builtinTargets, lacksDotProducts
 
-// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(6119);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
 ;// CONCATENATED MODULE: ./contract/instruction-sets.js
 const instructionSets = [
     "sse4_2",
@@ -62948,7 +62996,7 @@ function hasExactlyOne(fields) {
 }
 
 // EXTERNAL MODULE: ./contract/recipe.js + 1 modules
-var recipe = __nccwpck_require__(2918);
+var recipe = __nccwpck_require__(1918);
 ;// CONCATENATED MODULE: ./contract/target.js
 
 
@@ -63055,7 +63103,7 @@ const builtinTargets = [
 
 /***/ }),
 
-/***/ 7501:
+/***/ 6520:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -63067,8 +63115,8 @@ __nccwpck_require__.d(__webpack_exports__, {
 
 // UNUSED EXPORTS: maxSqnrDb
 
-// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(6119);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
 ;// CONCATENATED MODULE: ./contract/latency.js
 
 const modelLatency = schemas/* object */.Ikc({
@@ -63108,7 +63156,7 @@ const latency = latencyRatio.extend({
 });
 
 // EXTERNAL MODULE: ./contract/list-codes.js
-var list_codes = __nccwpck_require__(7785);
+var list_codes = __nccwpck_require__(8724);
 ;// CONCATENATED MODULE: ./contract/warnings.js
 const warningTable = {
     accuracy_below_floor: "An output differs from the original's by more than `recipe.evaluation.minCosine` allows, " +
@@ -63231,7 +63279,7 @@ const telemetry = schemas/* object */.Ikc({
 
 /***/ }),
 
-/***/ 6132:
+/***/ 1602:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -63250,7 +63298,7 @@ function truncate(text, maxLength) {
 
 /***/ }),
 
-/***/ 4449:
+/***/ 3590:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -63265,14 +63313,14 @@ function httpErrorStatus(error) {
 
 /***/ }),
 
-/***/ 9966:
+/***/ 6603:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   N: () => (/* binding */ comparableLatency),
 /* harmony export */   a: () => (/* binding */ comparableAccuracy)
 /* harmony export */ });
-/* harmony import */ var _contract_comparability_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7406);
+/* harmony import */ var _contract_comparability_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2537);
 
 function comparableAccuracy({ telemetry, baseline }) {
     const isComparable = baseline && (0,_contract_comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .sqnrObstacle */ .c)(telemetry, baseline) === undefined;
@@ -63286,13 +63334,13 @@ function comparableLatency({ telemetry, baseline }) {
 
 /***/ }),
 
-/***/ 9317:
+/***/ 1580:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   z: () => (/* binding */ composeSections)
 /* harmony export */ });
-/* harmony import */ var _markdown_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2755);
+/* harmony import */ var _markdown_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8186);
 
 function composeSections(sections, { maxBytes, url }) {
     const omission = `\n\nThere is more than fits here: ${url}`;
@@ -63326,14 +63374,14 @@ function joinSection(head, rows, foot) {
 
 /***/ }),
 
-/***/ 7327:
+/***/ 4422:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   E: () => (/* binding */ conclude),
 /* harmony export */   X: () => (/* binding */ countOutcomes)
 /* harmony export */ });
-/* harmony import */ var _outcome_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(5912);
+/* harmony import */ var _outcome_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(5979);
 
 const failingOutcomes = {
     gates: ["failed", "missed"],
@@ -63392,15 +63440,15 @@ function countOutcomes(rows) {
 
 /***/ }),
 
-/***/ 6831:
+/***/ 7416:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   l: () => (/* binding */ describeGate)
 /* harmony export */ });
-/* harmony import */ var _contract_format_bytes_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(1075);
-/* harmony import */ var _contract_gate_table_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7092);
-/* harmony import */ var _format_figure_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(7986);
+/* harmony import */ var _contract_format_bytes_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3754);
+/* harmony import */ var _contract_gate_table_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3482);
+/* harmony import */ var _format_figure_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1577);
 
 
 
@@ -63423,7 +63471,7 @@ function describeMeasured({ gate, actual, limit, passed, note }, format) {
         return note === undefined ? "not measured" : "not comparable";
     const upper = actual > limit ? ">" : "≤";
     const lower = passed ? "≥" : "<";
-    const relation = _contract_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateTable */ .k[gate].bound === "max" ? upper : lower;
+    const relation = _contract_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateTable */ .k0[gate].bound === "max" ? upper : lower;
     return `${format(actual)} ${relation} ${format(limit)}`;
 }
 function formatPlain(value) {
@@ -63433,13 +63481,13 @@ function formatPlain(value) {
 
 /***/ }),
 
-/***/ 5982:
+/***/ 1563:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   D: () => (/* binding */ describeJobFailure)
 /* harmony export */ });
-/* harmony import */ var _describe_gate_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6831);
+/* harmony import */ var _describe_gate_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7416);
 
 function describeJobFailure({ error, gates }) {
     if (error)
@@ -63451,7 +63499,7 @@ function describeJobFailure({ error, gates }) {
 
 /***/ }),
 
-/***/ 7986:
+/***/ 1577:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -63475,7 +63523,7 @@ function formatDecibels(value) {
 
 /***/ }),
 
-/***/ 9958:
+/***/ 1677:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -63494,7 +63542,7 @@ const githubLimits = {
 
 /***/ }),
 
-/***/ 2755:
+/***/ 8186:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -63553,14 +63601,14 @@ function stripControlCharacters(text) {
 
 /***/ }),
 
-/***/ 5912:
+/***/ 5979:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   $: () => (/* binding */ classifyOutcome),
 /* harmony export */   K: () => (/* binding */ outcomes)
 /* harmony export */ });
-/* harmony import */ var _contract_status_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7452);
+/* harmony import */ var _contract_status_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7949);
 
 const outcomes = {
     passed: { mark: "✅", words: "passed" },
@@ -63585,7 +63633,7 @@ function classifyOutcome({ status, gatesFailed, job }) {
 
 /***/ }),
 
-/***/ 5170:
+/***/ 1977:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -63597,19 +63645,19 @@ __nccwpck_require__.d(__webpack_exports__, {
 });
 
 // EXTERNAL MODULE: ./report/compose-sections.js
-var compose_sections = __nccwpck_require__(9317);
+var compose_sections = __nccwpck_require__(1580);
 // EXTERNAL MODULE: ./report/conclude.js
-var conclude = __nccwpck_require__(7327);
+var conclude = __nccwpck_require__(4422);
 // EXTERNAL MODULE: ./contract/gate.js
-var gate = __nccwpck_require__(7189);
+var gate = __nccwpck_require__(8668);
 // EXTERNAL MODULE: ./contract/format-bytes.js
-var format_bytes = __nccwpck_require__(1075);
+var format_bytes = __nccwpck_require__(3754);
 // EXTERNAL MODULE: ./contract/format-ratio.js
-var format_ratio = __nccwpck_require__(7203);
+var format_ratio = __nccwpck_require__(1658);
 // EXTERNAL MODULE: ./report/comparable-figures.js
-var comparable_figures = __nccwpck_require__(9966);
+var comparable_figures = __nccwpck_require__(6603);
 // EXTERNAL MODULE: ./report/format-figure.js
-var format_figure = __nccwpck_require__(7986);
+var format_figure = __nccwpck_require__(1577);
 ;// CONCATENATED MODULE: ./report/figures.js
 
 
@@ -63650,7 +63698,7 @@ function withChange(figure, change) {
 }
 
 // EXTERNAL MODULE: ./report/markdown.js
-var markdown = __nccwpck_require__(2755);
+var markdown = __nccwpck_require__(8186);
 ;// CONCATENATED MODULE: ./report/note-sections.js
 
 const maxBaselines = 5;
@@ -63686,7 +63734,7 @@ function accuracyNotes(jobs) {
 }
 
 // EXTERNAL MODULE: ./report/outcome.js
-var report_outcome = __nccwpck_require__(5912);
+var report_outcome = __nccwpck_require__(5979);
 ;// CONCATENATED MODULE: ./report/detail-sections.js
 
 
@@ -63742,9 +63790,9 @@ function gatesCell(job) {
 }
 
 // EXTERNAL MODULE: ./report/github-limits.js
-var github_limits = __nccwpck_require__(9958);
+var github_limits = __nccwpck_require__(1677);
 // EXTERNAL MODULE: ./report/describe-job-failure.js
-var describe_job_failure = __nccwpck_require__(5982);
+var describe_job_failure = __nccwpck_require__(1563);
 ;// CONCATENATED MODULE: ./report/problem-sections.js
 
 
@@ -63860,7 +63908,7 @@ function outcomeCounts(rows) {
 
 /***/ }),
 
-/***/ 2942:
+/***/ 9876:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -63886,7 +63934,7 @@ __nccwpck_require__.d(__webpack_exports__, {
 
 // EXTERNAL MODULE: external "os"
 var external_os_ = __nccwpck_require__(857);
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/core/lib/utils.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/utils.js
 // We use any as a valid input type
 /* eslint-disable @typescript-eslint/no-explicit-any */
 /**
@@ -63922,7 +63970,7 @@ function toCommandProperties(annotationProperties) {
     };
 }
 //# sourceMappingURL=utils.js.map
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/core/lib/command.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/command.js
 
 
 /**
@@ -64018,7 +64066,7 @@ function escapeProperty(s) {
 const external_crypto_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("crypto");
 // EXTERNAL MODULE: external "fs"
 var external_fs_ = __nccwpck_require__(9896);
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/core/lib/file-command.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/file-command.js
 // For internal use, subject to change.
 // We use any as a valid input type
 /* eslint-disable @typescript-eslint/no-explicit-any */
@@ -64061,7 +64109,7 @@ var external_http_namespaceObject = /*#__PURE__*/__nccwpck_require__.t(external_
 // EXTERNAL MODULE: external "https"
 var external_https_ = __nccwpck_require__(5692);
 var external_https_namespaceObject = /*#__PURE__*/__nccwpck_require__.t(external_https_, 2);
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/http-client/lib/proxy.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/http-client/lib/proxy.js
 function getProxyUrl(reqUrl) {
     const usingSsl = reqUrl.protocol === 'https:';
     if (checkBypass(reqUrl)) {
@@ -64152,11 +64200,11 @@ class DecodedURL extends URL {
     }
 }
 //# sourceMappingURL=proxy.js.map
-// EXTERNAL MODULE: ../../../../../work/main/node_modules/tunnel/index.js
-var tunnel = __nccwpck_require__(8836);
-// EXTERNAL MODULE: ../../../../../work/main/node_modules/undici/index.js
-var undici = __nccwpck_require__(6530);
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/http-client/lib/index.js
+// EXTERNAL MODULE: ../../node_modules/tunnel/index.js
+var tunnel = __nccwpck_require__(5070);
+// EXTERNAL MODULE: ../../node_modules/undici/index.js
+var undici = __nccwpck_require__(1684);
+;// CONCATENATED MODULE: ../../node_modules/@actions/http-client/lib/index.js
 /* eslint-disable @typescript-eslint/no-explicit-any */
 var __awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
@@ -64853,7 +64901,7 @@ class HttpClient {
 }
 const lowercaseKeys = (obj) => Object.keys(obj).reduce((c, k) => ((c[k.toLowerCase()] = obj[k]), c), {});
 //# sourceMappingURL=index.js.map
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/http-client/lib/auth.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/http-client/lib/auth.js
 var auth_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -64929,7 +64977,7 @@ class PersonalAccessTokenCredentialHandler {
     }
 }
 //# sourceMappingURL=auth.js.map
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/core/lib/oidc-utils.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/oidc-utils.js
 var oidc_utils_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -65003,7 +65051,7 @@ class OidcClient {
     }
 }
 //# sourceMappingURL=oidc-utils.js.map
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/core/lib/summary.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/summary.js
 var summary_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -65284,7 +65332,7 @@ const _summary = new Summary();
 const markdownSummary = (/* unused pure expression or super */ null && (_summary));
 const summary = _summary;
 //# sourceMappingURL=summary.js.map
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/core/lib/path-utils.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/path-utils.js
 
 /**
  * toPosixPath converts the given path to the posix form. On Windows, \\ will be
@@ -65326,7 +65374,7 @@ var external_events_ = __nccwpck_require__(4434);
 const external_child_process_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("child_process");
 // EXTERNAL MODULE: external "assert"
 var external_assert_ = __nccwpck_require__(2613);
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/io/lib/io-util.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/io/lib/io-util.js
 var io_util_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -65506,7 +65554,7 @@ function getCmdPath() {
     return (_a = process.env['COMSPEC']) !== null && _a !== void 0 ? _a : `cmd.exe`;
 }
 //# sourceMappingURL=io-util.js.map
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/io/lib/io.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/io/lib/io.js
 var io_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -65780,7 +65828,7 @@ function io_copyFile(srcFile, destFile, force) {
 //# sourceMappingURL=io.js.map
 ;// CONCATENATED MODULE: external "timers"
 const external_timers_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("timers");
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/exec/lib/toolrunner.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/exec/lib/toolrunner.js
 var toolrunner_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -66368,7 +66416,7 @@ class ExecState extends external_events_.EventEmitter {
     }
 }
 //# sourceMappingURL=toolrunner.js.map
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/exec/lib/exec.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/exec/lib/exec.js
 var exec_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -66448,7 +66496,7 @@ function getExecOutput(commandLine, args, options) {
     });
 }
 //# sourceMappingURL=exec.js.map
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/core/lib/platform.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/platform.js
 var platform_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -66513,7 +66561,7 @@ function getDetails() {
     });
 }
 //# sourceMappingURL=platform.js.map
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/core/lib/core.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/core.js
 var core_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -66834,7 +66882,7 @@ function getIDToken(aud) {
 
 /***/ }),
 
-/***/ 968:
+/***/ 1738:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -66848,7 +66896,7 @@ __nccwpck_require__.d(__webpack_exports__, {
 var external_fs_ = __nccwpck_require__(9896);
 // EXTERNAL MODULE: external "os"
 var external_os_ = __nccwpck_require__(857);
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/github/lib/context.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/github/lib/context.js
 
 
 class Context {
@@ -66901,11 +66949,11 @@ class Context {
     }
 }
 //# sourceMappingURL=context.js.map
-// EXTERNAL MODULE: ../../../../../work/main/node_modules/@actions/github/node_modules/@actions/http-client/lib/index.js
-var lib = __nccwpck_require__(9613);
-// EXTERNAL MODULE: ../../../../../work/main/node_modules/undici/index.js
-var undici = __nccwpck_require__(6530);
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/github/lib/internal/utils.js
+// EXTERNAL MODULE: ../../node_modules/@actions/github/node_modules/@actions/http-client/lib/index.js
+var lib = __nccwpck_require__(2039);
+// EXTERNAL MODULE: ../../node_modules/undici/index.js
+var undici = __nccwpck_require__(1684);
+;// CONCATENATED MODULE: ../../node_modules/@actions/github/lib/internal/utils.js
 var __awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -66958,7 +67006,7 @@ function getUserAgentWithOrchestrationId(baseUserAgent) {
     return baseUserAgent;
 }
 //# sourceMappingURL=utils.js.map
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/universal-user-agent/index.js
+;// CONCATENATED MODULE: ../../node_modules/universal-user-agent/index.js
 function getUserAgent() {
   if (typeof navigator === "object" && "userAgent" in navigator) {
     return navigator.userAgent;
@@ -66973,7 +67021,7 @@ function getUserAgent() {
   return "<environment undetectable>";
 }
 
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/before-after-hook/lib/register.js
+;// CONCATENATED MODULE: ../../node_modules/before-after-hook/lib/register.js
 // @ts-check
 
 function register(state, name, method, options) {
@@ -67002,7 +67050,7 @@ function register(state, name, method, options) {
   });
 }
 
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/before-after-hook/lib/add.js
+;// CONCATENATED MODULE: ../../node_modules/before-after-hook/lib/add.js
 // @ts-check
 
 function addHook(state, kind, name, hook) {
@@ -67050,7 +67098,7 @@ function addHook(state, kind, name, hook) {
   });
 }
 
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/before-after-hook/lib/remove.js
+;// CONCATENATED MODULE: ../../node_modules/before-after-hook/lib/remove.js
 // @ts-check
 
 function removeHook(state, name, method) {
@@ -67071,7 +67119,7 @@ function removeHook(state, name, method) {
   state.registry[name].splice(index, 1);
 }
 
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/before-after-hook/index.js
+;// CONCATENATED MODULE: ../../node_modules/before-after-hook/index.js
 // @ts-check
 
 
@@ -67118,7 +67166,7 @@ function Collection() {
 
 /* harmony default export */ const before_after_hook = ({ Singular, Collection });
 
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@octokit/endpoint/dist-bundle/index.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/endpoint/dist-bundle/index.js
 // pkg/dist-src/defaults.js
 
 
@@ -67464,7 +67512,7 @@ function withDefaults(oldDefaults, newDefaults) {
 var endpoint = withDefaults(null, DEFAULTS);
 
 
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/content-type/dist/index.js
+;// CONCATENATED MODULE: ../../node_modules/content-type/dist/index.js
 /*!
  * content-type
  * Copyright(c) 2015 Douglas Christopher Wilson
@@ -67756,7 +67804,7 @@ function unescapeQuotedPairs(str, start, end) {
     return result + str.slice(start, end);
 }
 //# sourceMappingURL=index.js.map
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/json-with-bigint/json-with-bigint.js
+;// CONCATENATED MODULE: ../../node_modules/json-with-bigint/json-with-bigint.js
 const intRegex = /^-?\d+$/;
 const noiseValue = /^-?\d+n+$/; // Noise - strings that match the custom format before being converted to it
 const originalStringify = JSON.stringify;
@@ -68357,9 +68405,9 @@ const JSONParse = (text, reviver) => {
 
 
 
-// EXTERNAL MODULE: ../../../../../work/main/node_modules/@octokit/request-error/dist-src/index.js
-var dist_src = __nccwpck_require__(65);
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@octokit/request/dist-bundle/index.js
+// EXTERNAL MODULE: ../../node_modules/@octokit/request-error/dist-src/index.js
+var dist_src = __nccwpck_require__(9219);
+;// CONCATENATED MODULE: ../../node_modules/@octokit/request/dist-bundle/index.js
 // pkg/dist-src/index.js
 
 
@@ -68566,7 +68614,7 @@ var request = dist_bundle_withDefaults(endpoint, defaults_default);
 /* v8 ignore next -- @preserve */
 /* v8 ignore else -- @preserve */
 
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@octokit/graphql/dist-bundle/index.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/graphql/dist-bundle/index.js
 // pkg/dist-src/index.js
 
 
@@ -68697,7 +68745,7 @@ function withCustomRequest(customRequest) {
 
 /* v8 ignore if -- @preserve */
 
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@octokit/auth-token/dist-bundle/index.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/auth-token/dist-bundle/index.js
 // pkg/dist-src/is-jwt.js
 var b64url = "(?:[a-zA-Z0-9_-]+)";
 var sep = "\\.";
@@ -68752,11 +68800,11 @@ var createTokenAuth = function createTokenAuth2(token) {
 };
 
 
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@octokit/core/dist-src/version.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/core/dist-src/version.js
 const version_VERSION = "7.0.8";
 
 
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@octokit/core/dist-src/index.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/core/dist-src/index.js
 
 
 
@@ -68897,12 +68945,12 @@ class Octokit {
 }
 
 
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@octokit/plugin-rest-endpoint-methods/dist-src/version.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/plugin-rest-endpoint-methods/dist-src/version.js
 const dist_src_version_VERSION = "17.0.0";
 
 //# sourceMappingURL=version.js.map
 
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@octokit/plugin-rest-endpoint-methods/dist-src/generated/endpoints.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/plugin-rest-endpoint-methods/dist-src/generated/endpoints.js
 const Endpoints = {
   actions: {
     addCustomLabelsToSelfHostedRunnerForOrg: [
@@ -71196,7 +71244,7 @@ var endpoints_default = Endpoints;
 
 //# sourceMappingURL=endpoints.js.map
 
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@octokit/plugin-rest-endpoint-methods/dist-src/endpoints-to-methods.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/plugin-rest-endpoint-methods/dist-src/endpoints-to-methods.js
 
 const endpointMethodsMap = /* @__PURE__ */ new Map();
 for (const [scope, endpoints] of Object.entries(endpoints_default)) {
@@ -71322,7 +71370,7 @@ function decorate(octokit, scope, methodName, defaults, decorations) {
 
 //# sourceMappingURL=endpoints-to-methods.js.map
 
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@octokit/plugin-rest-endpoint-methods/dist-src/index.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/plugin-rest-endpoint-methods/dist-src/index.js
 
 
 function restEndpointMethods(octokit) {
@@ -71343,7 +71391,7 @@ legacyRestEndpointMethods.VERSION = dist_src_version_VERSION;
 
 //# sourceMappingURL=index.js.map
 
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@octokit/plugin-paginate-rest/dist-bundle/index.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/plugin-paginate-rest/dist-bundle/index.js
 // pkg/dist-src/version.js
 var plugin_paginate_rest_dist_bundle_VERSION = "0.0.0-development";
 
@@ -71755,7 +71803,7 @@ function paginateRest(octokit) {
 paginateRest.VERSION = plugin_paginate_rest_dist_bundle_VERSION;
 
 
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/github/lib/utils.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/github/lib/utils.js
 
 
 // octokit + plugins
@@ -71794,7 +71842,7 @@ function getOctokitOptions(token, options) {
     return opts;
 }
 //# sourceMappingURL=utils.js.map
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/@actions/github/lib/github.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/github/lib/github.js
 
 
 const github_context = new Context();
@@ -71812,7 +71860,7 @@ function getOctokit(token, options, ...additionalPlugins) {
 
 /***/ }),
 
-/***/ 65:
+/***/ 9219:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -71861,15 +71909,15 @@ class RequestError extends Error {
 
 /***/ }),
 
-/***/ 4975:
+/***/ 3477:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   w$: () => (/* binding */ datetime)
 /* harmony export */ });
 /* unused harmony exports date, time, duration */
-/* harmony import */ var _core_index_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(5845);
-/* harmony import */ var _schemas_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6119);
+/* harmony import */ var _core_index_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1299);
+/* harmony import */ var _schemas_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
 
 
 
@@ -71889,7 +71937,7 @@ function duration(params) {
 
 /***/ }),
 
-/***/ 6119:
+/***/ 3045:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -71901,6 +71949,7 @@ __nccwpck_require__.d(__webpack_exports__, {
   k5n: () => (/* binding */ _enum),
   Whr: () => (/* binding */ schemas_int),
   euz: () => (/* binding */ literal),
+  chJ: () => (/* binding */ _null),
   aig: () => (/* binding */ number),
   Ikc: () => (/* binding */ object),
   vkY: () => (/* binding */ preprocess),
@@ -71911,13 +71960,13 @@ __nccwpck_require__.d(__webpack_exports__, {
   OZ5: () => (/* binding */ url)
 });
 
-// UNUSED EXPORTS: ZodAny, ZodArray, ZodBase64, ZodBase64URL, ZodBigInt, ZodBigIntFormat, ZodBoolean, ZodCIDRv4, ZodCIDRv6, ZodCUID, ZodCUID2, ZodCatch, ZodCodec, ZodCreditCard, ZodCustom, ZodCustomStringFormat, ZodDate, ZodDefault, ZodDiscriminatedUnion, ZodE164, ZodEmail, ZodEmoji, ZodEnum, ZodExactOptional, ZodFile, ZodFunction, ZodGUID, ZodIBAN, ZodIPv4, ZodIPv6, ZodISODate, ZodISODuration, ZodISOTime, ZodInstanceOf, ZodIntersection, ZodJWT, ZodKSUID, ZodLazy, ZodLiteral, ZodMAC, ZodMap, ZodNaN, ZodNanoID, ZodNever, ZodNonOptional, ZodNull, ZodNullable, ZodNumber, ZodNumberFormat, ZodObject, ZodOptional, ZodPipe, ZodPrefault, ZodPreprocess, ZodPromise, ZodReadonly, ZodRecord, ZodSet, ZodString, ZodStringFormat, ZodSuccess, ZodSymbol, ZodTemplateLiteral, ZodTransform, ZodTuple, ZodType, ZodULID, ZodURL, ZodUUID, ZodUndefined, ZodUnion, ZodUnknown, ZodVoid, ZodXID, ZodXor, _ZodString, _default, _function, any, base64, base64url, bigint, catch, check, cidrv4, cidrv6, codec, creditCard, cuid, cuid2, currencyCode, custom, date, describe, discriminatedUnion, e164, email, emoji, exactOptional, file, float32, float64, function, guid, hash, hex, hostname, httpUrl, iban, instanceof, int32, int64, intersection, invertCodec, ipv4, ipv6, json, jwt, keyof, ksuid, lazy, looseObject, looseRecord, mac, map, meta, nan, nanoid, nativeEnum, never, nonoptional, null, nullable, nullish, optional, partialRecord, pipe, prefault, promise, readonly, refine, set, stringFormat, stringbool, success, superRefine, symbol, templateLiteral, transform, tuple, uint32, uint64, ulid, undefined, unknown, uuid, uuidv4, uuidv6, uuidv7, void, xid, xor
+// UNUSED EXPORTS: ZodAny, ZodArray, ZodBase64, ZodBase64URL, ZodBigInt, ZodBigIntFormat, ZodBoolean, ZodCIDRv4, ZodCIDRv6, ZodCUID, ZodCUID2, ZodCatch, ZodCodec, ZodCreditCard, ZodCustom, ZodCustomStringFormat, ZodDate, ZodDefault, ZodDiscriminatedUnion, ZodE164, ZodEmail, ZodEmoji, ZodEnum, ZodExactOptional, ZodFile, ZodFunction, ZodGUID, ZodIBAN, ZodIPv4, ZodIPv6, ZodISODate, ZodISODuration, ZodISOTime, ZodInstanceOf, ZodIntersection, ZodJWT, ZodKSUID, ZodLazy, ZodLiteral, ZodMAC, ZodMap, ZodNaN, ZodNanoID, ZodNever, ZodNonOptional, ZodNull, ZodNullable, ZodNumber, ZodNumberFormat, ZodObject, ZodOptional, ZodPipe, ZodPrefault, ZodPreprocess, ZodPromise, ZodReadonly, ZodRecord, ZodSet, ZodString, ZodStringFormat, ZodSuccess, ZodSymbol, ZodTemplateLiteral, ZodTransform, ZodTuple, ZodType, ZodULID, ZodURL, ZodUUID, ZodUndefined, ZodUnion, ZodUnknown, ZodVoid, ZodXID, ZodXor, _ZodString, _default, _function, any, base64, base64url, bigint, catch, check, cidrv4, cidrv6, codec, creditCard, cuid, cuid2, currencyCode, custom, date, describe, discriminatedUnion, e164, email, emoji, exactOptional, file, float32, float64, function, guid, hash, hex, hostname, httpUrl, iban, instanceof, int32, int64, intersection, invertCodec, ipv4, ipv6, json, jwt, keyof, ksuid, lazy, looseObject, looseRecord, mac, map, meta, nan, nanoid, nativeEnum, never, nonoptional, nullable, nullish, optional, partialRecord, pipe, prefault, promise, readonly, refine, set, stringFormat, stringbool, success, superRefine, symbol, templateLiteral, transform, tuple, uint32, uint64, ulid, undefined, unknown, uuid, uuidv4, uuidv6, uuidv7, void, xid, xor
 
-// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/core/core.js
-var core_core = __nccwpck_require__(3402);
-// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/core/util.js
-var core_util = __nccwpck_require__(4421);
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/zod/v4/core/memoizer.js
+// EXTERNAL MODULE: ../../node_modules/zod/v4/core/core.js
+var core_core = __nccwpck_require__(6416);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/core/util.js
+var core_util = __nccwpck_require__(2055);
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/core/memoizer.js
 
 class $ZodCyclicError extends Error {
     constructor() {
@@ -72230,9 +72279,9 @@ function isBackEdge(ctx, value) {
     return backEdges !== undefined && isRef(value) && backEdges.has(value);
 }
 
-// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/core/checks.js
-var core_checks = __nccwpck_require__(6300);
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/zod/v4/core/doc.js
+// EXTERNAL MODULE: ../../node_modules/zod/v4/core/checks.js
+var core_checks = __nccwpck_require__(1694);
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/core/doc.js
 class Doc {
     constructor(args = [], closed = {}) {
         this.content = [];
@@ -72272,16 +72321,16 @@ class Doc {
     }
 }
 
-// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/core/regexes.js
-var core_regexes = __nccwpck_require__(7198);
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/zod/v4/core/versions.js
+// EXTERNAL MODULE: ../../node_modules/zod/v4/core/regexes.js
+var core_regexes = __nccwpck_require__(552);
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/core/versions.js
 const version = {
     major: 4,
     minor: 6,
     patch: 7,
 };
 
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/zod/v4/core/schemas.js
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/core/schemas.js
 
 
 
@@ -73024,9 +73073,9 @@ const $ZodUndefined = /*@__PURE__*/ (/* unused pure expression or super */ null 
         return payload;
     };
 })));
-const $ZodNull = /*@__PURE__*/ (/* unused pure expression or super */ null && (core.$constructor("$ZodNull", (inst, def) => {
+const $ZodNull = /*@__PURE__*/ core_core/* $constructor */.xI("$ZodNull", (inst, def) => {
     $ZodType.init(inst, def);
-    inst._zod.pattern = regexes.null;
+    inst._zod.pattern = core_regexes/* null */.ch;
     inst._zod.values = new Set([null]);
     inst._zod.parse = (payload, _ctx) => {
         const input = payload.value;
@@ -73040,7 +73089,7 @@ const $ZodNull = /*@__PURE__*/ (/* unused pure expression or super */ null && (c
         });
         return payload;
     };
-})));
+});
 const $ZodAny = /*@__PURE__*/ (/* unused pure expression or super */ null && (core.$constructor("$ZodAny", (inst, def) => {
     $ZodType.init(inst, def);
     inst._zod.parse = (payload) => payload;
@@ -74919,11 +74968,11 @@ function handleRefineResult(result, payload, input, inst) {
     }
 }
 
-// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/core/registries.js
-var registries = __nccwpck_require__(2698);
-// EXTERNAL MODULE: ../../../../../work/main/node_modules/zod/v4/core/api.js
-var api = __nccwpck_require__(5845);
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/zod/v4/core/to-json-schema.js
+// EXTERNAL MODULE: ../../node_modules/zod/v4/core/registries.js
+var registries = __nccwpck_require__(4288);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/core/api.js
+var api = __nccwpck_require__(1299);
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/core/to-json-schema.js
 
 
 function assignProps(target, ...sources) {
@@ -75576,7 +75625,7 @@ const createStandardJSONSchemaMethod = (schema, io, processors = {}) => (params)
     return to_json_schema_finalize(ctx, schema);
 };
 
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/zod/v4/core/json-schema-processors.js
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/core/json-schema-processors.js
 
 
 
@@ -76421,7 +76470,7 @@ function toJSONSchema(input, params) {
     return finalize(ctx, input);
 }
 
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/zod/v4/locales/en.js
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/locales/en.js
 
 const error = () => {
     const Sizable = {
@@ -76548,7 +76597,7 @@ const error = () => {
     };
 }
 
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/zod/v4/core/errors.js
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/core/errors.js
 
 
 /* Computing the message eagerly is expensive (pretty-printed JSON of all
@@ -76817,7 +76866,7 @@ function prettifyError(error) {
     return lines.join("\n");
 }
 
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/zod/v4/core/parse.js
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/core/parse.js
 
 
 
@@ -76994,7 +77043,7 @@ const _safeDecodeAsync = (_Err) => async (schema, value, _ctx) => {
 };
 const safeDecodeAsync = /* @__PURE__*/ _safeDecodeAsync($ZodRealError);
 
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/zod/v4/classic/errors.js
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/classic/errors.js
 
 
 
@@ -77053,7 +77102,7 @@ const ZodRealError = /*@__PURE__*/ core_core/* $constructor */.xI("ZodError", er
 // /** @deprecated Use `z.core.$ZodErrorMapCtx` instead. */
 // export type ErrorMapCtx = core.$ZodErrorMapCtx;
 
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/zod/v4/classic/parse.js
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/classic/parse.js
 
 
 const classic_parse_parse = /* @__PURE__ */ _parse(ZodRealError);
@@ -77071,7 +77120,7 @@ const parse_safeDecode = /* @__PURE__ */ _safeDecode(ZodRealError);
 const parse_safeEncodeAsync = /* @__PURE__ */ _safeEncodeAsync(ZodRealError);
 const parse_safeDecodeAsync = /* @__PURE__ */ _safeDecodeAsync(ZodRealError);
 
-;// CONCATENATED MODULE: ../../../../../work/main/node_modules/zod/v4/classic/schemas.js
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/classic/schemas.js
 
 
 
@@ -77827,13 +77876,13 @@ function _undefined(params) {
     return core._undefined(ZodUndefined, params);
 }
 
-const ZodNull = /*@__PURE__*/ (/* unused pure expression or super */ null && (core.$constructor("ZodNull", (inst, def) => {
-    core.$ZodNull.init(inst, def);
+const ZodNull = /*@__PURE__*/ core_core/* $constructor */.xI("ZodNull", (inst, def) => {
+    $ZodNull.init(inst, def);
     ZodType.init(inst, def);
-    inst._zod.processJSONSchema = (ctx, json, params) => processors.nullProcessor(inst, ctx, json, params);
-})));
+    inst._zod.processJSONSchema = (ctx, json, params) => nullProcessor(inst, ctx, json, params);
+});
 function _null(params) {
-    return core._null(ZodNull, params);
+    return api/* _null */.jw(ZodNull, params);
 }
 
 const ZodAny = /*@__PURE__*/ (/* unused pure expression or super */ null && (core.$constructor("ZodAny", (inst, def) => {
@@ -78611,7 +78660,7 @@ function preprocess(fn, schema) {
 
 /***/ }),
 
-/***/ 5845:
+/***/ 1299:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -78660,6 +78709,7 @@ function preprocess(fn, schema) {
 /* harmony export */   fs: () => (/* binding */ _cuid),
 /* harmony export */   gP: () => (/* binding */ _cidrv6),
 /* harmony export */   hH: () => (/* binding */ _lowercase),
+/* harmony export */   jw: () => (/* binding */ _null),
 /* harmony export */   lo: () => (/* binding */ _normalize),
 /* harmony export */   m9: () => (/* binding */ _minLength),
 /* harmony export */   mI: () => (/* binding */ meta),
@@ -78674,10 +78724,10 @@ function preprocess(fn, schema) {
 /* harmony export */   wA: () => (/* binding */ _uuidv7),
 /* harmony export */   xY: () => (/* binding */ _toUpperCase)
 /* harmony export */ });
-/* unused harmony exports _coercedString, _mac, _creditCard, _iban, TimePrecision, _coercedNumber, _float32, _float64, _int32, _uint32, _coercedBoolean, _bigint, _coercedBigint, _int64, _uint64, _symbol, _undefined, _null, _any, _void, _date, _coercedDate, _nan, _max, _min, _positive, _negative, _nonpositive, _nonnegative, _maxSize, _minSize, _size, _property, _mime, _union, _xor, _discriminatedUnion, _intersection, _tuple, _record, _map, _set, _enum, _nativeEnum, _literal, _file, _transform, _optional, _nullable, _default, _nonoptional, _success, _catch, _pipe, _readonly, _templateLiteral, _lazy, _promise, _custom, _check, _stringbool, _stringFormat */
-/* harmony import */ var _checks_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6300);
-/* harmony import */ var _registries_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(2698);
-/* harmony import */ var _util_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(4421);
+/* unused harmony exports _coercedString, _mac, _creditCard, _iban, TimePrecision, _coercedNumber, _float32, _float64, _int32, _uint32, _coercedBoolean, _bigint, _coercedBigint, _int64, _uint64, _symbol, _undefined, _any, _void, _date, _coercedDate, _nan, _max, _min, _positive, _negative, _nonpositive, _nonnegative, _maxSize, _minSize, _size, _property, _mime, _union, _xor, _discriminatedUnion, _intersection, _tuple, _record, _map, _set, _enum, _nativeEnum, _literal, _file, _transform, _optional, _nullable, _default, _nonoptional, _success, _catch, _pipe, _readonly, _templateLiteral, _lazy, _promise, _custom, _check, _stringbool, _stringFormat */
+/* harmony import */ var _checks_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1694);
+/* harmony import */ var _registries_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(4288);
+/* harmony import */ var _util_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2055);
 
 
 
@@ -79126,7 +79176,7 @@ function _undefined(Class, params) {
 function _null(Class, params) {
     return new Class({
         type: "null",
-        ...util.normalizeParams(params),
+        ..._util_js__WEBPACK_IMPORTED_MODULE_0__/* .normalizeParams */ .A2(params),
     });
 }
 // @__NO_SIDE_EFFECTS__
@@ -79785,7 +79835,7 @@ function _stringFormat(Class, format, fnOrRegex, _params = {}) {
 
 /***/ }),
 
-/***/ 6300:
+/***/ 1694:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -79808,9 +79858,9 @@ function _stringFormat(Class, format, fnOrRegex, _params = {}) {
 /* harmony export */   v$: () => (/* binding */ $ZodCheckOverwrite)
 /* harmony export */ });
 /* unused harmony exports $ZodCheckBigIntFormat, $ZodCheckMaxSize, $ZodCheckMinSize, $ZodCheckSizeEquals, $ZodCheckProperty, $ZodCheckMimeType */
-/* harmony import */ var _core_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3402);
-/* harmony import */ var _regexes_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(7198);
-/* harmony import */ var _util_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(4421);
+/* harmony import */ var _core_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6416);
+/* harmony import */ var _regexes_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(552);
+/* harmony import */ var _util_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(2055);
 // import { $ZodType } from "./schemas.js";
 
 
@@ -80331,7 +80381,7 @@ const $ZodCheckOverwrite = /*@__PURE__*/ _core_js__WEBPACK_IMPORTED_MODULE_0__/*
 
 /***/ }),
 
-/***/ 3402:
+/***/ 6416:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -80343,7 +80393,7 @@ const $ZodCheckOverwrite = /*@__PURE__*/ _core_js__WEBPACK_IMPORTED_MODULE_0__/*
 /* harmony export */   xI: () => (/* binding */ $constructor)
 /* harmony export */ });
 /* unused harmony export $brand */
-/* harmony import */ var _util_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(4421);
+/* harmony import */ var _util_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2055);
 var _a;
 
 /** A special constant with type `never` */
@@ -80489,7 +80539,7 @@ function config(newConfig) {
 
 /***/ }),
 
-/***/ 7198:
+/***/ 552:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -80505,6 +80555,7 @@ function config(newConfig) {
 /* harmony export */   Zg: () => (/* binding */ emoji),
 /* harmony export */   Zv: () => (/* binding */ uppercase),
 /* harmony export */   ai: () => (/* binding */ number),
+/* harmony export */   ch: () => (/* binding */ _null),
 /* harmony export */   fO: () => (/* binding */ ksuid),
 /* harmony export */   gF: () => (/* binding */ cuid),
 /* harmony export */   gp: () => (/* binding */ anyString),
@@ -80524,7 +80575,7 @@ function config(newConfig) {
 /* harmony export */   zM: () => (/* binding */ boolean),
 /* harmony export */   zr: () => (/* binding */ cidrv4)
 /* harmony export */ });
-/* unused harmony exports extendedDuration, uuid4, uuid6, uuid7, html5Email, rfc5322Email, unicodeEmail, idnEmail, browserEmail, mac, hostname, domain, creditCard, currencyCode, iban, string, null, undefined, hex, md5_hex, md5_base64, md5_base64url, sha1_hex, sha1_base64, sha1_base64url, sha256_hex, sha256_base64, sha256_base64url, sha384_hex, sha384_base64, sha384_base64url, sha512_hex, sha512_base64, sha512_base64url */
+/* unused harmony exports extendedDuration, uuid4, uuid6, uuid7, html5Email, rfc5322Email, unicodeEmail, idnEmail, browserEmail, mac, hostname, domain, creditCard, currencyCode, iban, string, undefined, hex, md5_hex, md5_base64, md5_base64url, sha1_hex, sha1_base64, sha1_base64url, sha256_hex, sha256_base64, sha256_base64url, sha384_hex, sha384_base64, sha384_base64url, sha512_hex, sha512_base64, sha512_base64url */
 
 /**
  * @deprecated CUID v1 is deprecated by its authors due to information leakage
@@ -80685,7 +80736,7 @@ const sha512_base64url = /*@__PURE__*/ (/* unused pure expression or super */ nu
 
 /***/ }),
 
-/***/ 2698:
+/***/ 4288:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -80748,7 +80799,7 @@ const globalRegistry = globalThis.__zod_globalRegistry;
 
 /***/ }),
 
-/***/ 4421:
+/***/ 2055:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -80803,7 +80854,7 @@ const globalRegistry = globalThis.__zod_globalRegistry;
 /* harmony export */   zM: () => (/* binding */ mergeDefs)
 /* harmony export */ });
 /* unused harmony exports assertEqual, assertNotEqual, toZod, assertIs, assertNever, assert, defineLazy, objectClone, cloneDef, getElementAtPath, promiseAllObject, randomString, numKeys, getParsedType, primitiveTypes, createTransparentProxy, unwrapMessage, getSizableOrigin, cleanEnum, base64ToUint8Array, uint8ArrayToBase64, base64urlToUint8Array, uint8ArrayToBase64url, hexToUint8Array, uint8ArrayToHex, Class, CONSTANT_CATCH */
-/* harmony import */ var _core_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3402);
+/* harmony import */ var _core_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6416);
 
 // functions
 function assertEqual(val) {
@@ -81861,6 +81912,6 @@ function constantCatch(value) {
 /******/ // startup
 /******/ // Load entry module and return exports
 /******/ // This entry module used 'module' so it can't be inlined
-/******/ var __webpack_exports__ = __nccwpck_require__(183);
+/******/ var __webpack_exports__ = __nccwpck_require__(9874);
 /******/ __webpack_exports__ = await __webpack_exports__;
 /******/ 

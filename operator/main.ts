@@ -6,6 +6,7 @@ import { createRuntimeMetrics, type RuntimeMetrics } from "../src/controller-run
 import { connectCluster } from "../src/kubernetes/connect-cluster.ts";
 import type { KubernetesClient } from "../src/kubernetes/kubernetes-client.ts";
 import { jsonLog, type Log } from "../src/log/json-log.ts";
+import { scopeClients, type ServedNamespaces } from "../src/resources/served-namespaces.ts";
 import { describeStartError } from "../src/settings/describe-start-error.ts";
 import { everyAddress } from "../src/settings/every-address.ts";
 import { parseEnvironment } from "../src/settings/parse-environment.ts";
@@ -24,10 +25,12 @@ async function runOperatorProcess(): Promise<void> {
   const targets = await findTargets(wanted);
   const metrics = createRuntimeMetrics();
   const client = await connect(wanted, metrics.onCall);
+  const namespaces = servedNamespaces(client, wanted);
   const log = createLog();
   await runOperator(
     {
       client,
+      namespaces,
       targets,
       settings: jobSettings(wanted),
       election: election(wanted),
@@ -37,7 +40,7 @@ async function runOperatorProcess(): Promise<void> {
     },
     stopSignal(),
   );
-  await releaseFromDeletedNamespace(client, log);
+  await releaseFromDeletedNamespace(client, scopeClients(client, namespaces), log);
   await client.close();
 }
 
@@ -45,12 +48,21 @@ async function runUninstall(): Promise<void> {
   const wanted = parseEnvironment(uninstallSettings, process.env);
   const { MOS_DEPLOYMENT: deployment } = wanted;
   const client = await connect(wanted);
-  await uninstall({ client, deployment, election: election(wanted), log: createLog() });
+  const namespaces = servedNamespaces(client, wanted);
+  const log = createLog();
+  await uninstall({ client, namespaces, deployment, election: election(wanted), log });
   await client.close();
 }
 
 function createLog(): Log {
   return jsonLog(process.stderr, () => new Date());
+}
+
+function servedNamespaces(
+  { namespace: own }: KubernetesClient,
+  { MOS_NAMESPACES: others }: z.infer<typeof connectionSettings>,
+): ServedNamespaces {
+  return { own, others };
 }
 
 function election({

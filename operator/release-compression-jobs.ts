@@ -8,22 +8,29 @@ import { type CompressionJobObject, compressionJobs } from "../src/resources/cus
 const concurrentPatches = 16;
 
 /**
- * Removes the finalizer of all CompressionJobs of the namespace, where no operator will do so any
- * more. Returns their number.
+ * Removes the finalizer of all CompressionJobs that the clients list, where no operator will do so
+ * any more. Returns their number.
  */
-export async function releaseCompressionJobs(client: KubernetesClient): Promise<number> {
-  const kept = listKeptJobs(client);
+export async function releaseCompressionJobs(
+  clients: readonly KubernetesClient[],
+): Promise<number> {
+  const kept = listKeptJobs(clients);
   const counts = Array.from({ length: concurrentPatches }, async () => {
     let count = 0;
-    for await (const job of kept) count += await releaseCompressionJob(client, job);
+    for await (const { client, job } of kept) count += await releaseCompressionJob(client, job);
     return count;
   });
   return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
 }
 
-async function* listKeptJobs(client: KubernetesClient) {
-  for await (const { items } of client.list(compressionJobs)) {
-    for (const job of items) if (job.metadata.finalizers?.includes(recordFinalizer)) yield job;
+async function* listKeptJobs(clients: readonly KubernetesClient[]) {
+  for (const scope of clients) {
+    for await (const { items } of scope.list(compressionJobs)) {
+      for (const job of items) {
+        const client = scope.inNamespace(job.metadata.namespace);
+        if (job.metadata.finalizers?.includes(recordFinalizer)) yield { client, job };
+      }
+    }
   }
 }
 

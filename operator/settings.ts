@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { everyAddress } from "../src/settings/every-address.ts";
+import { namespaceList } from "../src/settings/namespace-list.ts";
 import { number, text } from "../src/settings/environment-values.ts";
 import { operatorLease } from "../src/resources/permissions.ts";
 import type { Pod } from "../src/kubernetes/resources.ts";
@@ -34,7 +35,10 @@ function parseJson(json: string, context: z.RefinementCtx): unknown {
 export const settings = z.object({
   MOS_NAMESPACE: text
     .optional()
-    .describe("Namespace of everything; without it the pod's, or the kubeconfig's."),
+    .describe("Namespace of the operator; without it the pod's, or the kubeconfig's."),
+  MOS_NAMESPACES: namespaceList.describe(
+    "Other namespaces whose resources are worked on, separated by commas; `*` is every one.",
+  ),
   MOS_SERVICE_URL: z.url({ protocol: /^https?$/ }).describe("Where workers reach the service."),
   MOS_SERVICE_CA_FILE: text
     .optional()
@@ -94,6 +98,7 @@ export const settings = z.object({
 /** What every command reads. */
 export const connectionSettings = settings.pick({
   MOS_NAMESPACE: true,
+  MOS_NAMESPACES: true,
   MOS_LEASE: true,
   MOS_POD_NAME: true,
   KUBERNETES_SERVICE_HOST: true,

@@ -4,9 +4,11 @@ import { acquireLeadership } from "../src/controller-runtime/acquire-leadership.
 import { systemClock as clock } from "../src/controller-runtime/clock.ts";
 import { fenceWrites } from "../src/controller-runtime/fence-writes.ts";
 import type { KubernetesClient } from "../src/kubernetes/kubernetes-client.ts";
+import { objectKey } from "../src/kubernetes/object-key.ts";
 import { resources } from "../src/kubernetes/resources.ts";
 import type { Log } from "../src/log/json-log.ts";
 import { observedResources } from "../src/resources/observed-resources.ts";
+import { scopeClients, type ServedNamespaces } from "../src/resources/served-namespaces.ts";
 import { deleteInBackground } from "./controllers/compression-job/act/delete-in-background.ts";
 import { toWorkerJob } from "./controllers/compression-job/observe/worker-job.ts";
 import { mayRun, toWorkerPod } from "./controllers/compression-job/observe/worker-pod.ts";
@@ -14,6 +16,7 @@ import { releaseCompressionJobs } from "./release-compression-jobs.ts";
 
 interface UninstallOptions {
   readonly client: KubernetesClient;
+  readonly namespaces: ServedNamespaces;
   /** The operator's Deployment. */
   readonly deployment: string;
   /** As operators elect a leader. */
@@ -31,22 +34,25 @@ const limitMs = 120_000;
  * @throws Error where a worker does not stop
  */
 export async function uninstall(options: UninstallOptions): Promise<void> {
-  const { client, deployment, election, log } = options;
+  const { client, namespaces, deployment, election, log } = options;
   const limit = AbortSignal.timeout(limitMs);
   const scale = { spec: { replicas: 0 } };
   await client.patch(resources.deployments, deployment, scale, { subresource: "scale" });
   const leadership = await acquireLeadership({ ...election, client, clock, log }, limit);
-  const leader = fenceWrites(client, leadership);
+  const leaders = scopeClients(fenceWrites(client, leadership), namespaces);
   log("info", "The operator has ended; workers are stopped");
-  await untilWorkersStopped(leader, limit);
-  const released = await releaseCompressionJobs(leader);
+  await untilWorkersStopped(leaders, limit);
+  const released = await releaseCompressionJobs(leaders);
   await leadership.release();
   log("info", "No worker runs any more, and CompressionJobs are released", { released });
 }
 
-async function untilWorkersStopped(client: KubernetesClient, limit: AbortSignal): Promise<void> {
+async function untilWorkersStopped(
+  clients: readonly KubernetesClient[],
+  limit: AbortSignal,
+): Promise<void> {
   for (;;) {
-    const running = await stopAllWorkers(client);
+    const running = (await Promise.all(clients.map(stopAllWorkers))).flat();
     if (running.length === 0) return;
     if (limit.aborted) throw new Error(`These workers do not stop: ${running.join(", ")}`);
     await delay(pollMs);
@@ -57,14 +63,20 @@ async function untilWorkersStopped(client: KubernetesClient, limit: AbortSignal)
 async function stopAllWorkers(client: KubernetesClient): Promise<string[]> {
   const selection = { labelSelector: resourceLabels.jobId };
   for await (const { items } of client.list(observedResources.jobs, selection)) {
-    for (const { end, deleting, ...job } of items.map(toWorkerJob))
-      if (end === undefined && !deleting) await deleteInBackground(client, resources.jobs, job);
+    for (const item of items) {
+      const { end, deleting, ...job } = toWorkerJob(item);
+      if (end !== undefined || deleting) continue;
+      await deleteInBackground(client.inNamespace(item.metadata.namespace), resources.jobs, job);
+    }
   }
   const names: string[] = [];
   for await (const { items } of client.list(observedResources.pods, selection)) {
-    for (const pod of items.map((each) => toWorkerPod(each, 0)).filter(mayRun)) {
-      names.push(pod.name);
-      if (pod.deletionDeadline === undefined) await deleteInBackground(client, resources.pods, pod);
+    for (const item of items) {
+      const pod = toWorkerPod(item, 0);
+      if (!mayRun(pod)) continue;
+      names.push(objectKey(item.metadata));
+      if (pod.deletionDeadline !== undefined) continue;
+      await deleteInBackground(client.inNamespace(item.metadata.namespace), resources.pods, pod);
     }
   }
   return names;

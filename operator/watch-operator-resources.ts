@@ -1,5 +1,5 @@
 import { resourceLabels } from "../src/contract/resource-labels.ts";
-import { watchResource } from "../src/controller-runtime/watch-resource.ts";
+import { watchNamespaces } from "../src/controller-runtime/watch-namespaces.ts";
 import type { KubernetesClient } from "../src/kubernetes/kubernetes-client.ts";
 import type { KubernetesObject, Stored } from "../src/kubernetes/resources.ts";
 import type { Log } from "../src/log/json-log.ts";
@@ -10,7 +10,7 @@ import {
 } from "../src/resources/custom-resources.ts";
 import { resolveJobId } from "../src/resources/job-identity.ts";
 import { type ObservedEvent, observedResources } from "../src/resources/observed-resources.ts";
-import { jobIdIndex } from "./controllers/compression-job/observe/observe-compression-job.ts";
+import { jobIdIndex, jobIdKey } from "./controllers/compression-job/observe/job-id-index.ts";
 import { trimCompressionJob } from "./controllers/compression-job/observe/trim-compression-job.ts";
 import {
   involvedObjectIndex,
@@ -22,28 +22,29 @@ const workerSelection = {
   indexers: {
     [jobIdIndex]: ({ metadata }: Stored<KubernetesObject>) => {
       const id = metadata.labels?.[resourceLabels.jobId];
-      return id === undefined ? [] : [id];
+      return id === undefined ? [] : [jobIdKey(metadata, id)];
     },
   },
 };
 
-/** Caches of everything that the controllers read. */
-export function watchOperatorResources(watch: {
-  readonly client: KubernetesClient;
-  readonly log: Log;
-}) {
+/** Caches of everything that the controllers read, of all namespaces that the clients see. */
+export function watchOperatorResources(clients: readonly KubernetesClient[], log: Log) {
   return {
-    compressionJobs: watchResource({
-      ...watch,
+    compressionJobs: watchNamespaces(clients, {
+      log,
       type: compressionJobs,
       transform: trimCompressionJob,
-      indexers: { [jobIdIndex]: (job: Stored<CompressionJobObject>) => [resolveJobId(job)] },
+      indexers: {
+        [jobIdIndex]: (job: Stored<CompressionJobObject>) => [
+          jobIdKey(job.metadata, resolveJobId(job)),
+        ],
+      },
     }),
-    batches: watchResource({ ...watch, type: batches }),
-    workerJobs: watchResource({ ...watch, ...workerSelection, type: observedResources.jobs }),
-    pods: watchResource({ ...watch, ...workerSelection, type: observedResources.pods }),
-    warnings: watchResource({
-      ...watch,
+    batches: watchNamespaces(clients, { log, type: batches }),
+    workerJobs: watchNamespaces(clients, { log, ...workerSelection, type: observedResources.jobs }),
+    pods: watchNamespaces(clients, { log, ...workerSelection, type: observedResources.pods }),
+    warnings: watchNamespaces(clients, {
+      log,
       type: observedResources.events,
       fieldSelector: warningFieldSelector,
       indexers: {

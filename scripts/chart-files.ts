@@ -3,8 +3,10 @@ import { Document, isMap, isScalar, stringify } from "yaml";
 import { z } from "zod";
 import {
   operatorClusterPermissions,
+  operatorOwnPermissions,
   operatorPermissions,
   type Permission,
+  serviceCallerPermissions,
   serviceClusterPermissions,
   servicePermissions,
 } from "../src/resources/permissions.ts";
@@ -23,7 +25,9 @@ export function chartFiles(
     [`${chart}/README.md`, chartReadme(valuesSchema())],
     [`${chart}/values.schema.json`, `${JSON.stringify(valuesSchema(), undefined, 2)}\n`],
     [`${chart}/permissions/operator.yaml`, permissionRules(operatorPermissions)],
+    [`${chart}/permissions/operator-own.yaml`, permissionRules(operatorOwnPermissions)],
     [`${chart}/permissions/service.yaml`, permissionRules(servicePermissions)],
+    [`${chart}/permissions/service-callers.yaml`, permissionRules(serviceCallerPermissions)],
     [`${chart}/permissions/operator-cluster.yaml`, permissionRules(operatorClusterPermissions)],
     [`${chart}/permissions/service-cluster.yaml`, permissionRules(serviceClusterPermissions)],
     ...Array.from(resourceDefinitions, ([path, text]): [string, string] => [

@@ -228,6 +228,10 @@ export const service = z
     ingress,
     httpRoute,
     firstSignIn,
+    serviceAccountCallers: z
+      .boolean()
+      .default(false)
+      .describe("Whether ServiceAccounts call it with their tokens, as far as their Roles allow."),
     maxModelBytes: z
       .int()
       .min(1)

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { builtinTargets } from "../src/contract/target.ts";
 import { configuredTarget } from "../src/contract/target-pod.ts";
+import { labelName } from "../src/contract/pod-names.ts";
 import { aYear, image, kubernetesObject, pods, resources, seconds } from "./chart-pod-values.ts";
 import { service } from "./chart-service-values.ts";
 
@@ -27,9 +28,7 @@ const operator = z
     ...pods,
   })
   .prefault({})
-  .describe(
-    "The operator runs CompressionJobs and Batches as Jobs and pods of the release's namespace.",
-  );
+  .describe("The operator runs CompressionJobs and Batches as Jobs and pods of their namespaces.");
 
 const worker = z
   .strictObject({
@@ -60,6 +59,16 @@ export const chartValues = z.strictObject({
   image: image("model-optimization-service")
     .prefault({})
     .describe("Image of the service and the operator."),
+  namespaces: z
+    .array(labelName)
+    .default([])
+    .describe(
+      "Other namespaces whose resources are worked on, each the project of its name. They exist already.",
+    ),
+  allNamespaces: z
+    .boolean()
+    .default(false)
+    .describe("Works on the resources of every namespace; workers need an account in each."),
   openshift: z
     .boolean()
     .default(false)

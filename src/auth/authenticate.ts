@@ -1,4 +1,5 @@
 import { ServiceError } from "../contract/errors.ts";
+import type { Action } from "../contract/permissions.ts";
 import type { Principal } from "../contract/principal.ts";
 import type { Session } from "../contract/session.ts";
 import {
@@ -14,11 +15,11 @@ import type { FoundToken } from "../records/token-records.ts";
 import { hashSecret, isWellFormedToken } from "./access-token.ts";
 import { type CookieSettings, readSessionSecret } from "./session-cookie.ts";
 
-/** Who sent a request, by its access token or its session. */
+/** Who sent a request, by its access token, its session or its identity in the cluster. */
 export interface Caller extends Principal {
-  /** Of the token or the session. */
+  /** Of the token or the session; of a ServiceAccount its name. */
   readonly id: string;
-  /** Of the token, or of the person who is signed in. */
+  /** Of the token, of the person who is signed in, or of the ServiceAccount. */
   readonly name: string;
   /** Of the person who is signed in, in the project; null where there is none. */
   readonly role: Role | null;
@@ -30,23 +31,43 @@ export interface Caller extends Principal {
   readonly secret: string;
 }
 
+/**
+ * Authenticates a program by its identity in a cluster, for an action that it may do.
+ * @throws ServiceError unauthorized, missing_scope, unavailable
+ */
+export type CallerAuthentication = (token: string, action: Action) => Promise<Caller>;
+
 interface AuthenticationContext extends CookieSettings {
   readonly records: Pick<Records, "tokens" | "sessions">;
+  /** Absent where the service takes its own tokens alone. */
+  readonly executor?: { readonly authenticateCaller?: CallerAuthentication | undefined };
   readonly now: () => Date;
 }
 
 /**
- * A request has an access token or a session's cookie.
- * @throws ServiceError unauthorized, cross_site_request
+ * A request for an action has an access token, a session's cookie, or a token of a ServiceAccount.
+ * @throws ServiceError unauthorized, cross_site_request; missing_scope for a ServiceAccount
  */
 export async function authenticate(
   context: AuthenticationContext,
   request: Request,
+  action: Action,
 ): Promise<Caller> {
   const secret = readSessionSecret(context, request);
-  if (secret === undefined) return authenticateToken(context, readBearerToken(request));
+  if (secret === undefined) return authenticateBearer(context, readBearerToken(request), action);
   if (!request.headers.has("authorization")) return authenticateSession(context, secret);
   throw new ServiceError("unauthorized", "The request has both an access token and a session");
+}
+
+async function authenticateBearer(
+  context: AuthenticationContext,
+  secret: string,
+  action: Action,
+): Promise<Caller> {
+  const { authenticateCaller } = context.executor ?? {};
+  return authenticateCaller === undefined || isWellFormedToken(secret)
+    ? authenticateToken(context, secret)
+    : authenticateCaller(secret, action);
 }
 
 async function authenticateToken(

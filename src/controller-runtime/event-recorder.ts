@@ -85,7 +85,7 @@ class CountingRecorder implements EventRecorder {
   }
 
   async #send(event: NewEvent): Promise<void> {
-    const { client } = this.#options;
+    const client = this.#options.client.inNamespace(event.metadata.namespace || undefined);
     const call = { deadlineMs: callMs };
     try {
       await client.create(resources.events, event, call);

@@ -16,6 +16,7 @@ export function fenceWrites(client: KubernetesClient, leadership: Leadership): K
   };
   return {
     namespace: client.namespace,
+    inNamespace: (namespace) => fenceWrites(client.inNamespace(namespace), leadership),
     create: async (type, object, options) => client.create(type, object, fenced(options)),
     replace: async (type, object, options) => client.replace(type, object, fenced(options)),
     patch: async (type, name, patch, options) => client.patch(type, name, patch, fenced(options)),

@@ -1,3 +1,4 @@
+import { allNamespaces } from "../kubernetes/all-namespaces.ts";
 import type { KubernetesClient } from "../kubernetes/kubernetes-client.ts";
 import { KubernetesError } from "../kubernetes/kubernetes-error.ts";
 import type { KubernetesObject, ResourceType } from "../kubernetes/resources.ts";
@@ -56,7 +57,8 @@ function errorAdvice(
   }
   if (status === 403) {
     const rule = `apiGroups ["${group}"], resources ["${plural}"], verbs ["list", "watch"]`;
-    return `. Grant the service account a Role in namespace "${namespace}" with ${rule}`;
+    const role = namespace === allNamespaces ? "ClusterRole" : `Role in namespace "${namespace}"`;
+    return `. Grant the service account a ${role} with ${rule}`;
   }
   if (status === 404) {
     const definition = `CustomResourceDefinition ${plural}.${group}`;

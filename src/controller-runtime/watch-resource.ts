@@ -1,9 +1,10 @@
 import { createReflector, type Reflector, type ReflectorOptions } from "../kubernetes/reflector.ts";
+import { objectKey } from "../kubernetes/object-key.ts";
 import type { KubernetesObject, ResourceType, Stored } from "../kubernetes/resources.ts";
 import type { Log } from "../log/json-log.ts";
 import { WatchProblem } from "./watch-problem.ts";
 
-type WatchResourceOptions<T extends KubernetesObject> = Pick<
+export type WatchResourceOptions<T extends KubernetesObject> = Pick<
   ReflectorOptions<T>,
   "client" | "type" | "labelSelector" | "fieldSelector" | "transform" | "indexers"
 > & { readonly log: Log };
@@ -98,7 +99,7 @@ class ListeningWatch<T extends KubernetesObject> implements WatchedResource<T> {
   }
 
   hasSeen({ metadata }: Stored<T>): boolean {
-    const cached = this.cache.get(metadata.name);
+    const cached = this.cache.get(objectKey(metadata));
     if (cached === undefined) return this.#deletedUids.has(metadata.uid);
     return BigInt(cached.metadata.resourceVersion) >= BigInt(metadata.resourceVersion);
   }

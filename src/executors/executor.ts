@@ -1,3 +1,4 @@
+import type { CallerAuthentication } from "../auth/authenticate.ts";
 import type { WorkerAuthentication } from "./worker-authentication.ts";
 
 /**
@@ -5,14 +6,16 @@ import type { WorkerAuthentication } from "./worker-authentication.ts";
  * and reads cancellations from `records.changes`.
  */
 export interface Executor {
-  /** Of the custom resources that jobs and batches are; undefined where they are not. */
-  readonly namespace?: string;
+  /** Where a project's custom resources are created; absent where jobs are none. */
+  projectNamespace?(project: string): string;
   /** Jobs of a project that run at once where there are others; undefined where it is not known. */
   readonly projectRunningJobs?: number;
   /** Jobs that this process runs at once; undefined where the cluster decides. */
   readonly workerCount?: number;
   /** Authenticates workers. */
   readonly workers: WorkerAuthentication;
+  /** Authenticates programs of the cluster as callers; absent where they need access tokens. */
+  readonly authenticateCaller?: CallerAuthentication | undefined;
   /** Starts jobs of a project that are Pending, in the given order, when there is a free worker. */
   submit(project: string, jobIds: readonly string[]): void;
   /** Place of a job among those that wait, from 1; undefined where none is known. */

@@ -1,3 +1,4 @@
+import { allNamespaces } from "./all-namespaces.ts";
 import { protobufContentType } from "./protobuf/responses.ts";
 import type { KubernetesObject, ResourceType } from "./resources.ts";
 
@@ -68,7 +69,7 @@ function requestPath(
   const segments = [
     apiVersion.includes("/") ? "apis" : "api",
     ...apiVersion.split("/"),
-    ...(namespaced ? ["namespaces", namespace] : []),
+    ...(namespaced && namespace !== allNamespaces ? ["namespaces", namespace] : []),
     plural,
     name,
     subresource,

@@ -40,6 +40,10 @@ export class ClusterClient implements KubernetesClient {
     this.namespace = namespace;
   }
 
+  inNamespace(namespace = this.namespace): KubernetesClient {
+    return namespace === this.namespace ? this : new ClusterClient(this.#transport, namespace);
+  }
+
   get<T extends KubernetesObject>(
     type: ResourceType<T>,
     name: string,

@@ -71,6 +71,8 @@ export type MergePatch<T> = T extends readonly unknown[]
  */
 export interface KubernetesClient {
   readonly namespace: string;
+  /** The same client for another namespace; itself without one. It closes with this one. */
+  inNamespace(namespace: string | undefined): KubernetesClient;
   get<T extends KubernetesObject>(
     type: ResourceType<T>,
     name: string,

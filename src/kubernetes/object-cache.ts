@@ -1,17 +1,18 @@
+import { objectKey } from "./object-key.ts";
 import type { KubernetesObject, Stored } from "./resources.ts";
 
 /** Returns the distinct values under which an object is indexed. */
 export type Indexer<T extends KubernetesObject> = (object: Stored<T>) => readonly string[];
 
 /** Most values belong to one object: an array takes a quarter of the memory of a set. */
-type NamesByValue = Map<string, string[]>;
+type KeysByValue = Map<string, string[]>;
 
 interface Index<T extends KubernetesObject> {
   readonly indexer: Indexer<T>;
-  readonly names: NamesByValue;
+  readonly keys: KeysByValue;
 }
 
-/** Objects of one namespace by name and by the values of indexers. */
+/** Objects by `objectKey` and by the values of indexers. */
 export class ObjectCache<T extends KubernetesObject> {
   readonly #objects = new Map<string, Stored<T>>();
   readonly #indexes: ReadonlyMap<string, Index<T>>;
@@ -19,7 +20,7 @@ export class ObjectCache<T extends KubernetesObject> {
   constructor(indexers: Readonly<Record<string, Indexer<T>>>) {
     const entries = Object.entries(indexers);
     this.#indexes = new Map(
-      entries.map(([index, indexer]) => [index, { indexer, names: new Map() }]),
+      entries.map(([index, indexer]) => [index, { indexer, keys: new Map() }]),
     );
   }
 
@@ -27,8 +28,8 @@ export class ObjectCache<T extends KubernetesObject> {
     return this.#objects.size;
   }
 
-  get(name: string): Stored<T> | undefined {
-    return this.#objects.get(name);
+  get(key: string): Stored<T> | undefined {
+    return this.#objects.get(key);
   }
 
   values(): Iterable<Stored<T>> {
@@ -36,26 +37,26 @@ export class ObjectCache<T extends KubernetesObject> {
   }
 
   byIndex(index: string, value: string): Stored<T>[] {
-    const { names: namesByValue } = this.#getIndex(index);
+    const { keys: keysByValue } = this.#getIndex(index);
     const objects: Stored<T>[] = [];
-    for (const name of namesByValue.get(value) ?? []) {
-      const object = this.#objects.get(name);
+    for (const key of keysByValue.get(value) ?? []) {
+      const object = this.#objects.get(key);
       if (object !== undefined) objects.push(object);
     }
     return objects;
   }
 
   put(object: Stored<T>): void {
-    const { name } = object.metadata;
-    const before = this.#objects.get(name);
-    this.#objects.set(name, object);
-    this.#updateIndexes(name, before, object);
+    const key = objectKey(object.metadata);
+    const before = this.#objects.get(key);
+    this.#objects.set(key, object);
+    this.#updateIndexes(key, before, object);
   }
 
-  delete(name: string): void {
-    const before = this.#objects.get(name);
-    this.#objects.delete(name);
-    this.#updateIndexes(name, before, undefined);
+  delete(key: string): void {
+    const before = this.#objects.get(key);
+    this.#objects.delete(key);
+    this.#updateIndexes(key, before, undefined);
   }
 
   #getIndex(name: string): Index<T> {
@@ -64,26 +65,26 @@ export class ObjectCache<T extends KubernetesObject> {
     return index;
   }
 
-  #updateIndexes(name: string, before: Stored<T> | undefined, after: Stored<T> | undefined): void {
-    for (const { indexer, names } of this.#indexes.values()) {
+  #updateIndexes(key: string, before: Stored<T> | undefined, after: Stored<T> | undefined): void {
+    for (const { indexer, keys } of this.#indexes.values()) {
       const removedValues = before === undefined ? [] : indexer(before);
       const addedValues = after === undefined ? [] : indexer(after);
       for (const value of removedValues)
-        if (!addedValues.includes(value)) removeFromIndex(names, value, name);
+        if (!addedValues.includes(value)) removeFromIndex(keys, value, key);
       for (const value of addedValues)
-        if (!removedValues.includes(value)) addToIndex(names, value, name);
+        if (!removedValues.includes(value)) addToIndex(keys, value, key);
     }
   }
 }
 
-function addToIndex(names: NamesByValue, value: string, name: string): void {
-  const sharing = names.get(value);
-  if (sharing === undefined) names.set(value, [name]);
-  else sharing.push(name);
+function addToIndex(keys: KeysByValue, value: string, key: string): void {
+  const sharing = keys.get(value);
+  if (sharing === undefined) keys.set(value, [key]);
+  else sharing.push(key);
 }
 
-function removeFromIndex(names: NamesByValue, value: string, name: string): void {
-  const others = names.get(value)?.filter((each) => each !== name) ?? [];
-  if (others.length === 0) names.delete(value);
-  else names.set(value, others);
+function removeFromIndex(keys: KeysByValue, value: string, key: string): void {
+  const others = keys.get(value)?.filter((each) => each !== key) ?? [];
+  if (others.length === 0) keys.delete(value);
+  else keys.set(value, others);
 }

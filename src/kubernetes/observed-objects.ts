@@ -1,10 +1,14 @@
 import { isDeepStrictEqual } from "node:util";
 import { internStrings } from "./intern-strings.ts";
+import { objectKey } from "./object-key.ts";
 import { type Indexer, ObjectCache } from "./object-cache.ts";
 import type { KubernetesObject, Stored } from "./resources.ts";
 
 export interface ObjectHandlers<T extends KubernetesObject> {
-  /** Reduces an object before it is cached. `managedFields` are removed before. */
+  /**
+   * Reduces an object before it is cached; its name and namespace stay. `managedFields` are removed
+   * before.
+   */
   readonly transform?: ((object: Stored<T>) => Stored<T>) | undefined;
   readonly indexers?: Readonly<Record<string, Indexer<T>>> | undefined;
   readonly onAdded?: (object: Stored<T>) => void;
@@ -27,18 +31,19 @@ export class ObservedObjects<T extends KubernetesObject> {
   }
 
   put(received: Stored<T>): void {
-    const { name, uid, resourceVersion } = received.metadata;
-    const before = this.cache.get(name);
+    const { uid, resourceVersion } = received.metadata;
+    const key = objectKey(received.metadata);
+    const before = this.cache.get(key);
     if (before?.metadata.resourceVersion === resourceVersion) return;
     const known = before?.metadata.uid === uid ? before : undefined;
-    if (known === undefined) this.delete(name);
+    if (known === undefined) this.delete(key);
     this.#callHandler(() => this.#replace(known, this.#transform(received)));
   }
 
-  delete(name: string, last?: Stored<T>): void {
-    const object = this.cache.get(name);
+  delete(key: string, last?: Stored<T>): void {
+    const object = this.cache.get(key);
     if (object === undefined) return;
-    this.cache.delete(name);
+    this.cache.delete(key);
     this.#callHandler(() =>
       this.#handlers.onDeleted?.(last === undefined ? object : this.#transform(last)),
     );

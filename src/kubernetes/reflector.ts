@@ -2,6 +2,7 @@ import { backOffMs, sleep } from "./back-off.ts";
 import type { KubernetesClient, WatchEvent } from "./kubernetes-client.ts";
 import { isExpired, KubernetesError } from "./kubernetes-error.ts";
 import type { ObjectCache } from "./object-cache.ts";
+import { objectKey } from "./object-key.ts";
 import { type ObjectHandlers, ObservedObjects } from "./observed-objects.ts";
 import type { KubernetesObject, ResourceType, Stored } from "./resources.ts";
 
@@ -73,8 +74,8 @@ class WatchingReflector<T extends KubernetesObject> implements Reflector<T> {
     return this.#objects.cache.size;
   }
 
-  get(name: string): Stored<T> | undefined {
-    return this.#objects.cache.get(name);
+  get(key: string): Stored<T> | undefined {
+    return this.#objects.cache.get(key);
   }
 
   values(): Iterable<Stored<T>> {
@@ -131,17 +132,17 @@ class WatchingReflector<T extends KubernetesObject> implements Reflector<T> {
   async #list(): Promise<string> {
     const { client, type, labelSelector, fieldSelector } = this.#options;
     const { signal } = this.#stop;
-    const unlisted = new Set(Array.from(this.values(), ({ metadata }) => metadata.name));
+    const unlisted = new Set(Array.from(this.values(), ({ metadata }) => objectKey(metadata)));
     let version = "";
     for await (const page of client.list(type, { labelSelector, fieldSelector, signal })) {
       this.#receivedAt = performance.now();
       for (const object of page.items) {
-        unlisted.delete(object.metadata.name);
+        unlisted.delete(objectKey(object.metadata));
         this.#objects.put(object);
       }
       version = page.resourceVersion;
     }
-    for (const name of unlisted) this.#objects.delete(name);
+    for (const key of unlisted) this.#objects.delete(key);
     this.#synced.resolve();
     return version;
   }
@@ -160,8 +161,9 @@ class WatchingReflector<T extends KubernetesObject> implements Reflector<T> {
     this.#receivedAt = performance.now();
     if (event.type === "BOOKMARK") return;
     this.#changes++;
-    if (event.type === "DELETED") this.#objects.delete(event.object.metadata.name, event.object);
-    else this.#objects.put(event.object);
+    const { object } = event;
+    if (event.type === "DELETED") this.#objects.delete(objectKey(object.metadata), object);
+    else this.#objects.put(object);
   }
 }
 

@@ -7,6 +7,7 @@ import type {
   V1Node,
   V1ObjectMeta,
   V1Pod,
+  V1SubjectAccessReview,
   V1TokenReview,
 } from "@kubernetes/client-node";
 import type { MessageReader } from "./protobuf/message-reader.ts";
@@ -21,6 +22,7 @@ type Namespace = Serialized<V1Namespace>;
 type Node = Serialized<V1Node>;
 export type Lease = Serialized<V1Lease>;
 export type TokenReview = Serialized<V1TokenReview>;
+type SubjectAccessReview = Serialized<V1SubjectAccessReview>;
 
 export interface KubernetesObject {
   apiVersion?: string;
@@ -85,5 +87,10 @@ export const resources = {
   deployments: namespacedType<Deployment>("apps/v1", "Deployment", "deployments"),
   namespaces: clusterType<Namespace>("v1", "Namespace", "namespaces"),
   nodes: clusterType<Node>("v1", "Node", "nodes"),
+  subjectAccessReviews: clusterType<SubjectAccessReview>(
+    "authorization.k8s.io/v1",
+    "SubjectAccessReview",
+    "subjectaccessreviews",
+  ),
   tokenReviews: clusterType<TokenReview>("authentication.k8s.io/v1", "TokenReview", "tokenreviews"),
 };

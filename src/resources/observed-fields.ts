@@ -42,6 +42,7 @@ export const observedMetadata = messageReader<
   Pick<
     Stored<KubernetesObject>["metadata"],
     | "name"
+    | "namespace"
     | "uid"
     | "resourceVersion"
     | "creationTimestamp"
@@ -53,6 +54,7 @@ export const observedMetadata = messageReader<
   >
 >({
   name: [1, stringField],
+  namespace: [3, stringField],
   uid: [5, stringField],
   resourceVersion: [6, stringField],
   creationTimestamp: [8, timeField],

@@ -15,7 +15,7 @@ export const operatorLease = "model-optimization-operator";
 
 const readVerbs = ["get", "list", "watch"];
 
-/** What the operator may do in its namespace. */
+/** What the operator may do in each namespace that is served. */
 export const operatorPermissions: readonly Permission[] = [
   {
     apiGroups: [apiGroup],
@@ -65,6 +65,10 @@ export const operatorPermissions: readonly Permission[] = [
     verbs: [...readVerbs, "create", "patch"],
     why: "Milestones for kubectl describe, and why a Job has no pods",
   },
+];
+
+/** What the operator may do besides in its own namespace. */
+export const operatorOwnPermissions: readonly Permission[] = [
   {
     apiGroups: ["coordination.k8s.io"],
     resources: ["leases"],
@@ -106,7 +110,17 @@ export const serviceClusterPermissions: readonly Permission[] = [
   },
 ];
 
-/** What the service may do in its namespace. */
+/** What the service may do in the cluster where ServiceAccounts call it. */
+export const serviceCallerPermissions: readonly Permission[] = [
+  {
+    apiGroups: ["authorization.k8s.io"],
+    resources: ["subjectaccessreviews"],
+    verbs: ["create"],
+    why: "Whether the ServiceAccount of a request may do what it asks for",
+  },
+];
+
+/** What the service may do in each namespace that is served. */
 export const servicePermissions: readonly Permission[] = [
   {
     apiGroups: [apiGroup],

@@ -63,7 +63,7 @@ function bindRoute<Name extends RouteName>(
     if (route.action === "exchangeIdentity" || name === "signInByPasskey") {
       context.quotas.exchanges.take(callerGroup(context, request, env));
     }
-    const caller = route.open ? undefined : await authenticate(context, request);
+    const caller = route.open ? undefined : await authenticate(context, request, route.action);
     if (caller) {
       context.quotas.requests.take(payer(caller));
       requirePermission(caller, route.action);

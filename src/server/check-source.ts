@@ -28,7 +28,8 @@ async function checkFixedSource(
 ): Promise<void> {
   if (source.startsWith("file:")) {
     // In a cluster the workers' disks have the files, and the service's need not.
-    if (executor.namespace === undefined) await resolveAllowedPath(source, limits.allowedRoots);
+    if (executor.projectNamespace === undefined)
+      await resolveAllowedPath(source, limits.allowedRoots);
     else checkAllowedPath(source, limits.allowedRoots);
     return;
   }

@@ -40,7 +40,11 @@ export async function prepareBatch(
 ): Promise<NewBatch> {
   const resolved = await resolveBatch(context, owner, request);
   const jobs = resolved.jobs.map((newJob) => ({ ...newJob, createdBy }));
-  const batch = withBatchResource(context, { ...resolved, jobs, createdBy }, request);
+  const batch = withBatchResource(
+    context,
+    { ...resolved, jobs, createdBy },
+    { project: owner.project, spec: request },
+  );
   return report ? { ...batch, report } : batch;
 }
 
@@ -85,10 +89,11 @@ function requireDistinctModelNames(jobs: readonly Pick<NewJob, "model">[]): void
  * executor creates them later.
  */
 function withBatchResource(
-  { executor: { namespace }, now }: ServerContext,
+  { executor, now }: ServerContext,
   batch: NewBatch,
-  spec: BatchContents["request"],
+  { project, spec }: { project: string; spec: BatchContents["request"] },
 ): NewBatch {
+  const namespace = executor.projectNamespace?.(project);
   if (namespace === undefined) return batch;
   const at = now();
   const id = newId("batch", at);

@@ -31,8 +31,9 @@ export async function startJob(
       await context.requireSpace();
       const resolved = await resolveJob(context, kind, input);
       const createdBy = createdByCaller(input.caller);
-      const newJob = withJobResource(context, { ...resolved, createdBy });
-      return records.jobs.create(input.caller.project, newJob, {
+      const { project } = input.caller;
+      const newJob = withJobResource(context, project, { ...resolved, createdBy });
+      return records.jobs.create(project, newJob, {
         answered,
         audit: input.audit,
       });
@@ -59,7 +60,12 @@ async function resolveJob(
 }
 
 /** In a cluster a job is a custom resource of its name, which the executor creates later. */
-function withJobResource({ executor: { namespace }, now }: ServerContext, newJob: NewJob): NewJob {
+function withJobResource(
+  { executor, now }: ServerContext,
+  project: string,
+  newJob: NewJob,
+): NewJob {
+  const namespace = executor.projectNamespace?.(project);
   if (namespace === undefined) return newJob;
   const at = now();
   const id = newId("job", at);

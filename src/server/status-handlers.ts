@@ -16,7 +16,7 @@ export const statusHandlers: Pick<RouteHandlers, "getStatus"> = {
       json: {
         ...about,
         now: now().toISOString(),
-        executor: executor.namespace === undefined ? "local" : "cluster",
+        executor: executor.projectNamespace === undefined ? "local" : "cluster",
         problem: executor.readinessProblem() ?? null,
         jobs: await describeQueue(context),
         disk: { freeBytes: free, totalBytes: total, reserveBytes: reserve },

@@ -72,14 +72,14 @@ async function openClusterExecutor(
   const { connectCluster } = await import("../kubernetes/connect-cluster.ts");
   const metrics = createRuntimeMetrics(registry);
   const { onCall } = metrics;
-  const { MOS_NAMESPACE: namespace } = settings;
+  const { MOS_NAMESPACE: namespace, MOS_NAMESPACES: others } = settings;
+  const connection = { namespace, userAgent: "model-optimization-service", onCall };
+  const client = await connectCluster(clusterSource(settings), connection);
   return createClusterExecutor({
     records,
-    client: await connectCluster(clusterSource(settings), {
-      namespace,
-      userAgent: "model-optimization-service",
-      onCall,
-    }),
+    client,
+    namespaces: { own: client.namespace, others },
+    takesServiceAccounts: settings.MOS_SERVICE_ACCOUNT_CALLERS,
     metrics,
     targets,
     workerServiceAccount: settings.MOS_WORKER_SERVICE_ACCOUNT,

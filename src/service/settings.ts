@@ -1,6 +1,7 @@
 import { delimiter, resolve } from "node:path";
 import { z } from "zod";
 import { number, text } from "../settings/environment-values.ts";
+import { namespaceList } from "../settings/namespace-list.ts";
 import { parseNetworks } from "../settings/parse-networks.ts";
 import { fairnessSettings } from "./fairness-settings.ts";
 import { s3Settings } from "./s3-settings.ts";
@@ -141,13 +142,29 @@ export const settings = z.object({
     .optional()
     .describe(
       [
-        "Namespace of the custom resources;",
+        "Namespace of the service, whose custom resources are those of the project `default`;",
         "without it the pod's own, or that of the kubeconfig's context.",
       ].join(" "),
     ),
+  MOS_NAMESPACES: namespaceList.describe(
+    [
+      "Other namespaces of custom resources, each the project of its name, separated by commas;",
+      "`*` is every one.",
+    ].join(" "),
+  ),
   MOS_KUBECONFIG: text
     .optional()
     .describe("File with the access to the cluster, for a service that runs outside of it."),
+  MOS_SERVICE_ACCOUNT_CALLERS: z
+    .enum(["true", "false"])
+    .default("false")
+    .transform((allowed) => allowed === "true")
+    .describe(
+      [
+        "Whether programs of the cluster call the service by tokens of their ServiceAccounts, as",
+        "far as Kubernetes lets them; only with `MOS_EXECUTOR=cluster`.",
+      ].join(" "),
+    ),
   MOS_WORKER_SERVICE_ACCOUNT: text
     .default("model-optimization-worker")
     .describe("Service account of worker pods: the service refuses all others."),

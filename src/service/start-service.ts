@@ -160,6 +160,8 @@ const trustPolicyChange = {
   tokenName: "trust policy",
 };
 
+const namespaceChange = { ...trustPolicyChange, tokenName: "namespaces" };
+
 interface JoinedParts extends ServiceDependencies, ServiceFiles {
   readonly settings: Settings;
   readonly records: Records;
@@ -193,6 +195,10 @@ async function joinParts(
   );
   for (const { project } of trust?.policies ?? []) {
     await records.projects.ensure(project, trustPolicyChange);
+  }
+  const { MOS_NAMESPACES: namespaces } = settings;
+  for (const project of namespaces === "all" ? [] : namespaces) {
+    await records.projects.ensure(project, namespaceChange);
   }
   const exchangeToken = trust && createTokenExchange(parts, trust);
   const limits = {

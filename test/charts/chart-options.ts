@@ -61,6 +61,7 @@ export const everything = {
   fullnameOverride: "compression",
   global: { region: "north" },
   openshift: true,
+  namespaces: ["kube-public"],
   image: { ...images("service"), digest: `sha256:${"0".repeat(64)}` },
   imagePullSecrets: [{ name: "registry" }],
   crds: { enabled: true, keep: false },
@@ -102,6 +103,7 @@ export const everything = {
     allowPrivateAddresses: true,
     resourceTtlSeconds: 60,
     publicUrl: "https://mos.example",
+    serviceAccountCallers: true,
     trustPolicy,
     githubApp,
     singleSignOn: { ...singleSignOn, scopes: "openid groups", groupsClaim: "roles" },
@@ -138,6 +140,7 @@ function images(name: string) {
 /** Options that stand in for others of {@link everything}. */
 export const alternatives = {
   "its defaults": {},
+  "all namespaces": { allNamespaces: true, networkPolicy: { enabled: true } },
   "no volume": { service: { persistence: { enabled: false } } },
   "a volume of its own": {
     service: { persistence: { enabled: true, size: "1Gi", storageClass: "fast", keep: false } },

@@ -40,6 +40,7 @@ test("the chart has the version of the package", { skip: helmMissing }, async ()
 /** A wrong value of an option, and how the schema names it. */
 const wrong: readonly (readonly [string, object, RegExp])[] = [
   ["a digest", { image: { digest: "sha256:1" } }, /image\/digest/],
+  ["a namespace", { namespaces: ["Team"] }, /namespaces\/0/],
   ["an openshift", { openshift: "yes" }, /openshift.*want boolean/],
   ["a label", { operator: { podLabels: { a: 1 } } }, /operator\/podLabels\/a/],
   ["an annotation", { service: { annotations: { a: true } } }, /service\/annotations\/a/],
@@ -443,3 +444,29 @@ function find(manifests: readonly Manifest[], kind: string, name: string): Manif
   assert.ok(found, `The chart makes no ${kind} "${name}"`);
   return found;
 }
+
+test(
+  "each namespace that a release serves gets what works there",
+  { skip: helmMissing },
+  async () => {
+    const values = { namespaces: ["team", "models"], networkPolicy: { enabled: true } };
+    const manifests = await render({ namespace: "models", values });
+    const inTeam = manifests.filter(({ metadata }) => metadata.namespace === "team");
+    const name = "mos-model-optimization";
+    assert.deepEqual(inTeam.map(({ kind, metadata }) => `${kind} ${metadata.name}`).toSorted(), [
+      `NetworkPolicy ${name}-worker`,
+      ...["Role", "RoleBinding"].flatMap((kind) => [
+        `${kind} ${name}-operator`,
+        `${kind} ${name}-service`,
+      ]),
+      `ServiceAccount ${name}-worker`,
+    ]);
+    assert.doesNotMatch(JSON.stringify(inTeam), /leases/);
+    const all = JSON.stringify(await render({ values: { allNamespaces: true } }));
+    assert.match(all, /"MOS_NAMESPACES","value":"\*"/);
+    await assert.rejects(
+      render({ namespace: "models", values: { namespaces: ["default"] } }),
+      /namespaces: default cannot be served/,
+    );
+  },
+);

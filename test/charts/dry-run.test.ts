@@ -9,7 +9,7 @@ import { chartValues } from "../../scripts/chart-values.ts";
 import { clusterMissing, goMissing, helmMissing } from "../support/cluster/cluster-missing.ts";
 import { createTestNamespace } from "../support/cluster/shared-cluster.ts";
 import { alternatives, everything } from "./chart-options.ts";
-import { render } from "./helm.ts";
+import { type Manifest, render } from "./helm.ts";
 
 const run = promisify(execFile);
 const skip = clusterMissing || helmMissing || goMissing;
@@ -39,10 +39,13 @@ test("an API server takes what the chart makes of every option", { skip }, async
   const flags = ["--server-side", "-f"];
   for (const file of await downloadDefinitions()) await cluster.kubectl(["apply", ...flags, file]);
   await cluster.kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
-  const dryRun = async (items: readonly unknown[]) => {
-    const list = JSON.stringify({ apiVersion: "v1", kind: "List", items });
+  const dryRun = async (manifests: readonly Manifest[]) => {
     const strictly = ["--dry-run=server", "--validate=strict", "--force-conflicts"];
-    await cluster.kubectl(["apply", "-n", namespace, ...strictly, ...flags, "-"], list);
+    const byNamespace = Map.groupBy(manifests, ({ metadata }) => metadata.namespace ?? namespace);
+    for (const [place, items] of byNamespace) {
+      const list = JSON.stringify({ apiVersion: "v1", kind: "List", items });
+      await cluster.kubectl(["apply", "-n", place, ...strictly, ...flags, "-"], list);
+    }
   };
   for (const [name, values] of Object.entries(rows)) {
     await t.test(name, async () => dryRun(await render({ namespace, values })));

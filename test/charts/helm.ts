@@ -35,6 +35,7 @@ const manifest = z.looseObject({
   kind: z.string(),
   metadata: z.looseObject({
     name: z.string(),
+    namespace: z.string().optional(),
     annotations: z.record(z.string(), z.string()).optional(),
   }),
 });

@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import { createClient } from "../../src/client/create-client.ts";
 import { routes } from "../../src/contract/routes.ts";
 import type { Target } from "../../src/contract/target.ts";
-import { operatorPermissions } from "../../src/resources/permissions.ts";
+import { operatorOwnPermissions, operatorPermissions } from "../../src/resources/permissions.ts";
 import { helmMissing, nodeMissing, opensslMissing } from "../support/cluster/cluster-missing.ts";
 import { imageNames } from "../support/cluster/image-builds.ts";
 import { startCluster } from "../support/cluster/start-cluster.ts";
@@ -17,6 +17,8 @@ import { chartFolder, helm, valueFlags } from "./helm.ts";
 
 const run = promisify(execFile);
 const namespace = "models";
+/** Another namespace that the release serves. */
+const team = "team";
 const release = "model-optimization";
 const patience = "--timeout=180s";
 const cpu: Target = {
@@ -45,6 +47,7 @@ const values = {
     volumeMounts: [{ name: "models", mountPath: "/models", readOnly: true }],
   },
   service: { type: "NodePort", persistence: { enabled: false } },
+  namespaces: [team],
   targets,
 };
 
@@ -71,14 +74,13 @@ test(
       "compressionjobs.modeloptimization.dev",
       "batches.modeloptimization.dev",
     ]);
-    await cluster.kubectl(["create", "namespace", namespace]);
-    await cluster.kubectl([
-      "label",
-      "namespace",
-      namespace,
-      "pod-security.kubernetes.io/enforce=restricted",
-    ]);
-    await kubectl(["create", "configmap", "models", `--from-file=orientation.onnx=${modelFile}`]);
+    const restricted = "pod-security.kubernetes.io/enforce=restricted";
+    for (const each of [namespace, team]) {
+      await cluster.kubectl(["create", "namespace", each]);
+      await cluster.kubectl(["label", "namespace", each, restricted]);
+      const file = `--from-file=orientation.onnx=${modelFile}`;
+      await cluster.kubectl(["create", "configmap", "models", file, "-n", each]);
+    }
     const runHelm = (...args: readonly string[]) =>
       helm([...args, `--namespace=${namespace}`], cluster.kubeconfig);
     const untilReady = async () => {
@@ -161,6 +163,32 @@ test(
       );
     });
 
+    await t.test("another namespace is the project of its name", async () => {
+      const apiVersion = "modeloptimization.dev/v1";
+      const source = { source: "file:///models/orientation.onnx" };
+      const spec = { model: source, target: "cpu", recipe: quick };
+      const metadata = { name: "theirs" };
+      const resource = { apiVersion, kind: "CompressionJob", metadata, spec };
+      const inTeam = (args: readonly string[], input?: string) =>
+        cluster.kubectl(["-n", team, ...args], input);
+      await inTeam(["create", "-f", "-"], JSON.stringify(resource));
+      const completed = "--for=jsonpath={.status.status}=Completed";
+      await inTeam(["wait", "cpj/theirs", completed, patience]);
+      const id = await inTeam(["get", "cpj/theirs", "-o", "jsonpath={.status.jobId}"]);
+      await assert.rejects(client.call("getJob", { params: { id } }), /not_found/);
+      const { token: teamToken } = await client.call("createToken", {
+        body: { name: "team", scopes: ["jobs:write", "jobs:read"], project: team },
+      });
+      const baseUrl = `http://${cluster.nodeAddress}:${port}/v1`;
+      const teamClient = createClient({ routes, baseUrl, token: teamToken });
+      assert.equal((await teamClient.call("getJob", { params: { id } })).status, "Completed");
+      const started = await teamClient.call("startCompression", {
+        body: { model: source, target: "cpu", recipe: quick },
+      });
+      await inTeam(["wait", "--for=create", `cpj/${started.id}`, patience]);
+      await inTeam(["wait", `cpj/${started.id}`, completed, patience]);
+    });
+
     await t.test("a job that no node fits says so, and is cancelled", async () => {
       await make("CompressionJob", "waits", { model, target: "elsewhere" });
       await kubectl(["wait", "cpj/waits", "--for=jsonpath={.status.statusMessage}", patience]);
@@ -235,7 +263,8 @@ test(
           /mos_kubernetes_call_seconds_count\{verb="(\w+)",resource="([\w/]+)"/g,
         );
         const made = new Set(Array.from(calls, ([, verb, resource]) => `${verb} ${resource}`));
-        const allowed = operatorPermissions.flatMap(({ resources, verbs }) =>
+        const permissions = [...operatorPermissions, ...operatorOwnPermissions];
+        const allowed = permissions.flatMap(({ resources, verbs }) =>
           resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}`)),
         );
         assert.deepEqual(
@@ -268,9 +297,10 @@ test(
   },
 );
 
-/** Files of a certificate for the Service's name, by which it is known too. */
+/** Files of a certificate for the Service's name, as workers of all namespaces know it. */
 async function createServiceCertificate(folder: string): Promise<void> {
-  const subject = [`/CN=${release}`, "-addext", `subjectAltName=DNS:${release}-service`];
+  const host = `${release}-service.${namespace}.svc`;
+  const subject = [`/CN=${release}`, "-addext", `subjectAltName=DNS:${host}`];
   const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
   const output = ["-keyout", join(folder, "tls.key"), "-out", join(folder, "tls.crt")];
   await run("openssl", ["req", "-x509", "-days", "1", ...curve, "-subj", ...subject, ...output]);

@@ -10,6 +10,7 @@ import {
 } from "../../src/controller-runtime/watch-resource.ts";
 import { connectCluster } from "../../src/kubernetes/connect-cluster.ts";
 import { isNotFound } from "../../src/kubernetes/kubernetes-error.ts";
+import { objectKey } from "../../src/kubernetes/object-key.ts";
 import { resources, resourceType } from "../../src/kubernetes/resources.ts";
 import { clusterMissing } from "../support/cluster/cluster-missing.ts";
 import { createTestNamespace } from "../support/cluster/shared-cluster.ts";
@@ -57,7 +58,7 @@ async function startOperator(
         {
           name: "test",
           workers: 2,
-          sources: [createSource(watched, { mapToKeys: ({ metadata }) => [metadata.name] })],
+          sources: [createSource(watched, { mapToKeys: ({ metadata }) => [objectKey(metadata)] })],
           reconcile: reconciler({ ...tools, watched }),
         },
       ],
@@ -80,7 +81,9 @@ function signAs(identity: string): Reconciler {
     async (key, run) => {
       const object = watched.cache.get(key);
       if (object === undefined || object.data?.["signed"] !== undefined) return;
-      run.expectWrite(watched, await client.patch(configMaps, key, { data: { signed: identity } }));
+      const { name } = object.metadata;
+      const signed = { data: { signed: identity } };
+      run.expectWrite(watched, await client.patch(configMaps, name, signed));
       events.record(configMaps, object, {
         type: "Normal",
         reason: "Signed",

@@ -134,7 +134,7 @@ test(
     ]);
     await watched.synced;
     await client.create(configMaps, { metadata: { name: "a" } });
-    while (watched.cache.get("a") === undefined) await untilChange(watched);
+    while (watched.cache.get(`${client.namespace}/a`) === undefined) await untilChange(watched);
     assert.equal(watched.problem, undefined);
   },
 );
@@ -166,7 +166,7 @@ test(
     };
     assert.ok(!watched.hasSeen(later));
     await client.delete(configMaps, "a", { propagationPolicy: "Background" });
-    while (watched.cache.get("a") !== undefined) await untilChange(watched);
+    while (watched.cache.get(`${client.namespace}/a`) !== undefined) await untilChange(watched);
     assert.ok(watched.hasSeen(later));
   },
 );

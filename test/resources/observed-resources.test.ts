@@ -64,6 +64,7 @@ const stateFields = [
 ];
 const metadataFields = [
   "name",
+  "namespace",
   "uid",
   "resourceVersion",
   "creationTimestamp",

@@ -115,7 +115,7 @@ for (const workflow of [proposal, pushed]) {
     const { token } = await tenantToken(app, { scopes: ["jobs:read"], workflow });
     const headers = { authorization: `Bearer ${token}` };
     const request = new Request("http://localhost/v1/events", { headers });
-    const caller = await authenticate(app, request);
+    const caller = await authenticate(app, request, "readWork");
     assert.equal(await mayStillCall(app, { caller, request }), true);
     await app.records.tokens.revoke(caller.project, caller.id);
     assert.equal(await mayStillCall(app, { caller, request }), false);

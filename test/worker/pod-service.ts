@@ -99,7 +99,7 @@ export async function startPodService(
     blobs,
     sources,
     executor: {
-      namespace: "models",
+      projectNamespace: () => "models",
       workers: {
         async authenticate(token, jobId) {
           const pod = tokens.get(token);

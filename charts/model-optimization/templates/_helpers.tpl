@@ -150,10 +150,42 @@ automountServiceAccountToken: false
 {{- end -}}
 {{- end }}
 
+{{/* The namespaces that are served besides the release's own, as JSON. */}}
+{{- define "model-optimization.otherNamespaces" -}}
+{{- $others := without .Values.namespaces .Release.Namespace | uniq -}}
+{{- if has "default" $others -}}
+{{- fail "namespaces: default cannot be served by a release elsewhere: the project of that name is the release's own namespace" -}}
+{{- end -}}
+{{- toJson $others -}}
+{{- end }}
+
+{{/* The environment variable by which the operator and the service know them. */}}
+{{- define "model-optimization.namespacesEnv" -}}
+{{- $others := include "model-optimization.otherNamespaces" . | fromJsonArray -}}
+name: MOS_NAMESPACES
+value: {{ .Values.allNamespaces | ternary "*" (join "," $others) | quote }}
+{{- end }}
+
+{{/* Selects the namespaces that are served. */}}
+{{- define "model-optimization.namespaceSelector" -}}
+{{- if .Values.allNamespaces -}}
+{}
+{{- else -}}
+matchExpressions:
+  - key: kubernetes.io/metadata.name
+    operator: In
+    values: {{ prepend (include "model-optimization.otherNamespaces" . | fromJsonArray) .Release.Namespace | toYaml | nindent 6 }}
+{{- end -}}
+{{- end }}
+
 {{/* Where pods of the release reach the service. */}}
 {{- define "model-optimization.serviceUrl" -}}
 {{- $scheme := include "model-optimization.tlsSecret" . | empty | ternary "http" "https" -}}
-{{ $scheme }}://{{ include "model-optimization.fullname" . }}-service:{{ .Values.service.port }}
+{{- $host := printf "%s-service" (include "model-optimization.fullname" .) -}}
+{{- if or .Values.allNamespaces .Values.namespaces -}}
+{{- $host = printf "%s.%s.svc" $host .Release.Namespace -}}
+{{- end -}}
+{{ $scheme }}://{{ $host }}:{{ .Values.service.port }}
 {{- end }}
 
 {{/* Not empty where workers know the service by the authority in its Secret. */}}
@@ -186,6 +218,12 @@ metadata:
   labels: {{- include "model-optimization.labels" . | nindent 4 }}
 rules:
 {{ $rules | trim | indent 2 }}
+{{- if $root.Values.allNamespaces }}
+{{ $root.Files.Get (printf "permissions/%s.yaml" (last .)) | trim | indent 2 }}
+{{- end }}
+{{- if and (eq (last .) "service") $root.Values.service.serviceAccountCallers }}
+{{ $root.Files.Get "permissions/service-callers.yaml" | trim | indent 2 }}
+{{- end }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
@@ -200,4 +238,39 @@ subjects:
   - kind: ServiceAccount
     name: {{ $account }}
     namespace: {{ $root.Release.Namespace }}
+{{- end }}
+
+{{/* What a component may do in the other namespaces: called with (list $ "service"). */}}
+{{- define "model-optimization.otherAccess" -}}
+{{- $root := first . }}
+{{- $labels := include "model-optimization.labels" . }}
+{{- $name := printf "%s-%s" (include "model-optimization.fullname" $root) (last .) }}
+{{- $rules := $root.Files.Get (printf "permissions/%s.yaml" (last .)) }}
+{{- $others := include "model-optimization.otherNamespaces" $root | fromJsonArray }}
+{{- range $namespace := $root.Values.allNamespaces | ternary list $others }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: {{ $name }}
+  namespace: {{ $namespace }}
+  labels: {{- $labels | nindent 4 }}
+rules:
+{{ $rules | trim | indent 2 }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: {{ $name }}
+  namespace: {{ $namespace }}
+  labels: {{- $labels | nindent 4 }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: Role
+  name: {{ $name }}
+subjects:
+  - kind: ServiceAccount
+    name: {{ $name }}
+    namespace: {{ $root.Release.Namespace }}
+{{- end }}
 {{- end }}

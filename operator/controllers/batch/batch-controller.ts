@@ -5,6 +5,7 @@ import {
   type Requeue,
   type Source,
 } from "../../../src/controller-runtime/controller.ts";
+import { objectKey } from "../../../src/kubernetes/object-key.ts";
 import type { BatchDependencies, BatchReconciliation } from "./batch-reconciliation.ts";
 import { decideBatch } from "./decide-batch.ts";
 import { observeBatch } from "./observe-batch.ts";
@@ -23,12 +24,13 @@ export function createBatchController(dependencies: BatchDependencies): Controll
     name: "batch",
     workers: 2,
     sources: createBatchSources(dependencies),
-    async reconcile(name, run) {
-      const batch = batches.cache.get(name);
+    async reconcile(key, run) {
+      const batch = batches.cache.get(key);
       if (batch !== undefined && batch.metadata.deletionTimestamp === undefined) {
-        return reconcileBatchResource({ ...dependencies, batch, run, writtenAt });
+        const client = dependencies.client.inNamespace(batch.metadata.namespace);
+        return reconcileBatchResource({ ...dependencies, client, batch, run, writtenAt });
       }
-      writtenAt.delete(name);
+      writtenAt.delete(key);
       return undefined;
     },
   };
@@ -38,13 +40,14 @@ export function createBatchController(dependencies: BatchDependencies): Controll
 function createBatchSources({ batches, compressionJobs }: BatchDependencies): Source[] {
   return [
     createSource(batches, {
-      mapToKeys: ({ metadata }) => [metadata.name],
+      mapToKeys: ({ metadata }) => [objectKey(metadata)],
       selectLane: ({ spec }) => (spec.cancel ? "urgent" : "normal"),
     }),
     createSource(compressionJobs, {
       mapToKeys: ({ metadata }) => {
         const child = parseBatchChildName(metadata.name);
-        return child === undefined ? [] : [child.batch];
+        const { namespace } = metadata;
+        return child === undefined ? [] : [objectKey({ namespace, name: child.batch })];
       },
       isGrouped: true,
     }),

@@ -19,6 +19,6 @@ export interface BatchDependencies {
 export interface BatchReconciliation extends BatchDependencies {
   readonly batch: Stored<BatchObject>;
   readonly run: ReconcileRun;
-  /** When the status of each batch was last written, by its name. */
+  /** When the status of each batch was last written, by its `objectKey`. */
   readonly writtenAt: Map<string, number>;
 }

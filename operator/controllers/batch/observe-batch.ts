@@ -2,6 +2,7 @@ import { jobStateCodes } from "../../../src/contract/batch-resource.ts";
 import { batchChildName } from "../../../src/contract/id.ts";
 import type { KubernetesClient } from "../../../src/kubernetes/kubernetes-client.ts";
 import { ignoreNotFound } from "../../../src/kubernetes/kubernetes-error.ts";
+import { objectKey } from "../../../src/kubernetes/object-key.ts";
 import type { Reflector } from "../../../src/kubernetes/reflector.ts";
 import type { Stored } from "../../../src/kubernetes/resources.ts";
 import { batchJobCount } from "../../../src/resources/child-compression-job.ts";
@@ -30,7 +31,9 @@ export async function observeBatch(
   const nameConflicts: ChildMap = new Map();
   const deleted = new Set<number>();
   for (let index = 0; index < batchJobCount(batch); index++) {
-    const existing = compressionJobs.get(batchChildName(batch.metadata.name, index));
+    const { namespace } = batch.metadata;
+    const name = batchChildName(batch.metadata.name, index);
+    const existing = compressionJobs.get(objectKey({ namespace, name }));
     if (existing === undefined) continue;
     const found = isBatchChild(existing, batch) ? children : nameConflicts;
     found.set(index, existing);

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { BatchResourceStatus } from "../../../src/contract/batch-resource.ts";
+import { objectKey } from "../../../src/kubernetes/object-key.ts";
 import { batches as batchType } from "../../../src/resources/custom-resources.ts";
 import type { BatchReconciliation } from "./batch-reconciliation.ts";
 import { recordBatchEvents } from "./record-batch-events.ts";
@@ -14,13 +15,14 @@ export async function patchBatchStatus(
 ): Promise<number | undefined> {
   const { client, batch, batches, clock, events, run, writtenAt } = reconciliation;
   const { name, resourceVersion } = batch.metadata;
+  const key = objectKey(batch.metadata);
   if (isDeepStrictEqual(batch.status, next)) return undefined;
-  const waitMs = (writtenAt.get(name) ?? -Infinity) + writeEveryMs - clock.now();
+  const waitMs = (writtenAt.get(key) ?? -Infinity) + writeEveryMs - clock.now();
   if (waitMs > 0 && isDeepStrictEqual(batch.status?.conditions, next.conditions)) return waitMs;
   const patch = { status: { ...nullRemovedFields(batch.status ?? {}, next), ...next } };
   const options = { subresource: "status", resourceVersion } as const;
   run.expectWrite(batches, await client.patch(batchType, name, patch, options));
-  writtenAt.set(name, clock.now());
+  writtenAt.set(key, clock.now());
   recordBatchEvents(events, batch, next);
   return undefined;
 }

@@ -7,6 +7,8 @@ import {
   type Source,
 } from "../../../src/controller-runtime/controller.ts";
 import type { WatchedResource } from "../../../src/controller-runtime/watch-resource.ts";
+import type { KubernetesClient } from "../../../src/kubernetes/kubernetes-client.ts";
+import { objectKey } from "../../../src/kubernetes/object-key.ts";
 import type { KubernetesObject, Stored } from "../../../src/kubernetes/resources.ts";
 import type { CompressionJobObject } from "../../../src/resources/custom-resources.ts";
 import type { ObservedEvent, ObservedPod } from "../../../src/resources/observed-resources.ts";
@@ -14,11 +16,14 @@ import type { ActionDependencies } from "./act/action-context.ts";
 import { StartedJobs } from "./act/started-jobs.ts";
 import { DeletionTimes } from "./observe/deletion-times.ts";
 import type { JobSettings } from "./observe/job-settings.ts";
-import { jobIdIndex, observeCompressionJob } from "./observe/observe-compression-job.ts";
+import { jobIdIndex, jobIdKey } from "./observe/job-id-index.ts";
+import { observeCompressionJob } from "./observe/observe-compression-job.ts";
 import type { ObservedState } from "./observe/observed-state.ts";
 import { reconcileCompressionJob } from "./reconcile-compression-job.ts";
 
 interface CompressionJobControllerOptions extends Omit<ActionDependencies, "startedJobs"> {
+  /** For each list of the CompressionJobs that are served. */
+  readonly scopes: readonly KubernetesClient[];
   readonly pods: WatchedResource<ObservedPod>;
   /** Warning events of the cluster. */
   readonly warnings: WatchedResource<ObservedEvent>;
@@ -34,20 +39,21 @@ const workers = 64;
 export function createCompressionJobController(
   options: CompressionJobControllerOptions,
 ): Controller {
-  const { client, compressionJobs } = options;
-  const startedJobs = new StartedJobs(client);
+  const { scopes, compressionJobs } = options;
+  const startedJobs = new StartedJobs(scopes);
   const deletions = new DeletionTimes();
   return {
     name: "compression-job",
     workers,
     sources: createCompressionJobSources(options),
-    async reconcile(name, run) {
-      const resource = compressionJobs.cache.get(name);
+    async reconcile(key, run) {
+      const resource = compressionJobs.cache.get(key);
       if (resource === undefined) {
-        startedJobs.forget(name);
+        startedJobs.forget(key);
         return undefined;
       }
-      const context = { ...options, startedJobs, run, resource };
+      const client = options.client.inNamespace(resource.metadata.namespace);
+      const context = { ...options, client, startedJobs, run, resource };
       return reconcileCompressionJob(context, observe({ ...options, deletions }, resource));
     },
   };
@@ -73,15 +79,17 @@ function createCompressionJobSources(options: CompressionJobControllerOptions): 
   const { compressionJobs, workerJobs, pods, warnings } = options;
   const mapToKeys = ({ metadata }: Stored<KubernetesObject>) => {
     const id = metadata.labels?.[resourceLabels.jobId] ?? "";
-    return compressionJobs.cache.byIndex(jobIdIndex, id).map((job) => job.metadata.name);
+    const jobs = compressionJobs.cache.byIndex(jobIdIndex, jobIdKey(metadata, id));
+    return jobs.map((job) => objectKey(job.metadata));
   };
-  const mapWarningToKeys = ({ involvedObject: { name = "" } }: ObservedEvent) => {
-    const involved = workerJobs.cache.get(name) ?? pods.cache.get(name);
+  const mapWarningToKeys = ({ metadata, involvedObject: { name = "" } }: Stored<ObservedEvent>) => {
+    const key = objectKey({ namespace: metadata.namespace, name });
+    const involved = workerJobs.cache.get(key) ?? pods.cache.get(key);
     return involved === undefined ? [] : mapToKeys(involved);
   };
   return [
     createSource(compressionJobs, {
-      mapToKeys: ({ metadata }) => [metadata.name],
+      mapToKeys: ({ metadata }) => [objectKey(metadata)],
       selectLane: ({ metadata, spec }) =>
         spec.cancel || metadata.deletionTimestamp ? "urgent" : "normal",
       isGrouped: true,

@@ -14,6 +14,9 @@ import type { ResourceWatch } from "../../controller-runtime/watch-resource.ts";
 import { backOffMs } from "../../kubernetes/back-off.ts";
 import type { Log } from "../../log/json-log.ts";
 import { resolveBatchId, resolveJobId } from "../../resources/job-identity.ts";
+import { projectNamespace } from "../../resources/served-namespaces.ts";
+import type { CallerAuthentication } from "../../auth/authenticate.ts";
+import { ServiceAccountCallers } from "./service-account-callers.ts";
 import type { Executor } from "../executor.ts";
 import type { WorkerAuthentication } from "../worker-authentication.ts";
 import { createSyncContext, type SyncOptions } from "./create-sync-context.ts";
@@ -28,6 +31,8 @@ import { byId, type SyncContext } from "./sync-context.ts";
 
 export interface ClusterExecutorOptions extends SyncOptions {
   readonly metrics: RuntimeMetrics;
+  /** Whether programs of the cluster call the service by their ServiceAccounts. */
+  readonly takesServiceAccounts: boolean;
 }
 
 const controllerName = "records";
@@ -50,8 +55,8 @@ export function createClusterExecutor(options: ClusterExecutorOptions): Executor
 }
 
 class ClusterExecutor implements Executor {
-  readonly namespace: string;
   readonly workers: WorkerAuthentication;
+  readonly authenticateCaller: CallerAuthentication | undefined;
   readonly #context: SyncContext;
   readonly #changes: RecordChangeSource;
   readonly #watches: readonly ResourceWatch[];
@@ -64,11 +69,12 @@ class ClusterExecutor implements Executor {
   #isSynced = false;
 
   constructor(options: ClusterExecutorOptions) {
-    const { records, client, log, metrics } = options;
+    const { records, log, metrics } = options;
     const changes = createRecordChangeSource(records);
     const context = createSyncContext(options, (id) => changes.enqueue([id]));
-    this.namespace = client.namespace;
     this.workers = authenticateWorkers(context, options.workerServiceAccount);
+    const callers = options.takesServiceAccounts ? new ServiceAccountCallers(options) : undefined;
+    this.authenticateCaller = callers && ((token, action) => callers.authenticate(token, action));
     this.#changes = changes;
     this.#context = context;
     this.#watches = [context.jobs, context.batches, context.pods];
@@ -82,6 +88,10 @@ class ClusterExecutor implements Executor {
     this.#observer = metrics.createControllerObserver(controllerName);
   }
 
+  projectNamespace(project: string): string {
+    return projectNamespace(this.#context.namespaces, project);
+  }
+
   submit(_project: string, jobIds: readonly string[]): void {
     this.#changes.enqueue(jobIds);
   }
@@ -90,10 +100,10 @@ class ClusterExecutor implements Executor {
   queuePosition(): undefined {}
 
   awaitsRecord(jobId: string): boolean {
-    const [resource] = this.#context.jobs.cache.byIndex(byId, jobId);
-    if (resource === undefined) return false;
-    const isKept = resource.metadata.finalizers?.includes(recordFinalizer) ?? false;
-    return isKept && !hasRecordedCondition(resourceStatus(resource));
+    return this.#context.jobs.cache.byIndex(byId, jobId).some((resource) => {
+      const isKept = resource.metadata.finalizers?.includes(recordFinalizer) ?? false;
+      return isKept && !hasRecordedCondition(resourceStatus(resource));
+    });
   }
 
   readinessProblem(): string | undefined {
@@ -185,16 +195,17 @@ class ClusterExecutor implements Executor {
 }
 
 function authenticateWorkers(context: SyncContext, serviceAccount: string): WorkerAuthentication {
-  const { client, records, logCollector, now } = context;
+  const { client, namespaces, records, logCollector, now } = context;
   return createPodAuthentication({
     client,
+    namespaces,
     records,
     now,
     pods: context.pods.cache,
     logCollector,
-    recordEndedPods: async (jobId) => {
-      await recordEndedPods(context, jobId);
-      await logCollector.finishReads(jobId, readWaitMs);
+    recordEndedPods: async (job) => {
+      await recordEndedPods(context, job);
+      await logCollector.finishReads(job.job.id, readWaitMs);
     },
     serviceAccount,
   });

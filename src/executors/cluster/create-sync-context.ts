@@ -1,49 +1,51 @@
 import { resourceLabels } from "../../contract/resource-labels.ts";
-import type { Target } from "../../contract/target.ts";
-import { watchResource } from "../../controller-runtime/watch-resource.ts";
+import { watchNamespaces } from "../../controller-runtime/watch-namespaces.ts";
 import { batches, compressionJobs } from "../../resources/custom-resources.ts";
 import { resolveBatchId, resolveJobId } from "../../resources/job-identity.ts";
 import { observedResources } from "../../resources/observed-resources.ts";
+import { scopeClients } from "../../resources/served-namespaces.ts";
 import { observedWorkerPod } from "./observed-worker-pod.ts";
 import { PodLogCollector } from "./pod-log-collector.ts";
-import { byId, type SyncContext } from "./sync-context.ts";
+import { byId, byJob, podJobKey, type SyncContext } from "./sync-context.ts";
 
-export interface SyncOptions extends Pick<
+export type SyncOptions = Pick<
   SyncContext,
-  "records" | "client" | "resourceTtlSeconds" | "workerServiceAccount" | "now" | "log"
-> {
-  readonly targets: readonly Target[];
-}
+  | "records"
+  | "client"
+  | "namespaces"
+  | "targets"
+  | "resourceTtlSeconds"
+  | "workerServiceAccount"
+  | "now"
+  | "log"
+>;
 
 /** Starts the watches of jobs, batches and pods. */
 export function createSyncContext(
-  { targets, ...options }: SyncOptions,
+  options: SyncOptions,
   enqueue: SyncContext["enqueue"],
 ): SyncContext {
-  const { records, client, log } = options;
+  const { records, client, namespaces, log } = options;
+  const scopes = scopeClients(client, namespaces);
   return {
     ...options,
     enqueue,
-    namespaceTargets: { namespace: client.namespace, targets },
     logCollector: new PodLogCollector({ records, client, enqueue, log }),
     statusWrittenAt: new Map(),
-    jobs: watchResource({
-      client,
+    jobs: watchNamespaces(scopes, {
       type: compressionJobs,
       indexers: { [byId]: (job) => [resolveJobId(job)] },
       log,
     }),
-    batches: watchResource({
-      client,
+    batches: watchNamespaces(scopes, {
       type: batches,
       indexers: { [byId]: (batch) => [resolveBatchId(batch)] },
       log,
     }),
-    pods: watchResource({
-      client,
+    pods: watchNamespaces(scopes, {
       type: observedResources.pods,
       labelSelector: resourceLabels.jobId,
-      indexers: { [byId]: (pod) => [observedWorkerPod(pod).jobId] },
+      indexers: { [byJob]: (pod) => [podJobKey(observedWorkerPod(pod))] },
       log,
     }),
   };

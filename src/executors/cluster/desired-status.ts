@@ -49,16 +49,23 @@ export function hasRecordedCondition({ conditions }: CompressionJobStatus): bool
  * and that it is cancelled; a terminal status stays, whatever the record says.
  */
 export function desiredStatus(input: DesiredStatusInput): CompressionJobStatus {
-  const { job, resource, allRecorded, now } = input;
+  const { job, resource, allRecorded } = input;
   const before = resourceStatus(resource);
   const isInterrupted = findInterruption(before, job) !== undefined;
   const takesRecord = !isInterrupted && isReportedByService(job, before.status);
   if (!takesRecord && !allRecorded) return before;
-  const status = takesRecord ? { ...before, ...statusFieldsFromJob(job) } : before;
+  return withConditions(takesRecord ? { ...before, ...statusFieldsFromJob(job) } : before, input);
+}
+
+/** A status with the conditions that follow from it. */
+export function withConditions(
+  status: CompressionJobStatus,
+  { resource, allRecorded, now }: Omit<DesiredStatusInput, "job">,
+): CompressionJobStatus {
   const observed = { observedGeneration: resource.metadata.generation };
   const conditions = newConditions(status, allRecorded).reduce(
     (all, condition) => withCondition(all, { ...condition, ...observed }, now),
-    before.conditions ?? [],
+    status.conditions ?? [],
   );
   return { ...status, ...observed, conditions };
 }

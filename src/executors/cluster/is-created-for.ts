@@ -6,11 +6,12 @@ import type { ObservedWorkerPod } from "./observed-worker-pod.ts";
 /** Whether the Job that created the pod is there and belongs to the resource with the uid. */
 export async function isCreatedFor(
   client: KubernetesClient,
-  { workerJob }: ObservedWorkerPod,
+  { workerJob, namespace }: ObservedWorkerPod,
   resourceUid: string,
 ): Promise<boolean> {
   if (workerJob === undefined) return false;
-  const live = await ignoreNotFound(client.get(observedResources.jobs, workerJob.name));
+  const own = client.inNamespace(namespace);
+  const live = await ignoreNotFound(own.get(observedResources.jobs, workerJob.name));
   const owner = live?.metadata.ownerReferences?.find(({ controller }) => controller);
   return live?.metadata.uid === workerJob.uid && owner?.uid === resourceUid;
 }

@@ -1,11 +1,11 @@
 import { resourceLabels } from "../../contract/resource-labels.ts";
 import { observedResources } from "../../resources/observed-resources.ts";
 import { type ObservedWorkerPod, observedWorkerPod } from "./observed-worker-pod.ts";
-import type { SyncContext } from "./sync-context.ts";
+import type { KubernetesClient } from "../../kubernetes/kubernetes-client.ts";
 
 /** The pods of a job as the API server has them now: a cache may be behind. */
 export async function listJobPods(
-  { client }: SyncContext,
+  client: KubernetesClient,
   jobId: string,
 ): Promise<ObservedWorkerPod[]> {
   const labelSelector = `${resourceLabels.jobId}=${jobId}`;

@@ -2,11 +2,13 @@ import { resourceLabels } from "../../contract/resource-labels.ts";
 import { type TerminationMessage, workerContainer, workerStep } from "../../contract/worker.ts";
 import { readTerminationMessage } from "../../resources/read-termination-message.ts";
 import type { ObservedPod } from "../../resources/observed-resources.ts";
+import { requireNamespace } from "../../kubernetes/require-namespace.ts";
 import { resources, type Stored } from "../../kubernetes/resources.ts";
 import type { AttemptPod as PodRecord } from "../../records/begin-attempt.ts";
 
 /** A pod that works on a job, as far as the service needs it. */
 export interface ObservedWorkerPod {
+  readonly namespace: string;
   readonly name: string;
   readonly uid: string;
   readonly jobId: string;
@@ -26,16 +28,14 @@ export interface ObservedWorkerPod {
 
 const finalPhases: ReadonlySet<string | undefined> = new Set(["Succeeded", "Failed"]);
 
-export function observedWorkerPod({
-  metadata,
-  spec,
-  status,
-}: Stored<ObservedPod>): ObservedWorkerPod {
+export function observedWorkerPod(pod: Stored<ObservedPod>): ObservedWorkerPod {
+  const { metadata, spec, status } = pod;
   const { labels = {} } = metadata;
   const { running, terminated } = workerContainerStatus(status)?.state ?? {};
   const index = Number(labels[resourceLabels.completionIndex] ?? 0);
   const step = workerStep.safeParse(labels[resourceLabels.step]).data;
   return {
+    namespace: requireNamespace(pod),
     name: metadata.name,
     uid: metadata.uid,
     jobId: labels[resourceLabels.jobId] ?? "",

@@ -31,9 +31,11 @@ export async function patchResourceStatus(
   const sinceMs = performance.now() - (statusWrittenAt.get(id) ?? -Infinity);
   const intervalMs = minIntervalMs(before, status);
   if (sinceMs < intervalMs) return { requeueAfterMs: intervalMs - sinceMs };
-  const { name, resourceVersion } = resource.metadata;
+  const { name, namespace, resourceVersion } = resource.metadata;
   const options = { subresource: "status", resourceVersion } as const;
-  const written = await client.patch(compressionJobs, name, { status: patch }, options);
+  const written = await client
+    .inNamespace(namespace)
+    .patch(compressionJobs, name, { status: patch }, options);
   statusWrittenAt.set(id, performance.now());
   run.expectWrite(jobs, written);
   return undefined;

@@ -5,6 +5,9 @@ import type { KubernetesClient } from "../../kubernetes/kubernetes-client.ts";
 import { ignoreNotFound, KubernetesError } from "../../kubernetes/kubernetes-error.ts";
 import type { Reflector } from "../../kubernetes/reflector.ts";
 import type { ObservedPod } from "../../resources/observed-resources.ts";
+import { objectKey } from "../../kubernetes/object-key.ts";
+import { namespaceProject, type ServedNamespaces } from "../../resources/served-namespaces.ts";
+import type { ClusterJob } from "../../records/cluster-records.ts";
 import { resources, type TokenReview } from "../../kubernetes/resources.ts";
 import type { Records } from "../../records/open-records.ts";
 import { invalidTokenError } from "../../auth/authenticate.ts";
@@ -12,22 +15,26 @@ import { wrongWorkerError, type WorkerAuthentication } from "../worker-authentic
 import type { PodLogCollector } from "./pod-log-collector.ts";
 import { readPodTokenClaims } from "./pod-token-claims.ts";
 import { isCreatedFor } from "./is-created-for.ts";
+import { setBounded } from "./set-bounded.ts";
+import { StrangerLimit } from "./stranger-limit.ts";
 import { observedWorkerPod, type ObservedWorkerPod } from "./observed-worker-pod.ts";
 
 interface PodAuthenticationOptions {
   readonly client: KubernetesClient;
+  readonly namespaces: ServedNamespaces;
   readonly records: Records;
   readonly pods: Pick<Reflector<ObservedPod>, "get">;
   readonly logCollector: PodLogCollector;
   /** Records the output of the job's ended pods, before another pod continues its work. */
-  readonly recordEndedPods: (jobId: string) => Promise<void>;
-  /** Service account of all workers. */
+  readonly recordEndedPods: (job: ClusterJob) => Promise<void>;
+  /** Service account of the workers of each namespace. */
   readonly serviceAccount: string;
   readonly now: () => Date;
 }
 
 /** The pod to which a token is bound. */
 interface ReviewedToken {
+  readonly namespace: string;
   readonly podName: string;
   readonly podUid: string;
   /** When the token is reviewed again, milliseconds since 1970. */
@@ -39,10 +46,7 @@ interface ReviewedToken {
 const reviewValidityMs = 60_000;
 /** Shorter: the API server can refuse a token while it has not observed its pod. */
 const refusalValidityMs = 5_000;
-/** Tokens that name no pod of the cache: anybody can write them, and a new pod's are few. */
-const strangerReviewsPerSecond = 20;
 const tokenExpiryMarginMs = 5_000;
-const maxCachedEntries = 10_000;
 const podNameKey = "authentication.kubernetes.io/pod-name";
 const podUidKey = "authentication.kubernetes.io/pod-uid";
 
@@ -59,8 +63,10 @@ class PodAuthentication implements WorkerAuthentication {
   readonly #reviewedTokens = new Map<string, ReviewedToken>();
   /** Until when a token that the cluster refused is refused without asking again. */
   readonly #refusedTokens = new Map<string, number>();
+  /** By pod and job: labels of pods can be changed. */
   readonly #attempts = new Map<string, number>();
-  #strangers = { second: 0, reviews: 0 };
+  /** Of tokens that name no pod of the cache: a new pod's are few. */
+  readonly #strangers = new StrangerLimit();
 
   constructor(options: PodAuthenticationOptions) {
     this.#options = options;
@@ -70,7 +76,7 @@ class PodAuthentication implements WorkerAuthentication {
     const reviewed = await this.#reviewCached(token);
     const pod = await this.#getPod(reviewed);
     if (pod.jobId !== jobId) throw wrongWorkerError(jobId);
-    const attempt = this.#attempts.get(pod.uid) ?? (await this.#beginAttempt(pod));
+    const attempt = this.#attempts.get(attemptKey(pod)) ?? (await this.#beginAttempt(pod));
     return { attempt, catchUp: () => this.#recordOutput(pod, attempt) };
   }
 
@@ -83,35 +89,35 @@ class PodAuthentication implements WorkerAuthentication {
   }
 
   async #beginAttempt(pod: ObservedWorkerPod): Promise<number> {
-    const { jobId, uid, part } = pod;
+    const { jobId, uid, namespace, part } = pod;
     const { records, recordEndedPods } = this.#options;
     const record = await records.cluster.findJob(jobId);
     if (record === undefined || record.resource.uid === null) {
       throw notYetKnownError(`Job "${jobId}" is not known yet`);
     }
+    if (record.resource.namespace !== namespace) throw wrongWorkerError(jobId);
     const { client } = this.#options;
     const isOwn = await isCreatedFor(client, pod, record.resource.uid).catch((error: unknown) => {
       throw clusterUnreachableError(error);
     });
     if (!isOwn) throw wrongWorkerError(jobId);
-    await recordEndedPods(jobId);
+    await recordEndedPods(record);
     const attempt = await records.attempts.beginPodAttempt(jobId, { podUid: uid, part });
     if (attempt === undefined) {
       throw new ServiceError("job_finished", `Job "${jobId}" needs no worker any more`);
     }
-    setBounded(this.#attempts, uid, attempt);
+    setBounded(this.#attempts, attemptKey(pod), attempt);
     return attempt;
   }
 
-  async #getPod({ podName, podUid }: ReviewedToken): Promise<ObservedWorkerPod> {
+  async #getPod({ namespace, podName, podUid }: ReviewedToken): Promise<ObservedWorkerPod> {
     const { pods, client } = this.#options;
-    const cached = pods.get(podName);
+    const cached = pods.get(objectKey({ namespace, name: podName }));
     if (cached?.metadata.uid === podUid) return observedWorkerPod(cached);
-    const live = await ignoreNotFound(client.get(resources.pods, podName)).catch(
-      (error: unknown) => {
-        throw clusterUnreachableError(error);
-      },
-    );
+    const own = client.inNamespace(namespace);
+    const live = await ignoreNotFound(own.get(resources.pods, podName)).catch((error: unknown) => {
+      throw clusterUnreachableError(error);
+    });
     if (live?.metadata.uid !== podUid) throw invalidTokenError(`Pod "${podName}" was deleted`);
     throw notYetKnownError(`Pod "${podName}" is not known yet`);
   }
@@ -137,27 +143,24 @@ class PodAuthentication implements WorkerAuthentication {
   }
 
   async #requestReview(token: string, now: number): Promise<ReviewedToken> {
-    const { client, serviceAccount, pods } = this.#options;
+    const { client, namespaces, serviceAccount, pods } = this.#options;
     const claims = readPodTokenClaims(token);
     if (claims === undefined || claims.expiresAt <= now) throw refusedTokenError();
-    const { podName, podUid, expiresAt } = claims;
-    if (pods.get(podName)?.metadata.uid !== podUid) this.#countStranger(now);
+    const { namespace, podName, podUid, expiresAt } = claims;
+    if (namespaceProject(namespaces, namespace) === undefined) throw refusedTokenError();
+    const cached = pods.get(objectKey({ namespace, name: podName }));
+    if (cached?.metadata.uid !== podUid) this.#strangers.count(now);
     const spec = { token, audiences: [workerTokenAudience] };
     const review = await client.review(resources.tokenReviews, { spec });
-    const username = `system:serviceaccount:${client.namespace}:${serviceAccount}`;
+    const username = `system:serviceaccount:${namespace}:${serviceAccount}`;
     const pod = readBoundPod(review, username);
     const reviewValidUntil = Math.min(now + reviewValidityMs, expiresAt - tokenExpiryMarginMs);
-    return { ...pod, expiresAt, reviewValidUntil };
+    return { ...pod, namespace, expiresAt, reviewValidUntil };
   }
+}
 
-  /** @throws ServiceError unavailable */
-  #countStranger(now: number): void {
-    const second = Math.floor(now / 1000);
-    if (this.#strangers.second !== second) this.#strangers = { second, reviews: 0 };
-    this.#strangers.reviews += 1;
-    if (this.#strangers.reviews <= strangerReviewsPerSecond) return;
-    throw notYetKnownError("Too many tokens of pods that are not known are being checked");
-  }
+function attemptKey({ uid, jobId }: ObservedWorkerPod): string {
+  return `${uid} ${jobId}`;
 }
 
 function refusedTokenError(): ServiceError {
@@ -182,14 +185,6 @@ function readBoundPod(
     throw invalidTokenError("The token is not bound to a pod");
   }
   return { podName, podUid };
-}
-
-/** Sets an entry and deletes the oldest one above the limit. */
-function setBounded<T>(entries: Map<string, T>, key: string, value: T): void {
-  entries.delete(key);
-  entries.set(key, value);
-  const [oldest] = entries.keys();
-  if (entries.size > maxCachedEntries && oldest !== undefined) entries.delete(oldest);
 }
 
 function notYetKnownError(message: string): ServiceError {

@@ -74,8 +74,10 @@ export class PodLogCollector {
   }
 
   /** Records the events in a pod's output so far. Returns the last other lines. */
-  async recordOutput({ name, jobId }: ObservedWorkerPod, attempt: number): Promise<string[]> {
-    const { records, client } = this.#options;
+  async recordOutput(pod: ObservedWorkerPod, attempt: number): Promise<string[]> {
+    const { name, jobId, namespace } = pod;
+    const { records } = this.#options;
+    const client = this.#options.client.inNamespace(namespace);
     const stray: string[] = [];
     let events: WorkerEvent[] = [];
     const flush = async () => {

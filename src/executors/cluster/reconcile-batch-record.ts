@@ -1,5 +1,4 @@
 import type { ReconcileRun, Requeue } from "../../controller-runtime/controller.ts";
-import type { Batch } from "../../contract/batch.ts";
 import { textLimits } from "../../contract/limits.ts";
 import { isTerminal } from "../../contract/status.ts";
 import { truncate } from "../../contract/truncate.ts";
@@ -7,7 +6,8 @@ import { type BatchObject, batches } from "../../resources/custom-resources.ts";
 import { ignoreNotFound, isInvalid, KubernetesError } from "../../kubernetes/kubernetes-error.ts";
 import type { Stored } from "../../kubernetes/resources.ts";
 import type { ClusterBatch, ObservedEvent } from "../../records/cluster-records.ts";
-import { defaultProject } from "../../contract/project.ts";
+import { findFirstOfProject } from "./find-first-of-project.ts";
+import { findInNamespace } from "./find-in-namespace.ts";
 import { batchResource } from "./batch-resource.ts";
 import { createOrGet } from "./create-or-get.ts";
 import { requeueSoon } from "./requeue-soon.ts";
@@ -26,23 +26,22 @@ export async function reconcileBatchRecord(
   run: ReconcileRun,
 ): Promise<Requeue | void> {
   if (await context.records.deletions.wasDeleted(id)) return;
-  const [resource] = context.batches.cache.byIndex(byId, id);
   const record =
-    (await context.records.cluster.findBatch(id)) ??
-    (resource && (await createBatchRecord(context, resource, id)));
+    (await context.records.cluster.findBatch(id)) ?? (await createBatchRecord(context, id));
   if (record === undefined) return;
+  const resource = findInNamespace(context.batches, id, record.resource.namespace);
   if (resource === undefined) return reconcileBatchWithoutResource(context, record, run);
   if (record.resource.uid !== resource.metadata.uid)
     await recordResourceUid(context, record, resource);
   await syncBatchCancellation(context, { record, resource }, run);
-  if (hasEnded(resource)) await endJobsWithoutResource(context, record.batch, cancellation);
+  if (hasEnded(resource)) await endJobsWithoutResource(context, record, cancellation);
 }
 
-async function createBatchRecord(context: SyncContext, resource: Stored<BatchObject>, id: string) {
-  await context.records.batches.create(
-    defaultProject,
-    batchFromResource(resource, context.namespaceTargets),
-  );
+async function createBatchRecord(context: SyncContext, id: string) {
+  const first = await findFirstOfProject(context, context.batches.cache.byIndex(byId, id));
+  if (first === undefined) return undefined;
+  const { resource, project } = first;
+  await context.records.batches.create(project, batchFromResource(resource, context.targets));
   return context.records.cluster.findBatch(id);
 }
 
@@ -62,14 +61,15 @@ async function reconcileBatchWithoutResource(
 ): Promise<Requeue | void> {
   const { batch, resource } = record;
   if (isTerminal(batch.status)) return;
+  const client = context.client.inNamespace(resource.namespace);
   if (resource.uid === null) {
     if (batch.status !== "Cancelling") await createBatchResource(context, record, run);
-    else await endJobsWithoutResource(context, batch, [{ type: "stopped" }]);
+    else await endJobsWithoutResource(context, record, [{ type: "stopped" }]);
     return;
   }
-  const live = await ignoreNotFound(context.client.get(batches, resource.name));
+  const live = await ignoreNotFound(client.get(batches, resource.name));
   if (live?.metadata.uid === resource.uid) return requeueSoon;
-  await endJobsWithoutResource(context, batch, cancellation);
+  await endJobsWithoutResource(context, record, cancellation);
 }
 
 async function createBatchResource(
@@ -77,7 +77,8 @@ async function createBatchResource(
   record: ClusterBatch,
   run: ReconcileRun,
 ): Promise<void> {
-  const { client, resourceTtlSeconds } = context;
+  const { resourceTtlSeconds } = context;
+  const client = context.client.inNamespace(record.resource.namespace);
   const wanted = batchResource(record.batch.id, record.resource.spec, resourceTtlSeconds);
   try {
     const created = await createOrGet(client, batches, wanted);
@@ -87,7 +88,7 @@ async function createBatchResource(
     if (!(error instanceof KubernetesError && isInvalid(error))) throw error;
     const message = truncate(error.message, textLimits.errorMessage);
     const failure = { code: "resource_invalid", message } as const;
-    await endJobsWithoutResource(context, record.batch, [{ type: "failure", error: failure }]);
+    await endJobsWithoutResource(context, record, [{ type: "failure", error: failure }]);
   }
 }
 
@@ -110,18 +111,20 @@ async function syncBatchCancellation(
   if (hasFailedFast) return;
   run.expectWrite(
     context.batches,
-    await context.client.patch(batches, metadata.name, { spec: { cancel: true } }),
+    await context.client
+      .inNamespace(metadata.namespace)
+      .patch(batches, metadata.name, { spec: { cancel: true } }),
   );
 }
 
 /** Ends the jobs without a resource, when none will be created. */
 async function endJobsWithoutResource(
   { jobs, records }: SyncContext,
-  batch: Batch,
+  { batch, resource }: ClusterBatch,
   events: readonly ObservedEvent[],
 ): Promise<void> {
   for (const { id } of batch.jobs) {
-    if (jobs.cache.byIndex(byId, id).length > 0) continue;
+    if (findInNamespace(jobs, id, resource.namespace) !== undefined) continue;
     const record = await records.cluster.findJob(id);
     if (record?.resource.uid === null) await records.cluster.recordEvents(id, events);
   }

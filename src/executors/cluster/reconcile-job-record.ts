@@ -6,7 +6,9 @@ import { isTerminal, leadsTo } from "../../contract/status.ts";
 import { type CompressionJobObject, compressionJobs } from "../../resources/custom-resources.ts";
 import type { Stored } from "../../kubernetes/resources.ts";
 import type { ClusterJob } from "../../records/cluster-records.ts";
-import { defaultProject } from "../../contract/project.ts";
+import { requireNamespace } from "../../kubernetes/require-namespace.ts";
+import { findFirstOfProject, hasProject } from "./find-first-of-project.ts";
+import { findInNamespace } from "./find-in-namespace.ts";
 import { isBatchCancelled } from "./is-batch-cancelled.ts";
 import { requeueSoon } from "./requeue-soon.ts";
 import { type JobPods, recordEndedPods } from "./record-ended-pods.ts";
@@ -16,6 +18,7 @@ import { eventsFromStatus } from "./events-from-status.ts";
 import { hasRecordedCondition, desiredStatus, resourceStatus } from "./desired-status.ts";
 import { reconcileJobWithoutResource } from "./reconcile-job-without-resource.ts";
 import { jobFromResource } from "./records-from-resources.ts";
+import { refuseResources } from "./refuse-resources.ts";
 import { patchResourceStatus } from "./patch-resource-status.ts";
 
 type Resource = Stored<CompressionJobObject>;
@@ -27,11 +30,12 @@ export async function reconcileJobRecord(
   run: ReconcileRun,
 ): Promise<Requeue | void> {
   if (await context.records.deletions.wasDeleted(id)) return;
-  const [resource] = context.jobs.cache.byIndex(byId, id);
+  const claimants = context.jobs.cache.byIndex(byId, id);
   const record =
-    (await context.records.cluster.findJob(id)) ??
-    (resource && (await createJobRecord(context, resource, id)));
-  if (record === undefined) return resource && requeueSoon;
+    (await context.records.cluster.findJob(id)) ?? (await createJobRecord(context, claimants, id));
+  await refuseResources(context, { resources: claimants, record }, run);
+  if (record === undefined) return hasProject(context, claimants) ? requeueSoon : undefined;
+  const resource = findInNamespace(context.jobs, id, record.resource.namespace);
   if (resource === undefined) return reconcileJobWithoutResource(context, record, run);
   // Also of a resource that was restored or applied again: it is the same job.
   if (record.resource.uid !== resource.metadata.uid) {
@@ -55,7 +59,7 @@ async function reconcileJobWithResource(
   const { id } = record.job;
   const current = await syncJobCancellation(context, { record, resource }, run);
   if (current === undefined) return;
-  const pods = await recordEndedPods(context, id);
+  const pods = await recordEndedPods(context, record);
   const job = await recordOperatorStatus(context, current, { resource, pods });
   const hasRecordFinalizer = resource.metadata.finalizers?.includes(recordFinalizer) ?? false;
   const ended = isTerminal(resourceStatus(resource).status);
@@ -73,20 +77,22 @@ async function reconcileJobWithResource(
 
 /**
  * Creates the record of a resource that was not created over REST. Undefined where its batch has to
- * be recorded first.
+ * be recorded first, or no resource is in a namespace with a project.
  */
 async function createJobRecord(
   context: SyncContext,
-  resource: Resource,
+  claimants: readonly Resource[],
   id: string,
 ): Promise<ClusterJob | undefined> {
+  const first = await findFirstOfProject(context, claimants);
+  if (first === undefined) return undefined;
+  const { resource, project } = first;
   const batch = resource.metadata.labels?.[resourceLabels.batchId];
-  const isChild = batch !== undefined && context.batches.cache.byIndex(byId, batch).length > 0;
+  const isChild =
+    batch !== undefined &&
+    findInNamespace(context.batches, batch, requireNamespace(resource)) !== undefined;
   if (isChild) return undefined;
-  await context.records.jobs.create(
-    defaultProject,
-    jobFromResource(resource, context.namespaceTargets),
-  );
+  await context.records.jobs.create(project, jobFromResource(resource, context.targets));
   return context.records.cluster.findJob(id);
 }
 
@@ -107,10 +113,13 @@ async function syncJobCancellation(
   }
   const mustCancelResource =
     isRecordCancelled && !isResourceCancelled && !isTerminal(resourceStatus(resource).status);
-  if (!mustCancelResource || (await isBatchCancelled(context, job))) return job;
+  if (!mustCancelResource || (await isBatchCancelled(context, job, record.resource.namespace)))
+    return job;
   run.expectWrite(
     context.jobs,
-    await context.client.patch(compressionJobs, metadata.name, { spec: { cancel: true } }),
+    await context.client
+      .inNamespace(metadata.namespace)
+      .patch(compressionJobs, metadata.name, { spec: { cancel: true } }),
   );
   return undefined;
 }

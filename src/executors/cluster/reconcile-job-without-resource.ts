@@ -24,7 +24,8 @@ import { jobResource } from "./job-resource.ts";
 import { requeueSoon } from "./requeue-soon.ts";
 import { isBatchCancelled } from "./is-batch-cancelled.ts";
 import { recordEndedPods } from "./record-ended-pods.ts";
-import { byId, type SyncContext } from "./sync-context.ts";
+import { findInNamespace } from "./find-in-namespace.ts";
+import type { SyncContext } from "./sync-context.ts";
 
 /**
  * Reconciles a job whose resource is not in the cache: it was not created yet, or it was deleted.
@@ -35,17 +36,25 @@ export async function reconcileJobWithoutResource(
   run: ReconcileRun,
 ): Promise<Requeue | void> {
   const { job, resource } = record;
+  const { namespace, name } = resource;
   context.statusWrittenAt.delete(job.id);
   if (isTerminal(job.status)) {
-    await recordEndedPods(context, job.id);
+    await recordEndedPods(context, record);
     return;
   }
   if (resource.uid !== null) return reconcileDeletedResource(context, record);
   if (job.batchId !== null)
-    await reconcileUncreatedChild(context, { job, name: resource.name, batchId: job.batchId });
+    await reconcileUncreatedChild(context, { job, namespace, name, batchId: job.batchId });
   else if (job.status === "Cancelling")
     await context.records.cluster.recordEvents(job.id, [{ type: "stopped" }]);
   else await createJobResource(context, record, run);
+}
+
+interface UncreatedChild {
+  readonly job: Job;
+  readonly namespace: string;
+  readonly name: string;
+  readonly batchId: string;
 }
 
 /**
@@ -54,14 +63,15 @@ export async function reconcileJobWithoutResource(
  */
 async function reconcileUncreatedChild(
   context: SyncContext,
-  { job, name, batchId }: { job: Job; name: string; batchId: string },
+  { job, namespace, name, batchId }: UncreatedChild,
 ): Promise<void> {
-  const { client, batches, enqueue } = context;
-  const [batch] = batches.cache.byIndex(byId, batchId);
+  const { batches, enqueue } = context;
+  const client = context.client.inNamespace(namespace);
+  const batch = findInNamespace(batches, batchId, namespace);
   enqueue(batchId);
   const number = parseBatchChildName(name)?.index;
   if (batch === undefined || number === undefined || job.status !== "Cancelling") return;
-  if (await isBatchCancelled(context, job)) return;
+  if (await isBatchCancelled(context, job, namespace)) return;
   const child = childCompressionJob(batch, number);
   try {
     await client.create(compressionJobs, { ...child, spec: { ...child.spec, cancel: true } });
@@ -75,7 +85,8 @@ async function createJobResource(
   { job, resource }: ClusterJob,
   run: ReconcileRun,
 ): Promise<void> {
-  const { client, records, jobs } = context;
+  const { records, jobs } = context;
+  const client = context.client.inNamespace(resource.namespace);
   const wanted = jobResource(job, context.resourceTtlSeconds);
   try {
     const created = await createOrGet(client, compressionJobs, wanted);
@@ -104,14 +115,16 @@ function rejectionEvent(error: KubernetesError): ObservedEvent {
 /** Ends a job whose resource was deleted, when none of its pods is running. */
 async function reconcileDeletedResource(
   context: SyncContext,
-  { job, resource }: ClusterJob,
+  record: ClusterJob,
 ): Promise<Requeue | void> {
-  const { client, records } = context;
+  const { records } = context;
+  const { job, resource } = record;
+  const client = context.client.inNamespace(resource.namespace);
   const live = await ignoreNotFound(client.get(compressionJobs, resource.name));
   if (live?.metadata.uid === resource.uid) return requeueSoon;
   if (job.status !== "Cancelling") await records.cluster.recordEvents(job.id, [{ type: "cancel" }]);
-  const { allRecorded, running } = await recordEndedPods(context, job.id);
+  const { allRecorded, running } = await recordEndedPods(context, record);
   if (!allRecorded || running.length > 0) return requeueSoon;
-  if ((await listJobPods(context, job.id)).some(({ hasEnded }) => !hasEnded)) return requeueSoon;
+  if ((await listJobPods(client, job.id)).some(({ hasEnded }) => !hasEnded)) return requeueSoon;
   await records.cluster.recordEvents(job.id, [{ type: "stopped" }]);
 }

@@ -1,7 +1,8 @@
 import { isCreatedFor } from "./is-created-for.ts";
 import { listJobPods } from "./list-job-pods.ts";
 import { lostLines } from "./lost-lines.ts";
-import { byId, type SyncContext } from "./sync-context.ts";
+import type { ClusterJob } from "../../records/cluster-records.ts";
+import { byJob, podJobKey, type SyncContext } from "./sync-context.ts";
 import { observedWorkerPod, type ObservedWorkerPod } from "./observed-worker-pod.ts";
 
 export interface JobPods {
@@ -12,9 +13,10 @@ export interface JobPods {
 }
 
 /** Records the rest of the output of a job's pods that have ended, and the end of deleted pods. */
-export async function recordEndedPods(context: SyncContext, jobId: string): Promise<JobPods> {
+export async function recordEndedPods(context: SyncContext, job: ClusterJob): Promise<JobPods> {
   const { logCollector, records } = context;
-  const observed = await listWorkers(context, jobId);
+  const jobId = job.job.id;
+  const observed = await listWorkers(context, job);
   const running = observed.filter(({ hasEnded }) => !hasEnded);
   let allRecorded = true;
   for (const pod of observed) {
@@ -26,8 +28,9 @@ export async function recordEndedPods(context: SyncContext, jobId: string): Prom
     ({ podUid }) => !present.has(podUid) && !logCollector.isReading(podUid),
   );
   if (missing.length === 0) return { running, allRecorded };
+  const client = context.client.inNamespace(job.resource.namespace);
   // Another replica may have seen a pod begin that the cache does not have yet.
-  const existing = new Set((await listJobPods(context, jobId)).map(({ uid }) => uid));
+  const existing = new Set((await listJobPods(client, jobId)).map(({ uid }) => uid));
   for (const { attempt, podUid } of missing) {
     if (existing.has(podUid)) {
       allRecorded = false;
@@ -40,9 +43,13 @@ export async function recordEndedPods(context: SyncContext, jobId: string): Prom
 }
 
 /** The job's pods without those that others made with its label: their logs could say anything. */
-async function listWorkers(context: SyncContext, jobId: string): Promise<ObservedWorkerPod[]> {
+async function listWorkers(
+  context: SyncContext,
+  { job, resource }: ClusterJob,
+): Promise<ObservedWorkerPod[]> {
+  const key = podJobKey({ namespace: resource.namespace, jobId: job.id });
   const workers: ObservedWorkerPod[] = [];
-  for (const pod of context.pods.cache.byIndex(byId, jobId).map(observedWorkerPod)) {
+  for (const pod of context.pods.cache.byIndex(byJob, key).map(observedWorkerPod)) {
     if (await isOwnWorker(context, pod)) workers.push(pod);
   }
   return workers;

@@ -8,29 +8,25 @@ import { resolveRecipe } from "../../contract/resolve-recipe.ts";
 import type { Target } from "../../contract/target.ts";
 import type { BatchObject, CompressionJobObject } from "../../resources/custom-resources.ts";
 import { resolveBatchId, resolveJobId } from "../../resources/job-identity.ts";
+import { requireNamespace } from "../../kubernetes/require-namespace.ts";
 import type { KubernetesObject, Stored } from "../../kubernetes/resources.ts";
 import type { NewBatch } from "../../records/insert-batch.ts";
 import type { NewJob } from "../../records/insert-jobs.ts";
 import { jobFromRequest } from "../../records/job-from-request.ts";
 
-/** Namespace of the resources, and the targets that they may name. */
-export interface NamespaceTargets {
-  readonly namespace: string;
-  readonly targets: readonly Target[];
-}
-
 /** The record of a job that was created as a resource. */
 export function jobFromResource(
-  { metadata, spec }: Stored<CompressionJobObject>,
-  { namespace, targets }: NamespaceTargets,
+  object: Stored<CompressionJobObject>,
+  targets: readonly Target[],
 ): NewJob {
+  const { metadata, spec } = object;
   const { name, uid } = metadata;
   const id = resolveJobId({ metadata });
   return {
     ...jobFromRequest(spec, spec.model, resolveTargetAndRecipe(targets, spec.target, spec.recipe)),
     id,
     createdAt: recordedCreationTime(id, metadata),
-    resource: { namespace, name, uid },
+    resource: { namespace: requireNamespace(object), name, uid },
   };
 }
 
@@ -39,10 +35,12 @@ export function jobFromResource(
  * their resources later.
  */
 export function batchFromResource(
-  { metadata, spec }: Stored<BatchObject>,
-  { namespace, targets }: NamespaceTargets,
+  object: Stored<BatchObject>,
+  targets: readonly Target[],
 ): NewBatch {
+  const { metadata, spec } = object;
   const { name, uid } = metadata;
+  const namespace = requireNamespace(object);
   const id = resolveBatchId({ metadata });
   const createdAt = recordedCreationTime(id, metadata);
   const { models, kind, failFast, suite = null, revision = null, labels = {} } = spec;

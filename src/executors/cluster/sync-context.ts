@@ -4,18 +4,21 @@ import type { KubernetesClient } from "../../kubernetes/kubernetes-client.ts";
 import type { ObservedPod } from "../../resources/observed-resources.ts";
 import type { Records } from "../../records/open-records.ts";
 import type { Log } from "../../log/json-log.ts";
+import type { Target } from "../../contract/target.ts";
+import type { ServedNamespaces } from "../../resources/served-namespaces.ts";
 import type { PodLogCollector } from "./pod-log-collector.ts";
-import type { NamespaceTargets } from "./records-from-resources.ts";
 
 /** The records, the caches of the cluster, and everything else that reconciling them needs. */
 export interface SyncContext {
   readonly records: Records;
   readonly client: KubernetesClient;
+  readonly namespaces: ServedNamespaces;
   readonly jobs: WatchedResource<CompressionJobObject>;
   readonly batches: WatchedResource<BatchObject>;
   readonly pods: WatchedResource<ObservedPod>;
   readonly logCollector: PodLogCollector;
-  readonly namespaceTargets: NamespaceTargets;
+  /** Those that resources may name. */
+  readonly targets: readonly Target[];
   /** `ttlSecondsAfterFinished` of resources that are created for REST requests. */
   readonly resourceTtlSeconds: number;
   /** Service account of the workers' pods. */
@@ -30,3 +33,10 @@ export interface SyncContext {
 
 /** Index of the caches: the id that a job or batch has in the REST interface. */
 export const byId = "id";
+
+/** Index of pods by their job: its id in its namespace. */
+export const byJob = "job";
+
+export function podJobKey({ namespace, jobId }: { namespace: string; jobId: string }): string {
+  return `${namespace}/${jobId}`;
+}

@@ -13,6 +13,8 @@ export const workerServiceAccount = "model-optimization-worker";
 export interface Namespace {
   readonly cluster: Cluster;
   readonly namespace: string;
+  /** Of the service, those that a test wants otherwise. */
+  readonly settings?: Readonly<Record<string, string>>;
 }
 
 export interface ClusterService extends RunningService, Namespace {
@@ -27,7 +29,7 @@ export interface ClusterService extends RunningService, Namespace {
 /** Starts the real service with a cluster for an executor, once it has read what is there. */
 export async function startClusterService(
   t: TestContext,
-  { cluster, namespace }: Namespace,
+  { cluster, namespace, settings = {} }: Namespace,
   from?: Pick<ClusterService, "directory" | "token" | "port">,
 ): Promise<ClusterService> {
   const port = from?.port ?? (await findFreePort());
@@ -36,6 +38,7 @@ export async function startClusterService(
     MOS_KUBECONFIG: cluster.kubeconfig,
     MOS_NAMESPACE: namespace,
     MOS_PORT: String(port),
+    ...settings,
   };
   const service = await startRunningService(t, { environment, ...(from && { from }) });
   await until(
@@ -47,7 +50,8 @@ export async function startClusterService(
     service.process.kill(signal);
     await once(service.process, "exit");
   };
-  const again = () => startClusterService(t, { cluster, namespace }, { ...service, port });
+  const again = () =>
+    startClusterService(t, { cluster, namespace, settings }, { ...service, port });
   return { ...service, cluster, namespace, api, port, stop, again };
 }
 

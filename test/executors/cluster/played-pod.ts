@@ -33,6 +33,8 @@ interface PodOptions {
   readonly node?: string;
   /** The Job that is said to have created it; by default one that the operator would have made. */
   readonly workerJob?: { readonly name: string; readonly uid: string };
+  /** The resource that the Job is said to belong to; by default the job's own. */
+  readonly owner?: { readonly name: string; readonly uid: string };
   /** Number of the first event less one. */
   readonly reportedEvents?: number;
 }
@@ -49,7 +51,8 @@ export async function playPod(
     .kubectl(["create", "serviceaccount", workerServiceAccount, "-n", namespace])
     .catch(() => "it is there");
   const labels = { [resourceLabels.jobId]: jobId };
-  const workerJob = options.workerJob ?? (await makeWorkerJob(service, jobId, name));
+  const workerJob =
+    options.workerJob ?? (await makeWorkerJob(service, jobId, { name, owner: options.owner }));
   const { metadata } = await until("the pod is admitted", () =>
     api
       .create(resources.pods, {
@@ -133,13 +136,14 @@ export async function playPod(
 }
 
 /** The worker Job of a pod, which the Job controller leaves alone. */
-async function makeWorkerJob({ api }: ClusterService, jobId: string, name: string) {
-  const { metadata: owner } = await until("the job is a resource", async () => {
-    const [page] = await Array.fromAsync(api.list(compressionJobs));
-    return page?.items.find((resource) => resolveJobId(resource) === jobId);
-  });
+async function makeWorkerJob(
+  { api }: ClusterService,
+  jobId: string,
+  { name, owner }: { name: string; owner: PodOptions["owner"] },
+) {
+  const { name: ownerName, uid } = owner ?? (await findJobResource(api, jobId)).metadata;
   const { apiVersion, kind } = compressionJobs;
-  const reference = { apiVersion, kind, name: owner.name, uid: owner.uid, controller: true };
+  const reference = { apiVersion, kind, name: ownerName, uid, controller: true };
   const { metadata } = await api.create(resources.jobs, {
     metadata: { name, ownerReferences: [reference] },
     spec: {
@@ -150,6 +154,13 @@ async function makeWorkerJob({ api }: ClusterService, jobId: string, name: strin
     },
   });
   return { name, uid: metadata.uid };
+}
+
+function findJobResource(api: ClusterService["api"], jobId: string) {
+  return until("the job is a resource", async () => {
+    const [page] = await Array.fromAsync(api.list(compressionJobs));
+    return page?.items.find((resource) => resolveJobId(resource) === jobId);
+  });
 }
 
 export function logged(text: string): UnnumberedEvent {

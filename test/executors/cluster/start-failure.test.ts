@@ -19,10 +19,12 @@ test("a recorder whose start fails starts again", { skip: clusterMissing }, asyn
   };
   const executor = createClusterExecutor({
     client,
+    namespaces: { own: client.namespace, others: [] },
     records: { ...records, cluster: { ...records.cluster, listUnfinishedJobs } },
     targets: builtinTargets,
     resourceTtlSeconds: 60,
     workerServiceAccount: "worker",
+    takesServiceAccounts: false,
     metrics: createRuntimeMetrics(),
     now: () => new Date(),
     log: (_level, message) => void messages.push(message),

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { createPodAuthentication } from "../../../src/executors/cluster/pod-authentication.ts";
 import { PodLogCollector } from "../../../src/executors/cluster/pod-log-collector.ts";
+import { objectKey } from "../../../src/kubernetes/object-key.ts";
 import { answer, connectStandIn } from "../../kubernetes/stand-in-api-server.ts";
 import { openTestRecords } from "../../records/new-jobs.ts";
 
@@ -10,7 +11,10 @@ const start = Date.parse("2026-01-01T00:00:00Z");
 /** A token that says that it is a pod's, with a signature that no API server made. */
 function forge(podName: string, podUid = "made-up", secondsLeft = 3600): string {
   const pod = { name: podName, uid: podUid };
-  const claims = { exp: start / 1000 + secondsLeft, "kubernetes.io": { pod } };
+  const claims = {
+    exp: start / 1000 + secondsLeft,
+    "kubernetes.io": { namespace: "ours", pod },
+  };
   return `e30.${Buffer.from(JSON.stringify(claims)).toString("base64url")}.signature`;
 }
 
@@ -19,11 +23,13 @@ async function startAuthentication() {
   const { client, seen } = await connectStandIn(answer(201, { status: { authenticated: false } }));
   const records = await openTestRecords();
   const clock = { now: start };
-  const known = { name: "known", uid: "1", resourceVersion: "1", creationTimestamp: "" };
+  const { namespace } = client;
+  const known = { name: "known", namespace, uid: "1", resourceVersion: "1", creationTimestamp: "" };
   const workers = createPodAuthentication({
     client,
+    namespaces: { own: client.namespace, others: [] },
     records,
-    pods: { get: (name) => (name === known.name ? { metadata: known } : undefined) },
+    pods: { get: (key) => (key === objectKey(known) ? { metadata: known } : undefined) },
     logCollector: new PodLogCollector({ records, client, enqueue: () => {}, log: () => {} }),
     recordEndedPods: async () => {},
     serviceAccount: "worker",

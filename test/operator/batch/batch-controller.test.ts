@@ -279,7 +279,8 @@ test(
       metadata: { name: "both" },
       spec: makeSpec({ models: 60, parallelism: 5 }),
     });
-    const finishedAt = () => steady.batches.cache.get("both")?.status?.finishedAt;
+    const finishedAt = () =>
+      steady.batches.cache.get(`${client.namespace}/both`)?.status?.finishedAt;
     const end = untilSeen(steady.batches, finishedAt);
     let restarts = 0;
     for (; finishedAt() === undefined; restarts++) {

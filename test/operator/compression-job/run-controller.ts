@@ -17,13 +17,14 @@ export async function runController(
 ): Promise<RunningController> {
   const client = await connectCluster({ kubeconfig }, { namespace });
   const log = () => {};
-  const watched = watchOperatorResources({ client, log });
+  const watched = watchOperatorResources([client], log);
   await Promise.all(Object.values(watched).map(({ synced }) => synced));
   const events = { record() {}, close: async () => {} };
   const clock = systemClock;
   const settings = { ...jobSettings, serviceAccount: "default" };
   const controller = createCompressionJobController({
     client,
+    scopes: [client],
     events,
     clock,
     ...watched,

@@ -9,6 +9,7 @@ import type {
 } from "../../../../src/resources/observed-resources.ts";
 import type { Stored } from "../../../../src/kubernetes/resources.ts";
 import type { DeletionTimes } from "./deletion-times.ts";
+import { jobIdIndex, jobIdKey } from "./job-id-index.ts";
 import type { JobSettings } from "./job-settings.ts";
 import type { ObservedState } from "./observed-state.ts";
 import { findStepWarning, type StepWarning } from "./step-warning.ts";
@@ -17,9 +18,6 @@ import { toCompressionJob } from "./to-compression-job.ts";
 import { involvedObjectIndex, toWarningEvent } from "./warning-event.ts";
 import { toWorkerJob } from "./worker-job.ts";
 import { toWorkerPod } from "./worker-pod.ts";
-
-/** Index of caches by the id of the job. */
-export const jobIdIndex = "job-id";
 
 interface CompressionJobSources {
   readonly workerJobs: Reflector<ObservedWorkerJob>;
@@ -40,21 +38,22 @@ export function observeCompressionJob(
   const now = sources.now.getTime();
   const resource = toCompressionJob(object);
   const jobId = resolveJobId(resource);
+  const key = jobIdKey(object.metadata, jobId);
   const observed = {
     now,
     resource,
     jobId,
     deletionSeenAt: deletions.note(object, now),
-    workerJobs: sources.workerJobs.byIndex(jobIdIndex, jobId).map(toWorkerJob),
-    pods: observePods(sources, jobId, now),
+    workerJobs: sources.workerJobs.byIndex(jobIdIndex, key).map(toWorkerJob),
+    pods: observePods(sources, key, now),
     targets,
     settings,
   };
   return { ...observed, stepWarning: observeStepWarning(observed, sources.warnings) };
 }
 
-function observePods({ pods, deletions }: CompressionJobSources, jobId: string, now: number) {
-  const ofJob = pods.byIndex(jobIdIndex, jobId);
+function observePods({ pods, deletions }: CompressionJobSources, key: string, now: number) {
+  const ofJob = pods.byIndex(jobIdIndex, key);
   return ofJob.map((pod) => toWorkerPod(pod, deletions.note(pod, now) ?? now));
 }
 
