@@ -9,13 +9,13 @@ import { jobPage } from "../../src/contract/page.ts";
 import { isTerminal } from "../../src/contract/status.ts";
 import { type RunningService, startRunningService } from "../support/running-service.ts";
 import { realModel } from "../support/real-models.ts";
+import { inheritedEnvironment } from "../support/inherited-environment.ts";
 
 const main = join(import.meta.dirname, "../../src/service/main.ts");
 
 /** Runs a command of the service on a data folder. */
 async function run(command: string, folder: string, dataDirectory: string): Promise<string> {
-  const { PATH = "" } = process.env;
-  const env = { PATH, MOS_DATA_DIR: dataDirectory };
+  const env = { ...inheritedEnvironment(), MOS_DATA_DIR: dataDirectory };
   const { stdout } = await promisify(execFile)(process.execPath, [main, command, folder], { env });
   return stdout;
 }

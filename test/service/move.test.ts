@@ -8,6 +8,7 @@ import { postgresMissing, s3Missing } from "../support/cluster/cluster-missing.t
 import { realModel } from "../support/real-models.ts";
 import { replicateService } from "../support/replicated-service.ts";
 import { startRunningService } from "../support/running-service.ts";
+import { inheritedEnvironment } from "../support/inherited-environment.ts";
 
 const main = new URL("../../src/service/main.ts", import.meta.url).pathname;
 const skip = postgresMissing || s3Missing;
@@ -20,8 +21,7 @@ test("a service on a folder moves to PostgreSQL and a bucket", { skip }, async (
   const body = { model: { source }, target: "cpu", recipe };
   const { id } = await folder.client.call("startCompression", { body });
   for await (const _ of folder.client.followLogs(id));
-  const { PATH = "" } = process.env;
-  const env = { PATH, ...environment, MOS_DATA_DIR: folder.directory };
+  const env = { ...inheritedEnvironment(), ...environment, MOS_DATA_DIR: folder.directory };
   const move = () => promisify(execFile)(process.execPath, [main, "move"], { env });
   await assert.rejects(move(), /Another service uses the data directory/);
   folder.process.kill("SIGTERM");

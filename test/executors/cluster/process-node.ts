@@ -12,6 +12,7 @@ import { type Pod, resources, type Stored } from "../../../src/kubernetes/resour
 import type { ControlPlane } from "../../support/cluster/control-plane.ts";
 import { nodes } from "../../support/cluster/test-resources.ts";
 import { findFreePort, podToken } from "./cluster-service.ts";
+import { inheritedEnvironment } from "../../support/inherited-environment.ts";
 
 interface PodProcess {
   readonly child: ChildProcess;
@@ -211,14 +212,12 @@ export class ProcessNode implements AsyncDisposable {
       entry.name,
       entry.value ?? "",
     ]);
-    const { PATH = "", HOME = "" } = process.env;
     const places = { MOS_WORK_DIR: folder, TMPDIR: folder, MOS_JOB_TOKEN_FILE: tokenFile };
     const child = spawn(process.execPath, [worker], {
       cwd: folder,
       stdio: ["ignore", "pipe", "pipe"],
       env: {
-        PATH,
-        HOME,
+        ...inheritedEnvironment(),
         ...Object.fromEntries(entries),
         ...places,
         MOS_TERMINATION_LOG: messageFile,
