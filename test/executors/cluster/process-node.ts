@@ -5,7 +5,9 @@ import { createServer, type Server } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { setTimeout as delay } from "node:timers/promises";
 import { connectCluster } from "../../../src/kubernetes/connect-cluster.ts";
+import { isNotFound } from "../../../src/kubernetes/kubernetes-error.ts";
 import type { KubernetesClient } from "../../../src/kubernetes/kubernetes-client.ts";
 import { createReflector, type Reflector } from "../../../src/kubernetes/reflector.ts";
 import { type Pod, resources, type Stored } from "../../../src/kubernetes/resources.ts";
@@ -31,6 +33,7 @@ const capacity = {
 const container = { name: "worker", image: "none", imageID: "", ready: false, restartCount: 0 };
 /** The control plane takes a node for lost that is silent for 40 s. */
 const heartbeatMs = 10_000;
+const retryMs = 500;
 
 /**
  * A node whose pods are worker processes on this machine, without images or isolation: it stands in for a kubelet where the
@@ -242,7 +245,16 @@ export class ProcessNode implements AsyncDisposable {
     await this.#client.delete(resources.pods, name, now);
   }
 
+  /** Tries again while the API server is away, as a kubelet does. */
   async #patchStatus(pod: string, status: NonNullable<Pod["status"]>): Promise<void> {
-    await this.#client.patch(resources.pods, pod, { status }, { subresource: "status" });
+    while (this.#server?.listening === true) {
+      try {
+        await this.#client.patch(resources.pods, pod, { status }, { subresource: "status" });
+        return;
+      } catch (error) {
+        if (isNotFound(error)) return;
+        await delay(retryMs);
+      }
+    }
   }
 }
