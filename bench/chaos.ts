@@ -7,6 +7,7 @@ import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { createClient } from "../src/client/create-client.ts";
+import { routes } from "../src/contract/routes.ts";
 import { recordFinalizer, resourceLabels } from "../src/contract/resource-labels.ts";
 import { isTerminal } from "../src/contract/status.ts";
 import { connectCluster } from "../src/kubernetes/connect-cluster.ts";
@@ -209,7 +210,7 @@ async function countWrongLogs(): Promise<number> {
   ];
   const child = spawn(process.execPath, args, { env: { ...environment, ...programs.service.env } });
   const [token = ""] = await Array.fromAsync(createInterface(child.stdout));
-  const rest = createClient({ baseUrl: `http://127.0.0.1:${port}/v1`, token });
+  const rest = createClient({ routes, baseUrl: `http://127.0.0.1:${port}/v1`, token });
   const page = await rest.call("listJobs", { query: { limit: "200" } });
   let right = 0;
   for (const job of page.jobs) {

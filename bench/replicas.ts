@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import { createClient } from "../src/client/create-client.ts";
+import { routes } from "../src/contract/routes.ts";
 import { isTerminal, type JobStatus } from "../src/contract/status.ts";
 import { realModel } from "../test/support/real-models.ts";
 import { replicateService } from "../test/support/replicated-service.ts";
@@ -29,7 +30,7 @@ const service = await replicateService(owner, { MOS_WORKERS: "1" });
 const running: RunningService[] = [];
 for (let i = 0; i < replicas; i++) running.push(await startReplica());
 const { token = "" } = running[0] ?? {};
-const client = createClient({ baseUrl: `${balancer.origin}/v1`, token });
+const client = createClient({ routes, baseUrl: `${balancer.origin}/v1`, token });
 const { source } = await client.uploadModel(realModel("ocr-orientation"));
 
 const stop = new AbortController();

@@ -57339,7 +57339,7 @@ __webpack_async_result__();
 
 /***/ }),
 
-/***/ 3066:
+/***/ 5676:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -57354,8 +57354,132 @@ var core = __nccwpck_require__(9876);
 var schemas = __nccwpck_require__(3045);
 // EXTERNAL MODULE: ../../node_modules/zod/v4/classic/iso.js
 var iso = __nccwpck_require__(3477);
+;// CONCATENATED MODULE: ./contract/log.js
+
+const maxLogLineBytes = 65_536;
+const logLine = schemas/* object */.Ikc({
+    seq: schemas/* int */.Whr()
+        .min(1)
+        .describe("Number of the line in the job, rising by one: the cursor to resume after."),
+    at: iso/* datetime */.w$(),
+    stream: schemas/* enum */.k5n(["stdout", "stderr"]),
+    text: schemas/* string */.YjP().describe("The line without its line break."),
+})
+    .meta({ id: "LogLine" });
+const logEnd = schemas/* object */.Ikc({ status: schemas/* string */.YjP().describe("Final status of the job.") });
+
+// EXTERNAL MODULE: ./contract/status.js
+var contract_status = __nccwpck_require__(7949);
+// EXTERNAL MODULE: ./client/delay.js
+var delay = __nccwpck_require__(8969);
+;// CONCATENATED MODULE: ./client/read-event-stream.js
+async function* readEventStream(body) {
+    const decoder = new TextDecoder();
+    let rest = "";
+    for await (const chunk of body) {
+        const blocks = (rest + decoder.decode(chunk, { stream: true })).split("\n\n");
+        rest = blocks.pop() ?? "";
+        for (const block of blocks) {
+            const fields = new Map(block.split("\n").map((line) => [line.split(":", 1)[0], line.replace(/^[^:]*: ?/, "")]));
+            const [event, id, data = ""] = ["event", "id", "data"].map((name) => fields.get(name));
+            if (id !== undefined || data !== "")
+                yield { event, id, data };
+        }
+    }
+}
+
+// EXTERNAL MODULE: ./client/problem-error.js
+var problem_error = __nccwpck_require__(7590);
+;// CONCATENATED MODULE: ./client/send-request.js
+
+async function sendRequest(name, input, { routes, baseUrl, token, transport, upload, signal }) {
+    const route = requireRoute(routes, name);
+    const url = buildRouteUrl(route, input, baseUrl);
+    const json = input.body === undefined ? undefined : JSON.stringify(input.body);
+    const secret = typeof token === "function" ? token() : token;
+    const headers = {
+        authorization: secret === undefined ? undefined : `Bearer ${secret}`,
+        ...contentHeaders(json, upload),
+        ...input.headers,
+    };
+    const answer = await transport({
+        method: route.method,
+        url,
+        headers,
+        body: upload ?? json,
+        signal,
+    });
+    if (answer.status in route.replies)
+        return answer;
+    const text = await answer.body.text();
+    throw (0,problem_error/* toAnswerError */.I1)(`${route.method} ${url.pathname}`, { ...answer, text });
+}
+function requireRoute(routes, name) {
+    const route = routes[name];
+    if (route === undefined)
+        throw new TypeError(`${name} is none of the client's routes`);
+    return route;
+}
+function contentHeaders(json, upload) {
+    if (upload !== undefined) {
+        return { "content-type": "application/octet-stream", "content-length": String(upload.bytes) };
+    }
+    return json === undefined ? {} : { "content-type": "application/json" };
+}
+function buildRouteUrl(route, { params = {}, query = {} }, baseUrl) {
+    const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(params[name] ?? ""));
+    const url = new URL(baseUrl.replace(/\/$/, "") + path);
+    for (const [name, value] of Object.entries(query)) {
+        const values = Array.isArray(value) ? value : [value];
+        for (const one of values)
+            if (one !== undefined)
+                url.searchParams.append(name, String(one));
+    }
+    return url;
+}
+function isRepeatable(name, { method }, input) {
+    const isCancelling = name === "cancelJob" || name === "cancelBatch";
+    return method !== "POST" || isCancelling || input.headers?.["idempotency-key"] !== undefined;
+}
+
+// EXTERNAL MODULE: ./client/retry.js + 1 modules
+var retry = __nccwpck_require__(6261);
+;// CONCATENATED MODULE: ./client/follow-logs.js
+
+
+
+
+
+
+const pauseMs = 200;
+async function* followLogs(jobId, { after = 0, signal }, connection) {
+    const headers = { accept: "text/event-stream" };
+    for (let last = after;; await (0,delay/* delay */.c)(pauseMs, signal)) {
+        try {
+            const input = { params: { id: jobId }, query: { after: String(last) }, headers };
+            const answer = await (0,retry/* retry */.L5)(() => sendRequest("streamLogs", input, { ...connection, signal }), signal);
+            for await (const { event, data } of readEventStream(answer.body)) {
+                if (event === "end")
+                    return contract_status/* jobStatus */.WB.parse(logEnd.parse(JSON.parse(data)).status);
+                if (event !== "log")
+                    continue;
+                const line = logLine.parse(JSON.parse(data));
+                last = line.seq;
+                yield line;
+            }
+        }
+        catch (error) {
+            signal?.throwIfAborted();
+            if (!(0,retry/* isConnectionError */.Rk)(error))
+                throw error;
+        }
+    }
+}
+
 // EXTERNAL MODULE: ./contract/id.js
 var id = __nccwpck_require__(2246);
+// EXTERNAL MODULE: ./contract/job.js + 2 modules
+var job = __nccwpck_require__(3090);
 // EXTERNAL MODULE: ./contract/limits.js
 var limits = __nccwpck_require__(1351);
 ;// CONCATENATED MODULE: ./contract/page-fields.js
@@ -57377,191 +57501,8 @@ const nextCursor = schemas/* string */.YjP()
     .nullable()
     .describe("Ask for the next page with `cursor`; null on the last page.");
 
-;// CONCATENATED MODULE: ./contract/audit.js
-
-
-
-const auditEntry = schemas/* object */.Ikc({
-    id: id/* auditId */.py,
-    at: iso/* datetime */.w$(),
-    action: schemas/* string */.YjP()
-        .describe("The operation of the interface, such as `cancelJob`; of buttons on GitHub `rerunJobs` " +
-        "and `acceptBaselines`."),
-    tokenId: id/* tokenId */.jo
-        .nullable()
-        .describe("Null for a person who is signed in, a command on the service's machine, the trust " +
-        "policy, and a button on GitHub: `tokenName` says which."),
-    tokenName: schemas/* string */.YjP().describe("Name of the token, or of the person."),
-    personId: id/* personId */.B6.nullable().describe("Who was signed in; null for everything else."),
-    subject: schemas/* string */.YjP().describe("Id, name or SHA-256 of what was created or changed."),
-})
-    .meta({ id: "AuditEntry" });
-const auditQuery = schemas/* strictObject */.rej(pageFields);
-const auditPage = schemas/* object */.Ikc({ entries: schemas/* array */.YOg(auditEntry), nextCursor: nextCursor })
-    .meta({ id: "AuditPage" });
-
-;// CONCATENATED MODULE: ./contract/audit-routes.js
-
-const auditRoutes = {
-    listAudit: {
-        method: "GET",
-        path: "/audit",
-        summary: "List who changed what, newest first",
-        action: "readAudit",
-        query: auditQuery,
-        replies: { 200: { json: auditPage } },
-        errors: ["invalid_cursor"],
-    },
-};
-
-// EXTERNAL MODULE: ./contract/artifact.js
-var artifact = __nccwpck_require__(1453);
-// EXTERNAL MODULE: ./contract/model.js
-var model = __nccwpck_require__(2654);
-;// CONCATENATED MODULE: ./contract/artifact-link.js
-
-
-
-
-
-
-const artifactLinkRequest = schemas/* strictObject */.rej({
-    expiresInSeconds: schemas/* int */.Whr()
-        .min(1)
-        .max(limits/* limits */.Fy.linkSeconds)
-        .default(3600)
-        .describe("For how long the link is valid."),
-})
-    .meta({ id: "ArtifactLinkRequest" });
-const artifactLink = schemas/* object */.Ikc({
-    url: schemas/* string */.YjP().describe("GET downloads the file; whoever has the link needs no access token."),
-    expiresAt: iso/* datetime */.w$(),
-})
-    .meta({ id: "ArtifactLink" });
-const linkedArtifactParams = schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.C });
-const linkedArtifactQuery = schemas/* strictObject */.rej({
-    expires: integerParameter(schemas/* int */.Whr().min(0)).describe("End of its validity, seconds since 1970."),
-    sha256: model/* sha256 */.sc,
-    signature: schemas/* string */.YjP()
-        .regex(/^[A-Za-z0-9_-]{43}$/, { error: "must be 43 characters of base64url" })
-        .describe("HMAC of all the rest."),
-});
-
-;// CONCATENATED MODULE: ./contract/artifact-routes.js
-
-
-
-
-const fileHeaders = ["etag", "accept-ranges", "content-disposition"];
-const downloadHeaders = schemas/* object */.Ikc({
-    range: schemas/* string */.YjP().max(200).optional().describe("One range of bytes, `bytes=FIRST-LAST`."),
-    "if-none-match": schemas/* string */.YjP().max(1000).optional(),
-    "if-range": schemas/* string */.YjP().max(200).optional(),
-});
-const downloadReplies = {
-    200: { stream: ["application/octet-stream"], headers: [...fileHeaders, "content-length"] },
-    206: {
-        stream: ["application/octet-stream"],
-        headers: [...fileHeaders, "content-length", "content-range"],
-    },
-    304: { empty: true, headers: ["etag"] },
-};
-const artifactRoutes = {
-    listArtifacts: {
-        method: "GET",
-        path: "/jobs/{id}/artifacts",
-        summary: "Files that a job produced",
-        action: "readWork",
-        names: "job",
-        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
-        replies: {
-            200: { json: schemas/* object */.Ikc({ artifacts: schemas/* array */.YOg(artifact/* artifact */.d) }).meta({ id: "ArtifactList" }) },
-        },
-        errors: ["not_found"],
-    },
-    getArtifact: {
-        method: "GET",
-        path: "/jobs/{id}/artifacts/{name}",
-        summary: "Download a file that a job produced",
-        action: "readWork",
-        names: "job",
-        params: schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.C }),
-        headers: downloadHeaders,
-        replies: downloadReplies,
-        errors: ["not_found", "range_not_satisfiable"],
-    },
-    linkArtifact: {
-        method: "POST",
-        path: "/jobs/{id}/artifacts/{name}/link",
-        summary: "Make a link to a file, which is valid for a while without an access token, as long as the " +
-            "job has the file",
-        action: "readWork",
-        names: "job",
-        params: schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.C }),
-        body: artifactLinkRequest,
-        bodyBytes: 4096,
-        audited: true,
-        replies: { 201: { json: artifactLink } },
-        errors: ["unsupported_media_type", "payload_too_large", "not_found"],
-    },
-    getLinkedArtifact: {
-        method: "GET",
-        path: "/links/{id}/{name}",
-        summary: "Download a file by a link to it",
-        action: "followLink",
-        open: true,
-        params: linkedArtifactParams,
-        query: linkedArtifactQuery,
-        headers: downloadHeaders,
-        replies: downloadReplies,
-        errors: ["not_found", "link_expired", "range_not_satisfiable"],
-    },
-    getBatchArtifacts: {
-        method: "GET",
-        path: "/batches/{id}/artifacts",
-        summary: "Download all files that the jobs of a batch have produced as a tar archive, each as " +
-            "`JOB-NAME/ARTIFACT`, behind a `manifest.json` with their jobs and hashes. The connection " +
-            "breaks where a file cannot be read",
-        action: "readWork",
-        names: "batch",
-        params: schemas/* object */.Ikc({ id: id/* batchId */.qZ }),
-        replies: {
-            200: { stream: ["application/x-tar"], headers: ["content-disposition"] },
-        },
-        errors: ["not_found"],
-    },
-};
-
 // EXTERNAL MODULE: ./contract/batch.js + 1 modules
 var batch = __nccwpck_require__(9902);
-;// CONCATENATED MODULE: ./contract/creation.js
-
-
-const idempotencyKey = schemas/* string */.YjP()
-    .min(1)
-    .max(255)
-    .regex(/^[\x21-\x7e]+$/)
-    .optional()
-    .describe(`The same key and body within ${limits/* limits */.Fy.idempotencyHours} hours give the first answer again.`);
-const creationHeaders = schemas/* object */.Ikc({ "idempotency-key": idempotencyKey });
-const createdHeaders = ["location", "idempotency-replayed"];
-const creationErrors = [
-    "unsupported_media_type",
-    "payload_too_large",
-    "idempotency_key_reused",
-    "idempotency_in_progress",
-];
-const jobCreationErrors = [
-    ...creationErrors,
-    "too_many_jobs",
-    "storage_full",
-    "unknown_target",
-    "model_source_refused",
-    "model_not_found",
-];
-
-// EXTERNAL MODULE: ./contract/job.js + 2 modules
-var job = __nccwpck_require__(3090);
 // EXTERNAL MODULE: ./contract/comparability.js
 var comparability = __nccwpck_require__(2537);
 // EXTERNAL MODULE: ./contract/gate.js
@@ -57680,8 +57621,6 @@ function listLatencyFigures(latency) {
     return { latencyRatio: ratio, ...interval, latencyMs: result?.p50Ms ?? null };
 }
 
-// EXTERNAL MODULE: ./contract/status.js
-var contract_status = __nccwpck_require__(7949);
 // EXTERNAL MODULE: ./contract/target.js + 2 modules
 var target = __nccwpck_require__(6939);
 ;// CONCATENATED MODULE: ./contract/page.js
@@ -57735,89 +57674,6 @@ const batchSummary = batch/* batch */.vA.omit({ jobs: true }).meta({ id: "BatchS
 const batchPage = schemas/* object */.Ikc({ batches: schemas/* array */.YOg(batchSummary), nextCursor: nextCursor })
     .meta({ id: "BatchPage" });
 
-;// CONCATENATED MODULE: ./contract/batch-routes.js
-
-
-
-
-
-
-const retriedBatch = schemas/* object */.Ikc({ batches: schemas/* array */.YOg(batch/* batch */.vA) }).meta({ id: "RetriedBatch" });
-const batchRoutes = {
-    submitBatch: {
-        method: "POST",
-        path: "/batches",
-        summary: "Submit several models for several targets",
-        action: "startWork",
-        headers: creationHeaders,
-        body: batch/* batchRequest */.Uv,
-        audited: true,
-        replies: { 202: { json: batch/* batch */.vA, headers: createdHeaders } },
-        errors: jobCreationErrors,
-    },
-    listBatches: {
-        method: "GET",
-        path: "/batches",
-        summary: "List batches, newest first",
-        action: "readWork",
-        query: batchQuery,
-        replies: { 200: { json: batchPage } },
-        errors: ["invalid_cursor"],
-    },
-    getBatch: {
-        method: "GET",
-        path: "/batches/{id}",
-        summary: "Status of a batch and its jobs",
-        action: "readWork",
-        names: "batch",
-        params: schemas/* object */.Ikc({ id: id/* batchId */.qZ }),
-        replies: { 200: { json: batch/* batch */.vA } },
-        errors: ["not_found"],
-    },
-    cancelBatch: {
-        method: "POST",
-        path: "/batches/cancel/{id}",
-        summary: "Terminate all jobs of a batch at once",
-        action: "cancelWork",
-        names: "batch",
-        params: schemas/* object */.Ikc({ id: id/* batchId */.qZ }),
-        audited: true,
-        replies: { 200: { json: batch/* batch */.vA }, 202: { json: batch/* batch */.vA } },
-        errors: ["not_found", "batch_finished"],
-    },
-    retryBatch: {
-        method: "POST",
-        path: "/batches/{id}/retry",
-        summary: "Start jobs of a batch anew that failed, each with its recipe, as batches of their own: " +
-            "one for jobs of one recipe whose models and targets make up a product. They take the " +
-            "place of the former ones in the batch's report, if the token may request reports",
-        action: "retryWork",
-        names: "batch",
-        params: schemas/* object */.Ikc({ id: id/* batchId */.qZ }),
-        query: schemas/* strictObject */.rej({
-            status: schemas/* array */.YOg(contract_status/* jobStatus */.WB.extract(["Failed", "Cancelled"]))
-                .min(1)
-                .optional()
-                .describe("Which jobs, `Failed` by default; repeat the parameter for both."),
-        }),
-        headers: creationHeaders,
-        audited: true,
-        replies: { 202: { json: retriedBatch, headers: ["idempotency-replayed"] } },
-        errors: ["not_found", "nothing_to_retry", ...jobCreationErrors],
-    },
-    deleteBatch: {
-        method: "DELETE",
-        path: "/batches/{id}",
-        summary: "Delete a batch that has ended, with its jobs",
-        action: "deleteWork",
-        names: "batch",
-        params: schemas/* object */.Ikc({ id: id/* batchId */.qZ }),
-        audited: true,
-        replies: { 204: { empty: true } },
-        errors: ["not_found", "batch_unfinished", "job_in_use"],
-    },
-};
-
 ;// CONCATENATED MODULE: ./contract/event-routes.js
 
 
@@ -57870,1516 +57726,6 @@ const eventRoutes = {
     },
 };
 
-;// CONCATENATED MODULE: ./contract/job-detail.js
-
-
-const jobDetail = job/* job */.Yl
-    .extend({
-    queuePosition: schemas/* int */.Whr()
-        .min(1)
-        .nullable()
-        .default(null)
-        .describe("Place among the jobs that wait for a worker of this machine: 1 starts next. Null for a " +
-        "job that does not wait, and in a cluster. Projects take turns, so that jobs of other " +
-        "projects may still come before it."),
-})
-    .meta({ id: "JobDetail" });
-
-;// CONCATENATED MODULE: ./contract/job-routes.js
-
-
-
-
-
-
-
-const preferWait = schemas/* string */.YjP().max(100).optional();
-const waitHeaders = creationHeaders.extend({
-    prefer: preferWait.describe("`wait=N` answers when the job has ended, or after N seconds at the latest; " +
-        `N is at most ${limits/* limits */.Fy.preferWaitSeconds}.`),
-});
-const jobRoutes = {
-    startCompression: {
-        method: "POST",
-        path: "/compress",
-        summary: "Start a compression job",
-        action: "startWork",
-        headers: creationHeaders,
-        body: job/* jobRequest */.xK,
-        bodyBytes: 262_144,
-        audited: true,
-        replies: { 202: { json: job/* job */.Yl, headers: createdHeaders } },
-        errors: jobCreationErrors,
-    },
-    startQuantization: {
-        method: "POST",
-        path: "/quantize",
-        summary: "Start a direct hardware quantization",
-        action: "startWork",
-        headers: waitHeaders,
-        body: job/* jobRequest */.xK,
-        bodyBytes: 262_144,
-        audited: true,
-        replies: {
-            200: { json: job/* job */.Yl, headers: [...createdHeaders, "preference-applied"] },
-            202: { json: job/* job */.Yl, headers: [...createdHeaders, "preference-applied"] },
-        },
-        errors: jobCreationErrors,
-    },
-    listJobs: {
-        method: "GET",
-        path: "/jobs",
-        summary: "List jobs, active and historical, newest first",
-        action: "readWork",
-        query: jobQuery,
-        replies: { 200: { json: schemas/* union */.KCZ([jobPage, jobSummaryPage]) } },
-        errors: ["invalid_cursor"],
-    },
-    countJobs: {
-        method: "GET",
-        path: "/jobs/counts",
-        summary: "How many jobs of a list are in each status",
-        action: "readWork",
-        query: jobCountsQuery,
-        replies: { 200: { json: jobCounts } },
-        errors: [],
-    },
-    getJob: {
-        method: "GET",
-        path: "/jobs/{id}",
-        summary: "Status and telemetry of a job",
-        action: "readWork",
-        names: "job",
-        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
-        headers: schemas/* object */.Ikc({
-            "if-none-match": schemas/* string */.YjP()
-                .max(1000)
-                .optional()
-                .describe("`ETag` of an earlier answer: while the job is the same, the answer is 304."),
-            prefer: preferWait.describe("`wait=N` answers when the job has ended or, with `If-None-Match`, has changed, or after " +
-                `N seconds at the latest; N is at most ${limits/* limits */.Fy.preferWaitSeconds}.`),
-        }),
-        replies: {
-            200: { json: jobDetail, headers: ["etag", "preference-applied"] },
-            304: { empty: true, headers: ["etag", "preference-applied"] },
-        },
-        errors: ["not_found"],
-    },
-    cancelJob: {
-        method: "POST",
-        path: "/jobs/cancel/{id}",
-        summary: "Terminate a job at once",
-        action: "cancelWork",
-        names: "job",
-        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
-        audited: true,
-        replies: { 200: { json: job/* job */.Yl }, 202: { json: job/* job */.Yl } },
-        errors: ["not_found", "job_finished"],
-    },
-    retryJob: {
-        method: "POST",
-        path: "/jobs/{id}/retry",
-        summary: "Start a job that has ended anew, as a job of its own",
-        action: "retryWork",
-        names: "job",
-        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
-        headers: creationHeaders,
-        audited: true,
-        replies: { 202: { json: job/* job */.Yl, headers: createdHeaders } },
-        errors: ["not_found", "job_unfinished", ...jobCreationErrors],
-    },
-    deleteJob: {
-        method: "DELETE",
-        path: "/jobs/{id}",
-        summary: "Delete a job that has ended, with its log, its artifacts and its baselines",
-        action: "deleteWork",
-        names: "job",
-        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
-        audited: true,
-        replies: { 204: { empty: true } },
-        errors: ["not_found", "job_unfinished", "job_in_use"],
-    },
-};
-
-;// CONCATENATED MODULE: ./contract/log-routes.js
-
-
-
-
-const logRoutes = {
-    streamLogs: {
-        method: "GET",
-        path: "/jobs/{id}/logs",
-        summary: "Terminal output of a job, streamed while it runs",
-        action: "readWork",
-        names: "job",
-        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
-        query: schemas/* strictObject */.rej({
-            after: integerParameter(schemas/* int */.Whr().min(0))
-                .default(0)
-                .describe("Number of the last line already seen."),
-            before: integerParameter(schemas/* int */.Whr().min(1))
-                .optional()
-                .describe("Number of the first line already seen: the answer is the `limit` lines before it, or " +
-                `fewer where those have more than ${limits/* limits */.Fy.logPageBytes} bytes, and ends. A number ` +
-                "beyond the last line asks for the last lines."),
-            limit: integerParameter(schemas/* int */.Whr().min(1).max(limits/* limits */.Fy.logPageLines))
-                .default(limits/* limits */.Fy.logPageLines)
-                .describe("Lines of an answer with `before`."),
-            follow: schemas/* enum */.k5n(["true", "false"])
-                .default("true")
-                .describe("Whether to continue until the job ends, or to stop after the present lines. An answer " +
-                "with `before` always stops, and is no event stream."),
-        }),
-        headers: schemas/* object */.Ikc({
-            accept: schemas/* string */.YjP().max(1000).optional(),
-            "last-event-id": schemas/* string */.YjP()
-                .regex(/^\d{1,15}$/)
-                .optional()
-                .describe("As `after`, sent by event-stream clients that reconnect."),
-        }),
-        replies: {
-            200: {
-                stream: ["text/plain", "text/event-stream", "application/x-ndjson"],
-                headers: ["x-accel-buffering"],
-            },
-            204: { empty: true },
-        },
-        errors: ["not_found", "not_acceptable"],
-    },
-};
-
-;// CONCATENATED MODULE: ./contract/person.js
-
-
-const administratorId = (/* unused pure expression or super */ null && (`person-${"0".repeat(26)}`));
-const person = schemas/* object */.Ikc({
-    id: id/* personId */.B6,
-    name: schemas/* string */.YjP().describe("Name to show; several people can have the same."),
-    email: schemas/* string */.YjP().nullable().describe("As the single sign-on says; it decides nothing."),
-    issuer: schemas/* string */.YjP()
-        .nullable()
-        .describe("Single sign-on that the person is known from; null for a sign-in link."),
-    subject: schemas/* string */.YjP().nullable().describe("The issuer's name of the person."),
-})
-    .meta({ id: "Person" });
-
-;// CONCATENATED MODULE: ./contract/project.js
-
-const project_defaultProject = "default";
-const projectName = schemas/* string */.YjP()
-    .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/)
-    .describe("1 to 63 lower-case letters, digits and hyphens, none of them at an end.");
-const project = schemas/* object */.Ikc({ name: projectName, createdAt: iso/* datetime */.w$() })
-    .meta({ id: "Project" });
-
-;// CONCATENATED MODULE: ./contract/role.js
-
-
-const roleTable = {
-    viewer: { scopes: ["jobs:read"], does: "Reads jobs, batches, logs, artifacts and usage." },
-    developer: {
-        scopes: [
-            "jobs:read",
-            "jobs:write",
-            "models:write",
-            "baselines:write",
-            "webhooks:write",
-            "tokens:write",
-        ],
-        does: "Also starts and cancels work, uploads models, and has tokens of its own.",
-    },
-    admin: {
-        scopes: ["admin"],
-        does: "Also manages members and tokens, and reads the audit; in `default` of all projects.",
-    },
-};
-const role = schemas/* enum */.k5n(Object.keys(roleTable));
-function findRole(memberships, project) {
-    const given = memberships.filter((each) => each.project === project || isInstallation(each));
-    return role.options.findLast((each) => given.some((membership) => membership.role === each));
-}
-function isInstallation({ project, role: given }) {
-    return project === defaultProject && given === "admin";
-}
-function restrictScopes(scopes, allowed) {
-    if (allowed.includes("admin"))
-        return scopes;
-    if (scopes.includes("admin"))
-        return allowed;
-    return scopes.filter((each) => allowed.includes(each));
-}
-
-;// CONCATENATED MODULE: ./contract/member.js
-
-
-
-
-
-const groupPrefix = "group:";
-const memberName = schemas/* union */.KCZ([
-    id/* personId */.B6,
-    schemas/* string */.YjP()
-        .startsWith(groupPrefix)
-        .min(groupPrefix.length + 1)
-        .max(groupPrefix.length + limits/* limits */.Fy.groupLength)
-        .regex(/^[^\p{C}]+$/u),
-])
-    .describe(`Id of a person, or \`${groupPrefix}\` and the name of a group of the single sign-on, of at ` +
-    `most ${limits/* limits */.Fy.groupLength} characters.`);
-const memberRequest = schemas/* strictObject */.rej({ role: role }).meta({ id: "MemberRequest" });
-const member = schemas/* object */.Ikc({
-    member: memberName,
-    person: person.nullable().describe("Null for a group."),
-    issuer: schemas/* string */.YjP().nullable().describe("Whose group it is; null for a person."),
-    role: role,
-    createdAt: iso/* datetime */.w$(),
-})
-    .meta({ id: "Member" });
-
-;// CONCATENATED MODULE: ./contract/member-routes.js
-
-
-
-const params = schemas/* object */.Ikc({ project: projectName, member: memberName });
-const memberRoutes = {
-    listMembers: {
-        method: "GET",
-        path: "/projects/{project}/members",
-        summary: "List the members of a project, and their roles",
-        action: "manageMembers",
-        names: "project",
-        params: schemas/* object */.Ikc({ project: projectName }),
-        replies: { 200: { json: schemas/* object */.Ikc({ members: schemas/* array */.YOg(member) }).meta({ id: "MemberList" }) } },
-        errors: ["not_found"],
-    },
-    putMember: {
-        method: "PUT",
-        path: "/projects/{project}/members/{member}",
-        summary: "Give a person or a group a role in a project",
-        action: "manageMembers",
-        names: "project",
-        params,
-        body: memberRequest,
-        bodyBytes: 1024,
-        audited: true,
-        replies: { 200: { json: member } },
-        errors: ["unsupported_media_type", "payload_too_large", "not_found", "too_many_members"],
-    },
-    removeMember: {
-        method: "DELETE",
-        path: "/projects/{project}/members/{member}",
-        summary: "Take a person's or a group's role in a project away, within five seconds everywhere",
-        action: "manageMembers",
-        names: "project",
-        params,
-        audited: true,
-        replies: { 204: { empty: true } },
-        errors: ["not_found"],
-    },
-};
-
-;// CONCATENATED MODULE: ./contract/hidden-characters.js
-const hidden_characters_hidden = String.raw `\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069`;
-const anyHidden = new RegExp(`[${hidden_characters_hidden}]`, "u");
-const everyHidden = new RegExp(`(?!\t)[${hidden_characters_hidden}]`, "gu");
-function hasHiddenCharacters(text) {
-    return anyHidden.test(text);
-}
-function replaceHiddenCharacters(text) {
-    return text.replace(everyHidden, "\u{fffd}");
-}
-
-;// CONCATENATED MODULE: ./contract/manifest.js
-
-
-
-
-const isPlainPath = (path) => !path.includes("\\") &&
-    !hasHiddenCharacters(path) &&
-    path.split("/").every((part) => part !== "" && part !== "." && part !== "..");
-const modelFilePath = schemas/* string */.YjP()
-    .min(1)
-    .max(255)
-    .refine(isPlainPath, {
-    error: 'must be a relative path with "/" between its parts, without "." and ".."',
-})
-    .describe("Relative to the folder of the model's files, such as `weights/model.onnx.data`.");
-function areFilesDistinct(files) {
-    const paths = new Set(files.map(({ path }) => path));
-    const folders = files.flatMap(({ path }) => {
-        const parts = path.split("/").slice(0, -1);
-        return parts.map((_, i) => parts.slice(0, i + 1).join("/"));
-    });
-    return paths.size === files.length && !folders.some((folder) => paths.has(folder));
-}
-const manifestFile = schemas/* strictObject */.rej({ path: modelFilePath, sha256: model/* sha256 */.sc });
-const manifest = schemas/* strictObject */.rej({
-    files: schemas/* array */.YOg(manifestFile)
-        .min(1)
-        .max(limits/* limits */.Fy.manifestFiles)
-        .refine(areFilesDistinct, {
-        error: "must not name a path twice, nor a file as a folder of another",
-    })
-        .describe("The ONNX file first, then every file that it has external data in."),
-})
-    .meta({ id: "Manifest" });
-const modelFile = schemas/* object */.Ikc({ path: modelFilePath, sha256: model/* sha256 */.sc, bytes: schemas/* int */.Whr().min(0) });
-
-;// CONCATENATED MODULE: ./contract/model-routes.js
-
-
-
-
-
-const uploadedModel = schemas/* object */.Ikc({
-    source: schemas/* string */.YjP().describe("What to name in `model.source`."),
-    sha256: model/* sha256 */.sc,
-    bytes: schemas/* int */.Whr(),
-})
-    .meta({ id: "UploadedModel" });
-const modelPage = schemas/* object */.Ikc({
-    models: schemas/* array */.YOg(uploadedModel.extend({ createdAt: iso/* datetime */.w$() })),
-    nextCursor: nextCursor,
-})
-    .meta({ id: "ModelPage" });
-const modelQuery = schemas/* strictObject */.rej(pageFields);
-const modelRoutes = {
-    listModels: {
-        method: "GET",
-        path: "/models",
-        summary: "List uploaded models, newest first",
-        action: "listModels",
-        query: modelQuery,
-        replies: { 200: { json: modelPage } },
-        errors: ["invalid_cursor"],
-    },
-    deleteModel: {
-        method: "DELETE",
-        path: "/models/{sha256}",
-        summary: "Delete an uploaded model",
-        action: "deleteModel",
-        params: schemas/* object */.Ikc({ sha256: model/* sha256 */.sc }),
-        audited: true,
-        replies: { 204: { empty: true } },
-        errors: ["not_found", "model_in_use"],
-    },
-    findModel: {
-        method: "HEAD",
-        path: "/models/{sha256}",
-        summary: "Whether a model was uploaded, or how much of it",
-        action: "uploadModel",
-        params: schemas/* object */.Ikc({ sha256: model/* sha256 */.sc }),
-        replies: { 200: { empty: true, headers: ["content-length"] } },
-        errors: ["not_found"],
-        errorHeaders: { not_found: ["upload-offset"] },
-    },
-    uploadModel: {
-        method: "PUT",
-        path: "/models/{sha256}",
-        summary: "Upload a model",
-        action: "uploadModel",
-        params: schemas/* object */.Ikc({ sha256: model/* sha256 */.sc }),
-        headers: schemas/* object */.Ikc({ "content-range": model/* uploadRange */.Zy.optional() }),
-        upload: true,
-        audited: true,
-        replies: { 200: { json: uploadedModel }, 201: { json: uploadedModel } },
-        errors: [
-            "upload_offset_mismatch",
-            "payload_too_large",
-            "model_checksum_mismatch",
-            "too_many_bytes",
-            "storage_full",
-        ],
-        errorHeaders: { upload_offset_mismatch: ["upload-offset"] },
-    },
-    createManifest: {
-        method: "POST",
-        path: "/manifests",
-        summary: "Make one model of uploaded files: an ONNX file and its external data",
-        action: "uploadModel",
-        body: manifest,
-        bodyBytes: limits/* limits */.Fy.manifestBytes,
-        audited: true,
-        replies: { 200: { json: uploadedModel }, 201: { json: uploadedModel } },
-        errors: [
-            "unsupported_media_type",
-            "payload_too_large",
-            "model_not_found",
-            "model_too_large",
-            "too_many_bytes",
-            "storage_full",
-        ],
-    },
-};
-
-;// CONCATENATED MODULE: ./contract/passkey.js
-
-
-const bytes = schemas/* string */.YjP()
-    .max(8192)
-    .regex(/^[\w-]+$/);
-const credentialType = schemas/* literal */.euz("public-key");
-const passkeyName = schemas/* string */.YjP().trim().min(1).max(100);
-const passkey = schemas/* object */.Ikc({
-    id: id/* passkeyId */.K$,
-    name: schemas/* string */.YjP().describe("Name for its owner, such as that of the device."),
-    createdAt: iso/* datetime */.w$(),
-    lastUsedAt: iso/* datetime */.w$().nullable(),
-})
-    .meta({ id: "Passkey" });
-const passkeyCreation = schemas/* object */.Ikc({
-    rp: schemas/* object */.Ikc({ id: schemas/* string */.YjP(), name: schemas/* string */.YjP() }),
-    user: schemas/* object */.Ikc({ id: schemas/* string */.YjP(), name: schemas/* string */.YjP(), displayName: schemas/* string */.YjP() }),
-    challenge: schemas/* string */.YjP().describe("Counts once, and for five minutes."),
-    pubKeyCredParams: schemas/* array */.YOg(schemas/* object */.Ikc({ alg: schemas/* int */.Whr(), type: credentialType })),
-    timeout: schemas/* int */.Whr(),
-    excludeCredentials: schemas/* array */.YOg(schemas/* object */.Ikc({ id: schemas/* string */.YjP(), type: credentialType })),
-    authenticatorSelection: schemas/* object */.Ikc({
-        residentKey: schemas/* literal */.euz("required"),
-        requireResidentKey: schemas/* literal */.euz(true),
-        userVerification: schemas/* literal */.euz("preferred"),
-    }),
-})
-    .meta({ id: "PasskeyCreation" });
-const passkeyRequest = schemas/* object */.Ikc({
-    rpId: schemas/* string */.YjP(),
-    challenge: schemas/* string */.YjP().describe("Counts once, and for five minutes."),
-    timeout: schemas/* int */.Whr(),
-    userVerification: schemas/* literal */.euz("preferred"),
-})
-    .meta({ id: "PasskeyRequest" });
-const newPasskey = schemas/* strictObject */.rej({
-    name: passkeyName,
-    credential: schemas/* object */.Ikc({
-        id: bytes,
-        rawId: bytes,
-        type: credentialType,
-        response: schemas/* object */.Ikc({ clientDataJSON: bytes, attestationObject: bytes }),
-    }),
-})
-    .meta({ id: "NewPasskey" });
-const passkeyUpdate = schemas/* strictObject */.rej({ name: passkeyName }).meta({ id: "PasskeyUpdate" });
-const passkeySignIn = schemas/* strictObject */.rej({
-    credential: schemas/* object */.Ikc({
-        id: bytes,
-        rawId: bytes,
-        type: credentialType,
-        response: schemas/* object */.Ikc({ clientDataJSON: bytes, authenticatorData: bytes, signature: bytes }),
-    }),
-})
-    .meta({ id: "PasskeySignIn" });
-
-;// CONCATENATED MODULE: ./contract/permissions.js
-const reachTable = {
-    any: "Belongs to no tenant, or creates something of the caller's own.",
-    commit: "Things of the caller's project; a workflow those of its repository, and a run that " +
-        "strangers can cause, such as a pull request's, those of its commit.",
-    repository: "Things of the caller's project; a workflow those of its repository.",
-    project: "Things of the caller's project; none for a workflow.",
-    own: "Things of an administrator's project, for others their own; none for a workflow.",
-    administered: "Things of the caller's project, for administrators of the project `default` of every one; " +
-        "none for a workflow.",
-    installation: "Things of all projects, for administrators of the project `default` alone.",
-};
-const permissionTable = {
-    readWork: {
-        scope: "jobs:read",
-        reach: "commit",
-        does: "Read jobs and batches, their logs and artifacts.",
-    },
-    startWork: { scope: "jobs:write", reach: "any", does: "Start jobs and batches." },
-    cancelWork: { scope: "jobs:write", reach: "commit", does: "Cancel jobs and batches." },
-    retryWork: {
-        scope: "jobs:write",
-        reach: "commit",
-        does: "Start jobs anew that have ended, or a batch's that failed.",
-    },
-    deleteWork: {
-        scope: "jobs:write",
-        reach: "commit",
-        does: "Delete jobs and batches that have ended, with their logs and artifacts.",
-    },
-    uploadModel: {
-        scope: "models:write",
-        reach: "repository",
-        does: "Upload models, and find those that were uploaded.",
-    },
-    listModels: { scope: "models:write", reach: "project", does: "List uploaded models." },
-    deleteModel: { scope: "models:write", reach: "project", does: "Delete uploaded models." },
-    useModel: { scope: "jobs:write", reach: "repository", does: "Name an upload in a job." },
-    compareWithSuite: {
-        scope: "jobs:write",
-        reach: "repository",
-        does: "Compare jobs with the baselines of a suite.",
-    },
-    recordBaselines: {
-        scope: "baselines:write",
-        reach: "repository",
-        does: "Record baselines of a suite, which belongs to the repository that records first.",
-    },
-    requestReport: {
-        scope: "reports:write",
-        reach: "repository",
-        does: "Have check runs written; a workflow on its own commit, as its trust policy allows.",
-    },
-    readUsage: {
-        scope: "jobs:read",
-        reach: "project",
-        does: "Read how much of its quotas the project uses.",
-    },
-    readStatus: {
-        scope: "admin",
-        reach: "installation",
-        does: "Read how the service itself is: queue, workers, disk and versions.",
-    },
-    listTargets: { scope: "jobs:read", reach: "any", does: "List targets." },
-    readInterface: { scope: null, reach: "any", does: "Read the OpenAPI document." },
-    exchangeIdentity: {
-        scope: null,
-        reach: "any",
-        does: "Exchange an identity token, which needs no access token.",
-    },
-    followLink: {
-        scope: null,
-        reach: "any",
-        does: "Download a file by a signed link, which needs no access token.",
-    },
-    manageOwnToken: {
-        scope: null,
-        reach: "any",
-        does: "Read and revoke the access token of the request itself.",
-    },
-    manageWebhooks: {
-        scope: "webhooks:write",
-        reach: "project",
-        does: "Create, list and delete webhooks, and read and repeat their deliveries.",
-    },
-    readSelf: { scope: null, reach: "any", does: "Read who sends the request." },
-    signIn: { scope: null, reach: "any", does: "Sign in, which needs no access token." },
-    manageOwnSessions: {
-        scope: null,
-        reach: "any",
-        does: "Manage the passkeys and sessions of the person who is signed in, and choose the project.",
-    },
-    readAudit: { scope: "admin", reach: "project", does: "List who changed what." },
-    manageTokens: {
-        scope: "tokens:write",
-        reach: "own",
-        does: "Create, list and revoke tokens, with at most the caller's scopes.",
-    },
-    manageMembers: {
-        scope: "admin",
-        reach: "administered",
-        does: "List members of projects, and give and take their roles.",
-    },
-    manageProjects: {
-        scope: "admin",
-        reach: "installation",
-        does: "Create and list projects, and create tokens of other projects.",
-    },
-};
-
-;// CONCATENATED MODULE: ./contract/token.js
-
-
-
-
-const scopeTable = {
-    "jobs:read": "Read jobs, batches, logs, artifacts and targets.",
-    "jobs:write": "Start and cancel jobs and batches.",
-    "models:write": "Upload models.",
-    "baselines:write": "Record what later jobs are compared with.",
-    "reports:write": "Have check runs written on commits by the service's GitHub App.",
-    "webhooks:write": "Have changes of jobs and batches sent to webhooks.",
-    "tokens:write": "Create, list and revoke tokens of the person whose the token is, with at most its scopes.",
-    admin: "Manage the project's tokens and members; includes every other scope.",
-};
-const scope = schemas/* enum */.k5n(Object.keys(scopeTable));
-const tokenRequest = schemas/* strictObject */.rej({
-    name: schemas/* string */.YjP()
-        .min(1)
-        .max(100)
-        .describe("Name for people, for instance where the token is used."),
-    scopes: schemas/* array */.YOg(scope).min(1).max(scope.options.length),
-    expiresInDays: schemas/* int */.Whr()
-        .min(1)
-        .max(3650)
-        .nullable()
-        .default(limits/* limits */.Fy.tokenDays)
-        .describe("Null for a token that does not expire."),
-    project: projectName
-        .optional()
-        .describe("Project of the token, the caller's own by default. Others need an administrator of the " +
-        "project `default`."),
-})
-    .meta({ id: "TokenRequest" });
-const token = schemas/* object */.Ikc({
-    id: id/* tokenId */.jo,
-    project: projectName,
-    name: schemas/* string */.YjP(),
-    scopes: schemas/* array */.YOg(scope),
-    prefix: schemas/* string */.YjP().describe("First characters of the token, to recognise it by."),
-    createdAt: iso/* datetime */.w$(),
-    expiresAt: iso/* datetime */.w$().nullable(),
-    lastUsedAt: iso/* datetime */.w$().nullable(),
-    revokedAt: iso/* datetime */.w$().nullable(),
-    policy: schemas/* string */.YjP()
-        .nullable()
-        .describe("Trust policy by which an identity token was exchanged for the token; null for other " +
-        "tokens."),
-    person: schemas/* object */.Ikc({ id: id/* personId */.B6, name: schemas/* string */.YjP() })
-        .nullable()
-        .describe("Who made the token, or the token that made it: it does no more than the person's role " +
-        "allows at the time. Null for tokens of commands and of trust policies."),
-})
-    .meta({ id: "Token" });
-const createdToken = token
-    .extend({ token: schemas/* string */.YjP().describe("The token itself, shown this once.") })
-    .meta({ id: "CreatedToken" });
-const exchangeRequest = schemas/* strictObject */.rej({
-    token: schemas/* string */.YjP()
-        .min(1)
-        .max(16_384)
-        .describe("OpenID Connect identity token, such as GitHub issues to a workflow. It can be " +
-        "exchanged once."),
-})
-    .meta({ id: "ExchangeRequest" });
-const exchangedToken = schemas/* object */.Ikc({
-    token: schemas/* string */.YjP().describe("The access token, shown this once."),
-    expiresAt: iso/* datetime */.w$(),
-    scopes: schemas/* array */.YOg(scope),
-})
-    .meta({ id: "ExchangedToken" });
-
-;// CONCATENATED MODULE: ./contract/session.js
-
-
-
-
-
-
-const signInRequest = schemas/* strictObject */.rej({
-    secret: schemas/* string */.YjP()
-        .max(43)
-        .regex(/^[\w-]{43}$/, { error: "must be what follows # in a sign-in link" })
-        .describe("What follows `#` in a sign-in link. It can be used once."),
-})
-    .meta({ id: "SignInRequest" });
-const sessionUpdate = schemas/* strictObject */.rej({ project: projectName }).meta({ id: "SessionUpdate" });
-const signInMethods = ["link", "passkey", "single-sign-on"];
-const signInMethodList = schemas/* object */.Ikc({
-    singleSignOn: schemas/* string */.YjP().nullable().describe("Host of the single sign-on; null without one."),
-    passkeys: schemas/* boolean */.zMY().describe("Whether passkeys can be used at the request's address."),
-})
-    .meta({ id: "SignInMethods" });
-const session = schemas/* object */.Ikc({
-    id: id/* sessionId */.Ob,
-    project: projectName.describe("Where its requests act."),
-    personId: id/* personId */.B6,
-    method: schemas/* enum */.k5n(signInMethods).describe("How the person signed in."),
-    browser: schemas/* string */.YjP().describe("What the browser calls itself; empty where it does not."),
-    createdAt: iso/* datetime */.w$(),
-    expiresAt: iso/* datetime */.w$(),
-    lastUsedAt: iso/* datetime */.w$().nullable(),
-})
-    .meta({ id: "Session" });
-const actionNames = Object.keys(permissionTable);
-const session_self = schemas/* object */.Ikc({
-    project: projectName,
-    name: schemas/* string */.YjP().describe("Name of the access token, or of the person who is signed in."),
-    tokenId: id/* tokenId */.jo.nullable().describe("Null where a person is signed in."),
-    sessionId: id/* sessionId */.Ob.nullable().describe("Null for an access token."),
-    personId: id/* personId */.B6.nullable().describe("Null for a token that no person made."),
-    role: role.nullable().describe("The person's in the project; null without, and for a token."),
-    projects: schemas/* array */.YOg(schemas/* object */.Ikc({ name: projectName, role: role }))
-        .describe("Projects of the person who is signed in; none for an access token."),
-    scopes: schemas/* array */.YOg(scope),
-    actions: schemas/* array */.YOg(schemas/* enum */.k5n(actionNames)).describe("What the caller may do."),
-    expiresAt: iso/* datetime */.w$().nullable(),
-    now: iso/* datetime */.w$().describe("The service's time."),
-})
-    .meta({ id: "Self" });
-
-;// CONCATENATED MODULE: ./contract/passkey-routes.js
-
-
-
-
-const credentialBytes = 32_768;
-const passkeyRoutes = {
-    listPasskeys: {
-        method: "GET",
-        path: "/passkeys",
-        summary: "Passkeys of the person who is signed in; none for an access token",
-        action: "manageOwnSessions",
-        replies: {
-            200: { json: schemas/* object */.Ikc({ passkeys: schemas/* array */.YOg(passkey) }).meta({ id: "PasskeyList" }) },
-        },
-        errors: [],
-    },
-    beginPasskey: {
-        method: "POST",
-        path: "/passkeys/options",
-        summary: "What a browser needs to create a passkey",
-        action: "manageOwnSessions",
-        replies: { 200: { json: passkeyCreation } },
-        errors: ["passkey_refused"],
-    },
-    createPasskey: {
-        method: "POST",
-        path: "/passkeys",
-        summary: "Register a passkey of the person who is signed in",
-        action: "manageOwnSessions",
-        body: newPasskey,
-        bodyBytes: credentialBytes,
-        audited: true,
-        replies: { 201: { json: passkey } },
-        errors: ["unsupported_media_type", "payload_too_large", "passkey_refused"],
-    },
-    renamePasskey: {
-        method: "PUT",
-        path: "/passkeys/{id}",
-        summary: "Rename a passkey",
-        action: "manageOwnSessions",
-        params: schemas/* object */.Ikc({ id: id/* passkeyId */.K$ }),
-        body: passkeyUpdate,
-        bodyBytes: 1024,
-        audited: true,
-        replies: { 200: { json: passkey } },
-        errors: ["unsupported_media_type", "payload_too_large", "not_found"],
-    },
-    deletePasskey: {
-        method: "DELETE",
-        path: "/passkeys/{id}",
-        summary: "Delete a passkey, which signs nobody in any more",
-        action: "manageOwnSessions",
-        params: schemas/* object */.Ikc({ id: id/* passkeyId */.K$ }),
-        audited: true,
-        replies: { 204: { empty: true } },
-        errors: ["not_found"],
-    },
-    beginPasskeySignIn: {
-        method: "POST",
-        path: "/sessions/passkey/options",
-        summary: "What a browser needs to sign in by a passkey",
-        action: "signIn",
-        open: true,
-        replies: { 200: { json: passkeyRequest } },
-        errors: ["passkey_refused"],
-    },
-    signInByPasskey: {
-        method: "POST",
-        path: "/sessions/passkey",
-        summary: "Sign in by a passkey; the answer sets the session's cookie",
-        action: "signIn",
-        open: true,
-        body: passkeySignIn,
-        bodyBytes: credentialBytes,
-        replies: { 201: { json: session, headers: ["set-cookie"] } },
-        errors: ["unsupported_media_type", "payload_too_large", "sign_in_refused", "passkey_refused"],
-    },
-};
-
-;// CONCATENATED MODULE: ./contract/project-routes.js
-
-
-const projectRoutes = {
-    listProjects: {
-        method: "GET",
-        path: "/projects",
-        summary: "List projects",
-        action: "manageProjects",
-        replies: {
-            200: { json: schemas/* object */.Ikc({ projects: schemas/* array */.YOg(project) }).meta({ id: "ProjectList" }) },
-        },
-        errors: [],
-    },
-    createProject: {
-        method: "PUT",
-        path: "/projects/{project}",
-        summary: "Create a project",
-        action: "manageProjects",
-        params: schemas/* object */.Ikc({ project: projectName }),
-        audited: true,
-        replies: { 200: { json: project }, 201: { json: project } },
-        errors: [],
-    },
-};
-
-;// CONCATENATED MODULE: ./contract/session-routes.js
-
-
-const sessionRoutes = {
-    getSelf: {
-        method: "GET",
-        path: "/self",
-        summary: "Who sends the request, and what they may do",
-        action: "readSelf",
-        replies: { 200: { json: session_self } },
-        errors: [],
-    },
-    getSignInMethods: {
-        method: "GET",
-        path: "/sessions/methods",
-        summary: "How people can sign in besides a one-time link",
-        action: "signIn",
-        open: true,
-        replies: { 200: { json: signInMethodList } },
-        errors: [],
-    },
-    signIn: {
-        method: "POST",
-        path: "/sessions",
-        summary: "Sign in with a one-time link; the answer sets the session's cookie",
-        action: "signIn",
-        open: true,
-        body: signInRequest,
-        bodyBytes: 1024,
-        replies: { 201: { json: session, headers: ["set-cookie"] } },
-        errors: ["unsupported_media_type", "payload_too_large", "sign_in_refused"],
-    },
-    listSessions: {
-        method: "GET",
-        path: "/sessions",
-        summary: "Where the person who asks is signed in; nowhere for an access token",
-        action: "manageOwnSessions",
-        replies: {
-            200: { json: schemas/* object */.Ikc({ sessions: schemas/* array */.YOg(session) }).meta({ id: "SessionList" }) },
-        },
-        errors: [],
-    },
-    switchProject: {
-        method: "PUT",
-        path: "/sessions/self",
-        summary: "Choose the project of the session",
-        action: "manageOwnSessions",
-        body: sessionUpdate,
-        bodyBytes: 1024,
-        audited: true,
-        replies: { 200: { json: session } },
-        errors: ["unsupported_media_type", "payload_too_large", "not_found"],
-    },
-    signOut: {
-        method: "DELETE",
-        path: "/sessions/self",
-        summary: "Sign out; without effect for an access token",
-        action: "manageOwnSessions",
-        audited: true,
-        replies: { 204: { empty: true, headers: ["set-cookie"] } },
-        errors: [],
-    },
-    signOutEverywhere: {
-        method: "DELETE",
-        path: "/sessions",
-        summary: "Sign out everywhere; without effect for an access token",
-        action: "manageOwnSessions",
-        audited: true,
-        replies: { 204: { empty: true, headers: ["set-cookie"] } },
-        errors: [],
-    },
-};
-
-;// CONCATENATED MODULE: ./contract/service-status.js
-
-const count = schemas/* int */.Whr().min(0);
-const service_status_bytes = schemas/* number */.aig().min(0);
-const serviceStatus = schemas/* object */.Ikc({
-    now: iso/* datetime */.w$(),
-    startedAt: iso/* datetime */.w$().describe("When the process that answers was started."),
-    versions: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* string */.YjP()).describe("Of the service and of what it runs on."),
-    records: schemas/* enum */.k5n(["sqlite", "postgres"]).describe("The database."),
-    executor: schemas/* enum */.k5n(["local", "cluster"])
-        .describe("Whether jobs run as processes on this machine or in a cluster."),
-    problem: schemas/* string */.YjP()
-        .nullable()
-        .describe("Why the service is not ready, as `/readyz` says; null where it is."),
-    jobs: schemas/* object */.Ikc({
-        waiting: count,
-        running: count,
-        longestWaitSeconds: schemas/* number */.aig().min(0).describe("0 where no job waits."),
-        workers: count
-            .nullable()
-            .describe("Jobs that this process runs at once; null where the cluster decides."),
-    }),
-    disk: schemas/* object */.Ikc({
-        freeBytes: service_status_bytes,
-        totalBytes: service_status_bytes,
-        reserveBytes: service_status_bytes.describe("What new work leaves free for records."),
-    })
-        .describe("The disk that has the records, and the files that are in no bucket."),
-    memory: schemas/* object */.Ikc({
-        residentBytes: service_status_bytes.describe("Of the service's process, without workers."),
-    }),
-})
-    .meta({ id: "ServiceStatus" });
-
-;// CONCATENATED MODULE: ./contract/status-routes.js
-
-const statusRoutes = {
-    getStatus: {
-        method: "GET",
-        path: "/status",
-        summary: "Read how the service is: queue, workers, disk and versions",
-        action: "readStatus",
-        replies: { 200: { json: serviceStatus } },
-        errors: [],
-    },
-};
-
-;// CONCATENATED MODULE: ./contract/suite.js
-
-
-
-
-
-
-
-const suiteName = schemas/* string */.YjP().min(1).max(200);
-const suite = schemas/* object */.Ikc({
-    name: suiteName,
-    batches: schemas/* int */.Whr().min(0).describe("Number of its batches."),
-    newest: batchSummary
-        .pick({ id: true, name: true, status: true, createdAt: true, gatesFailed: true })
-        .extend({ revision: revision/* revision */.Q.nullable() }),
-})
-    .meta({ id: "Suite" });
-const suiteList = schemas/* object */.Ikc({
-    suites: schemas/* array */.YOg(suite)
-        .max(limits/* limits */.Fy.listedSuites)
-        .describe(`Those with the newest batches, ${limits/* limits */.Fy.listedSuites} at most.`),
-})
-    .meta({ id: "SuiteList" });
-const suiteHistoryQuery = schemas/* strictObject */.rej({
-    suite: suiteName,
-    model: schemas/* string */.YjP()
-        .max(200)
-        .optional()
-        .describe("Name of a model; by default the first one of the newest batch."),
-    limit: integerParameter(schemas/* int */.Whr().min(1).max(limits/* limits */.Fy.historyBatches))
-        .default(limits/* limits */.Fy.historyBatches)
-        .describe("Number of batches, the newest."),
-});
-const suiteBatch = schemas/* object */.Ikc({
-    id: id/* batchId */.qZ,
-    createdAt: iso/* datetime */.w$(),
-    revision: revision/* revision */.Q.nullable(),
-    check: schemas/* object */.Ikc({
-        repository: schemas/* string */.YjP().describe("As `owner/name`."),
-        url: schemas/* url */.OZ5().nullable().describe("Of the check run; null until there is one."),
-        commitUrl: schemas/* url */.OZ5(),
-    })
-        .nullable()
-        .describe("The batch's report on GitHub; null where it asked for none."),
-});
-const suiteHistory = schemas/* object */.Ikc({
-    suite: suiteName,
-    model: schemas/* string */.YjP().nullable().describe("Null where the suite has no batch."),
-    models: schemas/* array */.YOg(schemas/* string */.YjP()).describe("Names of the models of the newest batch."),
-    batches: schemas/* array */.YOg(suiteBatch).describe("Oldest first."),
-    jobs: schemas/* array */.YOg(jobSummary)
-        .describe("The model's jobs of these batches, one for each target, oldest first."),
-})
-    .meta({ id: "SuiteHistory" });
-
-;// CONCATENATED MODULE: ./contract/suite-routes.js
-
-const suiteRoutes = {
-    listSuites: {
-        method: "GET",
-        path: "/suites",
-        summary: "List suites, those with the newest batches first",
-        action: "readWork",
-        replies: { 200: { json: suiteList } },
-        errors: [],
-    },
-    getSuiteHistory: {
-        method: "GET",
-        path: "/suites/history",
-        summary: "Read what a model of a suite measured for each target over the suite's newest batches",
-        action: "readWork",
-        query: suiteHistoryQuery,
-        replies: { 200: { json: suiteHistory } },
-        errors: [],
-    },
-};
-
-;// CONCATENATED MODULE: ./contract/target-routes.js
-
-
-const targetRoutes = {
-    listTargets: {
-        method: "GET",
-        path: "/targets",
-        summary: "Hardware profiles that jobs can name",
-        action: "listTargets",
-        replies: { 200: { json: schemas/* object */.Ikc({ targets: schemas/* array */.YOg(target/* target */.aC) }).meta({ id: "TargetList" }) } },
-        errors: [],
-    },
-};
-
-;// CONCATENATED MODULE: ./contract/token-routes.js
-
-
-
-
-
-const tokenRoutes = {
-    listTokens: {
-        method: "GET",
-        path: "/tokens",
-        summary: "List access tokens",
-        action: "manageTokens",
-        replies: { 200: { json: schemas/* object */.Ikc({ tokens: schemas/* array */.YOg(token) }).meta({ id: "TokenList" }) } },
-        errors: [],
-    },
-    createToken: {
-        method: "POST",
-        path: "/tokens",
-        summary: "Create an access token",
-        action: "manageTokens",
-        headers: creationHeaders,
-        body: tokenRequest,
-        bodyBytes: 4096,
-        audited: true,
-        replies: { 201: { json: createdToken, headers: createdHeaders } },
-        errors: [...creationErrors, "not_found"],
-    },
-    exchangeToken: {
-        method: "POST",
-        path: "/tokens/exchange",
-        summary: "Exchange a workflow's identity token for an access token",
-        action: "exchangeIdentity",
-        open: true,
-        body: exchangeRequest,
-        bodyBytes: 20_480,
-        replies: { 200: { json: exchangedToken } },
-        errors: [
-            "unsupported_media_type",
-            "payload_too_large",
-            "identity_token_invalid",
-            "identity_token_refused",
-        ],
-    },
-    getOwnToken: {
-        method: "GET",
-        path: "/tokens/self",
-        summary: "The access token of the request",
-        action: "manageOwnToken",
-        replies: { 200: { json: token } },
-        errors: ["not_found"],
-    },
-    revokeOwnToken: {
-        method: "DELETE",
-        path: "/tokens/self",
-        summary: "Revoke the access token of the request",
-        action: "manageOwnToken",
-        audited: true,
-        replies: { 204: { empty: true } },
-        errors: ["not_found"],
-    },
-    rotateToken: {
-        method: "POST",
-        path: "/tokens/{id}/rotate",
-        summary: `Replace an access token; the old one is valid for ${limits/* limits */.Fy.rotationHours} hours more`,
-        action: "manageTokens",
-        params: schemas/* object */.Ikc({ id: id/* tokenId */.jo }),
-        audited: true,
-        replies: { 201: { json: createdToken, headers: ["location"] } },
-        errors: ["not_found"],
-    },
-    revokeToken: {
-        method: "DELETE",
-        path: "/tokens/{id}",
-        summary: "Revoke an access token",
-        action: "manageTokens",
-        params: schemas/* object */.Ikc({ id: id/* tokenId */.jo }),
-        audited: true,
-        replies: { 204: { empty: true } },
-        errors: ["not_found"],
-    },
-};
-
-;// CONCATENATED MODULE: ./contract/usage.js
-
-
-const usage_count = schemas/* int */.Whr().min(0);
-const usage = schemas/* object */.Ikc({
-    project: projectName,
-    waitingJobs: schemas/* object */.Ikc({ used: usage_count, limit: usage_count }),
-    runningJobs: schemas/* object */.Ikc({
-        used: usage_count,
-        limit: usage_count
-            .nullable()
-            .describe("Where there are other projects; null where the cluster decides."),
-    }),
-    storedBytes: schemas/* object */.Ikc({
-        used: usage_count.describe("Bytes of uploads, of artifacts and of interrupted uploads. A file counts once for each " +
-            "repository that uploaded it and each job that made it."),
-        limit: usage_count,
-    }),
-    requestsPerMinute: schemas/* object */.Ikc({
-        used: usage_count.describe("Requests that count now; each counts less with time, and none later."),
-        limit: usage_count,
-    }),
-})
-    .meta({ id: "Usage" });
-
-;// CONCATENATED MODULE: ./contract/usage-routes.js
-
-const usageRoutes = {
-    getUsage: {
-        method: "GET",
-        path: "/usage",
-        summary: "Read how much of its quotas the project uses",
-        action: "readUsage",
-        replies: { 200: { json: usage } },
-        errors: [],
-    },
-};
-
-// EXTERNAL MODULE: ./contract/bounded-text.js
-var bounded_text = __nccwpck_require__(9088);
-;// CONCATENATED MODULE: ./contract/webhook.js
-
-
-
-
-
-function eventType(kind, status) {
-    return `${kind}.${status.toLowerCase()}`;
-}
-const eventTypes = [
-    ...contract_status/* jobStatus */.WB.options.map((status) => eventType("job", status)),
-    ...contract_status/* batchStatus */.FS.options.map((status) => eventType("batch", status)),
-];
-const eventFilter = schemas/* enum */.k5n(["job.*", "batch.*", ...eventTypes]);
-function isWanted(type, filters) {
-    return filters.includes(type) || filters.includes(type.startsWith("job.") ? "job.*" : "batch.*");
-}
-const webhookRequest = schemas/* strictObject */.rej({
-    url: schemas/* url */.OZ5({ protocol: /^https?$/ })
-        .max(2048)
-        .describe("Where events are sent: `https://…` on the public internet, unless the administrator " +
-        "allows others. Redirects are not followed."),
-    events: schemas/* array */.YOg(eventFilter)
-        .min(1)
-        .max(eventFilter.options.length)
-        .default(["job.*", "batch.*"])
-        .describe("Which events, such as `job.failed`; `job.*` stands for all of jobs."),
-    description: (0,bounded_text/* boundedText */.L)({ min: 0, max: 200 }).default("").describe("For people."),
-})
-    .meta({ id: "WebhookRequest" });
-const webhook = schemas/* object */.Ikc({
-    id: id/* webhookId */.pd,
-    url: schemas/* string */.YjP(),
-    events: schemas/* array */.YOg(eventFilter),
-    description: schemas/* string */.YjP(),
-    createdAt: iso/* datetime */.w$(),
-    lastSuccessAt: iso/* datetime */.w$().nullable().describe("When a delivery last succeeded."),
-    disabledAt: iso/* datetime */.w$().nullable().describe("Nothing is sent since; null while enabled."),
-    disabledReason: schemas/* string */.YjP().nullable().describe("Why the service disabled it."),
-    waitingDeliveries: schemas/* int */.Whr()
-        .describe(`Events that are not delivered yet, at most ${limits/* limits */.Fy.webhookWaitingDeliveries}: beyond ` +
-        "that events are skipped, and never sent."),
-    skippedEvents: schemas/* int */.Whr().describe("Events that were skipped since the webhook was created."),
-    lastSkippedAt: iso/* datetime */.w$()
-        .nullable()
-        .describe("When an event was last skipped: ask for jobs and batches that changed until then."),
-})
-    .meta({ id: "Webhook" });
-const secret = schemas/* string */.YjP()
-    .describe("Key of the signatures, `whsec_` and base64, shown this once. See Standard Webhooks.");
-const createdWebhook = webhook.extend({ secret }).meta({ id: "CreatedWebhook" });
-const deliveryStatus = schemas/* enum */.k5n(["pending", "delivered", "failed"])
-    .describe(`\`failed\` after ${limits/* limits */.Fy.webhookAttempts} attempts.`);
-const webhookDelivery = schemas/* object */.Ikc({
-    id: id/* deliveryId */.ek.describe("Also the header `webhook-id`, the same at each attempt."),
-    type: schemas/* string */.YjP(),
-    status: deliveryStatus,
-    createdAt: iso/* datetime */.w$(),
-    attempts: schemas/* int */.Whr(),
-    lastAttemptAt: iso/* datetime */.w$().nullable(),
-    nextAttemptAt: iso/* datetime */.w$().nullable(),
-    responseStatus: schemas/* int */.Whr().nullable().describe("HTTP status of the last answer."),
-    error: schemas/* string */.YjP().nullable().describe("What was wrong with the last attempt."),
-})
-    .meta({ id: "WebhookDelivery" });
-const webhookEvent = schemas/* object */.Ikc({
-    type: schemas/* string */.YjP(),
-    timestamp: iso/* datetime */.w$().describe("When the status changed."),
-    data: schemas/* object */.Ikc({
-        id: schemas/* union */.KCZ([id/* jobId */.Db, id/* batchId */.qZ]),
-        name: schemas/* string */.YjP(),
-        status: schemas/* string */.YjP(),
-        batchId: id/* batchId */.qZ.nullable().optional().describe("Of a job."),
-        links: schemas/* object */.Ikc({
-            self: schemas/* string */.YjP()
-                .describe("Where the whole of it is; a path where the service does not know its public address."),
-        }),
-    }),
-})
-    .meta({ id: "WebhookEvent" });
-
-;// CONCATENATED MODULE: ./contract/webhook-routes.js
-
-
-
-
-
-
-const deliveryQuery = schemas/* strictObject */.rej(pageFields);
-const deliveryPage = schemas/* object */.Ikc({ deliveries: schemas/* array */.YOg(webhookDelivery), nextCursor: nextCursor })
-    .meta({ id: "WebhookDeliveryPage" });
-const webhookRoutes = {
-    listWebhooks: {
-        method: "GET",
-        path: "/webhooks",
-        summary: "List webhooks",
-        action: "manageWebhooks",
-        replies: {
-            200: { json: schemas/* object */.Ikc({ webhooks: schemas/* array */.YOg(webhook) }).meta({ id: "WebhookList" }) },
-        },
-        errors: [],
-    },
-    createWebhook: {
-        method: "POST",
-        path: "/webhooks",
-        summary: "Have changes of jobs' and batches' statuses sent to an address, signed",
-        action: "manageWebhooks",
-        headers: creationHeaders,
-        body: webhookRequest,
-        bodyBytes: 16_384,
-        audited: true,
-        replies: { 201: { json: createdWebhook, headers: createdHeaders } },
-        errors: [...creationErrors, "too_many_webhooks"],
-    },
-    getWebhook: {
-        method: "GET",
-        path: "/webhooks/{id}",
-        summary: "A webhook, why it is disabled, and which events it missed",
-        action: "manageWebhooks",
-        params: schemas/* object */.Ikc({ id: id/* webhookId */.pd }),
-        replies: { 200: { json: webhook } },
-        errors: ["not_found"],
-    },
-    rotateWebhook: {
-        method: "POST",
-        path: "/webhooks/{id}/rotate",
-        summary: "Replace a webhook's secret; deliveries are signed with the old one too for " +
-            `${limits/* limits */.Fy.rotationHours} hours`,
-        action: "manageWebhooks",
-        params: schemas/* object */.Ikc({ id: id/* webhookId */.pd }),
-        audited: true,
-        replies: { 201: { json: createdWebhook } },
-        errors: ["not_found"],
-    },
-    enableWebhook: {
-        method: "POST",
-        path: "/webhooks/{id}/enable",
-        summary: "Go on with a webhook that was disabled",
-        action: "manageWebhooks",
-        params: schemas/* object */.Ikc({ id: id/* webhookId */.pd }),
-        audited: true,
-        replies: { 200: { json: webhook } },
-        errors: ["not_found"],
-    },
-    deleteWebhook: {
-        method: "DELETE",
-        path: "/webhooks/{id}",
-        summary: "Delete a webhook with its deliveries",
-        action: "manageWebhooks",
-        params: schemas/* object */.Ikc({ id: id/* webhookId */.pd }),
-        audited: true,
-        replies: { 204: { empty: true } },
-        errors: ["not_found"],
-    },
-    listDeliveries: {
-        method: "GET",
-        path: "/webhooks/{id}/deliveries",
-        summary: `Deliveries of a webhook, newest first, kept for ${limits/* limits */.Fy.webhookDeliveryDays} days`,
-        action: "manageWebhooks",
-        params: schemas/* object */.Ikc({ id: id/* webhookId */.pd }),
-        query: deliveryQuery,
-        replies: { 200: { json: deliveryPage } },
-        errors: ["invalid_cursor", "not_found"],
-    },
-    replayDelivery: {
-        method: "POST",
-        path: "/webhooks/{id}/deliveries/{delivery}/replay",
-        summary: "Deliver an event again, with the same `webhook-id`",
-        action: "manageWebhooks",
-        params: schemas/* object */.Ikc({ id: id/* webhookId */.pd, delivery: id/* deliveryId */.ek }),
-        audited: true,
-        replies: { 202: { json: webhookDelivery } },
-        errors: ["not_found"],
-    },
-};
-
-;// CONCATENATED MODULE: ./contract/routes.js
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-const routes = {
-    ...jobRoutes,
-    ...logRoutes,
-    ...eventRoutes,
-    ...artifactRoutes,
-    ...batchRoutes,
-    ...modelRoutes,
-    ...statusRoutes,
-    ...suiteRoutes,
-    ...targetRoutes,
-    ...tokenRoutes,
-    ...sessionRoutes,
-    ...passkeyRoutes,
-    ...projectRoutes,
-    ...memberRoutes,
-    ...auditRoutes,
-    ...usageRoutes,
-    ...webhookRoutes,
-    getOpenApi: {
-        method: "GET",
-        path: "/openapi.json",
-        summary: "This interface as an OpenAPI 3.1 document",
-        action: "readInterface",
-        replies: { 200: { json: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* unknown */.L5J()) } },
-        errors: [],
-    },
-};
-
-;// CONCATENATED MODULE: ./contract/log.js
-
-const maxLogLineBytes = 65_536;
-const logLine = schemas/* object */.Ikc({
-    seq: schemas/* int */.Whr()
-        .min(1)
-        .describe("Number of the line in the job, rising by one: the cursor to resume after."),
-    at: iso/* datetime */.w$(),
-    stream: schemas/* enum */.k5n(["stdout", "stderr"]),
-    text: schemas/* string */.YjP().describe("The line without its line break."),
-})
-    .meta({ id: "LogLine" });
-const logEnd = schemas/* object */.Ikc({ status: schemas/* string */.YjP().describe("Final status of the job.") });
-
-// EXTERNAL MODULE: ./client/delay.js
-var delay = __nccwpck_require__(8969);
-;// CONCATENATED MODULE: ./client/read-event-stream.js
-async function* readEventStream(body) {
-    const decoder = new TextDecoder();
-    let rest = "";
-    for await (const chunk of body) {
-        const blocks = (rest + decoder.decode(chunk, { stream: true })).split("\n\n");
-        rest = blocks.pop() ?? "";
-        for (const block of blocks) {
-            const fields = new Map(block.split("\n").map((line) => [line.split(":", 1)[0], line.replace(/^[^:]*: ?/, "")]));
-            const [event, id, data = ""] = ["event", "id", "data"].map((name) => fields.get(name));
-            if (id !== undefined || data !== "")
-                yield { event, id, data };
-        }
-    }
-}
-
-// EXTERNAL MODULE: ./client/problem-error.js
-var problem_error = __nccwpck_require__(7590);
-;// CONCATENATED MODULE: ./client/send-request.js
-
-
-async function sendRequest(name, input, { baseUrl, token, transport, upload, signal }) {
-    const route = routes[name];
-    const url = buildRouteUrl(route, input, baseUrl);
-    const json = input.body === undefined ? undefined : JSON.stringify(input.body);
-    const secret = typeof token === "function" ? token() : token;
-    const headers = {
-        authorization: secret === undefined ? undefined : `Bearer ${secret}`,
-        ...contentHeaders(json, upload),
-        ...input.headers,
-    };
-    const answer = await transport({
-        method: route.method,
-        url,
-        headers,
-        body: upload ?? json,
-        signal,
-    });
-    if (answer.status in route.replies)
-        return answer;
-    const text = await answer.body.text();
-    throw (0,problem_error/* toAnswerError */.I1)(`${route.method} ${url.pathname}`, { ...answer, text });
-}
-function contentHeaders(json, upload) {
-    if (upload !== undefined) {
-        return { "content-type": "application/octet-stream", "content-length": String(upload.bytes) };
-    }
-    return json === undefined ? {} : { "content-type": "application/json" };
-}
-function buildRouteUrl(route, { params = {}, query = {} }, baseUrl) {
-    const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(params[name] ?? ""));
-    const url = new URL(baseUrl.replace(/\/$/, "") + path);
-    for (const [name, value] of Object.entries(query)) {
-        const values = Array.isArray(value) ? value : [value];
-        for (const one of values)
-            if (one !== undefined)
-                url.searchParams.append(name, String(one));
-    }
-    return url;
-}
-function isRepeatable(name, input) {
-    const isCancelling = name === "cancelJob" || name === "cancelBatch";
-    return (routes[name].method !== "POST" ||
-        isCancelling ||
-        input.headers?.["idempotency-key"] !== undefined);
-}
-
-// EXTERNAL MODULE: ./client/retry.js + 1 modules
-var retry = __nccwpck_require__(6261);
-;// CONCATENATED MODULE: ./client/follow-logs.js
-
-
-
-
-
-
-const pauseMs = 200;
-async function* followLogs(jobId, { after = 0, signal }, connection) {
-    const headers = { accept: "text/event-stream" };
-    for (let last = after;; await (0,delay/* delay */.c)(pauseMs, signal)) {
-        try {
-            const input = { params: { id: jobId }, query: { after: String(last) }, headers };
-            const answer = await (0,retry/* retry */.L5)(() => sendRequest("streamLogs", input, { ...connection, signal }), signal);
-            for await (const { event, data } of readEventStream(answer.body)) {
-                if (event === "end")
-                    return contract_status/* jobStatus */.WB.parse(logEnd.parse(JSON.parse(data)).status);
-                if (event !== "log")
-                    continue;
-                const line = logLine.parse(JSON.parse(data));
-                last = line.seq;
-                yield line;
-            }
-        }
-        catch (error) {
-            signal?.throwIfAborted();
-            if (!(0,retry/* isConnectionError */.Rk)(error))
-                throw error;
-        }
-    }
-}
-
 ;// CONCATENATED MODULE: ./client/read-changes.js
 
 
@@ -59404,19 +57750,20 @@ async function* readChanges({ after, signal }, connection) {
 
 
 
-
 function createCaller(connection) {
     const requestText = (name, input, signal) => {
         const once = async () => {
             const { status, body } = await sendRequest(name, input, { ...connection, signal });
             return { status, text: await body.text() };
         };
-        return isRepeatable(name, input) ? (0,retry/* retry */.L5)(once, signal) : once();
+        return isRepeatable(name, requireRoute(connection.routes, name), input)
+            ? (0,retry/* retry */.L5)(once, signal)
+            : once();
     };
     return {
         async call(name, input, { signal } = {}) {
             const { status, text } = await requestText(name, toUntypedInput(input), signal);
-            return parseReply(name, status, JSON.parse(text));
+            return parseReply(requireRoute(connection.routes, name), { name, status, text });
         },
         async callEmpty(name, input, { signal } = {}) {
             await requestText(name, toUntypedInput(input), signal);
@@ -59428,13 +57775,13 @@ function createCaller(connection) {
 function toUntypedInput(input) {
     return input;
 }
-function parseReply(name, status, document) {
-    const replies = routes[name].replies;
+function parseReply(route, { name, status, text }) {
+    const replies = route.replies;
     const reply = replies[status];
     if (reply === undefined || !("json" in reply)) {
         throw new TypeError(`${name} has no JSON answer ${status}`);
     }
-    return reply.json.parse(document);
+    return reply.json.parse(JSON.parse(text));
 }
 
 ;// CONCATENATED MODULE: external "node:fs"
@@ -59790,6 +58137,746 @@ function createClient({ dispatcher, ...service }) {
     };
 }
 
+// EXTERNAL MODULE: ./contract/artifact.js
+var artifact = __nccwpck_require__(1453);
+// EXTERNAL MODULE: ./contract/model.js
+var model = __nccwpck_require__(2654);
+;// CONCATENATED MODULE: ./contract/artifact-link.js
+
+
+
+
+
+
+const artifactLinkRequest = schemas/* strictObject */.rej({
+    expiresInSeconds: schemas/* int */.Whr()
+        .min(1)
+        .max(limits/* limits */.Fy.linkSeconds)
+        .default(3600)
+        .describe("For how long the link is valid."),
+})
+    .meta({ id: "ArtifactLinkRequest" });
+const artifactLink = schemas/* object */.Ikc({
+    url: schemas/* string */.YjP().describe("GET downloads the file; whoever has the link needs no access token."),
+    expiresAt: iso/* datetime */.w$(),
+})
+    .meta({ id: "ArtifactLink" });
+const linkedArtifactParams = schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.C });
+const linkedArtifactQuery = schemas/* strictObject */.rej({
+    expires: integerParameter(schemas/* int */.Whr().min(0)).describe("End of its validity, seconds since 1970."),
+    sha256: model/* sha256 */.sc,
+    signature: schemas/* string */.YjP()
+        .regex(/^[A-Za-z0-9_-]{43}$/, { error: "must be 43 characters of base64url" })
+        .describe("HMAC of all the rest."),
+});
+
+;// CONCATENATED MODULE: ./contract/artifact-routes.js
+
+
+
+
+const fileHeaders = ["etag", "accept-ranges", "content-disposition"];
+const downloadHeaders = schemas/* object */.Ikc({
+    range: schemas/* string */.YjP().max(200).optional().describe("One range of bytes, `bytes=FIRST-LAST`."),
+    "if-none-match": schemas/* string */.YjP().max(1000).optional(),
+    "if-range": schemas/* string */.YjP().max(200).optional(),
+});
+const downloadReplies = {
+    200: { stream: ["application/octet-stream"], headers: [...fileHeaders, "content-length"] },
+    206: {
+        stream: ["application/octet-stream"],
+        headers: [...fileHeaders, "content-length", "content-range"],
+    },
+    304: { empty: true, headers: ["etag"] },
+};
+const artifactRoutes = {
+    listArtifacts: {
+        method: "GET",
+        path: "/jobs/{id}/artifacts",
+        summary: "Files that a job produced",
+        action: "readWork",
+        names: "job",
+        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
+        replies: {
+            200: { json: schemas/* object */.Ikc({ artifacts: schemas/* array */.YOg(artifact/* artifact */.d) }).meta({ id: "ArtifactList" }) },
+        },
+        errors: ["not_found"],
+    },
+    getArtifact: {
+        method: "GET",
+        path: "/jobs/{id}/artifacts/{name}",
+        summary: "Download a file that a job produced",
+        action: "readWork",
+        names: "job",
+        params: schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.C }),
+        headers: downloadHeaders,
+        replies: downloadReplies,
+        errors: ["not_found", "range_not_satisfiable"],
+    },
+    linkArtifact: {
+        method: "POST",
+        path: "/jobs/{id}/artifacts/{name}/link",
+        summary: "Make a link to a file, which is valid for a while without an access token, as long as the " +
+            "job has the file",
+        action: "readWork",
+        names: "job",
+        params: schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.C }),
+        body: artifactLinkRequest,
+        bodyBytes: 4096,
+        audited: true,
+        replies: { 201: { json: artifactLink } },
+        errors: ["unsupported_media_type", "payload_too_large", "not_found"],
+    },
+    getLinkedArtifact: {
+        method: "GET",
+        path: "/links/{id}/{name}",
+        summary: "Download a file by a link to it",
+        action: "followLink",
+        open: true,
+        params: linkedArtifactParams,
+        query: linkedArtifactQuery,
+        headers: downloadHeaders,
+        replies: downloadReplies,
+        errors: ["not_found", "link_expired", "range_not_satisfiable"],
+    },
+    getBatchArtifacts: {
+        method: "GET",
+        path: "/batches/{id}/artifacts",
+        summary: "Download all files that the jobs of a batch have produced as a tar archive, each as " +
+            "`JOB-NAME/ARTIFACT`, behind a `manifest.json` with their jobs and hashes. The connection " +
+            "breaks where a file cannot be read",
+        action: "readWork",
+        names: "batch",
+        params: schemas/* object */.Ikc({ id: id/* batchId */.qZ }),
+        replies: {
+            200: { stream: ["application/x-tar"], headers: ["content-disposition"] },
+        },
+        errors: ["not_found"],
+    },
+};
+
+;// CONCATENATED MODULE: ./contract/creation.js
+
+
+const idempotencyKey = schemas/* string */.YjP()
+    .min(1)
+    .max(255)
+    .regex(/^[\x21-\x7e]+$/)
+    .optional()
+    .describe(`The same key and body within ${limits/* limits */.Fy.idempotencyHours} hours give the first answer again.`);
+const creationHeaders = schemas/* object */.Ikc({ "idempotency-key": idempotencyKey });
+const createdHeaders = ["location", "idempotency-replayed"];
+const creationErrors = [
+    "unsupported_media_type",
+    "payload_too_large",
+    "idempotency_key_reused",
+    "idempotency_in_progress",
+];
+const jobCreationErrors = [
+    ...creationErrors,
+    "too_many_jobs",
+    "storage_full",
+    "unknown_target",
+    "model_source_refused",
+    "model_not_found",
+];
+
+;// CONCATENATED MODULE: ./contract/batch-routes.js
+
+
+
+
+
+
+const retriedBatch = schemas/* object */.Ikc({ batches: schemas/* array */.YOg(batch/* batch */.vA) }).meta({ id: "RetriedBatch" });
+const batchRoutes = {
+    submitBatch: {
+        method: "POST",
+        path: "/batches",
+        summary: "Submit several models for several targets",
+        action: "startWork",
+        headers: creationHeaders,
+        body: batch/* batchRequest */.Uv,
+        audited: true,
+        replies: { 202: { json: batch/* batch */.vA, headers: createdHeaders } },
+        errors: jobCreationErrors,
+    },
+    listBatches: {
+        method: "GET",
+        path: "/batches",
+        summary: "List batches, newest first",
+        action: "readWork",
+        query: batchQuery,
+        replies: { 200: { json: batchPage } },
+        errors: ["invalid_cursor"],
+    },
+    getBatch: {
+        method: "GET",
+        path: "/batches/{id}",
+        summary: "Status of a batch and its jobs",
+        action: "readWork",
+        names: "batch",
+        params: schemas/* object */.Ikc({ id: id/* batchId */.qZ }),
+        replies: { 200: { json: batch/* batch */.vA } },
+        errors: ["not_found"],
+    },
+    cancelBatch: {
+        method: "POST",
+        path: "/batches/cancel/{id}",
+        summary: "Terminate all jobs of a batch at once",
+        action: "cancelWork",
+        names: "batch",
+        params: schemas/* object */.Ikc({ id: id/* batchId */.qZ }),
+        audited: true,
+        replies: { 200: { json: batch/* batch */.vA }, 202: { json: batch/* batch */.vA } },
+        errors: ["not_found", "batch_finished"],
+    },
+    retryBatch: {
+        method: "POST",
+        path: "/batches/{id}/retry",
+        summary: "Start jobs of a batch anew that failed, each with its recipe, as batches of their own: " +
+            "one for jobs of one recipe whose models and targets make up a product. They take the " +
+            "place of the former ones in the batch's report, if the token may request reports",
+        action: "retryWork",
+        names: "batch",
+        params: schemas/* object */.Ikc({ id: id/* batchId */.qZ }),
+        query: schemas/* strictObject */.rej({
+            status: schemas/* array */.YOg(contract_status/* jobStatus */.WB.extract(["Failed", "Cancelled"]))
+                .min(1)
+                .optional()
+                .describe("Which jobs, `Failed` by default; repeat the parameter for both."),
+        }),
+        headers: creationHeaders,
+        audited: true,
+        replies: { 202: { json: retriedBatch, headers: ["idempotency-replayed"] } },
+        errors: ["not_found", "nothing_to_retry", ...jobCreationErrors],
+    },
+    deleteBatch: {
+        method: "DELETE",
+        path: "/batches/{id}",
+        summary: "Delete a batch that has ended, with its jobs",
+        action: "deleteWork",
+        names: "batch",
+        params: schemas/* object */.Ikc({ id: id/* batchId */.qZ }),
+        audited: true,
+        replies: { 204: { empty: true } },
+        errors: ["not_found", "batch_unfinished", "job_in_use"],
+    },
+};
+
+;// CONCATENATED MODULE: ./contract/job-detail.js
+
+
+const jobDetail = job/* job */.Yl
+    .extend({
+    queuePosition: schemas/* int */.Whr()
+        .min(1)
+        .nullable()
+        .default(null)
+        .describe("Place among the jobs that wait for a worker of this machine: 1 starts next. Null for a " +
+        "job that does not wait, and in a cluster. Projects take turns, so that jobs of other " +
+        "projects may still come before it."),
+})
+    .meta({ id: "JobDetail" });
+
+;// CONCATENATED MODULE: ./contract/job-routes.js
+
+
+
+
+
+
+
+const preferWait = schemas/* string */.YjP().max(100).optional();
+const waitHeaders = creationHeaders.extend({
+    prefer: preferWait.describe("`wait=N` answers when the job has ended, or after N seconds at the latest; " +
+        `N is at most ${limits/* limits */.Fy.preferWaitSeconds}.`),
+});
+const jobRoutes = {
+    startCompression: {
+        method: "POST",
+        path: "/compress",
+        summary: "Start a compression job",
+        action: "startWork",
+        headers: creationHeaders,
+        body: job/* jobRequest */.xK,
+        bodyBytes: 262_144,
+        audited: true,
+        replies: { 202: { json: job/* job */.Yl, headers: createdHeaders } },
+        errors: jobCreationErrors,
+    },
+    startQuantization: {
+        method: "POST",
+        path: "/quantize",
+        summary: "Start a direct hardware quantization",
+        action: "startWork",
+        headers: waitHeaders,
+        body: job/* jobRequest */.xK,
+        bodyBytes: 262_144,
+        audited: true,
+        replies: {
+            200: { json: job/* job */.Yl, headers: [...createdHeaders, "preference-applied"] },
+            202: { json: job/* job */.Yl, headers: [...createdHeaders, "preference-applied"] },
+        },
+        errors: jobCreationErrors,
+    },
+    listJobs: {
+        method: "GET",
+        path: "/jobs",
+        summary: "List jobs, active and historical, newest first",
+        action: "readWork",
+        query: jobQuery,
+        replies: { 200: { json: schemas/* union */.KCZ([jobPage, jobSummaryPage]) } },
+        errors: ["invalid_cursor"],
+    },
+    countJobs: {
+        method: "GET",
+        path: "/jobs/counts",
+        summary: "How many jobs of a list are in each status",
+        action: "readWork",
+        query: jobCountsQuery,
+        replies: { 200: { json: jobCounts } },
+        errors: [],
+    },
+    getJob: {
+        method: "GET",
+        path: "/jobs/{id}",
+        summary: "Status and telemetry of a job",
+        action: "readWork",
+        names: "job",
+        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
+        headers: schemas/* object */.Ikc({
+            "if-none-match": schemas/* string */.YjP()
+                .max(1000)
+                .optional()
+                .describe("`ETag` of an earlier answer: while the job is the same, the answer is 304."),
+            prefer: preferWait.describe("`wait=N` answers when the job has ended or, with `If-None-Match`, has changed, or after " +
+                `N seconds at the latest; N is at most ${limits/* limits */.Fy.preferWaitSeconds}.`),
+        }),
+        replies: {
+            200: { json: jobDetail, headers: ["etag", "preference-applied"] },
+            304: { empty: true, headers: ["etag", "preference-applied"] },
+        },
+        errors: ["not_found"],
+    },
+    cancelJob: {
+        method: "POST",
+        path: "/jobs/cancel/{id}",
+        summary: "Terminate a job at once",
+        action: "cancelWork",
+        names: "job",
+        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
+        audited: true,
+        replies: { 200: { json: job/* job */.Yl }, 202: { json: job/* job */.Yl } },
+        errors: ["not_found", "job_finished"],
+    },
+    retryJob: {
+        method: "POST",
+        path: "/jobs/{id}/retry",
+        summary: "Start a job that has ended anew, as a job of its own",
+        action: "retryWork",
+        names: "job",
+        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
+        headers: creationHeaders,
+        audited: true,
+        replies: { 202: { json: job/* job */.Yl, headers: createdHeaders } },
+        errors: ["not_found", "job_unfinished", ...jobCreationErrors],
+    },
+    deleteJob: {
+        method: "DELETE",
+        path: "/jobs/{id}",
+        summary: "Delete a job that has ended, with its log, its artifacts and its baselines",
+        action: "deleteWork",
+        names: "job",
+        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
+        audited: true,
+        replies: { 204: { empty: true } },
+        errors: ["not_found", "job_unfinished", "job_in_use"],
+    },
+};
+
+;// CONCATENATED MODULE: ./contract/log-routes.js
+
+
+
+
+const logRoutes = {
+    streamLogs: {
+        method: "GET",
+        path: "/jobs/{id}/logs",
+        summary: "Terminal output of a job, streamed while it runs",
+        action: "readWork",
+        names: "job",
+        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
+        query: schemas/* strictObject */.rej({
+            after: integerParameter(schemas/* int */.Whr().min(0))
+                .default(0)
+                .describe("Number of the last line already seen."),
+            before: integerParameter(schemas/* int */.Whr().min(1))
+                .optional()
+                .describe("Number of the first line already seen: the answer is the `limit` lines before it, or " +
+                `fewer where those have more than ${limits/* limits */.Fy.logPageBytes} bytes, and ends. A number ` +
+                "beyond the last line asks for the last lines."),
+            limit: integerParameter(schemas/* int */.Whr().min(1).max(limits/* limits */.Fy.logPageLines))
+                .default(limits/* limits */.Fy.logPageLines)
+                .describe("Lines of an answer with `before`."),
+            follow: schemas/* enum */.k5n(["true", "false"])
+                .default("true")
+                .describe("Whether to continue until the job ends, or to stop after the present lines. An answer " +
+                "with `before` always stops, and is no event stream."),
+        }),
+        headers: schemas/* object */.Ikc({
+            accept: schemas/* string */.YjP().max(1000).optional(),
+            "last-event-id": schemas/* string */.YjP()
+                .regex(/^\d{1,15}$/)
+                .optional()
+                .describe("As `after`, sent by event-stream clients that reconnect."),
+        }),
+        replies: {
+            200: {
+                stream: ["text/plain", "text/event-stream", "application/x-ndjson"],
+                headers: ["x-accel-buffering"],
+            },
+            204: { empty: true },
+        },
+        errors: ["not_found", "not_acceptable"],
+    },
+};
+
+;// CONCATENATED MODULE: ./contract/hidden-characters.js
+const hidden_characters_hidden = String.raw `\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069`;
+const anyHidden = new RegExp(`[${hidden_characters_hidden}]`, "u");
+const everyHidden = new RegExp(`(?!\t)[${hidden_characters_hidden}]`, "gu");
+function hasHiddenCharacters(text) {
+    return anyHidden.test(text);
+}
+function replaceHiddenCharacters(text) {
+    return text.replace(everyHidden, "\u{fffd}");
+}
+
+;// CONCATENATED MODULE: ./contract/manifest.js
+
+
+
+
+const isPlainPath = (path) => !path.includes("\\") &&
+    !hasHiddenCharacters(path) &&
+    path.split("/").every((part) => part !== "" && part !== "." && part !== "..");
+const modelFilePath = schemas/* string */.YjP()
+    .min(1)
+    .max(255)
+    .refine(isPlainPath, {
+    error: 'must be a relative path with "/" between its parts, without "." and ".."',
+})
+    .describe("Relative to the folder of the model's files, such as `weights/model.onnx.data`.");
+function areFilesDistinct(files) {
+    const paths = new Set(files.map(({ path }) => path));
+    const folders = files.flatMap(({ path }) => {
+        const parts = path.split("/").slice(0, -1);
+        return parts.map((_, i) => parts.slice(0, i + 1).join("/"));
+    });
+    return paths.size === files.length && !folders.some((folder) => paths.has(folder));
+}
+const manifestFile = schemas/* strictObject */.rej({ path: modelFilePath, sha256: model/* sha256 */.sc });
+const manifest = schemas/* strictObject */.rej({
+    files: schemas/* array */.YOg(manifestFile)
+        .min(1)
+        .max(limits/* limits */.Fy.manifestFiles)
+        .refine(areFilesDistinct, {
+        error: "must not name a path twice, nor a file as a folder of another",
+    })
+        .describe("The ONNX file first, then every file that it has external data in."),
+})
+    .meta({ id: "Manifest" });
+const modelFile = schemas/* object */.Ikc({ path: modelFilePath, sha256: model/* sha256 */.sc, bytes: schemas/* int */.Whr().min(0) });
+
+;// CONCATENATED MODULE: ./contract/model-routes.js
+
+
+
+
+
+const uploadedModel = schemas/* object */.Ikc({
+    source: schemas/* string */.YjP().describe("What to name in `model.source`."),
+    sha256: model/* sha256 */.sc,
+    bytes: schemas/* int */.Whr(),
+})
+    .meta({ id: "UploadedModel" });
+const modelPage = schemas/* object */.Ikc({
+    models: schemas/* array */.YOg(uploadedModel.extend({ createdAt: iso/* datetime */.w$() })),
+    nextCursor: nextCursor,
+})
+    .meta({ id: "ModelPage" });
+const modelQuery = schemas/* strictObject */.rej(pageFields);
+const modelRoutes = {
+    listModels: {
+        method: "GET",
+        path: "/models",
+        summary: "List uploaded models, newest first",
+        action: "listModels",
+        query: modelQuery,
+        replies: { 200: { json: modelPage } },
+        errors: ["invalid_cursor"],
+    },
+    deleteModel: {
+        method: "DELETE",
+        path: "/models/{sha256}",
+        summary: "Delete an uploaded model",
+        action: "deleteModel",
+        params: schemas/* object */.Ikc({ sha256: model/* sha256 */.sc }),
+        audited: true,
+        replies: { 204: { empty: true } },
+        errors: ["not_found", "model_in_use"],
+    },
+    findModel: {
+        method: "HEAD",
+        path: "/models/{sha256}",
+        summary: "Whether a model was uploaded, or how much of it",
+        action: "uploadModel",
+        params: schemas/* object */.Ikc({ sha256: model/* sha256 */.sc }),
+        replies: { 200: { empty: true, headers: ["content-length"] } },
+        errors: ["not_found"],
+        errorHeaders: { not_found: ["upload-offset"] },
+    },
+    uploadModel: {
+        method: "PUT",
+        path: "/models/{sha256}",
+        summary: "Upload a model",
+        action: "uploadModel",
+        params: schemas/* object */.Ikc({ sha256: model/* sha256 */.sc }),
+        headers: schemas/* object */.Ikc({ "content-range": model/* uploadRange */.Zy.optional() }),
+        upload: true,
+        audited: true,
+        replies: { 200: { json: uploadedModel }, 201: { json: uploadedModel } },
+        errors: [
+            "upload_offset_mismatch",
+            "payload_too_large",
+            "model_checksum_mismatch",
+            "too_many_bytes",
+            "storage_full",
+        ],
+        errorHeaders: { upload_offset_mismatch: ["upload-offset"] },
+    },
+    createManifest: {
+        method: "POST",
+        path: "/manifests",
+        summary: "Make one model of uploaded files: an ONNX file and its external data",
+        action: "uploadModel",
+        body: manifest,
+        bodyBytes: limits/* limits */.Fy.manifestBytes,
+        audited: true,
+        replies: { 200: { json: uploadedModel }, 201: { json: uploadedModel } },
+        errors: [
+            "unsupported_media_type",
+            "payload_too_large",
+            "model_not_found",
+            "model_too_large",
+            "too_many_bytes",
+            "storage_full",
+        ],
+    },
+};
+
+;// CONCATENATED MODULE: ./contract/target-routes.js
+
+
+const targetRoutes = {
+    listTargets: {
+        method: "GET",
+        path: "/targets",
+        summary: "Hardware profiles that jobs can name",
+        action: "listTargets",
+        replies: { 200: { json: schemas/* object */.Ikc({ targets: schemas/* array */.YOg(target/* target */.aC) }).meta({ id: "TargetList" }) } },
+        errors: [],
+    },
+};
+
+;// CONCATENATED MODULE: ./contract/project.js
+
+const defaultProject = "default";
+const projectName = schemas/* string */.YjP()
+    .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/)
+    .describe("1 to 63 lower-case letters, digits and hyphens, none of them at an end.");
+const project = schemas/* object */.Ikc({ name: projectName, createdAt: iso/* datetime */.w$() })
+    .meta({ id: "Project" });
+
+;// CONCATENATED MODULE: ./contract/token.js
+
+
+
+
+const scopeTable = {
+    "jobs:read": "Read jobs, batches, logs, artifacts and targets.",
+    "jobs:write": "Start and cancel jobs and batches.",
+    "models:write": "Upload models.",
+    "baselines:write": "Record what later jobs are compared with.",
+    "reports:write": "Have check runs written on commits by the service's GitHub App.",
+    "webhooks:write": "Have changes of jobs and batches sent to webhooks.",
+    "tokens:write": "Create, list and revoke tokens of the person whose the token is, with at most its scopes.",
+    admin: "Manage the project's tokens and members; includes every other scope.",
+};
+const scope = schemas/* enum */.k5n(Object.keys(scopeTable));
+const tokenRequest = schemas/* strictObject */.rej({
+    name: schemas/* string */.YjP()
+        .min(1)
+        .max(100)
+        .describe("Name for people, for instance where the token is used."),
+    scopes: schemas/* array */.YOg(scope).min(1).max(scope.options.length),
+    expiresInDays: schemas/* int */.Whr()
+        .min(1)
+        .max(3650)
+        .nullable()
+        .default(limits/* limits */.Fy.tokenDays)
+        .describe("Null for a token that does not expire."),
+    project: projectName
+        .optional()
+        .describe("Project of the token, the caller's own by default. Others need an administrator of the " +
+        "project `default`."),
+})
+    .meta({ id: "TokenRequest" });
+const token = schemas/* object */.Ikc({
+    id: id/* tokenId */.jo,
+    project: projectName,
+    name: schemas/* string */.YjP(),
+    scopes: schemas/* array */.YOg(scope),
+    prefix: schemas/* string */.YjP().describe("First characters of the token, to recognise it by."),
+    createdAt: iso/* datetime */.w$(),
+    expiresAt: iso/* datetime */.w$().nullable(),
+    lastUsedAt: iso/* datetime */.w$().nullable(),
+    revokedAt: iso/* datetime */.w$().nullable(),
+    policy: schemas/* string */.YjP()
+        .nullable()
+        .describe("Trust policy by which an identity token was exchanged for the token; null for other " +
+        "tokens."),
+    person: schemas/* object */.Ikc({ id: id/* personId */.B6, name: schemas/* string */.YjP() })
+        .nullable()
+        .describe("Who made the token, or the token that made it: it does no more than the person's role " +
+        "allows at the time. Null for tokens of commands and of trust policies."),
+})
+    .meta({ id: "Token" });
+const createdToken = token
+    .extend({ token: schemas/* string */.YjP().describe("The token itself, shown this once.") })
+    .meta({ id: "CreatedToken" });
+const exchangeRequest = schemas/* strictObject */.rej({
+    token: schemas/* string */.YjP()
+        .min(1)
+        .max(16_384)
+        .describe("OpenID Connect identity token, such as GitHub issues to a workflow. It can be " +
+        "exchanged once."),
+})
+    .meta({ id: "ExchangeRequest" });
+const exchangedToken = schemas/* object */.Ikc({
+    token: schemas/* string */.YjP().describe("The access token, shown this once."),
+    expiresAt: iso/* datetime */.w$(),
+    scopes: schemas/* array */.YOg(scope),
+})
+    .meta({ id: "ExchangedToken" });
+
+;// CONCATENATED MODULE: ./contract/token-routes.js
+
+
+
+
+
+const tokenRoutes = {
+    listTokens: {
+        method: "GET",
+        path: "/tokens",
+        summary: "List access tokens",
+        action: "manageTokens",
+        replies: { 200: { json: schemas/* object */.Ikc({ tokens: schemas/* array */.YOg(token) }).meta({ id: "TokenList" }) } },
+        errors: [],
+    },
+    createToken: {
+        method: "POST",
+        path: "/tokens",
+        summary: "Create an access token",
+        action: "manageTokens",
+        headers: creationHeaders,
+        body: tokenRequest,
+        bodyBytes: 4096,
+        audited: true,
+        replies: { 201: { json: createdToken, headers: createdHeaders } },
+        errors: [...creationErrors, "not_found"],
+    },
+    exchangeToken: {
+        method: "POST",
+        path: "/tokens/exchange",
+        summary: "Exchange a workflow's identity token for an access token",
+        action: "exchangeIdentity",
+        open: true,
+        body: exchangeRequest,
+        bodyBytes: 20_480,
+        replies: { 200: { json: exchangedToken } },
+        errors: [
+            "unsupported_media_type",
+            "payload_too_large",
+            "identity_token_invalid",
+            "identity_token_refused",
+        ],
+    },
+    getOwnToken: {
+        method: "GET",
+        path: "/tokens/self",
+        summary: "The access token of the request",
+        action: "manageOwnToken",
+        replies: { 200: { json: token } },
+        errors: ["not_found"],
+    },
+    revokeOwnToken: {
+        method: "DELETE",
+        path: "/tokens/self",
+        summary: "Revoke the access token of the request",
+        action: "manageOwnToken",
+        audited: true,
+        replies: { 204: { empty: true } },
+        errors: ["not_found"],
+    },
+    rotateToken: {
+        method: "POST",
+        path: "/tokens/{id}/rotate",
+        summary: `Replace an access token; the old one is valid for ${limits/* limits */.Fy.rotationHours} hours more`,
+        action: "manageTokens",
+        params: schemas/* object */.Ikc({ id: id/* tokenId */.jo }),
+        audited: true,
+        replies: { 201: { json: createdToken, headers: ["location"] } },
+        errors: ["not_found"],
+    },
+    revokeToken: {
+        method: "DELETE",
+        path: "/tokens/{id}",
+        summary: "Revoke an access token",
+        action: "manageTokens",
+        params: schemas/* object */.Ikc({ id: id/* tokenId */.jo }),
+        audited: true,
+        replies: { 204: { empty: true } },
+        errors: ["not_found"],
+    },
+};
+
+;// CONCATENATED MODULE: ./action/service-client.js
+
+
+
+
+
+
+
+
+const { exchangeToken } = tokenRoutes;
+const routes = {
+    ...artifactRoutes,
+    ...batchRoutes,
+    ...jobRoutes,
+    ...logRoutes,
+    ...modelRoutes,
+    ...targetRoutes,
+    exchangeToken,
+};
+function createServiceClient(connection) {
+    return createClient({ ...connection, routes });
+}
+
 ;// CONCATENATED MODULE: ./action/exchanged-token.js
 
 const renewalMarginMs = 5 * 60_000;
@@ -59836,11 +58923,11 @@ async function openServiceSession(credentials, connection) {
     if ("token" in credentials) {
         const { token } = credentials;
         core/* setSecret */.Pq(token);
-        return { client: createClient({ ...connection, token }), scopes: undefined };
+        return { client: createServiceClient({ ...connection, token }), scopes: undefined };
     }
-    const exchanged = new ExchangedToken(createClient(connection), credentials.audience);
+    const exchanged = new ExchangedToken(createServiceClient(connection), credentials.audience);
     const scopes = await exchanged.exchange();
-    return { client: createClient({ ...connection, token: () => exchanged.value }), scopes };
+    return { client: createServiceClient({ ...connection, token: () => exchanged.value }), scopes };
 }
 
 
@@ -60827,8 +59914,8 @@ class JobTracker {
     }
 }
 
-// EXTERNAL MODULE: ./action/open-service-session.js + 56 modules
-var open_service_session = __nccwpck_require__(3066);
+// EXTERNAL MODULE: ./action/open-service-session.js + 36 modules
+var open_service_session = __nccwpck_require__(5676);
 // EXTERNAL MODULE: ./contract/batch.js + 1 modules
 var batch = __nccwpck_require__(9902);
 // EXTERNAL MODULE: external "node:fs/promises"
@@ -61632,7 +60719,7 @@ function setFailure({ failureMessage }, { conclusion, title }) {
 /* harmony import */ var _connect_github_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(3324);
 /* harmony import */ var _create_check_run_writer_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(5810);
 /* harmony import */ var _list_jobs_js__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(9808);
-/* harmony import */ var _open_service_session_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(3066);
+/* harmony import */ var _open_service_session_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(5676);
 /* harmony import */ var _read_inputs_js__WEBPACK_IMPORTED_MODULE_8__ = __nccwpck_require__(2982);
 /* harmony import */ var _resolve_credentials_js__WEBPACK_IMPORTED_MODULE_9__ = __nccwpck_require__(6644);
 /* harmony import */ var _step_identity_js__WEBPACK_IMPORTED_MODULE_10__ = __nccwpck_require__(8844);
@@ -62894,15 +61981,10 @@ function comparesWithBaseline(limits = {}) {
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   B6: () => (/* binding */ personId),
 /* harmony export */   Db: () => (/* binding */ jobId),
-/* harmony export */   K$: () => (/* binding */ passkeyId),
-/* harmony export */   Ob: () => (/* binding */ sessionId),
-/* harmony export */   ek: () => (/* binding */ deliveryId),
 /* harmony export */   jo: () => (/* binding */ tokenId),
-/* harmony export */   pd: () => (/* binding */ webhookId),
-/* harmony export */   py: () => (/* binding */ auditId),
 /* harmony export */   qZ: () => (/* binding */ batchId)
 /* harmony export */ });
-/* unused harmony exports isId, newId, composeId, batchJobId, batchChildName, parseBatchChildName, encodeIdTime, decodeIdTime */
+/* unused harmony exports webhookId, deliveryId, auditId, sessionId, passkeyId, isId, newId, composeId, batchJobId, batchChildName, parseBatchChildName, encodeIdTime, decodeIdTime */
 /* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
 
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
@@ -72815,11 +71897,10 @@ __nccwpck_require__.d(__webpack_exports__, {
   rej: () => (/* binding */ strictObject),
   YjP: () => (/* binding */ string),
   KCZ: () => (/* binding */ union),
-  L5J: () => (/* binding */ unknown),
   OZ5: () => (/* binding */ url)
 });
 
-// UNUSED EXPORTS: ZodAny, ZodArray, ZodBase64, ZodBase64URL, ZodBigInt, ZodBigIntFormat, ZodBoolean, ZodCIDRv4, ZodCIDRv6, ZodCUID, ZodCUID2, ZodCatch, ZodCodec, ZodCreditCard, ZodCustom, ZodCustomStringFormat, ZodDate, ZodDefault, ZodDiscriminatedUnion, ZodE164, ZodEmail, ZodEmoji, ZodEnum, ZodExactOptional, ZodFile, ZodFunction, ZodGUID, ZodIBAN, ZodIPv4, ZodIPv6, ZodISODate, ZodISODuration, ZodISOTime, ZodInstanceOf, ZodIntersection, ZodJWT, ZodKSUID, ZodLazy, ZodLiteral, ZodMAC, ZodMap, ZodNaN, ZodNanoID, ZodNever, ZodNonOptional, ZodNull, ZodNullable, ZodNumber, ZodNumberFormat, ZodObject, ZodOptional, ZodPipe, ZodPrefault, ZodPreprocess, ZodPromise, ZodReadonly, ZodRecord, ZodSet, ZodString, ZodStringFormat, ZodSuccess, ZodSymbol, ZodTemplateLiteral, ZodTransform, ZodTuple, ZodType, ZodULID, ZodURL, ZodUUID, ZodUndefined, ZodUnion, ZodUnknown, ZodVoid, ZodXID, ZodXor, _ZodString, _default, _function, any, base64, base64url, bigint, catch, check, cidrv4, cidrv6, codec, creditCard, cuid, cuid2, currencyCode, custom, date, describe, discriminatedUnion, e164, email, emoji, exactOptional, file, float32, float64, function, guid, hash, hex, hostname, httpUrl, iban, instanceof, int32, int64, intersection, invertCodec, ipv4, ipv6, json, jwt, keyof, ksuid, lazy, looseObject, looseRecord, mac, map, meta, nan, nanoid, nativeEnum, never, nonoptional, null, nullable, nullish, optional, partialRecord, pipe, prefault, promise, readonly, refine, set, stringFormat, stringbool, success, superRefine, symbol, templateLiteral, transform, tuple, uint32, uint64, ulid, undefined, uuid, uuidv4, uuidv6, uuidv7, void, xid, xor
+// UNUSED EXPORTS: ZodAny, ZodArray, ZodBase64, ZodBase64URL, ZodBigInt, ZodBigIntFormat, ZodBoolean, ZodCIDRv4, ZodCIDRv6, ZodCUID, ZodCUID2, ZodCatch, ZodCodec, ZodCreditCard, ZodCustom, ZodCustomStringFormat, ZodDate, ZodDefault, ZodDiscriminatedUnion, ZodE164, ZodEmail, ZodEmoji, ZodEnum, ZodExactOptional, ZodFile, ZodFunction, ZodGUID, ZodIBAN, ZodIPv4, ZodIPv6, ZodISODate, ZodISODuration, ZodISOTime, ZodInstanceOf, ZodIntersection, ZodJWT, ZodKSUID, ZodLazy, ZodLiteral, ZodMAC, ZodMap, ZodNaN, ZodNanoID, ZodNever, ZodNonOptional, ZodNull, ZodNullable, ZodNumber, ZodNumberFormat, ZodObject, ZodOptional, ZodPipe, ZodPrefault, ZodPreprocess, ZodPromise, ZodReadonly, ZodRecord, ZodSet, ZodString, ZodStringFormat, ZodSuccess, ZodSymbol, ZodTemplateLiteral, ZodTransform, ZodTuple, ZodType, ZodULID, ZodURL, ZodUUID, ZodUndefined, ZodUnion, ZodUnknown, ZodVoid, ZodXID, ZodXor, _ZodString, _default, _function, any, base64, base64url, bigint, catch, check, cidrv4, cidrv6, codec, creditCard, cuid, cuid2, currencyCode, custom, date, describe, discriminatedUnion, e164, email, emoji, exactOptional, file, float32, float64, function, guid, hash, hex, hostname, httpUrl, iban, instanceof, int32, int64, intersection, invertCodec, ipv4, ipv6, json, jwt, keyof, ksuid, lazy, looseObject, looseRecord, mac, map, meta, nan, nanoid, nativeEnum, never, nonoptional, null, nullable, nullish, optional, partialRecord, pipe, prefault, promise, readonly, refine, set, stringFormat, stringbool, success, superRefine, symbol, templateLiteral, transform, tuple, uint32, uint64, ulid, undefined, unknown, uuid, uuidv4, uuidv6, uuidv7, void, xid, xor
 
 // EXTERNAL MODULE: ../../node_modules/zod/v4/core/core.js
 var core_core = __nccwpck_require__(6416);

@@ -1,11 +1,14 @@
 import * as core from "@actions/core";
-import type { Client } from "../client/create-client.ts";
+import type { ServiceClient } from "./service-client.ts";
 import { ProblemError } from "../client/problem-error.ts";
 
 const timeoutMs = 5_000;
 
 /** Requests the cancellation of batches. Gives whether the service accepted it for all of them. */
-export async function cancelBatches(client: Client, ids: readonly string[]): Promise<boolean> {
+export async function cancelBatches(
+  client: ServiceClient,
+  ids: readonly string[],
+): Promise<boolean> {
   const signal = AbortSignal.timeout(timeoutMs);
   const cancelled = await Promise.all(
     ids.map(async (id) => requestCancellation(client, id, signal)),
@@ -14,7 +17,7 @@ export async function cancelBatches(client: Client, ids: readonly string[]): Pro
 }
 
 async function requestCancellation(
-  client: Client,
+  client: ServiceClient,
   id: string,
   signal: AbortSignal,
 ): Promise<boolean> {

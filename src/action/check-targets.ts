@@ -1,9 +1,9 @@
-import type { Client } from "../client/create-client.ts";
+import type { ServiceClient } from "./service-client.ts";
 import { InputError } from "./input-error.ts";
 
 /** @throws InputError for targets that the service does not have */
 export async function checkTargets(
-  client: Client,
+  client: ServiceClient,
   names: readonly string[],
   signal: AbortSignal,
 ): Promise<void> {

@@ -1,5 +1,5 @@
 import * as core from "@actions/core";
-import type { Client } from "../client/create-client.ts";
+import type { ServiceClient } from "./service-client.ts";
 import { type Annotation, buildAnnotations } from "../report/build-annotations.ts";
 import { isEndedRow } from "../report/ended-row.ts";
 import type { Report } from "../report/report.ts";
@@ -23,7 +23,7 @@ export interface CompressionResult {
   readonly report: Report;
   readonly annotations: readonly Annotation[];
   /** Undefined where nothing was submitted. */
-  readonly client: Client | undefined;
+  readonly client: ServiceClient | undefined;
 }
 
 /**

@@ -1,11 +1,11 @@
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
-import type { Client } from "../client/create-client.ts";
+import type { ServiceClient } from "./service-client.ts";
 import type { ReportRow } from "../report/report.ts";
 
 /** Saves the artifacts of all completed jobs, in a folder for each job. */
 export async function downloadArtifacts(
-  client: Client,
+  client: ServiceClient,
   rows: readonly ReportRow[],
   { folder, signal }: { readonly folder: string; readonly signal: AbortSignal },
 ): Promise<void> {

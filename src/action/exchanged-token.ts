@@ -1,5 +1,5 @@
 import * as core from "@actions/core";
-import type { Client } from "../client/create-client.ts";
+import type { ServiceClient } from "./service-client.ts";
 import type { Scope } from "../contract/token.ts";
 
 /** Before the token expires. */
@@ -8,11 +8,11 @@ const renewalRetryMs = 30_000;
 
 /** A token of the service in exchange for the workflow's, renewed while the process lives. */
 export class ExchangedToken {
-  readonly #client: Client;
+  readonly #client: ServiceClient;
   readonly #audience: string;
   #value = "";
 
-  constructor(client: Client, audience: string) {
+  constructor(client: ServiceClient, audience: string) {
     this.#client = client;
     this.#audience = audience;
   }

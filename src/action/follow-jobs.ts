@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
 import * as core from "@actions/core";
-import type { Client } from "../client/create-client.ts";
+import type { ServiceClient } from "./service-client.ts";
 import type { Job } from "../contract/job.ts";
 import { jobTitle } from "../report/job-title.ts";
 import type { JobTracker } from "./job-tracker.ts";
@@ -28,7 +28,7 @@ interface FollowJobsOptions {
  * @throws UnreachableError
  */
 export async function followJobs(
-  client: Client,
+  client: ServiceClient,
   submission: Submission,
   options: FollowJobsOptions,
 ): Promise<void> {
@@ -47,7 +47,7 @@ export async function followJobs(
 }
 
 async function printOutputs(
-  client: Client,
+  client: ServiceClient,
   { jobs }: Submission,
   options: FollowJobsOptions,
 ): Promise<void> {
@@ -70,7 +70,7 @@ async function printOutputs(
 
 /** Prints the job's output until it ends. Gives the last lines. */
 async function printJobOutput(
-  client: Client,
+  client: ServiceClient,
   job: StepJob,
   { output, signal }: FollowJobsOptions,
 ): Promise<string[]> {

@@ -1,4 +1,4 @@
-import type { Client } from "../client/create-client.ts";
+import type { ServiceClient } from "./service-client.ts";
 import { hasFailedGate } from "../contract/gate.ts";
 import type { Job } from "../contract/job.ts";
 import type { ModelReference } from "../contract/model.ts";
@@ -7,7 +7,7 @@ import { listJobs } from "./list-jobs.ts";
 
 /** Jobs with the labels that completed, with their gates passed. */
 export async function listFormerJobs(
-  client: Client,
+  client: ServiceClient,
   labels: Readonly<Record<string, string>>,
 ): Promise<Job[]> {
   const jobs = await listJobs(client, { labels, status: ["Completed"] });

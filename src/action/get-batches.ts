@@ -1,9 +1,9 @@
-import type { Client } from "../client/create-client.ts";
+import type { ServiceClient } from "./service-client.ts";
 import type { Batch } from "../contract/batch.ts";
 
 /** Batches by their ids, as they are now. */
 export async function getBatches(
-  client: Client,
+  client: ServiceClient,
   ids: readonly string[],
   signal: AbortSignal,
 ): Promise<Batch[]> {

@@ -1,4 +1,4 @@
-import type { Client } from "../client/create-client.ts";
+import type { ServiceClient } from "./service-client.ts";
 import type { Job } from "../contract/job.ts";
 import type { JobQuery } from "../contract/page.ts";
 import { limits } from "../contract/limits.ts";
@@ -11,7 +11,7 @@ interface JobFilter {
 
 /** All pages of the jobs that match the filter, newest first. */
 export async function listJobs(
-  client: Client,
+  client: ServiceClient,
   { labels, ...filter }: JobFilter,
   signal?: AbortSignal,
 ): Promise<Job[]> {

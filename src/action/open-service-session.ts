@@ -1,12 +1,12 @@
 import * as core from "@actions/core";
 import type { Dispatcher } from "undici";
-import { type Client, createClient } from "../client/create-client.ts";
+import { createServiceClient, type ServiceClient } from "./service-client.ts";
 import type { Scope } from "../contract/token.ts";
 import { ExchangedToken } from "./exchanged-token.ts";
 import type { Credentials } from "./resolve-credentials.ts";
 
 interface ServiceSession {
-  readonly client: Client;
+  readonly client: ServiceClient;
   /** What the token allows, where the service stated it. */
   readonly scopes: readonly Scope[] | undefined;
 }
@@ -18,9 +18,9 @@ export async function openServiceSession(
   if ("token" in credentials) {
     const { token } = credentials;
     core.setSecret(token);
-    return { client: createClient({ ...connection, token }), scopes: undefined };
+    return { client: createServiceClient({ ...connection, token }), scopes: undefined };
   }
-  const exchanged = new ExchangedToken(createClient(connection), credentials.audience);
+  const exchanged = new ExchangedToken(createServiceClient(connection), credentials.audience);
   const scopes = await exchanged.exchange();
-  return { client: createClient({ ...connection, token: () => exchanged.value }), scopes };
+  return { client: createServiceClient({ ...connection, token: () => exchanged.value }), scopes };
 }

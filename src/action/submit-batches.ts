@@ -1,5 +1,5 @@
 import * as core from "@actions/core";
-import type { Client } from "../client/create-client.ts";
+import type { ServiceClient } from "./service-client.ts";
 import type { Batch, BatchRequest } from "../contract/batch.ts";
 import { groupByTargets } from "../contract/group-by-targets.ts";
 import type { Job } from "../contract/job.ts";
@@ -46,7 +46,10 @@ interface StepPair {
  * Submits the jobs of the step, except those that an earlier attempt of the run completed with all
  * gates passed.
  */
-export async function submitBatches(client: Client, request: StepRequest): Promise<Submission> {
+export async function submitBatches(
+  client: ServiceClient,
+  request: StepRequest,
+): Promise<Submission> {
   const { plan, models, identity } = request;
   const contentLabel = { "github-request": digest(plan.fields) };
   const former = await listReusableJobs(client, request, contentLabel);
@@ -72,7 +75,7 @@ export async function submitBatches(client: Client, request: StepRequest): Promi
 }
 
 async function listReusableJobs(
-  client: Client,
+  client: ServiceClient,
   { attempt, report, identity }: StepRequest,
   contentLabel: Readonly<Record<string, string>>,
 ): Promise<Job[]> {

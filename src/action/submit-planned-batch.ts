@@ -1,11 +1,14 @@
 import * as core from "@actions/core";
-import type { Client } from "../client/create-client.ts";
+import type { ServiceClient } from "./service-client.ts";
 import { ProblemError } from "../client/problem-error.ts";
 import type { Batch, BatchRequest } from "../contract/batch.ts";
 import { digest } from "./step-identity.ts";
 
 /** Submits a batch, which records no baseline where the token does not allow it. */
-export async function submitPlannedBatch(client: Client, body: BatchRequest): Promise<Batch> {
+export async function submitPlannedBatch(
+  client: ServiceClient,
+  body: BatchRequest,
+): Promise<Batch> {
   const batch = await submitIdempotently(client, body).catch(async (error: unknown) => {
     const isRefused = error instanceof ProblemError && error.problem.code === "missing_scope";
     if (!isRefused || !body.revision?.recordBaseline) throw error;
@@ -20,6 +23,6 @@ export async function submitPlannedBatch(client: Client, body: BatchRequest): Pr
 }
 
 /** Creates no second batch when repeated. The body's labels make the key unique to the attempt. */
-async function submitIdempotently(client: Client, body: BatchRequest): Promise<Batch> {
+async function submitIdempotently(client: ServiceClient, body: BatchRequest): Promise<Batch> {
   return client.call("submitBatch", { headers: { "idempotency-key": digest(body) }, body });
 }

@@ -1,11 +1,11 @@
-import type { Client } from "../client/create-client.ts";
+import type { ServiceClient } from "./service-client.ts";
 import type { Places } from "../contract/github-report.ts";
 import type { JobTracker } from "./job-tracker.ts";
 import type { Submission } from "./submit-batches.ts";
 
 /** The step's batches at the service. */
 export interface SubmittedWork {
-  readonly client: Client;
+  readonly client: ServiceClient;
   readonly submission: Submission;
   readonly tracker: JobTracker;
   readonly places: Places;

@@ -1,5 +1,5 @@
 import path from "node:path";
-import type { Client } from "../client/create-client.ts";
+import type { ServiceClient } from "./service-client.ts";
 import { hashFile } from "../client/hash-file.ts";
 import { ProblemError } from "../client/problem-error.ts";
 import type { Place } from "../contract/github-report.ts";
@@ -23,7 +23,7 @@ interface ModelFile {
  * @throws InputError for a file that is larger than the service allows
  */
 export async function uploadFile(
-  client: Client,
+  client: ServiceClient,
   { file, place = { file, line: 1 } }: ModelFile,
   { workspace, signal }: UploadOptions,
 ): Promise<string> {

@@ -1,4 +1,4 @@
-import type { Client } from "../client/create-client.ts";
+import type { ServiceClient } from "./service-client.ts";
 import type { ModelReference } from "../contract/model.ts";
 import type { NamedModel } from "./find-models.ts";
 import { uploadFile, type UploadOptions } from "./upload-file.ts";
@@ -9,7 +9,7 @@ import { uploadFile, type UploadOptions } from "./upload-file.ts";
  */
 export async function uploadModels(
   models: readonly NamedModel[],
-  client: Client,
+  client: ServiceClient,
   options: UploadOptions,
 ): Promise<ModelReference[]> {
   const references: ModelReference[] = [];

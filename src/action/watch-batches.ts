@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import * as core from "@actions/core";
-import type { Client } from "../client/create-client.ts";
+import type { ServiceClient } from "./service-client.ts";
 import { isTerminal } from "../contract/status.ts";
 import { getBatches } from "./get-batches.ts";
 import type { JobTracker } from "./job-tracker.ts";
@@ -18,7 +18,7 @@ interface WatchOptions {
 
 /** Polls the batches and logs their progress until all jobs have ended. */
 export async function watchBatches(
-  client: Client,
+  client: ServiceClient,
   { batches }: Submission,
   { tracker, signal, onPoll }: WatchOptions,
 ): Promise<void> {

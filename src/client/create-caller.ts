@@ -1,6 +1,6 @@
 import type { LogLine } from "../contract/log.ts";
-import type { Reply } from "../contract/route.ts";
-import { type RouteName, routes } from "../contract/routes.ts";
+import type { Reply, Route } from "../contract/route.ts";
+import type { RouteName, Routes } from "../contract/routes.ts";
 import type { JobStatus } from "../contract/status.ts";
 import { followLogs } from "./follow-logs.ts";
 import { readChanges, type ReadChangesOptions, type ServiceChange } from "./read-changes.ts";
@@ -10,6 +10,7 @@ import {
   type CallOutput,
   type Connection,
   type EmptyRouteName,
+  requireRoute,
   isRepeatable,
   type JsonRouteName,
   sendRequest,
@@ -20,15 +21,15 @@ interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface RouteCaller {
+export interface RouteCaller<R extends RouteName = RouteName> {
   /** Calls an endpoint of the route table. Retries transient failures where that is safe. */
-  call<N extends JsonRouteName>(
+  call<N extends JsonRouteName & R>(
     name: N,
     input: CallInput<N>,
     options?: CallOptions,
   ): Promise<CallOutput<N>>;
   /** Calls an endpoint that answers with nothing, in the same way. */
-  callEmpty<N extends EmptyRouteName>(
+  callEmpty<N extends EmptyRouteName & R>(
     name: N,
     input: CallInput<N>,
     options?: CallOptions,
@@ -41,18 +42,22 @@ export interface RouteCaller {
 }
 
 /** Calls endpoints, typed by the contract's route table, in Node and in browsers. */
-export function createCaller(connection: Connection): RouteCaller {
+export function createCaller<R extends Partial<Routes>>(
+  connection: Connection<R>,
+): RouteCaller<keyof R & RouteName> {
   const requestText = (name: RouteName, input: UntypedInput, signal: AbortSignal | undefined) => {
     const once = async () => {
       const { status, body } = await sendRequest(name, input, { ...connection, signal });
       return { status, text: await body.text() };
     };
-    return isRepeatable(name, input) ? retry(once, signal) : once();
+    return isRepeatable(name, requireRoute(connection.routes, name), input)
+      ? retry(once, signal)
+      : once();
   };
   return {
     async call(name, input, { signal } = {}) {
       const { status, text } = await requestText(name, toUntypedInput(input), signal);
-      return parseReply(name, status, JSON.parse(text));
+      return parseReply(requireRoute(connection.routes, name), { name, status, text });
     },
     async callEmpty(name, input, { signal } = {}) {
       await requestText(name, toUntypedInput(input), signal);
@@ -69,14 +74,13 @@ function toUntypedInput<N extends RouteName>(input: CallInput<N>): UntypedInput 
 
 /** Parses by the schema that gives the result its type. */
 function parseReply<N extends RouteName>(
-  name: N,
-  status: number,
-  document: unknown,
+  route: Route,
+  { name, status, text }: { readonly name: N; readonly status: number; readonly text: string },
 ): CallOutput<N> {
-  const replies: Readonly<Record<number, Reply>> = routes[name].replies;
+  const replies: Readonly<Record<number, Reply>> = route.replies;
   const reply = replies[status];
   if (reply === undefined || !("json" in reply)) {
     throw new TypeError(`${name} has no JSON answer ${status}`);
   }
-  return reply.json.parse(document) as CallOutput<N>;
+  return reply.json.parse(JSON.parse(text)) as CallOutput<N>;
 }

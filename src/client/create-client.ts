@@ -1,4 +1,5 @@
 import type { Dispatcher } from "undici";
+import type { RouteName, Routes } from "../contract/routes.ts";
 import { createCaller, type RouteCaller } from "./create-caller.ts";
 import { downloadArtifact, type ArtifactDownloadOptions } from "./download-artifact.ts";
 import type { Connection } from "./send-request.ts";
@@ -6,12 +7,15 @@ import { createUndiciTransport } from "./undici-transport.ts";
 import type { UploadOptions } from "./upload-blob.ts";
 import { type UploadedModel, uploadModel } from "./upload-model.ts";
 
-interface ClientOptions extends Pick<Connection, "baseUrl" | "token"> {
+interface ClientOptions<R extends Partial<Routes>> extends Pick<
+  Connection<R>,
+  "routes" | "baseUrl" | "token"
+> {
   /** Of undici, such as a proxy agent. */
   readonly dispatcher?: Dispatcher;
 }
 
-export interface Client extends RouteCaller {
+export interface Client<R extends RouteName = RouteName> extends RouteCaller<R> {
   /** Sends a model, with the files of its external data. */
   uploadModel(file: string, options?: UploadOptions): Promise<UploadedModel>;
   /** The file appears once it is complete. */
@@ -19,7 +23,10 @@ export interface Client extends RouteCaller {
 }
 
 /** A client of the service with files, for Node. */
-export function createClient({ dispatcher, ...service }: ClientOptions): Client {
+export function createClient<R extends Partial<Routes>>({
+  dispatcher,
+  ...service
+}: ClientOptions<R>): Client<keyof R & RouteName> {
   const connection = { ...service, transport: createUndiciTransport(dispatcher) };
   return {
     ...createCaller(connection),

@@ -1,10 +1,12 @@
 import type { z } from "zod";
 import type { Route } from "../contract/route.ts";
-import { type RouteName, type Routes, routes } from "../contract/routes.ts";
+import type { RouteName, Routes } from "../contract/routes.ts";
 import { toAnswerError } from "./problem-error.ts";
 import type { Transport, TransportAnswer, UploadBody } from "./transport.ts";
 
-export interface Connection {
+export interface Connection<R extends Partial<Routes> = Partial<Routes>> {
+  /** The routes that are called: a bundle has the schemas of these alone. */
+  readonly routes: R;
   /** Ends in `/v1`. */
   readonly baseUrl: string;
   /**
@@ -69,9 +71,9 @@ interface SendOptions {
 export async function sendRequest(
   name: RouteName,
   input: UntypedInput,
-  { baseUrl, token, transport, upload, signal }: Connection & SendOptions,
+  { routes, baseUrl, token, transport, upload, signal }: Connection & SendOptions,
 ): Promise<TransportAnswer> {
-  const route: Route = routes[name];
+  const route = requireRoute(routes, name);
   const url = buildRouteUrl(route, input, baseUrl);
   const json = input.body === undefined ? undefined : JSON.stringify(input.body);
   const secret = typeof token === "function" ? token() : token;
@@ -90,6 +92,12 @@ export async function sendRequest(
   if (answer.status in route.replies) return answer;
   const text = await answer.body.text();
   throw toAnswerError(`${route.method} ${url.pathname}`, { ...answer, text });
+}
+
+export function requireRoute(routes: Partial<Routes>, name: RouteName): Route {
+  const route = routes[name];
+  if (route === undefined) throw new TypeError(`${name} is none of the client's routes`);
+  return route;
 }
 
 function contentHeaders(
@@ -119,11 +127,7 @@ function buildRouteUrl(
 }
 
 /** Whether a request may be sent again without a second effect. */
-export function isRepeatable(name: RouteName, input: UntypedInput): boolean {
+export function isRepeatable(name: RouteName, { method }: Route, input: UntypedInput): boolean {
   const isCancelling = name === "cancelJob" || name === "cancelBatch";
-  return (
-    routes[name].method !== "POST" ||
-    isCancelling ||
-    input.headers?.["idempotency-key"] !== undefined
-  );
+  return method !== "POST" || isCancelling || input.headers?.["idempotency-key"] !== undefined;
 }

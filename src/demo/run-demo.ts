@@ -1,6 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { type Client, createClient } from "../client/create-client.ts";
+import { routes } from "../contract/routes.ts";
 import type { Batch } from "../contract/batch.ts";
 import { formatBytes } from "../contract/format-bytes.ts";
 import type { Job } from "../contract/job.ts";
@@ -43,7 +44,7 @@ export async function runDemo({
   const service = await startServiceProcess(directory, environment);
   try {
     display.print(`The service listens on ${service.baseUrl}`);
-    const client = createClient(service);
+    const client = createClient({ ...service, routes });
     const batch = await submitDemoBatch(client, display, signal);
     const jobs = await followOrCancel(client, batch, { display, signal });
     display.close();

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import test, { type TestContext } from "node:test";
 import { listenLocally } from "../support/listen-locally.ts";
 import { createClient } from "../../src/client/create-client.ts";
+import { routes } from "../../src/contract/routes.ts";
 import { ProblemError } from "../../src/client/problem-error.ts";
 import { newId } from "../../src/contract/id.ts";
 import { defaultRecipe } from "../../src/contract/resolve-recipe.ts";
@@ -18,7 +19,7 @@ async function serve(t: TestContext, answer: Answer) {
   let count = 0;
   const server = createServer((request, response) => answer(request, response, ++count));
   const baseUrl = `${await listenLocally(t, server)}/v1`;
-  const client = createClient({ baseUrl, token: "secret" });
+  const client = createClient({ routes, baseUrl, token: "secret" });
   return { client, count: () => count };
 }
 

@@ -1,6 +1,7 @@
 import { copyFile, mkdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { type Client, createClient } from "../../src/client/create-client.ts";
+import { routes } from "../../src/contract/routes.ts";
 import { apiVersion } from "../../src/contract/api-group.ts";
 import { chartFolder, helm, valueFlags } from "../charts/helm.ts";
 import { imageNames } from "../support/cluster/image-builds.ts";
@@ -111,7 +112,7 @@ export async function install(
     },
     baseUrl,
     token,
-    client: createClient({ baseUrl, token }),
+    client: createClient({ routes, baseUrl, token }),
   };
 }
 

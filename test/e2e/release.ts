@@ -7,6 +7,7 @@ import { createInterface } from "node:readline";
 import type { TestContext } from "node:test";
 import { promisify } from "node:util";
 import { createClient } from "../../src/client/create-client.ts";
+import { routes } from "../../src/contract/routes.ts";
 import { builtinTargets } from "../../src/contract/target.ts";
 import { chartFolder, helm, valueFlags } from "../charts/helm.ts";
 import { programPath } from "../support/cluster/programs.ts";
@@ -46,7 +47,7 @@ export async function testRelease(
     try {
       const [line] = (await once(createInterface(forward.stdout), "line")) as [string];
       const [, address] = /from (\S+) ->/.exec(line) ?? [];
-      const forwarded = createClient({ baseUrl: `http://${address}/v1`, token });
+      const forwarded = createClient({ routes, baseUrl: `http://${address}/v1`, token });
       assert.deepEqual(
         await forwarded.call("listTargets", {}),
         await client.call("listTargets", {}),

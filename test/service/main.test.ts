@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { type TestContext } from "node:test";
 import { createClient } from "../../src/client/create-client.ts";
+import { routes } from "../../src/contract/routes.ts";
 import { startRunningService } from "../support/running-service.ts";
 import { audience, startLocalIssuer } from "../auth/local-issuer.ts";
 import { inheritedEnvironment } from "../support/inherited-environment.ts";
@@ -91,10 +92,10 @@ policies:
   });
   const now = Math.floor(Date.now() / 1000);
   const identityToken = await issuer.sign({ claims: { iat: now, nbf: now, exp: now + 300 } });
-  const { token } = await createClient({ baseUrl }).call("exchangeToken", {
+  const { token } = await createClient({ routes, baseUrl }).call("exchangeToken", {
     body: { token: identityToken },
   });
-  assert.deepEqual(await createClient({ baseUrl, token }).call("listJobs", {}), {
+  assert.deepEqual(await createClient({ routes, baseUrl, token }).call("listJobs", {}), {
     jobs: [],
     nextCursor: null,
   });
@@ -165,7 +166,7 @@ test("the token command makes a token while the service runs", async (t) => {
   ];
   const { code, stdout } = await run(args, { MOS_DATA_DIR: directory });
   assert.equal(code, 0);
-  const client = createClient({ baseUrl, token: stdout.trim() });
+  const client = createClient({ routes, baseUrl, token: stdout.trim() });
   assert.deepEqual((await client.call("listJobs", {})).jobs, []);
   await assert.rejects(client.call("listTokens", {}), /missing_scope/);
 });

@@ -7,6 +7,7 @@ import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import type { TestContext } from "node:test";
 import { type Client, createClient } from "../../src/client/create-client.ts";
+import { routes } from "../../src/contract/routes.ts";
 import { testDatabase } from "./test-database.ts";
 import { inheritedEnvironment } from "./inherited-environment.ts";
 
@@ -53,7 +54,7 @@ export async function startRunningService(
   });
   const { baseUrl, firstToken, signInLink } = await readGreeting(child.stdout, from !== undefined);
   const token = from?.token ?? firstToken;
-  const client = createClient({ baseUrl, token });
+  const client = createClient({ routes, baseUrl, token });
   return { baseUrl, token, signInLink, client, process: child, directory };
 }
 

@@ -1,4 +1,5 @@
 import { createCaller } from "../../client/create-caller.ts";
+import { routes } from "../../contract/routes.ts";
 import type { Transport } from "../../client/transport.ts";
 import { fetchTransport } from "./fetch-transport.ts";
 import { sessionHasEnded } from "./session-state.ts";
@@ -16,4 +17,4 @@ const watchedTransport: Transport = async (request) => {
 export const interfaceUrl = `${location.origin}/v1`;
 
 /** The service that this page is of. */
-export const service = createCaller({ baseUrl: interfaceUrl, transport: watchedTransport });
+export const service = createCaller({ routes, baseUrl: interfaceUrl, transport: watchedTransport });
