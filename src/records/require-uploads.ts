@@ -26,15 +26,22 @@ export async function requireUploads(
   const sources = jobs.flatMap(({ model, recipe }) => [model.source, recipe.evaluation.data ?? ""]);
   const hashes = [...new Set(sources.flatMap((source) => findUploadHash(source) ?? []))];
   for (let start = 0; start < hashes.length; start += hashesPerQuery) {
-    const asked = hashes.slice(start, start + hashesPerQuery);
-    const rows = await trx
-      .selectFrom("project_blobs")
-      .select("sha256")
-      .where("project", "=", project)
-      .where("sha256", "in", asked)
-      .execute();
-    const missing = asked.find((hash) => !rows.some(({ sha256 }) => sha256 === hash));
-    if (missing === undefined) continue;
-    throw new ServiceError("model_not_found", `No file with SHA-256 ${missing} was uploaded`);
+    await requireStored(trx, project, hashes.slice(start, start + hashesPerQuery));
   }
+}
+
+async function requireStored(
+  trx: WriteTransaction["trx"],
+  project: string,
+  hashes: readonly string[],
+): Promise<void> {
+  const rows = await trx
+    .selectFrom("project_blobs")
+    .select("sha256")
+    .where("project", "=", project)
+    .where("sha256", "in", hashes)
+    .execute();
+  const missing = hashes.find((hash) => !rows.some(({ sha256 }) => sha256 === hash));
+  if (missing === undefined) return;
+  throw new ServiceError("model_not_found", `No file with SHA-256 ${missing} was uploaded`);
 }

@@ -13,12 +13,17 @@ import { startService } from "./start-service.ts";
 import { reportFirstToken } from "./report-first-token.ts";
 import { runTokenCommand, tokenUsage } from "./token-command.ts";
 
+/** Node reads modules that it has compiled before from the last one, where it is set. */
+const inheritedByWorkers = ["PATH", "HOME", "NODE_COMPILE_CACHE"];
+
 async function serve(): Promise<void> {
   const now = () => new Date();
   const log = jsonLog(process.stderr, now);
   // A task in the background that fails must not take everybody's requests with it.
   process.on("unhandledRejection", (error) => log("error", "A task failed", { error }));
-  const workerEnvironment = { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "" };
+  const workerEnvironment = Object.fromEntries(
+    inheritedByWorkers.map((name) => [name, process.env[name] ?? ""]),
+  );
   const dependencies = { now, log, workerEnvironment };
   const wanted = parseEnvironment(settings, process.env);
   const service = await startService(wanted, dependencies);

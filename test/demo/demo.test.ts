@@ -7,12 +7,14 @@ import path from "node:path";
 import { createInterface } from "node:readline";
 import { test, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
+import { inheritedEnvironment } from "../support/inherited-environment.ts";
 
 const demoMain = fileURLToPath(new URL("../../src/demo/main.ts", import.meta.url));
 
 async function startDemo(t: TestContext, environment: Record<string, string> = {}) {
   const folder = await mkdtemp(path.join(tmpdir(), "demo-"));
-  const env = { PATH: process.env["PATH"], HOME: folder, MOS_DEMO_DIR: folder, ...environment };
+  const places = { HOME: folder, MOS_DEMO_DIR: folder };
+  const env = { ...inheritedEnvironment(), ...places, ...environment };
   const child = spawn(process.execPath, [demoMain], { env, stdio: ["ignore", "pipe", "inherit"] });
   const exited = once(child, "exit");
   t.after(async () => {

@@ -1,16 +1,19 @@
 import { basename } from "node:path";
 import { test } from "node:test";
-import { helmMissing, nodeMissing } from "../support/cluster/cluster-missing.ts";
+import { helmMissing, nodeMissing, opensslMissing } from "../support/cluster/cluster-missing.ts";
 import { startCluster } from "../support/cluster/start-cluster.ts";
 import { pythonMissing } from "../support/python.ts";
 import { realModel } from "../support/real-models.ts";
+import { testCalls } from "./calls.ts";
 import { testCancellation } from "./cancellation.ts";
 import { testFaults } from "./faults.ts";
 import { install } from "./installation.ts";
 import { testJobs } from "./jobs.ts";
+import { testNamespaces } from "./namespaces.ts";
 import { testRelease } from "./release.ts";
+import { testRemoval } from "./removal.ts";
 
-const skip = nodeMissing || helmMissing || pythonMissing;
+const skip = nodeMissing || helmMissing || opensslMissing || pythonMissing;
 const modelFile = realModel("page-orientation");
 
 test("an installation on a real node", { skip }, async (t) => {
@@ -24,6 +27,9 @@ test("an installation on a real node", { skip }, async (t) => {
   };
   await t.test("jobs run", { concurrency: true }, (group) => testJobs(group, installation, models));
   await t.test("jobs are cancelled", (group) => testCancellation(group, installation, models));
+  await t.test("calls", (group) => testCalls(group, installation));
   await t.test("faults", { concurrency: true }, (group) => testFaults(group, installation, models));
+  await t.test("namespaces", (group) => testNamespaces(group, installation, models));
   await t.test("releases", (group) => testRelease(group, installation, models));
+  await t.test("removal", (group) => testRemoval(group, installation, models));
 });

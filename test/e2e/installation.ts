@@ -67,12 +67,11 @@ export async function install(
     namespace,
     "pod-security.kubernetes.io/enforce=restricted",
   ]);
-  const [data, models] = [join(cluster.folder, "data"), join(cluster.folder, "models")];
+  const [data, models] = [join(cluster.folder, "data"), modelFolder(cluster)];
   for (const folder of [data, models]) await mkdir(folder);
   for (const file of mountedModels) await copyFile(file, join(models, basename(file)));
-  await make(volume(`${release}-service`, data));
-  await make(volume("models", models));
-  await make(claim("models"));
+  await make(volume({ name: `${release}-service`, namespace }, data));
+  await mountModels(cluster, namespace);
 
   const flags = valueFlags(values);
   await helm(
@@ -143,24 +142,40 @@ function imageValues(name: string): object {
   return { repository, tag };
 }
 
+function modelFolder({ folder }: NodeCluster): string {
+  return join(folder, "models");
+}
+
+/** Gives a namespace the claim that workers mount as `/models`. */
+export async function mountModels(cluster: NodeCluster, claimNamespace: string): Promise<void> {
+  const claimed = { name: "models", namespace: claimNamespace };
+  for (const object of [volume(claimed, modelFolder(cluster)), claim(claimed)])
+    await cluster.kubectl(["create", "-f", "-"], JSON.stringify(object));
+}
+
+interface Claimed {
+  readonly name: string;
+  readonly namespace: string;
+}
+
 /** A folder of this machine for the claim of that name. */
-function volume(name: string, path: string): object {
+function volume(claimRef: Claimed, path: string): object {
   const matchExpressions = [{ key: "kubernetes.io/hostname", operator: "In", values: [nodeName] }];
   return {
     apiVersion: "v1",
     kind: "PersistentVolume",
-    metadata: { name },
+    metadata: { name: `${claimRef.namespace}-${claimRef.name}` },
     spec: {
       accessModes: ["ReadWriteOnce"],
       capacity: { storage: "50Gi" },
-      claimRef: { namespace, name },
+      claimRef,
       local: { path },
       nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions }] } },
     },
   };
 }
 
-function claim(name: string): object {
+function claim(metadata: Claimed): object {
   const spec = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
-  return { apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name }, spec };
+  return { apiVersion: "v1", kind: "PersistentVolumeClaim", metadata, spec };
 }

@@ -190,6 +190,13 @@ export async function testJobs(
     }),
   ]);
 
+  await step("resources that were to be deleted after their end are deleted", async () => {
+    const brief = { dryRun: true, ttlSecondsAfterFinished: 0 };
+    await apply("CompressionJob", "brief", { model: uploaded, target: "cpu", ...brief });
+    await apply("Batch", "passing", { models: [uploaded], targets: ["cpu"], ...brief });
+    await kubectl(["wait", "cpj/brief", "cbatch/passing", "--for=delete", "--timeout=240s"]);
+  });
+
   await step("kubectl shows jobs and batches as columns", async (t) => {
     const table = await kubectl(["get", "cpj,cbatch"]);
     t.diagnostic(table);

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
+import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { TestContext } from "node:test";
+import { promisify } from "node:util";
 import { createClient } from "../../src/client/create-client.ts";
 import { routes } from "../../src/contract/routes.ts";
 import { builtinTargets } from "../../src/contract/target.ts";
@@ -15,6 +17,8 @@ import { readFullLog } from "./job-log.ts";
 import { listPodNames } from "./list-pod-names.ts";
 import { createStepRunner } from "./create-step-runner.ts";
 
+const exec = promisify(execFile);
+
 /** The chart as it was before routes, certificates and the guard of the operator's account. */
 const earlierChart = join(import.meta.dirname, "earlier-chart/model-optimization-0.1.0.tgz");
 
@@ -22,7 +26,7 @@ const earlierChart = join(import.meta.dirname, "earlier-chart/model-optimization
 export async function testRelease(
   group: TestContext,
   installation: Installation,
-  { uploaded }: Models,
+  { uploaded, mounted }: Models,
 ) {
   const step = createStepRunner(group, installation);
   const { client, kubectl, apply, readResourceField, untilField, untilReady, cluster, token } =
@@ -32,6 +36,7 @@ export async function testRelease(
   const listJobs = async () => (await client.call("listJobs", { query: { limit: "100" } })).jobs;
 
   await step("the notes lead to the REST interface", async () => {
+    await runHelm("test", release);
     const notes = await runHelm("get", "notes", release);
     const [, words = ""] = /kubectl (.* port-forward .*)/.exec(notes) ?? [];
     const args = words.replace(/ \d+:/, " :").split(" ");
@@ -50,6 +55,19 @@ export async function testRelease(
     } finally {
       forward.kill();
     }
+  });
+
+  await step("the first sign-in's Secret signs an administrator in", async () => {
+    const notes = await runHelm("get", "notes", release);
+    const [, words = "", template = ""] = /kubectl (.*go-template)='(.*)'/.exec(notes) ?? [];
+    const args = [...words.split(" ").slice(0, -1), `go-template=${template}`];
+    const link = await cluster.kubectl(args);
+    const signIn = await fetch(`${installation.baseUrl}/sessions`, {
+      method: "POST",
+      headers: { "content-type": "application/json", "sec-fetch-site": "same-origin" },
+      body: JSON.stringify({ secret: link.trim().split("#").at(-1) }),
+    });
+    assert.equal(signIn.status, 201);
   });
 
   await step("a running job goes on while the release is upgraded", async () => {
@@ -117,4 +135,26 @@ export async function testRelease(
       [],
     );
   });
+  await step("with a certificate it answers by https, to workers too", async () => {
+    const files = await createServiceCertificate(cluster.folder);
+    await kubectl(["create", "secret", "generic", "service-tls", ...files]);
+    const tls = ["--set=service.tls.existingSecret=service-tls", "--reset-then-reuse-values"];
+    await runHelm("upgrade", release, chartFolder, ...tls);
+    await untilReady();
+    await runHelm("test", release);
+    await apply("CompressionJob", "encrypted", { model: mounted, target: "cpu" });
+    await untilField("cpj/encrypted", ".status.status", "Completed");
+  });
+}
+
+/** Arguments that name files of a certificate for the Service's name, by which it is known too. */
+async function createServiceCertificate(folder: string): Promise<string[]> {
+  const [certificate, key] = [join(folder, "tls.crt"), join(folder, "tls.key")];
+  const subject = [`/CN=${release}`, "-addext", `subjectAltName=DNS:${release}-service`];
+  const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
+  const output = ["-keyout", key, "-out", certificate];
+  await exec("openssl", ["req", "-x509", "-days", "1", ...curve, "-subj", ...subject, ...output]);
+  const authority = join(folder, "ca.crt");
+  await copyFile(certificate, authority);
+  return [certificate, key, authority].map((file) => `--from-file=${file}`);
 }

@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { inheritedEnvironment } from "../support/inherited-environment.ts";
 
 export interface OperatorOptions {
   readonly kubeconfig: string;
@@ -32,12 +33,10 @@ export function spawnOperator({
   command,
   environment = {},
 }: OperatorOptions): OperatorProcess {
-  const { PATH = "", HOME = "" } = process.env;
   const child = spawn(process.execPath, command === undefined ? [main] : [main, command], {
     stdio: ["ignore", "inherit", "pipe"],
     env: {
-      PATH,
-      HOME,
+      ...inheritedEnvironment(),
       KUBECONFIG: kubeconfig,
       MOS_NAMESPACE: namespace,
       MOS_SERVICE_URL: "http://model-optimization:8080",

@@ -10,6 +10,7 @@ import { createClient } from "../../src/client/create-client.ts";
 import { routes } from "../../src/contract/routes.ts";
 import { startRunningService } from "../support/running-service.ts";
 import { audience, startLocalIssuer } from "../auth/local-issuer.ts";
+import { inheritedEnvironment } from "../support/inherited-environment.ts";
 
 const main = join(import.meta.dirname, "../../src/service/main.ts");
 
@@ -24,8 +25,9 @@ async function run(
   args: readonly string[],
   environment: Readonly<Record<string, string>>,
 ): Promise<Ending> {
-  const { PATH = "" } = process.env;
-  const child = spawn(process.execPath, [main, ...args], { env: { PATH, ...environment } });
+  const child = spawn(process.execPath, [main, ...args], {
+    env: { ...inheritedEnvironment(), ...environment },
+  });
   let [stdout, stderr] = ["", ""];
   child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()));
   child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));

@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { inheritedEnvironment } from "./inherited-environment.ts";
 
 const main = join(import.meta.dirname, "../../src/service/main.ts");
 
@@ -9,8 +10,7 @@ export async function runServiceCommand(
   args: readonly string[],
   environment: Readonly<Record<string, string>>,
 ): Promise<string> {
-  const { PATH = "" } = process.env;
-  const env = { PATH, ...environment };
+  const env = { ...inheritedEnvironment(), ...environment };
   const { stdout } = await promisify(execFile)(process.execPath, [main, ...args], { env });
   return stdout;
 }

@@ -9,6 +9,7 @@ import type { TestContext } from "node:test";
 import { type Client, createClient } from "../../src/client/create-client.ts";
 import { routes } from "../../src/contract/routes.ts";
 import { testDatabase } from "./test-database.ts";
+import { inheritedEnvironment } from "./inherited-environment.ts";
 
 const main = join(import.meta.dirname, "../../src/service/main.ts");
 
@@ -38,10 +39,9 @@ export async function startRunningService(
   { from, directory: wanted, environment }: StartOptions = {},
 ): Promise<RunningService> {
   const directory = from?.directory ?? wanted ?? (await mkdtemp(join(tmpdir(), "service-")));
-  const { PATH = "", HOME = "" } = process.env;
   const own = { MOS_DATA_DIR: directory, MOS_PORT: "0", ...(await serverEnvironment(from)) };
   const child = spawn(process.execPath, [main], {
-    env: { PATH, HOME, ...own, ...environment },
+    env: { ...inheritedEnvironment(), ...own, ...environment },
     stdio: ["ignore", "pipe", "inherit"],
   });
   t.after(async () => {

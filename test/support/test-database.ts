@@ -22,7 +22,7 @@ export async function testDatabase(): Promise<string> {
       await client.query(`drop database ${name}`).catch(() => made.push(name));
     }
     const name = `test_${randomUUID().replaceAll("-", "")}`;
-    await client.query(`create database ${name} template ${template}`);
+    await client.query(`create database ${name} template ${template} strategy file_copy`);
     made.push(name);
     return databaseUrl(server, name);
   });

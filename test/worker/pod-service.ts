@@ -30,6 +30,7 @@ import type { BlobStore } from "../../src/storage/blob-store.ts";
 import { createModelSources } from "../../src/storage/sources/model-sources.ts";
 import { sourceCredentials } from "../../src/contract/source-credentials.ts";
 import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
+import { inheritedEnvironment } from "../support/inherited-environment.ts";
 
 const workerPath = fileURLToPath(new URL("../../src/worker/main.ts", import.meta.url));
 const project = "default";
@@ -237,6 +238,7 @@ async function startPod(
   const child = spawn(process.execPath, [workerPath], {
     cwd: work,
     env: {
+      ...inheritedEnvironment(),
       TMPDIR: work,
       MOS_SERVICE_URL: url,
       MOS_JOB_ID: jobId,

@@ -16,6 +16,7 @@ import {
 } from "../../src/contract/worker.ts";
 import { realModel } from "../support/real-models.ts";
 import { standInService } from "./stand-in-service.ts";
+import { inheritedEnvironment } from "../support/inherited-environment.ts";
 
 const workerPath = fileURLToPath(new URL("../../src/worker/main.ts", import.meta.url));
 const quickEvaluation = { samples: 1, latencyBudgetSeconds: 0.1 };
@@ -55,6 +56,7 @@ export async function makeJob(t: TestContext, source: string, setting: Setting =
   const start = () => {
     const child = spawn(process.execPath, [workerPath], {
       env: {
+        ...inheritedEnvironment(),
         TMPDIR: work,
         MOS_SERVICE_URL: service.url,
         MOS_JOB_ID: assignment.id,

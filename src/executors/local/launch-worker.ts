@@ -16,7 +16,7 @@ export interface LaunchOptions {
   readonly serviceUrl: string;
   /** Folder of the jobs' scratch folders; no other executor may use it. */
   readonly workDirectory: string;
-  /** Variables of this process' environment that workers need: PATH and HOME. */
+  /** Variables of this process' environment that workers need. */
   readonly environment: Readonly<Record<string, string>>;
   readonly workerPath?: string;
   readonly contain: Contain | undefined;

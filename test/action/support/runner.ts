@@ -13,6 +13,7 @@ import {
 } from "./command-files.ts";
 import { readStepLog, type StepLog } from "./step-log.ts";
 import { type WorkflowEvent, workflowEvents } from "./workflow-event.ts";
+import { inheritedEnvironment } from "../../support/inherited-environment.ts";
 
 const bundle = path.join(import.meta.dirname, "../../../dist/index.js");
 
@@ -92,7 +93,7 @@ export async function prepareRunner(
     const eventFile = path.join(folder, `event-${steps}.json`);
     await writeFile(eventFile, JSON.stringify(event.payload));
     const run = followProcess(program, files, {
-      ...inherited(),
+      ...inheritedEnvironment(),
       ...jobVariables,
       ...event.environment,
       ...ofJob,
@@ -134,11 +135,6 @@ const jobVariables = {
   GITHUB_WORKFLOW_REF: "acme/models/.github/workflows/compression.yml@refs/heads/main",
   RUNNER_OS: "Linux",
 };
-
-function inherited(): Record<string, string> {
-  const { PATH = "", HOME = "" } = process.env;
-  return { PATH, HOME };
-}
 
 function inputVariables(inputs: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(

@@ -5,13 +5,16 @@ import { createServer, type Server } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { setTimeout as delay } from "node:timers/promises";
 import { connectCluster } from "../../../src/kubernetes/connect-cluster.ts";
+import { isNotFound } from "../../../src/kubernetes/kubernetes-error.ts";
 import type { KubernetesClient } from "../../../src/kubernetes/kubernetes-client.ts";
 import { createReflector, type Reflector } from "../../../src/kubernetes/reflector.ts";
 import { type Pod, resources, type Stored } from "../../../src/kubernetes/resources.ts";
 import type { ControlPlane } from "../../support/cluster/control-plane.ts";
 import { nodes } from "../../support/cluster/test-resources.ts";
 import { findFreePort, podToken } from "./cluster-service.ts";
+import { inheritedEnvironment } from "../../support/inherited-environment.ts";
 
 interface PodProcess {
   readonly child: ChildProcess;
@@ -30,6 +33,7 @@ const capacity = {
 const container = { name: "worker", image: "none", imageID: "", ready: false, restartCount: 0 };
 /** The control plane takes a node for lost that is silent for 40 s. */
 const heartbeatMs = 10_000;
+const retryMs = 500;
 
 /**
  * A node whose pods are worker processes on this machine, without images or isolation: it stands in for a kubelet where the
@@ -211,14 +215,12 @@ export class ProcessNode implements AsyncDisposable {
       entry.name,
       entry.value ?? "",
     ]);
-    const { PATH = "", HOME = "" } = process.env;
     const places = { MOS_WORK_DIR: folder, TMPDIR: folder, MOS_JOB_TOKEN_FILE: tokenFile };
     const child = spawn(process.execPath, [worker], {
       cwd: folder,
       stdio: ["ignore", "pipe", "pipe"],
       env: {
-        PATH,
-        HOME,
+        ...inheritedEnvironment(),
         ...Object.fromEntries(entries),
         ...places,
         MOS_TERMINATION_LOG: messageFile,
@@ -243,7 +245,16 @@ export class ProcessNode implements AsyncDisposable {
     await this.#client.delete(resources.pods, name, now);
   }
 
+  /** Tries again while the API server is away, as a kubelet does. */
   async #patchStatus(pod: string, status: NonNullable<Pod["status"]>): Promise<void> {
-    await this.#client.patch(resources.pods, pod, { status }, { subresource: "status" });
+    while (this.#server?.listening === true) {
+      try {
+        await this.#client.patch(resources.pods, pod, { status }, { subresource: "status" });
+        return;
+      } catch (error) {
+        if (isNotFound(error)) return;
+        await delay(retryMs);
+      }
+    }
   }
 }

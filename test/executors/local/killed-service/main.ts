@@ -3,6 +3,7 @@ import { createLocalExecutor } from "../../../../src/executors/local/local-execu
 import { openRecords } from "../../../../src/records/open-records.ts";
 import { createDirectoryBlobStore } from "../../../../src/storage/directory-blob-store.ts";
 import { listenForWorkers } from "../worker-endpoint.ts";
+import { inheritedEnvironment } from "../../../support/inherited-environment.ts";
 
 /** Works on the jobs that are recorded in a folder, and prints their lines, until it is killed. */
 const [, , folder = ""] = process.argv;
@@ -15,7 +16,7 @@ await createLocalExecutor({
   blobs: await createDirectoryBlobStore(`${folder}/storage`),
   workDirectory: `${folder}/work`,
   concurrency: 2,
-  environment: { PATH: process.env["PATH"] ?? "" },
+  environment: inheritedEnvironment(),
   log: (message) => process.stderr.write(`${message}\n`),
   workerPath: fileURLToPath(new URL("../stand-in-worker/main.ts", import.meta.url)),
 });

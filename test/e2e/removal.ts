@@ -1,31 +1,30 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import type { TestContext } from "node:test";
 import { resourceLabels } from "../../src/contract/resource-labels.ts";
 import { chartFolder, helm } from "../charts/helm.ts";
-import { helmMissing, nodeMissing } from "../support/cluster/cluster-missing.ts";
-import { startCluster } from "../support/cluster/start-cluster.ts";
-import { realModel } from "../support/real-models.ts";
-import { install, namespace, release } from "./installation.ts";
+import { createStepRunner } from "./create-step-runner.ts";
+import { type Installation, namespace, release } from "./installation.ts";
+import type { Models } from "./jobs.ts";
 import { listActivePodNames } from "./list-pod-names.ts";
-
-const skip = nodeMissing || helmMissing;
 
 /** More than a minute of work. */
 const recipe = { evaluation: { samples: 1024, latencyBudgetSeconds: 3600 } };
 
-test("an installation that is removed in mid-job leaves nothing behind", { skip }, async (t) => {
-  const cluster = await startCluster({ images: ["service", "worker"] });
-  t.after(() => cluster.stop());
-  const installation = await install(cluster, { mountedModels: [] });
-  const { client, kubectl, apply, readResourceField, untilField } = installation;
-  const { source } = await client.uploadModel(realModel("page-orientation"));
+/** An installation that is removed in mid-job leaves nothing behind. */
+export async function testRemoval(
+  group: TestContext,
+  installation: Installation,
+  { mounted }: Models,
+): Promise<void> {
+  const step = createStepRunner(group, installation);
+  const { cluster, kubectl, apply, readResourceField, untilField, untilReady } = installation;
   const begin = async (name: string) => {
-    await apply("CompressionJob", name, { model: { source }, target: "cpu", recipe });
+    await apply("CompressionJob", name, { model: mounted, target: "cpu", recipe });
     await untilField(`cpj/${name}`, ".status.status", "Optimizing");
     return readResourceField(`cpj/${name}`, ".status.jobId");
   };
 
-  await t.test("a release that is uninstalled stops its workers", async () => {
+  await step("a release that is uninstalled stops its workers", async () => {
     const id = await begin("running");
     const flags = [`--namespace=${namespace}`];
     await helm(["uninstall", release, "--wait", ...flags], cluster.kubeconfig);
@@ -35,14 +34,14 @@ test("an installation that is removed in mid-job leaves nothing behind", { skip 
       ["install", release, chartFolder, ...flags, ...installation.valueFlags],
       cluster.kubeconfig,
     );
-    await installation.untilReady();
+    await untilReady();
     const selector = `${resourceLabels.jobId}=${id}`;
     await kubectl(["wait", "pods", "-l", selector, "--for=create", "--timeout=60s"]);
     await kubectl(["delete", "cpj/running", "--timeout=60s"]);
   });
 
-  await t.test("a namespace that is deleted goes within a minute", async () => {
+  await step("a namespace that is deleted goes within a minute", async () => {
     await begin("left");
     await kubectl(["delete", "namespace", namespace, "--timeout=60s"]);
   });
-});
+}
