@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import test, { type TestContext } from "node:test";
+import { job } from "../../src/contract/job.ts";
 import { modelRoutes } from "../../src/contract/model-routes.ts";
+import { uploadSource } from "../../src/contract/model-source.ts";
 import { assignment } from "../../src/contract/worker.ts";
 import { purgeReleasedBlobs } from "../../src/service/purge-released-blobs.ts";
+import { pushed, tenantToken } from "./tenant-tokens.ts";
 import {
   beginTestWorker,
   followAddress,
@@ -15,10 +18,11 @@ import {
 
 const dayMs = 86_400_000;
 
-async function upload(app: TestApp, content: string): Promise<string> {
+async function upload(app: TestApp, content: string, token?: string): Promise<string> {
   const sha256 = createHash("sha256").update(content).digest("hex");
   const headers = { "content-type": "" };
-  const answer = await app.ask(`PUT /v1/models/${sha256}`, { body: content, headers });
+  const question = { body: content, headers, ...(token === undefined ? {} : { token }) };
+  const answer = await app.ask(`PUT /v1/models/${sha256}`, question);
   assert.equal(answer.status, 201);
   return sha256;
 }
@@ -54,6 +58,32 @@ test("a worker gets the files of a manifest, and may read them", async (t) => {
   ]);
   const blob = await app.ask(`GET /worker/v1/jobs/${id}/blobs/${weights}`, { token });
   assert.equal(await (await followAddress(blob)).text(), "weights");
+});
+
+test("a workflow that uploads the text of another repository's manifest gets no files", async (t) => {
+  const app = await makeTestApp(t);
+  const { token: owner } = await tenantToken(app, { workflow: pushed });
+  const stranger = { ...pushed, repositoryId: "999", repository: "acme/stranger" };
+  const { token } = await tenantToken(app, { workflow: stranger });
+  const secret = await upload(app, "secret weights", owner);
+  const files = [{ path: "net.onnx", sha256: secret }];
+  const source = uploadSource(await upload(app, JSON.stringify({ files }), token));
+  const created = await app.ask("POST /v1/manifests", { body: { files }, token: owner });
+  assert.equal(created.status, 201);
+  const assigned = async (asking: string) => {
+    const body = { model: { source }, target: "cpu" };
+    const answer = await app.ask("POST /v1/compress", { body, token: asking });
+    const { id } = job.parse(await answer.json());
+    const worker = await beginTestWorker(app, id);
+    const path = `worker/v1/jobs/${id}`;
+    const { model } = assignment.parse(
+      await (await app.ask(`GET /${path}`, { token: worker.secret })).json(),
+    );
+    const blob = await app.ask(`GET /${path}/blobs/${secret}`, { token: worker.secret });
+    return { files: model.files, canRead: blob.status !== 404 };
+  };
+  assert.deepEqual(await assigned(token), { files: undefined, canRead: false });
+  assert.deepEqual(await assigned(owner), { files: [{ ...files[0], bytes: 14 }], canRead: true });
 });
 
 for (const [what, paths, pointer] of [
