@@ -105,16 +105,13 @@ export async function findManifestFiles(
 }
 
 /** Manifests of the project that name an upload. */
-export async function listManifestsWith(
-  trx: Store["db"],
+export function selectManifestsWith(
+  db: Store["db"],
   { project, sha256 }: { readonly project: string; readonly sha256: string },
-): Promise<string[]> {
-  const rows = await trx
+) {
+  return db
     .selectFrom("manifest_files")
-    .select("manifest")
     .distinct()
     .where("project", "=", project)
-    .where("sha256", "=", sha256)
-    .execute();
-  return rows.map(({ manifest }) => manifest);
+    .where("sha256", "=", sha256);
 }

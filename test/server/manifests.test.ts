@@ -1,11 +1,15 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import test, { type TestContext } from "node:test";
+import { sql } from "kysely";
 import { job } from "../../src/contract/job.ts";
 import { modelRoutes } from "../../src/contract/model-routes.ts";
 import { uploadSource } from "../../src/contract/model-source.ts";
 import { assignment } from "../../src/contract/worker.ts";
+import { Changes } from "../../src/records/changes.ts";
+import { openDatabase } from "../../src/records/open-database.ts";
 import { purgeReleasedBlobs } from "../../src/service/purge-released-blobs.ts";
+import { keptDatabase } from "../support/test-database.ts";
 import { pushed, tenantToken } from "./tenant-tokens.ts";
 import {
   beginTestWorker,
@@ -132,6 +136,20 @@ test("files of a manifest stay while a job needs it, and the manifest goes with 
   const body = { model: { source }, target: "cpu" };
   const refusal = await problemIn(await app.ask("POST /v1/compress", { body }));
   assert.equal(refusal.code, "model_not_found");
+});
+
+test("a file goes with all the manifests that name it, more than a query has parameters", async (t) => {
+  const database = await keptDatabase(t);
+  const app = await makeTestApp(t, { database });
+  const sha256 = await upload(app, "weights");
+  const { db, close } = await openDatabase(database, new Changes());
+  t.after(close);
+  await sql`insert into manifest_files (project, manifest, position, path, sha256, bytes)
+    with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < 33000)
+    select 'default', 'manifest ' || n, 0, 'net.onnx', ${sha256}, 7 from numbers`.execute(db);
+  assert.equal((await app.ask(`DELETE /v1/models/${sha256}`)).status, 204);
+  assert.deepEqual(await db.selectFrom("manifest_files").selectAll().limit(1).execute(), []);
+  assert.equal((await app.ask(`HEAD /v1/models/${sha256}`)).status, 404);
 });
 
 test("a sweep leaves the files that a live job's manifest has in common with others", async (t) => {
