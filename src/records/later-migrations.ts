@@ -121,6 +121,13 @@ export const laterMigrations: Readonly<Record<string, LaterMigration>> = {
     "alter table people add column confirmed_at ordered_text",
     "update people set confirmed_at = created_at where issuer is not null",
   ]),
+  // What roles people had who signed in before is not known.
+  "0034-first-links": both([
+    "alter table people add column had_role integer not null default 0",
+    `update people set had_role = 1
+      where id in (select person_id from audit where action = 'signIn')`,
+    "alter table sign_in_links add column is_first integer not null default 0",
+  ]),
 };
 
 function both(statements: readonly string[]): LaterMigration {
