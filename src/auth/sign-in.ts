@@ -33,7 +33,7 @@ export async function createSignInLink(
   return secret;
 }
 
-/** Has a given secret sign the administrator in once, for as long as nobody has signed in. */
+/** Has a given secret sign the administrator in once, until somebody with a role has signed in. */
 export async function offerSignIn(
   { sessions }: Pick<Records, "sessions">,
   { secret, now }: { readonly secret: string; readonly now: Date },

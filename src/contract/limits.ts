@@ -20,9 +20,10 @@ export const limits = {
   /** Jobs or batches a page, by default and at most. */
   pageDefault: 50,
   pageMax: 200,
-  /** Suites of a list, and batches of a suite's history, the newest. */
+  /** Suites of a list, and batches and jobs of a suite's history, the newest. */
   listedSuites: 200,
   historyBatches: 100,
+  historyJobs: 2000,
   /** Jobs of each status that are counted for a list, since each costs a step of a search. */
   countedJobs: 10_000,
   /** Longest validity of a link to an artifact, seconds: a week, as of presigned S3 requests. */

@@ -66,7 +66,11 @@ export const suiteHistory = z
     batches: z.array(suiteBatch).describe("Oldest first."),
     jobs: z
       .array(jobSummary)
-      .describe("The model's jobs of these batches, one for each target, oldest first."),
+      .max(limits.historyJobs)
+      .describe(
+        "The model's jobs of these batches, oldest first: the newest one of each batch and " +
+          `target, and of these the newest ${limits.historyJobs}.`,
+      ),
   })
   .meta({ id: "SuiteHistory" });
 export type SuiteHistory = z.infer<typeof suiteHistory>;

@@ -96,6 +96,6 @@ export const webhookRoutes = {
     params: z.object({ id: webhookId, delivery: deliveryId }),
     audited: true,
     replies: { 202: { json: webhookDelivery } },
-    errors: ["not_found"],
+    errors: ["not_found", "too_many_deliveries"],
   },
 } as const satisfies Record<string, Route>;

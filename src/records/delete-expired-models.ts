@@ -1,7 +1,7 @@
 import { encodeIdTime } from "../contract/id.ts";
 import { uploadSource } from "../contract/model-source.ts";
-import { listManifestsWith } from "./manifest-records.ts";
-import { findJobThatUses, forgetUpload } from "./model-records.ts";
+import { selectManifestsWith } from "./manifest-records.ts";
+import { findJobThatUses, forgetUploads } from "./model-records.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
 
 /**
@@ -18,7 +18,7 @@ export async function deleteExpiredModels(store: Store, before: Date): Promise<v
   for (const { project, sha256 } of uploads) {
     await runWriteTransaction(store, async (writing) => {
       if (await isModelNeeded(writing, { project, sha256, before })) return;
-      await forgetUpload(writing, { project, sha256 });
+      await forgetUploads(writing, project, [sha256]);
     });
   }
 }
@@ -33,9 +33,10 @@ async function isModelNeeded(
   { trx }: WriteTransaction,
   { project, sha256, before }: DatedUpload,
 ): Promise<boolean> {
-  if ((await listManifestsWith(trx, { project, sha256 })).length > 0) return true;
-  if ((await findJobThatUses({ trx }, project, sha256)) !== undefined) return true;
+  const naming = selectManifestsWith(trx, { project, sha256 }).select("manifest").limit(1);
+  if ((await naming.executeTakeFirst()) !== undefined) return true;
   const source = uploadSource(sha256);
+  if ((await findJobThatUses(trx, project, [source])) !== undefined) return true;
   const first = `job-${encodeIdTime(before)}`;
   const jobs = trx.selectFrom("jobs").select("id").where("project", "=", project);
   const recent = jobs.where("id", ">=", first).limit(1);

@@ -1,5 +1,6 @@
 import type { Job } from "../contract/job.ts";
 import { findUploadHash, isRemoteSource, uploadSource } from "../contract/model-source.ts";
+import type { Owner } from "../contract/owner.ts";
 import { isTerminal } from "../contract/status.ts";
 import { target } from "../contract/target.ts";
 import {
@@ -11,6 +12,7 @@ import {
 import { currentAttempts, findAttempts, type JobPart } from "./find-attempts.ts";
 import { hasJobBlob } from "./job-blob-records.ts";
 import { findManifestFiles } from "./manifest-records.ts";
+import { parseOwner } from "./owner-columns.ts";
 import { parseJob } from "./parse-job.ts";
 import type { WriteTransaction } from "./store.ts";
 
@@ -41,7 +43,7 @@ export async function findAssignment(
     kind,
     recipe,
     dryRun,
-    model: await findAssignedModel(trx, { part: attempt.part, job, project: row.project }),
+    model: await findAssignedModel(trx, { part: attempt.part, job, owner: parseOwner(row) }),
     target: target.parse(JSON.parse(row.target_document)),
     attempt: number,
     part: attempt.part && { ...attempt.part, shares, outline },
@@ -78,11 +80,12 @@ async function findBaselineFiles(
  */
 async function findAssignedModel(
   trx: WriteTransaction["trx"],
-  { part, job, project }: ModelQuestion,
+  { part, job, owner: { project, origin } }: ModelQuestion,
 ): Promise<Assignment["model"]> {
   const { actualSha256, bytes: _bytes, ...named } = job.model;
   const manifest = findUploadHash(named.source);
-  const files = manifest && (await findManifestFiles(trx, { project, manifest }));
+  const repository = origin?.repository;
+  const files = manifest && (await findManifestFiles(trx, { project, repository, manifest }));
   const pinned = files ? { ...named, files } : named;
   if (part === null || part.step === "shard" || actualSha256 === null) return pinned;
   const model = { ...pinned, sha256: actualSha256 };
@@ -94,7 +97,7 @@ async function findAssignedModel(
 interface ModelQuestion {
   readonly part: JobPart | null;
   readonly job: Job;
-  readonly project: string;
+  readonly owner: Owner;
 }
 
 async function listOptimizedShares(

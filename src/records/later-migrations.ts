@@ -123,6 +123,13 @@ export const laterMigrations: Readonly<Record<string, LaterMigration>> = {
   ]),
   // Baselines in rows of lists have more figures than those that were kept.
   "0034-compared-latencies": both(["update jobs set summary = null"]),
+  // What roles people had who signed in before is not known.
+  "0035-first-links": both([
+    "alter table people add column had_role integer not null default 0",
+    `update people set had_role = 1
+      where id in (select person_id from audit where action = 'signIn')`,
+    "alter table sign_in_links add column is_first integer not null default 0",
+  ]),
 };
 
 function both(statements: readonly string[]): LaterMigration {

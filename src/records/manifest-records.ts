@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import { ServiceError } from "../contract/errors.ts";
 import type { Manifest, ModelFile } from "../contract/manifest.ts";
 import type { Owner } from "../contract/owner.ts";
@@ -74,32 +75,43 @@ async function insertFiles(
   }
 }
 
-/** What a manifest names, the ONNX file first; undefined for other uploads. */
+interface ManifestSearch extends ManifestName {
+  /** Of the workflow that names the manifest; undefined for any. */
+  readonly repository: string | undefined;
+}
+
+/**
+ * What a manifest names, the ONNX file first; undefined for other uploads. The text of a manifest
+ * is no manifest of a workflow that has not uploaded the files: it could name others' by hash.
+ */
 export async function findManifestFiles(
   trx: Store["db"],
-  { project, manifest }: ManifestName,
+  { project, repository, manifest }: ManifestSearch,
 ): Promise<ModelFile[] | undefined> {
-  const files = await trx
-    .selectFrom("manifest_files")
-    .select(["path", "sha256", "bytes"])
-    .where("project", "=", project)
-    .where("manifest", "=", manifest)
-    .orderBy("position")
+  const own = selectProjectBlobs(trx, { project, repository }).select("sha256");
+  const rows = await trx
+    .selectFrom("manifest_files as file")
+    .select((eb) => {
+      const uploads = own.where("project_blobs.sha256", "=", sql.ref<string>("file.sha256"));
+      const isOwn = eb.case().when(eb.exists(uploads)).then(1).else(0).end();
+      return ["file.path", "file.sha256", "file.bytes", isOwn.as("isOwn")];
+    })
+    .where("file.project", "=", project)
+    .where("file.manifest", "=", manifest)
+    .orderBy("file.position")
     .execute();
-  return files.length > 0 ? files : undefined;
+  if (rows.length === 0 || rows.some(({ isOwn }) => isOwn === 0)) return undefined;
+  return rows.map(({ path, sha256, bytes }) => ({ path, sha256, bytes }));
 }
 
 /** Manifests of the project that name an upload. */
-export async function listManifestsWith(
-  trx: Store["db"],
+export function selectManifestsWith(
+  db: Store["db"],
   { project, sha256 }: { readonly project: string; readonly sha256: string },
-): Promise<string[]> {
-  const rows = await trx
+) {
+  return db
     .selectFrom("manifest_files")
-    .select("manifest")
     .distinct()
     .where("project", "=", project)
-    .where("sha256", "=", sha256)
-    .execute();
-  return rows.map(({ manifest }) => manifest);
+    .where("sha256", "=", sha256);
 }

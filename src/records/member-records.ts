@@ -55,7 +55,7 @@ export async function saveAdministrator({ trx, now }: WriteTransaction): Promise
   const created_at = now.toISOString();
   await trx
     .insertInto("people")
-    .values({ id: administratorId, name: "administrator", ...nobody, created_at })
+    .values({ id: administratorId, name: "administrator", ...nobody, created_at, had_role: 0 })
     .onConflict((conflict) => conflict.doNothing())
     .execute();
 }

@@ -1,4 +1,4 @@
-import { sql } from "kysely";
+import { type Expression, sql } from "kysely";
 import { z } from "zod";
 import { ServiceError } from "../contract/errors.ts";
 import type { ModelPage, ModelQuery } from "../contract/model-routes.ts";
@@ -6,12 +6,19 @@ import { uploadSource } from "../contract/model-source.ts";
 import { liveStatuses } from "../contract/status.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import { buildPage, parseCursor } from "./build-page.ts";
-import type { Reading } from "./delete-jobs.ts";
-import { listManifestsWith } from "./manifest-records.ts";
+import { selectManifestsWith } from "./manifest-records.ts";
 import { selectProjectBlobs } from "./project-blob-records.ts";
 import { releaseBlobs } from "./release-blobs.ts";
 import type { Schema } from "./schema.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
+
+/** Manifests that one transaction forgets with all that they name: others wait for it. */
+const manifestsPerStep = 400;
+
+const manifestSource = sql<string>`${uploadSource("")} || manifest`.as("source");
+
+/** Sources of uploads, or the query that finds them. */
+type UploadSources = readonly string[] | Expression<string>;
 
 const uploadCursor = z.string().regex(/^\d{4}-[0-9:.TZ-]{10,30} [0-9a-f]{64} \S{0,200}$/);
 
@@ -21,15 +28,12 @@ export function modelRecords(store: Store) {
     list: (project: string, query: ModelQuery) => listUploads(store, project, query),
 
     /**
-     * Forgets an upload; false where there is none.
+     * Forgets an upload and the manifests that name it; false where there is none. A deletion that
+     * is interrupted can be repeated.
      * @throws ServiceError model_in_use
      */
     delete: (project: string, sha256: string, audit?: AuditedChange) =>
-      runWriteTransaction(store, async (writing) => {
-        const isDeleted = await deleteUpload(writing, project, sha256);
-        if (isDeleted) await addAuditEntry(writing, audit, { subject: sha256 });
-        return isDeleted;
-      }),
+      deleteUpload(store, { project, sha256 }, audit),
   };
 }
 
@@ -70,23 +74,50 @@ function identifyUpload({ created_at: createdAt, sha256, repository_id, bytes }:
 }
 
 async function deleteUpload(
-  writing: WriteTransaction,
-  project: string,
-  sha256: string,
+  store: Store,
+  upload: ProjectUpload,
+  audit: AuditedChange | undefined,
 ): Promise<boolean> {
-  const uploads = selectProjectBlobs(writing.trx, { project, repository: undefined });
+  const named = selectManifestsWith(store.db, upload).select(manifestSource).$asScalar();
+  await requireUnused(store.db, upload, named);
+  for (;;) {
+    const isDeleted = await runWriteTransaction(store, (writing) =>
+      deleteStep(writing, upload, audit),
+    );
+    if (isDeleted !== undefined) return isDeleted;
+  }
+}
+
+/** Undefined where manifests are left, which have lost a file and are none any more. */
+async function deleteStep(
+  writing: WriteTransaction,
+  { project, sha256 }: ProjectUpload,
+  audit: AuditedChange | undefined,
+): Promise<boolean | undefined> {
+  const { trx } = writing;
+  const uploads = selectProjectBlobs(trx, { project, repository: undefined });
   const upload = await uploads.where("sha256", "=", sha256).limit(1).executeTakeFirst();
   if (upload === undefined) return false;
-  const user = await findJobThatUses(writing, project, sha256);
-  if (user !== undefined) {
-    throw new ServiceError("model_in_use", `Model "${sha256}" is needed by job "${user}"`);
-  }
-  await forgetUpload(writing, { project, sha256 });
-  // Models that have lost a file are none any more.
-  for (const manifest of await listManifestsWith(writing.trx, { project, sha256 })) {
-    await forgetUpload(writing, { project, sha256: manifest });
-  }
+  const naming = selectManifestsWith(trx, { project, sha256 }).select("manifest");
+  const manifests = (await naming.limit(manifestsPerStep).execute()).map((row) => row.manifest);
+  const sources = [sha256, ...manifests].map(uploadSource);
+  await requireUnused(trx, { project, sha256 }, sources);
+  await forgetUploads(writing, project, manifests);
+  if (manifests.length === manifestsPerStep) return undefined;
+  await forgetUploads(writing, project, [sha256]);
+  await addAuditEntry(writing, audit, { subject: sha256 });
   return true;
+}
+
+/** @throws ServiceError model_in_use */
+async function requireUnused(
+  db: Store["db"],
+  { project, sha256 }: ProjectUpload,
+  sources: UploadSources,
+): Promise<void> {
+  const user = await findJobThatUses(db, project, sources);
+  if (user === undefined) return;
+  throw new ServiceError("model_in_use", `Model "${sha256}" is needed by job "${user}"`);
 }
 
 interface ProjectUpload {
@@ -94,35 +125,35 @@ interface ProjectUpload {
   readonly sha256: string;
 }
 
-/** Forgets an upload of a project, whoever of it uploaded it, and what it names as a manifest. */
-export async function forgetUpload(
+/** Forgets uploads of a project, whoever of it uploaded them, and what they name as manifests. */
+export async function forgetUploads(
   writing: WriteTransaction,
-  { project, sha256 }: ProjectUpload,
+  project: string,
+  hashes: readonly string[],
 ): Promise<void> {
+  if (hashes.length === 0) return;
   const { trx } = writing;
   await trx
     .deleteFrom("manifest_files")
     .where("project", "=", project)
-    .where("manifest", "=", sha256)
+    .where("manifest", "in", hashes)
     .execute();
   await trx
     .deleteFrom("project_blobs")
     .where("project", "=", project)
-    .where("sha256", "=", sha256)
+    .where("sha256", "in", hashes)
     .execute();
-  await releaseBlobs(writing, [sha256]);
+  await releaseBlobs(writing, hashes);
 }
 
-/** A job of the project that has not ended and names the upload, or a manifest that does. */
+/** A job of the project that has not ended and names one of the uploads. */
 export async function findJobThatUses(
-  { trx }: Reading,
+  db: Store["db"],
   project: string,
-  sha256: string,
+  sources: UploadSources,
 ): Promise<string | undefined> {
-  const manifests = await listManifestsWith(trx, { project, sha256 });
-  const sources = [sha256, ...manifests].map(uploadSource);
   for (const column of ["model_source", "evaluation_data"] as const) {
-    const row = await trx
+    const row = await db
       .selectFrom("jobs")
       .select("id")
       .where("project", "=", project)

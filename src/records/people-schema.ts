@@ -20,6 +20,8 @@ interface PeopleTable {
   created_at: string;
   /** Last sign-in at the issuer; null for links. */
   confirmed_at: string | null;
+  /** 1 for who has ever signed in with a role in a project, else 0. */
+  had_role: number;
 }
 
 /** Roles of people and of groups in projects. */
@@ -39,6 +41,8 @@ interface SignInLinksTable {
   hash: string;
   person_id: string;
   expires_at: string;
+  /** 1 for those that count until somebody with a role has signed in, else 0. */
+  is_first: number;
 }
 
 interface PasskeysTable {

@@ -1,6 +1,8 @@
 import { jobBlobTables } from "./list-referenced-blobs.ts";
 import type { WriteTransaction } from "./store.ts";
 
+const rowsPerQuery = 200;
+
 /** Releases the blobs of jobs, which are deleted later unless another record names them. */
 export async function releaseJobBlobs(
   writing: WriteTransaction,
@@ -20,15 +22,17 @@ export async function releaseJobBlobs(
   }
 }
 
+/** Releases blobs, each named once. */
 export async function releaseBlobs(
   { trx, now }: WriteTransaction,
   hashes: readonly string[],
 ): Promise<void> {
   const released_at = now.toISOString();
-  for (const sha256 of hashes) {
+  for (let start = 0; start < hashes.length; start += rowsPerQuery) {
+    const rows = hashes.slice(start, start + rowsPerQuery);
     await trx
       .insertInto("released_blobs")
-      .values({ sha256, released_at })
+      .values(rows.map((sha256) => ({ sha256, released_at })))
       .onConflict((conflict) => conflict.column("sha256").doUpdateSet({ released_at }))
       .execute();
   }

@@ -20,7 +20,7 @@ export async function savePerson(
   const said = { name, email, groups: JSON.stringify(groups), confirmed_at: created_at };
   const { id } = await trx
     .insertInto("people")
-    .values({ id: newId("person", now), issuer, subject, ...said, created_at })
+    .values({ id: newId("person", now), issuer, subject, ...said, created_at, had_role: 0 })
     .onConflict((conflict) => conflict.columns(["issuer", "subject"]).doUpdateSet(said))
     .returning("id")
     .executeTakeFirstOrThrow();

@@ -37,9 +37,12 @@ export function sessionRecords(store: Store) {
   return {
     /** Stores a link for the installation's administrator. */
     createLink: (link: NewSignInLink, audit: AuditedChange) =>
-      runWriteTransaction(store, (writing) => insertLink(writing, link, audit)),
+      runWriteTransaction(store, (writing) => insertLink(writing, { ...link, isFirst: 0 }, audit)),
 
-    /** Stores a link that may be there already, unless somebody has ever signed in. */
+    /**
+     * Stores a link that may be there already, or deletes it where somebody who has a role has ever
+     * signed in.
+     */
     offerFirstLink: (link: NewSignInLink, audit: AuditedChange) =>
       runWriteTransaction(store, (writing) => insertFirstLink(writing, link, audit)),
 
@@ -95,13 +98,13 @@ export function sessionRecords(store: Store) {
 
 async function insertLink(
   writing: WriteTransaction,
-  { hash, expiresAt }: NewSignInLink,
+  { hash, expiresAt, isFirst }: NewSignInLink & { readonly isFirst: 0 | 1 },
   audit: AuditedChange,
 ): Promise<void> {
   await saveAdministrator(writing);
   await writing.trx
     .insertInto("sign_in_links")
-    .values({ hash, person_id: administratorId, expires_at: expiresAt })
+    .values({ hash, person_id: administratorId, expires_at: expiresAt, is_first: isFirst })
     .execute();
   await addAuditEntry(writing, audit, { subject: administratorId });
 }
@@ -112,10 +115,16 @@ async function insertFirstLink(
   audit: AuditedChange,
 ): Promise<void> {
   const { trx } = writing;
-  const signIn = trx.selectFrom("audit").select("id").where("action", "=", signInAction).limit(1);
-  if ((await signIn.executeTakeFirst()) !== undefined) return;
   await trx.deleteFrom("sign_in_links").where("hash", "=", link.hash).execute();
-  await insertLink(writing, link, audit);
+  const people = trx.selectFrom("people").select("id").where("had_role", "=", 1).limit(1);
+  if ((await people.executeTakeFirst()) !== undefined) return;
+  await insertLink(writing, { ...link, isFirst: 1 }, audit);
+}
+
+/** The first sign-in's secret would make whoever reads it an administrator. */
+async function endFirstSignIn({ trx }: WriteTransaction, personId: string): Promise<void> {
+  await trx.updateTable("people").set({ had_role: 1 }).where("id", "=", personId).execute();
+  await trx.deleteFrom("sign_in_links").where("is_first", "=", 1).execute();
 }
 
 async function hasLink({ db, now }: Store, hash: string): Promise<boolean> {
@@ -166,6 +175,7 @@ async function insertSession(
     last_used_at: null,
   };
   await trx.insertInto("sessions").values(row).execute();
+  if (access.memberships.length > 0) await endFirstSignIn(writing, personId);
   const { project } = row;
   const change = { project, action: signInAction, tokenId: null, tokenName: access.person.name };
   await addAuditEntry(writing, { ...change, personId }, { subject: row.id });

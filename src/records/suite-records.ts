@@ -118,14 +118,17 @@ async function listModelJobs(
 ): Promise<SuiteHistory["jobs"]> {
   const rows = await db
     .selectFrom("jobs")
-    .select("id")
+    .select(({ fn }) => fn.max("id").as("newest"))
     .where("batch_id", "in", ids)
     .where("model_name", "=", model)
+    .groupBy(["batch_id", "target"])
+    .orderBy("newest", "desc")
+    .limit(limits.historyJobs)
     .execute();
   if (rows.length === 0) return [];
   const summaries = await readJobSummaries(
     { db },
-    rows.map(({ id }) => id),
+    rows.map(({ newest }) => newest),
   );
   return summaries.map((text) => jobSummary.parse(JSON.parse(text))).toReversed();
 }

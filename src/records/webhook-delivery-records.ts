@@ -1,4 +1,5 @@
 import type { Selectable } from "kysely";
+import { ServiceError } from "../contract/errors.ts";
 import { deliveryId } from "../contract/id.ts";
 import { limits } from "../contract/limits.ts";
 import type { DeliveryPage, DeliveryQuery } from "../contract/webhook-routes.ts";
@@ -22,7 +23,10 @@ export function webhookDeliveryRecords(store: Store) {
   return {
     list: (webhookId: string, query: DeliveryQuery) => listDeliveries(store, webhookId, query),
 
-    /** Has an event delivered again. Undefined where there is no such delivery. */
+    /**
+     * Has an event delivered again. Undefined where there is no such delivery.
+     * @throws ServiceError too_many_deliveries
+     */
     replay: (replay: Replay) =>
       runWriteTransaction(store, (writing) => replayDelivery(writing, replay)),
 
@@ -55,22 +59,30 @@ async function replayDelivery(
 ): Promise<WebhookDelivery | undefined> {
   const { trx, now, effects } = writing;
   const again = { status: "pending", attempts: 0, next_attempt_at: now.toISOString() };
-  await trx
+  const row = await trx
     .updateTable("webhook_deliveries")
     .set(again)
     .where("id", "=", id)
     .where("webhook_id", "=", webhookId)
-    .execute();
-  const row = await trx
-    .selectFrom("webhook_deliveries")
-    .selectAll()
-    .where("id", "=", id)
-    .where("webhook_id", "=", webhookId)
+    .returningAll()
     .executeTakeFirst();
   if (!row) return undefined;
+  await requireDeliveryRoom(writing, webhookId);
   await addAuditEntry(writing, audit, { subject: id });
   effects.sending.add(webhookId);
   return parseDelivery(row);
+}
+
+/** Counts the delivery that the transaction has set to wait. */
+async function requireDeliveryRoom({ trx }: WriteTransaction, webhookId: string): Promise<void> {
+  const { waiting_deliveries: waiting } = await trx
+    .selectFrom("webhooks")
+    .select("waiting_deliveries")
+    .where("id", "=", webhookId)
+    .executeTakeFirstOrThrow();
+  if (waiting <= limits.webhookWaitingDeliveries) return;
+  const message = `${limits.webhookWaitingDeliveries} deliveries of the webhook wait, as many as may`;
+  throw new ServiceError("too_many_deliveries", message);
 }
 
 function parseDelivery(row: Selectable<Schema["webhook_deliveries"]>): WebhookDelivery {

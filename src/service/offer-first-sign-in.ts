@@ -5,7 +5,8 @@ import type { Records } from "../records/open-records.ts";
 import { StartError } from "../settings/start-error.ts";
 
 /**
- * Lets the first administrator sign in by the file's secret, until somebody has signed in.
+ * Lets the first administrator sign in by the file's secret, until somebody who has a
+ * role has signed in.
  * @throws StartError where the file has no such secret
  */
 export async function offerFirstSignIn(

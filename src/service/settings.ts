@@ -37,7 +37,7 @@ export const settings = z.object({
     .describe(
       [
         "File with a secret of 43 letters, digits, `-` or `_`, by which the first administrator",
-        "signs in once, at `/sign-in#SECRET`; it counts until somebody has signed in.",
+        "signs in once, at `/sign-in#SECRET`; it counts until somebody with a role has signed in.",
       ].join(" "),
     ),
   MOS_TRUSTED_PROXIES: z

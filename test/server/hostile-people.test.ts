@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { hashSecret } from "../../src/auth/access-token.ts";
 import { authenticate } from "../../src/auth/authenticate.ts";
+import { offerSignIn } from "../../src/auth/sign-in.ts";
 import { limits } from "../../src/contract/limits.ts";
 import { administratorId } from "../../src/contract/person.ts";
 import type { Route } from "../../src/contract/route.ts";
@@ -61,6 +62,26 @@ test("a sign-in link that nobody uses gives its person no role back", async (t) 
   await makeTestLink(app);
   assert.equal((await app.ask("GET /v1/audit", { token: null, headers })).status, 403);
 });
+
+for (const [who, role, status] of [
+  ["somebody without a role", undefined, 201],
+  ["a viewer", "viewer", 401],
+] as const) {
+  test(`the first sign-in's secret is answered with ${status} after ${who} signed in`, async (t) => {
+    const app = await makeTestApp(t, { singleSignOn });
+    const secret = "s".repeat(43);
+    const offer = () => offerSignIn(app.records, { secret, now: app.now() });
+    const use = () =>
+      app.ask("POST /v1/sessions", { token: null, body: { secret }, headers: ownPage });
+    const { id } = await signInIssued(app);
+    await offer();
+    if (role !== undefined) await setRole(app, id, role);
+    await signInIssued(app);
+    assert.equal((await use()).status, status);
+    await offer();
+    assert.equal((await use()).status, 401);
+  });
+}
 
 /** Uses a passkey of an issuer's person, whose registration is not what is tested. */
 async function signInByPasskey({ records, now }: TestApp, personId: string, id: number) {

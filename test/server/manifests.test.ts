@@ -1,9 +1,16 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import test, { type TestContext } from "node:test";
+import { sql } from "kysely";
+import { job } from "../../src/contract/job.ts";
 import { modelRoutes } from "../../src/contract/model-routes.ts";
+import { uploadSource } from "../../src/contract/model-source.ts";
 import { assignment } from "../../src/contract/worker.ts";
+import { Changes } from "../../src/records/changes.ts";
+import { openDatabase } from "../../src/records/open-database.ts";
 import { purgeReleasedBlobs } from "../../src/service/purge-released-blobs.ts";
+import { keptDatabase } from "../support/test-database.ts";
+import { pushed, tenantToken } from "./tenant-tokens.ts";
 import {
   beginTestWorker,
   followAddress,
@@ -15,10 +22,11 @@ import {
 
 const dayMs = 86_400_000;
 
-async function upload(app: TestApp, content: string): Promise<string> {
+async function upload(app: TestApp, content: string, token?: string): Promise<string> {
   const sha256 = createHash("sha256").update(content).digest("hex");
   const headers = { "content-type": "" };
-  const answer = await app.ask(`PUT /v1/models/${sha256}`, { body: content, headers });
+  const question = { body: content, headers, ...(token === undefined ? {} : { token }) };
+  const answer = await app.ask(`PUT /v1/models/${sha256}`, question);
   assert.equal(answer.status, 201);
   return sha256;
 }
@@ -54,6 +62,32 @@ test("a worker gets the files of a manifest, and may read them", async (t) => {
   ]);
   const blob = await app.ask(`GET /worker/v1/jobs/${id}/blobs/${weights}`, { token });
   assert.equal(await (await followAddress(blob)).text(), "weights");
+});
+
+test("a workflow that uploads the text of another repository's manifest gets no files", async (t) => {
+  const app = await makeTestApp(t);
+  const { token: owner } = await tenantToken(app, { workflow: pushed });
+  const stranger = { ...pushed, repositoryId: "999", repository: "acme/stranger" };
+  const { token } = await tenantToken(app, { workflow: stranger });
+  const secret = await upload(app, "secret weights", owner);
+  const files = [{ path: "net.onnx", sha256: secret }];
+  const source = uploadSource(await upload(app, JSON.stringify({ files }), token));
+  const created = await app.ask("POST /v1/manifests", { body: { files }, token: owner });
+  assert.equal(created.status, 201);
+  const assigned = async (asking: string) => {
+    const body = { model: { source }, target: "cpu" };
+    const answer = await app.ask("POST /v1/compress", { body, token: asking });
+    const { id } = job.parse(await answer.json());
+    const worker = await beginTestWorker(app, id);
+    const path = `worker/v1/jobs/${id}`;
+    const { model } = assignment.parse(
+      await (await app.ask(`GET /${path}`, { token: worker.secret })).json(),
+    );
+    const blob = await app.ask(`GET /${path}/blobs/${secret}`, { token: worker.secret });
+    return { files: model.files, canRead: blob.status !== 404 };
+  };
+  assert.deepEqual(await assigned(token), { files: undefined, canRead: false });
+  assert.deepEqual(await assigned(owner), { files: [{ ...files[0], bytes: 14 }], canRead: true });
 });
 
 for (const [what, paths, pointer] of [
@@ -102,6 +136,20 @@ test("files of a manifest stay while a job needs it, and the manifest goes with 
   const body = { model: { source }, target: "cpu" };
   const refusal = await problemIn(await app.ask("POST /v1/compress", { body }));
   assert.equal(refusal.code, "model_not_found");
+});
+
+test("a file goes with all the manifests that name it, more than a query has parameters", async (t) => {
+  const database = await keptDatabase(t);
+  const app = await makeTestApp(t, { database });
+  const sha256 = await upload(app, "weights");
+  const { db, close } = await openDatabase(database, new Changes());
+  t.after(close);
+  await sql`insert into manifest_files (project, manifest, position, path, sha256, bytes)
+    with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < 33000)
+    select 'default', 'manifest ' || n, 0, 'net.onnx', ${sha256}, 7 from numbers`.execute(db);
+  assert.equal((await app.ask(`DELETE /v1/models/${sha256}`)).status, 204);
+  assert.deepEqual(await db.selectFrom("manifest_files").selectAll().limit(1).execute(), []);
+  assert.equal((await app.ask(`HEAD /v1/models/${sha256}`)).status, 404);
 });
 
 test("a sweep leaves the files that a live job's manifest has in common with others", async (t) => {

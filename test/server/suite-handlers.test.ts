@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { batch } from "../../src/contract/batch.ts";
+import { limits } from "../../src/contract/limits.ts";
 import { serviceStatus } from "../../src/contract/service-status.ts";
 import { suiteHistory, suiteList } from "../../src/contract/suite.ts";
+import { makeNewBatch, makeNewJob, targets } from "../records/new-jobs.ts";
 import { beginTestWorker, makeTestApp, problemIn, type TestApp } from "./test-app.ts";
 
 const source = "https://models.example/detector.onnx";
@@ -64,6 +66,24 @@ test("a suite's history has the figures of a model for each target over its comm
   );
   const tooMany = await problemIn(await app.ask(`${path}&limit=101`));
   assert.deepEqual([tooMany.status, tooMany.errors?.[0]?.pointer], [422, "query/limit"]);
+});
+
+test("a suite's history has the newest job of each target, up to its limit", async (t) => {
+  const app = await makeTestApp(t);
+  const numbers = [...Array(limits.historyJobs + 1).keys()];
+  const [target] = targets;
+  assert.ok(target);
+  const jobs = [...numbers, limits.historyJobs].map((number) =>
+    makeNewJob({ target: { ...target, name: `cpu-${number}` } }),
+  );
+  const { records, ask } = app;
+  const made = await records.batches.create("default", makeNewBatch({ suite: "vision", jobs }));
+  const answer = await ask("GET /v1/suites/history?suite=vision");
+  const ids = made.jobs.map(({ id }) => id);
+  assert.deepEqual(
+    suiteHistory.parse(await answer.json()).jobs.map(({ id }) => id),
+    [...ids.slice(1, -2), ids.at(-1)],
+  );
 });
 
 test("GET /status says how many jobs wait, and what the disk has left", async (t) => {

@@ -93,9 +93,9 @@ test("a webhook whose deliveries wait in vain skips events, and says how many", 
   assert.equal(full.skippedEvents, 3);
   assert.notEqual(full.lastSkippedAt, null);
   const outcome = { isDelivered: true, responseStatus: 204, error: null, isGone: false };
-  for (const sent of await records.webhookQueue.begin(made.id, 2)) {
-    await records.webhookQueue.end(sent, outcome);
-  }
+  const [delivered, ...others] = await records.webhookQueue.begin(made.id, 2);
+  assert.ok(delivered);
+  for (const sent of [delivered, ...others]) await records.webhookQueue.end(sent, outcome);
   assert.equal((await read()).waitingDeliveries, limits.webhookWaitingDeliveries - 2);
   for (const job of batch.jobs.slice(0, 3)) await records.jobs.cancel("default", job.id);
   const again = await read();
@@ -103,5 +103,9 @@ test("a webhook whose deliveries wait in vain skips events, and says how many", 
     [again.waitingDeliveries, again.skippedEvents],
     [limits.webhookWaitingDeliveries, 4],
   );
+  const replay = `POST /v1/webhooks/${made.id}/deliveries/${delivered.id}/replay`;
+  const refusal = await problemIn(await ask(replay));
+  assert.deepEqual([refusal.status, refusal.code], [429, "too_many_deliveries"]);
+  assert.equal((await read()).waitingDeliveries, limits.webhookWaitingDeliveries);
   assert.equal((await ask(`DELETE /v1/webhooks/${made.id}`)).status, 204);
 });
