@@ -1,6 +1,7 @@
 import { realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { uploadSource } from "../contract/model-source.ts";
+import { quoteName } from "../contract/quote-name.ts";
 import { listExternalData } from "../model-files/list-external-data.ts";
 import { createCaller } from "./create-caller.ts";
 import { retry } from "./retry.ts";
@@ -73,14 +74,14 @@ async function findExternalPart(folder: string, location: string): Promise<Model
   const name = path.posix.normalize(location);
   const file = path.join(folder, name);
   const real = await realpath(file).catch((cause: unknown) => {
-    const message = `The model's external data "${location}" is not in "${folder}"`;
+    const message = `The model's external data ${quoteName(location)} is not in "${folder}"`;
     throw new Error(message, { cause });
   });
   const stats = await stat(real);
   if (real.startsWith(`${await realpath(folder)}${path.sep}`) && stats.isFile()) {
     return { path: name, file, bytes: stats.size };
   }
-  throw new Error(`The model's external data "${location}" is no file below "${folder}"`);
+  throw new Error(`The model's external data ${quoteName(location)} is no file below "${folder}"`);
 }
 
 /** Options of one of several files, after `done` of all `bytes`. */

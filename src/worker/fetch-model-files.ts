@@ -3,6 +3,7 @@ import path from "node:path";
 import { ServiceError } from "../contract/errors.ts";
 import { type ModelFile, modelFilePath } from "../contract/manifest.ts";
 import { isRemoteSource, sourceBeside, uploadSource } from "../contract/model-source.ts";
+import { quoteName } from "../contract/quote-name.ts";
 import type { Assignment } from "../contract/worker.ts";
 import { listExternalData } from "../model-files/list-external-data.ts";
 import { type FetchedModel, fetchModel, type FetchOptions } from "../storage/fetch-model.ts";
@@ -59,12 +60,12 @@ function checkNames(
   const wanted = locations.map((location) => path.posix.join(folder, location));
   const missing = wanted.find((file) => !named.has(file));
   if (missing !== undefined) {
-    const message = `The manifest does not name "${missing}", which the model refers to`;
+    const message = `The manifest does not name ${quoteName(missing)}, which the model refers to`;
     throw new ServiceError("external_data_missing", message);
   }
   const unused = external.find((file) => !wanted.includes(file.path));
   if (unused === undefined) return;
-  const message = `The model does not refer to "${unused.path}", which the manifest names`;
+  const message = `The model does not refer to ${quoteName(unused.path)}, which the manifest names`;
   throw new ServiceError("external_data_unused", message);
 }
 
@@ -129,6 +130,6 @@ async function fetchFilesBeside(
 function parseLocation(location: string, modelName: string): string {
   const { success, data } = modelFilePath.safeParse(path.posix.normalize(location));
   if (success && data !== modelName) return data;
-  const message = `External data location "${location.slice(0, 255)}" cannot be fetched`;
+  const message = `External data location ${quoteName(location)} cannot be fetched`;
   throw new ServiceError("external_data_refused", message);
 }
