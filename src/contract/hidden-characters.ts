@@ -9,7 +9,7 @@ export function hasHiddenCharacters(text: string): boolean {
 }
 
 /** The text with spaces for line breaks, and a replacement character for each hidden one. */
-export function toOneLine(text: string): string {
+export function joinLines(text: string): string {
   return replaceHiddenCharacters(text.replace(/\s*[\n\r\u2028\u2029]\s*/g, " "));
 }
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { artifact } from "./artifact.ts";
 import { jobError } from "./errors.ts";
-import { toOneLine } from "./hidden-characters.ts";
+import { joinLines } from "./hidden-characters.ts";
 import { jobId } from "./id.ts";
 import { textLimits } from "./limits.ts";
 import { logLine } from "./log.ts";
@@ -86,7 +86,7 @@ export type TelemetryUpdate = z.infer<typeof telemetryUpdate>;
 
 /** An error as a worker reports it; what runs the model could have written its message. */
 const workerError = (maxLength: number) =>
-  jobError.extend({ message: z.string().max(maxLength).overwrite(toOneLine) });
+  jobError.extend({ message: z.string().max(maxLength).overwrite(joinLines) });
 
 const eventBase = { seq: z.int().min(1), at: z.iso.datetime() };
 
