@@ -69,9 +69,16 @@ async function listModelParts(file: string): Promise<[ModelPart, ...ModelPart[]]
   return [{ path: path.basename(file), file, bytes: size }, ...external];
 }
 
-/** A link could lead to any file of the machine: those that lie elsewhere are not sent. */
+/**
+ * A link could lead to any file of the machine: those that lie elsewhere are not sent. Neither are
+ * hidden ones, such as `.git/config`, which can have secrets.
+ */
 async function findExternalPart(folder: string, location: string): Promise<ModelPart> {
   const name = path.posix.normalize(location);
+  if (name.split("/").some((part) => part.startsWith("."))) {
+    const message = `The model's external data ${quoteName(location)} is not sent`;
+    throw new Error(`${message}: no part of its path may begin with "."`);
+  }
   const file = path.join(folder, name);
   const real = await realpath(file).catch((cause: unknown) => {
     const message = `The model's external data ${quoteName(location)} is not in "${folder}"`;
