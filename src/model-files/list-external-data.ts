@@ -1,5 +1,7 @@
 import { closeSync, openSync, statSync } from "node:fs";
+import { ServiceError } from "../contract/errors.ts";
 import { graphLimitError, graphLimits } from "../contract/graph-limits.ts";
+import { limits } from "../contract/limits.ts";
 import { FileBytes } from "./file-bytes.ts";
 
 type Message =
@@ -42,16 +44,28 @@ interface Part extends Range {
 /**
  * Paths of the files in which an ONNX file has external data, as it names them, in their order. Its
  * weights are not read. A file that is no ONNX model refers to none.
- * @throws ServiceError model_unsupported for a graph beyond graphLimits
+ * @throws ServiceError model_unsupported for a graph beyond graphLimits; external_data_refused for
+ * more files than a manifest can name
  */
 export function listExternalData(file: string): string[] {
   const descriptor = openSync(file, "r");
   try {
     const bytes = new FileBytes(descriptor, statSync(file).size);
-    return [...new Set(readLocations(bytes))].toSorted();
+    return distinctLocations(bytes).toSorted();
   } finally {
     closeSync(descriptor);
   }
+}
+
+function distinctLocations(bytes: FileBytes): string[] {
+  const locations = new Set<string>();
+  for (const location of readLocations(bytes)) {
+    locations.add(location);
+    if (locations.size < limits.manifestFiles) continue;
+    const message = `The model has external data in more than ${limits.manifestFiles - 1} files`;
+    throw new ServiceError("external_data_refused", message);
+  }
+  return [...locations];
 }
 
 function* readLocations(bytes: FileBytes): Generator<string> {

@@ -7,6 +7,11 @@ import { quoteName } from "../contract/quote-name.ts";
 import type { Assignment } from "../contract/worker.ts";
 import { listExternalData } from "../model-files/list-external-data.ts";
 import { type FetchedModel, fetchModel, type FetchOptions } from "../storage/fetch-model.ts";
+import { stripUrlSecrets } from "../storage/strip-url-secrets.ts";
+import { type Pace, watchPace } from "../storage/watch-pace.ts";
+
+/** What each file counts for at the pace besides its bytes, since each takes requests of its own. */
+const countedPerFile = 64 * 1024;
 
 /** A model on this machine. */
 export interface FetchedFiles extends FetchedModel {
@@ -25,9 +30,12 @@ export async function fetchModelFiles(
   options: FetchOptions,
 ): Promise<FetchedFiles> {
   if (files !== undefined) return fetchManifest(files, reference.sha256, options);
-  const model = await fetchModel(reference, options);
-  if (!isRemoteSource(reference.source)) return { ...model, external: [] };
-  return { ...model, external: await fetchFilesBeside(model, reference.source, options) };
+  if (!isRemoteSource(reference.source)) {
+    return { ...(await fetchModel(reference, options)), external: [] };
+  }
+  using pace = watchPace(stripUrlSecrets(reference.source), options.slowest);
+  const model = await fetchModel(reference, { ...options, pace });
+  return { ...model, external: await fetchFilesBeside(model, reference.source, options, pace) };
 }
 
 async function fetchManifest(
@@ -109,6 +117,7 @@ async function fetchFilesBeside(
   model: FetchedModel,
   source: string,
   options: FetchOptions,
+  pace: Pace,
 ): Promise<ModelFile[]> {
   const folder = path.dirname(model.path);
   const external: ModelFile[] = [];
@@ -119,7 +128,13 @@ async function fetchFilesBeside(
     await mkdir(path.dirname(target), { recursive: true });
     const limits = { ...options.limits, maxModelBytes: left };
     const reference = { source: sourceBeside(source, name) };
-    const { bytes, sha256 } = await fetchModel(reference, { ...options, path: target, limits });
+    const { bytes, sha256 } = await fetchModel(reference, {
+      ...options,
+      path: target,
+      limits,
+      pace,
+    });
+    pace.count(countedPerFile);
     external.push({ path: name, bytes, sha256 });
     left -= bytes;
   }

@@ -4,7 +4,10 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { test, type TestContext } from "node:test";
 import { graphLimits } from "../../src/contract/graph-limits.ts";
+import { limits } from "../../src/contract/limits.ts";
 import { listExternalData } from "../../src/model-files/list-external-data.ts";
+import { externalTensor } from "../support/external-model.ts";
+import { writeTinyModel } from "../support/tiny-model.ts";
 
 /** Writes a model whose graph is a field again and again. */
 async function writeRepeated(t: TestContext, field: readonly number[], times: number) {
@@ -45,3 +48,18 @@ for (const [field, times, message] of [
     assert.throws(() => listExternalData(file), { code: "model_unsupported", message });
   });
 }
+
+test("listExternalData() refuses a model with more files than a manifest can name", async (t) => {
+  const folder = await mkdtemp(path.join(tmpdir(), "many-files-"));
+  t.after(() => rm(folder, { recursive: true }));
+  const write = async (count: number) => {
+    const file = path.join(folder, `${count}.onnx`);
+    const names = Array.from({ length: count }, (_, i) => `w${i}`);
+    await writeTinyModel(file, { initializer: names.map((each) => externalTensor(each, each, 1)) });
+    return file;
+  };
+  const allowed = limits.manifestFiles - 1;
+  assert.equal(listExternalData(await write(allowed)).length, allowed);
+  const beyond = await write(allowed + 1);
+  assert.throws(() => listExternalData(beyond), { code: "external_data_refused" });
+});

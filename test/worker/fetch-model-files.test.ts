@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { createReadStream } from "node:fs";
 import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { test, type TestContext } from "node:test";
@@ -21,6 +22,7 @@ import {
   hashTestFile,
   writeExternalModel,
 } from "../support/external-model.ts";
+import { listenLocally } from "../support/listen-locally.ts";
 import { writeTinyModel } from "../support/tiny-model.ts";
 
 const names = ["net.onnx", ...externalFiles];
@@ -138,4 +140,28 @@ test("a manifest that lacks external data fails with the model's name for it, wi
   const name = JSON.stringify('a"\u001b[2J\n[publish] stored\ufffd');
   const message = `The manifest does not name ${name}, which the model refers to`;
   await assert.rejects(fetching, { code: "external_data_missing", message });
+});
+
+test("external data in many files keeps up one pace, not one a file", async (t) => {
+  const folder = await mkdtemp(path.join(tmpdir(), "dripped-"));
+  t.after(() => rm(folder, { recursive: true }));
+  const onnx = path.join(folder, "net.onnx");
+  const names = Array.from({ length: 20 }, (_, i) => `w${i}`);
+  await writeTinyModel(onnx, { initializer: names.map((name) => externalTensor(name, name, 1)) });
+  const content = await readFile(onnx);
+  const slowServer = createServer(({ url }, response) => {
+    if (url === "/net.onnx") response.end(content);
+    else setTimeout(() => response.end("data"), 250);
+  });
+  const origin = await listenLocally(t, slowServer);
+  const fetching = fetchModelFiles(
+    { source: `${origin}/net.onnx`, name: "net" },
+    {
+      ...fetchDefaults(t),
+      blobs: await createDirectoryBlobStore(path.join(folder, "store")),
+      path: path.join(folder, "model.onnx"),
+      slowest: { bytes: 1024 ** 2, seconds: 1 },
+    },
+  );
+  await assert.rejects(fetching, { code: "model_source_slow" });
 });
