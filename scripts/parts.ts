@@ -10,7 +10,7 @@ export const parts: Readonly<Record<string, readonly string[]>> = {
   "src/contract": [],
   "src/log": [],
   "src/kubernetes": [],
-  "src/model-files": [],
+  "src/model-files": ["contract"],
   "src/engine": ["contract", "log"],
   "src/records": ["contract"],
   "src/storage": ["contract"],

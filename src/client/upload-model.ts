@@ -1,6 +1,7 @@
 import { realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { uploadSource } from "../contract/model-source.ts";
+import { quoteName } from "../contract/quote-name.ts";
 import { listExternalData } from "../model-files/list-external-data.ts";
 import { createCaller } from "./create-caller.ts";
 import { retry } from "./retry.ts";
@@ -68,19 +69,26 @@ async function listModelParts(file: string): Promise<[ModelPart, ...ModelPart[]]
   return [{ path: path.basename(file), file, bytes: size }, ...external];
 }
 
-/** A link could lead to any file of the machine: those that lie elsewhere are not sent. */
+/**
+ * A link could lead to any file of the machine: those that lie elsewhere are not sent. Neither are
+ * hidden ones, such as `.git/config`, which can have secrets.
+ */
 async function findExternalPart(folder: string, location: string): Promise<ModelPart> {
   const name = path.posix.normalize(location);
+  if (name.split("/").some((part) => part.startsWith("."))) {
+    const message = `The model's external data ${quoteName(location)} is not sent`;
+    throw new Error(`${message}: no part of its path may begin with "."`);
+  }
   const file = path.join(folder, name);
   const real = await realpath(file).catch((cause: unknown) => {
-    const message = `The model's external data "${location}" is not in "${folder}"`;
+    const message = `The model's external data ${quoteName(location)} is not in "${folder}"`;
     throw new Error(message, { cause });
   });
   const stats = await stat(real);
   if (real.startsWith(`${await realpath(folder)}${path.sep}`) && stats.isFile()) {
     return { path: name, file, bytes: stats.size };
   }
-  throw new Error(`The model's external data "${location}" is no file below "${folder}"`);
+  throw new Error(`The model's external data ${quoteName(location)} is no file below "${folder}"`);
 }
 
 /** Options of one of several files, after `done` of all `bytes`. */

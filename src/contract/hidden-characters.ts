@@ -8,6 +8,11 @@ export function hasHiddenCharacters(text: string): boolean {
   return anyHidden.test(text);
 }
 
+/** The text with spaces for line breaks, and a replacement character for each hidden one. */
+export function joinLines(text: string): string {
+  return replaceHiddenCharacters(text.replace(/\s*[\n\r\u2028\u2029]\s*/g, " "));
+}
+
 /** The text with a replacement character for each hidden one but tabs. */
 export function replaceHiddenCharacters(text: string): string {
   return text.replace(everyHidden, "\u{fffd}");

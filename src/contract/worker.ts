@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { artifact } from "./artifact.ts";
 import { jobError } from "./errors.ts";
+import { joinLines } from "./hidden-characters.ts";
 import { jobId } from "./id.ts";
 import { textLimits } from "./limits.ts";
 import { logLine } from "./log.ts";
@@ -83,6 +84,10 @@ export type Assignment = z.infer<typeof assignment>;
 const telemetryUpdate = telemetry.partial();
 export type TelemetryUpdate = z.infer<typeof telemetryUpdate>;
 
+/** An error as a worker reports it; what runs the model could have written its message. */
+const workerError = (maxLength: number) =>
+  jobError.extend({ message: z.string().max(maxLength).overwrite(joinLines) });
+
 const eventBase = { seq: z.int().min(1), at: z.iso.datetime() };
 
 /**
@@ -105,7 +110,7 @@ export const workerEvent = z.discriminatedUnion("type", [
     ...eventBase,
     type: z.literal("result"),
     outcome: jobOutcome,
-    error: jobError.optional(),
+    error: workerError(textLimits.errorMessage).optional(),
   }),
 ]);
 export type WorkerEvent = z.infer<typeof workerEvent>;
@@ -127,7 +132,7 @@ export const workerEventsAnswer = z.object({
 /** A pod's termination message (JSON): the result, also where the worker could not report it. */
 export const terminationMessage = z.object({
   outcome: jobOutcome,
-  error: jobError.extend({ message: z.string().max(textLimits.statusMessage) }).optional(),
+  error: workerError(textLimits.statusMessage).optional(),
   lastSeq: z.int().min(0).describe("Sequence number of the worker's last event."),
 });
 export type TerminationMessage = z.infer<typeof terminationMessage>;

@@ -1,12 +1,8 @@
+import type { ModelFile } from "../contract/manifest.ts";
 import { open } from "node:fs/promises";
 import { hashSource } from "./onnx/hash-source.ts";
 import { writeJsonTrailer } from "./onnx/json-trailer.ts";
-import {
-  type ModelOutline,
-  type OutlineFile,
-  outlineParts,
-  type OutlinePayload,
-} from "./onnx/model-outline.ts";
+import { type ModelOutline, outlineParts, type OutlinePayload } from "./onnx/model-outline.ts";
 import type { OnnxModel } from "./onnx/onnx-model.ts";
 import { isFixedWidth } from "./onnx/payload.ts";
 import { readExactly } from "./onnx/read-exactly.ts";
@@ -17,7 +13,7 @@ interface OutlineOptions {
   /** SHA-256 of the ONNX file. */
   readonly modelSha256: string;
   /** External data that the other machines can read. */
-  readonly files: readonly OutlineFile[];
+  readonly files: readonly ModelFile[];
   readonly signal: AbortSignal;
 }
 

@@ -1,4 +1,5 @@
 import { readSync } from "node:fs";
+import { graphLimitError, graphLimits } from "../contract/graph-limits.ts";
 
 /** Bytes that are read at once. */
 const windowBytes = 64 * 1024;
@@ -20,17 +21,22 @@ export class FileBytes {
   readonly #window = Buffer.alloc(windowBytes);
   #start = 0;
   #end = 0;
+  #fieldsRead = 0;
 
   constructor(descriptor: number, length: number) {
     this.#descriptor = descriptor;
     this.length = length;
   }
 
-  /** The fields of the message between two places, as far as it is one. */
+  /**
+   * The fields of the message between two places, as far as it is one.
+   * @throws ServiceError model_unsupported where more were read of the file than a graph may have
+   */
   *fields(start: number, end: number): Generator<ProtobufField> {
     for (let position = start; position < end;) {
       const field = this.#readField(position, end);
       if (field === undefined) return;
+      this.#countField();
       yield field;
       position = field.end;
     }
@@ -39,6 +45,12 @@ export class FileBytes {
   text(start: number, end: number): string {
     const bytes = Uint8Array.from({ length: end - start }, (_, i) => this.#byteAt(start + i) ?? 0);
     return new TextDecoder().decode(bytes);
+  }
+
+  #countField(): void {
+    this.#fieldsRead += 1;
+    if (this.#fieldsRead > graphLimits.fields)
+      throw graphLimitError(`${graphLimits.fields} fields`);
   }
 
   #readField(position: number, limit: number): ProtobufField | undefined {

@@ -1,4 +1,7 @@
 import { closeSync, openSync, statSync } from "node:fs";
+import { ServiceError } from "../contract/errors.ts";
+import { graphLimitError, graphLimits } from "../contract/graph-limits.ts";
+import { limits } from "../contract/limits.ts";
 import { FileBytes } from "./file-bytes.ts";
 
 type Message =
@@ -29,42 +32,77 @@ const entry = { key: 1, value: 2 } as const;
 /** Longest location that is read, bytes: paths of files are shorter. */
 const maxTextBytes = 4096;
 
-interface Part {
-  readonly message: Message;
+interface Range {
   readonly start: number;
   readonly end: number;
+}
+
+interface Part extends Range {
+  readonly message: Message;
 }
 
 /**
  * Paths of the files in which an ONNX file has external data, as it names them, in their order. Its
  * weights are not read. A file that is no ONNX model refers to none.
+ * @throws ServiceError model_unsupported for a graph beyond graphLimits; external_data_refused for
+ * more files than a manifest can name
  */
 export function listExternalData(file: string): string[] {
   const descriptor = openSync(file, "r");
   try {
     const bytes = new FileBytes(descriptor, statSync(file).size);
-    return [...new Set(readLocations(bytes))].toSorted();
+    return distinctLocations(bytes).toSorted();
   } finally {
     closeSync(descriptor);
   }
 }
 
+function distinctLocations(bytes: FileBytes): string[] {
+  const locations = new Set<string>();
+  for (const location of readLocations(bytes)) {
+    locations.add(location);
+    if (locations.size < limits.manifestFiles) continue;
+    const message = `The model has external data in more than ${limits.manifestFiles - 1} files`;
+    throw new ServiceError("external_data_refused", message);
+  }
+  return [...locations];
+}
+
 function* readLocations(bytes: FileBytes): Generator<string> {
-  const waiting: Part[] = [{ message: "model", start: 0, end: bytes.length }];
-  for (let part = waiting.pop(); part !== undefined; part = waiting.pop()) {
-    if (part.message === "tensor") {
-      const location = readTensorLocation(bytes, part);
-      if (location !== undefined) yield location;
-      continue;
-    }
-    for (const field of bytes.fields(part.start, part.end)) {
-      const message = children[part.message][field.number];
-      if (message !== undefined && field.value === undefined) waiting.push({ message, ...field });
-    }
+  let parts = 0;
+  for (const { message, ...range } of readMessages(bytes)) {
+    if (message === "tensor" || message === "node") parts += 1;
+    if (parts > graphLimits.parts) throw graphLimitError(`${graphLimits.parts} nodes and tensors`);
+    const location = message === "tensor" ? readTensorLocation(bytes, range) : undefined;
+    if (location !== undefined) yield location;
   }
 }
 
-function readTensorLocation(bytes: FileBytes, { start, end }: Part): string | undefined {
+/** In the order of the file, since going back reads a window for each message. */
+function* readMessages(bytes: FileBytes): Generator<Part> {
+  const open = [openMessage(bytes, { message: "model", start: 0, end: bytes.length })];
+  for (let last = open.at(-1); last !== undefined; last = open.at(-1)) {
+    const { done, value: field } = last.fields.next();
+    if (done === true) {
+      open.pop();
+      continue;
+    }
+    const message = children[last.message][field.number];
+    if (message === undefined || field.value !== undefined) continue;
+    const part = { message, start: field.start, end: field.end };
+    yield part;
+    if (message !== "tensor") open.push(openMessage(bytes, part));
+  }
+}
+
+function openMessage(
+  bytes: FileBytes,
+  { message, start, end }: Range & { readonly message: Message },
+) {
+  return { message, fields: bytes.fields(start, end) };
+}
+
+function readTensorLocation(bytes: FileBytes, { start, end }: Range): string | undefined {
   let isExternal = false;
   let location: string | undefined;
   for (const field of bytes.fields(start, end)) {
@@ -75,7 +113,7 @@ function readTensorLocation(bytes: FileBytes, { start, end }: Part): string | un
 }
 
 /** The value of an entry with the key `location`. */
-function readLocation(bytes: FileBytes, { start, end }: Omit<Part, "message">): string | undefined {
+function readLocation(bytes: FileBytes, { start, end }: Range): string | undefined {
   const texts = new Map<number, string>();
   for (const field of bytes.fields(start, end)) {
     if (field.end - field.start > maxTextBytes) return undefined;

@@ -23,6 +23,8 @@ interface DownloadOptions {
   readonly signal: AbortSignal;
   /** By default that of the contract. */
   readonly slowest?: SlowestPace | undefined;
+  /** One that several downloads keep up together; by default each has its own. */
+  readonly pace?: Pace | undefined;
   onProgress(this: void, bytes: number, total: number | undefined): void;
 }
 
@@ -48,7 +50,8 @@ export async function download(
   options: DownloadOptions,
 ): Promise<{ bytes: number; sha256: string }> {
   await using connections = openConnections(options);
-  using pace = watchPace(source.name, options.slowest);
+  using ownPace = new DisposableStack();
+  const pace = options.pace ?? ownPace.use(watchPace(source.name, options.slowest));
   const signal = AbortSignal.any([options.signal, pace.signal]);
   try {
     await using file = await open(options.path, "wx");

@@ -6,7 +6,7 @@ import type { LocatedSource } from "../contract/worker-transfers.ts";
 import { resolveAllowedPath } from "./allowed-path.ts";
 import type { BlobFiles } from "./blob-store.ts";
 import { download } from "./download.ts";
-import type { SlowestPace } from "./watch-pace.ts";
+import type { Pace, SlowestPace } from "./watch-pace.ts";
 import { hashStoredFile } from "./hash-stored-file.ts";
 import { stripUrlSecrets } from "./strip-url-secrets.ts";
 
@@ -28,6 +28,8 @@ export interface FetchOptions {
   locateSource(this: void, source: string): Promise<LocatedSource>;
   /** By default that of the contract. */
   readonly slowest?: SlowestPace;
+  /** One that several files keep up together; by default each has its own. */
+  readonly pace?: Pace;
   /** `total` is undefined where the source does not state it. */
   onProgress(this: void, bytes: number, total: number | undefined): void;
 }

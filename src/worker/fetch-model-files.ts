@@ -3,9 +3,15 @@ import path from "node:path";
 import { ServiceError } from "../contract/errors.ts";
 import { type ModelFile, modelFilePath } from "../contract/manifest.ts";
 import { isRemoteSource, sourceBeside, uploadSource } from "../contract/model-source.ts";
+import { quoteName } from "../contract/quote-name.ts";
 import type { Assignment } from "../contract/worker.ts";
 import { listExternalData } from "../model-files/list-external-data.ts";
 import { type FetchedModel, fetchModel, type FetchOptions } from "../storage/fetch-model.ts";
+import { stripUrlSecrets } from "../storage/strip-url-secrets.ts";
+import { type Pace, watchPace } from "../storage/watch-pace.ts";
+
+/** What each file counts for at the pace besides its bytes, since each takes requests of its own. */
+const countedPerFile = 64 * 1024;
 
 /** A model on this machine. */
 export interface FetchedFiles extends FetchedModel {
@@ -24,9 +30,12 @@ export async function fetchModelFiles(
   options: FetchOptions,
 ): Promise<FetchedFiles> {
   if (files !== undefined) return fetchManifest(files, reference.sha256, options);
-  const model = await fetchModel(reference, options);
-  if (!isRemoteSource(reference.source)) return { ...model, external: [] };
-  return { ...model, external: await fetchFilesBeside(model, reference.source, options) };
+  if (!isRemoteSource(reference.source)) {
+    return { ...(await fetchModel(reference, options)), external: [] };
+  }
+  using pace = watchPace(stripUrlSecrets(reference.source), options.slowest);
+  const model = await fetchModel(reference, { ...options, pace });
+  return { ...model, external: await fetchFilesBeside(model, reference.source, options, pace) };
 }
 
 async function fetchManifest(
@@ -59,12 +68,12 @@ function checkNames(
   const wanted = locations.map((location) => path.posix.join(folder, location));
   const missing = wanted.find((file) => !named.has(file));
   if (missing !== undefined) {
-    const message = `The manifest does not name "${missing}", which the model refers to`;
+    const message = `The manifest does not name ${quoteName(missing)}, which the model refers to`;
     throw new ServiceError("external_data_missing", message);
   }
   const unused = external.find((file) => !wanted.includes(file.path));
   if (unused === undefined) return;
-  const message = `The model does not refer to "${unused.path}", which the manifest names`;
+  const message = `The model does not refer to ${quoteName(unused.path)}, which the manifest names`;
   throw new ServiceError("external_data_unused", message);
 }
 
@@ -108,6 +117,7 @@ async function fetchFilesBeside(
   model: FetchedModel,
   source: string,
   options: FetchOptions,
+  pace: Pace,
 ): Promise<ModelFile[]> {
   const folder = path.dirname(model.path);
   const external: ModelFile[] = [];
@@ -118,7 +128,13 @@ async function fetchFilesBeside(
     await mkdir(path.dirname(target), { recursive: true });
     const limits = { ...options.limits, maxModelBytes: left };
     const reference = { source: sourceBeside(source, name) };
-    const { bytes, sha256 } = await fetchModel(reference, { ...options, path: target, limits });
+    const { bytes, sha256 } = await fetchModel(reference, {
+      ...options,
+      path: target,
+      limits,
+      pace,
+    });
+    pace.count(countedPerFile);
     external.push({ path: name, bytes, sha256 });
     left -= bytes;
   }
@@ -129,6 +145,6 @@ async function fetchFilesBeside(
 function parseLocation(location: string, modelName: string): string {
   const { success, data } = modelFilePath.safeParse(path.posix.normalize(location));
   if (success && data !== modelName) return data;
-  const message = `External data location "${location.slice(0, 255)}" cannot be fetched`;
+  const message = `External data location ${quoteName(location)} cannot be fetched`;
   throw new ServiceError("external_data_refused", message);
 }

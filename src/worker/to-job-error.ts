@@ -1,13 +1,14 @@
 import { type ErrorCode, type JobError, ServiceError } from "../contract/errors.ts";
+import { joinLines } from "../contract/hidden-characters.ts";
 import { textLimits } from "../contract/limits.ts";
 import { truncate } from "../contract/truncate.ts";
 import { errorMessage } from "../log/error-message.ts";
 import { storageError } from "../storage/file-error.ts";
 
-/** The job's error for an error that ended its work. */
+/** The job's error for an error that ended its work: messages can quote the model's author. */
 export function toJobError(error: unknown): JobError {
   const known = storageError(error);
-  const message = truncate(errorMessage(known), textLimits.errorMessage);
+  const message = truncate(joinLines(errorMessage(known)), textLimits.errorMessage);
   return { code: jobErrorCode(known), message };
 }
 

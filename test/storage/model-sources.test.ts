@@ -79,6 +79,8 @@ for (const [source, code, reason] of [
   ["hf://acme/public@v9/onnx/model.onnx", "model_not_found", /RevisionNotFound/],
   ["hf://acme/absent/model.onnx", "model_not_found", /RepoNotFound/],
   ["hf://acme/public/../private/x", "model_source_refused", /must not have "\."/],
+  ["hf://../public/x", "model_source_refused", /must not have "\."/],
+  ["hf://acme/..@main/x", "model_source_refused", /as a name/],
   ["hf://acme/public@%2e%2e/x", "model_source_refused", /in its revision/],
   ["hf://acme/public@%zz/x", "model_source_refused", /percent-encoded/],
   ["s3://bucket/a/../b", "model_source_refused", /must not have "\."/],

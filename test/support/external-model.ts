@@ -27,7 +27,7 @@ export async function writeExternalModel(folder: string, width = 64): Promise<st
   return file;
 }
 
-function externalTensor(name: string, location: string, width: number) {
+export function externalTensor(name: string, location: string, width: number) {
   return {
     name,
     dims: [BigInt(width), BigInt(width)],

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { createReadStream } from "node:fs";
 import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { test, type TestContext } from "node:test";
@@ -14,7 +16,14 @@ import { commit, startHubStandIn } from "../storage/hub-stand-in.ts";
 import { startS3Server } from "../storage/s3-server.ts";
 import { s3Missing } from "../support/cluster/cluster-missing.ts";
 import { startCuttingRelay } from "../support/cutting-relay.ts";
-import { externalFiles, hashTestFile, writeExternalModel } from "../support/external-model.ts";
+import {
+  externalFiles,
+  externalTensor,
+  hashTestFile,
+  writeExternalModel,
+} from "../support/external-model.ts";
+import { listenLocally } from "../support/listen-locally.ts";
+import { writeTinyModel } from "../support/tiny-model.ts";
 
 const names = ["net.onnx", ...externalFiles];
 /** Two files of 4 MiB. */
@@ -30,6 +39,15 @@ async function makeModel(t: TestContext) {
   const files = Object.fromEntries(names.map((name) => [name, path.join(folder, name)]));
   const sizes = await Promise.all(Object.values(files).map((file) => stat(file)));
   return { folder, files, bytes: sizes.reduce((sum, { size }) => sum + size, 0) };
+}
+
+function fetchDefaults(t: TestContext) {
+  return {
+    limits: { maxModelBytes: 1e9, allowedRoots: [], allowPrivateAddresses: true },
+    signal: t.signal,
+    locateSource: () => assert.fail("The source needs no address"),
+    onProgress: () => {},
+  };
 }
 
 type Model = Awaited<ReturnType<typeof makeModel>>;
@@ -48,10 +66,8 @@ async function fetchWhole(
     {
       blobs: await createDirectoryBlobStore(path.join(work, "store")),
       path: path.join(work, "model.onnx"),
-      limits: { maxModelBytes: 1e9, allowedRoots: [], allowPrivateAddresses: true },
-      signal: t.signal,
+      ...fetchDefaults(t),
       locateSource: (asked) => sources.locate("team", asked),
-      onProgress: () => {},
     },
   );
   assert.deepEqual(fetched.external.map((file) => file.path).toSorted(), [...externalFiles]);
@@ -107,3 +123,45 @@ test(
     checkServed(t, relay, model);
   },
 );
+
+test("a manifest that lacks external data fails with the model's name for it, without its escapes", async (t) => {
+  const folder = await mkdtemp(path.join(tmpdir(), "forged-"));
+  t.after(() => rm(folder, { recursive: true }));
+  const onnx = path.join(folder, "net.onnx");
+  await writeTinyModel(onnx, {
+    initializer: [externalTensor("w", 'a"\u001b[2J\n[publish] stored\u202e', 4)],
+  });
+  const blobs = await createDirectoryBlobStore(path.join(folder, "store"));
+  const { sha256, bytes } = await blobs.write(createReadStream(onnx));
+  const fetching = fetchModelFiles(
+    { source: "upload:sha256:", sha256, name: "net", files: [{ path: "net.onnx", sha256, bytes }] },
+    { ...fetchDefaults(t), blobs, path: path.join(folder, "work", "model.onnx") },
+  );
+  const name = JSON.stringify('a"\u001b[2J\n[publish] stored\ufffd');
+  const message = `The manifest does not name ${name}, which the model refers to`;
+  await assert.rejects(fetching, { code: "external_data_missing", message });
+});
+
+test("external data in many files keeps up one pace, not one a file", async (t) => {
+  const folder = await mkdtemp(path.join(tmpdir(), "dripped-"));
+  t.after(() => rm(folder, { recursive: true }));
+  const onnx = path.join(folder, "net.onnx");
+  const names = Array.from({ length: 20 }, (_, i) => `w${i}`);
+  await writeTinyModel(onnx, { initializer: names.map((name) => externalTensor(name, name, 1)) });
+  const content = await readFile(onnx);
+  const slowServer = createServer(({ url }, response) => {
+    if (url === "/net.onnx") response.end(content);
+    else setTimeout(() => response.end("data"), 250);
+  });
+  const origin = await listenLocally(t, slowServer);
+  const fetching = fetchModelFiles(
+    { source: `${origin}/net.onnx`, name: "net" },
+    {
+      ...fetchDefaults(t),
+      blobs: await createDirectoryBlobStore(path.join(folder, "store")),
+      path: path.join(folder, "model.onnx"),
+      slowest: { bytes: 1024 ** 2, seconds: 1 },
+    },
+  );
+  await assert.rejects(fetching, { code: "model_source_slow" });
+});

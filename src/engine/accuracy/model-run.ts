@@ -4,7 +4,7 @@ import { errorMessage } from "../../log/error-message.ts";
 import type { ModelPair } from "../evaluate/model-pair.ts";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { openModel } from "../onnx/open-model.ts";
-import { quoteName } from "../onnx/quote-name.ts";
+import { quoteName } from "../../contract/quote-name.ts";
 import { pipelineGraph, type PipelineGraph } from "../pipeline/pipeline-graph.ts";
 import { estimateSessionBytes, limitSessionBytes, limitWeightBytes } from "./session-memory.ts";
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { modelFile } from "../../contract/manifest.ts";
 import { readJsonTrailer } from "./json-trailer.ts";
 
 const payload = z.object({
@@ -7,15 +8,11 @@ const payload = z.object({
   sha256: z.string().describe("Of the content."),
 });
 
-/** A file of the model's external data, which is a blob of its own. */
-const outlineFile = z.object({ path: z.string(), sha256: z.string(), bytes: z.int().min(0) });
-export type OutlineFile = z.infer<typeof outlineFile>;
-
 const outlineTrailer = z.object({
   modelSha256: z.string(),
   bytes: z.int().min(1).describe("Size of the model's file."),
   payloads: z.array(payload).describe("What is left out, in the order of the file."),
-  files: z.array(outlineFile).describe("External data, by paths below the model's folder."),
+  files: z.array(modelFile).describe("External data, by paths below the model's folder."),
 });
 
 /** The content of a large tensor, which an outline leaves out. */

@@ -23,12 +23,14 @@ export interface HubSource {
 export function parseSource(source: string): BucketSource | HubSource {
   const [, scheme = "", first = "", rest = ""] =
     /^([a-z0-9]+):\/\/([^/]+)\/(.+)$/s.exec(source) ?? [];
-  if (hasDotSegments(rest)) throw refusedError(source, 'must not have "." or ".." in its path');
+  if (hasDotSegments(`${first}/${rest}`))
+    throw refusedError(source, 'must not have "." or ".." in its path');
   if (scheme === "s3" || scheme === "gs") return { scheme, bucket: first, key: rest };
   const [, name = "", , revision = "main", file = ""] =
     /^([^/@]+)(@([^/]+))?\/(.+)$/s.exec(rest) ?? [];
   if (scheme !== "hf" || file === "") throw refusedError(source, "names no file");
   const repository = `${first}/${name}`;
+  if (hasDotSegments(repository)) throw refusedError(source, 'must not have "." or ".." as a name');
   return { scheme, owner: first, repository, file, revision: decodeRevision(source, revision) };
 }
 

@@ -1,4 +1,4 @@
-import { ServiceError } from "../../contract/errors.ts";
+import { ServiceError } from "./errors.ts";
 
 /** What a graph without its weights may have at most. */
 export interface GraphLimits {
