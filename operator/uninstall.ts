@@ -61,16 +61,25 @@ async function untilWorkersStopped(
 
 /** Deletes worker Jobs that have not ended and pods that may run. Returns the names of the pods. */
 async function stopAllWorkers(client: KubernetesClient): Promise<string[]> {
-  const selection = { labelSelector: resourceLabels.jobId };
-  for await (const { items } of client.list(observedResources.jobs, selection)) {
+  await stopWorkerJobs(client);
+  return stopWorkerPods(client);
+}
+
+const workers = { labelSelector: resourceLabels.jobId };
+
+async function stopWorkerJobs(client: KubernetesClient): Promise<void> {
+  for await (const { items } of client.list(observedResources.jobs, workers)) {
     for (const item of items) {
       const { end, deleting, ...job } = toWorkerJob(item);
       if (end !== undefined || deleting) continue;
       await deleteInBackground(client.inNamespace(item.metadata.namespace), resources.jobs, job);
     }
   }
+}
+
+async function stopWorkerPods(client: KubernetesClient): Promise<string[]> {
   const names: string[] = [];
-  for await (const { items } of client.list(observedResources.pods, selection)) {
+  for await (const { items } of client.list(observedResources.pods, workers)) {
     for (const item of items) {
       const pod = toWorkerPod(item, 0);
       if (!mayRun(pod)) continue;

@@ -35,10 +35,8 @@ export async function uploadBlob(
   uploading: UploadOptions,
   connection: Connection,
 ): Promise<UploadedBlob> {
-  const { signal } = uploading;
-  const { size: bytes } = await stat(file);
-  const sha256 = uploading.sha256 ?? (await hashFile(file, signal));
-  const upload: FileUpload = { ...uploading, file, bytes, sha256 };
+  const upload = await measureUpload(file, uploading);
+  const { bytes, sha256, signal } = upload;
   let sent = false;
   let keptBytes = 0;
   const sendOnce = async () => {
@@ -51,6 +49,12 @@ export async function uploadBlob(
   };
   await retry(sendOnce, signal, () => keptBytes);
   return { sha256, bytes, sent };
+}
+
+async function measureUpload(file: string, uploading: UploadOptions): Promise<FileUpload> {
+  const { size: bytes } = await stat(file);
+  const sha256 = uploading.sha256 ?? (await hashFile(file, uploading.signal));
+  return { ...uploading, file, bytes, sha256 };
 }
 
 async function sendMissingBytes(

@@ -11,6 +11,15 @@ export function recordBatchEvents(
   batch: Stored<BatchObject>,
   next: BatchResourceStatus,
 ): void {
+  recordNewFailures(events, batch, next);
+  recordBatchEnd(events, batch, next);
+}
+
+function recordNewFailures(
+  events: EventRecorder,
+  batch: Stored<BatchObject>,
+  next: BatchResourceStatus,
+): void {
   for (const { job, reason: why, message } of newFailures(batch, next)) {
     const reason: EventReason = "JobFailed";
     events.record(batches, batch, {
@@ -19,6 +28,13 @@ export function recordBatchEvents(
       message: `${job}: ${why}: ${message}`,
     });
   }
+}
+
+function recordBatchEnd(
+  events: EventRecorder,
+  batch: Stored<BatchObject>,
+  next: BatchResourceStatus,
+): void {
   if (next.status === batch.status?.status || !isTerminal(next.status)) return;
   const reason: EventReason = next.status;
   events.record(batches, batch, {

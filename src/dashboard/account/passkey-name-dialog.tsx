@@ -2,7 +2,7 @@ import { type Signal, useSignal } from "@preact/signals";
 import { type Passkey, passkeyName } from "../../contract/passkey.ts";
 import { createPasskey } from "../session/passkeys.ts";
 import { service } from "../session/service.ts";
-import { Dialog } from "../shared/dialog.tsx";
+import { Dialog, DialogFormEnd } from "../shared/dialog.tsx";
 import { Field } from "../shared/field.tsx";
 import { MaybeError } from "../shared/notice.tsx";
 
@@ -28,12 +28,7 @@ export function PasskeyNameDialog({ passkey, onClose }: PasskeyNameDialogProps) 
       <form onSubmit={submit} noValidate>
         <MaybeError error={failure.value} />
         <PasskeyNameField name={name} error={invalid.value} />
-        <div class="dialog-end">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button class="main">{passkey ? "Rename" : "Continue"}</button>
-        </div>
+        <DialogFormEnd action={passkey ? "Rename" : "Continue"} onCancel={onClose} />
       </form>
     </Dialog>
   );

@@ -13,13 +13,7 @@ export function SessionCard() {
   const { value: sessions, error, reload } = useLoaded(loadSessions);
   return (
     <section class="card c4" aria-labelledby="sessions">
-      <header>
-        <h2 id="sessions">Signed in</h2>
-        <span class="grow" />
-        <Button look="quiet danger" onClick={() => signOut("signOutEverywhere")}>
-          Sign out of all
-        </Button>
-      </header>
+      <SessionHead />
       <MaybeError error={error} retry={reload} />
       {sessions === undefined && error === undefined && <Loading />}
       <ul class="list">
@@ -28,6 +22,18 @@ export function SessionCard() {
         ))}
       </ul>
     </section>
+  );
+}
+
+function SessionHead() {
+  return (
+    <header>
+      <h2 id="sessions">Signed in</h2>
+      <span class="grow" />
+      <Button look="quiet danger" onClick={() => signOut("signOutEverywhere")}>
+        Sign out of all
+      </Button>
+    </header>
   );
 }
 

@@ -7,10 +7,6 @@ type GateResult = JobSummary["gates"][number];
 export function GateSummary({ summaries }: { readonly summaries: Iterable<JobSummary> }) {
   const jobs = [...summaries].filter(({ gates }) => gates.length > 0);
   if (jobs.length === 0) return undefined;
-  const byGate = Map.groupBy(
-    jobs.flatMap(({ gates }) => gates),
-    ({ gate, limit }) => `${gate} ${limit}`,
-  );
   return (
     <section class="card c5">
       <header>
@@ -18,12 +14,17 @@ export function GateSummary({ summaries }: { readonly summaries: Iterable<JobSum
         <span class="dim">of {jobs.length} jobs</span>
       </header>
       <ul class="list">
-        {[...byGate].map(([gate, results]) => (
+        {[...groupByGate(jobs)].map(([gate, results]) => (
           <GateCounts key={gate} gate={gate} results={results} />
         ))}
       </ul>
     </section>
   );
+}
+
+function groupByGate(jobs: readonly JobSummary[]): Map<string, GateResult[]> {
+  const results = jobs.flatMap(({ gates }) => gates);
+  return Map.groupBy(results, ({ gate, limit }) => `${gate} ${limit}`);
 }
 
 interface GateCountsProps {

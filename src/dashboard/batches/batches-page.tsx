@@ -4,6 +4,7 @@ import { isTerminal } from "../../contract/status.ts";
 import { LiveSign } from "../live/live-sign.tsx";
 import { watchChanges } from "../live/service-changes.ts";
 import { service } from "../session/service.ts";
+import { GatesCell } from "../shared/gates-cell.tsx";
 import { EmptyState, MaybeError } from "../shared/notice.tsx";
 import { PageHead } from "../shared/page-head.tsx";
 import { ProgressBar } from "../shared/progress-bar.tsx";
@@ -68,22 +69,16 @@ function BatchTable({ batches }: { readonly batches: readonly BatchSummary[] }) 
 }
 
 function BatchRow({ batch: { id, name, suite, status, ...batch } }: BatchRowProps) {
-  const words = batch.gatesFailed > 0 ? `${batch.gatesFailed} jobs fail` : "none fails";
   return (
     <tr>
       <td>
         <Status status={status} />
       </td>
-      <td class="two">
-        <a class="row-link" href={`/batches/${id}`}>
-          {name}
-        </a>
-        <small>{suite ?? "no suite"}</small>
-      </td>
+      <BatchNameCell id={id} name={name} suite={suite} />
       <td>
         <EndedJobs counts={batch.counts} />
       </td>
-      <td class={batch.gatesFailed > 0 ? "bad" : "soft"}>{words}</td>
+      <GatesCell gatesFailed={batch.gatesFailed} />
       <td class="dim">
         <Age at={batch.createdAt} />
       </td>
@@ -93,6 +88,17 @@ function BatchRow({ batch: { id, name, suite, status, ...batch } }: BatchRowProp
 
 interface BatchRowProps {
   readonly batch: BatchSummary;
+}
+
+function BatchNameCell({ id, name, suite }: Pick<BatchSummary, "id" | "name" | "suite">) {
+  return (
+    <td class="two">
+      <a class="row-link" href={`/batches/${id}`}>
+        {name}
+      </a>
+      <small>{suite ?? "no suite"}</small>
+    </td>
+  );
 }
 
 function EndedJobs({ counts }: Pick<BatchSummary, "counts">) {

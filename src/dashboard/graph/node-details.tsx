@@ -9,19 +9,26 @@ export function NodeDetails({ shown }: { readonly shown: ShownGraph }) {
   if (node === undefined) {
     return <p class="node-details dim">Choose a node in the drawing or in the list.</p>;
   }
-  const own = node.weights
-    .flatMap((position) => weights[position] ?? [])
-    .sort((a, b) => b.originalBytes - a.originalBytes);
   return (
     <section class="node-details" aria-label="The selected node" tabIndex={0}>
       <h3>{node.opType}</h3>
       <p class="mono cut-anywhere">{node.name}</p>
       <NodeLinks shown={shown} title="Takes from" positions={node.inputs} />
-      {own.length === 0 && <p class="dim">It computes with no weight.</p>}
-      {own.map((weight) => (
+      <NodeWeights weights={node.weights.flatMap((position) => weights[position] ?? [])} />
+    </section>
+  );
+}
+
+/** The largest first. */
+function NodeWeights({ weights }: { readonly weights: readonly ModelGraphWeight[] }) {
+  if (weights.length === 0) return <p class="dim">It computes with no weight.</p>;
+  const largestFirst = weights.toSorted((a, b) => b.originalBytes - a.originalBytes);
+  return (
+    <>
+      {largestFirst.map((weight) => (
         <WeightFacts key={weight.name} weight={weight} />
       ))}
-    </section>
+    </>
   );
 }
 

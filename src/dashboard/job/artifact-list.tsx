@@ -12,16 +12,27 @@ export function ArtifactList({ job: { id, artifacts } }: { readonly job: JobDeta
         <span class="dim">{artifacts.length} files</span>
       </header>
       <ul class="list">
-        {artifacts.map(({ name, bytes, sha256 }) => (
-          <li key={name}>
-            <a class="mono grow" href={artifactAddress(id, name)} download title={sha256}>
-              {name}
-            </a>
-            <span class="soft">{formatBytes(bytes)}</span>
-            <Icon name="down" />
-          </li>
+        {artifacts.map((artifact) => (
+          <ArtifactLine key={artifact.name} jobId={id} artifact={artifact} />
         ))}
       </ul>
     </section>
+  );
+}
+
+interface ArtifactLineProps {
+  readonly jobId: string;
+  readonly artifact: JobDetail["artifacts"][number];
+}
+
+function ArtifactLine({ jobId, artifact: { name, bytes, sha256 } }: ArtifactLineProps) {
+  return (
+    <li>
+      <a class="mono grow" href={artifactAddress(jobId, name)} download title={sha256}>
+        {name}
+      </a>
+      <span class="soft">{formatBytes(bytes)}</span>
+      <Icon name="down" />
+    </li>
   );
 }

@@ -19,11 +19,7 @@ interface BaselineCardProps {
 
 /** A job beside its baseline: figures, and what was requested or measured in another way. */
 export function BaselineCard({ job, baseline }: BaselineCardProps) {
-  const card = useRef<HTMLElement>(null);
-  useEffect(() => {
-    // The browser looks for the address's part before the job is there.
-    if (location.hash === "#baseline") card.current?.scrollIntoView();
-  }, []);
+  const card = useScrollFromAddress("baseline");
   return (
     <section ref={card} id="baseline" class="card c12">
       <header>
@@ -33,19 +29,35 @@ export function BaselineCard({ job, baseline }: BaselineCardProps) {
       </header>
       <div class="scrolled" tabIndex={0} role="region" aria-label="Job and baseline">
         <table>
-          <thead>
-            <tr>
-              <th />
-              <th>Baseline</th>
-              <th>This job</th>
-              <th>Change</th>
-            </tr>
-          </thead>
+          <BaselineTableHead />
           <FigureRows job={job} />
           <DifferenceRows job={job} baseline={baseline} />
         </table>
       </div>
     </section>
+  );
+}
+
+/** Shows an element that the address names by its id. */
+function useScrollFromAddress(id: string) {
+  const element = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // The browser looks for the address's part before the job is there.
+    if (location.hash === `#${id}`) element.current?.scrollIntoView();
+  }, []);
+  return element;
+}
+
+function BaselineTableHead() {
+  return (
+    <thead>
+      <tr>
+        <th />
+        <th>Baseline</th>
+        <th>This job</th>
+        <th>Change</th>
+      </tr>
+    </thead>
   );
 }
 

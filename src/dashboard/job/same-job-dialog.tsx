@@ -1,4 +1,4 @@
-import { useSignal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import { interfaceUrl } from "../session/service.ts";
 import { Button } from "../shared/button.tsx";
 import { Command } from "../shared/command.tsx";
@@ -22,22 +22,28 @@ export function SameJobDialog({ job, onClose }: SameJobDialogProps) {
   const form = useSignal("curl");
   return (
     <Dialog title="The same job as" onClose={onClose}>
-      <div class="choices" role="group" aria-label="Form">
-        {Object.keys(forms).map((name) => (
-          <button
-            key={name}
-            type="button"
-            aria-pressed={form.value === name}
-            onClick={() => (form.value = name)}
-          >
-            {name}
-          </button>
-        ))}
-      </div>
+      <JobFormChoice form={form} />
       <Command text={forms[form.value]?.(job) ?? ""} label={form.value} />
       <div class="dialog-end">
         <Button onClick={onClose}>Close</Button>
       </div>
     </Dialog>
+  );
+}
+
+function JobFormChoice({ form }: { readonly form: Signal<string> }) {
+  return (
+    <div class="choices" role="group" aria-label="Form">
+      {Object.keys(forms).map((name) => (
+        <button
+          key={name}
+          type="button"
+          aria-pressed={form.value === name}
+          onClick={() => (form.value = name)}
+        >
+          {name}
+        </button>
+      ))}
+    </div>
   );
 }

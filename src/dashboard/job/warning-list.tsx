@@ -11,17 +11,23 @@ export function WarningList({ warnings }: Pick<Job["telemetry"], "warnings">) {
         <span class="dim">{warnings.length}</span>
       </header>
       <ul class="list">
-        {warnings.map(({ code, message }) => (
-          <li key={code}>
-            <span class="warn">
-              <Icon name="warn" />
-            </span>
-            <div class="cut-anywhere">
-              {message} <code class="dim">{code}</code>
-            </div>
-          </li>
+        {warnings.map((warning) => (
+          <WarningLine key={warning.code} {...warning} />
         ))}
       </ul>
     </section>
+  );
+}
+
+function WarningLine({ code, message }: Job["telemetry"]["warnings"][number]) {
+  return (
+    <li>
+      <span class="warn">
+        <Icon name="warn" />
+      </span>
+      <div class="cut-anywhere">
+        {message} <code class="dim">{code}</code>
+      </div>
+    </li>
   );
 }

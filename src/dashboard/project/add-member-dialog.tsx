@@ -1,5 +1,5 @@
 import { roleTable } from "../../contract/role.ts";
-import { Dialog } from "../shared/dialog.tsx";
+import { Dialog, DialogFormEnd } from "../shared/dialog.tsx";
 import { Field } from "../shared/field.tsx";
 import { MaybeError } from "../shared/notice.tsx";
 import {
@@ -29,12 +29,7 @@ export function AddMemberDialog({ project, onClose }: AddMemberDialogProps) {
         <MemberKindField form={form} />
         <MemberField form={form} />
         <RoleField form={form} />
-        <div class="dialog-end">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button class="main">Add to {project}</button>
-        </div>
+        <DialogFormEnd action={`Add to ${project}`} onCancel={onClose} />
       </form>
     </Dialog>
   );
@@ -48,18 +43,30 @@ function MemberKindField({ form: { kind, message } }: { readonly form: MemberFor
   return (
     <fieldset class="labelled">
       <legend>Who</legend>
-      {Object.entries(memberKinds).map(([each, { title }]) => (
-        <label key={each} class="radio">
-          <input
-            type="radio"
-            name="kind"
-            checked={kind.value === each}
-            onChange={() => choose(each as MemberKind)}
-          />
-          {title}
-        </label>
+      {Object.keys(memberKinds).map((each) => (
+        <MemberKindRadio
+          key={each}
+          kind={each as MemberKind}
+          isChosen={kind.value === each}
+          onChoose={choose}
+        />
       ))}
     </fieldset>
+  );
+}
+
+interface MemberKindRadioProps {
+  readonly kind: MemberKind;
+  readonly isChosen: boolean;
+  readonly onChoose: (kind: MemberKind) => void;
+}
+
+function MemberKindRadio({ kind, isChosen, onChoose }: MemberKindRadioProps) {
+  return (
+    <label class="radio">
+      <input type="radio" name="kind" checked={isChosen} onChange={() => onChoose(kind)} />
+      {memberKinds[kind].title}
+    </label>
   );
 }
 

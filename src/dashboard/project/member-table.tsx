@@ -66,24 +66,33 @@ function MemberCell({ member }: { readonly member: Member }) {
   );
 }
 
+interface RoleCellProps extends Pick<MemberActions, "onChange"> {
+  readonly member: Member;
+}
+
+function RoleCell({ member, onChange }: RoleCellProps) {
+  return (
+    <td>
+      <RoleChoice
+        label={`Role of ${memberTitle(member)}`}
+        role={member.role}
+        onChoose={(role) => onChange(member, role)}
+      />
+    </td>
+  );
+}
+
 function MemberRow({ member, onChange, onRemove }: MemberActions & { readonly member: Member }) {
-  const name = memberTitle(member);
   return (
     <tr>
       <MemberCell member={member} />
-      <td>
-        <RoleChoice
-          label={`Role of ${name}`}
-          role={member.role}
-          onChoose={(role) => onChange(member, role)}
-        />
-      </td>
+      <RoleCell member={member} onChange={onChange} />
       <td class="soft phone-off">
         <Age at={member.createdAt} />
       </td>
       <td class="num">
         <Button look="quiet danger" onClick={() => onRemove(member)}>
-          Remove<span class="sr"> {name}</span>
+          Remove<span class="sr"> {memberTitle(member)}</span>
         </Button>
       </td>
     </tr>

@@ -33,7 +33,6 @@ async function loadProjects(): Promise<readonly Project[]> {
 }
 
 function ProjectLine({ name, createdAt }: Project) {
-  const isOpen = name === self.value?.project;
   return (
     <li>
       <span class="two cut-anywhere">
@@ -43,18 +42,21 @@ function ProjectLine({ name, createdAt }: Project) {
         </small>
       </span>
       <span class="grow" />
-      {isOpen ? (
-        <span class="dim">open</span>
-      ) : (
-        <Button look="quiet" onClick={() => chooseProject(name)}>
-          Open<span class="sr"> {name}</span>
-        </Button>
-      )}
+      <OpenProject name={name} />
     </li>
   );
 }
 
-function NewProjectForm({ onCreated }: { readonly onCreated: () => Promise<void> }) {
+function OpenProject({ name }: Pick<Project, "name">) {
+  if (name === self.value?.project) return <span class="dim">open</span>;
+  return (
+    <Button look="quiet" onClick={() => chooseProject(name)}>
+      Open<span class="sr"> {name}</span>
+    </Button>
+  );
+}
+
+function useNewProject(onCreated: () => Promise<void>) {
   const name = useSignal("");
   const message = useSignal<string | undefined>(undefined);
   const failure = useSignal<unknown>(undefined);
@@ -69,6 +71,11 @@ function NewProjectForm({ onCreated }: { readonly onCreated: () => Promise<void>
   };
   const send = (event: Event) =>
     void submit(event).catch((error: unknown) => (failure.value = error));
+  return { name, message, failure, send };
+}
+
+function NewProjectForm({ onCreated }: { readonly onCreated: () => Promise<void> }) {
+  const { name, message, failure, send } = useNewProject(onCreated);
   return (
     <form class="card-form" onSubmit={send} noValidate>
       <MaybeError error={failure.value} />

@@ -3,7 +3,7 @@ import type { Member } from "../../contract/member.ts";
 import { loadSelf } from "../session/session.ts";
 import { self } from "../session/session-state.ts";
 import { service } from "../session/service.ts";
-import { Dialog } from "../shared/dialog.tsx";
+import { Dialog, DialogRemovalEnd } from "../shared/dialog.tsx";
 import { MaybeError } from "../shared/notice.tsx";
 import { memberTitle } from "./member-name.ts";
 
@@ -30,14 +30,7 @@ export function RemoveMemberDialog({ project, member, onClose }: RemoveMemberDia
       <MaybeError error={failure.value} />
       <p>{isSelf ? ownRemoval : removal}</p>
       <p class="soft">Roles by other groups stay.</p>
-      <div class="dialog-end">
-        <button type="button" onClick={onClose}>
-          Keep
-        </button>
-        <button type="button" class="main danger" onClick={remove}>
-          Remove
-        </button>
-      </div>
+      <DialogRemovalEnd keep="Keep" onKeep={onClose} remove="Remove" onRemove={remove} />
     </Dialog>
   );
 }

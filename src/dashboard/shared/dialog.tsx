@@ -21,3 +21,41 @@ export function Dialog({ title, look, onClose, children }: DialogProps) {
     </dialog>
   );
 }
+
+interface DialogFormEndProps {
+  /** What the button says that sends the form. */
+  readonly action: string;
+  readonly onCancel: () => void;
+}
+
+export function DialogFormEnd({ action, onCancel }: DialogFormEndProps) {
+  return (
+    <div class="dialog-end">
+      <button type="button" onClick={onCancel}>
+        Cancel
+      </button>
+      <button class="main">{action}</button>
+    </div>
+  );
+}
+
+interface DialogRemovalEndProps {
+  readonly keep: string;
+  readonly onKeep: () => void;
+  readonly remove: string;
+  readonly onRemove: () => void;
+}
+
+/** The end of a dialog that asks before something is taken away for good. */
+export function DialogRemovalEnd({ keep, onKeep, remove, onRemove }: DialogRemovalEndProps) {
+  return (
+    <div class="dialog-end">
+      <button type="button" onClick={onKeep}>
+        {keep}
+      </button>
+      <button type="button" class="main danger" onClick={onRemove}>
+        {remove}
+      </button>
+    </div>
+  );
+}

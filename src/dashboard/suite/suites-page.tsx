@@ -1,6 +1,7 @@
 import type { Suite } from "../../contract/suite.ts";
 import { service } from "../session/service.ts";
 import { suiteAddress } from "../shared/addresses.ts";
+import { GatesCell } from "../shared/gates-cell.tsx";
 import { EmptyState, MaybeError } from "../shared/notice.tsx";
 import { PageHead } from "../shared/page-head.tsx";
 import { Status } from "../shared/status.tsx";
@@ -63,17 +64,27 @@ function SuiteRow({ suite: { name, batches, newest } }: { readonly suite: Suite 
         </a>
       </td>
       <td class="num">{batches}</td>
-      <td>
-        <a href={`/batches/${newest.id}`} aria-label={`Newest batch of ${name}`}>
-          <Status status={newest.status} />
-        </a>
-      </td>
+      <NewestBatchCell suite={name} newest={newest} />
       <td class="soft">{revision ? describeCommit(revision) : "no commit"}</td>
       <GatesCell gatesFailed={gatesFailed} />
       <td class="dim">
         <Age at={newest.createdAt} />
       </td>
     </tr>
+  );
+}
+
+interface NewestBatchCellProps extends Pick<Suite, "newest"> {
+  readonly suite: string;
+}
+
+function NewestBatchCell({ suite, newest }: NewestBatchCellProps) {
+  return (
+    <td>
+      <a href={`/batches/${newest.id}`} aria-label={`Newest batch of ${suite}`}>
+        <Status status={newest.status} />
+      </a>
+    </td>
   );
 }
 
@@ -89,9 +100,4 @@ function SuiteTableHead() {
       </tr>
     </thead>
   );
-}
-
-function GatesCell({ gatesFailed }: Pick<Suite["newest"], "gatesFailed">) {
-  if (gatesFailed === 0) return <td class="soft">none fails</td>;
-  return <td class="bad">{gatesFailed} jobs fail</td>;
 }

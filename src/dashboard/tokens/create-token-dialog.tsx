@@ -1,5 +1,5 @@
 import type { CreatedToken } from "../../contract/token.ts";
-import { Dialog } from "../shared/dialog.tsx";
+import { Dialog, DialogFormEnd } from "../shared/dialog.tsx";
 import { Field } from "../shared/field.tsx";
 import { ErrorNotice } from "../shared/notice.tsx";
 import { ScopeChoice } from "./scope-choice.tsx";
@@ -24,12 +24,7 @@ export function CreateTokenDialog({ onCreated, onClose }: CreateTokenDialogProps
         <NameField form={form} />
         <ScopeChoice form={form} />
         <LifetimeField form={form} />
-        <div class="dialog-end">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button class="main">Create token</button>
-        </div>
+        <DialogFormEnd action="Create token" onCancel={onClose} />
       </form>
     </Dialog>
   );

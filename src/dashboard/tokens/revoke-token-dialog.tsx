@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { Token } from "../../contract/token.ts";
 import { service } from "../session/service.ts";
-import { Dialog } from "../shared/dialog.tsx";
+import { Dialog, DialogRemovalEnd } from "../shared/dialog.tsx";
 import { ErrorNotice } from "../shared/notice.tsx";
 import { Age } from "../shared/time.tsx";
 
@@ -22,25 +22,17 @@ export function RevokeTokenDialog({ token, onClose }: RevokeTokenDialogProps) {
     <Dialog title={`Revoke “${token.name}”?`} onClose={onClose}>
       {failure.value !== undefined && <ErrorNotice error={failure.value} />}
       <p>Whoever uses it is refused from now on, within five seconds everywhere.</p>
-      <p class="soft">
-        {token.lastUsedAt === null ? "It was never used." : <LastUse at={token.lastUsedAt} />}
-      </p>
-      <div class="dialog-end">
-        <button type="button" onClick={onClose}>
-          Keep it
-        </button>
-        <button type="button" class="main danger" onClick={revoke}>
-          Revoke token
-        </button>
-      </div>
+      <LastUse at={token.lastUsedAt} />
+      <DialogRemovalEnd keep="Keep it" onKeep={onClose} remove="Revoke token" onRemove={revoke} />
     </Dialog>
   );
 }
 
-function LastUse({ at }: { readonly at: string }) {
+function LastUse({ at }: { readonly at: string | null }) {
+  if (at === null) return <p class="soft">It was never used.</p>;
   return (
-    <>
+    <p class="soft">
       It was last used <Age at={at} />.
-    </>
+    </p>
   );
 }

@@ -90,13 +90,20 @@ function buildContainer({ jobId, target }: WorkerPodPlan, settings: WorkerSettin
       capabilities: { drop: ["ALL"] },
     },
     terminationMessagePolicy: "File",
-    volumeMounts: [
-      { name: "work", mountPath: workDirectory },
-      { name: "token", mountPath: tokenDirectory, readOnly: true },
-      ...settings.volumeMounts,
-      ...(target.pod?.volumeMounts ?? []),
-    ],
+    volumeMounts: workerVolumeMounts(target, settings),
   };
+}
+
+function workerVolumeMounts(
+  { pod = {} }: ConfiguredTarget,
+  settings: WorkerSettings,
+): NonNullable<Container["volumeMounts"]> {
+  return [
+    { name: "work", mountPath: workDirectory },
+    { name: "token", mountPath: tokenDirectory, readOnly: true },
+    ...settings.volumeMounts,
+    ...(pod.volumeMounts ?? []),
+  ];
 }
 
 function workerEnvironment(jobId: string, { serviceUrl, serviceCaFile }: WorkerSettings) {
