@@ -57339,7 +57339,7 @@ __webpack_async_result__();
 
 /***/ }),
 
-/***/ 8298:
+/***/ 4976:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -57859,7 +57859,42 @@ function createUndiciTransport(dispatcher) {
 var external_node_path_ = __nccwpck_require__(6760);
 // EXTERNAL MODULE: ./contract/model-source.js
 var model_source = __nccwpck_require__(1102);
+;// CONCATENATED MODULE: ./contract/hidden-characters.js
+const hidden_characters_hidden = String.raw `\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069`;
+const anyHidden = new RegExp(`[${hidden_characters_hidden}]`, "u");
+const everyHidden = new RegExp(`(?!\t)[${hidden_characters_hidden}]`, "gu");
+function hasHiddenCharacters(text) {
+    return anyHidden.test(text);
+}
+function joinLines(text) {
+    return replaceHiddenCharacters(text.replace(/\s*[\n\r\u2028\u2029]\s*/g, " "));
+}
+function replaceHiddenCharacters(text) {
+    return text.replace(everyHidden, "\u{fffd}");
+}
+
+// EXTERNAL MODULE: ./contract/truncate.js
+var truncate = __nccwpck_require__(1602);
+;// CONCATENATED MODULE: ./contract/quote-name.js
+
+
+const maxNameLength = 201;
+function quoteName(name) {
+    return replaceHiddenCharacters(JSON.stringify((0,truncate/* truncate */.x)(name, maxNameLength)));
+}
+
+// EXTERNAL MODULE: ./contract/errors.js
+var errors = __nccwpck_require__(6828);
+;// CONCATENATED MODULE: ./contract/graph-limits.js
+
+const graphLimits = { fields: 3_000_000, parts: 100_000 };
+function graphLimitError(limit) {
+    const message = `The graph without its weights has more than ${limit}`;
+    return new errors/* ServiceError */._7("model_unsupported", message);
+}
+
 ;// CONCATENATED MODULE: ./model-files/file-bytes.js
+
 
 const windowBytes = 64 * 1024;
 const maxVarintBytes = 10;
@@ -57869,6 +57904,7 @@ class FileBytes {
     #window = Buffer.alloc(windowBytes);
     #start = 0;
     #end = 0;
+    #fieldsRead = 0;
     constructor(descriptor, length) {
         this.#descriptor = descriptor;
         this.length = length;
@@ -57878,6 +57914,7 @@ class FileBytes {
             const field = this.#readField(position, end);
             if (field === undefined)
                 return;
+            this.#countField();
             yield field;
             position = field.end;
         }
@@ -57885,6 +57922,11 @@ class FileBytes {
     text(start, end) {
         const bytes = Uint8Array.from({ length: end - start }, (_, i) => this.#byteAt(start + i) ?? 0);
         return new TextDecoder().decode(bytes);
+    }
+    #countField() {
+        this.#fieldsRead += 1;
+        if (this.#fieldsRead > graphLimits.fields)
+            throw graphLimitError(`${graphLimits.fields} fields`);
     }
     #readField(position, limit) {
         const tag = this.#readVarint(position);
@@ -57938,6 +57980,9 @@ class FileBytes {
 ;// CONCATENATED MODULE: ./model-files/list-external-data.js
 
 
+
+
+
 const children = {
     model: { 7: "graph", 20: "training", 25: "function" },
     training: { 1: "graph", 2: "graph" },
@@ -57955,27 +58000,54 @@ function listExternalData(file) {
     const descriptor = (0,external_node_fs_namespaceObject.openSync)(file, "r");
     try {
         const bytes = new FileBytes(descriptor, (0,external_node_fs_namespaceObject.statSync)(file).size);
-        return [...new Set(readLocations(bytes))].toSorted();
+        return distinctLocations(bytes).toSorted();
     }
     finally {
         (0,external_node_fs_namespaceObject.closeSync)(descriptor);
     }
 }
+function distinctLocations(bytes) {
+    const locations = new Set();
+    for (const location of readLocations(bytes)) {
+        locations.add(location);
+        if (locations.size < limits/* limits */.Fy.manifestFiles)
+            continue;
+        const message = `The model has external data in more than ${limits/* limits */.Fy.manifestFiles - 1} files`;
+        throw new errors/* ServiceError */._7("external_data_refused", message);
+    }
+    return [...locations];
+}
 function* readLocations(bytes) {
-    const waiting = [{ message: "model", start: 0, end: bytes.length }];
-    for (let part = waiting.pop(); part !== undefined; part = waiting.pop()) {
-        if (part.message === "tensor") {
-            const location = readTensorLocation(bytes, part);
-            if (location !== undefined)
-                yield location;
+    let parts = 0;
+    for (const { message, ...range } of readMessages(bytes)) {
+        if (message === "tensor" || message === "node")
+            parts += 1;
+        if (parts > graphLimits.parts)
+            throw graphLimitError(`${graphLimits.parts} nodes and tensors`);
+        const location = message === "tensor" ? readTensorLocation(bytes, range) : undefined;
+        if (location !== undefined)
+            yield location;
+    }
+}
+function* readMessages(bytes) {
+    const open = [openMessage(bytes, { message: "model", start: 0, end: bytes.length })];
+    for (let last = open.at(-1); last !== undefined; last = open.at(-1)) {
+        const { done, value: field } = last.fields.next();
+        if (done === true) {
+            open.pop();
             continue;
         }
-        for (const field of bytes.fields(part.start, part.end)) {
-            const message = children[part.message][field.number];
-            if (message !== undefined && field.value === undefined)
-                waiting.push({ message, ...field });
-        }
+        const message = children[last.message][field.number];
+        if (message === undefined || field.value !== undefined)
+            continue;
+        const part = { message, start: field.start, end: field.end };
+        yield part;
+        if (message !== "tensor")
+            open.push(openMessage(bytes, part));
     }
+}
+function openMessage(bytes, { message, start, end }) {
+    return { message, fields: bytes.fields(start, end) };
 }
 function readTensorLocation(bytes, { start, end }) {
     let isExternal = false;
@@ -58010,10 +58082,8 @@ var read_pieces = __nccwpck_require__(8390);
 
 
 async function uploadBlob(file, uploading, connection) {
-    const { signal } = uploading;
-    const { size: bytes } = await (0,promises_.stat)(file);
-    const sha256 = uploading.sha256 ?? (await (0,hash_file/* hashFile */.D)(file, signal));
-    const upload = { ...uploading, file, bytes, sha256 };
+    const upload = await measureUpload(file, uploading);
+    const { bytes, sha256, signal } = upload;
     let sent = false;
     let keptBytes = 0;
     const sendOnce = async () => {
@@ -58026,6 +58096,11 @@ async function uploadBlob(file, uploading, connection) {
     };
     await (0,retry/* retry */.L5)(sendOnce, signal, () => keptBytes);
     return { sha256, bytes, sent };
+}
+async function measureUpload(file, uploading) {
+    const { size: bytes } = await (0,promises_.stat)(file);
+    const sha256 = uploading.sha256 ?? (await (0,hash_file/* hashFile */.D)(file, uploading.signal));
+    return { ...uploading, file, bytes, sha256 };
 }
 async function sendMissingBytes(upload, offset, connection) {
     try {
@@ -58081,6 +58156,7 @@ function isChecksumMismatch(error) {
 
 
 
+
 async function uploadModel(file, uploading, connection) {
     const { sha256: knownSha256, ...options } = uploading;
     const [onnxFile, ...external] = await listModelParts(file);
@@ -58116,16 +58192,20 @@ async function listModelParts(file) {
 }
 async function findExternalPart(folder, location) {
     const name = external_node_path_.posix.normalize(location);
+    if (name.split("/").some((part) => part.startsWith("."))) {
+        const message = `The model's external data ${quoteName(location)} is not sent`;
+        throw new Error(`${message}: no part of its path may begin with "."`);
+    }
     const file = external_node_path_.join(folder, name);
     const real = await (0,promises_.realpath)(file).catch((cause) => {
-        const message = `The model's external data "${location}" is not in "${folder}"`;
+        const message = `The model's external data ${quoteName(location)} is not in "${folder}"`;
         throw new Error(message, { cause });
     });
     const stats = await (0,promises_.stat)(real);
     if (real.startsWith(`${await (0,promises_.realpath)(folder)}${external_node_path_.sep}`) && stats.isFile()) {
         return { path: name, file, bytes: stats.size };
     }
-    throw new Error(`The model's external data "${location}" is no file below "${folder}"`);
+    throw new Error(`The model's external data ${quoteName(location)} is no file below "${folder}"`);
 }
 function countAll({ onStart, onProgress, ...options }, done, bytes) {
     return {
@@ -58554,17 +58634,6 @@ const logRoutes = {
         errors: ["not_found", "not_acceptable"],
     },
 };
-
-;// CONCATENATED MODULE: ./contract/hidden-characters.js
-const hidden_characters_hidden = String.raw `\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069`;
-const anyHidden = new RegExp(`[${hidden_characters_hidden}]`, "u");
-const everyHidden = new RegExp(`(?!\t)[${hidden_characters_hidden}]`, "gu");
-function hasHiddenCharacters(text) {
-    return anyHidden.test(text);
-}
-function replaceHiddenCharacters(text) {
-    return text.replace(everyHidden, "\u{fffd}");
-}
 
 ;// CONCATENATED MODULE: ./contract/manifest.js
 
@@ -59962,8 +60031,8 @@ class JobTracker {
     }
 }
 
-// EXTERNAL MODULE: ./action/open-service-session.js + 37 modules
-var open_service_session = __nccwpck_require__(8298);
+// EXTERNAL MODULE: ./action/open-service-session.js + 39 modules
+var open_service_session = __nccwpck_require__(4976);
 // EXTERNAL MODULE: ./contract/batch.js + 1 modules
 var batch = __nccwpck_require__(9902);
 // EXTERNAL MODULE: external "node:fs/promises"
@@ -60767,7 +60836,7 @@ function setFailure({ failureMessage }, { conclusion, title }) {
 /* harmony import */ var _connect_github_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(3324);
 /* harmony import */ var _create_check_run_writer_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(5810);
 /* harmony import */ var _list_jobs_js__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(9808);
-/* harmony import */ var _open_service_session_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(8298);
+/* harmony import */ var _open_service_session_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(4976);
 /* harmony import */ var _read_inputs_js__WEBPACK_IMPORTED_MODULE_8__ = __nccwpck_require__(2982);
 /* harmony import */ var _resolve_credentials_js__WEBPACK_IMPORTED_MODULE_9__ = __nccwpck_require__(6644);
 /* harmony import */ var _step_identity_js__WEBPACK_IMPORTED_MODULE_10__ = __nccwpck_require__(8844);
@@ -61706,9 +61775,10 @@ const createdBy = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   CC: () => (/* binding */ problem),
 /* harmony export */   Kp: () => (/* binding */ jobError),
-/* harmony export */   NN: () => (/* binding */ errorTable)
+/* harmony export */   NN: () => (/* binding */ errorTable),
+/* harmony export */   _7: () => (/* binding */ ServiceError)
 /* harmony export */ });
-/* unused harmony exports errorCode, ServiceError, problemDetails */
+/* unused harmony exports errorCode, problemDetails */
 /* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
 /* harmony import */ var _limits_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1351);
 
@@ -61752,6 +61822,7 @@ const errorTable = {
     too_many_jobs: retryableError(429, "Too many jobs of the project wait"),
     too_many_webhooks: permanentError(429, "The project has as many webhooks as it may"),
     too_many_members: permanentError(429, "The project has as many members as it may"),
+    too_many_deliveries: retryableError(429, "As many deliveries of the webhook wait as may"),
     too_many_bytes: permanentError(429, "The project stores as much as it may"),
     internal_error: retryableError(500, "The service failed"),
     unavailable: retryableError(503, "The service is not ready"),
@@ -62442,6 +62513,7 @@ const limits = {
     pageMax: 200,
     listedSuites: 200,
     historyBatches: 100,
+    historyJobs: 2000,
     countedJobs: 10_000,
     linkSeconds: 604_800,
     webhooks: 16,
