@@ -79,7 +79,7 @@ async function deleteUpload(
   audit: AuditedChange | undefined,
 ): Promise<boolean> {
   const named = selectManifestsWith(store.db, upload).select(manifestSource).$asScalar();
-  await requireUnused(store.db, upload, named);
+  await requireUnusedUpload(store.db, upload, named);
   for (;;) {
     const isDeleted = await runWriteTransaction(store, (writing) =>
       deleteStep(writing, upload, audit),
@@ -101,7 +101,7 @@ async function deleteStep(
   const naming = selectManifestsWith(trx, { project, sha256 }).select("manifest");
   const manifests = (await naming.limit(manifestsPerStep).execute()).map((row) => row.manifest);
   const sources = [sha256, ...manifests].map(uploadSource);
-  await requireUnused(trx, { project, sha256 }, sources);
+  await requireUnusedUpload(trx, { project, sha256 }, sources);
   await forgetUploads(writing, project, manifests);
   if (manifests.length === manifestsPerStep) return undefined;
   await forgetUploads(writing, project, [sha256]);
@@ -110,7 +110,7 @@ async function deleteStep(
 }
 
 /** @throws ServiceError model_in_use */
-async function requireUnused(
+async function requireUnusedUpload(
   db: Store["db"],
   { project, sha256 }: ProjectUpload,
   sources: UploadSources,

@@ -46,28 +46,7 @@ export function sessionRecords(store: Store) {
     offerFirstLink: (link: NewSignInLink, audit: AuditedChange) =>
       runWriteTransaction(store, (writing) => insertFirstLink(writing, link, audit)),
 
-    /** Signs a person in by a link, which is spent; undefined where no such link is valid. */
-    begin: async (linkHash: string, newSession: NewSession) => {
-      // Strangers' guesses take no turn of those that write.
-      if (!(await hasLink(store, linkHash))) return undefined;
-      return runWriteTransaction(store, (writing) => spendLink(writing, linkHash, newSession));
-    },
-
-    /** Signs a person in whom an issuer has named. */
-    beginIssued: (person: IssuedPerson, newSession: NewSession) =>
-      runWriteTransaction(store, async (writing) =>
-        insertSession(writing, await savePerson(writing, person), newSession),
-      ),
-
-    /**
-     * Signs the owner of a passkey in; undefined where it was used so before.
-     * @throws ServiceError sign_in_refused where the owner's issuer has not named it for long
-     */
-    beginByPasskey: (used: UsedPasskey, newSession: NewSession) =>
-      runWriteTransaction(store, async (writing) => {
-        const personId = await usePasskey(writing, used);
-        return personId === undefined ? undefined : insertSession(writing, personId, newSession);
-      }),
+    ...waysToSignIn(store),
 
     /** Also finds sessions that have expired. */
     findByHash: (hash: string) => findSession(store, hash),
@@ -93,6 +72,33 @@ export function sessionRecords(store: Store) {
 
     /** Records the session's use, some time later. */
     touch: createLastUseWriter(store, "sessions"),
+  };
+}
+
+function waysToSignIn(store: Store) {
+  return {
+    /** Signs a person in by a link, which is spent; undefined where no such link is valid. */
+    begin: async (linkHash: string, newSession: NewSession) => {
+      // Strangers' guesses take no turn of those that write.
+      if (!(await hasLink(store, linkHash))) return undefined;
+      return runWriteTransaction(store, (writing) => spendLink(writing, linkHash, newSession));
+    },
+
+    /** Signs a person in whom an issuer has named. */
+    beginIssued: (person: IssuedPerson, newSession: NewSession) =>
+      runWriteTransaction(store, async (writing) =>
+        insertSession(writing, await savePerson(writing, person), newSession),
+      ),
+
+    /**
+     * Signs the owner of a passkey in; undefined where it was used so before.
+     * @throws ServiceError sign_in_refused where the owner's issuer has not named it for long
+     */
+    beginByPasskey: (used: UsedPasskey, newSession: NewSession) =>
+      runWriteTransaction(store, async (writing) => {
+        const personId = await usePasskey(writing, used);
+        return personId === undefined ? undefined : insertSession(writing, personId, newSession);
+      }),
   };
 }
 
