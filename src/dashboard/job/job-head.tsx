@@ -23,7 +23,8 @@ export function JobHead({ job }: { readonly job: JobDetail }) {
         <JobCrumbs job={job} />
         <h1 class="title">
           <span>
-            {shortJobName(job)} <span class="dim">for</span> {job.target}
+            {shortJobName({ ...job, model: job.model.name })} <span class="dim">for</span>{" "}
+            {job.target}
           </span>
           <Status status={job.status} />
           {!isTerminal(job.status) && <LiveSign />}

@@ -1,5 +1,5 @@
 import { type Signal, useSignal } from "@preact/signals";
-import type { Job } from "../../contract/job.ts";
+import type { JobSummary } from "../../contract/job-summary.ts";
 import { isTerminal } from "../../contract/status.ts";
 import { service } from "../session/service.ts";
 import { mayDo } from "../session/session.ts";
@@ -21,7 +21,7 @@ export function BulkActions({ list, selected }: BulkActionsProps) {
   const ended = jobs.filter(({ status }) => isTerminal(status));
   const open = jobs.filter(({ status }) => !isTerminal(status));
   const selectNone = () => (selected.value = new Set());
-  const run = (chosen: readonly Job[], change: ChangeJob) => () =>
+  const run = (chosen: readonly JobSummary[], change: ChangeJob) => () =>
     changeAll(chosen, change).then(selectNone, (error) => (failure.value = sayError(error)));
   return (
     <div class="bulk" role="toolbar" aria-label="Selected jobs">
@@ -67,11 +67,11 @@ type ChangeJob = (id: string) => Promise<unknown>;
 const cancelJob: ChangeJob = (id) => service.call("cancelJob", { params: { id } });
 const retryJob: ChangeJob = (id) => service.call("retryJob", { params: { id } });
 
-async function changeAll(jobs: readonly Job[], change: ChangeJob): Promise<void> {
+async function changeAll(jobs: readonly JobSummary[], change: ChangeJob): Promise<void> {
   for (const { id } of jobs) await change(id);
 }
 
-function listSelected({ rows }: JobList, selected: ReadonlySet<string>): Job[] {
+function listSelected({ rows }: JobList, selected: ReadonlySet<string>): JobSummary[] {
   const jobs = (rows.value ?? []).map((row) => row.value);
   return jobs.filter(({ id }) => selected.has(id));
 }

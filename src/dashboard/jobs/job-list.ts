@@ -1,5 +1,5 @@
 import { batch, computed, type ReadonlySignal, signal, type Signal } from "@preact/signals";
-import type { Job } from "../../contract/job.ts";
+import { type JobSummary, summarizeJob } from "../../contract/job-summary.ts";
 import { isTerminal } from "../../contract/status.ts";
 import { whenBack } from "../live/when-back.ts";
 import { service } from "../session/service.ts";
@@ -13,13 +13,13 @@ const pageSize = "50";
 /** Jobs, newest first: each is a signal of its own, so that its change redraws one row. */
 export class JobList {
   /** Undefined until the first of them are there. */
-  readonly rows = signal<readonly Signal<Job>[] | undefined>(undefined);
+  readonly rows = signal<readonly Signal<JobSummary>[] | undefined>(undefined);
   readonly error = signal<unknown>(undefined);
   /** How many came since, which are shown when somebody asks for them. */
   readonly unseen: ReadonlySignal<number>;
   readonly #filters: JobFilters;
   readonly #unseenIds = signal<ReadonlySet<string>>(new Set());
-  readonly #byId = new Map<string, Signal<Job>>();
+  readonly #byId = new Map<string, Signal<JobSummary>>();
   #cursor: string | null = null;
   #loading: Promise<void> | undefined;
 
@@ -60,11 +60,11 @@ export class JobList {
   async #loadPage(cursor: string | null): Promise<void> {
     const { status, label, ...others } = this.#filters;
     const query = { ...others, status: [...status], label: [...label], limit: pageSize };
+    const view = "summary" as const;
     const page = await service.call("listJobs", {
-      query: { ...query, cursor: cursor ?? undefined },
+      query: { ...query, view, cursor: cursor ?? undefined },
     });
-    // Rows show intervals, recipes and gates, which summaries lack.
-    const added = page.jobs.flatMap((job) => ("telemetry" in job ? [signal(job)] : []));
+    const added = page.jobs.flatMap((job) => ("figures" in job ? [signal(job)] : []));
     if (cursor === null) this.#byId.clear();
     for (const row of added) this.#byId.set(row.peek().id, row);
     this.#cursor = page.nextCursor;
@@ -92,13 +92,13 @@ export class JobList {
   }
 }
 
-function applyJobChange(job: Job, { progress, ...change }: JobChange): Job {
-  const telemetry = progress === undefined ? job.telemetry : { ...job.telemetry, progress };
-  return { ...job, ...change, telemetry };
+function applyJobChange(job: JobSummary, { progress, ...change }: JobChange): JobSummary {
+  return { ...job, ...change, progress: progress ?? job.progress };
 }
 
 /** A change says that a job has ended, and not with which figures. */
-async function refreshRow(row: Signal<Job>): Promise<void> {
+async function refreshRow(row: Signal<JobSummary>): Promise<void> {
   const { id } = row.peek();
-  row.value = await service.call("getJob", { params: { id } }).catch(() => row.peek());
+  const job = await service.call("getJob", { params: { id } }).catch(() => undefined);
+  if (job !== undefined) row.value = summarizeJob(job);
 }

@@ -1,6 +1,6 @@
 import type { Signal } from "@preact/signals";
 import { formatBytes } from "../../contract/format-bytes.ts";
-import type { Job } from "../../contract/job.ts";
+import type { JobSummary } from "../../contract/job-summary.ts";
 import { isTerminal } from "../../contract/status.ts";
 import { shortJobName } from "../shared/short-job-name.ts";
 import { LatencyMark } from "../shared/latency-mark.tsx";
@@ -8,10 +8,11 @@ import { ProgressBar } from "../shared/progress-bar.tsx";
 import { Status } from "../shared/status.tsx";
 import { Age, Duration } from "../shared/time.tsx";
 import { ToneSign } from "../shared/tone-sign.tsx";
+import { toLatencyRatio } from "../shared/to-latency-ratio.ts";
 import { toggleSelected } from "./toggle-selected.ts";
 
 interface JobRowProps {
-  readonly row: Signal<Job>;
+  readonly row: Signal<JobSummary>;
   readonly selected: Signal<ReadonlySet<string>>;
 }
 
@@ -36,7 +37,7 @@ export function JobRow({ row, selected }: JobRowProps) {
 }
 
 interface JobProps {
-  readonly job: Job;
+  readonly job: JobSummary;
 }
 
 function PickCell({ job: { id, name }, selected }: Pick<JobRowProps, "selected"> & JobProps) {
@@ -59,7 +60,7 @@ function JobName({ job }: JobProps) {
         {shortJobName(job)}
       </a>
       <small>
-        {job.target} · {job.recipe.scheme}
+        {job.target} · {job.scheme}
         {job.dryRun && " · dry run"}
       </small>
     </td>
@@ -67,8 +68,8 @@ function JobName({ job }: JobProps) {
 }
 
 /** What a job that has no figures does, or why it has none. */
-function Doing({ job }: { readonly job: Job }) {
-  const { fraction, message } = job.telemetry.progress;
+function Doing({ job }: JobProps) {
+  const { fraction, message } = job.progress;
   const isWorking = !isTerminal(job.status) && job.status !== "Pending";
   return (
     <td colSpan={4} class="soft phone-off">
@@ -79,22 +80,23 @@ function Doing({ job }: { readonly job: Job }) {
           <span>{message}</span>
         </div>
       ) : (
-        (job.error?.message ?? job.statusMessage)
+        job.statusMessage
       )}
     </td>
   );
 }
 
-function Figures({ job: { telemetry, gates } }: { readonly job: Job }) {
-  const { size, accuracy, latency } = telemetry;
+function Figures({ job: { figures, gates } }: JobProps) {
+  const { resultBytes, sizeRatio, sqnrDb } = figures;
+  const latency = toLatencyRatio(figures);
   return (
     <>
       <td class="num phone-off">
-        {size && formatBytes(size.resultBytes)}{" "}
-        {size && <span class="dim">{Math.round(100 * size.ratio)} %</span>}
+        {resultBytes !== null && formatBytes(resultBytes)}{" "}
+        {sizeRatio !== null && <span class="dim">{Math.round(100 * sizeRatio)} %</span>}
       </td>
       <td class="num phone-off">
-        {accuracy?.sqnrDb.toFixed(1)} {accuracy && <span class="dim">dB</span>}
+        {sqnrDb?.toFixed(1)} {sqnrDb !== null && <span class="dim">dB</span>}
       </td>
       <td class="num phone-off">
         {latency ? <LatencyMark latency={latency} /> : <span class="dim">not timed</span>}
@@ -106,7 +108,7 @@ function Figures({ job: { telemetry, gates } }: { readonly job: Job }) {
   );
 }
 
-function GateCount({ gates }: Pick<Job, "gates">) {
+function GateCount({ gates }: Pick<JobSummary, "gates">) {
   if (gates.length === 0) return <span class="dim">none</span>;
   const failed = gates.filter(({ passed, level }) => !passed && level === "fail").length;
   const warned = gates.filter(({ passed }) => !passed).length - failed;

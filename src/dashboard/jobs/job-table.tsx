@@ -1,6 +1,6 @@
 import type { Signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { Job } from "../../contract/job.ts";
+import type { JobSummary } from "../../contract/job-summary.ts";
 import { useWindowRows } from "../shared/use-window-rows.ts";
 import type { JobList } from "./job-list.ts";
 import { JobRow } from "./job-row.tsx";
@@ -14,7 +14,7 @@ const columns = ["Size", "Accuracy", "Latency, original = 1", "Gates"] as const;
 
 interface JobTableProps {
   readonly list: JobList;
-  readonly rows: readonly Signal<Job>[];
+  readonly rows: readonly Signal<JobSummary>[];
   readonly selected: Signal<ReadonlySet<string>>;
 }
 

@@ -5,6 +5,7 @@ import type { LatencyRatio } from "../../contract/latency.ts";
 import { formatChange, formatDecibels, formatPercent } from "../../report/format-figure.ts";
 import { formatMs } from "./format-ms.ts";
 import { type Judgement, judgeRatio } from "./judge-ratio.ts";
+import { toLatencyRatio } from "./to-latency-ratio.ts";
 
 type MeasuredJob = Pick<JobSummary, "figures" | "baseline">;
 
@@ -70,14 +71,9 @@ function readLatencyRatio(
   { figures, baseline }: MeasuredJob,
 ): LatencyRatio | undefined {
   if (baseline === null) return undefined;
-  const { latencyRatio: ratio, latencyRatioLow, latencyRatioHigh, latencyMs } = baseline;
-  if (ratio !== null) {
-    return {
-      ratio,
-      ratioLow: latencyRatioLow ?? undefined,
-      ratioHigh: latencyRatioHigh ?? undefined,
-    };
-  }
+  const timedTogether = toLatencyRatio(baseline);
+  if (timedTogether !== undefined) return timedTogether;
+  const { latencyMs } = baseline;
   return latencyMs ? widen(now / latencyMs, readSpread(figures)) : undefined;
 }
 

@@ -1,0 +1,17 @@
+import type { JobSummary } from "../../contract/job-summary.ts";
+import type { LatencyRatio } from "../../contract/latency.ts";
+
+type SummarizedRatio = Pick<
+  JobSummary["figures"],
+  "latencyRatio" | "latencyRatioLow" | "latencyRatioHigh"
+>;
+
+/** Undefined where it was not measured. */
+export function toLatencyRatio({
+  latencyRatio: ratio,
+  latencyRatioLow: ratioLow,
+  latencyRatioHigh: ratioHigh,
+}: SummarizedRatio): LatencyRatio | undefined {
+  if (ratio === null) return undefined;
+  return { ratio, ratioLow: ratioLow ?? undefined, ratioHigh: ratioHigh ?? undefined };
+}
