@@ -34,7 +34,8 @@ interface JobRequest {
 /** A namespace as its user sees it: creates CompressionJobs, and waits for their states. */
 export interface ObservedJobs extends AsyncDisposable {
   readonly client: KubernetesClient;
-  readonly jobs: Reflector<KubernetesJob>;
+  /** By their names. */
+  readonly jobs: Pick<Reflector<KubernetesJob>, "get" | "size" | "values">;
   readonly pods: Reflector<Pod>;
   create(request: JobRequest): Promise<CompressionJob>;
   /** Changes the spec. */
@@ -113,7 +114,13 @@ export async function observeJobs(
       await client.close();
     },
     client,
-    jobs,
+    jobs: {
+      get: (name) => jobs.get(`${namespace}/${name}`),
+      get size() {
+        return jobs.size;
+      },
+      values: () => jobs.values(),
+    },
     pods,
     history,
     jobsSeen: (name) => jobUids.get(name)?.size ?? 0,
