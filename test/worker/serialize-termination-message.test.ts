@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { joinLines } from "../../src/contract/hidden-characters.ts";
 import { terminationMessage } from "../../src/contract/worker.ts";
 import { serializeTerminationMessage } from "../../src/worker/serialize-termination-message.ts";
 
@@ -21,7 +22,7 @@ test("serializeTerminationMessage() says the outcome in what Kubernetes keeps, w
       assert.deepEqual(rest, { outcome: "Failed", lastSeq });
       assert.equal(error?.code, "model_invalid");
       if (Buffer.byteLength(message) <= 600 && message.isWellFormed())
-        assert.equal(error.message, message);
+        assert.equal(error.message, joinLines(message));
     }),
   );
 });
