@@ -3,12 +3,9 @@ import { createServer } from "node:net";
 import type { TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import type { KubernetesClient } from "../../../src/kubernetes/kubernetes-client.ts";
-import { workerTokenAudience } from "../../../src/contract/worker.ts";
 import type { Cluster } from "../../support/cluster/cluster.ts";
 import { connect } from "../../kubernetes/connect-test-cluster.ts";
 import { type RunningService, startRunningService } from "../../support/running-service.ts";
-
-export const workerServiceAccount = "model-optimization-worker";
 
 export interface Namespace {
   readonly cluster: Cluster;
@@ -62,27 +59,6 @@ export async function findFreePort(): Promise<number> {
   const bound = server.address();
   if (bound === null || typeof bound === "string") throw new Error("No port is free");
   return bound.port;
-}
-
-/** A token as the kubelet mounts it into a pod. */
-export async function podToken(
-  { cluster, namespace }: Namespace,
-  pod: { name: string; uid: string },
-): Promise<string> {
-  const bound = [
-    "--bound-object-kind=Pod",
-    `--bound-object-name=${pod.name}`,
-    `--bound-object-uid=${pod.uid}`,
-  ];
-  const args = [
-    "create",
-    "token",
-    workerServiceAccount,
-    "-n",
-    namespace,
-    `--audience=${workerTokenAudience}`,
-  ];
-  return (await cluster.kubectl([...args, ...bound])).trim();
 }
 
 /** The garbage collector may take a minute to hear of a new kind of resource. */
