@@ -5,6 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { KubernetesClient } from "../../../src/kubernetes/kubernetes-client.ts";
 import type { Cluster } from "../../support/cluster/cluster.ts";
 import { connect } from "../../kubernetes/connect-test-cluster.ts";
+import { unlessOperatorEnds } from "../../operator/start-operator.ts";
 import { type RunningService, startRunningService } from "../../support/running-service.ts";
 
 export interface Namespace {
@@ -75,6 +76,6 @@ export async function until<T>(
     const found = await check();
     if (found !== false && found !== undefined) return found;
     if (performance.now() > deadline) throw new Error(`It did not come about that ${what}`);
-    await delay(pollMs);
+    await unlessOperatorEnds(delay(pollMs));
   }
 }
