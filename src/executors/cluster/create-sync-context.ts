@@ -31,6 +31,7 @@ export function createSyncContext(
     ...options,
     enqueue,
     logCollector: new PodLogCollector({ records, client, enqueue, log }),
+    ownPods: new Map(),
     statusWrittenAt: new Map(),
     jobs: watchNamespaces(scopes, {
       type: compressionJobs,
