@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { EventEmitter, once } from "node:events";
-import { createServer, type IncomingMessage } from "node:http";
+import { createServer, type IncomingMessage, type RequestListener } from "node:http";
+import { createServer as createSecureServer } from "node:https";
 import { buffer } from "node:stream/consumers";
 import type { TestContext } from "node:test";
 import { z } from "zod";
@@ -88,6 +89,12 @@ export function endMs({ endTimeUnixNano }: ReceivedSpan): number {
   return toMilliseconds(endTimeUnixNano);
 }
 
+/** Of `localhost`, as PEM texts. */
+interface Certificate {
+  readonly key: string;
+  readonly cert: string;
+}
+
 /** A double has the microseconds of our time, and not its nanoseconds. */
 function toMilliseconds(nanoseconds: string): number {
   return Number(nanoseconds.slice(0, -3)) / 1000;
@@ -97,12 +104,12 @@ function toMilliseconds(nanoseconds: string): number {
  * A stand-in for an OpenTelemetry collector: it takes traces by OTLP over HTTP, and the test fails
  * where those in JSON do not have OTLP's form.
  */
-export async function startCollector(t: Pick<TestContext, "after">) {
+export async function startCollector(t: Pick<TestContext, "after">, certificate?: Certificate) {
   const spans: ReceivedSpan[] = [];
   const requests: { readonly request: IncomingMessage; readonly body: Buffer }[] = [];
   const problems: unknown[] = [];
   const received = new EventEmitter();
-  const server = createServer((request, response) => {
+  const respond: RequestListener = (request, response) => {
     void buffer(request).then((body) => {
       requests.push({ request, body });
       const isJson = request.headers["content-type"] === "application/json";
@@ -115,8 +122,10 @@ export async function startCollector(t: Pick<TestContext, "after">) {
       response.end(isJson ? "{}" : "");
       received.emit("request");
     });
-  });
-  const endpoint = await listenLocally(t, server);
+  };
+  const server = certificate ? createSecureServer(certificate, respond) : createServer(respond);
+  const origin = await listenLocally(t, server);
+  const endpoint = certificate ? origin.replace("http://127.0.0.1", "https://localhost") : origin;
   t.after(() => assert.deepEqual(problems, []));
   return {
     endpoint,

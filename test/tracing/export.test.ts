@@ -1,12 +1,19 @@
 import assert from "node:assert/strict";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import test from "node:test";
 import { openServiceTracing } from "../../src/service/open-service-tracing.ts";
 import { settings } from "../../src/service/settings.ts";
 import { parseEnvironment } from "../../src/settings/parse-environment.ts";
 import { makeTestApp, problemIn } from "../server/test-app.ts";
+import { opensslMissing } from "../support/cluster/cluster-missing.ts";
+import { createCertificate } from "../support/create-certificate.ts";
 import { startCollector } from "./collector.ts";
 
 const traceId = "0af7651916cd43dd8448eb211c80319c";
+const about = { startedAt: "", versions: { service: "1.2.3" }, records: "sqlite" } as const;
+const parts = { about, log: () => {} };
 const traceparent = `00-${traceId}-b7ad6b7169203331-01`;
 
 test("spans are sent as protobuf, with the headers that the collector wants", async (t) => {
@@ -69,6 +76,41 @@ test("a collector that is away costs requests nothing: spans are dropped and cou
   assert.equal(warnings.length, 1);
 });
 
+test(
+  "a collector is trusted by the authority of the settings",
+  { skip: opensslMissing },
+  async (t) => {
+    const folder = await mkdtemp(join(tmpdir(), "collector-"));
+    t.after(() => rm(folder, { recursive: true }));
+    const files = { key: join(folder, "key.pem"), certificate: join(folder, "certificate.pem") };
+    await createCertificate(files);
+    const collector = await startCollector(t, {
+      key: await readFile(files.key, "utf8"),
+      cert: await readFile(files.certificate, "utf8"),
+    });
+    const environment = {
+      OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.endpoint}/`,
+      OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "",
+      OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
+      OTEL_EXPORTER_OTLP_CERTIFICATE: files.certificate,
+      OTEL_EXPORTER_OTLP_HEADERS: "api-key=a%20key, tenant = models",
+      OTEL_SERVICE_NAME: "compression",
+    };
+    const { records, now } = await makeTestApp(t);
+    const wanted = parseEnvironment(settings, environment);
+    const tracing = await openServiceTracing(wanted, { ...parts, records, now });
+    assert.ok(tracing);
+    const request = new Request("https://mos.example/v1/jobs");
+    tracing.startRequest(request, "id").end({ route: "/v1/jobs", status: 200 });
+    await tracing[Symbol.asyncDispose]();
+    const [sent] = collector.requests;
+    assert.equal(sent?.request.url, "/v1/traces");
+    assert.equal(sent.request.headers["api-key"], "a key");
+    assert.equal(sent.request.headers["tenant"], "models");
+    assert.equal(collector.spans[0]?.resource["service.name"], "compression");
+  },
+);
+
 const wrong: readonly (readonly [string, string])[] = [
   ["OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4317"],
   ["OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"],
@@ -85,13 +127,12 @@ for (const [name, value] of wrong) {
 
 test("nothing is traced without the address of a collector", async (t) => {
   const { records, now } = await makeTestApp(t);
-  const about = { startedAt: "", versions: { service: "1.2.3" }, records: "sqlite" } as const;
-  const parts = { records, now, about, log: () => {} };
-  assert.equal(await openServiceTracing(settings.parse({}), parts), undefined);
+  const traced = { ...parts, records, now };
+  assert.equal(await openServiceTracing(settings.parse({}), traced), undefined);
   const environment = {
     OTEL_EXPORTER_OTLP_ENDPOINT: "https://collector.example",
     OTEL_EXPORTER_OTLP_CERTIFICATE: "/nowhere.pem",
   };
-  const opened = openServiceTracing(settings.parse(environment), parts);
+  const opened = openServiceTracing(settings.parse(environment), traced);
   await assert.rejects(opened, /collector's certificate "\/nowhere\.pem" cannot be used/);
 });
