@@ -91,9 +91,9 @@ export async function openTracing(
     startRequest: (request, id) => startRequestSpan(tracer, request, id),
     dropped,
     async [Symbol.asyncDispose]() {
-      await jobs.close();
-      const flushed = provider.shutdown().catch(() => {});
-      await Promise.race([flushed, delay(closeMs, undefined, { ref: false })]);
+      // What could not be exported is counted and logged.
+      const closed = jobs.close().then(async () => provider.shutdown().catch(() => {}));
+      await Promise.race([closed, delay(closeMs, undefined, { ref: false })]);
     },
   };
 }
