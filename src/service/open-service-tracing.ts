@@ -1,9 +1,8 @@
-import { readFile } from "node:fs/promises";
 import type { Log } from "../log/json-log.ts";
 import type { Records } from "../records/open-records.ts";
 import type { ServerContext } from "../server/server-context.ts";
-import { StartError } from "../settings/start-error.ts";
 import type { Tracing } from "../tracing/open-tracing.ts";
+import { readCredentialFile } from "./read-credential-file.ts";
 import type { Settings } from "./settings.ts";
 
 interface TracedParts extends Pick<ServerContext, "about"> {
@@ -23,13 +22,15 @@ export async function openServiceTracing(
   const url = findUrl(settings);
   if (url === undefined) return undefined;
   const { OTEL_SERVICE_NAME: name, OTEL_RESOURCE_ATTRIBUTES: attributes } = settings;
+  const file = settings.OTEL_EXPORTER_OTLP_CERTIFICATE;
   const { openTracing } = await import("../tracing/open-tracing.ts");
   const options = {
     url,
     protocol: settings.OTEL_EXPORTER_OTLP_PROTOCOL,
     headers: settings.OTEL_EXPORTER_OTLP_HEADERS,
     timeoutMs: settings.OTEL_EXPORTER_OTLP_TIMEOUT,
-    certificates: await readCertificates(settings.OTEL_EXPORTER_OTLP_CERTIFICATE),
+    certificates:
+      file && (await readCredentialFile("collector's certificate", file, parseCertificates)),
     resourceAttributes: name === undefined ? attributes : { ...attributes, "service.name": name },
     sampler: settings.OTEL_TRACES_SAMPLER,
     ratio: settings.OTEL_TRACES_SAMPLER_ARG,
@@ -46,12 +47,8 @@ function findUrl({
   return url ?? (base && `${base.replace(/\/+$/, "")}/v1/traces`);
 }
 
-async function readCertificates(file: string | undefined): Promise<string | undefined> {
-  if (file === undefined) return undefined;
-  try {
-    return await readFile(file, "utf8");
-  } catch (cause) {
-    const message = `The collector's certificate "${file}" cannot be used: ${String(cause)}`;
-    throw new StartError(message, { cause });
-  }
+function parseCertificates(content: string): string {
+  const isPem = content.includes("-----BEGIN CERTIFICATE-----");
+  if (!isPem) throw new Error("It has no certificate in the form of PEM");
+  return content;
 }
