@@ -4,6 +4,7 @@ import type { ControlPlane } from "../../support/cluster/control-plane.ts";
 import { type OperatorProcess, spawnOperator } from "../../operator/start-operator.ts";
 import {
   type ClusterService,
+  type Namespace,
   startClusterService,
   workerServiceAccount,
 } from "./cluster-service.ts";
@@ -18,11 +19,12 @@ export interface Installation {
 export async function startInstallation(
   t: TestContext,
   controlPlane: ControlPlane,
+  settings: Namespace["settings"] = {},
 ): Promise<Installation> {
   const namespace = `test-${randomBytes(4).toString("hex")}`;
   await controlPlane.kubectl(["create", "namespace", namespace]);
   await controlPlane.kubectl(["create", "serviceaccount", workerServiceAccount, "-n", namespace]);
-  const service = await startClusterService(t, { cluster: controlPlane, namespace });
+  const service = await startClusterService(t, { cluster: controlPlane, namespace, settings });
   await operate(t, service);
   const node = await ProcessNode.start(controlPlane, namespace);
   t.after(() => node[Symbol.asyncDispose]());
