@@ -40,18 +40,18 @@ COPY package-lock.json ./
 RUN --mount=type=bind,from=dependencies,target=/dependencies \
     cp -r /dependencies/node_modules . \
     && rm -r node_modules/onnxruntime-node \
-    && find node_modules \( -name '*.map' -o -name '*.d.ts' \) -delete
+    && find node_modules \( -name '*.map' -o -name '*.d.?ts' -o -name '*.d.ts' \) -delete
 
-# Everything but the Kubernetes client and ONNX Runtime for other platforms.
+# Everything but the Kubernetes client, OpenTelemetry, and ONNX Runtime for other platforms.
 FROM ${BASE_IMAGE} AS worker-modules
 WORKDIR /app
 COPY package-lock.json ./
 RUN --mount=type=bind,from=dependencies,target=/dependencies \
     cp -r /dependencies/node_modules . \
-    && rm -r node_modules/@kubernetes \
+    && rm -r node_modules/@kubernetes node_modules/@opentelemetry \
     && find node_modules/onnxruntime-node/bin -type f \
        -not -path "*/linux/$(node -p process.arch)/*" -delete \
-    && find node_modules \( -name '*.map' -o -name '*.d.ts' \) -delete
+    && find node_modules \( -name '*.map' -o -name '*.d.?ts' -o -name '*.d.ts' \) -delete
 
 FROM ${BASE_IMAGE} AS service
 LABEL org.opencontainers.image.title="Model Optimization Service" \

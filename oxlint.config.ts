@@ -8,6 +8,7 @@ const size = { skipBlankLines: true, skipComments: true };
 const ownedPackages: Readonly<Record<string, readonly string[]>> = {
   "src/kubernetes": ["@kubernetes/client-node"],
   "src/engine": ["onnxruntime-node"],
+  "src/tracing": ["@opentelemetry/*"],
 };
 
 const networkModules = [

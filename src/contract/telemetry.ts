@@ -55,6 +55,18 @@ const peakMemoryScope =
 /** Not an enum, since warnings of other versions are read too. */
 const warningCode = z.string().describe(`Stable code, such as ${listCodes(warningTable)}.`);
 
+const stageSeconds = z.object({
+  fetch: z.number(),
+  shard: z.number(),
+  optimize: z.number(),
+  evaluate: z.number(),
+  publish: z.number(),
+});
+
+/** The stages of a worker. */
+export const stageName = stageSeconds.keyof();
+export type StageName = z.infer<typeof stageName>;
+
 /**
  * Measured facts of a job. What is not measured yet, or not at the recipe's evaluation level, is
  * absent.
@@ -121,16 +133,7 @@ export const telemetry = z
         runtime: z.string().max(200).describe("Name and version of the runtime."),
       })
       .optional(),
-    stageSeconds: z
-      .object({
-        fetch: z.number(),
-        shard: z.number(),
-        optimize: z.number(),
-        evaluate: z.number(),
-        publish: z.number(),
-      })
-      .partial()
-      .optional(),
+    stageSeconds: stageSeconds.partial().optional(),
     warnings: z.array(z.object({ code: warningCode, message: z.string().max(1000) })).max(64),
   })
   .meta({ id: "Telemetry" });

@@ -10,7 +10,7 @@ import { modelReference, sha256 } from "./model.ts";
 import { recipe } from "./recipe.ts";
 import { jobKind, jobOutcome, workingStatus } from "./status.ts";
 import { target } from "./target.ts";
-import { telemetry } from "./telemetry.ts";
+import { stageName, telemetry } from "./telemetry.ts";
 
 /** A worker's share of a job that several pods work on; the steps follow one another. */
 export const workerStep = z.enum(["shard", "optimize", "assemble"]);
@@ -84,6 +84,13 @@ export type Assignment = z.infer<typeof assignment>;
 const telemetryUpdate = telemetry.partial();
 export type TelemetryUpdate = z.infer<typeof telemetryUpdate>;
 
+/** A stage that ended when the event was reported. */
+const endedStage = z.object({
+  name: stageName,
+  seconds: z.number().min(0).describe("From its start to its end, other stages within it too."),
+});
+export type EndedStage = z.infer<typeof endedStage>;
+
 /** An error as a worker reports it; what runs the model could have written its message. */
 const workerError = (maxLength: number) =>
   jobError.extend({ message: z.string().max(maxLength).overwrite(joinLines) });
@@ -102,7 +109,12 @@ export const workerEvent = z.discriminatedUnion("type", [
   }),
   z.object({ ...eventBase, type: z.literal("status"), status: workingStatus }),
   z.object({ ...eventBase, type: z.literal("model"), bytes: z.int(), sha256 }),
-  z.object({ ...eventBase, type: z.literal("telemetry"), telemetry: telemetryUpdate }),
+  z.object({
+    ...eventBase,
+    type: z.literal("telemetry"),
+    telemetry: telemetryUpdate,
+    stage: endedStage.optional(),
+  }),
   z.object({ ...eventBase, type: z.literal("artifact"), artifact }),
   z.object({ ...eventBase, type: z.literal("outline"), outline: modelOutline }),
   z.object({ ...eventBase, type: z.literal("share"), share: optimizedShare }),

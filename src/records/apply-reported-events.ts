@@ -3,6 +3,7 @@ import type { LogLine } from "../contract/log.ts";
 import type { ModelOutline, OptimizedShare, WorkerEvent } from "../contract/worker.ts";
 import { applyEvent } from "./apply-event.ts";
 import type { AttemptRecord } from "./find-attempts.ts";
+import { addEndedStage } from "./recorded-stages.ts";
 import { translatePartEvent } from "./translate-part-event.ts";
 
 type NewLine = Omit<LogLine, "seq">;
@@ -78,6 +79,7 @@ function advanceAttempt(attempt: AttemptRecord, event: WorkerEvent): AttemptReco
     ...attempt,
     nextSeq: event.seq + 1,
     progress: readProgress(event) ?? attempt.progress,
+    stages: addEndedStage(attempt.stages, event),
   };
 }
 

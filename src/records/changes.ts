@@ -18,6 +18,7 @@ export class Changes {
   readonly #changedListeners = new Set<Listener>();
   readonly #sendingListeners = new Set<Listener>();
   readonly #endedListeners = new Set<Listener>();
+  readonly #endedHereListeners = new Set<Listener>();
   readonly #elsewhereListeners = new Set<(effects: Effects) => void>();
   readonly #missedListeners = new Set<() => void>();
 
@@ -91,6 +92,15 @@ export class Changes {
   }
 
   /**
+   * Calls the listener for every job whose end this process records, and no other replica.
+   * @returns a function that removes the listener
+   */
+  onEndedHere(listener: Listener): () => void {
+    this.#endedHereListeners.add(listener);
+    return () => this.#endedHereListeners.delete(listener);
+  }
+
+  /**
    * Calls the listener for what other replicas commit, after the listeners for what all commit.
    * @returns a function that removes the listener
    */
@@ -111,7 +121,7 @@ export class Changes {
 
   /** Publishes what another replica has committed. */
   publishElsewhere(effects: Effects): void {
-    this.publish(effects);
+    this.#publishToAll(effects);
     for (const listener of this.#elsewhereListeners) listener(effects);
   }
 
@@ -121,7 +131,15 @@ export class Changes {
     for (const listener of this.#missedListeners) listener();
   }
 
+  /** Publishes what this process has committed. */
   publish(effects: Effects): void {
+    this.#publishToAll(effects);
+    for (const jobId of effects.ended) {
+      for (const listener of this.#endedHereListeners) listener(jobId);
+    }
+  }
+
+  #publishToAll(effects: Effects): void {
     const { changed, waiting } = effects;
     const watched = changed.size + waiting.size > 0 ? [...changed, everything] : [];
     this.#wake(watched.flatMap((id) => [...(this.#watchers.get(id) ?? [])]));

@@ -29,7 +29,7 @@ interface EndedAttempt extends AttemptEnd {
 export async function endAttempt(writing: WriteTransaction, ended: EndedAttempt): Promise<void> {
   const { jobId, error } = ended;
   const attempts = await findAttempts(writing.trx, jobId);
-  const attempt = attempts.find((one) => one.attempt === ended.attempt && !one.ended);
+  const attempt = attempts.find((one) => one.attempt === ended.attempt && one.endedAt === null);
   if (attempt === undefined) return;
   await setEndTime(writing, jobId, attempt.attempt);
   const before = await findRecord(writing, jobId);

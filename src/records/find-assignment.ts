@@ -30,7 +30,7 @@ export async function findAssignment(
   const job = parseJob(row.document);
   const current = currentAttempts(await findAttempts(trx, jobId));
   const attempt = current.find((one) => one.attempt === number);
-  if (attempt === undefined || attempt.ended || isTerminal(job.status)) return undefined;
+  if (attempt === undefined || attempt.endedAt !== null || isTerminal(job.status)) return undefined;
   const { id, kind, recipe, dryRun } = job;
   const step = attempt.part?.step;
   const isLater = step === "optimize" || step === "assemble";

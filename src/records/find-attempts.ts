@@ -1,4 +1,5 @@
 import { type WorkerStep, workerStep } from "../contract/worker.ts";
+import { parseStages, type RecordedStage } from "./recorded-stages.ts";
 import type { WriteTransaction } from "./store.ts";
 
 /** A worker's part of a job that several pods work on. */
@@ -17,7 +18,10 @@ export interface AttemptRecord {
   readonly nextSeq: number;
   /** Share of the worker's own work that is done. */
   readonly progress: number;
-  readonly ended: boolean;
+  /** The worker's stages that have ended, in their order. */
+  readonly stages: readonly RecordedStage[];
+  readonly startedAt: string;
+  readonly endedAt: string | null;
 }
 
 /** The attempts at a job, in the order in which they started. */
@@ -27,7 +31,16 @@ export async function findAttempts(
 ): Promise<AttemptRecord[]> {
   const rows = await trx
     .selectFrom("attempts")
-    .select(["attempt", "step", "share", "next_seq", "progress", "ended_at"])
+    .select([
+      "attempt",
+      "step",
+      "share",
+      "next_seq",
+      "progress",
+      "stages",
+      "started_at",
+      "ended_at",
+    ])
     .where("job_id", "=", jobId)
     .orderBy("attempt")
     .execute();
@@ -36,7 +49,9 @@ export async function findAttempts(
     part: row.step === null ? null : { step: workerStep.parse(row.step), index: row.share ?? 0 },
     nextSeq: row.next_seq,
     progress: row.progress,
-    ended: row.ended_at !== null,
+    stages: parseStages(row.stages),
+    startedAt: row.started_at,
+    endedAt: row.ended_at,
   }));
 }
 

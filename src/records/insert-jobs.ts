@@ -11,6 +11,7 @@ import { statusCause } from "../contract/status-reasons.ts";
 import type { JobKind } from "../contract/status.ts";
 import type { Target } from "../contract/target.ts";
 import { emptyTelemetry } from "./apply-event.ts";
+import { chunkRows } from "./chunk-rows.ts";
 import { jobColumns } from "./job-columns.ts";
 import { originColumns } from "./owner-columns.ts";
 import { type ResourceReference, serializeResource } from "./resource-reference.ts";
@@ -41,14 +42,14 @@ export interface NewJob {
   readonly resource?: ResourceReference;
   /** The workflow that it comes from. */
   readonly origin?: Origin | null;
+  /** Of the span of the request that creates it, where the service traces requests. */
+  readonly traceparent?: string | undefined;
 }
 
 interface JobScope {
   readonly project: string;
   readonly batchId: string | null;
 }
-
-const rowsPerInsert = 200;
 
 /** Creates jobs that all wait for a worker, in the given order. */
 export async function insertJobs(
@@ -85,6 +86,7 @@ function newJobRow(project: string, newJob: NewJob, job: Job): Insertable<Schema
     evaluation_data: job.recipe.evaluation.data ?? null,
     target_document: JSON.stringify(newJob.target),
     resource: serializeResource(newJob.resource),
+    traceparent: newJob.traceparent ?? null,
     ...originColumns(newJob.origin),
     ...jobColumns(job),
   };
@@ -132,10 +134,4 @@ function pendingJob(newJob: NewJob, { id, batchId, now }: JobIdentity): Job {
   if (deadlineSeconds !== undefined) job.deadlineSeconds = deadlineSeconds;
   if (newJob.createdBy !== undefined) job.createdBy = newJob.createdBy;
   return job;
-}
-
-function* chunkRows<T>(rows: readonly T[]): Generator<T[]> {
-  for (let start = 0; start < rows.length; start += rowsPerInsert) {
-    yield rows.slice(start, start + rowsPerInsert);
-  }
 }

@@ -130,6 +130,10 @@ export const laterMigrations: Readonly<Record<string, LaterMigration>> = {
       where id in (select person_id from audit where action = 'signIn')`,
     "alter table sign_in_links add column is_first integer not null default 0",
   ]),
+  "0036-traces": both([
+    "alter table jobs add column traceparent ordered_text",
+    "alter table attempts add column stages ordered_text",
+  ]),
 };
 
 function both(statements: readonly string[]): LaterMigration {

@@ -30,6 +30,7 @@ import { sessionRecords } from "./session-records.ts";
 import type { Store } from "./store.ts";
 import { suiteRecords } from "./suite-records.ts";
 import { tokenRecords } from "./token-records.ts";
+import { traceRecords } from "./trace-records.ts";
 import { usageRecords } from "./usage-records.ts";
 import { webhookDeliveryRecords } from "./webhook-delivery-records.ts";
 import { webhookQueue } from "./webhook-queue.ts";
@@ -90,6 +91,7 @@ export async function openRecords(
     metrics: metricRecords(store),
     workers: workerRecords(store),
     attempts: attemptRecords(store),
+    traces: traceRecords(store),
     changeLog: changeRecords(store),
     changes,
     /** This process among those that work on the records. */

@@ -45,18 +45,18 @@ export async function recordReportedEvents(
     await saveRecords(writing, [{ before, after }]);
   }
   const isCancelled = ["Cancelling", "Cancelled"].includes(applied.job.status);
-  const isOver = isTerminal(before.job.status) || attempt.ended || !isCurrent;
+  const isOver = isTerminal(before.job.status) || attempt.endedAt !== null || !isCurrent;
   return { nextSeq, cancelled: isCancelled || isOver };
 }
 
 async function saveAttempt(
   { trx }: WriteTransaction,
   jobId: string,
-  { attempt, nextSeq, progress }: AttemptRecord,
+  { attempt, nextSeq, progress, stages }: AttemptRecord,
 ): Promise<void> {
   await trx
     .updateTable("attempts")
-    .set({ next_seq: nextSeq, progress })
+    .set({ next_seq: nextSeq, progress, stages: JSON.stringify(stages) })
     .where("job_id", "=", jobId)
     .where("attempt", "=", attempt)
     .execute();

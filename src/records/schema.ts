@@ -65,6 +65,8 @@ interface JobsTable {
   baseline_job_id: string | null;
   /** Source of the evaluation data. */
   evaluation_data: string | null;
+  /** Of the span of the request that created the job, as in W3C Trace Context. */
+  traceparent: string | null;
   /** Whether log and artifacts are still there, 0 or 1. */
   has_log: Generated<number>;
   has_artifacts: Generated<number>;
@@ -150,6 +152,8 @@ interface AttemptsTable {
   ended_at: string | null;
   /** Number of the replica whose process it is; null for pods. */
   replica: number | null;
+  /** The worker's stages that have ended, a JSON list; null until it reports. */
+  stages: string | null;
 }
 
 /** The weights that pods have optimized, for the pod that assembles the result. */

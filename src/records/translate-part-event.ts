@@ -1,5 +1,5 @@
 import type { Job } from "../contract/job.ts";
-import type { Telemetry } from "../contract/telemetry.ts";
+import { stageName, type Telemetry } from "../contract/telemetry.ts";
 import type { TelemetryUpdate, WorkerEvent, WorkerStep } from "../contract/worker.ts";
 import type { JobEvent } from "./apply-event.ts";
 import { type AttemptRecord, currentAttempts, type JobPart } from "./find-attempts.ts";
@@ -12,14 +12,6 @@ const stepProgressRanges: Record<WorkerStep, readonly [number, number]> = {
 };
 
 type StageSeconds = NonNullable<Telemetry["stageSeconds"]>;
-
-const stageNames = [
-  "fetch",
-  "shard",
-  "optimize",
-  "evaluate",
-  "publish",
-] as const satisfies (keyof StageSeconds)[];
 
 interface JobWithAttempts {
   readonly job: Job;
@@ -96,7 +88,7 @@ function computeJobFraction(step: WorkerStep, { job, attempts }: JobWithAttempts
 /** Workers that run a stage in parallel take as long as the slowest. */
 function maxStageSeconds(known: StageSeconds, reported: StageSeconds): StageSeconds {
   const all = { ...known };
-  for (const stage of stageNames) {
+  for (const stage of stageName.options) {
     const seconds = reported[stage];
     if (seconds !== undefined) all[stage] = Math.max(seconds, known[stage] ?? 0);
   }

@@ -10,6 +10,7 @@ import { requireOwnSuite } from "./require-own-suite.ts";
 import { resolveReport } from "./resolve-report.ts";
 import { retryBatch } from "./retry-batch.ts";
 import type { RouteHandlers } from "./route-handlers.ts";
+import { requestSpan } from "./trace-requests.ts";
 
 type BatchHandlers = Pick<
   RouteHandlers,
@@ -29,7 +30,8 @@ export const batchHandlers: BatchHandlers = {
       create: async (answered) => {
         await context.requireSpace();
         const createdBy = createdByCaller(caller);
-        const submitted = { ...submission, answered, createdBy, audit };
+        const traceparent = requestSpan(input.request)?.traceparent;
+        const submitted = { ...submission, answered, createdBy, traceparent, audit };
         return createBatch(context, creationOwner(caller), submitted);
       },
     });

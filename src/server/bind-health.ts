@@ -1,6 +1,6 @@
-import type { Context, Hono } from "hono";
-import { matchedRoutes } from "hono/route";
+import type { Hono } from "hono";
 import { ServiceError } from "../contract/errors.ts";
+import { findRoute } from "./find-route.ts";
 import type { ServerContext } from "./server-context.ts";
 
 /** Probes, which need no token. */
@@ -22,17 +22,12 @@ export function bindMetrics(app: Hono, counted: Hono, { metrics }: ServerContext
     await next();
     const { status } = c.res;
     const seconds = (performance.now() - start) / 1000;
-    metrics.observeRequest({ method: c.req.method, route: findRoute(c), status, seconds });
+    const route = findRoute(c) ?? "none";
+    metrics.observeRequest({ method: c.req.method, route, status, seconds });
   });
   app.get("/metrics", async (c) =>
     c.body(await metrics.registry.metrics(), 200, { "content-type": metrics.registry.contentType }),
   );
-}
-
-/** The path of the route that answers, with the names of its parameters. */
-function findRoute(c: Context): string {
-  const route = matchedRoutes(c).findLast(({ path }) => !path.endsWith("*"));
-  return route?.path ?? "none";
 }
 
 /** @throws ServiceError unavailable */

@@ -13,6 +13,7 @@ import { readRequest, type RequestParts } from "./read-request.ts";
 import { callerGroup } from "./caller-group.ts";
 import type { RouteHandlers, RouteInput } from "./route-handlers.ts";
 import type { ServerContext } from "./server-context.ts";
+import { requestSpan } from "./trace-requests.ts";
 
 type RouteResponder = (
   request: Request,
@@ -65,6 +66,7 @@ function bindRoute<Name extends RouteName>(
     }
     const caller = route.open ? undefined : await authenticate(context, request, route.action);
     if (caller) {
+      requestSpan(request)?.setProject(caller.project);
       context.quotas.requests.take(payer(caller));
       requirePermission(caller, route.action);
     }

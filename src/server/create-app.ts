@@ -28,6 +28,7 @@ import { statusHandlers } from "./status-handlers.ts";
 import { suiteHandlers } from "./suite-handlers.ts";
 import { targetHandlers } from "./target-handlers.ts";
 import { tokenHandlers } from "./token-handlers.ts";
+import { traceRequests } from "./trace-requests.ts";
 import { usageHandlers } from "./usage-handlers.ts";
 import { webhookHandlers } from "./webhook-handlers.ts";
 
@@ -40,6 +41,7 @@ export function createApp(context: ServerContext, monitoring?: Hono): Hono {
     each.onError((error, c) => problemResponse(error, c.req.raw, log));
   }
   logRequests(app, log);
+  if (context.tracing) traceRequests(app, context.tracing);
   addDefaultHeaders(app);
   bindMetrics(monitoring ?? app, app, context);
   bindHealth(app, context);

@@ -15,6 +15,8 @@ export interface BatchContents {
   readonly report: NewReport | undefined;
   /** Absent where the service itself submits jobs again. */
   readonly createdBy?: CreatedBy | undefined;
+  /** Of the request's span, where requests are traced. */
+  readonly traceparent?: string | undefined;
 }
 
 interface BatchSubmission extends BatchContents, CreatingRequest<Batch> {}
@@ -36,10 +38,10 @@ export async function createBatch(
 export async function prepareBatch(
   context: ServerContext,
   owner: Owner,
-  { request, report, createdBy }: BatchContents,
+  { request, report, createdBy, traceparent }: BatchContents,
 ): Promise<NewBatch> {
   const resolved = await resolveBatch(context, owner, request);
-  const jobs = resolved.jobs.map((newJob) => ({ ...newJob, createdBy }));
+  const jobs = resolved.jobs.map((newJob) => ({ ...newJob, createdBy, traceparent }));
   const batch = withBatchResource(
     context,
     { ...resolved, jobs, createdBy },

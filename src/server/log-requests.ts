@@ -1,6 +1,7 @@
 import type { Hono } from "hono";
 import type { Log } from "../log/json-log.ts";
 import { requestId } from "./request-id.ts";
+import { requestSpan } from "./trace-requests.ts";
 
 const probes: ReadonlySet<string> = new Set(["/healthz", "/readyz", "/metrics"]);
 
@@ -21,6 +22,7 @@ export function logRequests(app: Hono, log: Log): void {
     const ms = Math.round(performance.now() - start);
     log("info", "A request was answered", {
       requestId: id,
+      traceId: requestSpan(c.req.raw)?.traceId,
       method,
       path,
       status: c.res.status,

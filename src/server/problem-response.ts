@@ -1,6 +1,7 @@
 import { problemDetails, ServiceError } from "../contract/errors.ts";
 import type { Log } from "../log/json-log.ts";
 import { requestId } from "./request-id.ts";
+import { requestSpan } from "./trace-requests.ts";
 
 /** The problem of a ServiceError; of another error, which is logged, it says nothing. */
 export function problemResponse(error: unknown, request: Request, log: Log): Response {
@@ -12,8 +13,9 @@ export function problemResponse(error: unknown, request: Request, log: Log): Res
     const { method, signal } = request;
     // The query may contain a signed source.
     const path = new URL(request.url).pathname;
-    if (signal.aborted) log("info", "A caller went away", { requestId: id, method, path });
-    else log("error", "A request failed", { requestId: id, method, path, error: known });
+    const fields = { requestId: id, traceId: requestSpan(request)?.traceId, method, path };
+    if (signal.aborted) log("info", "A caller went away", fields);
+    else log("error", "A request failed", { ...fields, error: known });
   }
   return new Response(JSON.stringify(problem), {
     status: problem.status,

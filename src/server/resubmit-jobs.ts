@@ -23,6 +23,8 @@ interface Resubmission extends CreatingRequest<RetriedBatch> {
   readonly report?: Pick<ReportRecord, "id" | "round" | "jobIds"> | undefined;
   /** Absent where the service itself submits jobs again. */
   readonly createdBy?: CreatedBy | undefined;
+  /** Of the request's span, where requests are traced. */
+  readonly traceparent?: string | undefined;
 }
 
 /**
@@ -33,13 +35,14 @@ interface Resubmission extends CreatingRequest<RetriedBatch> {
 export async function resubmitJobs(
   context: ServerContext,
   owner: Owner,
-  { batch, jobs, report, createdBy, ...creating }: Resubmission,
+  { batch, jobs, report, createdBy, traceparent, ...creating }: Resubmission,
 ): Promise<RetriedBatch> {
   const prepared = groupRepeatedJobs(jobs).map(({ former, ...fields }) =>
     prepareBatch(context, owner, {
       request: { ...batch, ...fields },
       report: report && replaceInReport(report, former),
       createdBy,
+      traceparent,
     }),
   );
   const newBatches = await Promise.all(prepared);

@@ -6,12 +6,14 @@ import { type RetriedBatch, retriedBatch } from "../contract/batch-routes.ts";
 import { creationOwner } from "../contract/principal.ts";
 import { createIdempotently } from "./create-idempotently.ts";
 import { createdByCaller } from "./created-by.ts";
+import { linkFormerTrace } from "./link-former-trace.ts";
 import { notFoundError } from "./not-found-error.ts";
 import { requireOwnSuite } from "./require-own-suite.ts";
 import { type RepeatedBatch, resubmitJobs } from "./resubmit-jobs.ts";
 import { requireAllowedReport } from "./resolve-report.ts";
 import type { RouteHandlers } from "./route-handlers.ts";
 import type { ServerContext } from "./server-context.ts";
+import { requestSpan } from "./trace-requests.ts";
 
 /** Starts jobs of a batch anew, by default those that failed. */
 export const retryBatch: RouteHandlers["retryBatch"] = async (context, input) => {
@@ -20,10 +22,12 @@ export const retryBatch: RouteHandlers["retryBatch"] = async (context, input) =>
   const found = await context.records.batches.findWithJobs(caller.project, params.id, statuses);
   if (!found) throw notFoundError("batch", params.id);
   const { batch, jobs } = found;
-  if (jobs.length === 0) {
+  const [first] = jobs;
+  if (first === undefined) {
     const message = `No job of batch "${batch.id}" is ${statuses.join(" or ")}`;
     throw new ServiceError("nothing_to_retry", message);
   }
+  await linkFormerTrace(context, input.request, first.id);
   const repeated = describeRepeated(batch);
   if (repeated.revision?.recordBaseline) await requireOwnSuite(context, caller, repeated);
   const retried = { ...input, body: { batch: batch.id, statuses } };
@@ -33,7 +37,8 @@ export const retryBatch: RouteHandlers["retryBatch"] = async (context, input) =>
       await context.requireSpace();
       const createdBy = createdByCaller(caller);
       const report = await findOwnReport(context, caller, batch.id);
-      const order = { batch: repeated, jobs, report, createdBy, audit, answered };
+      const traceparent = requestSpan(input.request)?.traceparent;
+      const order = { batch: repeated, jobs, report, createdBy, traceparent, audit, answered };
       return resubmitJobs(context, creationOwner(caller), order);
     },
   });

@@ -1,6 +1,7 @@
 import { ServiceError } from "../contract/errors.ts";
 import type { Job, JobRequest } from "../contract/job.ts";
 import { isTerminal } from "../contract/status.ts";
+import { linkFormerTrace } from "./link-former-trace.ts";
 import { requireJob } from "./require-job.ts";
 import type { RouteHandlers } from "./route-handlers.ts";
 import { showJob } from "./show-job.ts";
@@ -14,6 +15,7 @@ export const retryJob: RouteHandlers["retryJob"] = async (context, input) => {
   if (!isTerminal(status)) {
     throw new ServiceError("job_unfinished", `Job "${id}" cannot be tried again: it is ${status}`);
   }
+  await linkFormerTrace(context, input.request, id);
   const body = buildRetryRequest(former);
   const { created, headers } = await startJob(context, kind, { ...input, body });
   const location = `/v1/jobs/${created.id}`;

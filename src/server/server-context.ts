@@ -11,6 +11,7 @@ import type { Records } from "../records/open-records.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import type { DiskSpace } from "../storage/disk-space.ts";
 import type { ModelSources } from "../storage/sources/model-sources.ts";
+import type { Tracing } from "../tracing/open-tracing.ts";
 import type { Dashboard } from "./dashboard.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 import type { IsTrustedProxy } from "./remote-address.ts";
@@ -57,6 +58,8 @@ export interface ServerContext {
   /** The page of the service; undefined where it was not built. */
   readonly dashboard?: Dashboard | undefined;
   readonly metrics: ServiceMetrics;
+  /** Undefined where nothing is traced. */
+  readonly tracing?: Tracing | undefined;
   /** What `GET /status` says that does not change. */
   readonly about: Pick<ServiceStatus, "startedAt" | "versions" | "records">;
   /** Space of the disk of the records, bytes. */

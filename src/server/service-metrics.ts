@@ -2,7 +2,9 @@ import { collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import { jobStatus } from "../contract/status.ts";
 import type { Records } from "../records/open-records.ts";
 import type { DiskSpace } from "../storage/disk-space.ts";
+import type { Tracing } from "../tracing/open-tracing.ts";
 import { registerEndedJobs } from "./ended-job-metrics.ts";
+import { registerDroppedSpans } from "./register-dropped-spans.ts";
 
 const requestBuckets = [0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5, 30];
 
@@ -19,6 +21,8 @@ interface MetricSources {
   readonly now: () => Date;
   /** Space of the disk of the records, bytes. */
   readonly readDiskSpace: DiskSpace["read"];
+  /** Undefined where nothing is traced. */
+  readonly tracing?: Tracing | undefined;
 }
 
 /** Metrics of the service, which observes the ends of all jobs until `close()`. */
@@ -33,6 +37,7 @@ export function createServiceMetrics(sources: MetricSources): ServiceMetrics {
   collectDefaultMetrics({ register: registry });
   registerJobGauge(registry, sources);
   registerFigures(registry, sources);
+  if (sources.tracing) registerDroppedSpans(registry, sources.tracing);
   const observeEnd = registerEndedJobs(registry);
   const { records } = sources;
   const stop = records.changes.onEnded((id) => {

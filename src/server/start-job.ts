@@ -9,6 +9,7 @@ import { createdByCaller } from "./created-by.ts";
 import { type Created, createIdempotently } from "./create-idempotently.ts";
 import { resolveJobs } from "./resolve-jobs.ts";
 import type { ServerContext } from "./server-context.ts";
+import { requestSpan } from "./trace-requests.ts";
 
 interface StartInput {
   readonly caller: Caller;
@@ -31,8 +32,9 @@ export async function startJob(
       await context.requireSpace();
       const resolved = await resolveJob(context, kind, input);
       const createdBy = createdByCaller(input.caller);
+      const traceparent = requestSpan(input.request)?.traceparent;
       const { project } = input.caller;
-      const newJob = withJobResource(context, project, { ...resolved, createdBy });
+      const newJob = withJobResource(context, project, { ...resolved, createdBy, traceparent });
       return records.jobs.create(project, newJob, {
         answered,
         audit: input.audit,

@@ -7,6 +7,7 @@ import { fairnessSettings } from "./fairness-settings.ts";
 import { s3Settings } from "./s3-settings.ts";
 import { singleSignOnSettings } from "./single-sign-on-settings.ts";
 import { storageSettings } from "./storage-settings.ts";
+import { tracingSettings } from "./tracing-settings.ts";
 
 /** Every environment variable that the service reads. */
 export const settings = z.object({
@@ -177,6 +178,7 @@ export const settings = z.object({
         "that was created for a REST request is deleted.",
       ].join(" "),
     ),
+  ...tracingSettings,
   KUBERNETES_SERVICE_HOST: text.optional().describe("Set by Kubernetes in every pod."),
   KUBERNETES_SERVICE_PORT: text.optional().describe("Set by Kubernetes in every pod."),
 });

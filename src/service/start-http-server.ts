@@ -38,7 +38,7 @@ export async function startHttpServer(
 ): Promise<HttpServer> {
   let respond = fetch;
   // The listener's own cleanup closes the connection before most clients have read the answer.
-  const options = { overrideGlobalObjects: false, autoCleanupIncoming: false };
+  const options = { autoCleanupIncoming: false };
   const listener = getRequestListener(
     (request, connection) => respond(request, connection),
     options,

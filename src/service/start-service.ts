@@ -32,6 +32,7 @@ import { readGitHubAppOptions } from "./read-github-app-options.ts";
 import { readSingleSignOn } from "./read-single-sign-on.ts";
 import { readS3Access } from "./read-s3-access.ts";
 import { readSourceCredentials } from "./read-source-credentials.ts";
+import { openServiceTracing } from "./open-service-tracing.ts";
 import { readTrustPolicy } from "./read-trust-policy.ts";
 import { recordsPlace } from "./records-place.ts";
 import type { Settings } from "./settings.ts";
@@ -80,8 +81,12 @@ export async function startService(
     }),
   );
   await offerFirstSignIn(settings.MOS_FIRST_SIGN_IN_FILE, storage.records, now());
+  const about = await describeService(settings, now());
+  const parts = { ...dependencies, ...files, ...storage, about };
+  const tracing = await openServiceTracing(settings, parts);
+  if (tracing) stack.use(tracing);
   const server = stack.use(await startServer(settings, log));
-  const joined = { settings, ...dependencies, ...files, ...storage, serviceUrl: server.url };
+  const joined = { settings, ...parts, tracing, serviceUrl: server.url };
   const monitoring = settings.MOS_HEALTH_PORT === undefined ? undefined : new Hono();
   const context = await joinParts(joined, stack);
   const app = createApp(context, monitoring);
@@ -169,6 +174,8 @@ interface JoinedParts extends ServiceDependencies, ServiceFiles {
   readonly requireSpace: () => Promise<void>;
   readonly readDiskSpace: DiskSpace["read"];
   readonly serviceUrl: string;
+  readonly about: ServerContext["about"];
+  readonly tracing: ServerContext["tracing"];
 }
 
 /** Opens what works on jobs and what reports them; `stack` closes both. */
@@ -209,8 +216,7 @@ async function joinParts(
   const quotas = createQuotas(settings, parts);
   const isTrustedProxy = settings.MOS_TRUSTED_PROXIES;
   const strangers = { isTrustedProxy, publicUrl, trust, exchangeToken, github };
-  const about = await describeService(settings, parts.now());
-  const work = { quotas, sources, executor, limits, metrics, about };
+  const work = { quotas, sources, executor, limits, metrics };
   const context: ServerContext = { ...parts, ...strangers, ...work };
   return context;
 }

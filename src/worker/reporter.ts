@@ -4,7 +4,12 @@ import { textLimits } from "../contract/limits.ts";
 import type { LogLine } from "../contract/log.ts";
 import type { JobOutcome, WorkingStatus } from "../contract/status.ts";
 import { truncate } from "../contract/truncate.ts";
-import type { ModelOutline, OptimizedShare, TelemetryUpdate } from "../contract/worker.ts";
+import type {
+  EndedStage,
+  ModelOutline,
+  OptimizedShare,
+  TelemetryUpdate,
+} from "../contract/worker.ts";
 import type { EventSender } from "./event-sender.ts";
 import { splitLogLines } from "./split-log-lines.ts";
 
@@ -24,6 +29,8 @@ export interface Reporter {
   /** Reported from time to time, however often it is called. */
   progress(fraction: number, message: string): void;
   telemetry(update: TelemetryUpdate): void;
+  /** Reports the end of a stage, with the seconds of all stages so far. */
+  stage(ended: EndedStage, stageSeconds: TelemetryUpdate["stageSeconds"]): void;
   artifact(artifact: Artifact): void;
   outline(outline: ModelOutline): void;
   share(share: OptimizedShare): void;
@@ -55,6 +62,8 @@ export function createReporter({
     status: (status) => sender.add({ type: "status", status }),
     model: (bytes, sha256) => sender.add({ type: "model", bytes, sha256 }),
     telemetry: (telemetry) => sender.add({ type: "telemetry", telemetry }),
+    stage: (stage, stageSeconds) =>
+      sender.add({ type: "telemetry", telemetry: { stageSeconds }, stage }),
     artifact: (artifact) => sender.add({ type: "artifact", artifact }),
     outline: (outline) => sender.add({ type: "outline", outline }),
     share: (share) => sender.add({ type: "share", share }),

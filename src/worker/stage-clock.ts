@@ -1,8 +1,7 @@
-import type { Telemetry } from "../contract/telemetry.ts";
+import type { StageName } from "../contract/telemetry.ts";
 import type { Assignment, WorkerStep } from "../contract/worker.ts";
 import type { Reporter } from "./reporter.ts";
 
-type StageName = keyof NonNullable<Telemetry["stageSeconds"]>;
 type ProgressRanges = Partial<Record<StageName, readonly [number, number]>>;
 
 /** A worker's progress before and after each of its stages. */
@@ -62,7 +61,7 @@ export function createStageClock({
       const all = (seconds[name] ?? 0) + elapsed - (counted - countedBefore);
       counted = countedBefore + elapsed;
       seconds[name] = Number(all.toFixed(3));
-      reporter.telemetry({ stageSeconds: { ...seconds } });
+      reporter.stage({ name, seconds: Number(elapsed.toFixed(3)) }, { ...seconds });
     }
   };
 }

@@ -326,7 +326,7 @@ for (const { component, settings } of programs) {
       const rendered = await render({ values: everything });
       const deployment = find(rendered, "Deployment", `compression-${component}`);
       const { env } = podTemplate.parse(deployment).spec.template.spec.containers[0];
-      const own = env.filter(({ name }) => name.startsWith("MOS_"));
+      const own = env.filter(({ name }) => /^(MOS|OTEL)_/.test(name));
       const environment = Object.fromEntries(own.map(({ name, value }) => [name, value]));
       assert.deepEqual(
         Object.keys(environment).filter((name) => !Object.hasOwn(settings.shape, name)),

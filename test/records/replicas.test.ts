@@ -39,6 +39,9 @@ test("a replica hears what another one commits", { skip: postgresMissing }, asyn
   const changed = collect((listener) => other.changes.onChanged(listener));
   const cancelling = collect((listener) => other.changes.onCancelling(listener));
   const ended = collect((listener) => other.changes.onEnded(listener));
+  const [endedHere, endedThere] = [one, other].map(({ changes }) =>
+    collect((listener) => changes.onEndedHere(listener)),
+  );
   const waiting = new Set<string>();
   other.changes.onElsewhere((effects) => effects.waiting.forEach((id) => waiting.add(id)));
   const jobs = Array.from({ length: 350 }, () => makeNewJob());
@@ -52,6 +55,7 @@ test("a replica hears what another one commits", { skip: postgresMissing }, asyn
   await until(() => ended.has(idle) && cancelling.has(running));
   assert.ok([batch.id, running, idle].every((id) => changed.has(id)));
   assert.equal(ended.has(running), false);
+  assert.deepEqual([endedHere, endedThere], [new Set([idle]), new Set()]);
 });
 
 test(

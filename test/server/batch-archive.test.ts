@@ -90,7 +90,7 @@ test("HEAD of an archive reads no file", async (t) => {
 test("the connection breaks where a file of the archive is missing", async (t) => {
   const { app, path, stored } = await producedBatch(t);
   await app.blobs.delete(stored[1] ?? "", new Date(Date.now() + 60_000));
-  const listener = getRequestListener(app.app.fetch, { overrideGlobalObjects: false });
+  const listener = getRequestListener(app.app.fetch);
   const server = createServer((incoming, outgoing) => void listener(incoming, outgoing));
   const url = await listen(server, { host: "127.0.0.1", port: 0 });
   t.after(() => server.close());

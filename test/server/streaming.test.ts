@@ -13,7 +13,7 @@ import { logEvent, makeTestApp, startJob, beginTestWorker } from "./test-app.ts"
 /** The app on a socket. */
 async function listeningApp(t: TestContext, options: Parameters<typeof makeTestApp>[1] = {}) {
   const app = await makeTestApp(t, options);
-  const listener = getRequestListener(app.app.fetch, { overrideGlobalObjects: false });
+  const listener = getRequestListener(app.app.fetch);
   const server = createServer((incoming, outgoing) => void listener(incoming, outgoing));
   const url = await listen(server, { host: "127.0.0.1", port: 0 });
   t.after(() => server.closeAllConnections());

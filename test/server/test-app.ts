@@ -32,6 +32,7 @@ import { createTokenExchange } from "../../src/auth/token-exchange.ts";
 import { createModelSources } from "../../src/storage/sources/model-sources.ts";
 import { sourceCredentials } from "../../src/contract/source-credentials.ts";
 import type { BlobStore } from "../../src/storage/blob-store.ts";
+import { openTracing, type TracingOptions } from "../../src/tracing/open-tracing.ts";
 
 interface Question {
   readonly body?: unknown;
@@ -49,7 +50,7 @@ export interface TestApp {
   /** Entries of the service's log. */
   readonly logged: string[];
   readonly directory: string;
-  /** Closes GitHub App and records before the test ends. */
+  /** Closes GitHub App, traces and records before the test ends. */
   readonly stop: () => Promise<void>;
   /** Token with every scope. */
   readonly admin: string;
@@ -83,6 +84,8 @@ interface TestAppOptions {
   readonly keepsFolder?: boolean;
   /** Database file of an earlier service. */
   readonly database?: string;
+  /** Requests and jobs are traced. */
+  readonly tracing?: Pick<TracingOptions, "url"> & Partial<TracingOptions>;
 }
 
 /** The service's HTTP interface on records in memory and files in a folder, with an executor that starts no job. */
@@ -104,11 +107,13 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
       log,
       submit: async (...order) => resubmitJobs(context, ...order),
     });
+  const tracing = await openTestTracing(options.tracing, { records, now, log });
   let isStopped = false;
   const stop = async () => {
     if (isStopped) return;
     isStopped = true;
     await github?.close();
+    await tracing?.[Symbol.asyncDispose]();
     await records.close();
   };
   t.after(async () => {
@@ -143,7 +148,8 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
       close: async () => {},
     },
     targets: builtinTargets,
-    metrics: createServiceMetrics({ records, now, readDiskSpace }),
+    metrics: createServiceMetrics({ records, now, readDiskSpace, tracing }),
+    tracing,
     readDiskSpace,
     about: { startedAt: now().toISOString(), versions: { service: "1.2.3" }, records: "sqlite" },
     limits: {
@@ -191,6 +197,26 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
       return app.request(path, { method, headers: all, body: text ?? null });
     },
   };
+}
+
+async function openTestTracing(
+  options: TestAppOptions["tracing"],
+  parts: Pick<Parameters<typeof openTracing>[1], "records" | "now" | "log">,
+) {
+  if (options === undefined) return undefined;
+  const all: TracingOptions = {
+    protocol: "http/json",
+    headers: {},
+    timeoutMs: 1000,
+    certificates: undefined,
+    resourceAttributes: {},
+    sampler: "parentbased_always_on",
+    ratio: 1,
+    maxSpans: 100,
+    delayMs: 60_000,
+    ...options,
+  };
+  return openTracing(all, { ...parts, version: "1.2.3" });
 }
 
 function openSingleSignOn(options: SingleSignOnOptions | undefined) {

@@ -1,19 +1,17 @@
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, readFile, rename, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { type TestContext } from "node:test";
 import { connect, type TLSSocket } from "node:tls";
-import { promisify } from "node:util";
 import { connectionLimits, defaultConnectionLimits } from "../../src/contract/connection-limits.ts";
 import type { Log } from "../../src/log/json-log.ts";
 import { startHttpServer } from "../../src/service/start-http-server.ts";
 import { readTlsCertificate } from "../../src/service/tls-certificate.ts";
 import { opensslMissing } from "../support/cluster/cluster-missing.ts";
+import { createCertificate } from "../support/create-certificate.ts";
 
-const run = promisify(execFile);
 const skip = opensslMissing;
 const hello = async () => new Response("hello\n");
 
@@ -53,13 +51,6 @@ class SecretFiles {
     await rename(join(this.folder, "..next"), join(this.folder, "..data"));
     return readFile(join(folder, "tls.crt"), "utf8");
   }
-}
-
-async function createCertificate(files: { key: string; certificate: string }): Promise<void> {
-  const subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"];
-  const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
-  const output = ["-keyout", files.key, "-out", files.certificate];
-  await run("openssl", ["req", "-x509", "-days", "1", ...curve, ...subject, ...output]);
 }
 
 /** A server of the files' certificate; `logged` resolves with the next line of its log. */

@@ -129,7 +129,7 @@ export async function startPodService(
     now,
     log: () => {},
   });
-  const listener = getRequestListener(app.fetch, { overrideGlobalObjects: false });
+  const listener = getRequestListener(app.fetch);
   let server: Server | undefined;
   let port = 0;
   const start = async () => {

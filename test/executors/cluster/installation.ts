@@ -3,7 +3,7 @@ import type { TestContext } from "node:test";
 import type { ControlPlane } from "../../support/cluster/control-plane.ts";
 import { type OperatorProcess, spawnOperator } from "../../operator/start-operator.ts";
 import { workerServiceAccount } from "../../support/cluster/pod-token.ts";
-import { type ClusterService, startClusterService } from "./cluster-service.ts";
+import { type ClusterService, type Namespace, startClusterService } from "./cluster-service.ts";
 import { ProcessNode } from "./process-node.ts";
 
 export interface Installation {
@@ -15,11 +15,12 @@ export interface Installation {
 export async function startInstallation(
   t: TestContext,
   controlPlane: ControlPlane,
+  settings: Namespace["settings"] = {},
 ): Promise<Installation> {
   const namespace = `test-${randomBytes(4).toString("hex")}`;
   await controlPlane.kubectl(["create", "namespace", namespace]);
   await controlPlane.kubectl(["create", "serviceaccount", workerServiceAccount, "-n", namespace]);
-  const service = await startClusterService(t, { cluster: controlPlane, namespace });
+  const service = await startClusterService(t, { cluster: controlPlane, namespace, settings });
   await operate(t, service);
   const node = await ProcessNode.start(controlPlane, namespace);
   t.after(() => node[Symbol.asyncDispose]());

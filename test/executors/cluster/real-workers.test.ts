@@ -11,6 +11,7 @@ import { resources } from "../../../src/kubernetes/resources.ts";
 import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
 import { type ControlPlane, startControlPlane } from "../../support/cluster/control-plane.ts";
 import { realModel } from "../../support/real-models.ts";
+import { startCollector } from "../../tracing/collector.ts";
 import { type ClusterService, until } from "./cluster-service.ts";
 import { spawnStandby, startInstallation } from "./installation.ts";
 import type { ProcessNode } from "./process-node.ts";
@@ -87,7 +88,12 @@ function countApiWrites(metrics: string): number {
 
 test("an installation that nothing happens to", options, async (t) => {
   const { kubectl } = await controlPlane();
-  const { service, node } = await startInstallation(t, await controlPlane());
+  const collector = await startCollector(t);
+  const { service, node } = await startInstallation(t, await controlPlane(), {
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint,
+    OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
+    OTEL_BSP_SCHEDULE_DELAY: "100",
+  });
   const { client, api } = service;
 
   await t.test(
@@ -102,6 +108,10 @@ test("an installation that nothing happens to", options, async (t) => {
       assert.equal(status?.status, "Completed");
       assert.equal(status.artifacts?.length, job.artifacts.length);
       assert.deepEqual(lines, printedLines(node, await findPodName(service, id)));
+      const jobSpan = await collector.until(({ attributes }) => attributes["mos.job.id"] === id);
+      const { traceId } = await collector.until(({ name }) => name === "POST /v1/compress");
+      assert.equal(jobSpan.traceId, traceId);
+      await collector.until((span) => span.name === "evaluate" && span.traceId === traceId);
       await until("the finalizer is gone", async () => {
         return ((await api.get(compressionJobs, id)).metadata.finalizers ?? []).length === 0;
       });
