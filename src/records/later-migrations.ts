@@ -130,6 +130,9 @@ export const laterMigrations: Readonly<Record<string, LaterMigration>> = {
       where id in (select person_id from audit where action = 'signIn')`,
     "alter table sign_in_links add column is_first integer not null default 0",
   ]),
+  "0037-counted-manifests": both([
+    "create index manifests_by_project on manifest_files (project, manifest) where position = 0",
+  ]),
 };
 
 function both(statements: readonly string[]): LaterMigration {
