@@ -11,7 +11,7 @@ import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store
 import { fetchModel } from "../../src/storage/fetch-model.ts";
 import { putObject } from "../../src/storage/s3/objects.ts";
 import { createS3Client } from "../../src/storage/s3/s3-client.ts";
-import { lookupsAtOnce } from "../../src/storage/sources/lookup-turns.ts";
+import { lookupLimits } from "../../src/storage/sources/lookup-turns.ts";
 import { createModelSources } from "../../src/storage/sources/model-sources.ts";
 import { s3Missing } from "../support/cluster/cluster-missing.ts";
 import { listenLocally } from "../support/listen-locally.ts";
@@ -118,7 +118,7 @@ test("a project with hundreds of slow names does not delay others", async (t) =>
   const sources = openSources(t, { hf: [{ endpoint: await listenLocally(t, server) }] });
   const pins = Array.from({ length: 300 }, (_, i) => sources.pin("busy", `hf://acme/slow/${i}`));
   assert.equal(await sources.pin("other", "hf://acme/quick/x"), `hf://acme/quick@${commit}/x`);
-  assert.ok(slow.length <= lookupsAtOnce.ofProject);
+  assert.ok(slow.length <= lookupLimits.ofProject);
   isSlow = false;
   slow.forEach(answer);
   assert.equal((await Promise.all(pins)).at(-1), `hf://acme/slow@${commit}/299`);

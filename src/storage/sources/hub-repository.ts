@@ -3,7 +3,7 @@ import { Agent, type Dispatcher, request } from "undici";
 import { ServiceError } from "../../contract/errors.ts";
 import { readAnswerHeader } from "../follow-redirects.ts";
 import { encodeKey } from "../s3/s3-address.ts";
-import { lookupsAtOnce } from "./lookup-turns.ts";
+import { lookupLimits } from "./lookup-turns.ts";
 import type { HubSource } from "./parse-source.ts";
 
 /** Redirects of a repository that was renamed. */
@@ -28,7 +28,7 @@ export function hubHeaders({ token }: HubAccess): Record<string, string> {
 export function createHubAgent(): Agent {
   return new Agent({
     connect: { timeout: 10_000, lookup },
-    connections: lookupsAtOnce.all,
+    connections: lookupLimits.all,
     headersTimeout: answerLimitMs,
     bodyTimeout: answerLimitMs,
   });

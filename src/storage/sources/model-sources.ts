@@ -24,7 +24,7 @@ const addressSeconds = 900;
 export interface ModelSources extends AsyncDisposable {
   /**
    * The source as a job records it: of a repository, with the commit that its revision is now.
-   * @throws ServiceError model_source_refused, model_not_found, model_fetch_failed
+   * @throws ServiceError model_source_refused, model_not_found, model_fetch_failed, unavailable
    */
   pin(project: string, source: string): Promise<string>;
   /**
