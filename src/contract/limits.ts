@@ -51,6 +51,8 @@ export const limits = {
   /** Files of a model, and bytes of the manifest that names them: exporters write one a weight. */
   manifestFiles: 1000,
   manifestBytes: 512 * 1024,
+  /** Manifests of a project: each has a row for every file. */
+  manifests: 10_000,
   /** How long a token is valid that names no other time, days. */
   tokenDays: 90,
   /** How long a sign-in link is valid that nobody used, minutes. */

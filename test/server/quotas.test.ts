@@ -39,6 +39,8 @@ test("requests beyond a project's number a minute are told when to come again", 
   assert.equal((await app.ask("GET /v1/targets")).status, 429);
   app.advance(-3_600_000);
   assert.equal((await app.ask("GET /v1/targets")).status, 429);
+  app.advance(2000);
+  assert.equal((await app.ask("GET /v1/targets")).status, 200, "as if the hour had not been");
 });
 
 async function readUsage({ ask }: TestApp) {
