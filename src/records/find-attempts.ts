@@ -18,6 +18,8 @@ export interface AttemptRecord {
   /** Share of the worker's own work that is done. */
   readonly progress: number;
   readonly ended: boolean;
+  /** Whether it ended by what is not the job's fault. */
+  readonly wasDisrupted: boolean;
 }
 
 /** The attempts at a job, in the order in which they started. */
@@ -27,7 +29,7 @@ export async function findAttempts(
 ): Promise<AttemptRecord[]> {
   const rows = await trx
     .selectFrom("attempts")
-    .select(["attempt", "step", "share", "next_seq", "progress", "ended_at"])
+    .select(["attempt", "step", "share", "next_seq", "progress", "ended_at", "disruption"])
     .where("job_id", "=", jobId)
     .orderBy("attempt")
     .execute();
@@ -37,6 +39,7 @@ export async function findAttempts(
     nextSeq: row.next_seq,
     progress: row.progress,
     ended: row.ended_at !== null,
+    wasDisrupted: row.disruption !== null,
   }));
 }
 

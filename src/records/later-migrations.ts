@@ -130,6 +130,7 @@ export const laterMigrations: Readonly<Record<string, LaterMigration>> = {
       where id in (select person_id from audit where action = 'signIn')`,
     "alter table sign_in_links add column is_first integer not null default 0",
   ]),
+  "0038-disruptions": both(["alter table attempts add column disruption ordered_text"]),
 };
 
 function both(statements: readonly string[]): LaterMigration {

@@ -150,6 +150,8 @@ interface AttemptsTable {
   ended_at: string | null;
   /** Number of the replica whose process it is; null for pods. */
   replica: number | null;
+  /** What ended it that is not the job's fault; null where that was something else. */
+  disruption: string | null;
 }
 
 /** The weights that pods have optimized, for the pod that assembles the result. */
