@@ -48,11 +48,11 @@ export async function endInterrupted(
   }
   const disruption = "service_killed";
   const deaths = 1 + (await attempts.countDisrupted(jobId, disruption));
-  const error = deaths > maxDisruptions ? disruptionsError(deaths) : null;
+  const error = deaths > maxDisruptions ? serviceDeathsError(deaths) : null;
   await attempts.end(jobId, attempt, { error, lines: [], disruption });
 }
 
-function disruptionsError(deaths: number): JobError {
+function serviceDeathsError(deaths: number): JobError {
   const message = `The service died ${deaths} times while the job ran, which may be the cause`;
   return { code: "service_restarted", message };
 }
