@@ -123,7 +123,9 @@ export const quotas = {
 export const maxAttempts = 3;
 
 /**
- * How often the cluster may end a pod besides: preemption, eviction, drained and lost nodes.
+ * How often a worker may be ended besides by what is not its job's fault, a disruption: in a cluster
+ * preemption, eviction, drained and lost nodes; on the service's machine the service's own death,
+ * which the memory of the job can cause.
  */
 export const maxDisruptions = 12;
 

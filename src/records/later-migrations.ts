@@ -137,6 +137,7 @@ export const laterMigrations: Readonly<Record<string, LaterMigration>> = {
   "0037-counted-manifests": both([
     "create index manifests_by_project on manifest_files (project, manifest) where position = 0",
   ]),
+  "0038-disruptions": both(["alter table attempts add column disruption ordered_text"]),
 };
 
 function both(statements: readonly string[]): LaterMigration {

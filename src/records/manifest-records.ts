@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import { ServiceError } from "../contract/errors.ts";
 import { limits } from "../contract/limits.ts";
-import type { Manifest, ModelFile } from "../contract/manifest.ts";
+import type { Manifest, ModelFile, StoredUpload } from "../contract/manifest.ts";
 import type { Owner } from "../contract/owner.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import { insertProjectBlob, selectProjectBlobs } from "./project-blob-records.ts";
@@ -9,10 +9,7 @@ import { runWriteTransaction, type Store, type WriteTransaction } from "./store.
 
 const rowsPerQuery = 200;
 
-interface StoredManifest {
-  readonly sha256: string;
-  readonly bytes: number;
-}
+type StoredManifest = Omit<StoredUpload, "files">;
 
 /** Uploads that name other uploads, of which a model consists. */
 export function manifestRecords(store: Store) {
@@ -34,6 +31,14 @@ export function manifestRecords(store: Store) {
         await insertProjectBlob(writing, owner, recorded);
         await insertFiles(writing, { project: owner.project, manifest: recorded.sha256 }, files);
         await addAuditEntry(writing, recorded.audit, { subject: recorded.sha256 });
+      }),
+
+    /** Records an upload of which the records know nothing any more, with all that it names. */
+    restore: (project: string, upload: StoredUpload) =>
+      runWriteTransaction(store, async (writing) => {
+        const owner = { project, origin: null };
+        for (const file of [upload, ...upload.files]) await insertProjectBlob(writing, owner, file);
+        await insertFiles(writing, { project, manifest: upload.sha256 }, upload.files);
       }),
   };
 }

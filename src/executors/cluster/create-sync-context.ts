@@ -13,6 +13,7 @@ export type SyncOptions = Pick<
   | "records"
   | "client"
   | "namespaces"
+  | "findUpload"
   | "targets"
   | "resourceTtlSeconds"
   | "workerServiceAccount"

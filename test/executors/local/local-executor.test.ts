@@ -5,10 +5,12 @@ import { access, mkdir, mkdtemp, readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { test } from "node:test";
+import { test, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import { ServiceError } from "../../../src/contract/errors.ts";
+import { maxDisruptions } from "../../../src/contract/limits.ts";
 import { readStartMark } from "../../../src/executors/local/process-group.ts";
+import { resumeUnfinishedJobs } from "../../../src/executors/local/resume-unfinished-jobs.ts";
 import { openRecords } from "../../../src/records/open-records.ts";
 import { makeNewBatch, makeNewJob } from "../../records/new-jobs.ts";
 import { now, project, startService } from "./local-service.ts";
@@ -189,8 +191,9 @@ test("a service that was stopped and started again runs its jobs again, those th
   const finished = ends.map(({ job }) => job.finishedAt ?? "");
   assert.deepEqual(finished.toSorted(), finished);
   assert.ok(ends.every(({ job }) => job.status === "Completed"));
-  assert.deepEqual(ends[0]?.lines.slice(0, 3), [
+  assert.deepEqual(ends[0]?.lines.slice(0, 4), [
     ...lines,
+    "The service was stopped while the worker ran",
     "Another worker takes over: attempt 2 begins",
   ]);
 });
@@ -231,16 +234,31 @@ test("a service that was killed leaves processes alone that have got a worker's 
   assert.equal(await isRunning(innocent.pid ?? 0), true);
 });
 
-test("a job fails that was interrupted by the service's death three times", async (t) => {
+/** The end of a job whose service died so often while it ran. */
+async function endAfterDeaths(t: TestContext, deaths: number) {
   const service = await startService(t);
   const [id = ""] = await service.create("completes");
-  for (const attempt of [1, 2, 3]) {
-    await service.records.attempts.begin(id, `hash-${attempt}`);
-    if (attempt < 3) await service.records.attempts.end(id, attempt, { error: null, lines: [] });
+  const { records, workDirectory } = service;
+  await mkdir(workDirectory);
+  for (let i = 0; i < deaths; i++) {
+    await records.attempts.begin(id, `hash-${i}`);
+    await resumeUnfinishedJobs(records, { workDirectory, log: (line) => assert.fail(line) });
   }
   await service.start();
-  const { job } = await service.ended(id);
-  assert.deepEqual([job.status, job.error?.code], ["Failed", "service_restarted"]);
+  return service.ended(id);
+}
+
+test("a job outlives more deaths of its service than it may have failed attempts", async (t) => {
+  const { job, lines } = await endAfterDeaths(t, maxDisruptions);
+  assert.equal(job.status, "Completed");
+  const deaths = lines.filter((line) => line === "The service died while the worker ran");
+  assert.equal(deaths.length, maxDisruptions);
+});
+
+test("a job that may end its service is not begun again for ever", async (t) => {
+  const { job } = await endAfterDeaths(t, maxDisruptions + 1);
+  const message = "The service died 13 times while the job ran, which may be the cause";
+  assert.deepEqual(job.error, { code: "service_restarted", message });
 });
 
 test("a service that is killed in the middle of a batch loses nothing, and leaves no worker", async (t) => {
