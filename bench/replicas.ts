@@ -4,10 +4,10 @@ import { setTimeout as delay } from "node:timers/promises";
 import { createClient } from "../src/client/create-client.ts";
 import { routes } from "../src/contract/routes.ts";
 import { isTerminal, type JobStatus } from "../src/contract/status.ts";
+import { balanceConnections } from "../test/support/balance-connections.ts";
 import { realModel } from "../test/support/real-models.ts";
 import { replicateService } from "../test/support/replicated-service.ts";
 import type { RunningService } from "../test/support/running-service.ts";
-import { balanceConnections } from "./replicas/balance-connections.ts";
 import { followChanges } from "./replicas/follow-changes.ts";
 import { limitRow, reportBench } from "./result.ts";
 

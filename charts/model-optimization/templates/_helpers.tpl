@@ -230,6 +230,9 @@ kind: ClusterRoleBinding
 metadata:
   name: {{ $name }}
   labels: {{- include "model-optimization.labels" . | nindent 4 }}
+    {{- if $root.Values.allNamespaces }}
+    modeloptimization.dev/all-namespaces: "true"
+    {{- end }}
 roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: ClusterRole

@@ -84,6 +84,11 @@ export class ProcessNode implements AsyncDisposable {
   /** Kills a pod's process as the kernel does where its memory is used up. */
   killForMemory(pod: string): void {
     this.#outOfMemory.add(pod);
+    this.kill(pod);
+  }
+
+  /** Kills a pod's process, if it has one. */
+  kill(pod: string): void {
     this.#processes.get(pod)?.child.kill("SIGKILL");
   }
 
