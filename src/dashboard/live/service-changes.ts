@@ -4,6 +4,7 @@ import { ProblemError } from "../../client/problem-error.ts";
 import type { ServiceChange } from "../../client/read-changes.ts";
 import { service } from "../session/service.ts";
 import { access } from "../session/session-state.ts";
+import { readServiceTime } from "../shared/clock.ts";
 
 /** Since when the page knows of no changes, milliseconds since 1970; undefined while it does. */
 export const awaySince = signal<number | undefined>(undefined);
@@ -72,7 +73,7 @@ let absence: ReturnType<typeof setTimeout> | undefined;
 
 /** Tells of an absence that lasts, over several tries, until it ends. */
 function noticeAbsence(): { readonly end: () => void } {
-  const lostAt = Date.now();
+  const lostAt = readServiceTime();
   absence ??= setTimeout(() => tellAll({ awaySince: lostAt }), noticedAfterMs);
   return {
     end() {
