@@ -48,7 +48,7 @@ function EntryRow({ entry }: { readonly entry: AuditEntry }) {
       <td class="soft">
         <Age at={at} />
       </td>
-      <td class="two">
+      <td class="two cut caller">
         {tokenName}
         <small>{describeCaller(entry)}</small>
       </td>

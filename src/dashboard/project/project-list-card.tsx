@@ -38,7 +38,7 @@ function ProjectLine({ name, createdAt }: Project) {
       <span class="two cut-anywhere">
         <b>{name}</b>
         <small>
-          made <Age at={createdAt} />
+          created <Age at={createdAt} />
         </small>
       </span>
       <span class="grow" />
