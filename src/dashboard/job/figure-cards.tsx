@@ -77,20 +77,21 @@ interface LatencyCardProps extends LimitProps {
 }
 
 const judgements = {
-  better: "Faster than the original",
-  worse: "Slower than the original",
-  same: "As fast as the original, as far as is known",
+  better: "faster than the original",
+  worse: "slower than the original",
+  same: "as fast as the original, as far as is known",
 } as const;
 
 function LatencyCard({ latency, limit, warns }: LatencyCardProps) {
   const { ratio, ratioLow, ratioHigh, original, result } = latency;
   const medians = `${formatMs(result.p50Ms)}, original ${formatMs(original.p50Ms)}`;
+  const judged = explainWideInterval(latency) ?? judgements[judgeRatio(latency)];
   return (
     <FigureCard
       title="Latency"
       big={`×${ratio.toFixed(2)}`}
       beside={describeInterval(latency)}
-      below={`${judgements[judgeRatio(latency)]}. ${medians}, ${result.runs} runs`}
+      below={`${medians}, ${result.runs} runs; ${judged}`}
       scale={{
         from: 0.4,
         to: 1.6,
@@ -107,11 +108,12 @@ function LatencyCard({ latency, limit, warns }: LatencyCardProps) {
   );
 }
 
+/** Empty where there is none, and where it says nothing. */
 function describeInterval(latency: LatencyRatio): string {
   const { ratioLow, ratioHigh } = latency;
   if (ratioLow === undefined || ratioHigh === undefined) return "";
-  const range = `95 % between ${ratioLow.toFixed(2)} and ${ratioHigh.toFixed(2)}`;
-  return explainWideInterval(latency) ?? range;
+  if (explainWideInterval(latency) !== undefined) return "";
+  return `95 % between ${ratioLow.toFixed(2)} and ${ratioHigh.toFixed(2)}`;
 }
 
 function formatPercentage(share: number): string {
