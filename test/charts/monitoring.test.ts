@@ -168,7 +168,7 @@ function encode(query: string): string {
   );
 }
 
-/** Prometheus tells nobody what it has scraped. It refuses connections until it has started. */
+/** Prometheus announces nothing that it has scraped. It refuses connections until it has started. */
 async function poll(isDone: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + 60_000;
   for (;;) {

@@ -27,7 +27,7 @@ export function FigureCard({ title, big, beside, below, ...limit }: FigureCardPr
   );
 }
 
-/** Whether the figure is within its limit, as far as its interval tells. */
+/** Whether the figure is within its limit, as far as its interval says. */
 function Verdict({ scale, warns }: Pick<FigureCardProps, "scale" | "warns">) {
   const { limit, bound, value, low = value, high = value, format } = scale;
   if (limit === undefined) return <span class="dim">no limit</span>;

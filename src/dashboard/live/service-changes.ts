@@ -14,7 +14,7 @@ type ChangeListener = (change: ServiceChange) => void;
 type Message = { readonly change: ServiceChange } | { readonly awaySince: number | undefined };
 
 /**
- * A browser has six connections to a host over all its tabs: one tab reads the stream, and tells
+ * A browser has six connections to a host over all its tabs: one tab reads the stream, and sends
  * the others what it reads. When it closes, another one goes on.
  */
 const channel = new BroadcastChannel("changes");
@@ -71,7 +71,7 @@ async function readForAllTabs(): Promise<never> {
 
 let absence: ReturnType<typeof setTimeout> | undefined;
 
-/** Tells of an absence that lasts, over several tries, until it ends. */
+/** Reports an absence that lasts, over several tries, until it ends. */
 function noticeAbsence(): { readonly end: () => void } {
   const lostAt = readServiceTime();
   absence ??= setTimeout(() => tellAll({ awaySince: lostAt }), noticedAfterMs);
