@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { basename, join } from "node:path";
 import { type RunningService, startRunningService } from "../test/support/running-service.ts";
 import { measureFollowers } from "./api/follow-log.ts";
-import { measureRequests } from "./api/measure-requests.ts";
+import { measureRequests, type RequestFigures } from "./api/measure-requests.ts";
 import { rareEvery, seedJobs } from "./api/seed-jobs.ts";
 import { startDatasette } from "./api/start-datasette.ts";
 import { type BenchRow, limitRow, reportBench } from "./result.ts";
@@ -69,12 +69,7 @@ try {
     );
   }
   const ours = await measureRequests(`${service.baseUrl}/jobs`, { callers, seconds, headers });
-  await using datasette = await startDatasette(database);
-  const table = `${datasette.origin}/${basename(database, ".sqlite")}/jobs.json`;
-  const peer = await measureRequests(
-    `${table}?_size=50&_sort_desc=id&_nocount=1&_nofacet=1&_col=document`,
-    { callers, seconds },
-  );
+  const peer = await measurePeer(database);
   rows.push(
     {
       what: `GET /jobs, ${jobs} jobs, ${callers} callers`,
@@ -119,6 +114,13 @@ try {
 } finally {
   await stack.disposeAsync();
   silent.close();
+}
+
+async function measurePeer(database: string): Promise<RequestFigures> {
+  await using datasette = await startDatasette(database);
+  const table = `${datasette.origin}/${basename(database, ".sqlite")}/jobs.json`;
+  const query = "_size=50&_sort_desc=id&_nocount=1&_nofacet=1&_col=document";
+  return await measureRequests(`${table}?${query}`, { callers, seconds });
 }
 
 /** A service whose records have the jobs: it has made its token before. */

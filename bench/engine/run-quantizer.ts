@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { z } from "zod";
 import { pythonInterpreter } from "../../test/support/python.ts";
+import { benchCache } from "./bench-cache.ts";
 import { type Work, works } from "./works.ts";
 
 const exec = promisify(execFile);
@@ -28,14 +29,13 @@ export async function runOurs(run: QuantizerRun): Promise<QuantizerCost> {
   const script = join(import.meta.dirname, "compress.ts");
   // As the thread of a worker's job has it.
   const options = ["--max-semi-space-size=2"];
-  const { stdout } = await exec(process.execPath, [
-    ...options,
-    script,
-    model,
-    output,
-    recipe,
-    scope,
-  ]);
+  // As the image has it.
+  const NODE_COMPILE_CACHE = join(benchCache, "compiled-modules");
+  const { stdout } = await exec(
+    process.execPath,
+    [...options, script, model, output, recipe, scope],
+    { env: { ...process.env, NODE_COMPILE_CACHE } },
+  );
   return quantizerCost.parse(JSON.parse(stdout));
 }
 

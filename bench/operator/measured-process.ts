@@ -22,6 +22,8 @@ const flags = [
   "--single-threaded-gc",
   "--max-old-space-size=256",
 ];
+/** Where each answers for its metrics. */
+const ports = { service: "MOS_PORT", operator: "MOS_HEALTH_PORT" };
 const mains = { service: "../../src/service/main.ts", operator: "../../operator/main.ts" };
 
 export interface MeasuredProcess extends AsyncDisposable {
@@ -75,8 +77,7 @@ export async function startMeasuredProcess(
         MOS_TARGETS_FILE: targetsFile,
         MOS_EXECUTOR: "cluster",
         MOS_DATA_DIR: directory,
-        MOS_PORT: port,
-        MOS_HEALTH_PORT: port,
+        [ports[name]]: port,
         MOS_WORKER_IMAGE: "worker",
         MOS_SERVICE_URL: "http://127.0.0.1:9",
       },

@@ -4,7 +4,7 @@ import type { JobCountsQuery } from "../contract/page.ts";
 import type { Origin } from "../contract/owner.ts";
 import { type JobStatus, jobStatus } from "../contract/status.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
-import { countMatches } from "./find-job-ids.ts";
+import { countMatches } from "./find-jobs.ts";
 import { findRecord } from "./find-record.ts";
 import { type CreatingRequest, recordCreation } from "./record-creation.ts";
 import { insertJobs, type NewJob } from "./insert-jobs.ts";

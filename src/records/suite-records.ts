@@ -4,7 +4,7 @@ import type { Origin } from "../contract/owner.ts";
 import { type BatchSummary, batchSummary } from "../contract/page.ts";
 import type { Suite, SuiteHistory, SuiteHistoryQuery } from "../contract/suite.ts";
 import { parseReportRow, type ReportRecord } from "./insert-report.ts";
-import { readJobSummaries } from "./list-job-documents.ts";
+import { readJobTexts } from "./read-job-texts.ts";
 import { runReadTransaction, type Store } from "./store.ts";
 
 interface SuiteSearch extends Partial<Origin> {
@@ -126,11 +126,10 @@ async function listModelJobs(
     .limit(limits.historyJobs)
     .execute();
   if (rows.length === 0) return [];
-  const summaries = await readJobSummaries(
-    { db },
-    rows.map(({ newest }) => newest),
-  );
-  return summaries.map((text) => jobSummary.parse(JSON.parse(text))).toReversed();
+  const newest = rows.map((row) => row.newest);
+  const found = await readJobTexts({ db }, "summary", newest);
+  const jobs = found.map(({ text }) => jobSummary.parse(JSON.parse(text)));
+  return jobs.toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }
 
 async function findReports(

@@ -1,7 +1,7 @@
 import { createPrivateKey } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import type { GitHubAppOptions } from "../github-app/open-github-app.ts";
 import { StartError } from "../settings/start-error.ts";
+import { parseSecret, readCredentialFile } from "./read-credential-file.ts";
 import type { Settings } from "./settings.ts";
 
 /**
@@ -25,31 +25,11 @@ export async function readGitHubAppOptions(
   if (address === undefined) {
     throw new StartError("A GitHub App needs MOS_PUBLIC_URL, where links in check runs lead");
   }
-  const key = await readCredentialFile("key", keyFile, createPrivateKey);
+  const key = await readCredentialFile("GitHub App's key", keyFile, createPrivateKey);
   const webhookSecret =
     secretFile === undefined
       ? undefined
-      : await readCredentialFile("webhook secret", secretFile, parseWebhookSecret);
+      : await readCredentialFile("GitHub App's webhook secret", secretFile, parseSecret);
   const publicUrl = `${address.replace(/\/+$/, "")}/v1`;
   return { appId, apiUrl, key, publicUrl, webhookSecret };
-}
-
-async function readCredentialFile<T>(
-  what: string,
-  file: string,
-  parse: (content: string) => T,
-): Promise<T> {
-  try {
-    return parse(await readFile(file, "utf8"));
-  } catch (cause) {
-    const message = `The GitHub App's ${what} "${file}" cannot be used: ${String(cause)}`;
-    throw new StartError(message, { cause });
-  }
-}
-
-/** @throws Error for an empty secret, with which anyone can sign */
-function parseWebhookSecret(content: string): string {
-  const secret = content.trim();
-  if (secret === "") throw new Error("It is empty");
-  return secret;
 }

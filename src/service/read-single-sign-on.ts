@@ -1,6 +1,6 @@
-import { readFile } from "node:fs/promises";
 import type { SingleSignOnOptions } from "../auth/single-sign-on.ts";
 import { StartError } from "../settings/start-error.ts";
+import { parseSecret, readCredentialFile } from "./read-credential-file.ts";
 import type { Settings } from "./settings.ts";
 
 /**
@@ -23,17 +23,6 @@ export async function readSingleSignOn(
     const needed = "MOS_OIDC_CLIENT_ID, MOS_OIDC_CLIENT_SECRET_FILE and MOS_PUBLIC_URL";
     throw new StartError(`MOS_OIDC_ISSUER needs ${needed}`);
   }
-  const clientSecret = await readClientSecret(secretFile);
+  const clientSecret = await readCredentialFile("single sign-on's secret", secretFile, parseSecret);
   return { issuer, clientId, clientSecret, scopes, groupsClaim, publicUrl };
-}
-
-async function readClientSecret(file: string): Promise<string> {
-  try {
-    const secret = (await readFile(file, "utf8")).trim();
-    if (secret === "") throw new Error("It is empty");
-    return secret;
-  } catch (cause) {
-    const message = `The single sign-on's secret "${file}" cannot be used: ${String(cause)}`;
-    throw new StartError(message, { cause });
-  }
 }

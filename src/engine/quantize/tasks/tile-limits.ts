@@ -12,5 +12,5 @@ export interface TileLimits {
 export const defaultTileLimits: TileLimits = {
   values: 256 * 1024,
   mostValues: 1024 * 1024,
-  resultBytes: 4 * 1024 * 1024,
+  resultBytes: 12 * 1024 * 1024,
 };

@@ -8,6 +8,7 @@ import { limits } from "../contract/limits.ts";
 import { parseCursor } from "./build-page.ts";
 import { hasLabels, type LabelFilter, parseLabel } from "./label-filter.ts";
 import { orderLabels } from "./order-labels.ts";
+import { type JobText, readJobTexts } from "./read-job-texts.ts";
 import type { Schema } from "./schema.ts";
 import type { Store } from "./store.ts";
 
@@ -28,17 +29,21 @@ export interface JobSearch {
   readonly query: JobCountsQuery & Partial<Pick<JobQuery, "status" | "cursor">>;
 }
 
-/** Ids of at most `count` jobs that match, newest first. */
-export async function findJobIds(store: Store, search: JobSearch, count: number) {
+/** At most `count` jobs that match, newest first. */
+export async function findJobs(
+  store: Store,
+  search: JobSearch,
+  { view, count }: { readonly view: JobQuery["view"]; readonly count: number },
+): Promise<JobText[]> {
   // A scan in id order for each alternative, merged here, is bounded by the page; SQL's IN and OR
   // would sort all matches.
   const labels = await findLabels(store, search);
-  const scans = planScans(search.query).map((scan) =>
-    selectMatches(store, search, { ...scan, labels }),
-  );
-  const found = await Promise.all(scans.map((matches) => matches.limit(count).execute()));
-  const ids = found.flat().map((row) => row.id);
-  return [...new Set(ids)].toSorted().toReversed().slice(0, count);
+  const scans = planScans(search.query).map((scan) => {
+    const matches = selectMatches(store, search, { ...scan, labels }).limit(count);
+    return readJobTexts(store, view, matches);
+  });
+  const jobs = new Map((await Promise.all(scans)).flat().map((job) => [job.id, job]));
+  return [...jobs.values()].toSorted((a, b) => (a.id < b.id ? 1 : -1)).slice(0, count);
 }
 
 /** How many jobs match in each status, as far as `limits.countedJobs`. */
