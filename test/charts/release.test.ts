@@ -149,7 +149,7 @@ test(
       );
     });
 
-    await t.test("told not to keep its kinds, it takes all jobs with it", async () => {
+    await t.test("set not to keep its kinds, it takes all jobs with it", async () => {
       await put("upgrade", { crds: { keep: false }, service: { persistence: { keep: false } } });
       await helm(["uninstall", ...release, "--wait", "--no-hooks"], kubeconfig);
       await assert.rejects(kubectl(["get", "crd", ...definitions]), /not found/);

@@ -41,7 +41,7 @@ async function startProbes(t: TestContext, watched: ReturnType<typeof watch>["wa
 }
 
 test(
-  "a kind that is not installed is told with what to do, and watched once it is",
+  "a kind that is not installed is reported with what to do, and watched once it is",
   { skip },
   async (t) => {
     const { cluster, client } = await connectTestCluster();
@@ -108,7 +108,7 @@ function definition(group: string, names: readonly string[]): string {
 }
 
 test(
-  "a service account without the right is told which one it needs, and served once it has it",
+  "a service account without the right learns which one it needs, and served once it has it",
   { skip },
   async (t) => {
     const { cluster, client } = await connectTestCluster();

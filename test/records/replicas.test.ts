@@ -137,11 +137,11 @@ test(
     });
     const missed = new EventTarget();
     other.changes.onMissed(() => missed.dispatchEvent(new Event("missed")));
-    const told = once(missed, "missed");
+    const notified = once(missed, "missed");
     await server.restart();
     assert.deepEqual(await one.jobs.find(project, job.id), job);
     await one.jobs.create(project, makeNewJob());
-    await told;
+    await notified;
     await until(() => one.replica.isLeader() || other.replica.isLeader());
   },
 );

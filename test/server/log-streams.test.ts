@@ -123,7 +123,7 @@ test("proxies are asked to pass each line on", async (t) => {
 });
 
 for (const lines of [[], ["one", "two"]]) {
-  test(`an event source with the whole log of ${lines.length} lines is told to stop`, async (t) => {
+  test(`an event source with the whole log of ${lines.length} lines is asked to stop`, async (t) => {
     const { app, path, worker } = await startLog(t, ...lines);
     await worker.report(failed);
     const text = await (await app.ask(path, { headers: eventStream })).text();

@@ -36,7 +36,7 @@ function hasModel(_: Job, lines: readonly string[]): boolean {
   return lines.some((line) => line.includes("SHA-256"));
 }
 
-test("a pod compresses a model of the service's store, whose output is all that it tells", async (t) => {
+test("a pod compresses a model of the service's store, whose output is all that it reports", async (t) => {
   const service = await startPodService(t);
   const id = await service.createJob(await uploaded(service));
   const pod = await service.startPod(id);
@@ -143,7 +143,7 @@ test("a share is worked on again after its pod was killed, and not once it is fi
   assert(lines.some((line) => /^Another pod takes over share 2: attempt \d begins$/.test(line)));
 });
 
-test("a pod goes on while the service is away for an hour, and then tells what it missed, each line once", async (t) => {
+test("a pod goes on while the service is away for an hour, and then reports what it missed, each line once", async (t) => {
   const hourMs = 100;
   const service = await startPodService(t, { nodeOptions: fastClock(3_600_000 / hourMs) });
   const id = await service.createJob(await uploaded(service), {
@@ -253,7 +253,7 @@ test("a pod of a bad model fails with the error in its message", async (t) => {
   assert.deepEqual((await service.find(id)).error, error);
 });
 
-test("what a killed pod could not tell is in its output, and completes the records", async (t) => {
+test("what a killed pod could not report is in its output, and completes the records", async (t) => {
   const service = await startPodService(t);
   const id = await service.createJob(await uploaded(service), endless);
   const pod = await service.startPod(id);

@@ -125,7 +125,7 @@ export class PodLogCollector {
     return stray;
   }
 
-  /** Without events that report blobs of others: whoever has the job could download them. */
+  /** Without events that report blobs of others: readers of the job could download them. */
   async #withoutForeignBlobs(jobId: string, events: readonly WorkerEvent[]) {
     const { jobBlobs } = this.#options.records;
     const own: WorkerEvent[] = [];

@@ -72,7 +72,7 @@ function isResource(service: ClusterService, name: string) {
 }
 
 test(
-  "a job started over REST becomes a resource, and what its worker tells becomes its status",
+  "a job started over REST becomes a resource, and what its worker reports becomes its status",
   options,
   async (t) => {
     const service = await startClusterService(t, await createTestNamespace());
@@ -138,7 +138,7 @@ test(
     assert.equal(Date.parse(job.createdAt), Date.parse(made.metadata.creationTimestamp));
     const words = { statusReason: "unschedulable", statusMessage: "No node has 2 nvidia.com/gpu" };
     await writeResourceStatus(service, "detector", { status: "Pending", ...words });
-    await until("the reason is told", async () => {
+    await until("the reason is reported", async () => {
       const { statusReason, statusMessage } = await service.client.call("getJob", {
         params: { id },
       });
@@ -438,7 +438,7 @@ test(
       MOS_NAMESPACE: namespace,
     };
     const { baseUrl, client } = await startRunningService(t, { environment });
-    const reason = await until("the reason is told", async () => {
+    const reason = await until("the reason is reported", async () => {
       const answer = await fetch(new URL("/readyz", baseUrl));
       const text = await answer.text();
       return answer.status === 503 && text.includes("Role") && text;

@@ -40,7 +40,7 @@ test("the local executor runs a job to its end and leaves no scratch folder", as
 test("the local executor gives workers only the environment that they need", async (t) => {
   const service = await startService(t);
   const executor = await service.start();
-  const [id = ""] = await service.create("tells-environment");
+  const [id = ""] = await service.create("logs-environment");
   executor.submit(project, [id]);
   const { lines } = await service.ended(id);
   const own =
@@ -49,7 +49,7 @@ test("the local executor gives workers only the environment that they need", asy
   assert.equal(lines.at(-1), all.toSorted().join(" "));
 });
 
-test("the local executor works on as many jobs at once as it was told, in order", async (t) => {
+test("the local executor works on as many jobs at once as it may, in order", async (t) => {
   const service = await startService(t, { concurrency: 1 });
   const executor = await service.start();
   const ids = await service.create("completes", "completes", "fails", "completes");
@@ -111,7 +111,7 @@ test("the local executor fails a job whose worker was killed, and keeps its line
   const executor = await service.start();
   const [id = ""] = await service.create("waits");
   executor.submit(project, [id]);
-  const { lines } = await service.until(id, (_, told) => told.includes("waiting"));
+  const { lines } = await service.until(id, (_, printed) => printed.includes("waiting"));
   process.kill(pidIn(lines), "SIGKILL");
   const end = await service.ended(id);
   assert.equal(end.job.error?.code, "worker_killed");
@@ -124,7 +124,7 @@ for (const behaviour of ["waits", "ignores-sigterm", "has-children"]) {
     const executor = await service.start();
     const [id = ""] = await service.create(behaviour);
     executor.submit(project, [id]);
-    const { lines } = await service.until(id, (_, told) => told.length === 2);
+    const { lines } = await service.until(id, (_, printed) => printed.length === 2);
     assert.equal((await service.records.jobs.cancel(project, id))?.status, "Cancelling");
     const { job } = await service.ended(id);
     assert.equal(job.status, "Cancelled");
@@ -147,7 +147,7 @@ test("the local executor stops the running jobs of a batch with failFast when on
   );
   const [waiting = "", failing = "", last = ""] = batch.jobs.map((job) => job.id);
   executor.submit(project, [waiting]);
-  await service.until(waiting, (_, told) => told.includes("waiting"));
+  await service.until(waiting, (_, printed) => printed.includes("waiting"));
   executor.submit(project, [failing, last]);
   assert.equal((await service.ended(failing)).job.status, "Failed");
   assert.equal((await service.ended(waiting)).job.status, "Cancelled");
@@ -182,7 +182,7 @@ test("a service that was stopped and started again runs its jobs again, those th
   const service = await startService(t, { concurrency: 1 });
   const [running = "", ...waiting] = await service.create("restarts", "completes", "completes");
   const before = await service.start();
-  const { lines } = await service.until(running, (_, told) => told.includes("waiting"));
+  const { lines } = await service.until(running, (_, printed) => printed.includes("waiting"));
   await before.close();
   assert.equal(await isRunning(pidIn(lines)), false);
   assert.equal((await service.records.jobs.find(project, running))?.status, "Sharding");
@@ -272,9 +272,9 @@ test("a service that is killed in the middle of a batch loses nothing, and leave
 
   const host = fileURLToPath(new URL("killed-service/main.ts", import.meta.url));
   const killed = spawn(process.execPath, [host, folder], { stdio: ["ignore", "pipe", "inherit"] });
-  const told: string[] = [];
+  const acknowledged: string[] = [];
   for await (const line of createInterface(killed.stdout)) {
-    if (told.push(line) === 4) killed.kill("SIGKILL");
+    if (acknowledged.push(line) === 4) killed.kill("SIGKILL");
   }
   const service = await startService(t, { folder });
   await service.start();
@@ -284,8 +284,8 @@ test("a service that is killed in the middle of a batch loses nothing, and leave
     ["Completed", "Completed", "Completed", "Failed"],
   );
   const lines = ends.flatMap((end) => end.lines);
-  for (const line of told) assert.ok(lines.includes(line), line);
-  for (const pid of told.map((line) => pidIn([line])).filter(Number.isInteger))
+  for (const line of acknowledged) assert.ok(lines.includes(line), line);
+  for (const pid of acknowledged.map((line) => pidIn([line])).filter(Number.isInteger))
     assert.equal(await isRunning(pid), false);
   for (const { job } of ends) {
     const numbers = (await service.records.logs.read(job.id, { after: 0, limit: 100 })).map(

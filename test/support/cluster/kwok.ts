@@ -26,7 +26,7 @@ export interface Kwok extends AsyncDisposable {
 const loopback = "127.0.0.1";
 const stageFiles = fileURLToPath(new URL("stages/*.yaml", import.meta.url));
 
-/** Adds simulated nodes, `simulated-0` and on, to a control plane: pods start at once and end as told. */
+/** Adds simulated nodes, `simulated-0` and on, to a control plane: pods start at once and end as annotated. */
 export async function startKwok(
   controlPlane: ControlPlane,
   options: KwokOptions = {},
