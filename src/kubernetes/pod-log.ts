@@ -24,20 +24,21 @@ const maxRetryMs = 5_000;
 
 /**
  * The output of a container as far as the node still has it, read over as many connections as
- * necessary. It is read until a read adds no lines: when the API server loses the node, its
- * response ends like a complete one. Throws `isNotFound` when the pod does not
- * exist, or its node has no log of it.
+ * necessary. It is read until a read adds no lines, since when the API server loses the node, its
+ * response ends like a complete one, or until the caller has its last line. Throws `isNotFound`
+ * when the pod does not exist, or its node has no log of it.
  */
 export async function* readPodLog(
   client: KubernetesClient,
   log: ContainerLog,
+  hasLastLine = () => false,
 ): AsyncGenerator<PodLogLine, void, undefined> {
   const recent = new RecentLines();
   for (let attemptsWithoutNewLines = 0; ;) {
     const before = recent.newLineCount;
     try {
       const unfinished = yield* readNewLines(client, log, recent);
-      if (recent.newLineCount > before) continue;
+      if (recent.newLineCount > before && !hasLastLine()) continue;
       if (unfinished !== undefined) yield unfinished;
       return;
     } catch (error) {

@@ -1,11 +1,7 @@
 import { writeFile, rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import {
-  type ClusterService,
-  startClusterService,
-  workerServiceAccount,
-} from "../executors/cluster/cluster-service.ts";
+import { type ClusterService, startClusterService } from "../executors/cluster/cluster-service.ts";
 import {
   type Fault,
   type FaultProxy,
@@ -13,6 +9,7 @@ import {
   startFaultProxy,
 } from "../operator/fault-proxy.ts";
 import { type OperatorProcess, startOperator } from "../operator/start-operator.ts";
+import { workerServiceAccount } from "../support/cluster/pod-token.ts";
 import type { ControlPlane } from "../support/cluster/control-plane.ts";
 import { findFreePort } from "../support/cluster/find-free-port.ts";
 import { mountSmallDisk } from "../support/mount-small-disk.ts";

@@ -15,7 +15,7 @@ import { connectCluster } from "../../src/kubernetes/connect-cluster.ts";
 import type { KubernetesClient } from "../../src/kubernetes/kubernetes-client.ts";
 import { clusterMissing } from "../support/cluster/cluster-missing.ts";
 import { connectTestCluster, mountServiceAccount } from "../kubernetes/connect-test-cluster.ts";
-import { startTcpRelay } from "../kubernetes/tcp-relay.ts";
+import { startTcpRelay } from "../support/tcp-relay.ts";
 import { type ConfigMap, configMaps, notRootCertificate } from "./config-maps.ts";
 import { createHappenings } from "./happenings.ts";
 import { createManualClock } from "./manual-clock.ts";

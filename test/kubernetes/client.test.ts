@@ -15,7 +15,7 @@ import { clusterMissing } from "../support/cluster/cluster-missing.ts";
 import { openSharedCluster } from "../support/cluster/shared-cluster.ts";
 import { namespaces, type Secret, secrets } from "../support/cluster/test-resources.ts";
 import { connect, connectTestCluster, mountServiceAccount } from "./connect-test-cluster.ts";
-import { startTcpRelay } from "./tcp-relay.ts";
+import { startTcpRelay } from "../support/tcp-relay.ts";
 
 const { pods, jobs, tokenReviews } = resources;
 

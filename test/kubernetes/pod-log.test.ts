@@ -16,6 +16,16 @@ test("readPodLog() gives every line with its time", { skip: clusterMissing }, as
   assert.deepEqual(await Array.fromAsync(readPodLog(client, log)), lines);
 });
 
+test("readPodLog() reads once where the last line is known", { skip: clusterMissing }, async () => {
+  const { client, kubelet, calls } = await runningPod();
+  kubelet.write(line(1, "first"), line(2, "last"));
+  const texts: string[] = [];
+  const hasLastLine = () => texts.at(-1) === "last";
+  for await (const { text } of readPodLog(client, log, hasLastLine)) texts.push(text);
+  assert.deepEqual(texts, ["first", "last"]);
+  assert.equal(calls.filter(({ resource }) => resource === "pods/log").length, 1);
+});
+
 test("readPodLog() gives a line above a mebibyte in pieces", { skip: clusterMissing }, async () => {
   const { client, kubelet } = await runningPod();
   const long = "漢".repeat(800_000);
@@ -67,12 +77,12 @@ test(
 
 /** A pod on a node of its own, whose log is what the test writes. */
 async function runningPod() {
-  const { cluster, client } = await connectTestCluster();
+  const { cluster, client, calls } = await connectTestCluster();
   const nodeName = `node-${client.namespace}`;
   const kubelet = await startStandInKubelet(cluster, client, nodeName);
   const containers = [{ name: "work", image: "none" }];
   await client.create(resources.pods, { metadata: { name: "a" }, spec: { nodeName, containers } });
-  return { client, kubelet };
+  return { client, kubelet, calls };
 }
 
 function line(second: number, text: string) {

@@ -6,7 +6,7 @@ import { startControlPlane } from "../support/cluster/control-plane.ts";
 import { secrets } from "../support/cluster/test-resources.ts";
 import { connect, mountServiceAccount } from "./connect-test-cluster.ts";
 import { observeSecrets, secret } from "./observe-secrets.ts";
-import { startTcpRelay } from "./tcp-relay.ts";
+import { startTcpRelay } from "../support/tcp-relay.ts";
 
 test(
   "a reflector outlives the API server and learns what was deleted meanwhile",

@@ -7,7 +7,7 @@ import { clusterMissing } from "../support/cluster/cluster-missing.ts";
 import { type Secret, secrets } from "../support/cluster/test-resources.ts";
 import { connect, connectTestCluster, mountServiceAccount } from "./connect-test-cluster.ts";
 import { observeSecrets, secret } from "./observe-secrets.ts";
-import { startTcpRelay } from "./tcp-relay.ts";
+import { startTcpRelay } from "../support/tcp-relay.ts";
 
 const background = { propagationPolicy: "Background" } as const;
 

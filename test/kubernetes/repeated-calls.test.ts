@@ -6,7 +6,7 @@ import { secrets } from "../support/cluster/test-resources.ts";
 import { connect, connectTestCluster, mountServiceAccount } from "./connect-test-cluster.ts";
 import { observeSecrets, secret } from "./observe-secrets.ts";
 import { answer, breakOff, connectStandIn, refusal } from "./stand-in-api-server.ts";
-import { startTcpRelay } from "./tcp-relay.ts";
+import { startTcpRelay } from "../support/tcp-relay.ts";
 
 const path = "/api/v1/namespaces/ours/secrets";
 const stored = {

@@ -24,6 +24,33 @@ export interface OperatorProcess extends AsyncDisposable {
   end(signal: "SIGTERM" | "SIGKILL"): Promise<number | string | null>;
 }
 
+interface StartedOperator {
+  readonly namespace: string;
+  readonly log: readonly string[];
+}
+
+/** Operators of this process that have not ended. */
+const running = new Set<StartedOperator>();
+const failure = Promise.withResolvers<never>();
+// Without a test that waits, the rejection would be unhandled.
+failure.promise.catch(() => {});
+
+/**
+ * Waits for the work, or throws with an operator's output when that has led and ended by itself,
+ * such as without its Lease, and no other is left in its namespace.
+ */
+export function unlessOperatorEnds<T>(work: Promise<T>): Promise<T> {
+  return Promise.race([work, failure.promise]);
+}
+
+function failWaits({ namespace, log }: StartedOperator, status: number | string | null): void {
+  const isReplaced = Array.from(running).some((other) => other.namespace === namespace);
+  if (isReplaced || !log.some((line) => line.includes(greeting))) return;
+  failure.reject(new Error(`The operator ended by itself with ${status}:\n${log.join("\n")}`));
+}
+
+/** Logged when it leads. */
+const greeting = "Leading";
 const main = fileURLToPath(new URL("../../operator/main.ts", import.meta.url));
 
 /** The operator as a process of its own. */
@@ -48,11 +75,19 @@ export function spawnOperator({
     },
   });
   const { promise: exited, resolve } = Promise.withResolvers<number | string | null>();
-  child.once("exit", (code, signal) => resolve(code ?? signal));
+  child.once("close", (code, signal) => resolve(code ?? signal));
   const log: string[] = [];
   const lines = createInterface(child.stderr);
   lines.on("line", (line) => log.push(line));
+  const started = { namespace, log };
+  running.add(started);
+  let isEnding = false;
+  void exited.then((status) => {
+    running.delete(started);
+    if (!isEnding) failWaits(started, status);
+  });
   const end = async (signal: "SIGTERM" | "SIGKILL") => {
+    isEnding = true;
     child.kill(signal);
     return exited;
   };
@@ -78,6 +113,6 @@ export function spawnOperator({
 /** The operator, as soon as it works. */
 export async function startOperator(options: OperatorOptions): Promise<OperatorProcess> {
   const operator = spawnOperator(options);
-  await operator.logged("Leading");
+  await operator.logged(greeting);
   return operator;
 }

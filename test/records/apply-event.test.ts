@@ -102,7 +102,7 @@ test("applyEvent() moves a job along the transition table alone, with a time for
 
 test("applyEvent() keeps the times of a job in order where clocks differ", () => {
   const ahead = new Date(now.getTime() + 3_600_000);
-  const sharding = { ...told, type: "status", status: "Sharding" } as const;
+  const sharding = { ...reported, type: "status", status: "Sharding" } as const;
   const begun = applyEvent(makeJob("compress"), sharding, ahead);
   const error = { code: "worker_killed", message: "Killed" } as const;
   const { transitions, finishedAt } = applyEvent(begun, { type: "failure", error }, now);

@@ -37,6 +37,7 @@ export function createSyncContext(
     ...options,
     enqueue,
     logCollector: new PodLogCollector({ records, client, enqueue, unread, countLoss, log }),
+    ownPods: new Map(),
     statusWrittenAt: new Map(),
     jobs: watchNamespaces(scopes, {
       type: compressionJobs,

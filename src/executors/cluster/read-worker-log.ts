@@ -5,13 +5,17 @@ import { readPodLog } from "../../kubernetes/pod-log.ts";
 /** A line of a worker's output: an event, or other text, for instance of a crash. */
 type OutputLine = { readonly event: WorkerEvent } | { readonly text: string };
 
-/** The output of a pod's worker until now. */
+/** The output of a pod's worker until now. Its last event is the result. */
 export async function* readWorkerLog(
   client: KubernetesClient,
   pod: string,
 ): AsyncGenerator<OutputLine> {
-  for await (const { text } of readPodLog(client, { pod, container: workerContainer })) {
-    yield parseOutputLine(text);
+  const log = { pod, container: workerContainer };
+  let hasResult = false;
+  for await (const { text } of readPodLog(client, log, () => hasResult)) {
+    const line = parseOutputLine(text);
+    hasResult ||= "event" in line && line.event.type === "result";
+    yield line;
   }
 }
 

@@ -3,6 +3,7 @@ import { listJobPods } from "./list-job-pods.ts";
 import type { ClusterJob } from "../../records/cluster-records.ts";
 import { byJob, podJobKey, type SyncContext } from "./sync-context.ts";
 import { observedWorkerPod, type ObservedWorkerPod } from "./observed-worker-pod.ts";
+import { setBounded } from "./set-bounded.ts";
 
 export interface JobPods {
   /** Pods whose workers may report more. */
@@ -51,11 +52,16 @@ async function listWorkers(
 }
 
 async function isOwnWorker(
-  { records, client, workerServiceAccount }: SyncContext,
+  { records, client, ownPods, workerServiceAccount }: SyncContext,
   pod: ObservedWorkerPod,
 ): Promise<boolean> {
   if (pod.serviceAccount !== workerServiceAccount) return false;
   if ((await records.attempts.findPodAttempt(pod.jobId, pod.uid)) !== undefined) return true;
   const uid = (await records.cluster.findJob(pod.jobId))?.resource.uid ?? null;
-  return uid !== null && (await isCreatedFor(client, pod, uid));
+  if (uid === null) return false;
+  const key = `${pod.uid} ${uid}`;
+  if (ownPods.has(key)) return true;
+  const isOwn = await isCreatedFor(client, pod, uid);
+  if (isOwn) setBounded(ownPods, key, true);
+  return isOwn;
 }

@@ -26,6 +26,8 @@ export interface SyncContext {
   readonly resourceTtlSeconds: number;
   /** Service account of the workers' pods. */
   readonly workerServiceAccount: string;
+  /** Pods that were found to be created for the resource, with its uid: each is asked about once. */
+  readonly ownPods: Map<string, true>;
   /** Time of the last write of a job's status, milliseconds of `performance.now()`. */
   readonly statusWrittenAt: Map<string, number>;
   /** Reconciles another job or batch. */

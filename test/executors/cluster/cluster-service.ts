@@ -3,12 +3,10 @@ import { createServer } from "node:net";
 import type { TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import type { KubernetesClient } from "../../../src/kubernetes/kubernetes-client.ts";
-import { workerTokenAudience } from "../../../src/contract/worker.ts";
 import type { Cluster } from "../../support/cluster/cluster.ts";
 import { connect } from "../../kubernetes/connect-test-cluster.ts";
+import { unlessOperatorEnds } from "../../operator/start-operator.ts";
 import { type RunningService, startRunningService } from "../../support/running-service.ts";
-
-export const workerServiceAccount = "model-optimization-worker";
 
 export interface Namespace {
   readonly cluster: Cluster;
@@ -64,27 +62,6 @@ export async function findFreePort(): Promise<number> {
   return bound.port;
 }
 
-/** A token as the kubelet mounts it into a pod. */
-export async function podToken(
-  { cluster, namespace }: Namespace,
-  pod: { name: string; uid: string },
-): Promise<string> {
-  const bound = [
-    "--bound-object-kind=Pod",
-    `--bound-object-name=${pod.name}`,
-    `--bound-object-uid=${pod.uid}`,
-  ];
-  const args = [
-    "create",
-    "token",
-    workerServiceAccount,
-    "-n",
-    namespace,
-    `--audience=${workerTokenAudience}`,
-  ];
-  return (await cluster.kubectl([...args, ...bound])).trim();
-}
-
 /** The garbage collector may take a minute to hear of a new kind of resource. */
 const patienceMs = 120_000;
 const pollMs = 50;
@@ -99,6 +76,6 @@ export async function until<T>(
     const found = await check();
     if (found !== false && found !== undefined) return found;
     if (performance.now() > deadline) throw new Error(`It did not come about that ${what}`);
-    await delay(pollMs);
+    await unlessOperatorEnds(delay(pollMs));
   }
 }

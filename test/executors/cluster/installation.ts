@@ -2,12 +2,8 @@ import { randomBytes } from "node:crypto";
 import type { TestContext } from "node:test";
 import type { ControlPlane } from "../../support/cluster/control-plane.ts";
 import { type OperatorProcess, spawnOperator } from "../../operator/start-operator.ts";
-import {
-  type ClusterService,
-  type Namespace,
-  startClusterService,
-  workerServiceAccount,
-} from "./cluster-service.ts";
+import { workerServiceAccount } from "../../support/cluster/pod-token.ts";
+import { type ClusterService, type Namespace, startClusterService } from "./cluster-service.ts";
 import { ProcessNode } from "./process-node.ts";
 
 export interface Installation {

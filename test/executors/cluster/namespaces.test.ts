@@ -12,12 +12,8 @@ import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
 import { type ControlPlane, startControlPlane } from "../../support/cluster/control-plane.ts";
 import { startKwok } from "../../support/cluster/kwok.ts";
 import { podEndStage } from "../../support/cluster/pod-end-stage.ts";
-import {
-  type ClusterService,
-  startClusterService,
-  until,
-  workerServiceAccount,
-} from "./cluster-service.ts";
+import { workerServiceAccount } from "../../support/cluster/pod-token.ts";
+import { type ClusterService, startClusterService, until } from "./cluster-service.ts";
 import { playPod } from "./played-pod.ts";
 
 const model = { source: "https://models.example/detector.onnx" };

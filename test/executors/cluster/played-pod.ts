@@ -8,7 +8,8 @@ import {
 import { compressionJobs } from "../../../src/resources/custom-resources.ts";
 import { resolveJobId } from "../../../src/resources/job-identity.ts";
 import { resources } from "../../../src/kubernetes/resources.ts";
-import { type ClusterService, podToken, until, workerServiceAccount } from "./cluster-service.ts";
+import { podToken, workerServiceAccount } from "../../support/cluster/pod-token.ts";
+import { type ClusterService, until } from "./cluster-service.ts";
 
 type WithoutNumber<Event> = Event extends unknown ? Omit<Event, "seq" | "at"> : never;
 export type UnnumberedEvent = WithoutNumber<WorkerEvent>;
@@ -72,7 +73,7 @@ export async function playPod(
       })
       .catch(() => undefined),
   );
-  const token = await podToken(service, metadata);
+  const token = await podToken(cluster, { namespace, name, uid: metadata.uid });
   let seq = options.reportedEvents ?? 0;
   const ask: PlayedPod["ask"] = (path, init = {}, bearer = token) => {
     const url = new URL(`/worker/v1/jobs/${jobId}${path}`, service.baseUrl);

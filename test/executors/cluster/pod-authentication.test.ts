@@ -3,8 +3,9 @@ import test from "node:test";
 import { assignment } from "../../../src/contract/worker.ts";
 import { resources } from "../../../src/kubernetes/resources.ts";
 import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
+import { workerServiceAccount } from "../../support/cluster/pod-token.ts";
 import { createTestNamespace } from "../../support/cluster/shared-cluster.ts";
-import { startClusterService, until, workerServiceAccount } from "./cluster-service.ts";
+import { startClusterService, until } from "./cluster-service.ts";
 import { logged, playPod } from "./played-pod.ts";
 
 const options = { skip: clusterMissing };

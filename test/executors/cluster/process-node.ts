@@ -13,7 +13,8 @@ import { createReflector, type Reflector } from "../../../src/kubernetes/reflect
 import { type Pod, resources, type Stored } from "../../../src/kubernetes/resources.ts";
 import type { ControlPlane } from "../../support/cluster/control-plane.ts";
 import { nodes } from "../../support/cluster/test-resources.ts";
-import { findFreePort, podToken } from "./cluster-service.ts";
+import { podToken } from "../../support/cluster/pod-token.ts";
+import { findFreePort } from "./cluster-service.ts";
 import { inheritedEnvironment } from "../../support/inherited-environment.ts";
 
 interface PodProcess {
@@ -212,10 +213,7 @@ export class ProcessNode implements AsyncDisposable {
   async #spawn({ metadata, spec }: Stored<Pod>, folder: string): Promise<PodProcess> {
     const { name, uid, namespace = "" } = metadata;
     const [tokenFile, messageFile] = [join(folder, "token"), join(folder, "message")];
-    await writeFile(
-      tokenFile,
-      await podToken({ cluster: this.#controlPlane, namespace }, { name, uid }),
-    );
+    await writeFile(tokenFile, await podToken(this.#controlPlane, { namespace, name, uid }));
     const entries = (spec?.containers[0]?.env ?? []).map((entry) => [
       entry.name,
       entry.value ?? "",

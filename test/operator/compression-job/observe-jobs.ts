@@ -23,6 +23,7 @@ import {
 } from "../../../src/kubernetes/resources.ts";
 import { withCondition } from "../../../src/resources/with-condition.ts";
 import type { Cluster } from "../../support/cluster/cluster.ts";
+import { unlessOperatorEnds } from "../start-operator.ts";
 
 interface JobRequest {
   readonly name: string;
@@ -98,7 +99,7 @@ export async function observeJobs(
     };
     watchers.add(watcher);
     watcher();
-    await promise.finally(() => watchers.delete(watcher));
+    await unlessOperatorEnds(promise).finally(() => watchers.delete(watcher));
   };
   const patchStatus = async (name: string, status: Partial<CompressionJobStatus>) => {
     await client.patch<CompressionJobObject>(
