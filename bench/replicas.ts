@@ -4,10 +4,10 @@ import { setTimeout as delay } from "node:timers/promises";
 import { createClient } from "../src/client/create-client.ts";
 import { routes } from "../src/contract/routes.ts";
 import { isTerminal, type JobStatus } from "../src/contract/status.ts";
+import { balanceConnections } from "../test/support/balance-connections.ts";
 import { realModel } from "../test/support/real-models.ts";
 import { replicateService } from "../test/support/replicated-service.ts";
 import type { RunningService } from "../test/support/running-service.ts";
-import { balanceConnections } from "./replicas/balance-connections.ts";
 import { followChanges } from "./replicas/follow-changes.ts";
 import { limitRow, reportBench } from "./result.ts";
 
@@ -46,11 +46,11 @@ await Promise.all(calling);
 await untilTold();
 following.abort();
 await changes;
-const untold = jobs.filter((id) => !isTerminal(statuses.get(id) ?? "Pending")).length;
+const unreported = jobs.filter((id) => !isTerminal(statuses.get(id) ?? "Pending")).length;
 await reportBench("replicas", [
   limitRow(`calls of ${counts.calls} that failed after retries`, "calls", counts.failedCalls, 0),
   limitRow(`jobs of ${jobs.length} whose log has lost lines`, "jobs", counts.wrongLogs, 0),
-  limitRow("jobs whose end no event told", "jobs", untold, 0),
+  limitRow("jobs whose end no event reported", "jobs", unreported, 0),
   limitRow("jobs that are not Completed", "jobs", counts.incompleteJobs, 0),
   { what: "kills", unit: "kills", ours: counts.kills, peer: null, bar: "none", met: null },
 ]);

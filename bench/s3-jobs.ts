@@ -1,23 +1,31 @@
 import assert from "node:assert/strict";
 import type { Socket } from "node:net";
-import { mkdtemp, rm, stat } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { workerExit } from "../src/contract/worker.ts";
+import { blobKey } from "../src/storage/s3/blob-key.ts";
+import { putObject, removeObjects } from "../src/storage/s3/objects.ts";
 import { openS3BlobStore } from "../src/storage/s3/s3-blob-store.ts";
+import { createS3Client } from "../src/storage/s3/s3-client.ts";
 import { startFaultyS3Server } from "../test/storage/s3-server.ts";
 import { startPodService } from "../test/worker/pod-service.ts";
 import { waitForPodEnd } from "../test/worker/pod-steps.ts";
 import { limitRow, reportBench } from "./result.ts";
-import { storeObject } from "./sources/store-object.ts";
 import { writeLargeModel } from "./sources/write-large-model.ts";
 
 /**
  * Jobs whose workers, run as pods run them, read a model with external data from a bucket and store
- * the result there: what of it passes through the service. Arguments: jobs, bytes of the model.
+ * the result there: what of it passes through the service. Each job has a model of its own, which is
+ * deleted with its result when the job has ended, so that few of them are on the disk at once.
+ * Arguments: jobs, bytes of a model.
  */
 const [, jobs = "1000", bytes = "100000000"] = process.argv.slice(2);
 const atOnce = 2;
+/** Files up to this size can be the same of several jobs, and stay. */
+const smallBytes = 1_000_000;
+/** Of a weight. */
+const rowBytes = 2048 * 4;
 const recipe = { evaluation: { level: "none" } } as const;
 
 await using cleanup = new AsyncDisposableStack();
@@ -27,13 +35,14 @@ const owner = {
 };
 const folder = await mkdtemp(join(tmpdir(), "s3-jobs-"));
 cleanup.defer(() => rm(folder, { recursive: true }));
-const { access, counted } = await startFaultyS3Server(owner);
+const { access, direct, counted } = await startFaultyS3Server(owner);
 const blobs = cleanup.use(await openS3BlobStore(access));
-let modelBytes = 0;
+const bucket = cleanup.use(createS3Client(direct));
+const files: { readonly name: string; readonly content: Buffer }[] = [];
 for (const name of await writeLargeModel(folder, Number(bytes))) {
-  await storeObject(access, `nets/${name}`, join(folder, name));
-  modelBytes += (await stat(join(folder, name))).size;
+  files.push({ name, content: await readFile(join(folder, name)) });
 }
+const modelBytes = files.reduce((sum, { content }) => sum + content.length, 0);
 const { isPathStyle: pathStyle, ...rest } = access;
 const service = await startPodService(owner, {
   blobs,
@@ -47,10 +56,11 @@ service.onRequest = ({ socket }) => {
 Object.assign(counted, { sent: 0, received: 0 });
 
 let [left, resultBytes] = [Number(jobs), 0];
+const results = new Set<string>();
 const start = performance.now();
 await Promise.all(
   Array.from({ length: atOnce }, async () => {
-    while (left-- > 0) await runJob();
+    while (left-- > 0) await runJob(left);
   }),
 );
 const seconds = (performance.now() - start) / 1000;
@@ -68,15 +78,37 @@ await reportBench("s3-jobs", [
   figure("models of all jobs", "GB", all / 1e9),
   figure("results of all jobs", "GB", resultBytes / 1e9),
   figure("jobs", "jobs", Number(jobs)),
+  figure("time for a job", "s", seconds / Number(jobs)),
   figure("time", "s", seconds),
 ]);
 
-async function runJob(): Promise<void> {
-  const source = `s3://${access.bucket}/nets/net.onnx`;
+async function runJob(number: number): Promise<void> {
+  const keys = await storeModel(number);
+  const source = `s3://${access.bucket}/${keys[0]}`;
   const id = await service.createJob({ source, name: "net" }, recipe);
   const pod = await service.startPod(id);
   assert.equal((await waitForPodEnd(pod)).code, workerExit.completed);
   const { artifacts } = await service.find(id);
   resultBytes += artifacts.reduce((sum, artifact) => sum + artifact.bytes, 0);
+  const large = artifacts.filter((artifact) => artifact.bytes > smallBytes);
+  assert.ok(large.length > 0);
+  for (const { sha256 } of large) {
+    assert.ok(!results.has(sha256), "Two jobs have the same result");
+    results.add(sha256);
+  }
+  await removeObjects(bucket, [...keys, ...large.map(({ sha256 }) => blobKey(sha256))]);
   await rm(join(service.folder, pod.uid), { recursive: true });
+}
+
+/** Stores the model with the rows of its weights in another order, past what counts. @returns its keys */
+async function storeModel(number: number): Promise<string[]> {
+  const keys: string[] = [];
+  for (const { name, content } of files) {
+    const start = name.endsWith(".onnx") ? 0 : (number * rowBytes) % content.length;
+    const rotated = Buffer.concat([content.subarray(start), content.subarray(0, start)]);
+    const key = `nets/${number}/${name}`;
+    await putObject(bucket, key, { content: rotated });
+    keys.push(key);
+  }
+  return keys;
 }

@@ -284,7 +284,7 @@ function withValidations(schema: Json, added: readonly Validation[]): Json {
   };
 }
 
-/** For each status of a job those it may have later, whatever its kind: one write can tell of several transitions. */
+/** For each status of a job those it may have later, whatever its kind: one write can report several transitions. */
 function laterStatusTable(): string {
   return `{${jobStatus.options.map((status) => `'${status}': ${celList(laterStatuses(status))}`).join(", ")}}`;
 }

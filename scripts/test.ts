@@ -13,7 +13,7 @@ const named = process.argv.slice(2);
 const runsAll = named.length === 0;
 const filesAtOnce = 2;
 const slowestFiles = 15;
-/** Of a file: what hangs is told by its name. */
+/** Of a file: what hangs is reported by its name. */
 const timeoutMs = 20 * 60_000;
 
 /** Runs the tests named on the command line, or all of them, and closes with their count. */

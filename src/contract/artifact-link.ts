@@ -18,7 +18,7 @@ export const artifactLinkRequest = z
 
 export const artifactLink = z
   .object({
-    url: z.string().describe("GET downloads the file; whoever has the link needs no access token."),
+    url: z.string().describe("GET downloads the file; who has the link needs no access token."),
     expiresAt: z.iso.datetime(),
   })
   .meta({ id: "ArtifactLink" });

@@ -55,6 +55,7 @@ export const errorTable = {
   too_many_webhooks: permanentError(429, "The project has as many webhooks as it may"),
   too_many_members: permanentError(429, "The project has as many members as it may"),
   too_many_deliveries: retryableError(429, "As many deliveries of the webhook wait as may"),
+  too_many_manifests: permanentError(429, "The project has as many manifests as it may"),
   too_many_bytes: permanentError(429, "The project stores as much as it may"),
   internal_error: retryableError(500, "The service failed"),
   unavailable: retryableError(503, "The service is not ready"),

@@ -54,10 +54,10 @@ function evaluateGate(kind: GateKind, limit: number, input: GateInput): Verdict 
 }
 
 /** The figure passes or fails only where all of its interval lies on one side of the limit. */
-function compareInterval({ actual, low, high }: GateInterval, limit: number): Verdict {
+function compareInterval({ actual, low, high, weakness }: GateInterval, limit: number): Verdict {
   if (high <= limit || low > limit) return { actual, passed: high <= limit };
   const range = `${formatBound(low)} to ${formatBound(high)}`;
-  const note = `The confidence interval, ${range}, contains the limit`;
+  const note = weakness ?? `The confidence interval, ${range}, contains the limit`;
   return { actual, level: "warn", passed: false, note };
 }
 

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { latencyObstacle, type MeasuredFigures, sqnrObstacle } from "./comparability.ts";
+import { explainWideInterval } from "./explain-wide-interval.ts";
 import type { LatencyRatio } from "./latency.ts";
 
 export interface GateKind {
@@ -18,6 +19,8 @@ export interface GateInterval {
   readonly actual: number;
   readonly low: number;
   readonly high: number;
+  /** Why the interval says nothing, where it does not. */
+  readonly weakness?: string;
 }
 
 export interface GateChange {
@@ -103,14 +106,16 @@ function growth(now: number, before: number): number {
 function ratioInterval(latency: LatencyRatio | undefined): GateInterval | undefined {
   if (latency === undefined) return undefined;
   const { ratio, ratioLow = ratio, ratioHigh = ratio } = latency;
-  return { actual: ratio, low: ratioLow, high: ratioHigh };
+  const interval = { actual: ratio, low: ratioLow, high: ratioHigh };
+  const reason = explainWideInterval(latency);
+  return reason === undefined ? interval : { ...interval, weakness: `The latency was ${reason}` };
 }
 
 function growthInterval(latency: LatencyRatio | undefined): GateInterval | undefined {
   const interval = ratioInterval(latency);
   if (interval === undefined) return undefined;
   const { actual, low, high } = interval;
-  return { actual: growth(actual, 1), low: growth(low, 1), high: growth(high, 1) };
+  return { ...interval, actual: growth(actual, 1), low: growth(low, 1), high: growth(high, 1) };
 }
 
 function leastTop1({ accuracy }: MeasuredFigures): number | undefined {

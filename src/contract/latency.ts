@@ -15,7 +15,11 @@ const latencyRatio = z.object({
   ratioLow: z
     .number()
     .optional()
-    .describe("Least ratio of the 95 % confidence interval, which is over sessions."),
+    .describe(
+      "Least ratio of the 95 % confidence interval, which is over sessions. After few sessions " +
+        "it can be as wide as 0 to 10000000000: where its ends differ by a factor of more than " +
+        "4, reports say in words that the sessions are too few, as consumers should.",
+    ),
   ratioHigh: z.number().optional().describe("Largest ratio of that interval."),
   sessions: z
     .int()

@@ -51,6 +51,8 @@ export const limits = {
   /** Files of a model, and bytes of the manifest that names them: exporters write one a weight. */
   manifestFiles: 1000,
   manifestBytes: 512 * 1024,
+  /** Manifests of a project: each has a row for every file. */
+  manifests: 10_000,
   /** How long a token is valid that names no other time, days. */
   tokenDays: 90,
   /** How long a sign-in link is valid that nobody used, minutes. */
@@ -121,7 +123,9 @@ export const quotas = {
 export const maxAttempts = 3;
 
 /**
- * How often the cluster may end a pod besides: preemption, eviction, drained and lost nodes.
+ * How often a worker may be ended besides by what is not its job's fault, a disruption: in a cluster
+ * preemption, eviction, drained and lost nodes; on the service's machine the service's own death,
+ * which the memory of the job can cause.
  */
 export const maxDisruptions = 12;
 

@@ -48,3 +48,11 @@ export type Manifest = z.infer<typeof manifest>;
 /** A file of a model, as a worker gets it. */
 export const modelFile = z.object({ path: modelFilePath, sha256, bytes: z.int().min(0) });
 export type ModelFile = z.infer<typeof modelFile>;
+
+/** A file that is stored as an upload. */
+export interface StoredUpload {
+  readonly sha256: string;
+  readonly bytes: number;
+  /** What it names as a manifest; none where it is another file. */
+  readonly files: readonly ModelFile[];
+}

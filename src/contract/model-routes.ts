@@ -88,6 +88,7 @@ export const modelRoutes = {
       "model_not_found",
       "model_too_large",
       "too_many_bytes",
+      "too_many_manifests",
       "storage_full",
     ],
   },

@@ -35,7 +35,8 @@ interface EventRecorderOptions {
 type NewEvent = ReturnType<typeof buildEvent>;
 
 const maxUnsent = 1_000;
-const callMs = 5_000;
+/** A third of it is more than a write takes on a slow disk. */
+const callMs = 10_000;
 const closeMs = 3_000;
 
 export function createEventRecorder(options: EventRecorderOptions): EventRecorder {

@@ -164,8 +164,8 @@ class LeaseRenewer implements Leadership {
     this.#lost.abort(new NotLeaderError(reason));
   }
 
-  /** Leaves time for a second attempt. */
+  /** A call counts as silent after a third of its deadline: a slow disk takes seconds for a write. */
   #callOptions(): CallOptions {
-    return { signal: this.#lost.signal, deadlineMs: this.#options.timing.renewDeadlineMs / 2 };
+    return { signal: this.#lost.signal, deadlineMs: this.#options.timing.renewDeadlineMs };
   }
 }

@@ -11,6 +11,8 @@ import type { ResourceWatch } from "./watch-resource.ts";
  * controllers.
  */
 export interface RuntimeMetrics {
+  /** Where parts of the process register metrics of their own. */
+  readonly registry: Registry;
   /** Observes the calls of a Kubernetes client. */
   readonly onCall: (call: ClusterCall) => void;
   createControllerObserver(controllerName: string): ControllerObserver;
@@ -30,6 +32,7 @@ export function createRuntimeMetrics(registry = createProcessRegistry()): Runtim
     registers: [registry],
   });
   return {
+    registry,
     onCall: ({ verb, resource, code, seconds }) => calls.observe({ verb, resource, code }, seconds),
     createControllerObserver: registerControllerMetrics(registry),
     trackCaches: (watched) => registerCacheGauges(registry, watched),

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, rm } from "node:fs/promises";
 import path from "node:path";
+import { formatRatio } from "../contract/format-ratio.ts";
 import { writeLayout } from "./onnx/write-model.ts";
 import type { CompressionPlan } from "./plan-compression.ts";
 import type { CandidateRatio, CandidateRunner } from "./candidate.ts";
@@ -184,5 +185,5 @@ function foldOthers(
 }
 
 function formatInterval({ ratio, low, high }: CandidateRatio): string {
-  return `${ratio.toFixed(2)} (${low.toFixed(2)}-${high.toFixed(2)})`;
+  return formatRatio({ ratio, ratioLow: low, ratioHigh: high });
 }

@@ -1,4 +1,4 @@
-/** Tells an object from those of other namespaces: `namespace/name`, or its name alone. */
+/** Distinguishes an object from those of other namespaces: `namespace/name`, or its name alone. */
 export function objectKey({
   namespace,
   name,

@@ -143,7 +143,7 @@ function transitionJob(
   { reason, message, now }: ObservedCause & { readonly now: Date },
 ): Job {
   if (!canTransition(job.kind, job.status, status)) return job;
-  const at = now.toISOString();
+  const at = status === "Pending" ? now.toISOString() : timeOfTransition(job, now);
   return {
     ...job,
     status,
@@ -154,6 +154,15 @@ function transitionJob(
     finishedAt: isTerminal(status) ? at : null,
     transitions: [...job.transitions, { status, at, reason, message }],
   };
+}
+
+/**
+ * Not before the transition before it, though clocks of replicas and of the operator differ. The
+ * time of an interruption stays: the resource's status has the same one.
+ */
+function timeOfTransition({ transitions }: Job, now: Date): string {
+  const [last = "", at] = [transitions.at(-1)?.at, now.toISOString()];
+  return last > at ? last : at;
 }
 
 function withUpdate(job: Job, changes: Partial<Job>, now: Date): Job {

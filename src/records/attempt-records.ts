@@ -4,6 +4,7 @@ import {
   beginPodAttempt,
   ensurePodAttempt,
 } from "./begin-attempt.ts";
+import type { Disruption } from "./disruptions.ts";
 import { type AttemptEnd, endAttempt } from "./end-attempt.ts";
 import {
   listLiveProcesses,
@@ -56,6 +57,10 @@ export function attemptRecords(store: Store) {
     end: (jobId: string, attempt: number, end: AttemptEnd) =>
       runWriteTransaction(store, (writing) => endAttempt(writing, { jobId, attempt, ...end })),
 
+    /** How many attempts at the job a disruption has ended. */
+    countDisrupted: (jobId: string, disruption: Disruption) =>
+      countDisrupted(store, jobId, disruption),
+
     /** Jobs without a custom resource that have not ended, in the order of their creation. */
     listUnfinished: () => listUnfinishedLocalJobs(store),
 
@@ -84,6 +89,20 @@ async function listLivePods({ db }: Store, ofJob: string | undefined): Promise<P
   return rows.flatMap(({ job_id: jobId, attempt, pod_uid: podUid }) =>
     podUid === null ? [] : [{ jobId, attempt, podUid }],
   );
+}
+
+async function countDisrupted(
+  { db }: Store,
+  jobId: string,
+  disruption: Disruption,
+): Promise<number> {
+  const rows = await db
+    .selectFrom("attempts")
+    .select("attempt")
+    .where("job_id", "=", jobId)
+    .where("disruption", "=", disruption)
+    .execute();
+  return rows.length;
 }
 
 async function recordProcess(

@@ -2,7 +2,7 @@ import type { Insertable } from "kysely";
 import { isTerminal } from "../contract/status.ts";
 import { appendLines } from "./append-lines.ts";
 import { applyEvents } from "./apply-events.ts";
-import { findAttempts, type JobPart } from "./find-attempts.ts";
+import { type AttemptRecord, findAttempts, type JobPart } from "./find-attempts.ts";
 import { findRecord, type JobRecord } from "./find-record.ts";
 import { saveRecords } from "./save-records.ts";
 import type { Schema } from "./schema.ts";
@@ -11,6 +11,8 @@ import { restartEvents } from "./translate-part-event.ts";
 
 export interface StartedAttempt {
   readonly attempt: number;
+  /** Attempts before it that failed and were not disrupted. */
+  readonly failedAttempts: number;
   /** Time limit of the attempt, seconds. */
   readonly deadlineSeconds: number | undefined;
 }
@@ -41,7 +43,13 @@ export async function beginLocalAttempt(
     : await beginAttempt(writing, jobId, { part: null, columns });
   if (record === undefined) return undefined;
   writing.effects.begun.add(jobId);
-  return { attempt: record.attempt, deadlineSeconds: record.job.deadlineSeconds };
+  const { attempt, job } = record;
+  const failed = (await findAttempts(writing.trx, jobId)).filter(isFailed);
+  return { attempt, failedAttempts: failed.length, deadlineSeconds: job.deadlineSeconds };
+}
+
+function isFailed({ endedAt, wasDisrupted }: AttemptRecord): boolean {
+  return endedAt !== null && !wasDisrupted;
 }
 
 async function findRunningAttempt({ trx }: WriteTransaction, jobId: string) {

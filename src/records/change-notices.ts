@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Effects } from "./effects.ts";
 
-/** The server's channel on which replicas tell each other what they commit. */
+/** The server's channel on which replicas announce what they commit. */
 export const noticeChannel = "mos_changes";
 
 /** A notice has at most 8,000 bytes, and an id at most 63. */
@@ -38,7 +38,7 @@ interface Notice {
   readonly effects: Effects;
 }
 
-/** The texts by which a replica tells others about a transaction. */
+/** The texts by which a replica notifies others of a transaction. */
 export function formatNotices(replica: number, effects: Effects): string[] {
   const entries = kinds.flatMap((kind) => Array.from(effects[kind], (id) => ({ kind, id })));
   const count = Math.ceil(entries.length / idsPerNotice);

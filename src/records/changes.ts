@@ -111,7 +111,7 @@ export class Changes {
 
   /**
    * Calls the listener when other replicas may have committed something of which no listener was
-   * told: it has to be read.
+   * notified: it has to be read.
    * @returns a function that removes the listener
    */
   onMissed(listener: () => void): () => void {

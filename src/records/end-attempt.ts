@@ -4,6 +4,7 @@ import { isTerminal } from "../contract/status.ts";
 import { appendLines } from "./append-lines.ts";
 import type { JobEvent } from "./apply-event.ts";
 import { applyEvents } from "./apply-events.ts";
+import { type Disruption, disruptions } from "./disruptions.ts";
 import { currentAttempts, findAttempts } from "./find-attempts.ts";
 import { findRecord } from "./find-record.ts";
 import { saveRecords } from "./save-records.ts";
@@ -18,6 +19,8 @@ export interface AttemptEnd {
   readonly error: JobError | null;
   /** Output that the worker did not report. */
   readonly lines: readonly Pick<LogLine, "stream" | "text">[];
+  /** What ended the worker, where that is not the job's fault. */
+  readonly disruption?: Disruption | undefined;
 }
 
 interface EndedAttempt extends AttemptEnd {
@@ -31,12 +34,17 @@ export async function endAttempt(writing: WriteTransaction, ended: EndedAttempt)
   const attempts = await findAttempts(writing.trx, jobId);
   const attempt = attempts.find((one) => one.attempt === ended.attempt && one.endedAt === null);
   if (attempt === undefined) return;
-  await setEndTime(writing, jobId, attempt.attempt);
   const before = await findRecord(writing, jobId);
+  const isOver = before === undefined || isTerminal(before.job.status);
+  const disruption = isOver ? null : (ended.disruption ?? null);
+  await setEnd(writing, { jobId, attempt: attempt.attempt, disruption });
   // A reader that has seen the job's end has read its whole log: no line follows.
-  if (before === undefined || isTerminal(before.job.status)) return;
+  if (isOver) return;
   const at = writing.now.toISOString();
-  const lines = ended.lines.map((line) => ({ ...line, at }));
+  const lines = [...ended.lines, ...describeDisruption(disruption)].map((line) => ({
+    ...line,
+    at,
+  }));
   const logged = await appendLines(writing, before, lines);
   const events: JobEvent[] = before.live ? [] : [{ type: "stopped" }];
   if (error !== null && currentAttempts(attempts).includes(attempt)) {
@@ -47,14 +55,23 @@ export async function endAttempt(writing: WriteTransaction, ended: EndedAttempt)
   if (!isTerminal(after.job.status)) writing.effects.waiting.add(jobId);
 }
 
-async function setEndTime(
+function describeDisruption(disruption: Disruption | null): AttemptEnd["lines"] {
+  return disruption === null ? [] : [{ stream: "stderr", text: disruptions[disruption] }];
+}
+
+interface RecordedEnd {
+  readonly jobId: string;
+  readonly attempt: number;
+  readonly disruption: Disruption | null;
+}
+
+async function setEnd(
   { trx, now }: WriteTransaction,
-  jobId: string,
-  attempt: number,
+  { jobId, attempt, disruption }: RecordedEnd,
 ): Promise<void> {
   await trx
     .updateTable("attempts")
-    .set({ ended_at: now.toISOString() })
+    .set({ ended_at: now.toISOString(), disruption })
     .where("job_id", "=", jobId)
     .where("attempt", "=", attempt)
     .execute();

@@ -22,6 +22,8 @@ export interface AttemptRecord {
   readonly stages: readonly RecordedStage[];
   readonly startedAt: string;
   readonly endedAt: string | null;
+  /** Whether it ended by what is not the job's fault. */
+  readonly wasDisrupted: boolean;
 }
 
 /** The attempts at a job, in the order in which they started. */
@@ -40,6 +42,7 @@ export async function findAttempts(
       "stages",
       "started_at",
       "ended_at",
+      "disruption",
     ])
     .where("job_id", "=", jobId)
     .orderBy("attempt")
@@ -52,6 +55,7 @@ export async function findAttempts(
     stages: parseStages(row.stages),
     startedAt: row.started_at,
     endedAt: row.ended_at,
+    wasDisrupted: row.disruption !== null,
   }));
 }
 

@@ -23,7 +23,7 @@ const keepAlive = [
 interface ReplicaListener {
   /** What another replica committed. */
   readonly onEffects: (effects: Effects) => void;
-  /** Other replicas may have committed something that this one was not told. */
+  /** Other replicas may have committed something of which this one got no notice. */
   readonly onMissed: () => void;
 }
 

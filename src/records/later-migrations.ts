@@ -134,6 +134,10 @@ export const laterMigrations: Readonly<Record<string, LaterMigration>> = {
     "alter table jobs add column traceparent ordered_text",
     "alter table attempts add column stages ordered_text",
   ]),
+  "0037-counted-manifests": both([
+    "create index manifests_by_project on manifest_files (project, manifest) where position = 0",
+  ]),
+  "0038-disruptions": both(["alter table attempts add column disruption ordered_text"]),
 };
 
 function both(statements: readonly string[]): LaterMigration {

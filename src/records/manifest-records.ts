@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import { ServiceError } from "../contract/errors.ts";
-import type { Manifest, ModelFile } from "../contract/manifest.ts";
+import { limits } from "../contract/limits.ts";
+import type { Manifest, ModelFile, StoredUpload } from "../contract/manifest.ts";
 import type { Owner } from "../contract/owner.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import { insertProjectBlob, selectProjectBlobs } from "./project-blob-records.ts";
@@ -8,10 +9,7 @@ import { runWriteTransaction, type Store, type WriteTransaction } from "./store.
 
 const rowsPerQuery = 200;
 
-interface StoredManifest {
-  readonly sha256: string;
-  readonly bytes: number;
-}
+type StoredManifest = Omit<StoredUpload, "files">;
 
 /** Uploads that name other uploads, of which a model consists. */
 export function manifestRecords(store: Store) {
@@ -22,13 +20,25 @@ export function manifestRecords(store: Store) {
      */
     findFiles: (owner: Owner, manifest: Manifest) => findUploads(store.db, owner, manifest),
 
-    /** Records a manifest that is stored. @throws ServiceError as `findFiles()` does */
+    /**
+     * Records a manifest that is stored.
+     * @throws ServiceError too_many_manifests, and as `findFiles()` does
+     */
     add: (owner: Owner, manifest: Manifest, recorded: StoredManifest & { audit: AuditedChange }) =>
       runWriteTransaction(store, async (writing) => {
         const files = await findUploads(writing.trx, owner, manifest);
+        await requireManifestRoom(writing, { project: owner.project, manifest: recorded.sha256 });
         await insertProjectBlob(writing, owner, recorded);
         await insertFiles(writing, { project: owner.project, manifest: recorded.sha256 }, files);
         await addAuditEntry(writing, recorded.audit, { subject: recorded.sha256 });
+      }),
+
+    /** Records an upload of which the records know nothing any more, with all that it names. */
+    restore: (project: string, upload: StoredUpload) =>
+      runWriteTransaction(store, async (writing) => {
+        const owner = { project, origin: null };
+        for (const file of [upload, ...upload.files]) await insertProjectBlob(writing, owner, file);
+        await insertFiles(writing, { project, manifest: upload.sha256 }, upload.files);
       }),
   };
 }
@@ -58,6 +68,23 @@ async function findUploads(
 interface ManifestName {
   readonly project: string;
   readonly manifest: string;
+}
+
+async function requireManifestRoom(
+  { trx }: WriteTransaction,
+  { project, manifest }: ManifestName,
+): Promise<void> {
+  const { count } = await trx
+    .selectFrom("manifest_files")
+    .select(({ fn }) => fn.countAll<number>().as("count"))
+    .where("project", "=", project)
+    .where("manifest", "!=", manifest)
+    // As the index says it.
+    .where("position", "=", sql.lit(0))
+    .executeTakeFirstOrThrow();
+  if (Number(count) < limits.manifests) return;
+  const message = `The project has ${count} manifests, of ${limits.manifests} at most; delete some`;
+  throw new ServiceError("too_many_manifests", message);
 }
 
 async function insertFiles(

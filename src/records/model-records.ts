@@ -125,7 +125,7 @@ interface ProjectUpload {
   readonly sha256: string;
 }
 
-/** Forgets uploads of a project, whoever of it uploaded them, and what they name as manifests. */
+/** Forgets uploads of a project, by any of its members, and what they name as manifests. */
 export async function forgetUploads(
   writing: WriteTransaction,
   project: string,

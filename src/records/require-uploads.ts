@@ -1,6 +1,6 @@
 import { ServiceError } from "../contract/errors.ts";
-import { findUploadHash } from "../contract/model-source.ts";
 import type { NewJob } from "./insert-jobs.ts";
+import { listNamedUploads } from "./list-named-uploads.ts";
 import type { ResourceReference } from "./resource-reference.ts";
 import type { WriteTransaction } from "./store.ts";
 
@@ -23,8 +23,7 @@ export async function requireUploads(
 ): Promise<void> {
   const isRequested = (resource?.uid ?? null) === null;
   if (!isRequested) return;
-  const sources = jobs.flatMap(({ model, recipe }) => [model.source, recipe.evaluation.data ?? ""]);
-  const hashes = [...new Set(sources.flatMap((source) => findUploadHash(source) ?? []))];
+  const hashes = listNamedUploads(jobs);
   for (let start = 0; start < hashes.length; start += hashesPerQuery) {
     await requireStored(trx, project, hashes.slice(start, start + hashesPerQuery));
   }

@@ -154,6 +154,8 @@ interface AttemptsTable {
   replica: number | null;
   /** The worker's stages that have ended, a JSON list; null until it reports. */
   stages: string | null;
+  /** What ended it that is not the job's fault; null where that was something else. */
+  disruption: string | null;
 }
 
 /** The weights that pods have optimized, for the pod that assembles the result. */

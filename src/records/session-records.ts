@@ -127,7 +127,7 @@ async function insertFirstLink(
   await insertLink(writing, { ...link, isFirst: 1 }, audit);
 }
 
-/** The first sign-in's secret would make whoever reads it an administrator. */
+/** The first sign-in's secret would make anybody who reads it an administrator. */
 async function endFirstSignIn({ trx }: WriteTransaction, personId: string): Promise<void> {
   await trx.updateTable("people").set({ had_role: 1 }).where("id", "=", personId).execute();
   await trx.deleteFrom("sign_in_links").where("is_first", "=", 1).execute();

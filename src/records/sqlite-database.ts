@@ -1,6 +1,6 @@
 import { type SQLInputValue, DatabaseSync, type StatementSync } from "node:sqlite";
 import type { CompiledQuery, QueryResult } from "kysely";
-import { ServiceError } from "../contract/errors.ts";
+import { type ErrorCode, ServiceError } from "../contract/errors.ts";
 
 /** Time for another process that opens the same file at the same moment. */
 const openTimeoutMs = 5_000;
@@ -9,12 +9,21 @@ const openTimeoutMs = 5_000;
  * length.
  */
 const maxPreparedStatements = 200;
-const sqliteFull = 13;
+/** By the lowest byte of SQLite's codes. */
+const diskFailures: ReadonlyMap<number, readonly [ErrorCode, string]> = new Map([
+  [10, ["unavailable", "The database's disk fails"]],
+  [13, ["storage_full", "The database cannot grow: its disk is full"]],
+]);
 
 /** A connection to a database file. It fails at once where it would have to wait for a lock. */
 export interface SqliteDatabase {
   exec(sql: string): void;
   execute(query: CompiledQuery): QueryResult<unknown>;
+  /**
+   * Takes the write-ahead log over into the database, flushes that, and begins the log anew.
+   * @throws ServiceError unavailable while somebody reads from the log
+   */
+  checkpoint(): void;
   close(): void;
   readonly isTransaction: boolean;
 }
@@ -30,8 +39,9 @@ export function openSqliteDatabase(
   database.exec("pragma busy_timeout = 0");
   const prepare = createStatementCache(database);
   return {
-    exec: (sql) => translateFullDisk(() => database.exec(sql)),
-    execute: (query) => translateFullDisk(() => executeStatement(prepare(query.sql), query)),
+    exec: (sql) => translateDiskError(() => database.exec(sql)),
+    execute: (query) => translateDiskError(() => executeStatement(prepare(query.sql), query)),
+    checkpoint: () => translateDiskError(() => checkpointLog(database)),
     close: () => database.close(),
     get isTransaction() {
       return database.isTransaction;
@@ -76,6 +86,13 @@ function prepareStatement(database: DatabaseSync, sql: string): PreparedStatemen
   return { statement, hasRows: statement.columns().length > 0 };
 }
 
+function checkpointLog(database: DatabaseSync): void {
+  const { busy } = database.prepare("pragma wal_checkpoint(truncate)").get() ?? {};
+  if (busy === 0) return;
+  const message = "The database's disk failed, and what it may have lost is not yet written anew";
+  throw new ServiceError("unavailable", message, { headers: { "retry-after": "1" } });
+}
+
 function toSqlInput(parameter: unknown): SQLInputValue {
   if (parameter === null || typeof parameter === "string" || typeof parameter === "number") {
     return parameter;
@@ -83,15 +100,12 @@ function toSqlInput(parameter: unknown): SQLInputValue {
   throw new TypeError(`Cannot store a value of type "${typeof parameter}"`);
 }
 
-function translateFullDisk<T>(run: () => T): T {
+function translateDiskError<T>(run: () => T): T {
   try {
     return run();
   } catch (error) {
-    if (error instanceof Error && "errcode" in error && error.errcode === sqliteFull) {
-      throw new ServiceError("storage_full", "The database cannot grow: its disk is full", {
-        cause: error,
-      });
-    }
-    throw error;
+    const code = error instanceof Error && "errcode" in error ? Number(error.errcode) & 0xff : 0;
+    const failure = diskFailures.get(code);
+    throw failure === undefined ? error : new ServiceError(...failure, { cause: error });
   }
 }

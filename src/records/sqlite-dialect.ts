@@ -65,7 +65,10 @@ interface Access {
 
 function createSqliteDriver(path: string, { isAlone = false }: SqliteOptions): Driver {
   const writer = isAlone ? openExclusively(path) : openWriter(path);
-  const log = path === ":memory:" ? undefined : openWriteAheadLog(path);
+  const log =
+    path === ":memory:"
+      ? undefined
+      : openWriteAheadLog(path, { takeOver: () => checkpointInTurn(writer) });
   // Statements alone must not see the state of a reading transaction, which is older.
   const [reader, snapshot] =
     path === ":memory:" || isAlone ? [] : [openReader(path), openReader(path)];
@@ -121,6 +124,16 @@ async function executeInTurn(
   const end = await takeTurn();
   try {
     return await retryWhileBusy(() => database.execute(query), deadline);
+  } finally {
+    end();
+  }
+}
+
+/** @throws ServiceError unavailable while somebody reads from the log */
+async function checkpointInTurn({ database, takeTurn }: Access): Promise<void> {
+  const end = await takeTurn();
+  try {
+    database.checkpoint();
   } finally {
     end();
   }

@@ -9,7 +9,7 @@ export interface Database {
   readonly db: Kysely<Schema>;
   /** This process among those that work on the database. */
   readonly replica: Replica;
-  /** Tells other replicas what a transaction does, once it is committed. */
+  /** Notifies other replicas of what a transaction does, once it is committed. */
   readonly announce: (trx: Transaction<Schema>, effects: Effects) => Promise<void>;
   readonly close: () => Promise<void>;
 }

@@ -5,9 +5,9 @@ const textTooLong = "54000";
 /**
  * Starts of codes that mean: try again soon. The server is being started, stopped or out of
  * connections, or is the standby of another one; a lock was not to be had; the connection was lost
- * or a limit of time cut it.
+ * or a limit of time cut it; the server's disk failed.
  */
-const transientCodes = ["08", "25006", "25P03", "53300", "55P03", "57P", "57014", "E"];
+const transientCodes = ["08", "25006", "25P03", "53300", "55P03", "57P", "57014", "58030", "E"];
 /** Errors of the driver itself, which have no code. */
 const lostConnection = /^Connection terminated|connection error|timeout/i;
 

@@ -1,4 +1,5 @@
 import { type FileHandle, open } from "node:fs/promises";
+import { ServiceError } from "../contract/errors.ts";
 import { shareFlushes } from "./share-flushes.ts";
 
 /** What a database file has committed and not yet taken over from its write-ahead log. */
@@ -10,14 +11,26 @@ interface WriteAheadLog {
 
 /**
  * SQLite itself would flush within each commit, and block the process' one thread meanwhile. Here
- * the flush runs beside it, and commits that come close together share one.
+ * the flush runs beside it, and commits that come close together share one. After one that failed,
+ * `takeOver` writes what the log has into the database and begins the log anew.
  */
-export function openWriteAheadLog(database: string): WriteAheadLog {
+export function openWriteAheadLog(
+  database: string,
+  options: { readonly takeOver: () => Promise<void> },
+): WriteAheadLog {
   let file: Promise<FileHandle> | undefined;
+  let hasFailed = false;
   const flush = shareFlushes(async () => {
     // SQLite keeps the file for as long as the database is open.
     file ??= open(`${database}-wal`, "r+");
-    await (await file).datasync();
+    const log = await file;
+    // The kernel forgets what it could not write: another flush would succeed without it.
+    if (hasFailed) await options.takeOver();
+    hasFailed = true;
+    await log.datasync().catch((cause: unknown) => {
+      throw new ServiceError("unavailable", "The database's disk fails", { cause });
+    });
+    hasFailed = false;
   });
   return {
     flush,

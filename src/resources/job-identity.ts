@@ -41,13 +41,15 @@ export function resolveBatchId({ metadata }: IdentifiedResource): string {
 
 /**
  * Name of the worker Job of a CompressionJob for a step: at most 52 characters and, since it
- * becomes a host name, without dots. A hash replaces what does not fit.
+ * becomes a host name, without dots. A hash replaces what does not fit. It ends with the step: by
+ * that the chart's admission policy knows pods of workers.
  */
 export function workerJobName(name: string, step: JobStep): string {
-  const text = `${name}-${step}`;
-  return text.includes(".")
-    ? truncateWithHash(text.replaceAll(".", "-"), text, maxWorkerJobName)
-    : limitLength(text, maxWorkerJobName);
+  const length = maxWorkerJobName - step.length - 1;
+  const start = name.includes(".")
+    ? truncateWithHash(name.replaceAll(".", "-"), name, length)
+    : limitLength(name, length);
+  return `${start}-${step}`;
 }
 
 /** A resource's name as a label value: at most 63 characters, with a hash in place of the rest. */

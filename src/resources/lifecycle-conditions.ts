@@ -15,7 +15,7 @@ const finalConditions = {
 } as const satisfies Partial<Record<JobStatus, readonly ConditionType[]>>;
 
 /**
- * The conditions by which tools tell how a job or batch is, by the conventions of `kubectl wait`,
+ * The conditions by which tools see how a job or batch is, by the conventions of `kubectl wait`,
  * kstatus, Flux and Helm: `Ready` once it is completed, `Stalled` where it never will be. What has
  * ended is no longer `Suspended`, if it was.
  */

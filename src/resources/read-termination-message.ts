@@ -1,17 +1,7 @@
-import { z } from "zod";
+import { jsonValue } from "../contract/json-value.ts";
 import { terminationMessage, type TerminationMessage } from "../contract/worker.ts";
 
-const schema = z
-  .string()
-  .transform((text, context): unknown => {
-    try {
-      return JSON.parse(text);
-    } catch {
-      context.addIssue("is not JSON");
-      return z.NEVER;
-    }
-  })
-  .pipe(terminationMessage);
+const schema = jsonValue.pipe(terminationMessage);
 
 /**
  * Parses the termination message of a worker in the status of its pod; undefined where the text is

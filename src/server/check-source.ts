@@ -9,7 +9,7 @@ import type { ServerContext } from "./server-context.ts";
  * Refuses, before a job is created, a source that is not the owner's or that no worker would fetch.
  * The worker checks again what can change meanwhile.
  * @returns the source as the job records it
- * @throws ServiceError model_source_refused, model_not_found, model_fetch_failed
+ * @throws ServiceError model_source_refused, model_not_found, model_fetch_failed, unavailable
  */
 export async function checkSource(
   context: ServerContext,

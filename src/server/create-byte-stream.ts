@@ -58,7 +58,7 @@ async function* paceBytes(
     if (next) {
       yield next.value;
       pending = written.next();
-    } else if (ping !== undefined && Date.now() - lastSent >= limits.pingSeconds * 1000) {
+    } else if (ping !== undefined && msFrom(lastSent) >= limits.pingSeconds * 1000) {
       yield encoder.encode(ping);
     } else {
       continue;
@@ -71,10 +71,15 @@ async function* paceBytes(
 function createAccessCheck(isAllowed: () => Promise<boolean>): () => Promise<boolean> {
   let checked = Date.now();
   return async () => {
-    if (Date.now() - checked < limits.accessCheckSeconds * 1000) return true;
+    if (msFrom(checked) < limits.accessCheckSeconds * 1000) return true;
     checked = Date.now();
     return isAllowed();
   };
+}
+
+/** Since then; until then where the clock was set back. */
+function msFrom(at: number): number {
+  return Math.abs(Date.now() - at);
 }
 
 /** Undefined where the time is over before the promise resolves. */

@@ -21,7 +21,7 @@ export const linkHandlers: Pick<RouteHandlers, "linkArtifact" | "getLinkedArtifa
   async getLinkedArtifact({ records, blobs, now }, { params, query, headers }) {
     const { signature, ...rest } = query;
     const linked = { ...params, ...rest };
-    // Before any search: whoever guesses links costs no more than this.
+    // Before any search: a guessed link costs no more than this.
     const isSigned = isSignedLink(await records.artifacts.readLinkKey(), linked, signature);
     if (!isSigned) throw notFoundError("link", `${params.id}/${params.name}`);
     if (linked.expires * 1000 <= now().getTime()) {

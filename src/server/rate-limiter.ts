@@ -40,10 +40,13 @@ export function createRateLimiter({ name, perMinute, now }: RateLimit): RateLimi
     countLeft,
     take(caller) {
       const requests = countLeft(caller);
-      if (requests < 1) throw usedUpError(name, perMinute, requests);
+      const isAllowed = requests >= 1;
       allowances.delete(caller);
-      allowances.set(caller, { requests: requests - 1, at: now().getTime() });
+      // Also of a refusal: a clock that was set back would refuse until it is where it was.
+      const left = isAllowed ? requests - 1 : requests;
+      allowances.set(caller, { requests: left, at: now().getTime() });
       if (allowances.size > maxCallers) forgetOldest(allowances);
+      if (!isAllowed) throw usedUpError(name, perMinute, requests);
     },
   };
 }

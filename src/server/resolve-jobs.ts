@@ -127,7 +127,7 @@ function collectRefusal<T>(refusals: Refusal[], pointer: string, resolve: () => 
 function throwRefusals(refusals: readonly Refusal[]): void {
   const [first] = refusals;
   if (!first) return;
-  const { code, message } = first.error;
+  const { code, message, headers } = first.error;
   const fields = refusals.map(({ field }) => field);
-  throw new ServiceError(code, message, { cause: first.error, fields });
+  throw new ServiceError(code, message, { cause: first.error, headers, fields });
 }

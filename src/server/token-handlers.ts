@@ -77,7 +77,7 @@ export const tokenHandlers: TokenHandlers = {
     const isLasting = token?.policy === null && describeTokenEnd(token, now()) === undefined;
     if (!isLasting) throw notFoundError("token to replace", params.id);
     requireOwnScopes(caller, token.scopes);
-    // Whoever learns the new secret loses it together with the membership.
+    // Those who learn the new secret lose it together with the membership.
     const personId = caller.personId ?? token.person?.id ?? null;
     const created = await rotateToken(records, { project, token, personId, now: now(), audit });
     return { status: 201, json: created, headers: { location: `/v1/tokens/${created.id}` } };

@@ -7,6 +7,7 @@ import type { ClusterSource } from "../kubernetes/connect-cluster.ts";
 import type { Log } from "../log/json-log.ts";
 import type { Records } from "../records/open-records.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
+import { findStoredUpload } from "../storage/find-stored-upload.ts";
 import { StartError } from "../settings/start-error.ts";
 import { listSecretFiles } from "./secret-files.ts";
 import type { Settings } from "./settings.ts";
@@ -65,7 +66,7 @@ async function openLocalExecutor(
 /** Loads the modules of the cluster only here: a service without one starts faster. */
 async function openClusterExecutor(
   settings: Settings,
-  { records, targets, registry, now, log }: ExecutorDependencies,
+  { records, blobs, targets, registry, now, log }: ExecutorDependencies,
 ): Promise<Executor> {
   const { createRuntimeMetrics } = await import("../controller-runtime/metrics.ts");
   const { createClusterExecutor } = await import("../executors/cluster/cluster-executor.ts");
@@ -79,6 +80,7 @@ async function openClusterExecutor(
     records,
     client,
     namespaces: { own: client.namespace, others },
+    findUpload: (sha256) => findStoredUpload(blobs, sha256),
     takesServiceAccounts: settings.MOS_SERVICE_ACCOUNT_CALLERS,
     metrics,
     targets,

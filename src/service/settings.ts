@@ -24,6 +24,15 @@ export const settings = z.object({
     .describe(
       "Port of its own for `/healthz`, `/readyz` and `/metrics`, which is not public then.",
     ),
+  MOS_STOP_DELAY_SECONDS: number
+    .pipe(z.int().max(300))
+    .default(0)
+    .describe(
+      [
+        "Seconds for which a service that is asked to stop answers requests still, until load",
+        "balancers send them to other replicas.",
+      ].join(" "),
+    ),
   MOS_TLS_CERTIFICATE_FILE: text
     .optional()
     .describe(

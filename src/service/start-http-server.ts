@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer, type Server, type ServerOptions } from "node:http";
 import { createServer as createSecureServer, type Server as SecureServer } from "node:https";
+import { setTimeout as delay } from "node:timers/promises";
 import { getRequestListener } from "@hono/node-server";
 import { type ConnectionLimits, defaultConnectionLimits } from "../contract/connection-limits.ts";
 import { lingerAfterAnswer } from "./linger.ts";
@@ -16,6 +17,8 @@ export interface HttpServer extends AsyncDisposable {
   readonly url: string;
   /** Has requests answered by another function from now on. */
   serve(fetch: Fetch): void;
+  /** Answers requests for so long still, and closes each one's connection after its answer. */
+  drain(ms: number): Promise<void>;
 }
 
 interface ListenAddress {
@@ -37,6 +40,7 @@ export async function startHttpServer(
   limits = defaultConnectionLimits,
 ): Promise<HttpServer> {
   let respond = fetch;
+  let isDraining = false;
   // The listener's own cleanup closes the connection before most clients have read the answer.
   const options = { autoCleanupIncoming: false };
   const listener = getRequestListener(
@@ -48,6 +52,7 @@ export async function startHttpServer(
   boundConnections(server, { ...limits, isTrustedProxy });
   const stalled = endStalledConnections(limits);
   server.on("request", (incoming, outgoing) => {
+    if (isDraining) outgoing.setHeader("connection", "close");
     stalled.watch(incoming, outgoing);
     lingerAfterAnswer(incoming, outgoing, limits);
     void listener(incoming, outgoing);
@@ -56,6 +61,10 @@ export async function startHttpServer(
     url: await listen(server, address),
     serve(other) {
       respond = other;
+    },
+    async drain(ms) {
+      isDraining = true;
+      await delay(ms);
     },
     async [Symbol.asyncDispose]() {
       stalled[Symbol.dispose]();

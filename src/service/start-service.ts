@@ -101,7 +101,11 @@ export async function startService(
     ? await createFirstLink(storage.records, address, now())
     : undefined;
   const running = stack.move();
-  return { url: server.url, firstToken, signInLink, close: () => running.disposeAsync() };
+  const close = async () => {
+    await server.drain(settings.MOS_STOP_DELAY_SECONDS * 1000);
+    await running.disposeAsync();
+  };
+  return { url: server.url, firstToken, signInLink, close };
 }
 
 /** A link where nobody is signed in; at later starts the command `sign-in` makes one. */

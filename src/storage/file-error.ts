@@ -9,10 +9,19 @@ export function systemErrorCode(error: unknown): string {
     : "";
 }
 
-/** Makes a full disk or exhausted quota `storage_full`; returns other errors unchanged. */
+/**
+ * Makes a full disk or exhausted quota `storage_full`, and a disk that fails `unavailable`; returns
+ * other errors unchanged.
+ */
 export function storageError(error: unknown): unknown {
-  const isFull = ["ENOSPC", "EDQUOT"].includes(systemErrorCode(error));
-  return isFull ? new ServiceError("storage_full", "The disk is full", { cause: error }) : error;
+  switch (systemErrorCode(error)) {
+    case "ENOSPC":
+    case "EDQUOT":
+      return new ServiceError("storage_full", "The disk is full", { cause: error });
+    case "EIO":
+      return new ServiceError("unavailable", "The disk fails (EIO)", { cause: error });
+  }
+  return error;
 }
 
 export async function statOrUndefined(file: string): Promise<Stats | undefined> {

@@ -54,7 +54,8 @@ export function createReporter({
     },
     progress(fraction, text) {
       const at = now().getTime();
-      if (at - lastProgressAt < progressIntervalMs) return;
+      // Also where the clock was set back.
+      if (Math.abs(at - lastProgressAt) < progressIntervalMs) return;
       lastProgressAt = at;
       const progress = { fraction, message: truncate(text, textLimits.progressMessage) };
       sender.add({ type: "telemetry", telemetry: { progress } });

@@ -51,7 +51,7 @@ test("a batch has one check run on the pull request's commit, and each job its o
   assert.equal(made.at(-1), "checks/update");
 });
 
-test("a gate that fails is told beside its line of the batch file", async (t) => {
+test("a gate that fails is annotated beside its line of the batch file", async (t) => {
   const { gitHub, runner, run } = await prepareStep(t);
   const batch =
     "models:\n  - a.onnx\ntargets: [cpu]\ngates:\n  minCosine: 0.5\n  maxSizeRatio: 0.01\n";
@@ -114,7 +114,7 @@ test("a check run whose answer was lost is not made twice", async (t) => {
   );
 });
 
-test("a gate that fails is told once beside its line, though an answer is lost", async (t) => {
+test("a gate that fails is annotated once beside its line, though an answer is lost", async (t) => {
   const { gitHub, runner, run } = await prepareStep(t);
   await writeFile(
     path.join(runner.workspace, "batch.yaml"),

@@ -54,7 +54,7 @@ async function play(service: TestApp, jobIds: readonly string[]): Promise<void> 
   }
 }
 
-test("a batch of 2,000 jobs is followed to its end, and told within GitHub's limits", async (t) => {
+test("a batch of 2,000 jobs is followed to its end, and reported within GitHub's limits", async (t) => {
   const service = await makeTestApp(t);
   const gitHub = await startGitHub(t);
   const runner = await prepareRunner(t, { program: main, environment: gitHub.environment });

@@ -110,7 +110,7 @@ gates:
   });
 });
 
-test("planBatch() tells what is wrong in a batch file by its lines", async (t) => {
+test("planBatch() reports what is wrong in a batch file by its lines", async (t) => {
   const batch = `{
   "models": [
     "models/ocr/rec.onnx",
@@ -134,7 +134,7 @@ test("planBatch() tells what is wrong in a batch file by its lines", async (t) =
   );
 });
 
-test("planBatch() tells the line at which a batch file is no YAML", async (t) => {
+test("planBatch() reports the line at which a batch file is no YAML", async (t) => {
   const problems = await planProblems(t, {
     files: { "batch.yaml": "models:\n  - a\n targets: b\n" },
     inputs: { "batch-file": "batch.yaml" },

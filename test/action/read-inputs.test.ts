@@ -13,7 +13,7 @@ function read(inputs: Readonly<Record<string, string>>) {
 
 const right = { "service-url": "https://mos.example.com", models: "a.onnx", targets: "cpu" };
 
-test("readInputs() tells everything that is wrong at once, with what is allowed", () => {
+test("readInputs() reports everything that is wrong at once, with what is allowed", () => {
   const wrong = {
     "service-url": "mos.example",
     targets: "cpu",

@@ -7,7 +7,7 @@ import { prepareRunner } from "./support/runner.ts";
 import { workflowEvents } from "./support/workflow-event.ts";
 import { writeWorkspaceModel } from "./workspace-models.ts";
 
-test("a step compresses the workspace's models and tells what came of it", async (t) => {
+test("a step compresses the workspace's models and reports what came of it", async (t) => {
   const { runner, service, run } = await prepareStep(t);
   await writeWorkspaceModel(runner.workspace, "b.onnx", 2);
   const inputs = {
@@ -91,7 +91,7 @@ test("a request that is sent again gives the same batch", async (t) => {
   assert.equal((await service.client.call("listBatches", {})).batches.length, 1);
 });
 
-test("a dry run tells sizes and compresses nothing", async (t) => {
+test("a dry run reports sizes and compresses nothing", async (t) => {
   const { run } = await prepareStep(t);
   const { code, summary } = await run({ "dry-run": "true" });
   assert.equal(code, 0);

@@ -9,9 +9,9 @@ import { audience, makePair, startLocalIssuer } from "./local-issuer.ts";
 
 const start = Date.parse("2026-01-01T00:00:00Z") / 1000;
 
-async function trustIssuer(t: TestContext, issuer: string) {
+async function trustIssuer(t: TestContext, issuer: string, jwksUri?: string) {
   const trust = trustPolicy.parse({
-    issuers: [{ issuer, audience }],
+    issuers: [{ issuer, audience, jwksUri }],
     policies: [
       {
         name: "main",
@@ -117,6 +117,31 @@ test("a token by a key that came after the last look is taken once the keys may 
   await issuer.rotate();
   const token = await issuer.sign();
   assert.equal((await exchange(token)).status, 401);
+  service.advance(31_000);
+  assert.equal((await exchange(token)).status, 200);
+});
+
+test("keys that are replaced while the issuer is asked for them: the answer counts, then the new ones", async (t) => {
+  const issuer = await startLocalIssuer(t);
+  const { promise: isReplaced, resolve: answer } = Promise.withResolvers<void>();
+  const { promise: isAsked, resolve: asked } = Promise.withResolvers<void>();
+  const readKeys = async () => {
+    const keys = await (await fetch(`${issuer.url}/.well-known/jwks`)).text();
+    asked();
+    await isReplaced;
+    return keys;
+  };
+  const server = createServer((_request, response) => {
+    void readKeys().then((keys) => response.end(keys));
+  });
+  const { service, exchange } = await trustIssuer(t, issuer.url, await listenLocally(t, server));
+  const earlier = exchange(await issuer.sign());
+  await isAsked;
+  await issuer.rotate();
+  const token = await issuer.sign();
+  const later = exchange(token);
+  answer();
+  assert.deepEqual([(await earlier).status, (await later).status], [200, 401]);
   service.advance(31_000);
   assert.equal((await exchange(token)).status, 200);
 });

@@ -12,7 +12,7 @@ const userPresent = 0x01;
 const userVerified = 0x04;
 const hasCredential = 0x40;
 
-/** An authenticator with one passkey, which signs what it is told to. */
+/** An authenticator with one passkey, which signs what it is asked to. */
 export function createSoftAuthenticator() {
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const { x = "", y = "" } = publicKey.export({ format: "jwk" });

@@ -46,6 +46,11 @@ const faults: Readonly<Record<string, Fault>> = {
     [`mos_kubernetes_call_seconds_count{${of},code="200"}`, "0+15x20", "300+0x8"],
     [`mos_kubernetes_call_seconds_count{${of},code="none"}`, "0+0x20", "15+15x8"],
   ],
+  ReadsForbidden: [
+    [`mos_kubernetes_call_seconds_count{${of},verb="watch",code="403"}`, "0+0x20", "1+1x8"],
+  ],
+  LogsUnread: [[`mos_pod_log_lag_seconds{${of}}`, "0+0x20", "0+15x8"]],
+  LogsLost: [[`mos_pod_logs_lost_total{${of},reason="pod_deleted"}`, "0+0x20", "1+0x8"]],
   EventLoopBlocked: [[`nodejs_eventloop_lag_p99_seconds{${of},pod="s-1"}`, "0.01+0x20", "0.9+0x8"]],
 };
 

@@ -347,7 +347,7 @@ test(
   },
 );
 
-test("changed targets restart whoever reads them", { skip: helmMissing }, async () => {
+test("changed targets restart those that read them", { skip: helmMissing }, async () => {
   const deployments = async (values: unknown) =>
     (await render({ values }))
       .filter(({ kind }) => kind === "Deployment")
@@ -421,7 +421,7 @@ const serviceDeployment = z.object({
   }),
 });
 
-/** What the service is told of the GitHub App, with Secret and key for the path of a file. */
+/** What the service gets of the GitHub App, with Secret and key for the path of a file. */
 function githubAppEnvironment(rendered: readonly Manifest[]): Record<string, string> {
   const { spec } = serviceDeployment.parse(
     find(rendered, "Deployment", "mos-model-optimization-service"),

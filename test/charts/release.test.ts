@@ -26,6 +26,15 @@ test(
         [command, ...release, chartFolder, "--create-namespace", ...valueFlags(values)],
         kubeconfig,
       );
+    const putOther = (
+      place: string,
+      values: object,
+      command: "install" | "upgrade" = "install",
+    ) => {
+      const flags = valueFlags({ crds: { enabled: false }, ...values });
+      const args = [command, "other", chartFolder, `--namespace=${place}`, "--create-namespace"];
+      return helm([...args, ...flags], kubeconfig);
+    };
     const may = (account: string, ...action: readonly string[]) =>
       inNamespace("auth", "can-i", ...action, `--as=${account}`).then(
         (answer) => answer.trim() === "yes",
@@ -74,6 +83,21 @@ test(
       assert.match(await inNamespace("get", "cpj"), /kept +Pending/);
     });
 
+    await t.test("another release that would serve its namespace is refused", async () => {
+      const shared = /Namespace "models" is served by the release "mos" of namespace "models"/;
+      const others = [
+        [namespace, {}],
+        ["elsewhere", { namespaces: [namespace] }],
+        ["elsewhere", { allNamespaces: true }],
+      ] as const;
+      for (const [place, values] of others) {
+        await assert.rejects(putOther(place, values), shared);
+      }
+      await putOther("elsewhere", {});
+      const taken = /Namespace "elsewhere" is served by the release "other" of/;
+      await assert.rejects(put("upgrade", { namespaces: ["elsewhere"] }), taken);
+    });
+
     await t.test("uninstalled, it leaves kinds, jobs and the service's volume", async () => {
       // There is no node that could run the hook.
       await helm(["uninstall", ...release, "--no-hooks"], kubeconfig);
@@ -95,6 +119,19 @@ test(
       );
     });
 
+    await t.test("another release may take its place, and be the only one", async () => {
+      await putOther("elsewhere", { allNamespaces: true }, "upgrade");
+      const every = /Every namespace is served by the release "other" of namespace "elsewhere"/;
+      await assert.rejects(put("install", {}), every);
+      await putOther("elsewhere", { namespaces: [namespace] }, "upgrade");
+    });
+
+    await t.test("a release that went with its namespace is in nobody's way", async () => {
+      await kubectl(["delete", "namespace", "elsewhere", "--timeout=60s"]);
+      const left = ["rolebinding", "other-model-optimization-operator", "-o", "name"];
+      assert.notEqual(await inNamespace("get", ...left), "");
+    });
+
     await t.test("installed again, it takes up what it left", async () => {
       await put("install", {});
       assert.match(await inNamespace("get", "cpj"), /kept +Pending/);
@@ -112,7 +149,7 @@ test(
       );
     });
 
-    await t.test("told not to keep its kinds, it takes all jobs with it", async () => {
+    await t.test("set not to keep its kinds, it takes all jobs with it", async () => {
       await put("upgrade", { crds: { keep: false }, service: { persistence: { keep: false } } });
       await helm(["uninstall", ...release, "--wait", "--no-hooks"], kubeconfig);
       await assert.rejects(kubectl(["get", "crd", ...definitions]), /not found/);

@@ -197,6 +197,17 @@ test("evaluateGates() compares the change with the interval of the same run, on 
   ]);
 });
 
+test("evaluateGates() says in words that an interval over few sessions says nothing", () => {
+  const times = { original: makeLatency(10), result: makeLatency(9.8) };
+  const measured = { ratio: 0.98, ratioLow: 3e-11, ratioHigh: 14_947_753_084.25, sessions: 2 };
+  const latency = { ...times, ...measured, baseline: measured };
+  for (const limits of [{ maxLatencyRatio: 1 }, { maxLatencyRegression: 0.05 }]) {
+    const result = evaluateGate(limits, { latency });
+    assert.deepEqual([result?.passed, result?.level], [false, "warn"]);
+    assert.equal(result?.note, "The latency was timed in 2 sessions: too few for an interval");
+  }
+});
+
 test("evaluateGates() fails a latency ratio that was not measured", () => {
   const result = evaluateGate({ maxLatencyRatio: 1 }, { latency: undefined });
   assert.deepEqual([result?.passed, result?.level, result?.actual], [false, "fail", null]);

@@ -5,7 +5,7 @@ import { acquireLeadership } from "../../src/controller-runtime/acquire-leadersh
 import { systemClock } from "../../src/controller-runtime/clock.ts";
 import { connectCluster } from "../../src/kubernetes/connect-cluster.ts";
 
-/** A candidate of its own process, so that it can be killed and can stand still. Tells its state in lines. */
+/** A candidate of its own process, so that it can be killed and can stand still. Prints its state in lines. */
 const settings = z.object({
   kubeconfig: z.string(),
   namespace: z.string(),

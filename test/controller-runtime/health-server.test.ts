@@ -3,6 +3,7 @@ import test from "node:test";
 import { startHealthServer } from "../../src/controller-runtime/health-server.ts";
 import { createRuntimeMetrics } from "../../src/controller-runtime/metrics.ts";
 import type { ResourceWatch } from "../../src/controller-runtime/watch-resource.ts";
+import { ipv6Missing } from "../support/ipv6-missing.ts";
 
 const pods: ResourceWatch = {
   resource: "pods",
@@ -51,4 +52,13 @@ test("figures that cannot be collected are an answer, and so is an unknown path"
   const ask = await startServer(t, [], { ...createRuntimeMetrics(), text });
   assert.equal(await ask("/metrics"), "500 No figures\n");
   assert.equal(await ask("/"), "404 Not found\n");
+});
+
+test("without an address it answers over IPv6 and IPv4", { skip: ipv6Missing }, async (t) => {
+  const metrics = createRuntimeMetrics();
+  const server = await startHealthServer({ host: undefined, port: 0, watched: [], metrics });
+  t.after(() => server.close());
+  for (const host of ["[::1]", "127.0.0.1"]) {
+    assert.equal((await fetch(`http://${host}:${server.port}/healthz`)).status, 200, host);
+  }
 });

@@ -41,7 +41,7 @@ async function startProbes(t: TestContext, watched: ReturnType<typeof watch>["wa
 }
 
 test(
-  "a kind that is not installed is told with what to do, and watched once it is",
+  "a kind that is not installed is reported with what to do, and watched once it is",
   { skip },
   async (t) => {
     const { cluster, client } = await connectTestCluster();
@@ -69,7 +69,12 @@ test(
     assert.equal(await ask("/healthz"), "200 ok\n");
 
     t.after(() => cluster.kubectl(["delete", "crd", `widgets.${group}`]));
-    await cluster.kubectl(["apply", "--filename=-"], definition(group));
+    const define = (...versions: readonly string[]) =>
+      cluster.kubectl(["apply", "--filename=-"], definition(group, versions));
+    await define("v1beta1");
+    await cluster.kubectl(["wait", "--for=condition=Established", `crd/widgets.${group}`]);
+    assert.ok((await ask("/readyz")).trim().endsWith(advice), "another version is none");
+    await define("v1beta1", "v1");
     await watched.synced;
     assert.equal(watched.problem, undefined);
     assert.equal(await ask("/readyz"), "200 ok\n");
@@ -81,7 +86,8 @@ test(
   },
 );
 
-function definition(group: string): string {
+/** The last version is stored. */
+function definition(group: string, names: readonly string[]): string {
   const schema = { openAPIV3Schema: { type: "object" } };
   return JSON.stringify({
     apiVersion: "apiextensions.k8s.io/v1",
@@ -91,13 +97,18 @@ function definition(group: string): string {
       group,
       names: { kind: "Widget", plural: "widgets" },
       scope: "Namespaced",
-      versions: [{ name: "v1", served: true, storage: true, schema }],
+      versions: names.map((name) => ({
+        name,
+        served: true,
+        storage: name === names.at(-1),
+        schema,
+      })),
     },
   });
 }
 
 test(
-  "a service account without the right is told which one it needs, and served once it has it",
+  "a service account without the right learns which one it needs, and served once it has it",
   { skip },
   async (t) => {
     const { cluster, client } = await connectTestCluster();

@@ -146,7 +146,7 @@ const idle = {
   longestRunningSeconds: 0,
 };
 
-test("the figures tell how long keys waited and are worked on", async () => {
+test("the figures say how long keys waited and are worked on", async () => {
   const clock = createManualClock();
   const seen: string[] = [];
   const queue = new WorkQueue({

@@ -27,7 +27,7 @@ for (const [what, specCase] of Object.entries(specCases)) {
   );
 }
 
-test("rules across fields are told in the same words", { skip }, async () => {
+test("rules across fields are reported in the same words", { skip }, async () => {
   for (const what of [
     "too many jobs",
     "a target twice",

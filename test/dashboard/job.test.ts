@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
-import test from "node:test";
+import test, { type TestContext } from "node:test";
+import type { Locator, Page } from "playwright-core";
 import { chromiumMissing } from "../support/cluster/cluster-missing.ts";
 import { listenLocally } from "../support/listen-locally.ts";
 import { type Dashboard, findBarriers, openDashboard, signInByLink } from "./open-dashboard.ts";
@@ -64,7 +65,23 @@ test("the list of jobs is live, and new ones wait to be shown", { skip }, async 
   await page.getByRole("link", { name: "Failed" }).click();
   await page.getByText("No job fits these filters").waitFor();
   assert.ok(page.url().endsWith("/jobs?status=Failed"));
+  await checkAgesOnOtherClock(page, dashboard);
 });
+
+const hourMs = 3_600_000;
+
+/** Opens the list on a machine whose clock is wrong. */
+async function checkAgesOnOtherClock(signedIn: Page, { openBrowser, origin }: Dashboard) {
+  const storageState = await signedIn.context().storageState();
+  for (const hours of [-36, 36]) {
+    const page = await openBrowser({ storageState });
+    await page.clock.setSystemTime(Date.now() + hours * hourMs);
+    await page.goto(`${origin}/jobs`);
+    const row = page.getByRole("row").filter({ hasText: "first of them" });
+    assert.match(await row.locator("time").innerText(), /^(now|\d+ (s|min) ago)$/);
+    await page.context().close();
+  }
+}
 
 test("a job is cancelled and run again", { skip }, async (t) => {
   const host = await listenLocally(t, createServer());
@@ -84,15 +101,42 @@ test("a job is cancelled and run again", { skip }, async (t) => {
 
 const hostile = `<img src=x onerror="document.title='hit'"><script>document.title='hit'</script>`;
 
-test("what jobs are called and print is text", { skip }, async (t) => {
+/** A job and a batch in which everything that takes any text has HTML. @returns their addresses */
+async function submitHostile(t: TestContext, { client }: Dashboard) {
+  const { source } = await client.uploadModel(await writeProduct(t, hostile));
+  const target = "cpu";
+  const evaluation = { latencyBudgetSeconds: 1 };
+  const { id } = await client.call("startCompression", {
+    body: { name: hostile, model: { source }, target, recipe: { evaluation } },
+  });
+  await client.call("getJob", { params: { id }, headers: { prefer: "wait=60" } });
+  const named = { name: hostile, suite: hostile, models: [{ source }], targets: [target] };
+  const recipe = { evaluation: { level: "none" as const } };
+  const batch = await client.call("submitBatch", { body: { ...named, recipe } });
+  return { job: `/jobs/${id}`, batch: `/batches/${batch.id}` };
+}
+
+test("names, log lines, labels and nodes with HTML are shown as text", { skip }, async (t) => {
   const dashboard = await openDashboard(t);
   const page = await signInByLink(dashboard);
-  const { id } = await startJob(dashboard, await writeProduct(t), hostile);
-  await dashboard.client.call("getJob", { params: { id }, headers: { prefer: "wait=60" } });
-  for (const path of ["/jobs", `/jobs/${id}`]) {
+  const { job, batch } = await submitHostile(t, dashboard);
+  const written = encodeURIComponent(hostile);
+  const texts = (role: "row" | "heading" | "log" | "link" | "button" | "table") =>
+    page.getByRole(role).getByText(hostile).first();
+  const places: readonly [string, readonly Locator[]][] = [
+    ["/jobs", [texts("row")]],
+    [`/jobs?label=${written}`, [texts("link")]],
+    [job, [texts("heading"), texts("log"), texts("table")]],
+    [`${job}#graph`, [texts("button")]],
+    ["/batches", [texts("row")]],
+    [batch, [texts("heading")]],
+    ["/suites", [texts("link")]],
+    [`/suites/${written}`, [texts("heading")]],
+  ];
+  for (const [path, shown] of places) {
     await page.goto(dashboard.origin + path);
-    await page.getByText(hostile).first().waitFor();
-    assert.equal(await page.locator("main img, main script").count(), 0);
+    for (const text of shown) await text.waitFor();
+    assert.equal(await page.locator("body img, body script").count(), 0, path);
     assert.notEqual(await page.title(), "hit");
   }
   assert.deepEqual(dashboard.complaints, []);

@@ -54,6 +54,17 @@ export async function signInByLink({ openBrowser, signInLink }: Dashboard): Prom
   return page;
 }
 
+/** Ends all sessions of the person who is signed in there, of which the page knows nothing. */
+export async function endSessions(page: Page, { origin }: Dashboard): Promise<void> {
+  const cookies = await page.context().cookies();
+  const session = cookies.find(({ name }) => name.startsWith("mos-session"));
+  const answer = await fetch(`${origin}/v1/sessions`, {
+    method: "DELETE",
+    headers: { cookie: `${session?.name}=${session?.value}`, "sec-fetch-site": "same-origin" },
+  });
+  assert.equal(answer.status, 204);
+}
+
 /** Findings of axe that keep people from using the page. */
 export async function findBarriers(page: Page): Promise<string[]> {
   const { violations } = await new AxeBuilder({ page }).analyze();

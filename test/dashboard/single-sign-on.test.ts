@@ -7,7 +7,14 @@ import type { Page } from "playwright-core";
 import { startLocalProvider } from "../auth/local-provider.ts";
 import { chromiumMissing } from "../support/cluster/cluster-missing.ts";
 import { findFreePort } from "../support/free-port.ts";
-import { assertNoComplaints, findBarriers, openDashboard, signInByLink } from "./open-dashboard.ts";
+import {
+  assertNoComplaints,
+  type Dashboard,
+  endSessions,
+  findBarriers,
+  openDashboard,
+  signInByLink,
+} from "./open-dashboard.ts";
 
 const skip = chromiumMissing;
 
@@ -75,6 +82,29 @@ async function signInAs(page: Page, login: string): Promise<void> {
   await page.getByRole("button", { name: "Continue" }).click();
 }
 
+/** Signs in anew in another tab, while a form of the page waits. */
+async function signInInMidForm(page: Page, dashboard: Dashboard): Promise<void> {
+  await page.getByRole("link", { name: "Tokens" }).click();
+  await page.getByRole("button", { name: "New token" }).click();
+  const name = page.getByLabel("Name");
+  const scope = page.getByLabel("models:write");
+  await name.fill("half a name");
+  await scope.uncheck();
+  await endSessions(page, dashboard);
+  await page.getByRole("button", { name: "Create token" }).click();
+  const ended = page.getByRole("dialog", { name: "Your session has ended" });
+  const opened = page.context().waitForEvent("page");
+  await ended.getByRole("link", { name: /^Sign in with localhost/ }).click();
+  const second = await opened;
+  await ended.waitFor({ state: "detached" });
+  await second.getByRole("heading", { name: "Tokens", level: 1 }).waitFor();
+  await second.close();
+  assert.deepEqual([await name.inputValue(), await scope.isChecked()], ["half a name", false]);
+  assert.equal(await page.getByLabel("Project", { exact: true }).inputValue(), "audio");
+  await page.getByRole("button", { name: "Create token" }).click();
+  await page.getByRole("region", { name: "Access token" }).waitFor();
+}
+
 test("people sign in at a real provider, and see what their groups may", { skip }, async (t) => {
   const dashboard = await openWithProvider(t);
   const { origin, baseUrl, token, openBrowser } = dashboard;
@@ -96,7 +126,7 @@ test("people sign in at a real provider, and see what their groups may", { skip 
   assert.equal(await page.getByRole("link", { name: "Tokens" }).count(), 0);
   await page.getByText("ada <b>Lovelace</b>").click();
   await page.getByLabel("Project").selectOption("audio");
-  await page.getByRole("link", { name: "Tokens" }).waitFor();
+  await signInInMidForm(page, dashboard);
 
   const stranger = await openBrowser();
   await stranger.goto(origin);

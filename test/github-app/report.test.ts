@@ -33,7 +33,7 @@ test("a service without a GitHub App refuses a batch that asks for a report, and
   ]);
 });
 
-test("the service tells GitHub of a batch while it runs and at its end", async (t) => {
+test("the service reports a batch to GitHub while it runs and at its end", async (t) => {
   const { gitHub, credentials } = await startGitHubWithApp(t);
   const service = await makeTestApp(t, { github: credentials });
   const { id, jobs } = await submitBatch(service, reportedBatch(["one", "two"]));
@@ -69,7 +69,7 @@ test("writes come at most once a second", async (t) => {
   assert.ok(took > 2_500, `4 writes in ${Math.round(took)} ms`);
 });
 
-test("a report goes on after a restart of the service, and tells nothing twice", async (t) => {
+test("a report goes on after a restart of the service, and reports nothing twice", async (t) => {
   const directory = await mkdtemp(join(tmpdir(), "reports-"));
   t.after(() => rm(directory, { recursive: true }));
   const database = join(directory, "service.sqlite");
@@ -96,7 +96,7 @@ test("a check run whose answer was lost is not made twice, and jobs do not notic
   assert.match(service.logged.join("\n"), /error GitHub does not take a report/);
 });
 
-test("models that failed are told beside their lines, once each, though an answer is lost", async (t) => {
+test("models that failed are annotated beside their lines, once each, though an answer is lost", async (t) => {
   const { gitHub, credentials } = await startGitHubWithApp(t);
   const service = await makeTestApp(t, { github: credentials });
   const names = Array.from({ length: 51 }, (_, i) => `m${i}`);

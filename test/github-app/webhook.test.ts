@@ -74,7 +74,7 @@ async function jobCount({ records }: TestApp): Promise<number> {
   return [...(await records.metrics.countByStatus()).values()].reduce((sum, jobs) => sum + jobs, 0);
 }
 
-test("Re-run submits the jobs that failed, once for each signed body, and tells of them in a new check run", async (t) => {
+test("Re-run submits the jobs that failed, once for each signed body, and reports them in a new check run", async (t) => {
   const { gitHub, service } = await start(t);
   const { jobs } = await submitBatch(
     service,

@@ -10,14 +10,14 @@ import { type Secret, secrets } from "../support/cluster/test-resources.ts";
 
 export interface ObservedSecrets {
   readonly reflector: Reflector<Secret>;
-  /** What handlers were told, for instance `added a`, and names of errors. */
+  /** What handlers were called with, for instance `added a`, and names of errors. */
   readonly events: string[];
   readonly errors: unknown[];
-  /** Resolves as soon as the event has been told at least that often. */
+  /** Resolves as soon as the event has been observed at least that often. */
   readonly untilEvent: (event: string, times?: number) => Promise<void>;
 }
 
-/** A reflector of secrets whose handlers write down what they are told. It is stopped with the test that asks. */
+/** A reflector of secrets whose handlers write down what they are called with. It is stopped with the test that asks. */
 export function observeSecrets(
   client: KubernetesClient,
   options: Partial<ReflectorOptions<Secret>> = {},
@@ -27,7 +27,7 @@ export function observeSecrets(
   const emitter = new EventEmitter();
   const recordEvent = (event: string) => {
     events.push(event);
-    emitter.emit("told");
+    emitter.emit("observed");
   };
   const reflector = createReflector({
     client,
@@ -47,7 +47,8 @@ export function observeSecrets(
     events,
     errors,
     async untilEvent(event, times = 1) {
-      while (events.filter((seen) => seen === event).length < times) await once(emitter, "told");
+      while (events.filter((seen) => seen === event).length < times)
+        await once(emitter, "observed");
     },
   };
 }

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { RecentLines } from "../../src/kubernetes/recent-lines.ts";
 
-test("RecentLines tells new lines from those that come again, whenever the log is opened anew", () => {
+test("RecentLines distinguishes new lines from those that come again, whenever the log is opened anew", () => {
   const line = fc.record({
     afterMs: fc.constantFrom(0, 0, 1, 400, 900, 3_000),
     text: fc.constantFrom("a", "b"),

@@ -61,7 +61,7 @@ test(
 );
 
 test(
-  "a change of what is not kept is told nobody, and its version is taken",
+  "a change of what is not kept calls no handler, and its version is taken",
   { skip: clusterMissing },
   async () => {
     const { client } = await connectTestCluster();

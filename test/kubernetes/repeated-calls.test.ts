@@ -62,7 +62,7 @@ test("a create whose name the server would make is never made twice", async () =
   assert.equal(seen.length, 1);
 });
 
-test("errors that stay are told as the server told them", async () => {
+test("errors that stay are thrown as the server sent them", async () => {
   const { client } = await connectStandIn((_, response) =>
     response.writeHead(400).end("a proxy says no"),
   );

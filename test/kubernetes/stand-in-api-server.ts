@@ -11,7 +11,7 @@ import { connect } from "./connect-test-cluster.ts";
 export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
 /**
- * Stands in for an API server that fails in ways that a real one cannot be told to: one answer after the other, the last
+ * Stands in for an API server that fails in ways that a real one cannot be made to: one answer after the other, the last
  * one again and again. Gives a client of it and the requests that it has seen.
  */
 export async function connectStandIn(

@@ -20,6 +20,10 @@ export type Fault =
   | "lost"
   /** The API server does what it is asked to, and the connection breaks before its answer. */
   | "unanswered"
+  /** The request gets no answer while the connection lasts. */
+  | "silent"
+  /** The API server gets the request two seconds later, as where its disk is slow. */
+  | "slow"
   /** The API server rejects the request. */
   | { readonly status: number; readonly reason: string; readonly retryAfterSeconds?: number };
 
@@ -37,6 +41,7 @@ export interface FaultProxy extends AsyncDisposable {
   close(): Promise<void>;
 }
 
+const slowMs = 2_000;
 let proxies = 0;
 
 export async function startFaultProxy(
@@ -69,6 +74,7 @@ export async function startFaultProxy(
           return;
         }
         response.writeHead(answer.statusCode ?? 502, answer.headers);
+        response.flushHeaders();
         answer.pipe(response);
         if (!facts.isWatch) return;
         watches.set(response, { resource: facts.resource, answer });
@@ -87,6 +93,8 @@ export async function startFaultProxy(
     const facts = describeRequest(message);
     const fault = judge(facts);
     if (fault === "lost") response.destroy();
+    else if (fault === "silent") message.resume();
+    else if (fault === "slow") setTimeout(() => forward(message, response, facts, true), slowMs);
     else if (typeof fault === "string") forward(message, response, facts, fault === "none");
     else message.resume().once("end", () => refuse(response, fault));
   }).listen(0, "127.0.0.1");

@@ -45,17 +45,22 @@ function makeJob(kind: JobKind, overrides: Partial<Job> = {}): Job {
   };
 }
 
-const told = { seq: 1, at: created };
+const reported = { seq: 1, at: created };
 const anyEvent = fc.oneof(
   fc.constantFrom<JobEvent>(
-    { ...told, type: "status", status: "Sharding" },
-    { ...told, type: "status", status: "Optimizing" },
-    { ...told, type: "log", stream: "stdout", text: "x" },
-    { ...told, type: "model", bytes: 12, sha256: digest },
-    { ...told, type: "result", outcome: "Completed" },
-    { ...told, type: "result", outcome: "Cancelled" },
-    { ...told, type: "result", outcome: "Failed", error: { code: "model_invalid", message: "No" } },
-    { ...told, type: "result", outcome: "Failed" },
+    { ...reported, type: "status", status: "Sharding" },
+    { ...reported, type: "status", status: "Optimizing" },
+    { ...reported, type: "log", stream: "stdout", text: "x" },
+    { ...reported, type: "model", bytes: 12, sha256: digest },
+    { ...reported, type: "result", outcome: "Completed" },
+    { ...reported, type: "result", outcome: "Cancelled" },
+    {
+      ...reported,
+      type: "result",
+      outcome: "Failed",
+      error: { code: "model_invalid", message: "No" },
+    },
+    { ...reported, type: "result", outcome: "Failed" },
     { type: "waiting", reason: "unschedulable", message: "No node" },
     { type: "waiting", reason: "unschedulable", message: "No node", interrupts: true },
     { type: "cancel" },
@@ -66,12 +71,12 @@ const anyEvent = fc.oneof(
   fc
     .record({ name: fc.constantFrom("model.onnx", "report.json"), bytes: fc.nat() })
     .map((file): WorkerEvent => ({
-      ...told,
+      ...reported,
       type: "artifact",
       artifact: { ...file, kind: "model", sha256: digest },
     })),
   fc.double({ min: 0, max: 1, noNaN: true }).map((fraction): WorkerEvent => ({
-    ...told,
+    ...reported,
     type: "telemetry",
     telemetry: { progress: { fraction } },
   })),
@@ -93,6 +98,17 @@ test("applyEvent() moves a job along the transition table alone, with a time for
       jobSchema.parse(end);
     }),
   );
+});
+
+test("applyEvent() keeps the times of a job in order where clocks differ", () => {
+  const ahead = new Date(now.getTime() + 3_600_000);
+  const sharding = { ...reported, type: "status", status: "Sharding" } as const;
+  const begun = applyEvent(makeJob("compress"), sharding, ahead);
+  const error = { code: "worker_killed", message: "Killed" } as const;
+  const { transitions, finishedAt } = applyEvent(begun, { type: "failure", error }, now);
+  const times = transitions.map(({ at }) => at);
+  assert.deepEqual(times, times.toSorted());
+  assert.equal(finishedAt, ahead.toISOString());
 });
 
 test("applyEvent() never changes a job that has ended", () => {
@@ -124,7 +140,11 @@ test("applyEvent() keeps a job Cancelling until no process of it is left", () =>
     { type: "cancel" },
     now,
   );
-  const finished = applyEvent(cancelling, { ...told, type: "result", outcome: "Completed" }, now);
+  const finished = applyEvent(
+    cancelling,
+    { ...reported, type: "result", outcome: "Completed" },
+    now,
+  );
   assert.equal(finished.status, "Cancelling");
   assert.equal(applyEvent(finished, { type: "stopped" }, now).status, "Cancelled");
 });
@@ -136,7 +156,7 @@ test("applyEvent() holds the gates against the telemetry when the job completes"
     gateLimits: { maxSizeRatio: 0.3, minCosine: 0.9 },
     telemetry: { progress: { fraction: 0.9 }, size, warnings: [] },
   });
-  const end = applyEvent(job, { ...told, type: "result", outcome: "Completed" }, now);
+  const end = applyEvent(job, { ...reported, type: "result", outcome: "Completed" }, now);
   assert.deepEqual(end.gates, [
     { gate: "maxSizeRatio", limit: 0.3, level: "fail", actual: 0.4, baseline: null, passed: false },
     { gate: "minCosine", limit: 0.9, level: "fail", actual: null, baseline: null, passed: false },
@@ -151,7 +171,7 @@ test("applyEvent() completes a dry run without holding its gates", () => {
     dryRun: true,
     gateLimits: { minCosine: 0.9 },
   });
-  const end = applyEvent(job, { ...told, type: "result", outcome: "Completed" }, now);
+  const end = applyEvent(job, { ...reported, type: "result", outcome: "Completed" }, now);
   assert.deepEqual([end.status, end.statusReason, end.gates], ["Completed", "completed", []]);
   assert.equal(end.telemetry.progress.fraction, 1);
 });

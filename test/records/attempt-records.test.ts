@@ -35,6 +35,16 @@ test("attempts.begin() keeps the lines of the attempt before and logs the restar
   await records.close();
 });
 
+test("attempts.begin() counts attempts before it that failed, not those that were disrupted", async () => {
+  const { records, id } = await recordsWithWorker();
+  const end = { error: null, lines: [] };
+  await records.attempts.end(id, 1, { ...end, disruption: "service_stopped" });
+  assert.equal((await records.attempts.begin(id, "hash-2"))?.failedAttempts, 0);
+  await records.attempts.end(id, 2, end);
+  assert.equal((await records.attempts.begin(id, "hash-3"))?.failedAttempts, 1);
+  await records.close();
+});
+
 test("attempts.begin() leaves a job alone that was cancelled while it waited", async () => {
   const records = await openTestRecords();
   const { id } = await records.jobs.create(project, makeNewJob());

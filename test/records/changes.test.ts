@@ -41,7 +41,7 @@ test("changes.watch() ends for a signal that was aborted before", async () => {
   assert.equal((await watch.next()).done, true);
 });
 
-test("changes tell watchers of a batch when one of its jobs moves", async () => {
+test("changes notify watchers of a batch when one of its jobs moves", async () => {
   const records = await openTestRecords();
   const batch = await records.batches.create("default", makeNewBatch());
   const watch = records.changes.watch(batch.id, new AbortController().signal);

@@ -27,8 +27,8 @@ async function makeRecords(t: TestContext) {
   await records.batches.create(project, makeNewBatch());
   await records.attempts.begin(id, "hash");
   await records.jobBlobs.add(id, { sha256: "a".repeat(64), bytes: 7 });
-  const told = { at: now().toISOString(), type: "log", stream: "stdout" } as const;
-  const events = lines.map((text, i) => ({ ...told, seq: i + 1, text }));
+  const line = { at: now().toISOString(), type: "log", stream: "stdout" } as const;
+  const events = lines.map((text, i) => ({ ...line, seq: i + 1, text }));
   await records.workers.recordEvents(id, 1, events);
   await records.close();
   return { path, id };

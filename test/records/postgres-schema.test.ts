@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import test from "node:test";
+import test, { after, before } from "node:test";
 import { type Kysely, sql } from "kysely";
 import { Changes } from "../../src/records/changes.ts";
 import { migrations } from "../../src/records/migrations.ts";
@@ -8,6 +8,14 @@ import { postgresMigrations } from "../../src/records/postgres-migrations.ts";
 import type { Schema } from "../../src/records/schema.ts";
 import { postgresMissing } from "../support/cluster/cluster-missing.ts";
 import { startPostgres } from "../support/postgres-server.ts";
+
+const cleanup = new AsyncDisposableStack();
+const owner = { after: (work: () => unknown) => cleanup.defer(async () => void (await work())) };
+let url = "";
+before(async () => {
+  if (!postgresMissing) ({ url } = await startPostgres(owner));
+});
+after(() => cleanup.disposeAsync());
 
 /** Each column and each index as a line. */
 type Describe = (db: Kysely<Schema>) => Promise<string[]>;
@@ -55,15 +63,13 @@ async function describe(database: string, describeSchema: Describe): Promise<str
   return lines;
 }
 
-test("both databases have the same schema", { skip: postgresMissing }, async (t) => {
-  const { url } = await startPostgres(t);
+test("both databases have the same schema", { skip: postgresMissing }, async () => {
   const lines = await describe(url, describePostgres);
   assert.ok(lines.length > 100);
   assert.deepEqual(lines, await describe(":memory:", describeSqlite));
 });
 
-test("texts are ordered by their bytes in PostgreSQL", { skip: postgresMissing }, async (t) => {
-  const { url } = await startPostgres(t);
+test("texts are ordered by their bytes in PostgreSQL", { skip: postgresMissing }, async () => {
   const { db, close } = await openDatabase(url, new Changes());
   const { rows } = await sql<Line>`
     select table_name || '.' || column_name as line from information_schema.columns
@@ -78,4 +84,14 @@ test("texts are ordered by their bytes in PostgreSQL", { skip: postgresMissing }
 test("both databases have the later migrations", () => {
   const later = Object.keys(migrations).filter((name) => name >= "0014");
   assert.deepEqual(Object.keys(postgresMigrations), later);
+});
+
+test("a database of a newer version is refused", { skip: postgresMissing }, async () => {
+  const { db, close } = await openDatabase(url, new Changes());
+  await sql`insert into kysely_migration values ('9999-future', '2030-01-01')`.execute(db);
+  await close();
+  await assert.rejects(openDatabase(url, new Changes()), {
+    name: "UnusableDatabaseError",
+    message: /written by a newer version of the service, which has the migration "9999-future"$/,
+  });
 });

@@ -25,12 +25,12 @@ function podEvents(pod: string, index: number): WorkerEvent[] {
   return events.map((event, i) => ({ ...event, seq: i + 1, at }));
 }
 
-/** One pod after the other of a share: those before the last are lost at some point, and what they told may come again. */
+/** One pod after the other of a share: those before the last are lost at some point, and what they reported may come again. */
 const anyPods = fc.array(fc.array(fc.nat({ max: 6 }), { maxLength: 2 }), {
   minLength: shares,
   maxLength: shares,
 });
-/** Which share's pod tells next, from which event, and how many. */
+/** Which share's pod reports next, from which event, and how many. */
 const anyDeliveries = fc.array(
   fc.record({
     share: fc.nat({ max: shares - 1 }),
@@ -61,7 +61,7 @@ async function applyEvents(records: Records, id: string, { attempt, events }: Po
   if (events.length > 0) await records.workers.recordEvents(id, attempt, events);
 }
 
-/** Lets pods begin that are lost when they have told so many of their events. */
+/** Lets pods begin that are lost when they have reported so many of their events. */
 async function losePods(
   records: Records,
   id: string,
@@ -110,7 +110,7 @@ async function checkJob(records: Records, id: string): Promise<void> {
   );
 }
 
-test("whatever order the pods of shares tell in, again and late, each line is there once and the job goes on as it should", async () => {
+test("whatever order the pods of shares report in, again and late, each line is there once and the job goes on as it should", async () => {
   const records = await openTestRecords();
   await fc.assert(
     fc.asyncProperty(anyPods, anyDeliveries, async (losses, tellings) => {

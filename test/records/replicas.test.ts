@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import test, { type TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
+import { Client } from "pg";
 import { jobQuery } from "../../src/contract/page.ts";
 import { openRecords, type Records } from "../../src/records/open-records.ts";
 import { postgresMissing } from "../support/cluster/cluster-missing.ts";
@@ -136,12 +137,69 @@ test(
     });
     const missed = new EventTarget();
     other.changes.onMissed(() => missed.dispatchEvent(new Event("missed")));
-    const told = once(missed, "missed");
+    const notified = once(missed, "missed");
     await server.restart();
     assert.deepEqual(await one.jobs.find(project, job.id), job);
     await one.jobs.create(project, makeNewJob());
-    await told;
+    await notified;
     await until(() => one.replica.isLeader() || other.replica.isLeader());
+  },
+);
+
+test(
+  "replicas whose clocks are an hour apart agree on a job, on its times and on what changed",
+  { skip: postgresMissing },
+  async (t) => {
+    const { server, one } = await openReplicas(t);
+    const ahead = await openRecords(server.url, { now: () => new Date(Date.now() + 3_600_000) });
+    t.after(() => ahead.close());
+    const { id } = await ahead.jobs.create(project, makeNewJob());
+    const next = await one.jobs.create(project, makeNewJob());
+    await one.attempts.begin(id, "hash");
+    const at = new Date().toISOString();
+    await one.workers.recordEvents(id, 1, [
+      { seq: 1, at, type: "status", status: "Sharding" },
+      { seq: 2, at, type: "status", status: "Optimizing" },
+      { seq: 3, at, type: "result", outcome: "Completed" },
+    ]);
+    const job = await ahead.jobs.find(project, id);
+    assert.equal(job?.status, "Completed");
+    const times = job.transitions.map((transition) => transition.at);
+    assert.deepEqual([...times, job.finishedAt], [...times.toSorted(), times.at(-1)]);
+    const { changes } = await ahead.changeLog.listAfter({ project, origin: {} }, 0);
+    const ids = changes.flatMap((change) => ("job" in change ? change.job.id : []));
+    assert.deepEqual(ids, [next.id, id]);
+  },
+);
+
+test(
+  "records of a server without a free connection are unavailable, and go on with one",
+  { skip: postgresMissing },
+  async (t) => {
+    const { server, one } = await openReplicas(t);
+    const job = await one.jobs.create(project, makeNewJob());
+    await using others = new AsyncDisposableStack();
+    for (let isFull = false; !isFull;) {
+      const client = new Client({ connectionString: server.url });
+      isFull = await client.connect().then(
+        () => false,
+        () => true,
+      );
+      if (!isFull) others.defer(() => client.end());
+    }
+    const find = () => one.jobs.find(project, job.id);
+    const answers = await Promise.allSettled(Array.from({ length: 20 }, find));
+    const refused = answers.filter((answer) => answer.status === "rejected");
+    assert.ok(refused.length > 0);
+    for (const { reason } of refused) assert.equal(reason.code, "unavailable");
+    await others.disposeAsync();
+    await until(() =>
+      find().then(
+        () => true,
+        () => false,
+      ),
+    );
+    assert.deepEqual(await find(), job);
   },
 );
 

@@ -53,7 +53,7 @@ test("tokens.touch() notes the last use to the minute", async () => {
   const records = await openRecords(await testDatabase(), { now: () => now });
   const { id } = await records.tokens.create("team-a", newToken);
   const lastUse = async () => {
-    // Nobody waits for a last use; whoever writes next waits until it is written.
+    // Nobody waits for a last use; the next writer waits until it is written.
     await records.tokens.revoke("team-b", id);
     return (await records.tokens.list("team-a"))[0]?.lastUsedAt;
   };

@@ -51,7 +51,7 @@ const cases: readonly (readonly [
     "1 of 2 jobs passed with a warning",
   ],
   [
-    "a gate failed that is only told",
+    "a gate failed that only warns",
     [passed, missed],
     "jobs",
     undefined,

@@ -5,20 +5,20 @@ import { assignment } from "../../src/contract/worker.ts";
 import { hashSecret } from "../../src/auth/access-token.ts";
 import { logEvent, makeTestApp, problemIn, startJob, beginTestWorker } from "./test-app.ts";
 
-test("a worker is told what to do", async (t) => {
+test("a worker gets its assignment", async (t) => {
   const app = await makeTestApp(t);
   const started = await startJob(app);
   const { secret } = await beginTestWorker(app, started.id);
   const answer = await app.ask(`GET /worker/v1/jobs/${started.id}`, { token: secret });
-  const told = assignment.parse(await answer.json());
-  assert.equal(told.id, started.id);
-  assert.deepEqual(told.recipe, started.recipe);
-  assert.equal(told.target.name, "cpu");
-  assert.equal(told.attempt, 1);
-  assert.equal(told.limits.maxModelBytes, 1000);
+  const assigned = assignment.parse(await answer.json());
+  assert.equal(assigned.id, started.id);
+  assert.deepEqual(assigned.recipe, started.recipe);
+  assert.equal(assigned.target.name, "cpu");
+  assert.equal(assigned.attempt, 1);
+  assert.equal(assigned.limits.maxModelBytes, 1000);
 });
 
-test("what a worker tells changes its job, and what it tells twice is recorded once", async (t) => {
+test("what a worker reports changes its job, and what it reports twice is recorded once", async (t) => {
   const app = await makeTestApp(t);
   const { id } = await startJob(app);
   const worker = await beginTestWorker(app, id);
@@ -44,7 +44,7 @@ test("a worker's token is good for its job alone, and an access token for no job
   assert.equal((await app.ask("GET /v1/jobs", { token: secret })).status, 401);
 });
 
-test("a worker of an earlier attempt is refused, and told to stop", async (t) => {
+test("a worker of an earlier attempt is refused, and asked to stop", async (t) => {
   const app = await makeTestApp(t);
   const { id } = await startJob(app);
   const worker = await beginTestWorker(app, id);

@@ -68,7 +68,7 @@ test("a key holds for one token alone", async (t) => {
   assert.equal(submitted.length, 2);
 });
 
-test("a request that comes while the first with its key is being answered is told to try later", async (t) => {
+test("a request that comes while the first with its key is being answered is asked to try later", async (t) => {
   const { ask, submitted } = await makeTestApp(t);
   const answers = await Promise.all(
     [1, 2, 3].map(async () => ask("POST /v1/compress", { body, headers })),

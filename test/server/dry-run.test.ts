@@ -3,7 +3,7 @@ import test from "node:test";
 import { realModel } from "../support/real-models.ts";
 import { startRunningService } from "../support/running-service.ts";
 
-test("a dry run tells the size and a report, and holds no gate, alone and in a batch", async (t) => {
+test("a dry run reports the size and a report, and holds no gate, alone and in a batch", async (t) => {
   const { client } = await startRunningService(t, { environment: { MOS_WORKERS: "1" } });
   const { source } = await client.uploadModel(realModel("ocr-orientation"));
   const asked = { dryRun: true, gates: { minCosine: 0.99 } };

@@ -52,7 +52,7 @@ async function readPresent(app: TestApp, query: string): Promise<ReceivedEvent[]
   return parseEvents(await (await app.ask(`GET /v1/events?follow=false&${query}`)).text());
 }
 
-test("changes of jobs are told as they happen", async (t) => {
+test("changes of jobs are sent as they happen", async (t) => {
   const app = await makeTestApp(t);
   const events = await followEvents(t, app);
   const { id } = await startJob(app);
@@ -65,7 +65,7 @@ test("changes of jobs are told as they happen", async (t) => {
   assert.equal((await events.next())?.status, "Cancelling");
 });
 
-test("a batch is told with its jobs, and a filter leaves out the others", async (t) => {
+test("a batch is sent with its jobs, and a filter leaves out the others", async (t) => {
   const app = await makeTestApp(t);
   await startJob(app);
   const model = { source: "https://models.example/detector.onnx" };
@@ -73,14 +73,14 @@ test("a batch is told with its jobs, and a filter leaves out the others", async 
   const batch = batchSchema.parse(await (await app.ask("POST /v1/batches", { body })).json());
   const ids = [batch.id, ...batch.jobs.map(({ id }) => id)].toSorted();
   for (const filter of [`batch=${batch.id}`, "label=team=vision", "label=team"]) {
-    const told = await readPresent(app, `after=0&${filter}`);
-    assert.deepEqual(told.map(({ id }) => id).toSorted(), ids, filter);
+    const sent = await readPresent(app, `after=0&${filter}`);
+    assert.deepEqual(sent.map(({ id }) => id).toSorted(), ids, filter);
   }
   assert.deepEqual(await readPresent(app, "after=0&label=team=audio"), []);
   assert.equal((await readPresent(app, "after=0")).length, 4);
 });
 
-test("a reader that comes back is told what changed meanwhile, once and in its last state", async (t) => {
+test("a reader that comes back gets what changed meanwhile, once and in its last state", async (t) => {
   const app = await makeTestApp(t);
   const before = await followEvents(t, app);
   const [first, second] = [await startJob(app), await startJob(app)];
@@ -109,13 +109,13 @@ test("a number that these records never gave begins with the present", async (t)
   assert.equal((await events.next())?.id, next.id);
 });
 
-test("more changes than a page has are all told", async (t) => {
+test("more changes than a page has are all sent", async (t) => {
   const app = await makeTestApp(t);
   const models = Array.from({ length: 150 }, (_, i) => {
     return { source: `https://models.example/${i}.onnx` };
   });
   await app.ask("POST /v1/batches", { body: { models, targets: ["cpu"] } });
-  const told = await readPresent(app, "after=0");
-  assert.equal(new Set(told.map(({ id }) => id)).size, 151);
-  assert.equal(told.length, 151);
+  const sent = await readPresent(app, "after=0");
+  assert.equal(new Set(sent.map(({ id }) => id)).size, 151);
+  assert.equal(sent.length, 151);
 });

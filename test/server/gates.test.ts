@@ -42,7 +42,7 @@ const gates = {
   minTop1: 0,
 };
 
-/** A latency that a busy machine cannot tell is a warning. */
+/** A latency that a busy machine cannot measure is a warning. */
 function isFailed({ passed, level }: Job["gates"][number]): boolean {
   return !passed && level === "fail";
 }

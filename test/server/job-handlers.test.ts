@@ -241,7 +241,7 @@ for (const prefer of [undefined, "wait", "wait=soon", "return=minimal", "await=5
   });
 }
 
-test("a job that waits tells its place in the queue, one that ended has none", async (t) => {
+test("a job that waits reports its place in the queue, one that ended has none", async (t) => {
   const app = await makeTestApp(t);
   const [first, second] = [await startJob(app), await startJob(app)];
   const readPosition = async (id: string) =>

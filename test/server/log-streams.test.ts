@@ -33,9 +33,10 @@ async function runClock<T>(t: TestContext, promise: Promise<T>, mostSeconds: num
   return promise;
 }
 
-for (const [name, end] of Object.entries({
-  revoked: "DELETE",
-  expired: undefined,
+for (const [name, { isRevoked, backMs }] of Object.entries({
+  revoked: { isRevoked: true, backMs: 0 },
+  "revoked and the clock is set back": { isRevoked: true, backMs: 3_600_000 },
+  expired: { isRevoked: false, backMs: 0 },
 })) {
   test(`a stream ends within five seconds after its token is ${name}`, async (t) => {
     const { app, path, worker } = await startLog(t, "one");
@@ -46,7 +47,9 @@ for (const [name, end] of Object.entries({
     const reader = (await app.ask(path, { token, headers: eventStream })).body?.getReader();
     await reader?.read();
     const next = reader?.read();
-    if (end === "DELETE") await app.ask(`DELETE /v1/tokens/${id}`);
+    const { now } = Date;
+    t.mock.method(Date, "now", () => now() - backMs);
+    if (isRevoked) await app.ask(`DELETE /v1/tokens/${id}`);
     else app.advance(86_400_000);
     assert.equal((await runClock(t, Promise.resolve(next), 5))?.done, true);
     const readPage = t.mock.method(app.records.logs, "readPage");
@@ -120,7 +123,7 @@ test("proxies are asked to pass each line on", async (t) => {
 });
 
 for (const lines of [[], ["one", "two"]]) {
-  test(`an event source with the whole log of ${lines.length} lines is told to stop`, async (t) => {
+  test(`an event source with the whole log of ${lines.length} lines is asked to stop`, async (t) => {
     const { app, path, worker } = await startLog(t, ...lines);
     await worker.report(failed);
     const text = await (await app.ask(path, { headers: eventStream })).text();

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import test, { type TestContext } from "node:test";
 import { sql } from "kysely";
 import { job } from "../../src/contract/job.ts";
+import { limits } from "../../src/contract/limits.ts";
 import { modelRoutes } from "../../src/contract/model-routes.ts";
 import { uploadSource } from "../../src/contract/model-source.ts";
 import { assignment } from "../../src/contract/worker.ts";
@@ -150,6 +151,22 @@ test("a file goes with all the manifests that name it, more than a query has par
   assert.equal((await app.ask(`DELETE /v1/models/${sha256}`)).status, 204);
   assert.deepEqual(await db.selectFrom("manifest_files").selectAll().limit(1).execute(), []);
   assert.equal((await app.ask(`HEAD /v1/models/${sha256}`)).status, 404);
+});
+
+test("a project has as many manifests as it may", async (t) => {
+  const database = await keptDatabase(t);
+  const app = await makeTestApp(t, { database });
+  const files = [{ path: "net.onnx", sha256: await upload(app, "model") }];
+  assert.equal((await createManifest(app, files)).status, 201);
+  const { db, close } = await openDatabase(database, new Changes());
+  t.after(close);
+  await sql`insert into manifest_files (project, manifest, position, path, sha256, bytes)
+    with recursive numbers (n) as (select 1 union all select n + 1 from numbers
+      where n < ${limits.manifests - 1})
+    select 'default', 'manifest ' || n, 0, 'net.onnx', 'a', 7 from numbers`.execute(db);
+  const other = [{ path: "other.onnx", sha256: await upload(app, "model 2") }];
+  assert.equal((await problemIn(await createManifest(app, other))).code, "too_many_manifests");
+  assert.equal((await createManifest(app, files)).status, 200);
 });
 
 test("a sweep leaves the files that a live job's manifest has in common with others", async (t) => {

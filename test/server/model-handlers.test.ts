@@ -60,7 +60,7 @@ for (const type of [
   "application/octet-stream",
   "text/plain",
 ]) {
-  test(`a model may be sent as ${type}, as tools do without being told`, async (t) => {
+  test(`a model may be sent as ${type}, as tools do by default`, async (t) => {
     const app = await makeTestApp(t);
     assert.equal((await upload(app, bytes, { "content-type": type })).status, 201);
   });

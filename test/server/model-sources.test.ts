@@ -22,7 +22,7 @@ async function makeApp(t: TestContext) {
   });
 }
 
-test("a job records the commit of its model and its data, and no secret is told", async (t) => {
+test("a job records the commit of its model and its data, and no secret is shown", async (t) => {
   const app = await makeApp(t);
   const body = {
     model: { source: `${repository}@main/model.onnx` },
@@ -37,7 +37,7 @@ test("a job records the commit of its model and its data, and no secret is told"
   assert.equal(model.source, pinned);
   assert.equal(recipe.evaluation.data, pinned);
   const shown = await (await app.ask(`GET /v1/jobs/${id}`)).text();
-  for (const told of [text, shown, ...app.logged]) assert.ok(!told.includes(hubToken));
+  for (const each of [text, shown, ...app.logged]) assert.ok(!each.includes(hubToken));
 });
 
 for (const [source, code] of [
@@ -64,7 +64,7 @@ for (const source of ["s3://models", "s3:///key", "hf://owner/a.onnx", "gs://B/x
   });
 }
 
-test("a worker is told where its own model and its external data are, without the key", async (t) => {
+test("a worker is assigned where its own model and its external data are, without the key", async (t) => {
   const app = await makeApp(t);
   const source = "s3://models/nets/detector.onnx";
   const body = { model: { source }, target: "cpu" };

@@ -87,7 +87,7 @@ for (const [name, change] of refusals) {
   });
 }
 
-test("a challenge counts once, and a counter that goes back tells of a copy", async (t) => {
+test("a challenge counts once, and a counter that goes back reveals a copy", async (t) => {
   const app = await makeTestApp(t);
   const authenticator = createSoftAuthenticator();
   authenticator.counter = 5;

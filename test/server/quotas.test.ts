@@ -26,7 +26,7 @@ test("a project with many waiting jobs gets no more, until one of them ends", as
   assert.equal((await problemIn(one)).code, "too_many_jobs");
 });
 
-test("requests beyond a project's number a minute are told when to come again", async (t) => {
+test("requests beyond a project's number a minute are answered with when to come again", async (t) => {
   const app = await makeTestApp(t, { requestsPerMinute: 30 });
   for (let i = 0; i < 30; i++) assert.equal((await app.ask("GET /v1/targets")).status, 200);
   const refused = await app.ask("GET /v1/targets");
@@ -39,13 +39,15 @@ test("requests beyond a project's number a minute are told when to come again", 
   assert.equal((await app.ask("GET /v1/targets")).status, 429);
   app.advance(-3_600_000);
   assert.equal((await app.ask("GET /v1/targets")).status, 429);
+  app.advance(2000);
+  assert.equal((await app.ask("GET /v1/targets")).status, 200, "as if the hour had not been");
 });
 
 async function readUsage({ ask }: TestApp) {
   return usageSchema.parse(await (await ask("GET /v1/usage")).json());
 }
 
-test("a project is told how much of its quotas it uses", async (t) => {
+test("a project sees how much of its quotas it uses", async (t) => {
   const app = await makeTestApp(t, {
     maxWaitingJobs: 3,
     maxStoredBytes: 100,

@@ -72,7 +72,7 @@ test("an upload that is sent again as a whole starts over", async (t) => {
   assert.deepEqual(await filesKept(app), []);
 });
 
-test("an upload that goes on behind what is kept is told where it may", async (t) => {
+test("an upload that goes on behind what is kept is answered with where it may", async (t) => {
   const app = await withPartialUpload(t);
   const answer = await put(
     app,

@@ -104,8 +104,8 @@ test(
     const ids = [id, made.id, own.id, ...made.jobs.map((job) => job.id)];
     for (const { request, answer } of relayed.answers) {
       assert.doesNotMatch(answer, new RegExp(word), request);
-      const told = ids.filter((each) => answer.includes(each) && !request.includes(each));
-      assert.deepEqual(told, [], request);
+      const leaked = ids.filter((each) => answer.includes(each) && !request.includes(each));
+      assert.deepEqual(leaked, [], request);
     }
     assert.ok(relayed.answers.some(({ request }) => request.includes(id)));
     const { status } = await client.call("getJob", { params: { id } });

@@ -9,7 +9,7 @@ function hash(content: string): string {
   return createHash("sha256").update(content).digest("hex");
 }
 
-/** Uploads a text; its length is told before, or not. */
+/** Uploads a text; its length is announced, or not. */
 async function upload({ app, admin }: TestApp, content: string, token = admin) {
   return app.request(`/v1/models/${hash(content)}`, {
     method: "PUT",

@@ -14,7 +14,7 @@ import { proposal, pushed, tenantToken, workflowScopes } from "./tenant-tokens.t
 const content = Buffer.from("the model of a tenant");
 const sha256 = createHash("sha256").update(content).digest("hex");
 const source = `upload:sha256:${sha256}`;
-/** Nothing that a stranger is told may contain it. */
+/** No answer to a stranger may contain it. */
 const secretName = "confidential";
 
 /** What belongs to a pull request of the repository acme/models. */
@@ -77,7 +77,7 @@ const matrix: Readonly<Record<RouteName, Row>> = {
   countJobs: { call: () => "GET /v1/jobs/counts", ...ownOnly },
   getJob: { call: (things) => `GET /v1/jobs/${things.job}`, owner: 200, ...hidden },
   cancelJob: { call: (things) => `POST /v1/jobs/cancel/${things.job}`, owner: 202, ...hidden },
-  // Their owner is told that they have not ended.
+  // Their owner learns that they have not ended.
   retryJob: { call: (things) => `POST /v1/jobs/${things.job}/retry`, owner: 409, ...hidden },
   deleteJob: { call: (things) => `DELETE /v1/jobs/${things.job}`, owner: 409, ...hidden },
   streamLogs: {

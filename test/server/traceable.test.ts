@@ -20,7 +20,7 @@ async function readAudit({ ask }: TestApp, query = "") {
   return auditPage.parse(await (await ask(`GET /v1/audit${query}`)).json());
 }
 
-test("the audit tells who made, cancelled and revoked what, newest first and in pages", async (t) => {
+test("the audit records who made, cancelled and revoked what, newest first and in pages", async (t) => {
   const app = await makeTestApp(t);
   const made = await createTestToken(app);
   const { id } = await startJob(app);
@@ -69,7 +69,7 @@ test("entries of the audit can be neither changed nor deleted", async () => {
   await assert.rejects(sql`delete from audit`.execute(db), /never deleted/);
 });
 
-test("jobs and batches tell whose request made them", async (t) => {
+test("jobs and batches say whose request made them", async (t) => {
   const app = await makeTestApp(t);
   const { id: tokenId, token } = await createTestToken(app);
   const models = [{ source: "https://models.example/a.onnx" }];

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import test, { type TestContext } from "node:test";
 import { createClient } from "../../src/client/create-client.ts";
 import { routes } from "../../src/contract/routes.ts";
+import { ipv6Missing } from "../support/ipv6-missing.ts";
 import { startRunningService } from "../support/running-service.ts";
 import { audience, startLocalIssuer } from "../auth/local-issuer.ts";
 import { inheritedEnvironment } from "../support/inherited-environment.ts";
@@ -49,6 +50,18 @@ test("a port that is in use is said in one sentence", async (t) => {
   const sentence = `Cannot listen on 127.0.0.1 port ${port}: the port is in use; set MOS_PORT to another one\n`;
   assert.equal(ended.stderr, sentence);
 });
+
+test(
+  "it answers over IPv6 and IPv4 where it has every address",
+  { skip: ipv6Missing },
+  async (t) => {
+    const { baseUrl } = await startRunningService(t, { environment: { MOS_HOST: "*" } });
+    const { port } = new URL(baseUrl);
+    for (const host of ["[::1]", "127.0.0.1"]) {
+      assert.equal((await fetch(`http://${host}:${port}/healthz`)).status, 200, host);
+    }
+  },
+);
 
 test("a data folder that another service uses is said in one sentence", async (t) => {
   const { directory } = await startRunningService(t);

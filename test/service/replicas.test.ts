@@ -4,8 +4,9 @@ import test from "node:test";
 import type { Client } from "../../src/client/create-client.ts";
 import type { LogLine } from "../../src/contract/log.ts";
 import { postgresMissing, s3Missing } from "../support/cluster/cluster-missing.ts";
+import { balanceConnections } from "../support/balance-connections.ts";
 import { realModel } from "../support/real-models.ts";
-import { startRunningService } from "../support/running-service.ts";
+import { type RunningService, startRunningService } from "../support/running-service.ts";
 import { replicateService } from "../support/replicated-service.ts";
 
 const skip = postgresMissing || s3Missing;
@@ -48,6 +49,52 @@ test(
     assert.notEqual(artifacts.length, 0);
   },
 );
+
+/** Calls a service, each caller without a pause, until the signal; gives what was not answered well. */
+async function callUntil(
+  signal: AbortSignal,
+  { origin, token }: { origin: string; token: string },
+): Promise<{ calls: number; failures: string[] }> {
+  const failures: string[] = [];
+  let calls = 0;
+  const headers = { authorization: `Bearer ${token}` };
+  const call = async () => {
+    while (!signal.aborted) {
+      const path = ++calls % 2 === 0 ? "jobs" : "targets";
+      const answer = await fetch(`${origin}/v1/${path}`, { headers }).catch(String);
+      if (typeof answer === "string") failures.push(answer);
+      else if ((await answer.text(), answer.status !== 200)) failures.push(String(answer.status));
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, call));
+  return { calls, failures };
+}
+
+test("replicas that are restarted one after the other fail no request", { skip }, async (t) => {
+  const environment = { MOS_STOP_DELAY_SECONDS: "2", MOS_QUOTA_REQUESTS_PER_MINUTE: "1000000000" };
+  const { startReplica } = await replicateService(t, environment);
+  await using balancer = await balanceConnections();
+  const port = ({ baseUrl }: RunningService) => Number(new URL(baseUrl).port);
+  const start = async () => {
+    const replica = await startReplica();
+    balancer.ports.add(port(replica));
+    return replica;
+  };
+  const replicas = [await start(), await start()];
+  const stop = new AbortController();
+  const { origin } = balancer;
+  const load = callUntil(stop.signal, { origin, token: replicas[0]?.token ?? "" });
+  for (const replica of replicas) {
+    await start();
+    replica.process.kill("SIGTERM");
+    balancer.ports.delete(port(replica));
+    await once(replica.process, "exit");
+  }
+  stop.abort();
+  const { calls, failures } = await load;
+  t.diagnostic(`${calls} calls`);
+  assert.deepEqual(failures, []);
+});
 
 test("a token that one replica revokes is refused by another at once", { skip }, async (t) => {
   const { startReplica } = await replicateService(t);

@@ -6,7 +6,7 @@ import test, { type TestContext } from "node:test";
 import { reportFirstToken } from "../../src/service/report-first-token.ts";
 import { startRunningService } from "../support/running-service.ts";
 
-async function tell(t: TestContext, isTTY: boolean) {
+async function reportToken(t: TestContext, isTTY: boolean) {
   const directory = await mkdtemp(join(tmpdir(), "first-"));
   t.after(() => rm(directory, { recursive: true }));
   let printed = "";
@@ -16,13 +16,13 @@ async function tell(t: TestContext, isTTY: boolean) {
 }
 
 test("the first token is shown to a person at a terminal, and stored nowhere", async (t) => {
-  const { printed, file } = await tell(t, true);
+  const { printed, file } = await reportToken(t, true);
   assert.match(printed, /mos_secret\n$/);
   await assert.rejects(stat(file), { code: "ENOENT" });
 });
 
 test("the first token is not printed where output is collected, but kept for the owner", async (t) => {
-  const { printed, file } = await tell(t, false);
+  const { printed, file } = await reportToken(t, false);
   assert.ok(!printed.includes("mos_secret"));
   assert.ok(printed.endsWith(`${file}\n`));
   assert.equal(await readFile(file, "utf8"), "mos_secret\n");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createHash, randomBytes, randomInt } from "node:crypto";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { createServer } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { test, type TestContext } from "node:test";
@@ -11,6 +11,7 @@ import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store
 import { fetchModel } from "../../src/storage/fetch-model.ts";
 import { putObject } from "../../src/storage/s3/objects.ts";
 import { createS3Client } from "../../src/storage/s3/s3-client.ts";
+import { lookupLimits } from "../../src/storage/sources/lookup-turns.ts";
 import { createModelSources } from "../../src/storage/sources/model-sources.ts";
 import { s3Missing } from "../support/cluster/cluster-missing.ts";
 import { listenLocally } from "../support/listen-locally.ts";
@@ -103,6 +104,24 @@ test("a project's token is for that project alone", async (t) => {
     code: "model_not_found",
     message: /no token that may read it \(GatedRepo\)/,
   });
+});
+
+test("a project with hundreds of slow names does not delay others", async (t) => {
+  const slow: ServerResponse[] = [];
+  const answer = (response: ServerResponse) =>
+    void response.writeHead(200, { "x-repo-commit": commit }).end();
+  let isSlow = true;
+  const server = createServer(({ url = "" }, response) => {
+    if (isSlow && url.startsWith("/acme/slow/")) slow.push(response);
+    else answer(response);
+  });
+  const sources = openSources(t, { hf: [{ endpoint: await listenLocally(t, server) }] });
+  const pins = Array.from({ length: 300 }, (_, i) => sources.pin("busy", `hf://acme/slow/${i}`));
+  assert.equal(await sources.pin("other", "hf://acme/quick/x"), `hf://acme/quick@${commit}/x`);
+  assert.ok(slow.length <= lookupLimits.ofProject);
+  isSlow = false;
+  slow.forEach(answer);
+  assert.equal((await Promise.all(pins)).at(-1), `hf://acme/slow@${commit}/299`);
 });
 
 test("a Hub that does not answer is named", async (t) => {

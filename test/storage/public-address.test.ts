@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { isPublicAddress } from "../../src/storage/is-public-address.ts";
 import { createPublicLookup } from "../../src/storage/public-address.ts";
 
-test("isPublicAddress() tells the public internet from everything else", () => {
+test("isPublicAddress() distinguishes the public internet from everything else", () => {
   for (const address of [
     "8.8.8.8",
     "172.15.0.1",

@@ -8,7 +8,7 @@ import { test, type TestContext } from "node:test";
 import type { S3Access } from "../../src/storage/s3/s3-address.ts";
 import { openS3BlobStore } from "../../src/storage/s3/s3-blob-store.ts";
 import { s3Missing } from "../support/cluster/cluster-missing.ts";
-import { cutAfter, slowDown, startFaultyS3Server, startS3Server } from "./s3-server.ts";
+import { cutAfter, denyAccess, slowDown, startFaultyS3Server, startS3Server } from "./s3-server.ts";
 
 const skip = s3Missing;
 const mebibyte = 1024 ** 2;
@@ -235,6 +235,28 @@ test("a server that stays away is named, and what arrived is kept", { skip }, as
   await assert.rejects(goingOn, { code: "unavailable", message: /does not answer: .*503 to/ });
   faults.length = 0;
   assert.deepEqual(await store.findPartial(upload), { bytes: kept });
+});
+
+test("a right that the key loses is named, and what arrived is kept", { skip }, async (t) => {
+  const { store, faults } = await makeFaultyStore(t);
+  await assert.rejects(store.receive(upload, cutStream(content.subarray(0, kept))));
+  const denyWriting: typeof denyAccess = (request, response) =>
+    request.method === "PUT" && denyAccess(request, response);
+  faults.push(...Array.from({ length: 20 }, () => denyWriting));
+  const goingOn = store.receive(upload, stream(content.subarray(kept)), { offset: kept });
+  await assert.rejects(goingOn, { code: "unavailable", message: / 403 to PUT .*AccessDenied/ });
+  faults.length = 0;
+  assert.equal(await store.find(upload.sha256), undefined);
+  assert.deepEqual(await store.findPartial(upload), { bytes: kept });
+});
+
+test("openS3BlobStore() names each right that the key lacks", { skip }, async (t) => {
+  const { access, faults } = await startFaultyS3Server(t);
+  for (const [i, right] of ["PUT", "HEAD", "GET", "POST"].entries()) {
+    faults.push(...Array.from({ length: i }, () => () => false), denyAccess);
+    const message = new RegExp(`^Bucket "models" cannot be used: .* 403 to ${right} `);
+    await assert.rejects(openS3BlobStore(access), { message });
+  }
 });
 
 test("a reader that goes away ends the transfer", { skip }, async (t) => {

@@ -61,6 +61,8 @@ export async function startS3Server(t: Pick<TestContext, "after">): Promise<S3Se
 type Fault = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 interface FaultyServer extends S3Server {
+  /** The server itself, where nothing fails or is counted. */
+  readonly direct: S3Access;
   /** Each for one request, in their order. */
   readonly faults: Fault[];
   /** Method, path and range of every request. */
@@ -89,7 +91,8 @@ export async function startFaultyS3Server(t: Pick<TestContext, "after">): Promis
     pipeline(incoming, forwarded, () => {});
   });
   const endpoint = await listenLocally(t, proxy);
-  return { ...server, access: { ...server.access, endpoint }, faults, requests, counted };
+  const { access: direct } = server;
+  return { ...server, direct, access: { ...direct, endpoint }, faults, requests, counted };
 }
 
 /** Breaks the connection when so many bytes of the answer's body were sent. */
@@ -110,6 +113,12 @@ export function cutAfter(bytes: number): Fault {
 /** Answers as a server does that is overloaded. */
 export function slowDown(_request: IncomingMessage, response: ServerResponse): boolean {
   response.writeHead(503).end("<Error><Code>SlowDown</Code></Error>");
+  return true;
+}
+
+/** Answers as a server does that does not let the key do this. */
+export function denyAccess(_request: IncomingMessage, response: ServerResponse): boolean {
+  response.writeHead(403).end("<Error><Code>AccessDenied</Code></Error>");
   return true;
 }
 

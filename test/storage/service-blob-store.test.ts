@@ -182,7 +182,7 @@ test("the store is given up when the service stays away", async (t) => {
   );
 });
 
-test("the store is closed to whoever is not a worker of the job", async (t) => {
+test("the store is closed to all but workers of the job", async (t) => {
   const { service, store, target } = await openStore(t, { token: "another" });
   const { sha256 } = await service.blobs.write(Readable.from([Buffer.from("secret")]));
   await assert.rejects(store.materialize(sha256, target), /answered 401/);

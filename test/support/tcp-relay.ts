@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 
-/** Passes bytes on to a server, until told otherwise. */
+/** Passes bytes on to a server, until it is stopped. */
 export interface TcpRelay extends AsyncDisposable {
   readonly port: string;
   /** Connections that clients have made so far. */

@@ -17,7 +17,7 @@ function parseDelivered({ headers }: IncomingMessage, body: string) {
   };
 }
 
-/** A real receiver of webhooks, which answers 204 until it is told otherwise. */
+/** A real receiver of webhooks, which answers 204 until it is set otherwise. */
 export async function startReceiver(t: Pick<TestContext, "after">) {
   const received: ReturnType<typeof parseDelivered>[] = [];
   let answer: Answer = (response) => response.writeHead(204).end();

@@ -78,12 +78,14 @@ interface PodServiceOptions {
   /** By default in a folder. */
   readonly blobs?: BlobStore;
   readonly credentials?: z.input<typeof sourceCredentials>;
+  /** Options of Node for the pods' processes. */
+  readonly nodeOptions?: string;
 }
 
 /** The real service's HTTP interface on a socket, whose workers prove by tokens which pods they are. */
 export async function startPodService(
   t: Pick<TestContext, "after" | "signal">,
-  { listening = true, blobs: ownBlobs, credentials = {} }: PodServiceOptions = {},
+  { listening = true, blobs: ownBlobs, credentials = {}, nodeOptions = "" }: PodServiceOptions = {},
 ): Promise<PodService> {
   const folder = await mkdtemp(path.join(tmpdir(), "pods-"));
   const now = () => new Date();
@@ -208,7 +210,8 @@ export async function startPodService(
       }
     },
     async startPod(jobId, part) {
-      const pod = await startPod(service, { jobId, uid: `pod-${++started}`, part: part ?? null });
+      const uid = `pod-${++started}`;
+      const pod = await startPod(service, { jobId, uid, part: part ?? null, nodeOptions });
       pods.push(pod);
       return pod;
     },
@@ -221,11 +224,12 @@ export async function startPodService(
 interface PodSpec extends Pick<Pod, "uid"> {
   readonly jobId: string;
   readonly part: JobPart | null;
+  readonly nodeOptions: string;
 }
 
 async function startPod(
   { folder, url, tokens }: PodService,
-  { jobId, uid, part }: PodSpec,
+  { jobId, uid, part, nodeOptions }: PodSpec,
 ): Promise<Pod> {
   const home = path.join(folder, uid);
   const work = path.join(home, "work");
@@ -246,6 +250,7 @@ async function startPod(
       MOS_JOB_TOKEN_FILE: tokenFile,
       MOS_TERMINATION_LOG: messageFile,
       MOS_STOP_SECONDS: "5",
+      NODE_OPTIONS: nodeOptions,
     },
     stdio: ["ignore", "pipe", "pipe"],
   });

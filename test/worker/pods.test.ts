@@ -6,9 +6,11 @@ import { once } from "node:events";
 import path from "node:path";
 import { buffer } from "node:stream/consumers";
 import { test, type TestContext } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import type { Job } from "../../src/contract/job.ts";
 import type { PartialRecipe } from "../../src/contract/recipe.ts";
 import { type WorkerEvent, workerExit } from "../../src/contract/worker.ts";
+import { fastClock } from "../support/clock-modules.ts";
 import { realModel } from "../support/real-models.ts";
 import { parsePodMessage, type PodService, startPodService } from "./pod-service.ts";
 import { listJobArtifacts, runSteps, waitForPodEnd } from "./pod-steps.ts";
@@ -34,7 +36,7 @@ function hasModel(_: Job, lines: readonly string[]): boolean {
   return lines.some((line) => line.includes("SHA-256"));
 }
 
-test("a pod compresses a model of the service's store, whose output is all that it tells", async (t) => {
+test("a pod compresses a model of the service's store, whose output is all that it reports", async (t) => {
   const service = await startPodService(t);
   const id = await service.createJob(await uploaded(service));
   const pod = await service.startPod(id);
@@ -141,8 +143,9 @@ test("a share is worked on again after its pod was killed, and not once it is fi
   assert(lines.some((line) => /^Another pod takes over share 2: attempt \d begins$/.test(line)));
 });
 
-test("a pod goes on while the service is away, and then tells what it missed, each line once", async (t) => {
-  const service = await startPodService(t);
+test("a pod goes on while the service is away for an hour, and then reports what it missed, each line once", async (t) => {
+  const hourMs = 100;
+  const service = await startPodService(t, { nodeOptions: fastClock(3_600_000 / hourMs) });
   const id = await service.createJob(await uploaded(service), {
     evaluation: { latencyBudgetSeconds: 2 },
   });
@@ -150,7 +153,7 @@ test("a pod goes on while the service is away, and then tells what it missed, ea
   await service.until(id, hasModel);
   await service.stop();
   const printed = once(pod.process.stdout ?? pod.process, "data");
-  await printed;
+  await Promise.all([printed, delay(hourMs)]);
   await service.start();
   const { code, events } = await waitForPodEnd(pod);
   assert.equal(code, workerExit.completed);
@@ -250,7 +253,7 @@ test("a pod of a bad model fails with the error in its message", async (t) => {
   assert.deepEqual((await service.find(id)).error, error);
 });
 
-test("what a killed pod could not tell is in its output, and completes the records", async (t) => {
+test("what a killed pod could not report is in its output, and completes the records", async (t) => {
   const service = await startPodService(t);
   const id = await service.createJob(await uploaded(service), endless);
   const pod = await service.startPod(id);

@@ -22,7 +22,7 @@ test("workOnAssignment() ends with the job's outcome though the service went awa
   });
   const { signal } = new AbortController();
   const assignment = await connection.findAssignment(signal);
-  // The files can be stored, but nothing can be told any more.
+  // The files can be stored, but nothing can be reported any more.
   service.onRequest = (request) =>
     request.url?.endsWith("/events") === true && request.socket.destroy().destroyed;
   const printed: string[] = [];

@@ -31,7 +31,7 @@ function sha256Of(content: Uint8Array): string {
   return createHash("sha256").update(content).digest("hex");
 }
 
-test("the worker compresses a real model, and tells its stages, figures and artifacts", async (t) => {
+test("the worker compresses a real model, and reports its stages, figures and artifacts", async (t) => {
   const { service, storage, start } = await makeJob(t, orientation);
   assert.equal(await exitCode(start()), workerExit.completed);
   const { events } = service;

@@ -230,6 +230,9 @@ kind: ClusterRoleBinding
 metadata:
   name: {{ $name }}
   labels: {{- include "model-optimization.labels" . | nindent 4 }}
+    {{- if $root.Values.allNamespaces }}
+    modeloptimization.dev/all-namespaces: "true"
+    {{- end }}
 roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: ClusterRole
@@ -273,4 +276,50 @@ subjects:
     name: {{ $name }}
     namespace: {{ $root.Release.Namespace }}
 {{- end }}
+{{- end }}
+
+{{/* A policy's name in the cluster: called with (list $ "workers"). */}}
+{{- define "model-optimization.policyName" -}}
+{{- $root := first . -}}
+{{ $root.Release.Namespace }}-{{ include "model-optimization.fullname" $root }}-{{ last . }}
+{{- end }}
+
+{{/* Binds a policy in the namespaces of a selector: called with (list $selector $ "workers"). */}}
+{{- define "model-optimization.policyBinding" -}}
+{{- $policy := rest . }}
+{{- $name := include "model-optimization.policyName" $policy }}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata:
+  name: {{ $name }}
+  labels: {{- include "model-optimization.labels" (list (first $policy) "admission") | nindent 4 }}
+spec:
+  policyName: {{ $name }}
+  validationActions: [Deny]
+  matchResources:
+    namespaceSelector: {{- first . | nindent 6 }}
+{{- end }}
+
+{{/* Selects the release's own namespace. */}}
+{{- define "model-optimization.ownNamespaceSelector" -}}
+matchLabels:
+  kubernetes.io/metadata.name: {{ .Release.Namespace }}
+{{- end }}
+
+{{/* CEL: whether who asks may install the chart, or nothing is refused to. */}}
+{{- define "model-optimization.isInstaller" -}}
+(
+  request.userInfo.groups.exists(group, group in ['system:nodes', 'system:masters']) ||
+  authorizer.group('rbac.authorization.k8s.io').resource('clusterroles').check('create').allowed()
+)
+{{- end }}
+
+{{/* The claim of the service's volume; empty where it has none. */}}
+{{- define "model-optimization.dataClaim" -}}
+{{- with .Values.service.persistence -}}
+{{- if and .enabled (not (include "model-optimization.hasSharedStorage" $)) -}}
+{{- .existingClaim | default (printf "%s-service" (include "model-optimization.fullname" $)) -}}
+{{- end -}}
+{{- end -}}
 {{- end }}

@@ -1,10 +1,10 @@
-import { type Signal, useSignal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import { type Passkey, passkeyName } from "../../contract/passkey.ts";
 import { createPasskey } from "../session/passkeys.ts";
 import { service } from "../session/service.ts";
 import { Dialog, DialogFormEnd } from "../shared/dialog.tsx";
-import { Field } from "../shared/field.tsx";
 import { MaybeError } from "../shared/notice.tsx";
+import { TextField } from "../shared/text-field.tsx";
 
 interface PasskeyNameDialogProps {
   /** The one to rename; null where a new one is registered. */
@@ -27,32 +27,15 @@ export function PasskeyNameDialog({ passkey, onClose }: PasskeyNameDialogProps) 
     <Dialog title={passkey ? "Rename the passkey" : "Add a passkey"} onClose={onClose}>
       <form onSubmit={submit} noValidate>
         <MaybeError error={failure.value} />
-        <PasskeyNameField name={name} error={invalid.value} />
+        <TextField
+          label="Name"
+          hint="Such as that of the device"
+          error={invalid.value}
+          text={name}
+        />
         <DialogFormEnd action={passkey ? "Rename" : "Continue"} onCancel={onClose} />
       </form>
     </Dialog>
-  );
-}
-
-interface PasskeyNameFieldProps {
-  readonly name: Signal<string>;
-  readonly error: string | undefined;
-}
-
-function PasskeyNameField({ name, error }: PasskeyNameFieldProps) {
-  return (
-    <Field label="Name" hint="Such as that of the device" error={error}>
-      {({ id, describedBy }) => (
-        <input
-          id={id}
-          autocomplete="off"
-          aria-describedby={describedBy}
-          aria-invalid={error !== undefined}
-          value={name.value}
-          onInput={({ currentTarget }) => (name.value = currentTarget.value)}
-        />
-      )}
-    </Field>
   );
 }
 

@@ -48,7 +48,7 @@ function EntryRow({ entry }: { readonly entry: AuditEntry }) {
       <td class="soft">
         <Age at={at} />
       </td>
-      <td class="two">
+      <td class="two cut caller">
         {tokenName}
         <small>{describeCaller(entry)}</small>
       </td>
@@ -68,7 +68,7 @@ function LoadingRow({ isFailed }: { readonly isFailed: boolean }) {
   );
 }
 
-/** Names are everybody's own choice: ids tell people and tokens apart. */
+/** Names are everybody's own choice: ids distinguish people and tokens. */
 function describeCaller({ personId, tokenId }: AuditEntry): string {
   if (personId !== null)
     return personId === administratorId ? "the person of sign-in links" : personId;

@@ -124,6 +124,8 @@ export class GraphStage {
     const view = fitCanvas(canvas);
     const context = canvas.getContext("2d");
     if (context) drawGraph(context, drawing, this.#camera, view);
+    const isWhole = drawn.layout.bottom * this.#camera.scale <= view.height;
+    map.style.visibility = isWhole ? "hidden" : "visible";
     const mapSize = fitCanvas(map);
     const mapContext = map.getContext("2d");
     if (mapContext) drawMinimap(mapContext, drawing, this.#camera, { view, map: mapSize });

@@ -85,6 +85,7 @@ function listStatusFacts({ jobs, ...status }: ServiceStatus): Readonly<Record<st
   const ofWorkers = jobs.workers === null ? "" : ` of ${jobs.workers} workers`;
   const wait = formatDuration(1000 * jobs.longestWaitSeconds);
   const age = Date.parse(status.now) - Date.parse(status.startedAt);
+  const { service: version = "", ...runtimes } = status.versions;
   return {
     "Jobs running": `${jobs.running}${ofWorkers}`,
     "Jobs waiting": jobs.waiting === 0 ? "none" : `${jobs.waiting}, the first for ${wait}`,
@@ -92,7 +93,8 @@ function listStatusFacts({ jobs, ...status }: ServiceStatus): Readonly<Record<st
     Records: databases[status.records],
     "Up for": formatDuration(age),
     Memory: formatBytes(status.memory.residentBytes),
-    ...status.versions,
+    Version: version,
+    ...runtimes,
   };
 }
 

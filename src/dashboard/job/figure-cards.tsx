@@ -1,4 +1,6 @@
+import { explainWideInterval } from "../../contract/explain-wide-interval.ts";
 import { formatBytes } from "../../contract/format-bytes.ts";
+import type { LatencyRatio } from "../../contract/latency.ts";
 import { formatMs } from "../shared/format-ms.ts";
 import { judgeRatio } from "../shared/judge-ratio.ts";
 import { FigureCard } from "./figure-card.tsx";
@@ -9,21 +11,32 @@ type Telemetry = JobDetail["telemetry"];
 /** Size, accuracy and latency, each with its gate on a scale. */
 export function FigureCards({ job: { telemetry, gateLimits } }: { readonly job: JobDetail }) {
   const { size, accuracy, latency } = telemetry;
+  const readLimit = (gate: LimitedGate) => ({
+    limit: gateLimits[gate],
+    warns: gateLimits.warnGates?.includes(gate) ?? false,
+  });
   return (
     <>
-      {size && <SizeCard size={size} limit={gateLimits.maxSizeRatio} />}
-      {accuracy && <AccuracyCard accuracy={accuracy} limit={gateLimits.minSqnrDb} />}
-      {latency && <LatencyCard latency={latency} limit={gateLimits.maxLatencyRatio} />}
+      {size && <SizeCard size={size} {...readLimit("maxSizeRatio")} />}
+      {accuracy && <AccuracyCard accuracy={accuracy} {...readLimit("minSqnrDb")} />}
+      {latency && <LatencyCard latency={latency} {...readLimit("maxLatencyRatio")} />}
     </>
   );
 }
 
-interface SizeCardProps {
-  readonly size: NonNullable<Telemetry["size"]>;
+type LimitedGate = "maxSizeRatio" | "minSqnrDb" | "maxLatencyRatio";
+
+interface LimitProps {
   readonly limit: number | undefined;
+  /** Whether a figure beyond the limit warns, and does not fail. */
+  readonly warns: boolean;
 }
 
-function SizeCard({ size, limit }: SizeCardProps) {
+interface SizeCardProps extends LimitProps {
+  readonly size: NonNullable<Telemetry["size"]>;
+}
+
+function SizeCard({ size, limit, warns }: SizeCardProps) {
   const { resultBytes, originalBytes, ratio, predicted } = size;
   return (
     <FigureCard
@@ -32,18 +45,18 @@ function SizeCard({ size, limit }: SizeCardProps) {
       beside={`${formatPercentage(ratio)} of ${formatBytes(originalBytes)}`}
       below={`${formatBytes(originalBytes - resultBytes)} less than the original`}
       scale={{ from: 0, to: 1, format: formatPercentage, value: ratio, limit, bound: "max" }}
+      warns={warns}
     />
   );
 }
 
-interface AccuracyCardProps {
+interface AccuracyCardProps extends LimitProps {
   readonly accuracy: NonNullable<Telemetry["accuracy"]>;
-  readonly limit: number | undefined;
 }
 
 const samplesFrom = { caller: "samples of yours", generated: "generated samples" } as const;
 
-function AccuracyCard({ accuracy, limit }: AccuracyCardProps) {
+function AccuracyCard({ accuracy, limit, warns }: AccuracyCardProps) {
   const { sqnrDb, cosine, samples, data, level, outputs } = accuracy;
   const worst = outputs.length > 1 ? `Worst of ${outputs.length} outputs, on` : "On";
   const measured = `${worst} ${samples} ${samplesFrom[data]}`;
@@ -54,30 +67,31 @@ function AccuracyCard({ accuracy, limit }: AccuracyCardProps) {
       beside={`cosine ${cosine.toFixed(4)}`}
       below={level === "weights" ? "The worst of all weights" : measured}
       scale={{ from: 0, to: 60, format: formatWholeDb, value: sqnrDb, limit, bound: "min" }}
+      warns={warns}
     />
   );
 }
 
-interface LatencyCardProps {
+interface LatencyCardProps extends LimitProps {
   readonly latency: NonNullable<Telemetry["latency"]>;
-  readonly limit: number | undefined;
 }
 
 const judgements = {
-  better: "Faster than the original",
-  worse: "Slower than the original",
-  same: "As fast as the original, as far as is known",
+  better: "faster than the original",
+  worse: "slower than the original",
+  same: "as fast as the original, as far as is known",
 } as const;
 
-function LatencyCard({ latency, limit }: LatencyCardProps) {
+function LatencyCard({ latency, limit, warns }: LatencyCardProps) {
   const { ratio, ratioLow, ratioHigh, original, result } = latency;
   const medians = `${formatMs(result.p50Ms)}, original ${formatMs(original.p50Ms)}`;
+  const judged = explainWideInterval(latency) ?? judgements[judgeRatio(latency)];
   return (
     <FigureCard
       title="Latency"
       big={`×${ratio.toFixed(2)}`}
-      beside={describeInterval(ratioLow, ratioHigh)}
-      below={`${judgements[judgeRatio(latency)]}. ${medians}, ${result.runs} runs`}
+      beside={describeInterval(latency)}
+      below={`${medians}, ${result.runs} runs; ${judged}`}
       scale={{
         from: 0.4,
         to: 1.6,
@@ -89,17 +103,17 @@ function LatencyCard({ latency, limit }: LatencyCardProps) {
         limit,
         bound: "max",
       }}
+      warns={warns}
     />
   );
 }
 
-/** Beyond it, too few sessions were timed to say anything. */
-const knownRatio = 10;
-
-function describeInterval(low: number | undefined, high: number | undefined): string {
-  if (low === undefined || high === undefined) return "";
-  if (high > knownRatio) return "too few sessions for an interval";
-  return `95 % between ${low.toFixed(2)} and ${high.toFixed(2)}`;
+/** Empty where there is none, and where it says nothing. */
+function describeInterval(latency: LatencyRatio): string {
+  const { ratioLow, ratioHigh } = latency;
+  if (ratioLow === undefined || ratioHigh === undefined) return "";
+  if (explainWideInterval(latency) !== undefined) return "";
+  return `95 % between ${ratioLow.toFixed(2)} and ${ratioHigh.toFixed(2)}`;
 }
 
 function formatPercentage(share: number): string {

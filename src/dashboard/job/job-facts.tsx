@@ -9,7 +9,8 @@ interface Fact {
 
 /** What a job does and where it ran; what is not known yet is left out. */
 export function JobFacts({ job }: { readonly job: JobDetail }) {
-  const facts = [...listRequestFacts(job), ...listRunFacts(job)];
+  const id = { name: "Id", text: <span class="mono">{job.id}</span> };
+  const facts = [...listRequestFacts(job), ...listRunFacts(job), id];
   return (
     <dl class="facts">
       {facts.map(({ name, text }) => (
@@ -22,7 +23,7 @@ export function JobFacts({ job }: { readonly job: JobDetail }) {
   );
 }
 
-function listRequestFacts({ recipe, baseline, createdBy, createdAt, id }: JobDetail): Fact[] {
+function listRequestFacts({ recipe, baseline, createdBy, createdAt }: JobDetail): Fact[] {
   const { scheme, granularity, blockSize } = recipe;
   const detail = granularity === "block" ? `blocks of ${blockSize}` : `per ${granularity}`;
   const facts: Fact[] = [{ name: "Recipe", text: `${scheme}, ${detail}` }];
@@ -30,8 +31,7 @@ function listRequestFacts({ recipe, baseline, createdBy, createdAt, id }: JobDet
     facts.push({ name: "Baseline", text: `${baseline.branch} at ${baseline.sha.slice(0, 7)}` });
   }
   if (createdBy) facts.push({ name: "Started by", text: createdBy.name });
-  facts.push({ name: "Created", text: <Age at={createdAt} /> });
-  return [...facts, { name: "Id", text: <span class="mono">{id}</span> }];
+  return [...facts, { name: "Created", text: <Age at={createdAt} /> }];
 }
 
 function listRunFacts({ telemetry, startedAt, finishedAt, queuePosition }: JobDetail): Fact[] {

@@ -1,6 +1,10 @@
 import { signal } from "@preact/signals";
+import { delay } from "../../client/delay.ts";
 import type { LogLine } from "../../contract/log.ts";
 import { service } from "../session/service.ts";
+
+/** Lines after which the page may answer a person: a long log comes faster than it is read. */
+const linesAtOnce = 1000;
 
 /** The log of a job, which is read while it grows. */
 export class JobLog {
@@ -26,6 +30,7 @@ export class JobLog {
       this.lines.push(line);
       // Many lines can come between two frames, and are shown at once.
       if (this.#frame === 0) this.#frame = requestAnimationFrame(() => this.#show());
+      if (line.seq % linesAtOnce === 0) await delay(0, ending);
     }
     this.#show();
     this.isComplete.value = true;
@@ -34,14 +39,5 @@ export class JobLog {
   #show(): void {
     this.#frame = 0;
     this.count.value = this.lines.length;
-  }
-
-  /** Indexes of the lines that contain a text, in any case. */
-  search(text: string): number[] {
-    const wanted = text.toLowerCase();
-    if (wanted === "") return [];
-    return this.lines.flatMap((line, index) =>
-      line.text.toLowerCase().includes(wanted) ? [index] : [],
-    );
   }
 }

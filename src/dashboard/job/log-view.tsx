@@ -4,6 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { LogLine } from "../../contract/log.ts";
 import type { JobLog } from "./job-log.ts";
 import { parseAnsi } from "./parse-ansi.ts";
+import { scaleScroll } from "./scale-scroll.ts";
 
 /** As the style sheet's lines. */
 const linePx = 20;
@@ -13,17 +14,15 @@ const margin = 20;
 interface LogViewProps {
   readonly log: JobLog;
   readonly isFollowing: Signal<boolean>;
-  /** Indexes of the lines that were searched for, and which of them is shown. */
-  readonly hits: readonly number[];
-  readonly hit: number;
+  /** Index of the line that was searched for. */
+  readonly shown: number | undefined;
 }
 
 /** The lines in view of a log of any length. */
-export function LogView({ log, isFollowing, hits, hit }: LogViewProps) {
+export function LogView({ log, isFollowing, shown }: LogViewProps) {
   const view = useRef<HTMLDivElement>(null);
   const top = useSignal(0);
   const count = log.count.value;
-  const shown = hits[hit];
   useScrolling(view, { count, shown, isFollowing: isFollowing.value });
   return (
     <div
@@ -51,13 +50,21 @@ interface Scrolling {
 function useScrolling(view: RefObject<HTMLDivElement | null>, to: Scrolling): void {
   const { count, shown, isFollowing } = to;
   const showLine = (index: number | undefined) => {
-    if (index !== undefined) view.current?.scrollTo({ top: (index - viewLines / 2) * linePx });
+    if (index === undefined) return;
+    const { factor } = scaleLines(count);
+    view.current?.scrollTo({ top: ((index - viewLines / 2) * linePx) / factor });
   };
   useEffect(() => {
     if (isFollowing) view.current?.scrollTo({ top: count * linePx });
   }, [count, isFollowing]);
   useEffect(() => showLine(shown), [shown]);
-  useEffect(() => showLine(findMarkedLine()), [count > 0]);
+  const marked = findMarkedLine();
+  const isThere = marked !== undefined && marked <= count;
+  useEffect(() => showLine(isThere ? marked - 1 : undefined), [isThere]);
+}
+
+function scaleLines(count: number) {
+  return scaleScroll(count * linePx, viewLines * linePx);
 }
 
 interface LinesProps {
@@ -69,15 +76,17 @@ interface LinesProps {
 }
 
 function Lines({ lines, top, count, shown }: LinesProps) {
-  const start = Math.max(0, Math.floor(top / linePx) - margin);
+  const { heightPx, factor } = scaleLines(count);
+  const passed = top * factor;
+  const start = Math.max(0, Math.floor(passed / linePx) - margin);
   const end = Math.min(count, start + viewLines + 2 * margin);
   return (
-    <div class="log-rows" style={{ height: `${count * linePx}px` }}>
+    <div class="log-rows" style={{ height: `${heightPx}px` }}>
       {lines.slice(start, end).map((line, index) => (
         <Line
           key={line.seq}
           line={line}
-          top={(start + index) * linePx}
+          top={(start + index) * linePx - passed + top}
           isHit={start + index === shown}
         />
       ))}

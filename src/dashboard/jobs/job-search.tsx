@@ -21,7 +21,7 @@ export function JobSearch({ filters }: { readonly filters: JobFilters }) {
       <input
         ref={input}
         aria-label="Find jobs"
-        placeholder="Model, target:cpu, label:team=a or an id"
+        placeholder="Model, target:cpu, label:a=b or id"
         autocomplete="off"
         spellcheck={false}
       />

@@ -4,6 +4,7 @@ import { ProblemError } from "../../client/problem-error.ts";
 import type { ServiceChange } from "../../client/read-changes.ts";
 import { service } from "../session/service.ts";
 import { access } from "../session/session-state.ts";
+import { readServiceTime } from "../shared/clock.ts";
 
 /** Since when the page knows of no changes, milliseconds since 1970; undefined while it does. */
 export const awaySince = signal<number | undefined>(undefined);
@@ -13,7 +14,7 @@ type ChangeListener = (change: ServiceChange) => void;
 type Message = { readonly change: ServiceChange } | { readonly awaySince: number | undefined };
 
 /**
- * A browser has six connections to a host over all its tabs: one tab reads the stream, and tells
+ * A browser has six connections to a host over all its tabs: one tab reads the stream, and sends
  * the others what it reads. When it closes, another one goes on.
  */
 const channel = new BroadcastChannel("changes");
@@ -70,9 +71,9 @@ async function readForAllTabs(): Promise<never> {
 
 let absence: ReturnType<typeof setTimeout> | undefined;
 
-/** Tells of an absence that lasts, over several tries, until it ends. */
+/** Reports an absence that lasts, over several tries, until it ends. */
 function noticeAbsence(): { readonly end: () => void } {
-  const lostAt = Date.now();
+  const lostAt = readServiceTime();
   absence ??= setTimeout(() => tellAll({ awaySince: lostAt }), noticedAfterMs);
   return {
     end() {

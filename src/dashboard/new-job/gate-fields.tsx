@@ -1,5 +1,5 @@
 import { gateNames, type JobFields, type OfferedGate, offeredGates } from "./job-fields.ts";
-import { Field } from "../shared/field.tsx";
+import { TextField } from "../shared/text-field.tsx";
 
 /** Limits on what is measured; empty ones are none. */
 export function GateFields({ form }: { readonly form: JobFields }) {
@@ -16,22 +16,13 @@ export function GateFields({ form }: { readonly form: JobFields }) {
 }
 
 function GateField({ form, gate }: { readonly form: JobFields; readonly gate: OfferedGate }) {
-  const typed = form.gates[gate];
-  const error = form.messages.value[gate];
   return (
-    <Field label={offeredGates[gate]} error={error && "A number"}>
-      {({ id, describedBy }) => (
-        <input
-          id={id}
-          inputMode="decimal"
-          autocomplete="off"
-          placeholder="no limit"
-          aria-describedby={describedBy}
-          aria-invalid={error !== undefined}
-          value={typed.value}
-          onInput={({ currentTarget }) => (typed.value = currentTarget.value)}
-        />
-      )}
-    </Field>
+    <TextField
+      label={offeredGates[gate]}
+      error={form.messages.value[gate] && "A number"}
+      text={form.gates[gate]}
+      placeholder="no limit"
+      inputMode="decimal"
+    />
   );
 }

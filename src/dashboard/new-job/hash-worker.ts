@@ -14,12 +14,12 @@ async function hash(file: File): Promise<void> {
   for (let start = 0; start < file.size; start += pieceBytes) {
     const end = Math.min(start + pieceBytes, file.size);
     sha256.update(new Uint8Array(await file.slice(start, end).arrayBuffer()));
-    tell({ hashedBytes: end });
+    announceHash({ hashedBytes: end });
   }
-  tell({ hashedBytes: file.size, sha256: sha256.digest() });
+  announceHash({ hashedBytes: file.size, sha256: sha256.digest() });
 }
 
-function tell(message: HashMessage): void {
+function announceHash(message: HashMessage): void {
   postMessage(message);
 }
 

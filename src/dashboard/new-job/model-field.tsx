@@ -1,9 +1,9 @@
 import { useSignal } from "@preact/signals";
 import { formatBytes } from "../../contract/format-bytes.ts";
 import { Button } from "../shared/button.tsx";
-import { Field } from "../shared/field.tsx";
 import { MaybeError } from "../shared/notice.tsx";
 import { ProgressBar } from "../shared/progress-bar.tsx";
+import { TextField } from "../shared/text-field.tsx";
 import type { JobForm } from "./job-form.ts";
 import { ModelUpload } from "./model-upload.ts";
 
@@ -63,23 +63,14 @@ const sourceHint = "https://, s3://, gs://, hf:// or file:// where the service r
 const hiddenHint = "The values behind the question mark are hidden: give the whole address";
 
 function SourceField({ form: { source, messages } }: { readonly form: JobForm }) {
-  const error = messages.value["model"] && "Drop a file, or say where the model is";
-  const hint = source.value.includes("=***") ? hiddenHint : sourceHint;
   return (
-    <Field label="or its address" hint={hint} error={error}>
-      {({ id, describedBy }) => (
-        <input
-          id={id}
-          autocomplete="off"
-          spellcheck={false}
-          placeholder="hf://owner/repository@revision/model.onnx"
-          aria-describedby={describedBy}
-          aria-invalid={error !== undefined}
-          value={source.value}
-          onInput={({ currentTarget }) => (source.value = currentTarget.value)}
-        />
-      )}
-    </Field>
+    <TextField
+      label="or its address"
+      hint={source.value.includes("=***") ? hiddenHint : sourceHint}
+      error={messages.value["model"] && "Drop a file, or say where the model is"}
+      text={source}
+      placeholder="hf://owner/repository@revision/model.onnx"
+    />
   );
 }
 

@@ -2,6 +2,7 @@ import { roleTable } from "../../contract/role.ts";
 import { Dialog, DialogFormEnd } from "../shared/dialog.tsx";
 import { Field } from "../shared/field.tsx";
 import { MaybeError } from "../shared/notice.tsx";
+import { TextField } from "../shared/text-field.tsx";
 import {
   addFormMember,
   type MemberForm,
@@ -72,21 +73,7 @@ function MemberKindRadio({ kind, isChosen, onChoose }: MemberKindRadioProps) {
 
 function MemberField({ form: { kind, text, message } }: { readonly form: MemberForm }) {
   const { title, example } = memberKinds[kind.value];
-  return (
-    <Field label={title} hint={`Such as ${example}`} error={message.value}>
-      {({ id, describedBy }) => (
-        <input
-          id={id}
-          autocomplete="off"
-          spellcheck={false}
-          aria-describedby={describedBy}
-          aria-invalid={message.value !== undefined}
-          value={text.value}
-          onInput={({ currentTarget }) => (text.value = currentTarget.value)}
-        />
-      )}
-    </Field>
-  );
+  return <TextField label={title} hint={`Such as ${example}`} error={message.value} text={text} />;
 }
 
 function RoleField({ form: { role } }: { readonly form: MemberForm }) {

@@ -5,7 +5,7 @@ export function memberTitle({ member, person }: Member): string {
   return person?.name ?? member.slice(groupPrefix.length);
 }
 
-/** What tells a member from others of the same name. */
+/** What distinguishes a member from others of the same name. */
 export function memberDetail({ member, person, issuer }: Member): string {
   if (person === null) return `Group of ${new URL(issuer ?? "").host}`;
   return [person.email, member].filter((each) => each !== null).join(" · ");

@@ -1,11 +1,11 @@
-import { type Signal, useSignal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import { type Project, projectName } from "../../contract/project.ts";
 import { chooseProject, loadSelf } from "../session/session.ts";
 import { self } from "../session/session-state.ts";
 import { service } from "../session/service.ts";
 import { Button } from "../shared/button.tsx";
-import { Field } from "../shared/field.tsx";
 import { MaybeError } from "../shared/notice.tsx";
+import { TextField } from "../shared/text-field.tsx";
 import { Age } from "../shared/time.tsx";
 import { useLoaded } from "../shared/use-loaded.ts";
 
@@ -38,7 +38,7 @@ function ProjectLine({ name, createdAt }: Project) {
       <span class="two cut-anywhere">
         <b>{name}</b>
         <small>
-          made <Age at={createdAt} />
+          created <Age at={createdAt} />
         </small>
       </span>
       <span class="grow" />
@@ -79,31 +79,8 @@ function NewProjectForm({ onCreated }: { readonly onCreated: () => Promise<void>
   return (
     <form class="card-form" onSubmit={send} noValidate>
       <MaybeError error={failure.value} />
-      <ProjectNameField name={name} error={message.value} />
+      <TextField label="New project" hint="Such as vision-team" error={message.value} text={name} />
       <button>Create project</button>
     </form>
-  );
-}
-
-interface ProjectNameFieldProps {
-  readonly name: Signal<string>;
-  readonly error: string | undefined;
-}
-
-function ProjectNameField({ name, error }: ProjectNameFieldProps) {
-  return (
-    <Field label="New project" hint="Such as vision-team" error={error}>
-      {({ id, describedBy }) => (
-        <input
-          id={id}
-          autocomplete="off"
-          spellcheck={false}
-          aria-describedby={describedBy}
-          aria-invalid={error !== undefined}
-          value={name.value}
-          onInput={({ currentTarget }) => (name.value = currentTarget.value)}
-        />
-      )}
-    </Field>
   );
 }

@@ -5,7 +5,7 @@ import { Icon } from "../shared/icon.tsx";
 import { MaybeError } from "../shared/notice.tsx";
 import { checkFormClaims, type TrustForm, useTrustForm } from "./trust-form.ts";
 
-/** Tells whether a workflow would get an access token, before it runs. */
+/** Says whether a workflow would get an access token, before it runs. */
 export function TrustCard() {
   const form = useTrustForm();
   const submit = (event: Event) => {

@@ -2,14 +2,14 @@ import { createCaller } from "../../client/create-caller.ts";
 import { routes } from "../../contract/routes.ts";
 import type { Transport } from "../../client/transport.ts";
 import { fetchTransport } from "./fetch-transport.ts";
-import { sessionHasEnded } from "./session-state.ts";
+import { access, sessionHasEnded } from "./session-state.ts";
 
 const unauthorized = 401;
 
-/** An ended session is noticed by whichever request comes first. */
+/** An ended session is noticed by whichever request comes first; those of a sign-in have none. */
 const watchedTransport: Transport = async (request) => {
   const answer = await fetchTransport(request);
-  if (answer.status === unauthorized && request.method !== "POST") sessionHasEnded();
+  if (answer.status === unauthorized && access.value === "in") sessionHasEnded();
   return answer;
 };
 

@@ -12,7 +12,7 @@ channel.addEventListener("message", () => void loadSelf());
 /** Asks who is signed in. */
 export async function loadSelf(): Promise<void> {
   try {
-    const answer = await service.call("getSelf", {});
+    const answer = await keepProject(self.value, await service.call("getSelf", {}));
     setServiceTime(answer.now);
     if (self.value !== undefined && isOther(self.value, answer)) location.reload();
     self.value = answer;
@@ -21,6 +21,20 @@ export async function loadSelf(): Promise<void> {
     if (!(error instanceof ProblemError) || error.problem.code !== "unauthorized") throw error;
     sessionHasEnded();
   }
+}
+
+/**
+ * Sessions begin in a project of their own choice: a new one of the same person goes on in that of
+ * the page, on which something may have been typed.
+ */
+async function keepProject(former: Self | undefined, answer: Self): Promise<Self> {
+  if (former === undefined || former.sessionId === answer.sessionId) return answer;
+  const { project, personId } = former;
+  const isThere = answer.projects.some(({ name }) => name === project);
+  if (personId !== answer.personId || project === answer.project || !isThere) return answer;
+  await service.call("switchProject", { body: { project } });
+  channel.postMessage("switched");
+  return service.call("getSelf", {});
 }
 
 /** Whether what the page shows is another person's, or of another project. */

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { Command } from "../shared/command.tsx";
-import { Field } from "../shared/field.tsx";
+import { TextField } from "../shared/text-field.tsx";
 import { findLinkSecret } from "./find-link-secret.ts";
 
 interface SignInFormProps {
@@ -21,37 +21,18 @@ export function SignInForm({ isBusy, onSecret }: SignInFormProps) {
   };
   return (
     <form onSubmit={submit} noValidate>
-      <LinkField text={text.value} error={error.value} onText={(typed) => (text.value = typed)} />
+      <TextField
+        label="Sign-in link"
+        hint="It signs in once, and within an hour."
+        error={error.value}
+        text={text}
+        placeholder="http://localhost:8080/sign-in#…"
+      />
       <button class="main" disabled={isBusy}>
         {isBusy ? "Signing in…" : "Sign in"}
       </button>
       <LinkCommands />
     </form>
-  );
-}
-
-interface LinkFieldProps {
-  readonly text: string;
-  readonly error: string | undefined;
-  readonly onText: (text: string) => void;
-}
-
-function LinkField({ text, error, onText }: LinkFieldProps) {
-  return (
-    <Field label="Sign-in link" hint="It signs in once, and within an hour." error={error}>
-      {({ id, describedBy }) => (
-        <input
-          id={id}
-          autocomplete="off"
-          spellcheck={false}
-          placeholder="http://localhost:8080/sign-in#…"
-          value={text}
-          aria-invalid={error !== undefined}
-          aria-describedby={describedBy}
-          onInput={({ currentTarget }) => onText(currentTarget.value)}
-        />
-      )}
-    </Field>
   );
 }
 

@@ -15,7 +15,7 @@ interface SuiteChartProps {
 }
 
 const heightPx = 220;
-const axisPx = 72;
+const axisPx = { across: 34, down: 72 };
 
 /** A line for each target; a click chooses a commit. */
 export function SuiteChart({ chart, commits, chosen }: SuiteChartProps) {
@@ -58,9 +58,8 @@ export function SuiteChart({ chart, commits, chosen }: SuiteChartProps) {
 
 function describeLast({ lines, format }: FigureChart): string {
   const last = lines.flatMap((line) => line.findLast((value) => value !== null) ?? []);
-  const [least, most] = [Math.min(...last), Math.max(...last)];
-  const range = least === most ? format(least) : `${format(least)} to ${format(most)}`;
-  return `now ${range}`;
+  const ends = new Set([format(Math.min(...last)), format(Math.max(...last))]);
+  return `now ${[...ends].join(" to ")}`;
 }
 
 function drawChart(element: HTMLElement, { chart, commits, chosen }: SuiteChartProps): uPlot {
@@ -75,8 +74,13 @@ function drawChart(element: HTMLElement, { chart, commits, chosen }: SuiteChartP
       y: { range: (_, least, most) => widenRange(least, most) },
     },
     axes: [
-      { ...axis, incrs: [1, 2, 5, 10, 20, 50], values: (_, at) => at.map((x) => commits[x] ?? "") },
-      { ...axis, size: axisPx, values: (_, at) => at.map(chart.format) },
+      {
+        ...axis,
+        size: axisPx.across,
+        incrs: [1, 2, 5, 10, 20, 50],
+        values: (_, at) => at.map((x) => commits[x] ?? ""),
+      },
+      { ...axis, size: axisPx.down, values: (_, at) => at.map(chart.format) },
     ],
     series: [{}, ...chart.lines.map((_, index) => describeLine(index, palette))],
     cursor: { y: false, points: { size: 9 } },

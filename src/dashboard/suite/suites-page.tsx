@@ -36,7 +36,15 @@ function NoSuites() {
   );
 }
 
-const columns = ["Suite", "Batches", "Newest", "Commit", "Gates", "Created"] as const;
+/** Columns with their looks. */
+const columns = {
+  Suite: "",
+  Batches: "num phone-off",
+  Newest: "",
+  Commit: "phone-off",
+  Gates: "",
+  Created: "",
+} as const;
 
 function SuiteTable({ suites }: { readonly suites: readonly Suite[] }) {
   return (
@@ -63,9 +71,9 @@ function SuiteRow({ suite: { name, batches, newest } }: { readonly suite: Suite 
           {name}
         </a>
       </td>
-      <td class="num">{batches}</td>
+      <td class="num phone-off">{batches}</td>
       <NewestBatchCell suite={name} newest={newest} />
-      <td class="soft">{revision ? describeCommit(revision) : "no commit"}</td>
+      <td class="soft phone-off">{revision ? describeCommit(revision) : "no commit"}</td>
       <GatesCell gatesFailed={gatesFailed} />
       <td class="dim">
         <Age at={newest.createdAt} />
@@ -92,8 +100,8 @@ function SuiteTableHead() {
   return (
     <thead>
       <tr>
-        {columns.map((title) => (
-          <th key={title} class={title === "Batches" ? "num" : ""}>
+        {Object.entries(columns).map(([title, look]) => (
+          <th key={title} class={look}>
             {title}
           </th>
         ))}

@@ -2,6 +2,7 @@ import type { CreatedToken } from "../../contract/token.ts";
 import { Dialog, DialogFormEnd } from "../shared/dialog.tsx";
 import { Field } from "../shared/field.tsx";
 import { ErrorNotice } from "../shared/notice.tsx";
+import { TextField } from "../shared/text-field.tsx";
 import { ScopeChoice } from "./scope-choice.tsx";
 import { createFormToken, lifetimes, type TokenForm, useTokenForm } from "./token-form.ts";
 
@@ -21,30 +22,17 @@ export function CreateTokenDialog({ onCreated, onClose }: CreateTokenDialogProps
     <Dialog title="New token" onClose={onClose}>
       <form onSubmit={(event) => void submit(event)} noValidate>
         {form.failure.value !== undefined && <ErrorNotice error={form.failure.value} />}
-        <NameField form={form} />
+        <TextField
+          label="Name"
+          hint="Where it is used, such as “CI of acme/models”"
+          error={form.messages.value["name"]}
+          text={form.name}
+        />
         <ScopeChoice form={form} />
         <LifetimeField form={form} />
         <DialogFormEnd action="Create token" onCancel={onClose} />
       </form>
     </Dialog>
-  );
-}
-
-function NameField({ form: { name, messages } }: { readonly form: TokenForm }) {
-  const error = messages.value["name"];
-  return (
-    <Field label="Name" hint="Where it is used, such as “CI of acme/models”" error={error}>
-      {({ id, describedBy }) => (
-        <input
-          id={id}
-          autocomplete="off"
-          aria-describedby={describedBy}
-          aria-invalid={error !== undefined}
-          value={name.value}
-          onInput={({ currentTarget }) => (name.value = currentTarget.value)}
-        />
-      )}
-    </Field>
   );
 }
 

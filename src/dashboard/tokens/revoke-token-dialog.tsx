@@ -21,7 +21,7 @@ export function RevokeTokenDialog({ token, onClose }: RevokeTokenDialogProps) {
   return (
     <Dialog title={`Revoke “${token.name}”?`} onClose={onClose}>
       {failure.value !== undefined && <ErrorNotice error={failure.value} />}
-      <p>Whoever uses it is refused from now on, within five seconds everywhere.</p>
+      <p>Requests with it are refused from now on, within five seconds everywhere.</p>
       <LastUse at={token.lastUsedAt} />
       <DialogRemovalEnd keep="Keep it" onKeep={onClose} remove="Revoke token" onRemove={revoke} />
     </Dialog>

@@ -57,9 +57,9 @@ function measureShapes(
   });
 }
 
-function noisyWarning(latency: Latency): EvaluationWarning {
+function noisyWarning({ sessions, ...measured }: Latency): EvaluationWarning {
   const message =
-    `The latency's ratio, ${formatRatio(latency)}, is not known well after ` +
-    `${latency.sessions} sessions of each model`;
+    `The latency's ratio, ${formatRatio(measured)}, is not known well after ` +
+    `${sessions} sessions of each model`;
   return { code: "latency_noisy", message };
 }

@@ -53,7 +53,7 @@ export async function measureSteps(
   });
 }
 
-/** A copy of the model in which the steps' nodes have names that tell them apart in a profile. */
+/** A copy of the model in which the steps' nodes have names that distinguish them in a profile. */
 function nameSteps(model: OnnxModel, { graph, steps, constants }: PipelineGraph): OnnxModel {
   const named = steps.map(({ node }, index) =>
     Object.assign(nodeWith(node, {}), { name: stepName(index) }),

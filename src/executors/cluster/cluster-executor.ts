@@ -9,7 +9,6 @@ import {
   type RunningController,
   startController,
 } from "../../controller-runtime/start-controller.ts";
-import type { RuntimeMetrics } from "../../controller-runtime/metrics.ts";
 import type { ResourceWatch } from "../../controller-runtime/watch-resource.ts";
 import { backOffMs } from "../../kubernetes/back-off.ts";
 import type { Log } from "../../log/json-log.ts";
@@ -30,7 +29,6 @@ import { hasRecordedCondition, resourceStatus } from "./desired-status.ts";
 import { byId, type SyncContext } from "./sync-context.ts";
 
 export interface ClusterExecutorOptions extends SyncOptions {
-  readonly metrics: RuntimeMetrics;
   /** Whether programs of the cluster call the service by their ServiceAccounts. */
   readonly takesServiceAccounts: boolean;
 }
@@ -178,6 +176,7 @@ class ClusterExecutor implements Executor {
     const stopped = this.#running?.stop();
     this.#running = undefined;
     await stopped;
+    this.#context.logCollector.standBy();
   }
 
   async #listUnfinished(): Promise<string[]> {

@@ -37,8 +37,8 @@ interface ReviewedToken {
   readonly namespace: string;
   readonly podName: string;
   readonly podUid: string;
-  /** When the token is reviewed again, milliseconds since 1970. */
-  readonly reviewValidUntil: number;
+  /** Milliseconds since 1970. */
+  readonly reviewedAt: number;
   /** Expiry of the token; until then an old review is used while the API server is unavailable. */
   readonly expiresAt: number;
 }
@@ -61,7 +61,7 @@ export function createPodAuthentication(options: PodAuthenticationOptions): Work
 class PodAuthentication implements WorkerAuthentication {
   readonly #options: PodAuthenticationOptions;
   readonly #reviewedTokens = new Map<string, ReviewedToken>();
-  /** Until when a token that the cluster refused is refused without asking again. */
+  /** When the cluster refused a token, which is then refused without asking again. */
   readonly #refusedTokens = new Map<string, number>();
   /** By pod and job: labels of pods can be changed. */
   readonly #attempts = new Map<string, number>();
@@ -126,15 +126,16 @@ class PodAuthentication implements WorkerAuthentication {
     const now = this.#options.now().getTime();
     const hash = createHash("sha256").update(token).digest("base64");
     const cached = this.#reviewedTokens.get(hash);
-    if (cached !== undefined && now < cached.reviewValidUntil) return cached;
-    if (now < (this.#refusedTokens.get(hash) ?? 0)) throw refusedTokenError();
+    if (cached !== undefined && isReviewValid(cached, now)) return cached;
+    const refusedAt = this.#refusedTokens.get(hash) ?? -Infinity;
+    if (Math.abs(now - refusedAt) < refusalValidityMs) throw refusedTokenError();
     try {
       const reviewed = await this.#requestReview(token, now);
       setBounded(this.#reviewedTokens, hash, reviewed);
       return reviewed;
     } catch (error) {
       if (error instanceof ServiceError && error.code === "unauthorized") {
-        setBounded(this.#refusedTokens, hash, now + refusalValidityMs);
+        setBounded(this.#refusedTokens, hash, now);
       }
       if (!(error instanceof KubernetesError)) throw error;
       if (cached !== undefined && now < cached.expiresAt) return cached;
@@ -154,9 +155,13 @@ class PodAuthentication implements WorkerAuthentication {
     const review = await client.review(resources.tokenReviews, { spec });
     const username = `system:serviceaccount:${namespace}:${serviceAccount}`;
     const pod = readBoundPod(review, username);
-    const reviewValidUntil = Math.min(now + reviewValidityMs, expiresAt - tokenExpiryMarginMs);
-    return { ...pod, namespace, expiresAt, reviewValidUntil };
+    return { ...pod, namespace, expiresAt, reviewedAt: now };
   }
+}
+
+/** A clock that was set back makes reviews younger than they are. */
+function isReviewValid({ reviewedAt, expiresAt }: ReviewedToken, now: number): boolean {
+  return Math.abs(now - reviewedAt) < reviewValidityMs && now < expiresAt - tokenExpiryMarginMs;
 }
 
 function attemptKey({ uid, jobId }: ObservedWorkerPod): string {

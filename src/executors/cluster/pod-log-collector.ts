@@ -8,7 +8,9 @@ import type { Records } from "../../records/open-records.ts";
 import type { Log } from "../../log/json-log.ts";
 import { LimitedReads } from "./limited-reads.ts";
 import { lostLines } from "./lost-lines.ts";
+import type { LossReason } from "./log-metrics.ts";
 import { SilentNodes } from "./silent-nodes.ts";
+import type { UnreadLogs } from "./unread-logs.ts";
 import { readWorkerLog } from "./read-worker-log.ts";
 import type { ObservedWorkerPod } from "./observed-worker-pod.ts";
 
@@ -17,7 +19,15 @@ interface PodLogCollectorOptions {
   readonly client: KubernetesClient;
   /** Reconciles a job whose log was read. */
   readonly enqueue: (jobId: string) => void;
+  readonly unread: UnreadLogs;
+  readonly countLoss: (reason: LossReason) => void;
   readonly log: Log;
+}
+
+interface DeletedPod {
+  readonly jobId: string;
+  readonly attempt: number;
+  readonly podUid: string;
 }
 
 type EndLine = Pick<LogLine, "stream" | "text">;
@@ -44,8 +54,29 @@ export class PodLogCollector {
    * is reconciled when it is done.
    */
   async recordEndedPod(pod: ObservedWorkerPod): Promise<boolean> {
-    const { attempts } = this.#options.records;
     if (this.#reading.has(pod.uid)) return false;
+    const isRecorded = await this.#recordWhatIsKnown(pod);
+    if (isRecorded) this.#options.unread.delete(pod.uid);
+    return isRecorded;
+  }
+
+  /** Ends the attempt of a pod whose log nobody can read, since it was deleted. */
+  async endDeletedPod({ jobId, attempt, podUid }: DeletedPod): Promise<void> {
+    const { records, unread, countLoss } = this.#options;
+    const lines = lostLines("its pod was deleted before it had reported its end");
+    await records.attempts.end(jobId, attempt, { error: null, lines });
+    unread.delete(podUid);
+    countLoss("pod_deleted");
+  }
+
+  /** Leaves the logs to the replica that leads. */
+  standBy(): void {
+    this.#options.unread.clear();
+  }
+
+  /** Begins to read the log where that is not all that the pod reported. */
+  async #recordWhatIsKnown(pod: ObservedWorkerPod): Promise<boolean> {
+    const { attempts } = this.#options.records;
     const before = await attempts.findPodAttempt(pod.jobId, pod.uid);
     if (before?.ended === true || (before === undefined && !pod.hasRun)) return true;
     const attempt = await attempts.ensurePodAttempt(pod.jobId, { podUid: pod.uid, part: pod.part });
@@ -94,7 +125,7 @@ export class PodLogCollector {
     return stray;
   }
 
-  /** Without events that report blobs of others: whoever has the job could download them. */
+  /** Without events that report blobs of others: readers of the job could download them. */
   async #withoutForeignBlobs(jobId: string, events: readonly WorkerEvent[]) {
     const { jobBlobs } = this.#options.records;
     const own: WorkerEvent[] = [];
@@ -106,8 +137,9 @@ export class PodLogCollector {
   }
 
   #startReading(pod: ObservedWorkerPod, attempt: number): void {
-    const { log, enqueue } = this.#options;
+    const { log, enqueue, unread } = this.#options;
     const { uid, jobId } = pod;
+    unread.add(uid);
     const end = this.#reads
       .run(pod.node, () => this.#recordEnd(pod, attempt))
       .catch((error: unknown) => log("error", "Cannot record a pod's log", { jobId, error }))
@@ -122,6 +154,7 @@ export class PodLogCollector {
     const lines = await this.#readEndLines(pod, attempt);
     if (lines === undefined) return;
     await this.#options.records.attempts.end(pod.jobId, attempt, { error: null, lines });
+    this.#options.unread.delete(pod.uid);
   }
 
   /** Undefined when the log cannot be read at the moment. */
@@ -136,6 +169,7 @@ export class PodLogCollector {
       if (!isGone && !this.#silentNodes.failed(pod.node)) return undefined;
       const fields = { pod: pod.name, job: pod.jobId, error };
       this.#options.log("error", "The log of a worker's pod is lost", fields);
+      this.#options.countLoss(isGone ? "log_gone" : "node_silent");
       return lostLines(isGone ? "the log of its pod is gone" : `the node "${pod.node}" is silent`);
     }
   }

@@ -13,6 +13,7 @@ import { createOrGet } from "./create-or-get.ts";
 import { requeueSoon } from "./requeue-soon.ts";
 import { byId, type SyncContext } from "./sync-context.ts";
 import { batchFromResource } from "./records-from-resources.ts";
+import { restoreUploads } from "./restore-uploads.ts";
 
 const cancellation: readonly ObservedEvent[] = [{ type: "cancel" }, { type: "stopped" }];
 
@@ -41,7 +42,9 @@ async function createBatchRecord(context: SyncContext, id: string) {
   const first = await findFirstOfProject(context, context.batches.cache.byIndex(byId, id));
   if (first === undefined) return undefined;
   const { resource, project } = first;
-  await context.records.batches.create(project, batchFromResource(resource, context.targets));
+  const batch = batchFromResource(resource, context.targets);
+  await restoreUploads(context, project, batch.jobs);
+  await context.records.batches.create(project, batch);
   return context.records.cluster.findBatch(id);
 }
 

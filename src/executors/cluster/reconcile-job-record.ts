@@ -19,6 +19,7 @@ import { hasRecordedCondition, desiredStatus, resourceStatus } from "./desired-s
 import { reconcileJobWithoutResource } from "./reconcile-job-without-resource.ts";
 import { jobFromResource } from "./records-from-resources.ts";
 import { refuseResources } from "./refuse-resources.ts";
+import { restoreUploads } from "./restore-uploads.ts";
 import { patchResourceStatus } from "./patch-resource-status.ts";
 
 type Resource = Stored<CompressionJobObject>;
@@ -92,7 +93,9 @@ async function createJobRecord(
     batch !== undefined &&
     findInNamespace(context.batches, batch, requireNamespace(resource)) !== undefined;
   if (isChild) return undefined;
-  await context.records.jobs.create(project, jobFromResource(resource, context.targets));
+  const job = jobFromResource(resource, context.targets);
+  await restoreUploads(context, project, [job]);
+  await context.records.jobs.create(project, job);
   return context.records.cluster.findJob(id);
 }
 

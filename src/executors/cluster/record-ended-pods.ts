@@ -1,6 +1,5 @@
 import { isCreatedFor } from "./is-created-for.ts";
 import { listJobPods } from "./list-job-pods.ts";
-import { lostLines } from "./lost-lines.ts";
 import type { ClusterJob } from "../../records/cluster-records.ts";
 import { byJob, podJobKey, type SyncContext } from "./sync-context.ts";
 import { observedWorkerPod, type ObservedWorkerPod } from "./observed-worker-pod.ts";
@@ -32,13 +31,9 @@ export async function recordEndedPods(context: SyncContext, job: ClusterJob): Pr
   const client = context.client.inNamespace(job.resource.namespace);
   // Another replica may have seen a pod begin that the cache does not have yet.
   const existing = new Set((await listJobPods(client, jobId)).map(({ uid }) => uid));
-  for (const { attempt, podUid } of missing) {
-    if (existing.has(podUid)) {
-      allRecorded = false;
-      continue;
-    }
-    const lines = lostLines("its pod was deleted before it had reported its end");
-    await records.attempts.end(jobId, attempt, { error: null, lines });
+  for (const pod of missing) {
+    if (existing.has(pod.podUid)) allRecorded = false;
+    else await logCollector.endDeletedPod(pod);
   }
   return { running, allRecorded };
 }

@@ -20,7 +20,7 @@ interface CallerOptions {
 
 interface CachedAnswer {
   readonly isYes: Promise<boolean>;
-  readonly until: number;
+  readonly askedAt: number;
 }
 
 type Claims = NonNullable<ReturnType<typeof readServiceAccountClaims>>;
@@ -74,9 +74,10 @@ export class ServiceAccountCallers {
   async #ask(key: string, ask: () => Promise<boolean>): Promise<boolean> {
     const now = this.#options.now().getTime();
     const cached = this.#answers.get(key);
-    if (cached !== undefined && now < cached.until) return cached.isYes;
+    // A clock that was set back makes answers younger than they are.
+    if (cached !== undefined && Math.abs(now - cached.askedAt) < answerMs) return cached.isYes;
     const isYes = ask();
-    setBounded(this.#answers, key, { isYes, until: now + answerMs });
+    setBounded(this.#answers, key, { isYes, askedAt: now });
     try {
       return await isYes;
     } catch (error) {

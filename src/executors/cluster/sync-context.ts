@@ -4,6 +4,7 @@ import type { KubernetesClient } from "../../kubernetes/kubernetes-client.ts";
 import type { ObservedPod } from "../../resources/observed-resources.ts";
 import type { Records } from "../../records/open-records.ts";
 import type { Log } from "../../log/json-log.ts";
+import type { StoredUpload } from "../../contract/manifest.ts";
 import type { Target } from "../../contract/target.ts";
 import type { ServedNamespaces } from "../../resources/served-namespaces.ts";
 import type { PodLogCollector } from "./pod-log-collector.ts";
@@ -17,6 +18,8 @@ export interface SyncContext {
   readonly batches: WatchedResource<BatchObject>;
   readonly pods: WatchedResource<ObservedPod>;
   readonly logCollector: PodLogCollector;
+  /** A file of the blob store. */
+  readonly findUpload: (sha256: string) => Promise<StoredUpload | undefined>;
   /** Those that resources may name. */
   readonly targets: readonly Target[];
   /** `ttlSecondsAfterFinished` of resources that are created for REST requests. */

@@ -83,7 +83,7 @@ async function openFileWithin(directory: string, file: string): Promise<FileHand
   }
 }
 
-/** Linux tells the path of what was opened, so that no link can be put in between. */
+/** Linux reports the path of what was opened, so that no link can be put in between. */
 async function isWithin(directory: string, file: string, { fd }: FileHandle): Promise<boolean> {
   const opened = process.platform === "linux" ? `/proc/self/fd/${fd}` : file;
   return (await realpath(opened)).startsWith(`${await realpath(directory)}${path.sep}`);

@@ -167,7 +167,7 @@ class LocalExecutor implements Executor {
     };
     if (started !== undefined) await this.#runAttempt({ jobId, secret, ...started }, stop);
     this.#stops.delete(jobId);
-    const isTriedAgain = stop.signal.reason === silent && (started?.attempt ?? 0) < maxAttempts;
+    const isTriedAgain = stop.signal.reason === silent && started && !isLastAttempt(started);
     if (isTriedAgain && !this.#closing.signal.aborted) await this.#runJob(jobId);
   }
 
@@ -184,6 +184,7 @@ class LocalExecutor implements Executor {
     const end = {
       error: this.#attemptError(run, outcome, stop.signal),
       lines: lines.map((text) => ({ stream: "stderr" as const, text })),
+      disruption: this.#closing.signal.aborted ? ("service_stopped" as const) : undefined,
     };
     const { attempts } = this.#options.records;
     await this.#recordWithRetry(() => attempts.end(jobId, attempt, end));
@@ -207,7 +208,7 @@ class LocalExecutor implements Executor {
   }
 
   #attemptError(
-    { deadlineSeconds, attempt }: LocalAttempt,
+    { deadlineSeconds, failedAttempts }: LocalAttempt,
     { error }: AttemptOutcome,
     { reason }: AbortSignal,
   ): JobError | null {
@@ -215,7 +216,7 @@ class LocalExecutor implements Executor {
     if (reason === deadlineReached) return deadlineExceededError(deadlineSeconds);
     if (reason !== silent) return error;
     const message = silentWorkerMessage(this.#silentSeconds);
-    return attempt < maxAttempts ? null : { code: "worker_killed", message };
+    return isLastAttempt({ failedAttempts }) ? { code: "worker_killed", message } : null;
   }
 
   /** Resolves when no process of the attempt is left. */
@@ -246,6 +247,10 @@ class LocalExecutor implements Executor {
       }
     }
   }
+}
+
+function isLastAttempt({ failedAttempts }: Pick<LocalAttempt, "failedAttempts">): boolean {
+  return failedAttempts + 1 >= maxAttempts;
 }
 
 function silentWorkerMessage(seconds: number): string {

@@ -2,7 +2,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { JobError } from "../../contract/errors.ts";
 import { jobId as jobIdSchema } from "../../contract/id.ts";
-import { maxAttempts } from "../../contract/limits.ts";
+import { maxDisruptions } from "../../contract/limits.ts";
 import type { UnfinishedJob } from "../../records/list-unfinished-jobs.ts";
 import type { Records } from "../../records/open-records.ts";
 import { errorMessage } from "../../log/error-message.ts";
@@ -46,14 +46,16 @@ export async function endInterrupted(
   if (process !== null && (await readStartMark(process.pid)) === process.startMark) {
     await stopProcessGroup(process.pid, 0);
   }
-  const error = attempt >= maxAttempts ? interruptionError : null;
-  await attempts.end(jobId, attempt, { error, lines: [] });
+  const disruption = "service_killed";
+  const deaths = 1 + (await attempts.countDisrupted(jobId, disruption));
+  const error = deaths > maxDisruptions ? serviceDeathsError(deaths) : null;
+  await attempts.end(jobId, attempt, { error, lines: [], disruption });
 }
 
-const interruptionError: JobError = {
-  code: "service_restarted",
-  message: `The service restarted ${maxAttempts} times while the job ran`,
-};
+function serviceDeathsError(deaths: number): JobError {
+  const message = `The service died ${deaths} times while the job ran, which may be the cause`;
+  return { code: "service_restarted", message };
+}
 
 /** A worker can leave what cannot be removed: the service starts all the same. */
 async function removeAllScratch({ workDirectory, log }: ResumeOptions): Promise<void> {

@@ -27,7 +27,7 @@ export interface S3Client extends AsyncDisposable {
   readonly bucket: string;
   /**
    * The body of the answer is the caller's to read.
-   * @throws S3Error for a refusal; ServiceError unavailable, storage_full
+   * @throws S3Error for a refusal; ServiceError unavailable, also for one of access, storage_full
    */
   open(question: S3Request): Promise<Dispatcher.ResponseData>;
   /** As `open()`, with the answer read to its end. */
@@ -81,7 +81,7 @@ async function repeatRequest<T>(
       return await sendOnce(question);
     } catch (error) {
       question.signal?.throwIfAborted();
-      if (isRefusal(error)) throw error;
+      if (isRefusal(error)) throw refusedAccessError(error) ?? error;
       if (isFull(error)) {
         throw new ServiceError("storage_full", "The S3 server has no space left", { cause: error });
       }
@@ -99,6 +99,12 @@ function isRefusal(error: unknown): boolean {
     error.status !== 429 &&
     !temporary.includes(error.code)
   );
+}
+
+/** A key that is no longer valid, lacks a right or is used by a machine whose clock is wrong. */
+function refusedAccessError(error: unknown): ServiceError | undefined {
+  if (!(error instanceof S3Error) || ![401, 403].includes(error.status)) return undefined;
+  return new ServiceError("unavailable", error.message, { cause: error });
 }
 
 function isFull(error: unknown): boolean {

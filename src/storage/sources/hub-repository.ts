@@ -3,12 +3,12 @@ import { Agent, type Dispatcher, request } from "undici";
 import { ServiceError } from "../../contract/errors.ts";
 import { readAnswerHeader } from "../follow-redirects.ts";
 import { encodeKey } from "../s3/s3-address.ts";
+import { lookupLimits } from "./lookup-turns.ts";
 import type { HubSource } from "./parse-source.ts";
 
 /** Redirects of a repository that was renamed. */
 const maxRedirects = 3;
 const answerLimitMs = 15_000;
-const connectionsAtOnce = 8;
 
 export interface HubAccess {
   readonly endpoint: string;
@@ -28,7 +28,7 @@ export function hubHeaders({ token }: HubAccess): Record<string, string> {
 export function createHubAgent(): Agent {
   return new Agent({
     connect: { timeout: 10_000, lookup },
-    connections: connectionsAtOnce,
+    connections: lookupLimits.all,
     headersTimeout: answerLimitMs,
     bodyTimeout: answerLimitMs,
   });

@@ -9,6 +9,7 @@ import {
   hubFileUrl,
   hubHeaders,
 } from "./hub-repository.ts";
+import { createLookupTurns } from "./lookup-turns.ts";
 import { type HubSource, parseSource } from "./parse-source.ts";
 
 const publicHub: HubAccess = { endpoint: "https://huggingface.co" };
@@ -23,7 +24,7 @@ const addressSeconds = 900;
 export interface ModelSources extends AsyncDisposable {
   /**
    * The source as a job records it: of a repository, with the commit that its revision is now.
-   * @throws ServiceError model_source_refused, model_not_found, model_fetch_failed
+   * @throws ServiceError model_source_refused, model_not_found, model_fetch_failed, unavailable
    */
   pin(project: string, source: string): Promise<string>;
   /**
@@ -35,6 +36,7 @@ export interface ModelSources extends AsyncDisposable {
 
 export function createModelSources(credentials: SourceCredentials): ModelSources {
   const agent = createHubAgent();
+  const takeTurn = createLookupTurns();
   return {
     async pin(project, source) {
       const parsed = parseSource(source);
@@ -44,7 +46,7 @@ export function createModelSources(credentials: SourceCredentials): ModelSources
       }
       const access = findHubAccess(credentials, project, parsed);
       if (/^[0-9a-f]{40}$/.test(parsed.revision)) return source;
-      const commit = await findCommit(agent, access, parsed);
+      const commit = await takeTurn(project, () => findCommit(agent, access, parsed));
       return `hf://${parsed.repository}@${commit}/${parsed.file}`;
     },
 

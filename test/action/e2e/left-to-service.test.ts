@@ -80,7 +80,7 @@ async function writeSmallModel(file: string): Promise<void> {
   });
 }
 
-/** Somebody presses Re-run, and GitHub tells the service. */
+/** Somebody presses Re-run, and GitHub notifies the service. */
 async function pressRerun(
   { baseUrl }: RunningService,
   checkRun: number,
@@ -116,7 +116,7 @@ interface Delivery {
   readonly secret?: string;
 }
 
-test("what a step leaves to the service is told to its end, through a crash, and run again when asked for", async (t) => {
+test("what a step leaves to the service is reported to its end, through a crash, and run again when asked for", async (t) => {
   const { gitHub, runner, environment } = await prepare(t);
   const first = await startRunningService(t, { environment });
   const inputs = {

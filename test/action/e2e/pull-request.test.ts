@@ -58,7 +58,7 @@ const pairs = [
 ];
 
 test(
-  "a pull request's models are compressed, and it is told what came of it",
+  "a pull request's models are compressed, and it shows what came of it",
   { skip: actMissing },
   async (t) => {
     const [service, gitHub] = [await startRunningService(t), await startGitHub(t)];

@@ -20,7 +20,7 @@ async function readLogTexts(client: Client, jobId: string): Promise<string[]> {
   return lines.map(({ text }) => text);
 }
 
-/** What a step printed of a job, without what it told itself meanwhile. */
+/** What a step printed of a job, without its own messages meanwhile. */
 function jobOutput(log: string, title: string): string[] {
   const lines = log.split("\n");
   const start = lines.indexOf(`::group::${title}`) + 1;

@@ -55,7 +55,7 @@ test(
     assert.ok(batch.status !== "Completed" && batch.status !== "Cancelled");
     for (const job of batch.jobs) for await (const _ of service.client.followLogs(job.id)) continue;
 
-    const whole = await until("the service has told what came of it", async () => {
+    const whole = await until("the service has reported what came of it", async () => {
       return gitHub
         .checkRuns()
         .find(({ name, status }) => name === "Model compression" && status === "completed");

@@ -10,7 +10,7 @@ const names = [
 ] as const;
 const maxSummaryBytes = 1_048_576;
 
-/** Files through which a step tells the runner its outputs, its state and its summary. */
+/** Files through which a step gives the runner its outputs, its state and its summary. */
 export type CommandFiles = Readonly<Record<(typeof names)[number], string>>;
 
 /** What a step left in its command files. */

@@ -8,7 +8,7 @@ import { type GitHubFault, gitHubFaults } from "./github-faults.ts";
 
 const repository = { owner: "acme", repo: "models" };
 const sha = "009b8a3a9ccbb128af87f9b1c0f4c62e8a304f6d";
-const output = { title: "All well", summary: "Nothing to tell" };
+const output = { title: "All well", summary: "Nothing to report" };
 
 function createOctokit(gitHub: { readonly url: string; readonly token: string }): Octokit {
   return new Octokit({
@@ -214,7 +214,7 @@ test("an app gets a token for its installation, and may not change another app's
   );
 });
 
-test("the last common commit of two is told, also under the root of GitHub Enterprise Server", async (t) => {
+test("the last common commit of two is found, also under the root of GitHub Enterprise Server", async (t) => {
   const gitHub = await startGitHub(t, { root: "/api/v3" });
   gitHub.mergeBases.set(`main...${sha}`, sha);
   const { data } = await createOctokit(gitHub).repos.compareCommitsWithBasehead({

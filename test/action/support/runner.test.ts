@@ -12,7 +12,7 @@ async function prepareScriptRunner(t: TestContext, lines: readonly string[]) {
   return prepareRunner(t, { program });
 }
 
-test("a step is given its inputs, and what it tells is read", async (t) => {
+test("a step is given its inputs, and what it reports is read", async (t) => {
   const runner = await prepareScriptRunner(t, [
     "const { INPUT_MODELS, STATE_BATCH, GITHUB_OUTPUT, GITHUB_STATE, GITHUB_STEP_SUMMARY } = process.env;",
     "appendFileSync(GITHUB_OUTPUT, `models<<mark\\n${INPUT_MODELS}\\nmark\\n`);",

@@ -14,7 +14,7 @@ const maxStandstillMs = 30_000;
 const pollMs = 250;
 /** Inputs of one process, so that no state gathers. */
 const maxBatchInputs = 5000;
-/** Findings after which going on tells nothing new. */
+/** Findings after which going on shows nothing new. */
 const maxFindings = 200;
 
 const entry = fileURLToPath(new URL("fuzz-process.ts", import.meta.url));
@@ -157,7 +157,7 @@ async function readPosition(folder: string): Promise<number | undefined> {
   return text === "" ? undefined : Number(text);
 }
 
-/** Resident memory of a process, where the system tells it. */
+/** Resident memory of a process, where the system reports it. */
 async function residentBytes(pid: number | undefined): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024;

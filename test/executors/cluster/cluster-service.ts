@@ -26,7 +26,7 @@ export interface ClusterService extends RunningService, Namespace {
 
 /** Starts the real service with a cluster for an executor, once it has read what is there. */
 export async function startClusterService(
-  t: TestContext,
+  t: Pick<TestContext, "after">,
   { cluster, namespace, settings = {} }: Namespace,
   from?: Pick<ClusterService, "directory" | "token" | "port">,
 ): Promise<ClusterService> {

@@ -1,16 +1,18 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
 import type { CompressionJobStatus } from "../../../src/contract/compression-job.ts";
 import { conditionTypes } from "../../../src/contract/condition.ts";
 import { recordFinalizer, resourceLabels } from "../../../src/contract/resource-labels.ts";
+import { assignment } from "../../../src/contract/worker.ts";
 import { batches, compressionJobs } from "../../../src/resources/custom-resources.ts";
 import { resolveJobId } from "../../../src/resources/job-identity.ts";
 import { isNotFound } from "../../../src/kubernetes/kubernetes-error.ts";
 import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
 import { createTestNamespace } from "../../support/cluster/shared-cluster.ts";
+import { externalFiles, writeExternalModel } from "../../support/external-model.ts";
 import { startRunningService } from "../../support/running-service.ts";
 import { type ClusterService, startClusterService, until } from "./cluster-service.ts";
 import { logged, playPod } from "./played-pod.ts";
@@ -70,7 +72,7 @@ function isResource(service: ClusterService, name: string) {
 }
 
 test(
-  "a job started over REST becomes a resource, and what its worker tells becomes its status",
+  "a job started over REST becomes a resource, and what its worker reports becomes its status",
   options,
   async (t) => {
     const service = await startClusterService(t, await createTestNamespace());
@@ -136,7 +138,7 @@ test(
     assert.equal(Date.parse(job.createdAt), Date.parse(made.metadata.creationTimestamp));
     const words = { statusReason: "unschedulable", statusMessage: "No node has 2 nvidia.com/gpu" };
     await writeResourceStatus(service, "detector", { status: "Pending", ...words });
-    await until("the reason is told", async () => {
+    await until("the reason is reported", async () => {
       const { statusReason, statusMessage } = await service.client.call("getJob", {
         params: { id },
       });
@@ -315,6 +317,43 @@ test("a lost database is rebuilt from the cluster", options, async (t) => {
 });
 
 test(
+  "a job goes on with its manifest, and is tried again, after the database was lost",
+  options,
+  async (t) => {
+    const first = await startClusterService(t, await createTestNamespace());
+    const folder = await mkdtemp(join(tmpdir(), "manifest-"));
+    t.after(() => rm(folder, { recursive: true }));
+    const { source } = await first.client.uploadModel(await writeExternalModel(folder));
+    const { id } = await first.client.call("startCompression", {
+      body: { model: { source }, target: "cpu" },
+    });
+    await isResource(first, id);
+    await first.stop("SIGTERM");
+    for (const name of await readdir(first.directory)) {
+      if (name.startsWith("service.sqlite")) await rm(join(first.directory, name));
+    }
+    const settings = { MOS_DATA_DIR: first.directory };
+    const service = await startClusterService(t, { ...first, settings });
+    const pod = await playPod(service, id);
+    const answer = await until("the pod is known", async () => {
+      const reply = await pod.ask("");
+      return reply.ok && reply;
+    });
+    const { files = [] } = assignment.parse(await answer.json()).model;
+    const paths = files.map((file) => file.path).toSorted();
+    assert.deepEqual(paths, [...externalFiles, "net.onnx"].toSorted());
+    for (const { sha256, bytes } of files) {
+      const blob = await pod.ask(`/blobs/${sha256}`);
+      assert.equal((await blob.bytes()).length, bytes);
+    }
+    const error = { code: "worker_crashed", message: "The worker crashed" } as const;
+    await pod.report({ type: "result", outcome: "Failed", error });
+    const retried = await service.client.call("retryJob", { params: { id } });
+    assert.equal(retried.model.source, source);
+  },
+);
+
+test(
   "a batch over REST becomes a Batch, and its cancellation is asked of the operator once",
   options,
   async (t) => {
@@ -399,7 +438,7 @@ test(
       MOS_NAMESPACE: namespace,
     };
     const { baseUrl, client } = await startRunningService(t, { environment });
-    const reason = await until("the reason is told", async () => {
+    const reason = await until("the reason is reported", async () => {
       const answer = await fetch(new URL("/readyz", baseUrl));
       const text = await answer.text();
       return answer.status === 503 && text.includes("Role") && text;

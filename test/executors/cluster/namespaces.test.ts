@@ -96,8 +96,8 @@ suite("several namespaces and one installation", { skip: clusterMissing }, () =>
     await elsewhere.create(compressionJobs, { metadata, spec: { ...spec, cancel: true } });
     const forger = await playPod({ ...service, api: elsewhere, namespace: foreign }, id);
     const answer = await until("the pod is known", async () => {
-      const told = await forger.ask("");
-      return told.status === 503 ? undefined : told;
+      const reply = await forger.ask("");
+      return reply.status === 503 ? undefined : reply;
     });
     assert.equal(answer.status, 401);
     const refused = await untilEnded(elsewhere, id);

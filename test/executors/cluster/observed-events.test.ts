@@ -41,7 +41,7 @@ test("observedEvents() rebuilds a record from the status that was made of it", (
   assert.equal(job.gates[0]?.passed, false);
 });
 
-test("observedEvents() tells a record what it knows already, without effect", () => {
+test("observedEvents() reports what a record knows already, without effect", () => {
   const job = makeJob({ status: "Optimizing", startedAt: now.toISOString() });
   assert.deepEqual(observe(job, { status: "Sharding" }), job);
   assert.deepEqual(
@@ -93,10 +93,10 @@ test("observedEvents() cancels a job whose work ended while it was being cancell
 });
 
 test("observedEvents() gives a failure its code", () => {
-  const told = observe(makeJob(), {
+  const observed = observe(makeJob(), {
     status: "Failed",
     statusReason: "out_of_memory",
     statusMessage: "It was too much",
   });
-  assert.deepEqual(told.error, { code: "out_of_memory", message: "It was too much" });
+  assert.deepEqual(observed.error, { code: "out_of_memory", message: "It was too much" });
 });

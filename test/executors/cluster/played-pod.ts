@@ -18,7 +18,7 @@ export interface PlayedPod {
   readonly name: string;
   readonly uid: string;
   readonly token: string;
-  /** Tells the next events as the pod's worker. */
+  /** Reports the next events as the pod's worker. */
   report(...events: readonly UnnumberedEvent[]): Promise<{ nextSeq: number; cancelled: boolean }>;
   /** Stores a file as the pod's worker. */
   store(content: string): Promise<{ sha256: string; bytes: number }>;

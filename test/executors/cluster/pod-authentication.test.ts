@@ -19,11 +19,11 @@ test("a worker is known by the token of its pod, and by no other", options, asyn
   const pod = await playPod(service, id);
   const stranger = await playPod(service, other);
 
-  const told = await until("the pod is known", async () => {
+  const reply = await until("the pod is known", async () => {
     const answer = await pod.ask("");
     return answer.status === 503 ? undefined : answer;
   });
-  const { attempt, part, model } = assignment.parse(await told.json());
+  const { attempt, part, model } = assignment.parse(await reply.json());
   assert.deepEqual(
     { attempt, part, source: model.source },
     { attempt: 1, part: null, source: request.model.source },
@@ -73,14 +73,14 @@ test(
     const workerJob = { name: other.name, uid: other.uid };
     const pod = await playPod(service, id, { name: `${id}-forged`, workerJob });
     const answer = await until("the pod is known", async () => {
-      const told = await pod.ask("");
-      return told.status === 503 ? undefined : told;
+      const reply = await pod.ask("");
+      return reply.status === 503 ? undefined : reply;
     });
     assert.equal(answer.status, 401);
   },
 );
 
-test("events that are told twice are recorded once", options, async (t) => {
+test("events that are reported twice are recorded once", options, async (t) => {
   const service = await startClusterService(t, await createTestNamespace());
   const { id } = await service.client.call("startCompression", { body: request });
   const pod = await playPod(service, id);
@@ -116,7 +116,7 @@ test("a pod that takes another's place begins the job anew", options, async (t) 
   assert.equal((await service.client.call("getJob", { params: { id } })).status, "Sharding");
 });
 
-test("a pod is told that its job has ended", options, async (t) => {
+test("a pod learns that its job has ended", options, async (t) => {
   const service = await startClusterService(t, await createTestNamespace());
   const { id } = await service.client.call("startCompression", { body: request });
   const pod = await playPod(service, id);
@@ -127,8 +127,8 @@ test("a pod is told that its job has ended", options, async (t) => {
   });
   const late = await playPod(service, id, { name: `${id}-late` });
   const answer = await until("the pod is known", async () => {
-    const told = await late.ask("");
-    return told.status === 503 ? undefined : told;
+    const reply = await late.ask("");
+    return reply.status === 503 ? undefined : reply;
   });
   assert.equal(answer.status, 409);
 });

@@ -38,7 +38,7 @@ const retryMs = 500;
 
 /**
  * A node whose pods are worker processes on this machine, without images or isolation: it stands in for a kubelet where the
- * test has no right to run one. It starts and stops the pods of a namespace, mounts real tokens, tells how pods end and
+ * test has no right to run one. It starts and stops the pods of a namespace, mounts real tokens, reports how pods end and
  * serves their logs.
  */
 export class ProcessNode implements AsyncDisposable {
@@ -51,7 +51,7 @@ export class ProcessNode implements AsyncDisposable {
   readonly #name: string;
   readonly #processes = new Map<string, PodProcess>();
   readonly #outOfMemory = new Set<string>();
-  /** What was done already, since every pod is told several times. */
+  /** What was done already, since every pod is reported several times. */
   readonly #done = new Set<string>();
   #server: Server | undefined;
   #pods: Reflector<Pod> | undefined;
@@ -85,6 +85,11 @@ export class ProcessNode implements AsyncDisposable {
   /** Kills a pod's process as the kernel does where its memory is used up. */
   killForMemory(pod: string): void {
     this.#outOfMemory.add(pod);
+    this.kill(pod);
+  }
+
+  /** Kills a pod's process, if it has one. */
+  kill(pod: string): void {
     this.#processes.get(pod)?.child.kill("SIGKILL");
   }
 

@@ -102,12 +102,12 @@ test("projectedStatus() moves a status along the transition table alone", () => 
 });
 
 test("projectedStatus() leaves what a waiting job waits for to the operator", () => {
-  const told = {
+  const reported = {
     status: "Pending" as const,
     statusReason: "unschedulable",
     statusMessage: "No node has a GPU",
   };
-  assert.deepEqual(project(makeJob(), told), told);
+  assert.deepEqual(project(makeJob(), reported), reported);
 });
 
 test("projectedStatus() keeps conditions of others, and says that all is recorded", () => {

@@ -3,6 +3,7 @@ import { copyFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import test, { after } from "node:test";
 import type { Client } from "../../../src/client/create-client.ts";
+import { apiGroup } from "../../../src/contract/api-group.ts";
 import { conditionTypes } from "../../../src/contract/condition.ts";
 import { workerEvent } from "../../../src/contract/worker.ts";
 import { batches, compressionJobs } from "../../../src/resources/custom-resources.ts";
@@ -277,4 +278,19 @@ test("without the API server the service reads, records and answers", options, a
   assert.deepEqual(lines, printedLines(node, await findPodName(service, id)));
   await follow(client, waiting);
   assert.equal((await client.call("getJob", { params: { id: waiting } })).status, "Completed");
+});
+
+// The last one: it takes the kinds from the control plane.
+test("definitions that are deleted in mid-job go, with its processes", options, async (t) => {
+  const plane = await controlPlane();
+  const { service, node } = await startInstallation(t, plane);
+  const { client } = service;
+  const id = await startJob(service, 1000);
+  await follow(client, id, "[evaluate]");
+  const pod = await findPodName(service, id);
+  const definitions = [compressionJobs, batches].map(({ plural }) => `${plural}.${apiGroup}`);
+  await plane.kubectl(["delete", "crd", ...definitions, "--timeout=60s"]);
+  assert.ok(!node.isRunning(pod));
+  assert.equal((await client.call("getJob", { params: { id } })).status, "Cancelled");
+  assert.match((await follow(client, id)).join("\n"), /\[evaluate\]/);
 });

@@ -20,6 +20,7 @@ test("a recorder whose start fails starts again", { skip: clusterMissing }, asyn
   const executor = createClusterExecutor({
     client,
     namespaces: { own: client.namespace, others: [] },
+    findUpload: async () => undefined,
     records: { ...records, cluster: { ...records.cluster, listUnfinishedJobs } },
     targets: builtinTargets,
     resourceTtlSeconds: 60,

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { createPodAuthentication } from "../../../src/executors/cluster/pod-authentication.ts";
 import { PodLogCollector } from "../../../src/executors/cluster/pod-log-collector.ts";
+import { UnreadLogs } from "../../../src/executors/cluster/unread-logs.ts";
 import { objectKey } from "../../../src/kubernetes/object-key.ts";
 import { answer, connectStandIn } from "../../kubernetes/stand-in-api-server.ts";
 import { openTestRecords } from "../../records/new-jobs.ts";
@@ -30,7 +31,14 @@ async function startAuthentication() {
     namespaces: { own: client.namespace, others: [] },
     records,
     pods: { get: (key) => (key === objectKey(known) ? { metadata: known } : undefined) },
-    logCollector: new PodLogCollector({ records, client, enqueue: () => {}, log: () => {} }),
+    logCollector: new PodLogCollector({
+      records,
+      client,
+      enqueue: () => {},
+      unread: new UnreadLogs(),
+      countLoss: () => {},
+      log: () => {},
+    }),
     recordEndedPods: async () => {},
     serviceAccount: "worker",
     now: () => new Date(clock.now),

@@ -68,10 +68,10 @@ test("the place of a job is the number of the start that it gets, also behind re
   queue.add("b", ["late"]);
   queue.take();
   const all = [...names("a", 40), ...names("b", 7), ...names("c", 20), "late"];
-  const told = new Map(all.map((job) => [job, queue.positionOf(job)]));
+  const positions = new Map(all.map((job) => [job, queue.positionOf(job)]));
   const order = takeAll(queue);
-  for (const [i, job] of order.entries()) assert.equal(told.get(job), i + 1, job);
-  assert.equal(told.get("a9"), undefined);
+  for (const [i, job] of order.entries()) assert.equal(positions.get(job), i + 1, job);
+  assert.equal(positions.get("a9"), undefined);
 });
 
 test("100,000 jobs are queued, placed and taken in a moment", () => {

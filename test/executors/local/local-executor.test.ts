@@ -5,10 +5,12 @@ import { access, mkdir, mkdtemp, readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { test } from "node:test";
+import { test, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import { ServiceError } from "../../../src/contract/errors.ts";
+import { maxDisruptions } from "../../../src/contract/limits.ts";
 import { readStartMark } from "../../../src/executors/local/process-group.ts";
+import { resumeUnfinishedJobs } from "../../../src/executors/local/resume-unfinished-jobs.ts";
 import { openRecords } from "../../../src/records/open-records.ts";
 import { makeNewBatch, makeNewJob } from "../../records/new-jobs.ts";
 import { now, project, startService } from "./local-service.ts";
@@ -38,7 +40,7 @@ test("the local executor runs a job to its end and leaves no scratch folder", as
 test("the local executor gives workers only the environment that they need", async (t) => {
   const service = await startService(t);
   const executor = await service.start();
-  const [id = ""] = await service.create("tells-environment");
+  const [id = ""] = await service.create("logs-environment");
   executor.submit(project, [id]);
   const { lines } = await service.ended(id);
   const own =
@@ -47,7 +49,7 @@ test("the local executor gives workers only the environment that they need", asy
   assert.equal(lines.at(-1), all.toSorted().join(" "));
 });
 
-test("the local executor works on as many jobs at once as it was told, in order", async (t) => {
+test("the local executor works on as many jobs at once as it may, in order", async (t) => {
   const service = await startService(t, { concurrency: 1 });
   const executor = await service.start();
   const ids = await service.create("completes", "completes", "fails", "completes");
@@ -109,7 +111,7 @@ test("the local executor fails a job whose worker was killed, and keeps its line
   const executor = await service.start();
   const [id = ""] = await service.create("waits");
   executor.submit(project, [id]);
-  const { lines } = await service.until(id, (_, told) => told.includes("waiting"));
+  const { lines } = await service.until(id, (_, printed) => printed.includes("waiting"));
   process.kill(pidIn(lines), "SIGKILL");
   const end = await service.ended(id);
   assert.equal(end.job.error?.code, "worker_killed");
@@ -122,7 +124,7 @@ for (const behaviour of ["waits", "ignores-sigterm", "has-children"]) {
     const executor = await service.start();
     const [id = ""] = await service.create(behaviour);
     executor.submit(project, [id]);
-    const { lines } = await service.until(id, (_, told) => told.length === 2);
+    const { lines } = await service.until(id, (_, printed) => printed.length === 2);
     assert.equal((await service.records.jobs.cancel(project, id))?.status, "Cancelling");
     const { job } = await service.ended(id);
     assert.equal(job.status, "Cancelled");
@@ -145,7 +147,7 @@ test("the local executor stops the running jobs of a batch with failFast when on
   );
   const [waiting = "", failing = "", last = ""] = batch.jobs.map((job) => job.id);
   executor.submit(project, [waiting]);
-  await service.until(waiting, (_, told) => told.includes("waiting"));
+  await service.until(waiting, (_, printed) => printed.includes("waiting"));
   executor.submit(project, [failing, last]);
   assert.equal((await service.ended(failing)).job.status, "Failed");
   assert.equal((await service.ended(waiting)).job.status, "Cancelled");
@@ -180,7 +182,7 @@ test("a service that was stopped and started again runs its jobs again, those th
   const service = await startService(t, { concurrency: 1 });
   const [running = "", ...waiting] = await service.create("restarts", "completes", "completes");
   const before = await service.start();
-  const { lines } = await service.until(running, (_, told) => told.includes("waiting"));
+  const { lines } = await service.until(running, (_, printed) => printed.includes("waiting"));
   await before.close();
   assert.equal(await isRunning(pidIn(lines)), false);
   assert.equal((await service.records.jobs.find(project, running))?.status, "Sharding");
@@ -189,8 +191,9 @@ test("a service that was stopped and started again runs its jobs again, those th
   const finished = ends.map(({ job }) => job.finishedAt ?? "");
   assert.deepEqual(finished.toSorted(), finished);
   assert.ok(ends.every(({ job }) => job.status === "Completed"));
-  assert.deepEqual(ends[0]?.lines.slice(0, 3), [
+  assert.deepEqual(ends[0]?.lines.slice(0, 4), [
     ...lines,
+    "The service was stopped while the worker ran",
     "Another worker takes over: attempt 2 begins",
   ]);
 });
@@ -231,16 +234,31 @@ test("a service that was killed leaves processes alone that have got a worker's 
   assert.equal(await isRunning(innocent.pid ?? 0), true);
 });
 
-test("a job fails that was interrupted by the service's death three times", async (t) => {
+/** The end of a job whose service died so often while it ran. */
+async function endAfterDeaths(t: TestContext, deaths: number) {
   const service = await startService(t);
   const [id = ""] = await service.create("completes");
-  for (const attempt of [1, 2, 3]) {
-    await service.records.attempts.begin(id, `hash-${attempt}`);
-    if (attempt < 3) await service.records.attempts.end(id, attempt, { error: null, lines: [] });
+  const { records, workDirectory } = service;
+  await mkdir(workDirectory);
+  for (let i = 0; i < deaths; i++) {
+    await records.attempts.begin(id, `hash-${i}`);
+    await resumeUnfinishedJobs(records, { workDirectory, log: (line) => assert.fail(line) });
   }
   await service.start();
-  const { job } = await service.ended(id);
-  assert.deepEqual([job.status, job.error?.code], ["Failed", "service_restarted"]);
+  return service.ended(id);
+}
+
+test("a job outlives more deaths of its service than it may have failed attempts", async (t) => {
+  const { job, lines } = await endAfterDeaths(t, maxDisruptions);
+  assert.equal(job.status, "Completed");
+  const deaths = lines.filter((line) => line === "The service died while the worker ran");
+  assert.equal(deaths.length, maxDisruptions);
+});
+
+test("a job that may end its service is not begun again for ever", async (t) => {
+  const { job } = await endAfterDeaths(t, maxDisruptions + 1);
+  const message = "The service died 13 times while the job ran, which may be the cause";
+  assert.deepEqual(job.error, { code: "service_restarted", message });
 });
 
 test("a service that is killed in the middle of a batch loses nothing, and leaves no worker", async (t) => {
@@ -254,9 +272,9 @@ test("a service that is killed in the middle of a batch loses nothing, and leave
 
   const host = fileURLToPath(new URL("killed-service/main.ts", import.meta.url));
   const killed = spawn(process.execPath, [host, folder], { stdio: ["ignore", "pipe", "inherit"] });
-  const told: string[] = [];
+  const acknowledged: string[] = [];
   for await (const line of createInterface(killed.stdout)) {
-    if (told.push(line) === 4) killed.kill("SIGKILL");
+    if (acknowledged.push(line) === 4) killed.kill("SIGKILL");
   }
   const service = await startService(t, { folder });
   await service.start();
@@ -266,8 +284,8 @@ test("a service that is killed in the middle of a batch loses nothing, and leave
     ["Completed", "Completed", "Completed", "Failed"],
   );
   const lines = ends.flatMap((end) => end.lines);
-  for (const line of told) assert.ok(lines.includes(line), line);
-  for (const pid of told.map((line) => pidIn([line])).filter(Number.isInteger))
+  for (const line of acknowledged) assert.ok(lines.includes(line), line);
+  for (const pid of acknowledged.map((line) => pidIn([line])).filter(Number.isInteger))
     assert.equal(await isRunning(pid), false);
   for (const { job } of ends) {
     const numbers = (await service.records.logs.read(job.id, { after: 0, limit: 100 })).map(

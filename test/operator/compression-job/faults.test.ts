@@ -4,6 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { recordFinalizer } from "../../../src/contract/resource-labels.ts";
 import { isTerminal } from "../../../src/contract/status.ts";
 import { resources } from "../../../src/kubernetes/resources.ts";
+import { shiftedClock } from "../../support/clock-modules.ts";
 import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
 import { type ControlPlane, startControlPlane } from "../../support/cluster/control-plane.ts";
 import { type Kwok, startKwok } from "../../support/cluster/kwok.ts";
@@ -183,6 +184,42 @@ suite("an operator at work", { concurrency: true, skip }, () => {
     t.diagnostic(
       `all jobs completed ${((performance.now() - killed) / 1000).toFixed(1)} s after the kill`,
     );
+  });
+
+  for (const minutes of [1, -1]) {
+    const title = minutes > 0 ? "fast" : "slow";
+    test(`an operator whose clock is a minute ${title} completes and cancels jobs`, async () => {
+      const namespace = await makeNamespace(`clock-${title}`);
+      await using cluster = await observeJobs(controlPlane, namespace);
+      await using _ = await startOperator({
+        kubeconfig: controlPlane.kubeconfig,
+        namespace,
+        environment: { NODE_OPTIONS: shiftedClock(minutes * 60_000) },
+      });
+      const all = names(4);
+      for (const name of all) await cluster.create({ name, spec: { deadlineSeconds: 45 } });
+      await cluster.create({ name: "stopped", spec: { recipe: { parallelism: 2 } } });
+      await untilAllCompleted(cluster, all);
+      await cluster.untilTrue(() => cluster.jobsSeen("stopped-shard") === 1);
+      await cluster.change("stopped", { cancel: true });
+      const { status } = await cluster.until("stopped", (job) => isTerminal(job.status.status));
+      assert.equal(status.status, "Cancelled");
+      assert.doesNotMatch(status.statusMessage ?? "", /did not confirm/);
+    });
+  }
+
+  test("jobs complete, and the leader stays, where each write takes two seconds", async () => {
+    const namespace = await makeNamespace("slow-disk");
+    await using cluster = await observeJobs(controlPlane, namespace);
+    await using proxy = await startFaultProxy(controlPlane, ({ method }) =>
+      method === "GET" ? "none" : "slow",
+    );
+    await using operator = await startOperator({ kubeconfig: proxy.kubeconfig, namespace });
+    const all = names(6);
+    await Promise.all(all.map((name) => cluster.create({ name })));
+    await untilAllCompleted(cluster, all);
+    // Without the leadership it would have ended with an error.
+    assert.equal(await operator.end("SIGTERM"), 0);
   });
 
   test("a job whose end the operator has not observed does not run again", async () => {

@@ -21,40 +21,44 @@ test("a control plane comes up and makes pods for a Job", { skip: clusterMissing
   assert.equal(phase, "Pending");
 });
 
-test("Jobs run on simulated nodes, and pods end as told", { skip: clusterMissing }, async () => {
-  await using controlPlane = await startControlPlane();
-  const endStages = [
-    podEndStage(),
-    podEndStage({
-      labels: { "job-name": "fails" },
-      exitCode: 11,
-      reason: "Broken",
-      message: "told",
-    }),
-  ];
-  await using _kwok = await startKwok(controlPlane, { nodes: 3, endStages });
-  for (const [name, condition] of [
-    ["works", "Complete"],
-    ["fails", "Failed"],
-  ] as const) {
-    await controlPlane.kubectl(["create", "-f", "-"], JSON.stringify(gpuJob(name)));
-    await controlPlane.kubectl([
-      "wait",
-      "job",
-      name,
-      `--for=condition=${condition}`,
-      "--timeout=60s",
-    ]);
-  }
-  const [pod] = JSON.parse(
-    await controlPlane.kubectl(["get", "pod", "-l", "job-name=fails", "-o", "json"]),
-  ).items;
-  const { exitCode, reason, message } = pod.status.containerStatuses[0].state.terminated;
-  assert.deepEqual(
-    { exitCode, reason, message },
-    { exitCode: 11, reason: "Broken", message: "told" },
-  );
-});
+test(
+  "Jobs run on simulated nodes, and pods end as annotated",
+  { skip: clusterMissing },
+  async () => {
+    await using controlPlane = await startControlPlane();
+    const endStages = [
+      podEndStage(),
+      podEndStage({
+        labels: { "job-name": "fails" },
+        exitCode: 11,
+        reason: "Broken",
+        message: "told",
+      }),
+    ];
+    await using _kwok = await startKwok(controlPlane, { nodes: 3, endStages });
+    for (const [name, condition] of [
+      ["works", "Complete"],
+      ["fails", "Failed"],
+    ] as const) {
+      await controlPlane.kubectl(["create", "-f", "-"], JSON.stringify(gpuJob(name)));
+      await controlPlane.kubectl([
+        "wait",
+        "job",
+        name,
+        `--for=condition=${condition}`,
+        "--timeout=60s",
+      ]);
+    }
+    const [pod] = JSON.parse(
+      await controlPlane.kubectl(["get", "pod", "-l", "job-name=fails", "-o", "json"]),
+    ).items;
+    const { exitCode, reason, message } = pod.status.containerStatuses[0].state.terminated;
+    assert.deepEqual(
+      { exitCode, reason, message },
+      { exitCode: 11, reason: "Broken", message: "told" },
+    );
+  },
+);
 
 test(
   "a control plane keeps what it holds while its API server restarts",

@@ -35,7 +35,7 @@ const stageFiles = fileURLToPath(new URL("stages/*.yaml", import.meta.url));
 
 /**
  * Adds simulated nodes, `simulated-0` and on by default, to a control plane: pods start at once and
- * end as told.
+ * end as annotated.
  */
 export async function startKwok(
   controlPlane: ControlPlane,

@@ -10,7 +10,7 @@ process.once("exit", () => {
   for (const folder of created) rmSync(folder, { recursive: true, force: true });
 });
 
-/** A temporary folder that goes with this process; after a kill its name tells the next run that nobody uses it. */
+/** A temporary folder that goes with this process; after a kill its name shows the next run that nobody uses it. */
 export async function createRunFolder(): Promise<string> {
   await removeAbandonedFolders();
   const folder = await mkdtemp(join(tmpdir(), `${prefix}${process.pid}-`));

@@ -11,7 +11,7 @@ export interface RunningProgram {
   readonly untilExit: () => Promise<void>;
   /** Kills it and resolves when it is gone. What the tests start keeps nothing that a gentle end would save. */
   readonly kill: () => Promise<void>;
-  /** The last lines it printed, to tell why it does not come up. */
+  /** The last lines it printed, to say why it does not come up. */
   readonly lastLines: () => Promise<string>;
 }
 

@@ -3,15 +3,15 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { assignment, type UnnumberedEvent } from "../../../../src/contract/worker.ts";
 
-/** Tries everything that a worker must not be able to do, tells what it did, and crashes. */
+/** Tries everything that a worker must not be able to do, logs what it did, and crashes. */
 const { MOS_SERVICE_URL, MOS_JOB_ID = "", MOS_JOB_TOKEN, MOS_STORAGE_DIR = "" } = process.env;
 const { MOS_WORK_DIR = "" } = process.env;
 /** The service's key, which lies beside its data folder. */
 const secretFile = `${dirname(dirname(MOS_WORK_DIR))}.key`;
 const base = `${MOS_SERVICE_URL}/worker/v1/jobs`;
 const headers = { authorization: `Bearer ${MOS_JOB_TOKEN}`, "content-type": "application/json" };
-const told = await (await fetch(`${base}/${MOS_JOB_ID}`, { headers })).json();
-const { model } = assignment.parse(told);
+const answer = await (await fetch(`${base}/${MOS_JOB_ID}`, { headers })).json();
+const { model } = assignment.parse(answer);
 const [servicePid = "", foreign = "", otherJob = ""] = model.name.split(".");
 const data = dirname(dirname(MOS_WORK_DIR));
 const own = model.source.slice("upload:sha256:".length);

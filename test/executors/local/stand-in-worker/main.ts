@@ -47,7 +47,7 @@ switch (behaviour) {
   case "completes":
     await complete();
     break;
-  case "tells-environment":
+  case "logs-environment":
     await sendEvents(line(Object.keys(process.env).toSorted().join(" ")));
     await complete();
     break;

@@ -84,8 +84,11 @@ test("decide() takes a job back to Pending whose pods a queue took away, once no
     status.transitions?.map((transition) => transition.status),
     ["Pending"],
   );
-  const told = makeJob({ metadata: { ...metadata, labels }, status });
-  assert.deepEqual(decide(makeObservedState({ resource: told, workerJobs: [child] })).actions, []);
+  const reported = makeJob({ metadata: { ...metadata, labels }, status });
+  assert.deepEqual(
+    decide(makeObservedState({ resource: reported, workerJobs: [child] })).actions,
+    [],
+  );
 });
 
 test("decide() takes a job back to Pending only where all of its pods were preempted", () => {
@@ -130,7 +133,7 @@ test("decide() observes a spec that changes after the end of a job", () => {
   ]);
 });
 
-test("decide() tells in events that a job starts, and how it ended", () => {
+test("decide() reports in events that a job starts, and how it ended", () => {
   const reasons = (fields: Partial<ObservedState>) =>
     decide(makeObservedState(fields)).actions.flatMap((action) =>
       action.type === "recordEvent" ? [`${action.reason} ${action.warning}`] : [],

@@ -28,14 +28,14 @@ test("every input that is wrong is named", async (t) => {
     assert.match(errorMessages(commands), new RegExp(`Input "${name}" is`));
 });
 
-test("a token that is missing is told, with both ways to give one", async (t) => {
+test("a token that is missing is reported, with both ways to give one", async (t) => {
   const { run } = await prepareStep(t);
   const { code, commands } = await run({ token: "" });
   assert.equal(code, 1);
   assert.match(errorMessages(commands), /Input "token" is missing.*id-token: write/);
 });
 
-test("targets that the service does not have are told before anything is uploaded", async (t) => {
+test("targets that the service does not have are reported before anything is uploaded", async (t) => {
   const { gitHub, run } = await prepareStep(t);
   const { code, commands, log } = await run({ targets: "cpu, phone, browser" });
   assert.equal(code, 1);
@@ -62,7 +62,7 @@ test("a service that is not there fails the check as infrastructure", async (t) 
   );
 });
 
-test("an address that is not the service's is told", async (t) => {
+test("an address that is not the service's is reported", async (t) => {
   const other = createServer((_, response) => response.writeHead(404).end("<html>"));
   const address = await listenLocally(t, other);
   const { run } = await prepareStep(t);
@@ -70,7 +70,7 @@ test("an address that is not the service's is told", async (t) => {
   assert.match(errorMessages(commands), /There is no model optimization service at http:/);
 });
 
-test("a token that the service does not know, or that may not enough, is told with what to do", async (t) => {
+test("a token that the service does not know, or that may not enough, is reported with what to do", async (t) => {
   const { service, run } = await prepareStep(t);
   const unknown = await run({ token: `mos_${"0".repeat(36)}` });
   assert.match(errorMessages(unknown.commands), /unauthorized.*is the input "token" right/s);
@@ -81,7 +81,7 @@ test("a token that the service does not know, or that may not enough, is told wi
   assert.match(errorMessages(narrow.commands), /403.*Make a token with the scopes/s);
 });
 
-test("a batch that takes longer than allowed is cancelled and told as such", async (t) => {
+test("a batch that takes longer than allowed is cancelled and reported as such", async (t) => {
   const { service, gitHub, runner, run } = await prepareStep(t);
   await copyFile(realModel("ocr-recognition"), path.join(runner.workspace, "a.onnx"));
   const recipe = "evaluation: { samples: 1024 }";
@@ -99,7 +99,7 @@ test("a batch that takes longer than allowed is cancelled and told as such", asy
 });
 
 for (const megabytes of [1, 40]) {
-  test(`a model of ${megabytes} MB that is larger than the service allows is told with the limit`, async (t) => {
+  test(`a model of ${megabytes} MB that is larger than the service allows is reported with the limit`, async (t) => {
     const { runner, run } = await prepareStep(t, { environment: { MOS_MAX_MODEL_BYTES: "1000" } });
     await writeFile(
       path.join(runner.workspace, "large.onnx"),
@@ -142,7 +142,7 @@ test("an upload goes on after the service was killed and started again", async (
   assert.match(log, /^\[upload\] large\.onnx: uploaded, 128 MB/m);
 });
 
-test("a step that leaves the check runs to the service is told where the service cannot write them", async (t) => {
+test("a step that leaves the check runs to the service learns where the service cannot write them", async (t) => {
   const { run } = await prepareStep(t);
   const { code, commands } = await run({ wait: "false" });
   assert.equal(code, 1);

@@ -44,7 +44,8 @@ async function forward(socket: Socket, ports: readonly number[]): Promise<void> 
       once(replica, "close").then(() => false),
     ]).catch(() => false);
     if (!isConnected) continue;
-    replica.on("error", () => socket.destroy()).on("close", () => socket.destroy());
+    // The end of an answer may still have to be sent.
+    replica.on("error", () => socket.destroy()).on("close", () => socket.destroySoon());
     socket.on("close", () => replica.destroy());
     socket.pipe(replica).pipe(socket);
     return;

@@ -1,0 +1,30 @@
+import { text } from "node:stream/consumers";
+import { jsonValue } from "../contract/json-value.ts";
+import { limits } from "../contract/limits.ts";
+import { manifest, type ModelFile, type StoredUpload } from "../contract/manifest.ts";
+import type { BlobStore } from "./blob-store.ts";
+
+type ReadableBlobs = Pick<BlobStore, "find" | "read">;
+
+const manifestText = jsonValue.pipe(manifest);
+
+/** A stored file, with those that it names as a manifest; undefined where it is not stored. */
+export async function findStoredUpload(
+  blobs: ReadableBlobs,
+  sha256: string,
+): Promise<StoredUpload | undefined> {
+  const found = await blobs.find(sha256);
+  if (found === undefined) return undefined;
+  const { bytes } = found;
+  const isText = bytes <= limits.manifestBytes;
+  return { sha256, bytes, files: isText ? await listNamedFiles(blobs, sha256) : [] };
+}
+
+/** None of a manifest whose files are not all stored. */
+async function listNamedFiles(blobs: ReadableBlobs, sha256: string): Promise<ModelFile[]> {
+  const { data } = manifestText.safeParse(await text(blobs.read(sha256)));
+  const named = data?.files ?? [];
+  const found = await Promise.all(named.map((file) => blobs.find(file.sha256)));
+  const files = named.flatMap((file, i) => (found[i] ? [{ ...file, ...found[i] }] : []));
+  return files.length === named.length ? files : [];
+}

@@ -1,0 +1,259 @@
+import assert from "node:assert/strict";
+import { test, type TestContext } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { resourceLabels } from "../../src/contract/resource-labels.ts";
+import { jobStep, workerJobName } from "../../src/resources/job-identity.ts";
+import { clusterMissing, helmMissing } from "../support/cluster/cluster-missing.ts";
+import { createTestNamespace } from "../support/cluster/shared-cluster.ts";
+import { render } from "./helm.ts";
+
+const fullname = "mos-model-optimization";
+const worker = `${fullname}-worker`;
+const operator = `${fullname}-operator`;
+const service = `${fullname}-service`;
+const targets = `configmap/${fullname}-targets`;
+const kinds = [
+  "ServiceAccount",
+  "ValidatingAdmissionPolicy",
+  "ValidatingAdmissionPolicyBinding",
+  "Role",
+  "RoleBinding",
+  "Deployment",
+  "ConfigMap",
+  "Service",
+];
+
+const denials = {
+  workers: /Only the operator of CompressionJobs may run pods under the account/,
+  changedWorker: /may change what pods under the account "\S+" run, and for whom/,
+  enteredWorker: /may enter pods that are named like those of workers/,
+  accounts: /Only who may create ClusterRoles may use the accounts of/,
+  impersonation: /Only its own pods may act as system:serviceaccount:/,
+  configuration: /may change what the pods of "\S+" read, or answer as its service/,
+};
+
+const podSpec = (serviceAccountName: string) => ({
+  serviceAccountName,
+  restartPolicy: "Never",
+  containers: [{ name: "worker", image: "none" }],
+});
+const pod = (name: string, { account = "default", labels = {} } = {}) => ({
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name, labels },
+  spec: podSpec(account),
+});
+const workerJob = (name: string) => ({
+  apiVersion: "batch/v1",
+  kind: "Job",
+  metadata: { name },
+  spec: {
+    template: { metadata: { labels: { [resourceLabels.jobId]: "a" } }, spec: podSpec(worker) },
+  },
+});
+
+type Ask = (args: readonly string[], object?: object) => Promise<string>;
+
+/** The chart's objects that say who may do what, and who asks for it, each with a token of their own. */
+async function install(t: TestContext) {
+  const { cluster, namespace } = await createTestNamespace();
+  const asAdmin: Ask = (args, object) =>
+    cluster.kubectl(["-n", namespace, ...args], object && JSON.stringify(object));
+  const items = (await render({ namespace })).filter(({ kind }) => kinds.includes(kind));
+  const list = { apiVersion: "v1", kind: "List", items };
+  await asAdmin(["apply", "-f", "-"], list);
+  t.after(() => asAdmin(["delete", "--ignore-not-found", "-f", "-"], list));
+  await asAdmin(["create", "serviceaccount", "mallory"]);
+  const editor = ["--clusterrole=edit", `--serviceaccount=${namespace}:mallory`];
+  await asAdmin(["create", "rolebinding", "edit", ...editor]);
+  const withToken = async (account: string, ...flags: readonly string[]): Promise<Ask> => {
+    const token = (await asAdmin(["create", "token", account, ...flags])).trim();
+    return (args, object) => asAdmin([`--token=${token}`, ...args], object);
+  };
+  const findPod = async (selector: string) => {
+    const selected = ["pods", "-l", selector];
+    await asAdmin(["wait", ...selected, "--for=create", "--timeout=60s"]);
+    return asAdmin(["get", ...selected, "-o", "jsonpath={.items[0].metadata.name}"]);
+  };
+  const findComponentPod = (component: string) =>
+    findPod(`app.kubernetes.io/component=${component}`);
+  /** As kubelets get it for the pod. */
+  const inPod = async (component: string) =>
+    withToken(
+      `${fullname}-${component}`,
+      "--bound-object-kind=Pod",
+      `--bound-object-name=${await findComponentPod(component)}`,
+    );
+  const asMallory = await withToken("mallory");
+  return { namespace, asAdmin, asMallory, withToken, inPod, findPod, findComponentPod };
+}
+
+type Installed = Awaited<ReturnType<typeof install>>;
+
+const dryRun = ["create", "--dry-run=server", "-f", "-"];
+const create = (ask: Ask, object: object) => ask(["create", "-f", "-"], object);
+
+/** The API server compiles a new policy a moment later. */
+async function untilDenied(attempt: () => Promise<string>, denial: RegExp): Promise<void> {
+  for (let i = 0; i < 150 && !denial.test(await attempt().catch(String)); i++) await delay(200);
+}
+
+/** What kubectl asks when it enters a pod, whether there is one or not. */
+function enter(ask: Ask, { namespace }: Installed, name: string): Promise<string> {
+  const path = `/api/v1/namespaces/${namespace}/pods/${name}/exec?command=id`;
+  return ask(["create", "--raw", path, "-f", "-"], {});
+}
+
+const checks: Readonly<Record<string, (installed: Installed) => Promise<void>>> = {
+  "runs nothing under the workers' account": async ({ asMallory, inPod, findPod }) => {
+    const forged = pod("forged", { account: worker });
+    await untilDenied(() => asMallory(dryRun, forged), denials.workers);
+    await assert.rejects(create(asMallory, forged), denials.workers);
+    await assert.rejects(create(asMallory, workerJob("forged")), denials.workers);
+    await assert.rejects(asMallory(["create", "token", worker]), denials.workers);
+    await create(asMallory, pod("own"));
+
+    await create(await inPod("operator"), workerJob("a-work"));
+    await findPod("job-name=a-work");
+  },
+
+  "neither changes nor enters workers": async (installed) => {
+    const { asAdmin, asMallory, findPod } = installed;
+    const name = await findPod("job-name=a-work");
+    const patch = (change: object) =>
+      asMallory(["patch", "pod", name, `--patch=${JSON.stringify(change)}`]);
+    const owner = { apiVersion: "batch/v1", kind: "Job", name: "other", uid: "other" };
+    for (const change of [
+      { spec: { containers: [{ name: "worker", image: "evil" }] } },
+      { metadata: { labels: { [resourceLabels.jobId]: "b" } } },
+      { metadata: { labels: { [resourceLabels.step]: "assemble" } } },
+      { metadata: { ownerReferences: [owner] } },
+    ]) {
+      await assert.rejects(patch(change), denials.changedWorker, JSON.stringify(change));
+    }
+    const job = { metadata: { ownerReferences: [owner] } };
+    await assert.rejects(
+      asMallory(["patch", "job", "a-work", `--patch=${JSON.stringify(job)}`]),
+      denials.changedWorker,
+    );
+    const ephemeralContainers = [{ name: "debugger", image: "evil" }];
+    const debug = ["--subresource=ephemeralcontainers", "--as=editor", "--as-group=editors"];
+    await asAdmin(["create", "role", "debug", "--verb=*", "--resource=pods/ephemeralcontainers"]);
+    await asAdmin(["create", "rolebinding", "debug", "--role=debug", "--group=editors"]);
+    const change = `--patch=${JSON.stringify({ spec: { ephemeralContainers } })}`;
+    await assert.rejects(asAdmin(["patch", "pod", name, change, ...debug]), denials.changedWorker);
+    await patch({ metadata: { labels: { team: "research" } } });
+
+    await assert.rejects(asMallory(["exec", name, "--", "id"]), denials.enteredWorker);
+    await assert.rejects(asMallory(["attach", name]), denials.enteredWorker);
+    const short = jobStep.options.map((step) => workerJobName("a", step));
+    const hashed = ["a.dotted.name", "a".repeat(100)].map((each) => workerJobName(each, "work"));
+    for (const start of [...short, ...hashed, `${workerJobName("a", "optimize")}-12`]) {
+      const entered = enter(asMallory, installed, `${start}-x7x2q`);
+      await assert.rejects(entered, denials.enteredWorker, start);
+    }
+    await assert.rejects(enter(asMallory, installed, "absent-7d67846b58-66rlc"), /not found/);
+  },
+
+  "does not act as an account of the release": async (installed) => {
+    const { namespace, asAdmin, asMallory, withToken, inPod } = installed;
+    const as = (account: string) => `--as=system:serviceaccount:${namespace}:${account}`;
+    const asOperator: Ask = (args, object) => asMallory([as(operator), ...args], object);
+    await untilDenied(() => asOperator(dryRun, workerJob("forged")), denials.impersonation);
+    await assert.rejects(create(asOperator, workerJob("forged")), denials.impersonation);
+    await assert.rejects(asOperator(["delete", "job", "a-work"]), denials.impersonation);
+    const stolen = await withToken(operator);
+    await assert.rejects(create(stolen, workerJob("forged")), denials.impersonation);
+
+    const job = {
+      apiVersion: "modeloptimization.dev/v1",
+      kind: "CompressionJob",
+      metadata: { name: "theirs" },
+      spec: { model: { source: "https://models.example/model.onnx" }, target: "cpu" },
+    };
+    await create(asAdmin, job);
+    const { spec: _, ...named } = job;
+    const reported = { ...named, status: { status: "Pending" } };
+    // Unlike other commands, this one asks for no more than it changes.
+    const report = ["apply", "--server-side", "--subresource=status", "-f", "-"];
+    const forged = asMallory([as(service), ...report], reported);
+    await assert.rejects(forged, denials.impersonation);
+    await (
+      await inPod("service")
+    )(report, reported);
+  },
+
+  "changes neither the configuration nor who answers": async (installed) => {
+    const { namespace, asAdmin, asMallory } = installed;
+    const data = `--patch=${JSON.stringify({ data: { "targets.yaml": "targets: []" } })}`;
+    const all = `/api/v1/namespaces/${namespace}/configmaps?labelSelector=app.kubernetes.io/name`;
+    const labels = {
+      "app.kubernetes.io/name": "model-optimization",
+      "app.kubernetes.io/instance": "mos",
+      "app.kubernetes.io/component": "service",
+    };
+    const selector = `--patch=${JSON.stringify({ spec: { selector: { app: "x" } } })}`;
+    const forged = pod("forged", { labels });
+    await untilDenied(() => asMallory(dryRun, forged), denials.configuration);
+    for (const attempt of [
+      ["patch", targets, data],
+      ["delete", targets],
+      ["delete", "--raw", all],
+      ["create", "configmap", `${fullname}-trust-policy`],
+      ["patch", "service", service, selector],
+      ["label", "pod", "own", ...Object.entries(labels).map((pair) => pair.join("="))],
+    ]) {
+      await assert.rejects(asMallory(attempt), denials.configuration, attempt.join(" "));
+    }
+    await assert.rejects(create(asMallory, forged), denials.configuration);
+    await asMallory(["create", "configmap", "own"]);
+    await asMallory(["label", "service", service, "team=research"]);
+
+    await asAdmin(["patch", targets, data]);
+    const controller = "--as=system:serviceaccount:kube-system:namespace-controller";
+    await asAdmin(["delete", "--raw", all, controller]);
+  },
+  "uses neither the operator's account nor the service's": async (installed) => {
+    const { asMallory, findComponentPod } = installed;
+    const own = pod("forged", { account: operator });
+    await untilDenied(() => asMallory(dryRun, own), denials.accounts);
+    const { spec } = own;
+    const template = { metadata: { labels: { app: "x" } }, spec };
+    const running = { ...template, spec: { ...spec, restartPolicy: "Always" } };
+    const selector = { matchLabels: { app: "x" } };
+    const jobTemplate = { spec: { template } };
+    const type = "kubernetes.io/service-account-token";
+    const annotations = { "kubernetes.io/service-account.name": operator };
+    const claim = [{ name: "data", persistentVolumeClaim: { claimName: service } }];
+    const metadata = { name: "forged" };
+    const forged = [
+      own,
+      pod("forged", { account: service }),
+      { ...pod("forged"), spec: { ...podSpec("default"), volumes: claim } },
+      { apiVersion: "apps/v1", kind: "Deployment", spec: { selector, template: running } },
+      { apiVersion: "apps/v1", kind: "ReplicaSet", spec: { selector, template: running } },
+      { apiVersion: "batch/v1", kind: "Job", spec: { template } },
+      { apiVersion: "batch/v1", kind: "CronJob", spec: { schedule: "@daily", jobTemplate } },
+      { apiVersion: "v1", kind: "Secret", type, metadata: { ...metadata, annotations } },
+    ];
+    for (const object of forged) {
+      await assert.rejects(create(asMallory, { metadata, ...object }), denials.accounts);
+    }
+    for (const component of ["operator", "service"]) {
+      const account = `${fullname}-${component}`;
+      const deployment = `deployment/${account}`;
+      const name = await findComponentPod(component);
+      await assert.rejects(asMallory(["exec", name, "--", "id"]), denials.accounts);
+      await assert.rejects(asMallory(["create", "token", account]), denials.accounts);
+      await assert.rejects(asMallory(["set", "image", deployment, "*=evil"]), denials.accounts);
+      await asMallory(["rollout", "restart", deployment]);
+    }
+    const hook = `${fullname}-uninstall-x7x2q`;
+    await assert.rejects(enter(asMallory, installed, hook), denials.accounts);
+  },
+};
+
+test("who edits the namespace", { skip: clusterMissing || helmMissing }, async (t) => {
+  const installed = await install(t);
+  for (const [name, check] of Object.entries(checks)) await t.test(name, () => check(installed));
+});
