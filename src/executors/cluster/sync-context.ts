@@ -26,7 +26,7 @@ export interface SyncContext {
   readonly resourceTtlSeconds: number;
   /** Service account of the workers' pods. */
   readonly workerServiceAccount: string;
-  /** Pods that were found to be created for the resource, with its uid: each is asked about once. */
+  /** Uids of pods and of the resources that they were created for, as the API server said. */
   readonly ownPods: Map<string, true>;
   /** Time of the last write of a job's status, milliseconds of `performance.now()`. */
   readonly statusWrittenAt: Map<string, number>;
