@@ -1,5 +1,6 @@
 import type { CDPSession, Page } from "playwright-core";
 import { setTimeout as delay } from "node:timers/promises";
+import { median } from "../median.ts";
 import type { Dashboard } from "../../test/dashboard/open-dashboard.ts";
 
 interface MemoryOptions {
@@ -16,7 +17,7 @@ interface Reading {
 
 interface Memory {
   readonly course: readonly Reading[];
-  /** The last reading beside the first one. */
+  /** Medians of the last third of the readings beside the first third's: some catch a redraw. */
   readonly heapGrowth: number;
   readonly nodeGrowth: number;
 }
@@ -43,12 +44,16 @@ export async function measureMemory(
     await runJobs(page, dashboard, source);
     course.push(await readMemory(devtools, start));
   }
-  const [first, last] = [course[0], course.at(-1)];
   return {
     course,
-    heapGrowth: (last?.heapMB ?? 0) / (first?.heapMB ?? 1),
-    nodeGrowth: (last?.nodes ?? 0) / (first?.nodes ?? 1),
+    heapGrowth: computeGrowth(course.map(({ heapMB }) => heapMB)),
+    nodeGrowth: computeGrowth(course.map(({ nodes }) => nodes)),
   };
+}
+
+function computeGrowth(readings: readonly number[]): number {
+  const third = Math.ceil(readings.length / 3);
+  return median(readings.slice(-third)) / median(readings.slice(0, third));
 }
 
 async function runJobs(page: Page, { client }: Dashboard, source: string): Promise<void> {

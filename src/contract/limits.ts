@@ -99,8 +99,7 @@ export const slowestDownload = { bytes: 1024 * 1024, seconds: 60 } as const;
 
 /**
  * A worker process of this machine that sends no request for so long, seconds, is stopped, and its
- * job is tried again. Workers report every 10 s; while one loads or plans a large model its thread
- * can be busy for minutes.
+ * job is tried again. Workers report every 10 s, but one that plans a large model is busy longer.
  */
 export const silentWorkerSeconds = 600;
 
@@ -123,9 +122,8 @@ export const quotas = {
 export const maxAttempts = 3;
 
 /**
- * How often a worker may be ended besides by what is not its job's fault, a disruption: in a cluster
- * preemption, eviction, drained and lost nodes; on the service's machine the service's own death,
- * which the memory of the job can cause.
+ * How often a worker may be ended besides by a disruption: in a cluster preemption, eviction, nodes
+ * that are drained or lost; else the service's death, which the memory of the job can cause.
  */
 export const maxDisruptions = 12;
 
@@ -134,7 +132,7 @@ export const textLimits = {
   name: 200,
   reason: 64,
   statusMessage: 1024,
-  /** Of conditions that repeat the status message, of which a status has several. */
+  /** Of conditions, several of which repeat the status message. */
   conditionMessage: 256,
   errorMessage: 4096,
   progressMessage: 500,

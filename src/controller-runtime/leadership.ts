@@ -164,7 +164,7 @@ class LeaseRenewer implements Leadership {
     this.#lost.abort(new NotLeaderError(reason));
   }
 
-  /** A call counts as silent after a third of its deadline: a slow disk takes seconds for a write. */
+  /** A call counts as silent after a third of its deadline: slow disks take seconds for a write. */
   #callOptions(): CallOptions {
     return { signal: this.#lost.signal, deadlineMs: this.#options.timing.renewDeadlineMs };
   }

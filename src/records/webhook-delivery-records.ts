@@ -80,8 +80,9 @@ async function requireDeliveryRoom({ trx }: WriteTransaction, webhookId: string)
     .select("waiting_deliveries")
     .where("id", "=", webhookId)
     .executeTakeFirstOrThrow();
-  if (waiting <= limits.webhookWaitingDeliveries) return;
-  const message = `${limits.webhookWaitingDeliveries} deliveries of the webhook wait, as many as may`;
+  const most = limits.webhookWaitingDeliveries;
+  if (waiting <= most) return;
+  const message = `${most} deliveries of the webhook wait, as many as may`;
   throw new ServiceError("too_many_deliveries", message);
 }
 

@@ -55,7 +55,7 @@ async function writeEntries(
   archive.finalize();
 }
 
-/** `JOB-NAME/ARTIFACT`, also where names of jobs differ in nothing that file systems distinguish. */
+/** `JOB-NAME/ARTIFACT`, also where names of jobs differ in what file systems do not distinguish. */
 function nameFiles(jobs: readonly ProducingJob[]): ArchivedFile[] {
   const taken = new Set([manifestPath]);
   const next = new Map<string, number>();

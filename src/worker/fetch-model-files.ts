@@ -10,7 +10,7 @@ import { type FetchedModel, fetchModel, type FetchOptions } from "../storage/fet
 import { stripUrlSecrets } from "../storage/strip-url-secrets.ts";
 import { type Pace, watchPace } from "../storage/watch-pace.ts";
 
-/** What each file counts for at the pace besides its bytes, since each takes requests of its own. */
+/** What each file counts for at the pace besides its bytes: each takes requests of its own. */
 const countedPerFile = 64 * 1024;
 
 /** A model on this machine. */
