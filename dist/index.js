@@ -58249,7 +58249,7 @@ const artifactLinkRequest = schemas/* strictObject */.rej({
 })
     .meta({ id: "ArtifactLinkRequest" });
 const artifactLink = schemas/* object */.Ikc({
-    url: schemas/* string */.YjP().describe("GET downloads the file; whoever has the link needs no access token."),
+    url: schemas/* string */.YjP().describe("GET downloads the file; who has the link needs no access token."),
     expiresAt: iso/* datetime */.w$(),
 })
     .meta({ id: "ArtifactLink" });
@@ -58753,6 +58753,7 @@ const modelRoutes = {
             "model_not_found",
             "model_too_large",
             "too_many_bytes",
+            "too_many_manifests",
             "storage_full",
         ],
     },
@@ -61823,6 +61824,7 @@ const errorTable = {
     too_many_webhooks: permanentError(429, "The project has as many webhooks as it may"),
     too_many_members: permanentError(429, "The project has as many members as it may"),
     too_many_deliveries: retryableError(429, "As many deliveries of the webhook wait as may"),
+    too_many_manifests: permanentError(429, "The project has as many manifests as it may"),
     too_many_bytes: permanentError(429, "The project stores as much as it may"),
     internal_error: retryableError(500, "The service failed"),
     unavailable: retryableError(503, "The service is not ready"),
@@ -61902,6 +61904,24 @@ function problemDetails(error) {
 
 /***/ }),
 
+/***/ 6622:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   e: () => (/* binding */ explainWideInterval)
+/* harmony export */ });
+const widestFactor = 4;
+function explainWideInterval({ ratioLow = 1, ratioHigh = 1, sessions, }) {
+    if (ratioHigh <= widestFactor * ratioLow)
+        return undefined;
+    return sessions === undefined
+        ? "timed in too few sessions for an interval"
+        : `timed in ${sessions} sessions: too few for an interval`;
+}
+
+
+/***/ }),
+
 /***/ 3754:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
@@ -61927,11 +61947,15 @@ function formatBytes(bytes) {
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   B: () => (/* binding */ formatRatio)
 /* harmony export */ });
-function formatRatio({ ratio, ratioLow, ratioHigh, }) {
+/* harmony import */ var _explain_wide_interval_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6622);
+
+function formatRatio(latency) {
+    const { ratio, ratioLow, ratioHigh } = latency;
     const text = ratio.toFixed(2);
     if (ratioLow === undefined || ratioHigh === undefined)
         return text;
-    return `${text} (${ratioLow.toFixed(2)}-${ratioHigh.toFixed(2)})`;
+    const range = `${ratioLow.toFixed(2)}-${ratioHigh.toFixed(2)}`;
+    return `${text} (${(0,_explain_wide_interval_js__WEBPACK_IMPORTED_MODULE_0__/* .explainWideInterval */ .e)(latency) ?? range})`;
 }
 
 
@@ -61947,6 +61971,8 @@ function formatRatio({ ratio, ratioLow, ratioHigh, }) {
 /* unused harmony export separateRunsNoise */
 /* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
 /* harmony import */ var _comparability_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2537);
+/* harmony import */ var _explain_wide_interval_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(6622);
+
 
 
 const separateRunsNoise = 0.05;
@@ -62010,14 +62036,16 @@ function ratioInterval(latency) {
     if (latency === undefined)
         return undefined;
     const { ratio, ratioLow = ratio, ratioHigh = ratio } = latency;
-    return { actual: ratio, low: ratioLow, high: ratioHigh };
+    const interval = { actual: ratio, low: ratioLow, high: ratioHigh };
+    const reason = (0,_explain_wide_interval_js__WEBPACK_IMPORTED_MODULE_2__/* .explainWideInterval */ .e)(latency);
+    return reason === undefined ? interval : { ...interval, weakness: `The latency was ${reason}` };
 }
 function growthInterval(latency) {
     const interval = ratioInterval(latency);
     if (interval === undefined)
         return undefined;
     const { actual, low, high } = interval;
-    return { actual: growth(actual, 1), low: growth(low, 1), high: growth(high, 1) };
+    return { ...interval, actual: growth(actual, 1), low: growth(low, 1), high: growth(high, 1) };
 }
 function leastTop1({ accuracy }) {
     const known = accuracy?.outputs?.flatMap(({ top1Agreement }) => top1Agreement ?? []) ?? [];
@@ -62530,6 +62558,7 @@ const limits = {
     partialUploadBytes: 64 * 1024 ** 3,
     manifestFiles: 1000,
     manifestBytes: 512 * 1024,
+    manifests: 10_000,
     tokenDays: 90,
     signInLinkMinutes: 60,
     firstSignInDays: 30,
@@ -63185,7 +63214,7 @@ __nccwpck_require__.d(__webpack_exports__, {
   Y9: () => (/* binding */ telemetry)
 });
 
-// UNUSED EXPORTS: maxSqnrDb
+// UNUSED EXPORTS: maxSqnrDb, stageName
 
 // EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
 var schemas = __nccwpck_require__(3045);
@@ -63202,7 +63231,9 @@ const latencyRatio = schemas/* object */.Ikc({
         .describe("Latency of the result relative to the original's: the geometric mean of sessions."),
     ratioLow: schemas/* number */.aig()
         .optional()
-        .describe("Least ratio of the 95 % confidence interval, which is over sessions."),
+        .describe("Least ratio of the 95 % confidence interval, which is over sessions. After few sessions " +
+        "it can be as wide as 0 to 10000000000: where its ends differ by a factor of more than " +
+        "4, reports say in words that the sessions are too few, as consumers should."),
     ratioHigh: schemas/* number */.aig().optional().describe("Largest ratio of that interval."),
     sessions: schemas/* int */.Whr()
         .min(0)
@@ -63288,6 +63319,14 @@ const peakMemory = "Peak resident memory, bytes, that running";
 const peakMemoryScope = " takes: the model, its inputs and outputs, without Node and the runtime themselves. Absent " +
     "for a model that does not fit into the available memory and was run in stages.";
 const warningCode = schemas/* string */.YjP().describe(`Stable code, such as ${(0,list_codes/* listCodes */.N)(warningTable)}.`);
+const stageSeconds = schemas/* object */.Ikc({
+    fetch: schemas/* number */.aig(),
+    shard: schemas/* number */.aig(),
+    optimize: schemas/* number */.aig(),
+    evaluate: schemas/* number */.aig(),
+    publish: schemas/* number */.aig(),
+});
+const stageName = stageSeconds.keyof();
 const telemetry = schemas/* object */.Ikc({
     progress: schemas/* object */.Ikc({
         fraction: schemas/* number */.aig().min(0).max(1).describe("Share of the whole job that is done."),
@@ -63335,15 +63374,7 @@ const telemetry = schemas/* object */.Ikc({
         runtime: schemas/* string */.YjP().max(200).describe("Name and version of the runtime."),
     })
         .optional(),
-    stageSeconds: schemas/* object */.Ikc({
-        fetch: schemas/* number */.aig(),
-        shard: schemas/* number */.aig(),
-        optimize: schemas/* number */.aig(),
-        evaluate: schemas/* number */.aig(),
-        publish: schemas/* number */.aig(),
-    })
-        .partial()
-        .optional(),
+    stageSeconds: stageSeconds.partial().optional(),
     warnings: schemas/* array */.YOg(schemas/* object */.Ikc({ code: warningCode, message: schemas/* string */.YjP().max(1000) })).max(64),
 })
     .meta({ id: "Telemetry" });
