@@ -34,12 +34,11 @@ export async function endAttempt(writing: WriteTransaction, ended: EndedAttempt)
   const attempts = await findAttempts(writing.trx, jobId);
   const attempt = attempts.find((one) => one.attempt === ended.attempt && one.endedAt === null);
   if (attempt === undefined) return;
-  const before = await findRecord(writing, jobId);
-  const isOver = before === undefined || isTerminal(before.job.status);
-  const disruption = isOver ? null : (ended.disruption ?? null);
+  const { disruption = null } = ended;
   await setEnd(writing, { jobId, attempt: attempt.attempt, disruption });
+  const before = await findRecord(writing, jobId);
   // A reader that has seen the job's end has read its whole log: no line follows.
-  if (isOver) return;
+  if (before === undefined || isTerminal(before.job.status)) return;
   const at = writing.now.toISOString();
   const lines = [...ended.lines, ...describeDisruption(disruption)].map((line) => ({
     ...line,
