@@ -11,7 +11,7 @@ import { preparePython } from "../test/support/prepare-python.ts";
 
 const named = process.argv.slice(2);
 const runsAll = named.length === 0;
-const filesAtOnce = 3;
+const filesAtOnce = 2;
 const slowestFiles = 15;
 /** Of a file: what hangs is reported by its name. */
 const timeoutMs = 20 * 60_000;

@@ -289,7 +289,7 @@ test("definitions that are deleted in mid-job go, with its processes", options, 
   await follow(client, id, "[evaluate]");
   const pod = await findPodName(service, id);
   const definitions = [compressionJobs, batches].map(({ plural }) => `${plural}.${apiGroup}`);
-  await plane.kubectl(["delete", "crd", ...definitions, "--timeout=60s"]);
+  await plane.kubectl(["delete", "crd", ...definitions, "--timeout=180s"]);
   assert.ok(!node.isRunning(pod));
   assert.equal((await client.call("getJob", { params: { id } })).status, "Cancelled");
   assert.match((await follow(client, id)).join("\n"), /\[evaluate\]/);
