@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import type { Batch } from "../contract/batch.ts";
 import type { Job } from "../contract/job.ts";
 import { type Target, target } from "../contract/target.ts";
@@ -43,6 +44,9 @@ export function clusterRecords(store: Store) {
     /** Ids of the jobs that have not ended, in the order of their creation. */
     listUnfinishedJobs: () => listUnfinishedClusterJobs(store),
 
+    /** Whether the records were created after a time, so that what was known then may lack. */
+    wereCreatedAfter: (time: string) => wereCreatedAfter(store, time),
+
     /** Records the job's custom resource. */
     linkJobResource: (id: string, resource: ResourceReference) =>
       updateResource(store, "jobs", { id, resource }),
@@ -55,6 +59,12 @@ export function clusterRecords(store: Store) {
     recordEvents: (id: string, events: readonly ObservedEvent[]) =>
       runWriteTransaction(store, (writing) => recordObservedEvents(writing, id, events)),
   };
+}
+
+async function wereCreatedAfter({ db }: Store, time: string): Promise<boolean> {
+  const created = sql<{ at: string }>`select min("timestamp") as at from kysely_migration`;
+  const { rows } = await created.execute(db);
+  return Date.parse(rows[0]?.at ?? "") > Date.parse(time);
 }
 
 async function findClusterJob({ db }: Store, id: string): Promise<ClusterJob | undefined> {

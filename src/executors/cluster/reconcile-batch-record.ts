@@ -43,7 +43,8 @@ async function createBatchRecord(context: SyncContext, id: string) {
   if (first === undefined) return undefined;
   const { resource, project } = first;
   const batch = batchFromResource(resource, context.targets);
-  await restoreUploads(context, project, batch.jobs);
+  const createdAt = resource.metadata.creationTimestamp;
+  await restoreUploads(context, { project, createdAt, jobs: batch.jobs });
   await context.records.batches.create(project, batch);
   return context.records.cluster.findBatch(id);
 }

@@ -94,7 +94,8 @@ async function createJobRecord(
     findInNamespace(context.batches, batch, requireNamespace(resource)) !== undefined;
   if (isChild) return undefined;
   const job = jobFromResource(resource, context.targets);
-  await restoreUploads(context, project, [job]);
+  const createdAt = resource.metadata.creationTimestamp;
+  await restoreUploads(context, { project, createdAt, jobs: [job] });
   await context.records.jobs.create(project, job);
   return context.records.cluster.findJob(id);
 }

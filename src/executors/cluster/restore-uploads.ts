@@ -2,16 +2,23 @@ import type { NewJob } from "../../records/insert-jobs.ts";
 import { listNamedUploads } from "../../records/list-named-uploads.ts";
 import type { SyncContext } from "./sync-context.ts";
 
+interface RecordedResource {
+  readonly project: string;
+  readonly createdAt: string | undefined;
+  readonly jobs: readonly Pick<NewJob, "model" | "recipe">[];
+}
+
 /**
- * Records the uploads that jobs of resources name and that the records do not know: the database
- * was lost, and without the files of its manifest no job can be worked on. They are the project's
- * then, whichever workflow uploaded them.
+ * Records the uploads that jobs of a resource name and that the records do not know, where they are
+ * younger than the resource: the database was lost, and without the files of its manifest no job
+ * can be worked on. They are the project's then, whichever workflow uploaded them. A later resource
+ * gets no upload of another project by its hash.
  */
 export async function restoreUploads(
   { records, findUpload }: Pick<SyncContext, "records" | "findUpload">,
-  project: string,
-  jobs: readonly Pick<NewJob, "model" | "recipe">[],
+  { project, createdAt, jobs }: RecordedResource,
 ): Promise<void> {
+  if (createdAt === undefined || !(await records.cluster.wereCreatedAfter(createdAt))) return;
   for (const sha256 of listNamedUploads(jobs)) {
     if (await records.projectBlobs.has({ project, repository: undefined, sha256 })) continue;
     const upload = await findUpload(sha256);
