@@ -2,6 +2,7 @@ import type { Insertable } from "kysely";
 import { isId, newId } from "../contract/id.ts";
 import { limits } from "../contract/limits.ts";
 import { eventType, isWanted, webhook, type WebhookEvent } from "../contract/webhook.ts";
+import { chunkRows } from "./chunk-rows.ts";
 import type { Schema } from "./schema.ts";
 import type { WriteTransaction } from "./store.ts";
 
@@ -13,8 +14,6 @@ interface Changed {
   /** Of a job. */
   readonly batchId?: string | null;
 }
-
-const rowsPerInsert = 100;
 
 /**
  * Queues the events of changed statuses for the project's webhooks, with the change itself. What is
@@ -45,8 +44,7 @@ async function insertDeliveries(
   webhookId: string,
   events: readonly Changed[],
 ): Promise<void> {
-  for (let start = 0; start < events.length; start += rowsPerInsert) {
-    const chunk = events.slice(start, start + rowsPerInsert);
+  for (const chunk of chunkRows(events)) {
     const rows = chunk.map((event) => deliveryRow(webhookId, event, now));
     await trx.insertInto("webhook_deliveries").values(rows).execute();
     effects.sending.add(webhookId);
