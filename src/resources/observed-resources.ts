@@ -38,7 +38,7 @@ export interface ObservedWorkerJob {
   spec?: Pick<
     WorkerJobSpec,
     "activeDeadlineSeconds" | "completions" | "suspend" | "ttlSecondsAfterFinished"
-  >;
+  > & { template?: { spec?: Pick<PodSpec, "serviceAccountName"> } };
   status?: Pick<WorkerJobStatus, "startTime"> & { conditions?: ObservedCondition[] };
 }
 
@@ -62,9 +62,16 @@ export interface ObservedEvent extends Pick<
 /** Types of the conditions with which a Job ends. */
 export const workerJobFinishedConditions: readonly string[] = ["Complete", "Failed"];
 
+const templatePodSpec = messageReader<Pick<PodSpec, "serviceAccountName">>({
+  serviceAccountName: [8, stringField],
+});
+const podTemplate = messageReader<NonNullable<NonNullable<ObservedWorkerJob["spec"]>["template"]>>({
+  spec: [2, messageField(templatePodSpec)],
+});
 const workerJobSpec = messageReader<NonNullable<ObservedWorkerJob["spec"]>>({
   completions: [2, integerField],
   activeDeadlineSeconds: [3, integerField],
+  template: [6, messageField(podTemplate)],
   ttlSecondsAfterFinished: [8, integerField],
   suspend: [10, booleanField],
 });

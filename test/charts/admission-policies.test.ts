@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import { resourceLabels } from "../../src/contract/resource-labels.ts";
+import { resourceLabels, sharesAnnotation } from "../../src/contract/resource-labels.ts";
 import { jobStep, workerJobName } from "../../src/resources/job-identity.ts";
 import { clusterMissing, helmMissing } from "../support/cluster/cluster-missing.ts";
 import { createTestNamespace } from "../support/cluster/shared-cluster.ts";
@@ -43,14 +43,15 @@ const pod = (name: string, { account = "default", labels = {} } = {}) => ({
   metadata: { name, labels },
   spec: podSpec(account),
 });
-const workerJob = (name: string) => ({
+const jobLabels = { [resourceLabels.jobId]: "a", [resourceLabels.job]: "detector" };
+const job = (name: string, { account = "default", labels = {}, podLabels = {} } = {}) => ({
   apiVersion: "batch/v1",
   kind: "Job",
-  metadata: { name },
-  spec: {
-    template: { metadata: { labels: { [resourceLabels.jobId]: "a" } }, spec: podSpec(worker) },
-  },
+  metadata: { name, labels },
+  spec: { template: { metadata: { labels: podLabels }, spec: podSpec(account) } },
 });
+const workerJob = (name: string) =>
+  job(name, { account: worker, labels: jobLabels, podLabels: jobLabels });
 
 type Ask = (args: readonly string[], object?: object) => Promise<string>;
 
@@ -111,7 +112,21 @@ const checks: Readonly<Record<string, (installed: Installed) => Promise<void>>> 
     await assert.rejects(create(asMallory, forged), denials.workers);
     await assert.rejects(create(asMallory, workerJob("forged")), denials.workers);
     await assert.rejects(asMallory(["create", "token", worker]), denials.workers);
+    const { serviceAccountName: serviceAccount, ...aliased } = podSpec(worker);
+    const alias = { ...pod("forged"), spec: { ...aliased, serviceAccount } };
+    await assert.rejects(create(asMallory, alias), denials.workers);
+    for (const labelled of [
+      pod("forged", { labels: jobLabels }),
+      job("forged", { labels: jobLabels }),
+      job("forged", { podLabels: jobLabels }),
+    ]) {
+      await assert.rejects(create(asMallory, labelled), denials.workers);
+    }
     await create(asMallory, pod("own"));
+    await create(asMallory, job("own"));
+    const label = `--overwrite ${resourceLabels.jobId}=a`.split(" ");
+    await assert.rejects(asMallory(["label", "pod", "own", ...label]), denials.changedWorker);
+    await assert.rejects(asMallory(["label", "job", "own", ...label]), denials.changedWorker);
 
     await create(await inPod("operator"), workerJob("a-work"));
     await findPod("job-name=a-work");
@@ -131,11 +146,19 @@ const checks: Readonly<Record<string, (installed: Installed) => Promise<void>>> 
     ]) {
       await assert.rejects(patch(change), denials.changedWorker, JSON.stringify(change));
     }
-    const job = { metadata: { ownerReferences: [owner] } };
-    await assert.rejects(
-      asMallory(["patch", "job", "a-work", `--patch=${JSON.stringify(job)}`]),
-      denials.changedWorker,
-    );
+    for (const metadata of [
+      { ownerReferences: [owner] },
+      { labels: { [resourceLabels.jobId]: "b" } },
+      { labels: { [resourceLabels.jobId]: null } },
+      { labels: { [resourceLabels.step]: "assemble" } },
+      { annotations: { [sharesAnnotation]: "9" } },
+    ]) {
+      await assert.rejects(
+        asMallory(["patch", "job", "a-work", `--patch=${JSON.stringify({ metadata })}`]),
+        denials.changedWorker,
+        JSON.stringify(metadata),
+      );
+    }
     const ephemeralContainers = [{ name: "debugger", image: "evil" }];
     const debug = ["--subresource=ephemeralcontainers", "--as=editor", "--as-group=editors"];
     await asAdmin(["create", "role", "debug", "--verb=*", "--resource=pods/ephemeralcontainers"]);
@@ -153,6 +176,41 @@ const checks: Readonly<Record<string, (installed: Installed) => Promise<void>>> 
       await assert.rejects(entered, denials.enteredWorker, start);
     }
     await assert.rejects(enter(asMallory, installed, "absent-7d67846b58-66rlc"), /not found/);
+  },
+
+  "has no other controller run workers where all of them are one user": async (installed) => {
+    const { asAdmin } = installed;
+    const user = "system:kube-controller-manager";
+    await asAdmin(["create", "rolebinding", "controllers", "--clusterrole=edit", `--user=${user}`]);
+    const asControllers: Ask = (args, object) => asAdmin([`--as=${user}`, ...args], object);
+    const ownedBy = (apiVersion: string, kind: string, controller: boolean) => {
+      const { metadata, ...forged } = pod("forged", { account: worker });
+      const owner = { apiVersion, kind, name: "a", uid: "a", controller };
+      return { ...forged, metadata: { ...metadata, ownerReferences: [owner] } };
+    };
+    for (const forged of [
+      pod("forged", { account: worker }),
+      ownedBy("apps/v1", "ReplicaSet", true),
+      ownedBy("example.com/v1", "Job", true),
+      ownedBy("batch/v1", "Job", false),
+    ]) {
+      await assert.rejects(asControllers(dryRun, forged), denials.workers);
+    }
+    await asControllers(dryRun, ownedBy("batch/v1", "Job", true));
+  },
+
+  "does not end Jobs of workers by writing their status": async ({ asAdmin }) => {
+    const role = ["--verb=*", "--resource=jobs.batch/status"];
+    await asAdmin(["create", "role", "statuses", ...role]);
+    await asAdmin(["create", "rolebinding", "statuses", "--role=statuses", "--group=reporters"]);
+    const as = ["--as=reporter", "--as-group=reporters", "--subresource=status"];
+    const patch = (what: string, change: object) =>
+      asAdmin(["patch", "job", what, `--patch=${JSON.stringify(change)}`, ...as]);
+    await assert.rejects(patch("a-work", { status: { succeeded: 1 } }), denials.changedWorker);
+    const labels = { [resourceLabels.step]: "assemble" };
+    await assert.rejects(patch("a-work", { metadata: { labels } }), denials.changedWorker);
+    await assert.rejects(patch("own", { metadata: { labels: jobLabels } }), denials.changedWorker);
+    await patch("own", { status: { ready: 0 } });
   },
 
   "does not act as an account of the release": async (installed) => {

@@ -78,6 +78,7 @@ const fieldsByResource = {
     "spec.activeDeadlineSeconds",
     "spec.suspend",
     "spec.ttlSecondsAfterFinished",
+    "spec.template.spec.serviceAccountName",
     "status.startTime",
     ...conditionFields,
   ],

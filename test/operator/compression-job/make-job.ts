@@ -74,7 +74,7 @@ export function makeChild(resource: CompressionJob, fields: Partial<WorkerJob> =
     name: workerJobName(name, step),
     uid: `${name}-${step}-uid`,
     controller: { kind: "CompressionJob", name, uid },
-    jobId: resolveJobId(resource),
+    serviceAccount: jobSettings.serviceAccount,
     step,
     parallelism: 1,
     deleting: false,

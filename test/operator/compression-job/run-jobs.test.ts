@@ -27,6 +27,8 @@ const hour = 3_600_000;
 /** How the pods of a job with this name end; those of others succeed. */
 const ends: Readonly<Record<string, Omit<PodEndStageOptions, "labels">>> = {
   endless: { delayMs: hour },
+  attacked: { delayMs: hour },
+  "endless-forged": { delayMs: hour },
   abandoned: { delayMs: hour },
   leaving: { delayMs: 3_000 },
   paused: { delayMs: hour },
@@ -420,6 +422,34 @@ suite("jobs run", { concurrency: true, skip }, () => {
       /A Job "taken-work", which this job needs for itself, is there/,
     );
     assert.ok(cluster.jobs.get("taken-work") !== undefined);
+  });
+
+  test("a job is neither Completed nor kept by Jobs and pods that others made with its labels", async () => {
+    await controlPlane.kubectl(["create", "serviceaccount", "mallory"]);
+    const { metadata } = await cluster.create({ name: "attacked" });
+    await untilRunning("attacked");
+    const { labels = {}, ownerReferences = [] } = cluster.jobs.get("attacked-work")?.metadata ?? {};
+    assert.deepEqual(ownerReferences[0]?.uid, metadata.uid);
+    const forgedLabels = { ...labels, "modeloptimization.dev/step": "assemble" };
+    const template = (name: string) => ({
+      metadata: { labels: { ...labels, "modeloptimization.dev/job": name } },
+      spec: {
+        serviceAccountName: "mallory",
+        restartPolicy: "Never",
+        containers: [{ name: "worker", image: "none" }],
+      },
+    });
+    for (const name of ["forged", "endless-forged"]) {
+      await cluster.client.create<KubernetesJob>(resources.jobs, {
+        metadata: { name, labels: forgedLabels, ownerReferences },
+        spec: { template: template(name) },
+      });
+    }
+    await cluster.untilTrue(() => cluster.jobs.get("forged")?.status?.succeeded === 1);
+    await untilRunning("endless-forged");
+    await cluster.change("attacked", { cancel: true });
+    assert.equal((await untilEnd("attacked")).status.status, "Cancelled");
+    assert.equal(listPods("endless-forged")[0]?.metadata.deletionTimestamp, undefined);
   });
 
   test("a name too long for a Job, and with dots, is no obstacle", async () => {

@@ -1,17 +1,27 @@
 import { resourceLabels } from "../../../../src/contract/resource-labels.ts";
 import type { KubernetesClient } from "../../../../src/kubernetes/kubernetes-client.ts";
 import { observedResources } from "../../../../src/resources/observed-resources.ts";
+import type { ObservedState } from "../observe/observed-state.ts";
+import { isWorkerPod } from "../observe/is-worker-pod.ts";
 import { toWorkerJob } from "../observe/worker-job.ts";
 import { mayRun, toWorkerPod } from "../observe/worker-pod.ts";
 
-/** Asks the API server, not a cache. */
-export async function areWorkersStopped(client: KubernetesClient, jobId: string): Promise<boolean> {
+/** Asks the API server, not a cache. Jobs and pods under other accounts run no workers. */
+export async function areWorkersStopped(
+  client: KubernetesClient,
+  { jobId, settings }: Pick<ObservedState, "jobId" | "settings">,
+): Promise<boolean> {
   const labelSelector = `${resourceLabels.jobId}=${jobId}`;
   for await (const { items } of client.list(observedResources.jobs, { labelSelector })) {
-    if (items.map(toWorkerJob).some(({ end }) => end === undefined)) return false;
+    const workerJobs = items.map(toWorkerJob);
+    const mayGoOn = workerJobs.some(
+      ({ serviceAccount, end }) => serviceAccount === settings.serviceAccount && end === undefined,
+    );
+    if (mayGoOn) return false;
   }
   for await (const { items } of client.list(observedResources.pods, { labelSelector })) {
-    if (items.some((pod) => mayRun(toWorkerPod(pod, 0)))) return false;
+    const workers = items.filter((pod) => isWorkerPod(pod, settings));
+    if (workers.some((pod) => mayRun(toWorkerPod(pod, 0)))) return false;
   }
   return true;
 }

@@ -24,7 +24,7 @@ export async function executeAction(
     case "setFinalizer":
       return setFinalizer(context, action);
     case "confirmStopped":
-      return (await areWorkersStopped(client, observed.jobId)) ? undefined : "stale";
+      return (await areWorkersStopped(client, observed)) ? undefined : "stale";
     case "createWorkerJob":
       return createWorkerJob(context, action.manifest, observed);
     case "setWorkerJobTtl":

@@ -11,7 +11,7 @@ import { areWorkersStopped } from "./are-workers-stopped.ts";
  */
 export async function mayStartWork(
   { client, startedJobs, resource: { metadata } }: ActionContext,
-  { jobId }: ObservedState,
+  observed: ObservedState,
 ): Promise<boolean> {
   if (!(await startedJobs.mayInclude(metadata))) return true;
   const live = await ignoreNotFound(client.get(compressionJobs, metadata.name));
@@ -19,5 +19,5 @@ export async function mayStartWork(
   const { status, startedAt } = live.status ?? { status: "Pending" };
   if (live.spec.cancel || status === "Cancelling" || isTerminal(status)) return false;
   const hasBegun = status !== "Pending" || startedAt !== undefined;
-  return !hasBegun || (await areWorkersStopped(client, jobId));
+  return !hasBegun || (await areWorkersStopped(client, observed));
 }

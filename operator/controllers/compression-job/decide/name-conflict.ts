@@ -9,7 +9,7 @@ import { reportWait } from "./report-wait.ts";
 /** The garbage collector needs a moment to delete what a deleted object owned. */
 const nameConflictRetryMs = 2_000;
 
-/** The Job of another owner with that name. */
+/** A Job with that name that the operator did not create for the resource. */
 export function findNameConflict(observed: ObservedState, name: string): WorkerJob | undefined {
   return observed.workerJobs.find(
     (workerJob) => workerJob.name === name && !isOwnedWorkerJob(workerJob, observed),
@@ -17,25 +17,37 @@ export function findNameConflict(observed: ObservedState, name: string): WorkerJ
 }
 
 /** Waits for the Job of an earlier CompressionJob of the same name; any other fails the job. */
-export function resolveNameConflict(
-  observed: ObservedState,
-  { name, controller }: WorkerJob,
-): Decision {
-  const { resource, now } = observed;
-  if (controller?.kind === compressionJobs.kind && controller.name === resource.metadata.name) {
+export function resolveNameConflict(observed: ObservedState, workerJob: WorkerJob): Decision {
+  const { name } = workerJob;
+  if (isLeftOver(workerJob, observed)) {
     const owner = "an earlier CompressionJob of this name";
     const message = `Waiting for the Job "${name}" of ${owner} to be deleted`;
     return combineDecisions(
       reportWait(observed, { reason: "name_in_use", message }),
-      requeueAt(now + nameConflictRetryMs),
+      requeueAt(observed.now + nameConflictRetryMs),
     );
   }
-  const owner =
-    controller === undefined
-      ? "is not this job's"
-      : `belongs to ${controller.kind} "${controller.name}"`;
+  const owner = describeOwner(workerJob, observed);
   return failCompressionJob(observed, {
     code: "resource_invalid",
     message: `A Job "${name}", which this job needs for itself, is there and ${owner}`,
   });
+}
+
+/** Whether the Job goes with an owner that is gone: of a name there is one resource. */
+function isLeftOver({ controller }: WorkerJob, { resource }: ObservedState): boolean {
+  const { name, uid } = resource.metadata;
+  const { kind } = compressionJobs;
+  return controller?.kind === kind && controller.name === name && controller.uid !== uid;
+}
+
+function describeOwner(
+  { controller, serviceAccount }: WorkerJob,
+  { resource, settings }: ObservedState,
+): string {
+  if (controller === undefined) return "is not this job's";
+  if (controller.uid !== resource.metadata.uid) {
+    return `belongs to ${controller.kind} "${controller.name}"`;
+  }
+  return `runs under the account "${serviceAccount}", not the workers' "${settings.serviceAccount}"`;
 }

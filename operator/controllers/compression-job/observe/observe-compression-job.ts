@@ -9,6 +9,7 @@ import type {
 } from "../../../../src/resources/observed-resources.ts";
 import type { Stored } from "../../../../src/kubernetes/resources.ts";
 import type { DeletionTimes } from "./deletion-times.ts";
+import { isWorkerPod } from "./is-worker-pod.ts";
 import { jobIdIndex, jobIdKey } from "./job-id-index.ts";
 import type { JobSettings } from "./job-settings.ts";
 import type { ObservedState } from "./observed-state.ts";
@@ -17,7 +18,7 @@ import { latestWorkerJob, workerJobPods } from "./steps.ts";
 import { toCompressionJob } from "./to-compression-job.ts";
 import { involvedObjectIndex, toWarningEvent } from "./warning-event.ts";
 import { toWorkerJob } from "./worker-job.ts";
-import { toWorkerPod } from "./worker-pod.ts";
+import { toWorkerPod, type WorkerPod } from "./worker-pod.ts";
 
 interface CompressionJobSources {
   readonly workerJobs: Reflector<ObservedWorkerJob>;
@@ -52,9 +53,13 @@ export function observeCompressionJob(
   return { ...observed, stepWarning: observeStepWarning(observed, sources.warnings) };
 }
 
-function observePods({ pods, deletions }: CompressionJobSources, key: string, now: number) {
-  const ofJob = pods.byIndex(jobIdIndex, key);
-  return ofJob.map((pod) => toWorkerPod(pod, deletions.note(pod, now) ?? now));
+function observePods(
+  { pods, settings, deletions }: CompressionJobSources,
+  key: string,
+  now: number,
+): WorkerPod[] {
+  const workers = pods.byIndex(jobIdIndex, key).filter((pod) => isWorkerPod(pod, settings));
+  return workers.map((pod) => toWorkerPod(pod, deletions.note(pod, now) ?? now));
 }
 
 function observeStepWarning(

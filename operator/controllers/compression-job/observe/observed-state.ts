@@ -23,7 +23,7 @@ export interface ObservedState {
   readonly jobId: string;
   /** Worker Jobs with the job's id, and an existing Job with the name of one to be created. */
   readonly workerJobs: readonly WorkerJob[];
-  /** Pods with the job's id. */
+  /** Pods with the job's id under the workers' account. */
   readonly pods: readonly WorkerPod[];
   readonly targets: readonly ConfiguredTarget[];
   readonly settings: JobSettings;

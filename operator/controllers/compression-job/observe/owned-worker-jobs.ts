@@ -1,19 +1,26 @@
+import { compressionJobs } from "../../../../src/resources/custom-resources.ts";
 import type { ObservedState } from "./observed-state.ts";
 import type { WorkerJob } from "./worker-job.ts";
 
+type Owner = Pick<ObservedState, "resource" | "settings">;
+
 export function ownedWorkerJobs(
-  observed: Pick<ObservedState, "resource" | "jobId" | "workerJobs">,
+  observed: Owner & Pick<ObservedState, "workerJobs">,
 ): readonly WorkerJob[] {
   return observed.workerJobs.filter((workerJob) => isOwnedWorkerJob(workerJob, observed));
 }
 
-/** Whether the resource is the controller; a Job without one is owned if it has the job's id. */
+/**
+ * Whether the operator created the Job for the resource. Who may create Jobs writes any label and
+ * owner, but an admission policy leaves Jobs under the workers' account to the operator.
+ */
 export function isOwnedWorkerJob(
-  workerJob: WorkerJob,
-  { resource, jobId }: Pick<ObservedState, "resource" | "jobId">,
+  { controller, serviceAccount }: WorkerJob,
+  { resource, settings }: Owner,
 ): boolean {
-  const { controller } = workerJob;
-  return controller === undefined
-    ? workerJob.jobId === jobId
-    : controller.uid === resource.metadata.uid;
+  return (
+    controller?.kind === compressionJobs.kind &&
+    controller.uid === resource.metadata.uid &&
+    serviceAccount === settings.serviceAccount
+  );
 }

@@ -12,7 +12,7 @@ export const stepSequences: readonly (readonly JobStep[])[] = [
 
 /** The worker Job of the latest step that has one. */
 export function latestWorkerJob(
-  observed: Pick<ObservedState, "resource" | "jobId" | "workerJobs">,
+  observed: Pick<ObservedState, "resource" | "settings" | "workerJobs">,
 ): WorkerJob | undefined {
   const workerJobs = ownedWorkerJobs(observed);
   const steps = stepSequences.flatMap((sequence) => sequence.toReversed());

@@ -21,8 +21,8 @@ export interface WorkerJob {
   readonly controller:
     | { readonly kind: string; readonly name: string; readonly uid: string }
     | undefined;
-  /** The label of that name. */
-  readonly jobId: string | undefined;
+  /** Under which its pods run; empty where it names none. */
+  readonly serviceAccount: string;
   readonly step: JobStep | undefined;
   readonly parallelism: number;
   readonly deleting: boolean;
@@ -41,7 +41,7 @@ export function toWorkerJob({ metadata, spec, status }: Stored<ObservedWorkerJob
     name: metadata.name,
     uid: metadata.uid,
     controller: controller && { kind: controller.kind, name: controller.name, uid: controller.uid },
-    jobId: metadata.labels?.[resourceLabels.jobId],
+    serviceAccount: readServiceAccount(spec),
     step: jobStep.options.find(
       (step) => step === (metadata.labels?.[resourceLabels.step] ?? "work"),
     ),
@@ -54,6 +54,10 @@ export function toWorkerJob({ metadata, spec, status }: Stored<ObservedWorkerJob
     ttlSeconds: spec?.ttlSecondsAfterFinished,
     end: readWorkerJobEnd(status?.conditions, metadata.deletionTimestamp),
   };
+}
+
+function readServiceAccount({ template }: ObservedWorkerJob["spec"] = {}): string {
+  return template?.spec?.serviceAccountName ?? "";
 }
 
 /** Undefined too where the Job failed because it was deleted. */

@@ -434,7 +434,6 @@ test("decide() lets Jobs expire once the job is recorded", () => {
 test("decide() waits until the Job of an earlier resource of the same name is deleted", () => {
   const leftover = makeChild(resource, {
     controller: { kind: "CompressionJob", name: "voices", uid: "earlier" },
-    jobId: "other",
   });
   const { actions, requeueAt } = decide(makeObservedState({ resource, workerJobs: [leftover] }));
   assert.equal(writtenStatus(actions)?.statusReason, "name_in_use");
