@@ -33,12 +33,19 @@ export function manifestRecords(store: Store) {
         await addAuditEntry(writing, recorded.audit, { subject: recorded.sha256 });
       }),
 
-    /** Records an upload of which the records know nothing any more, with all that it names. */
+    /**
+     * Records an upload of which the records know nothing any more, with all that it names. False
+     * where the project has no room for another manifest.
+     */
     restore: (project: string, upload: StoredUpload) =>
       runWriteTransaction(store, async (writing) => {
         const owner = { project, origin: null };
+        const name = { project, manifest: upload.sha256 };
+        const others = upload.files.length === 0 ? 0 : await countOtherManifests(writing, name);
+        if (others >= limits.manifests) return false;
         for (const file of [upload, ...upload.files]) await insertProjectBlob(writing, owner, file);
-        await insertFiles(writing, { project, manifest: upload.sha256 }, upload.files);
+        await insertFiles(writing, name, upload.files);
+        return true;
       }),
   };
 }
@@ -70,10 +77,17 @@ interface ManifestName {
   readonly manifest: string;
 }
 
-async function requireManifestRoom(
+async function requireManifestRoom(writing: WriteTransaction, name: ManifestName): Promise<void> {
+  const count = await countOtherManifests(writing, name);
+  if (count < limits.manifests) return;
+  const message = `The project has ${count} manifests, of ${limits.manifests} at most; delete some`;
+  throw new ServiceError("too_many_manifests", message);
+}
+
+async function countOtherManifests(
   { trx }: WriteTransaction,
   { project, manifest }: ManifestName,
-): Promise<void> {
+): Promise<number> {
   const { count } = await trx
     .selectFrom("manifest_files")
     .select(({ fn }) => fn.countAll<number>().as("count"))
@@ -82,9 +96,7 @@ async function requireManifestRoom(
     // As the index says it.
     .where("position", "=", sql.lit(0))
     .executeTakeFirstOrThrow();
-  if (Number(count) < limits.manifests) return;
-  const message = `The project has ${count} manifests, of ${limits.manifests} at most; delete some`;
-  throw new ServiceError("too_many_manifests", message);
+  return Number(count);
 }
 
 async function insertFiles(

@@ -7,6 +7,8 @@ import type { BlobStore } from "./blob-store.ts";
 type ReadableBlobs = Pick<BlobStore, "find" | "read">;
 
 const manifestText = jsonValue.pipe(manifest);
+/** Each is a request where blobs lie in a bucket, and a manifest names up to 1,000 files. */
+const findsAtOnce = 16;
 
 /** A stored file, with those that it names as a manifest; undefined where it is not stored. */
 export async function findStoredUpload(
@@ -24,7 +26,13 @@ export async function findStoredUpload(
 async function listNamedFiles(blobs: ReadableBlobs, sha256: string): Promise<ModelFile[]> {
   const { data } = manifestText.safeParse(await text(blobs.read(sha256)));
   const named = data?.files ?? [];
-  const found = await Promise.all(named.map((file) => blobs.find(file.sha256)));
-  const files = named.flatMap((file, i) => (found[i] ? [{ ...file, ...found[i] }] : []));
-  return files.length === named.length ? files : [];
+  const files: ModelFile[] = [];
+  for (let start = 0; start < named.length; start += findsAtOnce) {
+    const group = named.slice(start, start + findsAtOnce);
+    const found = await Promise.all(group.map((file) => blobs.find(file.sha256)));
+    const stored = group.flatMap((file, i) => (found[i] ? [{ ...file, ...found[i] }] : []));
+    if (stored.length < group.length) return [];
+    files.push(...stored);
+  }
+  return files;
 }

@@ -15,13 +15,14 @@ interface RecordedResource {
  * gets no upload of another project by its hash.
  */
 export async function restoreUploads(
-  { records, findUpload }: Pick<SyncContext, "records" | "findUpload">,
+  { records, findUpload, log }: Pick<SyncContext, "records" | "findUpload" | "log">,
   { project, createdAt, jobs }: RecordedResource,
 ): Promise<void> {
   if (createdAt === undefined || !(await records.cluster.wereCreatedAfter(createdAt))) return;
   for (const sha256 of listNamedUploads(jobs)) {
     if (await records.projectBlobs.has({ project, repository: undefined, sha256 })) continue;
     const upload = await findUpload(sha256);
-    if (upload !== undefined) await records.manifests.restore(project, upload);
+    if (upload === undefined || (await records.manifests.restore(project, upload))) continue;
+    log("warn", "The project has too many manifests to restore an upload", { project, sha256 });
   }
 }
