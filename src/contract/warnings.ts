@@ -3,6 +3,9 @@ export const warningTable = {
   accuracy_below_floor:
     "An output differs from the original's by more than `recipe.evaluation.minCosine` allows, " +
     "on generated data.",
+  baseline_not_recorded:
+    "The job did not become a baseline as its batch's `revision` asks: the suite belongs to a " +
+    "repository, and the batch comes from another one or was created as a resource of a cluster.",
   baseline_not_timed:
     "The baseline's own result could not be timed beside the job's, so `maxLatencyRegression` " +
     "compares figures that were measured at different times.",

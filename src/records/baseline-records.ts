@@ -1,7 +1,7 @@
 import type { Ownership } from "../contract/owner.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import { saveBaselines } from "./save-baselines.ts";
-import { findBatch, findBatchRepository } from "./find-batch.ts";
+import { findBatch, findBatchSource } from "./find-batch.ts";
 import { parseJob } from "./parse-job.ts";
 import { claimSuite, findSuiteRepository, type Suite } from "./suite-owner.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
@@ -40,7 +40,8 @@ async function acceptBatch(
   const { suite = null, revision = null } = batch ?? {};
   const branch = revision?.base?.branch ?? revision?.branch;
   if (suite === null || revision === null || branch === undefined) return 0;
-  const repository = await findBatchRepository(writing.trx, batchId);
+  const source = await findBatchSource(writing.trx, batchId);
+  const { repository } = source;
   if ((await claimSuite(writing, { project, suite }, repository)) !== repository) return 0;
   const rows = await writing.trx
     .selectFrom("jobs")
@@ -51,7 +52,7 @@ async function acceptBatch(
   const jobs = rows.map(({ document }) => parseJob(document)).filter(({ dryRun }) => !dryRun);
   await saveBaselines(
     writing,
-    { project, suite, branch, sha: revision.base?.sha ?? revision.sha, repository },
+    { project, suite, branch, sha: revision.base?.sha ?? revision.sha, source },
     jobs,
   );
   return jobs.length;

@@ -25,10 +25,11 @@ import {
 /** Batches of projects. */
 export function batchRecords(store: Store) {
   return {
+    /** For a request, as `jobs.create()`. */
     create: (project: string, newBatch: NewBatch, request: CreatingRequest<Batch> = {}) =>
       runWriteTransaction(store, async (writing) => {
-        await requireWaitingRoom(writing, project, newBatch);
-        await requireUploads(writing, project, newBatch);
+        await requireWaitingRoom(writing, project, newBatch.jobs);
+        await requireUploads(writing, project, newBatch.jobs);
         const created = await insertBatch(writing, project, newBatch);
         await recordCreation(writing, created, request);
         return created;
@@ -74,8 +75,8 @@ async function insertAll(
 ): Promise<RetriedBatch> {
   const batches: Batch[] = [];
   for (const newBatch of newBatches) {
-    await requireWaitingRoom(writing, project, newBatch);
-    await requireUploads(writing, project, newBatch);
+    await requireWaitingRoom(writing, project, newBatch.jobs);
+    await requireUploads(writing, project, newBatch.jobs);
     const batch = await insertBatch(writing, project, newBatch);
     await addAuditEntry(writing, audit, { subject: batch.id });
     batches.push(batch);

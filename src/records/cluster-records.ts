@@ -3,10 +3,14 @@ import type { Batch } from "../contract/batch.ts";
 import type { Job } from "../contract/job.ts";
 import { type Target, target } from "../contract/target.ts";
 import { applyEvent, type JobEvent } from "./apply-event.ts";
+import { failWithoutUploads } from "./fail-without-uploads.ts";
 import { findBatch } from "./find-batch.ts";
 import { findRecord } from "./find-record.ts";
+import { insertBatch, type NewBatch } from "./insert-batch.ts";
+import { insertJobs, type NewJob } from "./insert-jobs.ts";
 import { listUnfinishedClusterJobs } from "./list-unfinished-jobs.ts";
 import { parseJob } from "./parse-job.ts";
+import { queueWebhookEvents } from "./queue-webhook-events.ts";
 import { parseResource, type ResourceReference, serializeResource } from "./resource-reference.ts";
 import { saveRecords } from "./save-records.ts";
 import {
@@ -37,6 +41,23 @@ export type ObservedEvent = JobEvent & { readonly at?: string | undefined };
 /** Jobs and batches that are worked on as custom resources of a cluster. */
 export function clusterRecords(store: Store) {
   return {
+    /** Records a job that was created as a resource: Failed without an upload that it names. */
+    createJob: (project: string, newJob: NewJob) =>
+      runWriteTransaction(store, async (writing) => {
+        const jobs = await insertJobs(writing, { project, batchId: null }, [newJob]);
+        await queueWebhookEvents(writing, project, jobs);
+        const ids = jobs.map(({ id }) => id);
+        await failWithoutUploads(writing, project, { ids, jobs: [newJob] });
+      }),
+
+    /** The same for a batch, whose other jobs go on. */
+    createBatch: (project: string, newBatch: NewBatch) =>
+      runWriteTransaction(store, async (writing) => {
+        const { jobs } = await insertBatch(writing, project, newBatch);
+        const ids = jobs.map(({ id }) => id);
+        await failWithoutUploads(writing, project, { ids, jobs: newBatch.jobs });
+      }),
+
     findJob: (id: string) => findClusterJob(store, id),
 
     findBatch: (id: string) => findClusterBatch(store, id),

@@ -3,7 +3,9 @@ import type { Job } from "../contract/job.ts";
 import { batchSummary } from "../contract/page.ts";
 import type { JobStatus } from "../contract/status.ts";
 import { parseJob } from "./parse-job.ts";
+import { parseResource } from "./resource-reference.ts";
 import type { WriteTransaction } from "./store.ts";
+import type { BatchSource } from "./suite-owner.ts";
 
 export async function findBatch(
   trx: WriteTransaction["trx"],
@@ -45,15 +47,16 @@ export async function listBatchJobs(
   return rows.map(({ document }) => parseJob(document));
 }
 
-/** The repository of the workflow that the batch comes from. */
-export async function findBatchRepository(
+/** Where a batch comes from. */
+export async function findBatchSource(
   trx: WriteTransaction["trx"],
   id: string,
-): Promise<string | null> {
+): Promise<BatchSource> {
   const row = await trx
     .selectFrom("batches")
-    .select("repository_id")
+    .select(["repository_id", "resource"])
     .where("id", "=", id)
     .executeTakeFirst();
-  return row?.repository_id ?? null;
+  const isResource = parseResource(row?.resource ?? null)?.isSource ?? false;
+  return { repository: row?.repository_id ?? null, isResource };
 }

@@ -40,6 +40,8 @@ export interface NewJob {
   readonly createdAt?: string;
   /** The custom resource of the job. */
   readonly resource?: ResourceReference;
+  /** Of a job that was created as a resource: whether a worker has worked on it. */
+  readonly hasBegun?: boolean;
   /** The workflow that it comes from. */
   readonly origin?: Origin | null;
   /** Of the span of the request that creates it, where the service traces requests. */

@@ -19,11 +19,11 @@ import { type Store, runWriteTransaction, type WriteTransaction } from "./store.
 /** Jobs of projects. */
 export function jobRecords(store: Store) {
   return {
+    /** For a request: a job that was created as a resource is recorded by `cluster.createJob()`. */
     create: (project: string, newJob: NewJob, request: CreatingRequest<Job> = {}) =>
       runWriteTransaction(store, async (writing) => {
-        const added = { ...newJob, jobs: [newJob] };
-        await requireWaitingRoom(writing, project, added);
-        await requireUploads(writing, project, added);
+        await requireWaitingRoom(writing, project, [newJob]);
+        await requireUploads(writing, project, [newJob]);
         const [job] = await insertJobs(writing, { project, batchId: null }, [newJob]);
         if (job === undefined) throw new TypeError("No job was created");
         await queueWebhookEvents(writing, project, [job]);

@@ -5,6 +5,8 @@ const resourceReference = z.object({
   name: z.string(),
   /** Null until the resource exists in the cluster. */
   uid: z.string().nullable(),
+  /** Whether the batch was created as this resource, and not by a request. */
+  isSource: z.boolean().optional(),
   /** Of a resource that is still to be created. */
   spec: z.record(z.string(), z.unknown()).optional(),
 });

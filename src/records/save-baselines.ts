@@ -1,27 +1,27 @@
 import { baselineFigures, type RecordedBaseline } from "../contract/baseline.ts";
 import type { Job } from "../contract/job.ts";
-import { claimSuite, reachesSuite } from "./suite-owner.ts";
+import { type BatchSource, claimSuite, recordsInSuite } from "./suite-owner.ts";
 import type { WriteTransaction } from "./store.ts";
 
 /** Where the baselines of a commit are recorded. */
 interface BaselineCommit extends Pick<RecordedBaseline, "branch" | "sha"> {
   readonly project: string;
   readonly suite: string;
-  /** Of the workflow that the jobs come from. */
-  readonly repository: string | null;
+  /** Of the batch that the jobs belong to. */
+  readonly source: BatchSource;
 }
 
 /**
- * Makes completed jobs the baselines of a commit, unless later jobs are already, or the suite
- * belongs to another repository.
+ * Makes completed jobs the baselines of a commit, unless later jobs are already. False where the
+ * suite belongs to a repository that the batch does not reach.
  */
 export async function saveBaselines(
   writing: WriteTransaction,
-  { project, suite, branch, sha, repository }: BaselineCommit,
+  { project, suite, branch, sha, source }: BaselineCommit,
   jobs: readonly Job[],
-): Promise<void> {
-  const suiteRepository = await claimSuite(writing, { project, suite }, repository);
-  if (!reachesSuite(repository, suiteRepository)) return;
+): Promise<boolean> {
+  const suiteRepository = await claimSuite(writing, { project, suite }, source.repository);
+  if (!recordsInSuite(source, suiteRepository)) return false;
   for (const { id, model, target, telemetry } of jobs) {
     const measured: RecordedBaseline = { ...baselineFigures(telemetry), jobId: id, sha, branch };
     const figures = { job_id: id, document: JSON.stringify(measured) };
@@ -36,4 +36,5 @@ export async function saveBaselines(
       )
       .execute();
   }
+  return true;
 }

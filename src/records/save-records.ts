@@ -1,9 +1,10 @@
 import { hasFailedGate } from "../contract/gate.ts";
 import type { BatchSummary } from "../contract/page.ts";
 import { isTerminal } from "../contract/status.ts";
+import type { WarningCode } from "../contract/warnings.ts";
 import type { JobEvent } from "./apply-event.ts";
 import { applyEvents } from "./apply-events.ts";
-import { findBatchRepository } from "./find-batch.ts";
+import { findBatchSource } from "./find-batch.ts";
 import { type JobRecord, listCancellableRecords } from "./find-record.ts";
 import { jobColumns } from "./job-columns.ts";
 import { queueWebhookEvents } from "./queue-webhook-events.ts";
@@ -79,7 +80,10 @@ async function updateBatch(
   }
 }
 
-/** Makes jobs that passed their gates baselines, where the batch's revision asks for it. */
+/**
+ * Makes jobs that passed their gates baselines, where the batch's revision asks for it; a job that
+ * does not become one has a warning.
+ */
 async function recordBaselines(
   writing: WriteTransaction,
   { id, suite, revision }: BatchSummary,
@@ -87,11 +91,22 @@ async function recordBaselines(
 ): Promise<void> {
   if (suite === null || !revision?.recordBaseline || revision.branch === undefined) return;
   const { sha, branch } = revision;
-  const repository = await findBatchRepository(writing.trx, id);
-  for (const { project, job } of records) {
+  const source = await findBatchSource(writing.trx, id);
+  for (const record of records) {
+    const { project, job } = record;
     if (job.status !== "Completed" || job.dryRun || hasFailedGate(job.gates)) continue;
-    await saveBaselines(writing, { project, suite, branch, sha, repository }, [job]);
+    const isSaved = await saveBaselines(writing, { project, suite, branch, sha, source }, [job]);
+    if (!isSaved)
+      await saveRecord(writing, { before: record, after: withoutBaseline(record, suite) });
   }
+}
+
+function withoutBaseline(record: JobRecord, suite: string): JobRecord {
+  const { job } = record;
+  const message = `The suite "${suite}" belongs to a repository that the batch does not come from`;
+  const warning = { code: "baseline_not_recorded" satisfies WarningCode, message };
+  const warnings = [warning, ...job.telemetry.warnings];
+  return { ...record, job: { ...job, telemetry: { ...job.telemetry, warnings } } };
 }
 
 /**

@@ -5,6 +5,14 @@ export interface Suite {
   readonly suite: string;
 }
 
+/** Where something that records baselines comes from. */
+export interface BatchSource {
+  /** Of the workflow that asked for it. */
+  readonly repository: string | null;
+  /** Whether it is a resource of a cluster that no request created. */
+  readonly isResource: boolean;
+}
+
 /** A suite's repository: null where no workflow recorded it first, undefined where nobody did. */
 export async function findSuiteRepository(
   db: Store["db"],
@@ -31,6 +39,17 @@ export async function claimSuite(
     .onConflict((conflict) => conflict.doNothing())
     .execute();
   return (await findSuiteRepository(trx, { project, suite })) ?? null;
+}
+
+/**
+ * Whether a batch records baselines in a suite that was claimed. Who writes resources has no scope
+ * that says for which repositories: a resource does so only where the suite belongs to none.
+ */
+export function recordsInSuite(
+  { repository, isResource }: BatchSource,
+  suiteRepository: string | null,
+): boolean {
+  return isResource ? suiteRepository === null : reachesSuite(repository, suiteRepository);
 }
 
 /** Whether something of a repository, or of none, reaches the suite of another. */

@@ -337,3 +337,34 @@ test("baselines.accept() takes nothing of batches that have no suite or branch, 
   }
   assert.equal(await records.baselines.accept(project, await submit(records, { base })), 0);
 });
+
+for (const [whose, repository, isRecorded] of [
+  ["a repository", "123", false],
+  ["no repository", null, true],
+] as const) {
+  test(`a batch that was created as a resource, in a suite of ${whose}`, async (t) => {
+    const records = await open(t);
+    const origin = repository === null ? null : { repository, commit: commits.first };
+    const [recorded] = await recordCommit(records, commits.first, { origin });
+    const resource = { namespace: "models", name: "theirs", uid: "uid", isSource: true };
+    const id = `batch-${"9".repeat(26)}`;
+    const revision = { sha: commits.second, branch: "main", recordBaseline: true };
+    const newBatch = makeNewBatch({
+      id,
+      suite: "nightly",
+      revision,
+      resource,
+      jobs: [makeNewJob()],
+    });
+    await records.cluster.createBatch(project, newBatch);
+    await records.cluster.linkBatchResource(id, { ...resource, uid: "restored" });
+    const [job] = await complete(records, id);
+    assert.deepEqual(
+      job?.telemetry.warnings.map(({ code }) => code),
+      isRecorded ? [] : ["baseline_not_recorded"],
+    );
+    const newest = await findBaseline(records, { branch: "main" });
+    assert.equal(newest?.sha, isRecorded ? commits.second : commits.first);
+    assert.deepEqual(recorded?.telemetry.warnings, []);
+  });
+}

@@ -6,14 +6,12 @@ import { type BatchObject, batches } from "../../resources/custom-resources.ts";
 import { ignoreNotFound, isInvalid, KubernetesError } from "../../kubernetes/kubernetes-error.ts";
 import type { Stored } from "../../kubernetes/resources.ts";
 import type { ClusterBatch, ObservedEvent } from "../../records/cluster-records.ts";
-import { findFirstOfProject } from "./find-first-of-project.ts";
 import { findInNamespace } from "./find-in-namespace.ts";
+import { createBatchRecord } from "./create-batch-record.ts";
 import { batchResource } from "./batch-resource.ts";
 import { createOrGet } from "./create-or-get.ts";
 import { requeueSoon } from "./requeue-soon.ts";
-import { byId, type SyncContext } from "./sync-context.ts";
-import { batchFromResource } from "./records-from-resources.ts";
-import { restoreUploads } from "./restore-uploads.ts";
+import type { SyncContext } from "./sync-context.ts";
 
 const cancellation: readonly ObservedEvent[] = [{ type: "cancel" }, { type: "stopped" }];
 
@@ -38,24 +36,13 @@ export async function reconcileBatchRecord(
   if (hasEnded(resource)) await endJobsWithoutResource(context, record, cancellation);
 }
 
-async function createBatchRecord(context: SyncContext, id: string) {
-  const first = await findFirstOfProject(context, context.batches.cache.byIndex(byId, id));
-  if (first === undefined) return undefined;
-  const { resource, project } = first;
-  const batch = batchFromResource(resource, context.targets);
-  const createdAt = resource.metadata.creationTimestamp;
-  await restoreUploads(context, { project, createdAt, jobs: batch.jobs });
-  await context.records.batches.create(project, batch);
-  return context.records.cluster.findBatch(id);
-}
-
 async function recordResourceUid(
   { records }: SyncContext,
   { batch, resource }: ClusterBatch,
   { metadata: { uid } }: Stored<BatchObject>,
 ): Promise<void> {
-  const { namespace, name } = resource;
-  await records.cluster.linkBatchResource(batch.id, { namespace, name, uid });
+  const { spec: _spec, ...reference } = resource;
+  await records.cluster.linkBatchResource(batch.id, { ...reference, uid });
 }
 
 async function reconcileBatchWithoutResource(

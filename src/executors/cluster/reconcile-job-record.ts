@@ -19,6 +19,7 @@ import { hasRecordedCondition, desiredStatus, resourceStatus } from "./desired-s
 import { reconcileJobWithoutResource } from "./reconcile-job-without-resource.ts";
 import { jobFromResource } from "./records-from-resources.ts";
 import { refuseResources } from "./refuse-resources.ts";
+import { lacksUpload } from "./lacks-upload.ts";
 import { restoreUploads } from "./restore-uploads.ts";
 import { patchResourceStatus } from "./patch-resource-status.ts";
 
@@ -95,8 +96,8 @@ async function createJobRecord(
   if (isChild) return undefined;
   const job = jobFromResource(resource, context.targets);
   const createdAt = resource.metadata.creationTimestamp;
-  await restoreUploads(context, { project, createdAt, jobs: [job] });
-  await context.records.jobs.create(project, job);
+  await restoreUploads(context, { project, createdAt, jobs: lacksUpload(resource) ? [] : [job] });
+  await context.records.cluster.createJob(project, job);
   return context.records.cluster.findJob(id);
 }
 

@@ -117,7 +117,7 @@ async function reconcileDeletedResource(
   context: SyncContext,
   record: ClusterJob,
 ): Promise<Requeue | void> {
-  const { records } = context;
+  const { records, workerServiceAccount } = context;
   const { job, resource } = record;
   const client = context.client.inNamespace(resource.namespace);
   const live = await ignoreNotFound(client.get(compressionJobs, resource.name));
@@ -125,6 +125,8 @@ async function reconcileDeletedResource(
   if (job.status !== "Cancelling") await records.cluster.recordEvents(job.id, [{ type: "cancel" }]);
   const { allRecorded, running } = await recordEndedPods(context, record);
   if (!allRecorded || running.length > 0) return requeueSoon;
-  if ((await listJobPods(client, job.id)).some(({ hasEnded }) => !hasEnded)) return requeueSoon;
+  const pods = await listJobPods(client, job.id);
+  const workers = pods.filter(({ serviceAccount }) => serviceAccount === workerServiceAccount);
+  if (workers.some(({ hasEnded }) => !hasEnded)) return requeueSoon;
   await records.cluster.recordEvents(job.id, [{ type: "stopped" }]);
 }

@@ -10,6 +10,7 @@ import type { BatchObject, CompressionJobObject } from "../../resources/custom-r
 import { resolveBatchId, resolveJobId } from "../../resources/job-identity.ts";
 import { requireNamespace } from "../../kubernetes/require-namespace.ts";
 import type { KubernetesObject, Stored } from "../../kubernetes/resources.ts";
+import { hasBegun } from "./has-begun.ts";
 import type { NewBatch } from "../../records/insert-batch.ts";
 import type { NewJob } from "../../records/insert-jobs.ts";
 import { jobFromRequest } from "../../records/job-from-request.ts";
@@ -27,6 +28,7 @@ export function jobFromResource(
     id,
     createdAt: recordedCreationTime(id, metadata),
     resource: { namespace: requireNamespace(object), name, uid },
+    hasBegun: hasBegun(object),
   };
 }
 
@@ -49,7 +51,7 @@ export function batchFromResource(
     createdAt,
     resource: { namespace, name: batchChildName(name, index), uid: null },
   }));
-  const resource = { namespace, name, uid };
+  const resource = { namespace, name, uid, isSource: true };
   const batch = { suite, revision, kind, failFast, labels };
   return { id, createdAt, resource, name: batchName({ ...spec, models }), ...batch, jobs };
 }

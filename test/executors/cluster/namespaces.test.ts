@@ -1,18 +1,24 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
 import { type Client, createClient } from "../../../src/client/create-client.ts";
 import { routes } from "../../../src/contract/routes.ts";
 import { recordFinalizer, resourceLabels } from "../../../src/contract/resource-labels.ts";
+import { assignment } from "../../../src/contract/worker.ts";
 import type { KubernetesClient } from "../../../src/kubernetes/kubernetes-client.ts";
 import { isNotFound } from "../../../src/kubernetes/kubernetes-error.ts";
 import { compressionJobs } from "../../../src/resources/custom-resources.ts";
+import { resolveJobId } from "../../../src/resources/job-identity.ts";
 import { startOperator } from "../../operator/start-operator.ts";
 import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
 import { type ControlPlane, startControlPlane } from "../../support/cluster/control-plane.ts";
 import { startKwok } from "../../support/cluster/kwok.ts";
 import { podEndStage } from "../../support/cluster/pod-end-stage.ts";
 import { workerServiceAccount } from "../../support/cluster/pod-token.ts";
+import { writeExternalModel } from "../../support/external-model.ts";
 import { type ClusterService, startClusterService, until } from "./cluster-service.ts";
 import { playPod } from "./played-pod.ts";
 
@@ -55,7 +61,7 @@ suite("several namespaces and one installation", { skip: clusterMissing }, () =>
     const { client, baseUrl } = service;
     await client.call("createProject", { params: { project } });
     const { token } = await client.call("createToken", {
-      body: { name: "test", scopes: ["jobs:read", "jobs:write"], project },
+      body: { name: "test", scopes: ["jobs:read", "jobs:write", "models:write"], project },
     });
     return createClient({ routes, baseUrl, token });
   }
@@ -115,6 +121,53 @@ suite("several namespaces and one installation", { skip: clusterMissing }, () =>
       (await projectClient(service, foreign)).call("getJob", { params: { id } }),
       /not_found/,
     );
+  });
+
+  test("a resource works on uploads of its namespace's project alone", async (t) => {
+    const [own = "", victim = "", mallory = ""] = await createNamespaces(3);
+    const service = await startClusterService(t, {
+      cluster: controlPlane,
+      namespace: own,
+      settings: { MOS_NAMESPACES: `${victim},${mallory}` },
+    });
+    const folder = await mkdtemp(join(tmpdir(), "upload-"));
+    t.after(() => rm(folder, { recursive: true }));
+    const uploader = await projectClient(service, victim);
+    const { source } = await uploader.uploadModel(await writeExternalModel(folder));
+    const metadata = { name: "detector" };
+    const forged = service.api.inNamespace(mallory);
+    for (const api of [forged, service.api.inNamespace(victim)]) {
+      await api.create(compressionJobs, { metadata, spec: { ...spec, model: { source } } });
+    }
+    const { status } = await until("the resource is Failed", async () => {
+      const resource = await forged.get(compressionJobs, metadata.name);
+      return resource.status?.status === "Failed" && { status: resource.status };
+    });
+    assert.equal(status.error?.code, "model_not_found");
+    const stolen = await playPod(
+      { ...service, api: forged, namespace: mallory },
+      status.jobId ?? "",
+    );
+    const answer = await until("the pod is known", async () => {
+      const reply = await stolen.ask("");
+      return reply.status === 503 ? undefined : reply;
+    });
+    assert.equal(answer.status, 409);
+
+    const { items } = (await service.api.inNamespace(victim).list(compressionJobs).next())
+      .value ?? {
+      items: [],
+    };
+    const [id = ""] = items.map(resolveJobId);
+    const pod = await playPod(
+      { ...service, api: service.api.inNamespace(victim), namespace: victim },
+      id,
+    );
+    const assigned = await until("the pod has an assignment", async () => {
+      const reply = await pod.ask("");
+      return reply.ok && reply;
+    });
+    assert.equal(assignment.parse(await assigned.json()).model.source, source);
   });
 
   test("with all namespaces served, that of the name default says that it is none", async (t) => {
