@@ -69,7 +69,8 @@ async function reconcileJobWithResource(
     context.statusWrittenAt.delete(id);
     return;
   }
-  const allRecorded = hasRecordFinalizer && isTerminal(job.status) && isFullyRecorded(pods);
+  const isWhole = isTerminal(job.status) && isFullyRecorded(pods);
+  const allRecorded = isWhole && (hasRecordFinalizer || hasFailedUnstarted(job));
   const status = desiredStatus({ job, resource, allRecorded, now: context.now() });
   const requeue = await patchResourceStatus(context, { id, resource, status }, run);
   const isInterrupted = findInterruption(resourceStatus(resource), job) !== undefined;
@@ -90,10 +91,12 @@ async function createJobRecord(
   if (first === undefined) return undefined;
   const { resource, project } = first;
   const batch = resource.metadata.labels?.[resourceLabels.batchId];
-  const isChild =
+  // The record of a batch has those of all its jobs: another resource only has its label.
+  const isAwaited =
     batch !== undefined &&
-    findInNamespace(context.batches, batch, requireNamespace(resource)) !== undefined;
-  if (isChild) return undefined;
+    findInNamespace(context.batches, batch, requireNamespace(resource)) !== undefined &&
+    (await context.records.batches.findStatus(batch)) === undefined;
+  if (isAwaited) return undefined;
   const job = jobFromResource(resource, context.targets);
   const createdAt = resource.metadata.creationTimestamp;
   await restoreUploads(context, { project, createdAt, jobs: lacksUpload(resource) ? [] : [job] });
@@ -167,6 +170,11 @@ function isBehind(job: Job, resource: CompressionJobStatus): boolean {
   if (findInterruption(resource, job) !== undefined) return true;
   const isNewMessage = statusMessage !== undefined && statusMessage !== job.statusMessage;
   return job.status === "Pending" && isNewMessage;
+}
+
+/** Whether the service failed the job as it was created, for which the operator adds no finalizer. */
+function hasFailedUnstarted({ status, startedAt }: Job): boolean {
+  return status === "Failed" && startedAt === null;
 }
 
 /**

@@ -414,6 +414,19 @@ test(
         ["cpu-int8", "Pending"],
       ],
     );
+    const stray = await api.create(compressionJobs, {
+      metadata: { name: "stray", labels: { [resourceLabels.batchId]: found.id } },
+      spec: {
+        kind: "compress",
+        model,
+        target: "cpu",
+        dryRun: false,
+        cancel: false,
+        suspend: false,
+      },
+    });
+    const { batchId } = await untilJob(service, resolveJobId(stray), "Pending");
+    assert.equal(batchId, null);
     await api.delete(batches, "nightly", { propagationPolicy: "Background" });
     await until("the batch is Cancelled", async () => {
       return (await client.call("getBatch", { params: { id: found.id } })).status === "Cancelled";

@@ -139,14 +139,11 @@ suite("several namespaces and one installation", { skip: clusterMissing }, () =>
     for (const api of [forged, service.api.inNamespace(victim)]) {
       await api.create(compressionJobs, { metadata, spec: { ...spec, model: { source } } });
     }
-    const { status } = await until("the resource is Failed", async () => {
-      const resource = await forged.get(compressionJobs, metadata.name);
-      return resource.status?.status === "Failed" && { status: resource.status };
-    });
-    assert.equal(status.error?.code, "model_not_found");
+    const refused = await untilEnded(forged, metadata.name);
+    assert.deepEqual([refused.status, refused.error?.code], ["Failed", "model_not_found"]);
     const stolen = await playPod(
       { ...service, api: forged, namespace: mallory },
-      status.jobId ?? "",
+      refused.jobId ?? "",
     );
     const answer = await until("the pod is known", async () => {
       const reply = await stolen.ask("");
