@@ -172,7 +172,7 @@ function isBehind(job: Job, resource: CompressionJobStatus): boolean {
   return job.status === "Pending" && isNewMessage;
 }
 
-/** Whether the service failed the job as it was created, for which the operator adds no finalizer. */
+/** Whether the job failed before any work, for which the operator adds no finalizer. */
 function hasFailedUnstarted({ status, startedAt }: Job): boolean {
   return status === "Failed" && startedAt === null;
 }

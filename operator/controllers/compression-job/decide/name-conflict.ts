@@ -49,5 +49,6 @@ function describeOwner(
   if (controller.uid !== resource.metadata.uid) {
     return `belongs to ${controller.kind} "${controller.name}"`;
   }
-  return `runs under the account "${serviceAccount}", not the workers' "${settings.serviceAccount}"`;
+  const workers = settings.serviceAccount;
+  return `runs under the account "${serviceAccount}", not the workers' "${workers}"`;
 }
