@@ -71,10 +71,13 @@ function describeAllowedFormat({
 function describeKnownFields(schema: unknown): string {
   const known =
     schema instanceof Object && "shape" in schema ? Object.keys(schema.shape as object) : [];
-  return known.length === 0 ? "is not known" : `is not known; known are ${known.join(", ")}`;
+  return known.length === 0
+    ? "is not known; none is"
+    : `is not known; known are ${known.join(", ")}`;
 }
 
 function describeOptions(options: readonly (readonly z.core.$ZodIssue[])[]): string {
   const messages = options.flatMap((issues) => issues.map(({ message }) => message));
-  return [...new Set(messages)].join(", or ");
+  const allowed = messages.map((message) => message.replace(/^must be /, ""));
+  return `must be ${[...new Set(allowed)].join(" or ")}`;
 }

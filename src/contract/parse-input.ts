@@ -37,7 +37,16 @@ export function parseInput<Schema extends z.ZodType>(
 ): ParsedInput<z.output<Schema>> {
   const parsed = schema.safeParse(input, { error: describeAllowed, reportInput: true });
   if (parsed.success) return { data: parsed.data };
-  return { problems: parsed.error.issues.flatMap((issue) => listProblems(issue, input)) };
+  const issues = withoutRepetitions(parsed.error.issues);
+  return { problems: issues.flatMap((issue) => listProblems(issue, input)) };
+}
+
+/** Without what zod says of a value besides its wrong type: a text has a length as an array has. */
+function withoutRepetitions(issues: readonly z.core.$ZodIssue[]): readonly z.core.$ZodIssue[] {
+  return issues.filter((issue, i) => {
+    const [former] = issues.slice(Math.max(0, i - 1), i);
+    return former?.code !== "invalid_type" || former.path.join("/") !== issue.path.join("/");
+  });
 }
 
 function listProblems(issue: z.core.$ZodIssue, input: unknown): InputProblem[] {
@@ -54,10 +63,10 @@ function listProblems(issue: z.core.$ZodIssue, input: unknown): InputProblem[] {
     }
   }
   if (code === "invalid_key") return [{ path, message: `as a key ${message}` }];
-  if (!message.startsWith("must ") || path.some((key) => secretFields.has(key))) {
-    return [{ path, message }];
-  }
-  const found = describeFound(code === "custom" ? valueAt(input, path) : issue.input, code);
+  const value = code === "custom" ? valueAt(input, path) : issue.input;
+  const isSecret = value !== undefined && path.some((key) => secretFields.has(key));
+  if (isSecret || !message.startsWith("must ")) return [{ path, message }];
+  const found = describeFound(value, code);
   return [{ path, message: found === undefined ? message : `${found} and ${message}` }];
 }
 
@@ -69,8 +78,8 @@ function isOfWhole({ path }: z.core.$ZodIssue): boolean {
 /** Undefined where the value would not help to see what is wrong. */
 function describeFound(value: unknown, code: string): string | undefined {
   if (Array.isArray(value)) {
-    if (code === "invalid_type") return "is an array";
-    if (!code.startsWith("too_")) return undefined;
+    if (code === "custom") return undefined;
+    if (!code.startsWith("too_")) return "is an array";
     return `has ${value.length} ${value.length === 1 ? "entry" : "entries"}`;
   }
   if (value === undefined) return code === "custom" ? undefined : "is missing";

@@ -14,7 +14,8 @@ export function fieldErrors(prefix: string, problems: readonly InputProblem[]): 
 export function validationError(fields: readonly FieldError[]): ServiceError {
   const [first] = listed(fields);
   const others = fields.length > 1 ? ` and ${fields.length - 1} more` : "";
-  const message = truncate(`Field "${first?.pointer}" is invalid${others}`, limits.listedErrorText);
+  const field = first?.pointer === "" ? "The body" : `Field "${first?.pointer}"`;
+  const message = truncate(`${field} is invalid${others}`, limits.listedErrorText);
   return new ServiceError("validation_failed", message, { fields: listed(fields) });
 }
 

@@ -121,9 +121,9 @@ const cases: readonly [what: string, schema: z.ZodType, input: unknown, problems
     trustPolicy.shape.policies.element.shape.claims,
     { repository_owner_id: "acme", repository_id: [1, "b"], event_name: {} },
     [
-      'repository_owner_id is "acme" and must be a number, or must be an array',
+      'repository_owner_id is "acme" and must be a number or an array',
       'repository_id[1] is "b" and must be a number, or * for all',
-      "event_name is an object and must be a string, or must be a number, or must be true or false, or must be an array",
+      "event_name is an object and must be a string or a number or true or false or an array",
     ],
   ],
   [
@@ -131,6 +131,19 @@ const cases: readonly [what: string, schema: z.ZodType, input: unknown, problems
     exchangeRequest,
     { token: "t".repeat(20_000) },
     ["token must have at most 16384 characters"],
+  ],
+  ["no token", exchangeRequest, {}, ["token is missing and must be a string"]],
+  [
+    "a text in place of an array",
+    tokenRequest,
+    { name: "ci", scopes: "jobs:read" },
+    ['scopes is "jobs:read" and must be an array'],
+  ],
+  [
+    "an unknown field where there are none",
+    z.strictObject({}),
+    { dry: 1 },
+    ["dry is not known; none is"],
   ],
   [
     "a secret of a file",
