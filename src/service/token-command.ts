@@ -21,7 +21,8 @@ export async function runTokenCommand(
   return withRecords(place, async (records, now) => {
     const { project = defaultProject } = request;
     if (!(await records.projects.has(project))) {
-      throw new StartError(`There is no project "${project}"; create it with: ${projectUsage}`);
+      const create = `node src/service/main.ts ${projectUsage}`;
+      throw new StartError(`There is no project "${project}"; create it with: ${create}`);
     }
     const command = { action: "createToken", tokenId: null, tokenName: "token command" };
     const audit = { ...command, project };

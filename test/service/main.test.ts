@@ -76,7 +76,7 @@ test("every setting that is wrong is named", async (t) => {
   assert.equal(ended.code, 1);
   assert.deepEqual(ended.stderr.trimEnd().split("\n"), [
     "The settings are invalid",
-    'MOS_PORT is "http" and must be a whole number',
+    'MOS_PORT is "http" and must be a whole number of at most 15 digits',
     "MOS_WORKERS is 0 and must be at least 1",
     'MOS_ALLOW_PRIVATE_ADDRESSES is "yes" and must be "true" or "false"',
   ]);
