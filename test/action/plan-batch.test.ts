@@ -63,6 +63,23 @@ test("planBatch() names files after their paths, finds each once and leaves out 
   ]);
 });
 
+test("planBatch() leaves sources of buckets and of the Hugging Face Hub to the service", async (t) => {
+  const sources = [
+    "s3://nets/a/det.onnx",
+    "gs://nets/rec.onnx",
+    "hf://acme/asr@main/onnx/asr.onnx",
+  ];
+  const { models } = await plan(t, { files, inputs: { models: sources.join("\n"), targets } });
+  assert.deepEqual(
+    models.map((model) => [model.name, "source" in model && model.source]),
+    [
+      ["a-det", sources[0]],
+      ["rec", sources[1]],
+      ["asr-main-onnx-asr", sources[2]],
+    ],
+  );
+});
+
 test("planBatch() refuses files and names that it cannot use, all at once", async (t) => {
   const models =
     "model/*.onnx\nlink.onnx\nrec=models/ocr/*.onnx\nftp=file://server/a.onnx\na=models/ocr/rec.onnx\na=models/asr/rec.onnx";
