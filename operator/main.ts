@@ -127,13 +127,12 @@ const commands = new Map([
   ["uninstall", runUninstall],
 ]);
 
+const usage = "Usage: node operator/main.ts [uninstall]";
+
 async function runCommand([name]: readonly string[]): Promise<void> {
+  if (name === "--help" || name === "-h") return void process.stdout.write(`${usage}\n`);
   const command = commands.get(name);
-  if (command === undefined) {
-    throw new StartError(
-      `Command "${name}" is not known\nUsage: node operator/main.ts [uninstall]`,
-    );
-  }
+  if (command === undefined) throw new StartError(`Command "${name}" is not known\n${usage}`);
   await command();
 }
 

@@ -13,11 +13,14 @@ const seconds = number.pipe(z.int().min(1).max(31_536_000));
 
 const workerVolumes = z.strictObject({
   volumes: z.array(
-    z.custom<Volume>((value) => z.looseObject({ name: text }).safeParse(value).success),
+    z.custom<Volume>((value) => z.looseObject({ name: text }).safeParse(value).success, {
+      error: "must be a volume with a name",
+    }),
   ),
   volumeMounts: z.array(
     z.custom<VolumeMount>(
       (value) => z.looseObject({ name: text, mountPath: text }).safeParse(value).success,
+      { error: "must be a mount with a name and a mountPath" },
     ),
   ),
 });

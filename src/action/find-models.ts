@@ -1,7 +1,9 @@
 import { glob, realpath, stat } from "node:fs/promises";
 import path from "node:path";
+import { formatProblem } from "../contract/format-problem.ts";
 import type { Place } from "../contract/github-report.ts";
 import { modelReference } from "../contract/model.ts";
+import { parseInput } from "../contract/parse-input.ts";
 import { InputError, type InputProblem } from "./input-error.ts";
 import type { ModelEntry } from "./model-entry.ts";
 
@@ -63,11 +65,8 @@ async function resolveEntry(entry: ModelEntry, search: FileSearch): Promise<Name
 
 function resolveSource(entry: ModelEntry): NamedModel {
   const { name, source = "", sha256, place } = entry;
-  const parsed = modelReference.safeParse({ source, name });
-  if (!parsed.success) {
-    const messages = parsed.error.issues.map(({ message }) => message);
-    throw createEntryError(entry, messages.join("; "));
-  }
+  const { problems } = parseInput(modelReference, { source, name });
+  if (problems) throw createEntryError(entry, problems.map(formatProblem).join("; "));
   return { name: name ?? defaultModelName(new URL(source).pathname), source, sha256, place };
 }
 

@@ -12,7 +12,7 @@ export interface ModelEntry {
 }
 
 const linePattern = /^(?:(?<name>[A-Za-z0-9][A-Za-z0-9._-]{0,99})=)?(?<where>.*)$/;
-const sourcePattern = /^(https?:\/\/|file:\/\/|upload:)/;
+const sourcePattern = /^((https?|s3|gs|hf|file):\/\/|upload:)/;
 
 /** Parses a line of the form `GLOB`, `NAME=GLOB` or `NAME=SOURCE`. */
 export function parseModelEntry(line: string): ModelEntry {

@@ -1,5 +1,7 @@
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from "yaml";
 import type { z } from "zod";
+import { formatProblem } from "../contract/format-problem.ts";
+import { parseInput } from "../contract/parse-input.ts";
 
 interface YamlProblem {
   /** Counted from 1. */
@@ -29,9 +31,13 @@ export function parseYaml<Schema extends z.ZodType>(
     return { problems };
   }
   const lineAtPath: LineLookup = (path) => lineAtOffset(findOffset(document, path));
-  const parsed = schema.safeParse(document.toJS());
-  if (parsed.success) return { value: parsed.data, lineAtPath };
-  return { problems: parsed.error.issues.flatMap((issue) => yamlProblems(issue, lineAtPath)) };
+  const { data, problems } = parseInput(schema, document.toJS());
+  if (problems === undefined) return { value: data, lineAtPath };
+  return {
+    problems: problems.map((problem) => {
+      return { line: lineAtPath(problem.path), message: formatProblem(problem) };
+    }),
+  };
 }
 
 function findOffset(document: Document, path: readonly PropertyKey[]): number {
@@ -44,23 +50,4 @@ function findOffset(document: Document, path: readonly PropertyKey[]): number {
     if (isNode(node) && node.range) return node.range[0];
   }
   return 0;
-}
-
-function yamlProblems(issue: z.core.$ZodIssue, lineAtPath: LineLookup): YamlProblem[] {
-  if (issue.code !== "unrecognized_keys") {
-    const field = formatFieldPath(issue.path);
-    const message = field === "" ? issue.message : `${field}: ${issue.message}`;
-    return [{ line: lineAtPath(issue.path), message }];
-  }
-  return issue.keys.map((key) => {
-    const path = [...issue.path, key];
-    return { line: lineAtPath(path), message: `${formatFieldPath(path)}: there is no such field` };
-  });
-}
-
-function formatFieldPath(path: readonly PropertyKey[]): string {
-  return path
-    .map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`))
-    .join("")
-    .replace(/^\./, "");
 }

@@ -1,5 +1,7 @@
 import { type BatchRequest, batchRequest } from "../contract/batch.ts";
+import { formatProblem } from "../contract/format-problem.ts";
 import type { Places } from "../contract/github-report.ts";
+import { parseInput } from "../contract/parse-input.ts";
 import { findModels, type NamedModel } from "./find-models.ts";
 import { InputError } from "./input-error.ts";
 import type { Inputs } from "./inputs.ts";
@@ -51,12 +53,11 @@ export async function planBatch(
 }
 
 function parseRequest(request: unknown): BatchRequest {
-  const parsed = batchRequest.safeParse(request);
-  if (parsed.success) return parsed.data;
-  const problems = parsed.error.issues.map(({ path, message }) => ({
-    message: `The batch's ${path.join("/")}: ${message}`,
-  }));
-  throw new InputError(problems);
+  const { data, problems } = parseInput(batchRequest, request);
+  if (problems === undefined) return data;
+  throw new InputError(
+    problems.map((problem) => ({ message: `The batch's ${formatProblem(problem)}` })),
+  );
 }
 
 function modelPlaces(models: readonly NamedModel[]): Places["models"] {

@@ -50,9 +50,9 @@ export const actionInputs = {
   models: {
     description:
       "Models to compress, one a line: a glob of ONNX files in the workspace, which are " +
-      "uploaded, or a source that the service reads itself (`https://…`, `file:///…`, " +
-      "`upload:sha256:…`). `NAME=` before it names the model; a file is named after its path " +
-      "otherwise. A line that starts with `!` takes files out again.",
+      "uploaded, or a source that the service reads itself (`https://…`, `s3://…`, `gs://…`, " +
+      "`hf://…`, `file:///…`, `upload:sha256:…`). `NAME=` before it names the model; a file is " +
+      "named after its path otherwise. A line that starts with `!` takes files out again.",
   },
   targets: {
     description:

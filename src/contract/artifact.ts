@@ -4,7 +4,9 @@ import { sha256 } from "./model.ts";
 export const artifactName = z
   .string()
   .max(200)
-  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/)
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/, {
+    error: "must be 1 to 200 letters, digits, '.', '_' or '-', the first a letter or digit",
+  })
   .describe("File name, unique within the job.");
 
 /** A file that a job produced. */

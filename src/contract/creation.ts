@@ -5,7 +5,7 @@ const idempotencyKey = z
   .string()
   .min(1)
   .max(255)
-  .regex(/^[\x21-\x7e]+$/)
+  .regex(/^[\x21-\x7e]+$/, { error: "must be ASCII characters without spaces" })
   .optional()
   .describe(
     `The same key and body within ${limits.idempotencyHours} hours give the first answer again.`,

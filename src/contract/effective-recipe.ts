@@ -24,7 +24,7 @@ export function effectiveRecipe(
   const layer = Object.hasOwn(presets, preset) ? presets[preset] : undefined;
   if (layer !== undefined) return resolveRecipe(recipe, layer, fields);
   const known = Object.keys(presets).join(", ");
-  const others = known === "" ? "and no others" : `only ${known}`;
-  const message = `Target "${name}" has no preset "${preset}", ${others}`;
+  const allowed = known === "" ? "it has none" : `it has ${known}`;
+  const message = `Target "${name}" has no preset "${preset}": ${allowed}`;
   throw new ServiceError("validation_failed", message);
 }

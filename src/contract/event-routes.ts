@@ -49,7 +49,7 @@ export const eventRoutes = {
     headers: z.object({
       "last-event-id": z
         .string()
-        .regex(/^\d{1,15}$/)
+        .regex(/^\d{1,15}$/, { error: "must be the id of an event" })
         .optional()
         .describe("As `after`, sent by event-stream clients that reconnect."),
     }),

@@ -30,7 +30,7 @@ export const githubReport = z.strictObject({
   repository: z
     .string()
     .max(140)
-    .regex(/^[A-Za-z0-9][A-Za-z0-9_-]*\/[A-Za-z0-9._-]+$/)
+    .regex(/^[A-Za-z0-9][A-Za-z0-9_-]*\/[A-Za-z0-9._-]+$/, { error: "must be OWNER/NAME" })
     .describe("As `owner/name`. The service's GitHub App has to be installed in it."),
   sha: commit,
   checkName: boundedText({ min: 1, max: textLimits.name }).describe(

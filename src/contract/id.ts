@@ -29,7 +29,7 @@ function idSchema(prefix: keyof typeof patterns, what: string) {
   return z
     .string()
     .max(prefix.length + 1 + timeLength + randomLength)
-    .regex(patterns[prefix])
+    .regex(patterns[prefix], { error: `must be the id of a ${what}, such as ${prefix}-01h…` })
     .describe(`Identifier of the ${what}: sortable by creation time and a valid Kubernetes name.`);
 }
 

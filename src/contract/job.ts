@@ -15,15 +15,22 @@ import { targetName } from "./target.ts";
 import { telemetry } from "./telemetry.ts";
 
 const maxLabels = 32;
-const labelPattern = /^[A-Za-z0-9]([A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?$/;
+const labelCharacters = "letters, digits, '.', '_' and '-', with a letter or digit at each end";
 
 export const labels = z
   .record(
-    z.string().max(63).regex(labelPattern),
     z
       .string()
       .max(63)
-      .regex(/^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/),
+      .regex(/^[A-Za-z0-9]([A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?$/, {
+        error: `must be 1 to 63 '/', ${labelCharacters}`,
+      }),
+    z
+      .string()
+      .max(63)
+      .regex(/^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/, {
+        error: `must be 0 to 63 ${labelCharacters}`,
+      }),
   )
   .refine((all) => Object.keys(all).length <= maxLabels, {
     error: `must not have more than ${maxLabels} entries`,
@@ -87,7 +94,7 @@ export const job = z
     batchId: batchId.nullable(),
     model: z.object({
       ...modelReference.shape,
-      name: z.string(),
+      name: z.string().describe("The request's, or the file's."),
       bytes: z
         .int()
         .nullable()
@@ -101,14 +108,17 @@ export const job = z
     gateLimits,
     dryRun: dryRun.describe("Whether the job only plans; its one artifact is the report then."),
     deadlineSeconds,
-    labels: z.record(z.string(), z.string()),
+    labels: z.record(z.string(), z.string()).describe("The request's own keys and values."),
     createdAt: z.iso.datetime(),
-    updatedAt: z.iso.datetime(),
+    updatedAt: z.iso.datetime().describe("When the job or its telemetry last changed."),
     startedAt: z.iso.datetime().nullable().describe("When the job left Pending for work."),
-    finishedAt: z.iso.datetime().nullable(),
+    finishedAt: z.iso
+      .datetime()
+      .nullable()
+      .describe("When the job became Completed, Failed or Cancelled; null until then."),
     transitions: z.array(transition).describe("Every status the job has had, oldest first."),
     telemetry,
-    artifacts: z.array(artifact),
+    artifacts: z.array(artifact).describe("Files that the job has produced so far."),
     baseline: baseline
       .nullable()
       .default(null)
@@ -119,7 +129,7 @@ export const job = z
     gates: z
       .array(gateResult)
       .describe("Results of the gates; empty until the job is Completed, and in a dry run."),
-    error: jobError.nullable(),
+    error: jobError.nullable().describe("Why the job is Failed; null for all others."),
     createdBy,
   })
   .meta({ id: "Job" });

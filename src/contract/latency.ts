@@ -34,8 +34,8 @@ export const maxLatencyShapes = 4;
 
 const shapeLatency = latencyRatio.omit({ sessions: true }).extend({
   inputs: z.string().max(120).describe("The inputs' names, element types and shapes."),
-  originalP50Ms: z.number(),
-  resultP50Ms: z.number(),
+  originalP50Ms: z.number().describe("Median of the original, milliseconds."),
+  resultP50Ms: z.number().describe("Median of the result, milliseconds."),
 });
 
 export const latency = latencyRatio.extend({

@@ -38,7 +38,7 @@ export const logRoutes = {
       accept: z.string().max(1000).optional(),
       "last-event-id": z
         .string()
-        .regex(/^\d{1,15}$/)
+        .regex(/^\d{1,15}$/, { error: "must be the id of an event" })
         .optional()
         .describe("As `after`, sent by event-stream clients that reconnect."),
     }),

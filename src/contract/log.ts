@@ -10,8 +10,8 @@ export const logLine = z
       .int()
       .min(1)
       .describe("Number of the line in the job, rising by one: the cursor to resume after."),
-    at: z.iso.datetime(),
-    stream: z.enum(["stdout", "stderr"]),
+    at: z.iso.datetime().describe("When the worker wrote it."),
+    stream: z.enum(["stdout", "stderr"]).describe("Which output of the worker it was written to."),
     text: z.string().describe("The line without its line break."),
   })
   .meta({ id: "LogLine" });

@@ -8,15 +8,22 @@ export const groupPrefix = "group:";
 
 /** The id of a person, or `group:` and the name of a group. */
 export const memberName = z
-  .union([
-    personId,
-    z
-      .string()
-      .startsWith(groupPrefix)
-      .min(groupPrefix.length + 1)
-      .max(groupPrefix.length + limits.groupLength)
-      .regex(/^[^\p{C}]+$/u),
-  ])
+  .union(
+    [
+      personId,
+      z
+        .string()
+        .startsWith(groupPrefix)
+        .min(groupPrefix.length + 1)
+        .max(groupPrefix.length + limits.groupLength)
+        .regex(/^[^\p{C}]+$/u),
+    ],
+    {
+      error:
+        `must be the id of a person, or ${groupPrefix}NAME with 1 to ${limits.groupLength} ` +
+        "characters",
+    },
+  )
   .describe(
     `Id of a person, or \`${groupPrefix}\` and the name of a group of the single sign-on, of at ` +
       `most ${limits.groupLength} characters.`,

@@ -21,8 +21,8 @@ export type ModelGraphNode = z.infer<typeof graphNode>;
 
 const graphWeight = z.object({
   name,
-  originalBytes: z.number().min(0),
-  resultBytes: z.number().min(0),
+  originalBytes: z.number().min(0).describe("Bytes of it in the original."),
+  resultBytes: z.number().min(0).describe("Bytes of it in the result."),
   form: z.string().nullable().describe("Its form in the result; null where it does not change."),
   reason: z
     .string()

@@ -4,14 +4,14 @@ import { modelSource } from "./model-source.ts";
 export const sha256 = z
   .string()
   .max(64)
-  .regex(/^[0-9a-f]{64}$/)
+  .regex(/^[0-9a-f]{64}$/, { error: "must be 64 lower-case hexadecimal digits" })
   .describe("SHA-256 as 64 lower-case hexadecimal digits.");
 
 /** Which part of a model the body of an upload is. */
 export const uploadRange = z
   .string()
   .max(100)
-  .regex(/^bytes \d{1,15}-\d{1,15}\/\d{1,15}$/)
+  .regex(/^bytes \d{1,15}-\d{1,15}\/\d{1,15}$/, { error: "must be bytes FIRST-LAST/SIZE" })
   .describe(
     "`bytes FIRST-LAST/SIZE`: the body is the rest of an upload that broke off. FIRST is at " +
       "most the `Upload-Offset` of the answer to HEAD, LAST is SIZE - 1.",
@@ -32,7 +32,9 @@ export const modelReference = z
     name: z
       .string()
       .max(100)
-      .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/)
+      .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, {
+        error: "must be 1 to 100 letters, digits, '.', '_' or '-', the first a letter or digit",
+      })
       .optional()
       .describe("Short name for tables and reports; by default the file's name."),
   })

@@ -9,7 +9,11 @@ import { batchStatus, jobKind, jobStatus } from "./status.ts";
 import { targetName } from "./target.ts";
 
 export const labelFilter = z
-  .array(z.string().regex(/^[A-Za-z0-9._/-]{1,63}(=[A-Za-z0-9._-]{0,63})?$/))
+  .array(
+    z.string().regex(/^[A-Za-z0-9._/-]{1,63}(=[A-Za-z0-9._-]{0,63})?$/, {
+      error: "must be KEY or KEY=VALUE, each of at most 63 letters, digits, '.', '_' and '-'",
+    }),
+  )
   .max(8)
   .optional()
   .describe("`key` or `key=value`; repeat the parameter to ask for several labels at once.");
@@ -21,8 +25,8 @@ const jobFilterFields = {
   target: targetName.optional(),
   model: z.string().max(2048).optional().describe("Jobs whose model has this name or source."),
   label: labelFilter,
-  createdAfter: z.iso.datetime().optional(),
-  createdBefore: z.iso.datetime().optional(),
+  createdAfter: z.iso.datetime().optional().describe("Jobs created after this time."),
+  createdBefore: z.iso.datetime().optional().describe("Jobs created before this time."),
 };
 
 export const jobQuery = z.strictObject({
@@ -44,8 +48,11 @@ export type JobCountsQuery = z.infer<typeof jobCountsQuery>;
 
 export const batchQuery = z.strictObject({
   ...pageFields,
-  status: z.array(batchStatus).optional(),
-  suite: z.string().max(200).optional(),
+  status: z
+    .array(batchStatus)
+    .optional()
+    .describe("Batches in one of these statuses; repeat the parameter for several."),
+  suite: z.string().max(200).optional().describe("Batches of this suite."),
 });
 export type BatchQuery = z.infer<typeof batchQuery>;
 

@@ -5,7 +5,7 @@ import { passkeyId } from "./id.ts";
 const bytes = z
   .string()
   .max(8192)
-  .regex(/^[\w-]+$/);
+  .regex(/^[\w-]+$/, { error: "must be base64url" });
 const credentialType = z.literal("public-key");
 
 export const passkeyName = z.string().trim().min(1).max(100);

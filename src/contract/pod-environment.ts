@@ -18,7 +18,9 @@ const oneValue = hasExactlyOne(["value", "valueFrom"]);
 const variableName = z
   .string()
   .max(253)
-  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/)
+  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, {
+    error: "must be letters, digits and '_', the first no digit",
+  })
   .refine((name) => name !== "TMPDIR" && !name.startsWith("MOS_"), {
     error: "must not be TMPDIR or begin with MOS_: the operator sets these",
   });

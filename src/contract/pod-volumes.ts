@@ -86,7 +86,7 @@ export const podVolumeMounts = z
       mountPath: z
         .string()
         .max(4096)
-        .regex(/^\/[^:]*$/)
+        .regex(/^\/[^:]*$/, { error: "must be an absolute path without ':'" })
         .refine((path) => !path.includes("/..") && !hidesOwnedFolder(path), {
           error: `must neither hide nor lie in ${ownedFolders.join(", ")}`,
         }),

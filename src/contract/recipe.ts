@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { dnsLabel } from "./dns-label.ts";
 import { balance, maxPipelineStages } from "./pipeline.ts";
 import { type Rule, withRules } from "./rule.ts";
 import { boundedText } from "./bounded-text.ts";
@@ -166,10 +167,7 @@ export const partialRecipe = z
   .meta({ id: "PartialRecipe" });
 export type PartialRecipe = z.infer<typeof partialRecipe>;
 
-export const presetName = z
-  .string()
-  .max(63)
-  .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/);
+export const presetName = dnsLabel;
 
 const recipeRules = schemes
   .filter((scheme) => granularitiesByScheme[scheme].length < granularities.length)

@@ -4,7 +4,9 @@ import { boundedText } from "./bounded-text.ts";
 export const commit = z
   .string()
   .max(64)
-  .regex(/^[0-9a-f]{40}([0-9a-f]{24})?$/)
+  .regex(/^[0-9a-f]{40}([0-9a-f]{24})?$/, {
+    error: "must be 40 or 64 lower-case hexadecimal digits",
+  })
   .describe("Commit as 40 or 64 lower-case hexadecimal digits.");
 
 const branch = boundedText({ min: 1, max: 255 }).describe(

@@ -1,19 +1,16 @@
 import { z } from "zod";
+import { dnsLabel } from "./dns-label.ts";
 import { instructionSets } from "./instruction-sets.ts";
 import { quantity } from "./pod-names.ts";
 import { partialRecipe, presetName } from "./recipe.ts";
 
-export const targetName = z
-  .string()
-  .max(63)
-  .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/)
-  .describe("Name of a target.");
+export const targetName = dnsLabel.describe("Name of a target.");
 
 /** A named hardware profile. */
 export const target = z
   .strictObject({
     name: targetName,
-    description: z.string().max(500),
+    description: z.string().max(500).describe("For people: the hardware, and what is done for it."),
     executionProvider: z
       .enum(["cpu", "cuda"])
       .describe("ONNX Runtime execution provider that evaluates models on the target."),
@@ -39,14 +36,14 @@ export const target = z
     gpu: z
       .strictObject({
         resource: z.string().max(253).describe("Extended resource, for instance `nvidia.com/gpu`."),
-        count: z.int().min(1).max(64),
+        count: z.int().min(1).max(64).describe("Units of it that each worker pod gets."),
       })
       .optional()
       .describe("What a worker pod requests in a cluster; without meaning on one machine."),
     resources: z
       .strictObject({
-        cpu: quantity.optional(),
-        memory: quantity.optional(),
+        cpu: quantity.optional().describe("Processors, such as `4` or `500m`."),
+        memory: quantity.optional().describe("Memory, such as `16Gi`: also the limit."),
         ephemeralStorage: quantity
           .optional()
           .describe("Disk of the node; without it as much as `scratch`."),
@@ -69,7 +66,10 @@ export const target = z
         "Largest scratch volume of a worker pod, for the model and the result; without it " +
           "unlimited.",
       ),
-    nodeSelector: z.record(z.string().max(317), z.string().max(63)).optional(),
+    nodeSelector: z
+      .record(z.string().max(317), z.string().max(63))
+      .optional()
+      .describe("Labels of the nodes that worker pods run on."),
     tolerations: z
       .array(
         z.strictObject({

@@ -33,7 +33,9 @@ const outputAccuracy = z.object({
 export type OutputAccuracy = z.infer<typeof outputAccuracy>;
 
 export const accuracy = z.object({
-  level: z.enum(["outputs", "weights"]),
+  level: z
+    .enum(["outputs", "weights"])
+    .describe("What was compared: outputs of both models, or each weight with its original."),
   data: z
     .enum(["caller", "generated"])
     .describe("Where the samples came from. Figures on generated data show gross damage only."),
@@ -55,13 +57,15 @@ const peakMemoryScope =
 /** Not an enum, since warnings of other versions are read too. */
 const warningCode = z.string().describe(`Stable code, such as ${listCodes(warningTable)}.`);
 
-const stageSeconds = z.object({
-  fetch: z.number(),
-  shard: z.number(),
-  optimize: z.number(),
-  evaluate: z.number(),
-  publish: z.number(),
-});
+const stageSeconds = z
+  .object({
+    fetch: z.number().describe("Fetching the model and the evaluation data."),
+    shard: z.number().describe("Reading the model's graph and dividing its weights."),
+    optimize: z.number().describe("Choosing formats and writing the result."),
+    evaluate: z.number().describe("Running and comparing original and result."),
+    publish: z.number().describe("Storing the files of the result."),
+  })
+  .describe("Seconds that the worker spent in each stage.");
 
 /** The stages of a worker. */
 export const stageName = stageSeconds.keyof();
@@ -121,7 +125,10 @@ export const telemetry = z
       .optional(),
     device: z
       .object({
-        executionProvider: z.string().max(64),
+        executionProvider: z
+          .string()
+          .max(64)
+          .describe("ONNX Runtime execution provider that ran the models, such as `cpu`."),
         name: z.string().max(200).describe("Processor that ran the evaluation."),
         cores: z.int().min(0).optional().describe("Processors that the worker could use."),
         instructionSets: z
@@ -129,7 +136,7 @@ export const telemetry = z
           .max(32)
           .optional()
           .describe("Instruction sets that matter to inference, such as `avx512_vnni`; on Linux."),
-        threads: z.int().min(0),
+        threads: z.int().min(0).describe("Threads that a model was run on."),
         runtime: z.string().max(200).describe("Name and version of the runtime."),
       })
       .optional(),

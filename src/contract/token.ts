@@ -53,9 +53,12 @@ export const token = z
     scopes: z.array(scope),
     prefix: z.string().describe("First characters of the token, to recognise it by."),
     createdAt: z.iso.datetime(),
-    expiresAt: z.iso.datetime().nullable(),
-    lastUsedAt: z.iso.datetime().nullable(),
-    revokedAt: z.iso.datetime().nullable(),
+    expiresAt: z.iso.datetime().nullable().describe("Null for a token that does not expire."),
+    lastUsedAt: z.iso
+      .datetime()
+      .nullable()
+      .describe("When a request last had it, to within a minute; null before the first one."),
+    revokedAt: z.iso.datetime().nullable().describe("It is refused since; null while it is valid."),
     policy: z
       .string()
       .nullable()

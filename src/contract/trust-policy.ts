@@ -15,7 +15,7 @@ const digits = textOrNumber(/^\d{1,20}$/, "must be a number");
 const digitsOrAny = textOrNumber(/^(\d{1,20}|\*)$/, "must be a number, or * for all");
 
 function textOrNumber(form: RegExp, error: string) {
-  return z.union([z.string().regex(form), z.int().min(0)], { error }).transform(String);
+  return z.union([z.string().regex(form, { error }), z.int().min(0)], { error }).transform(String);
 }
 
 /**

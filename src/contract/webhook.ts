@@ -89,9 +89,12 @@ export const webhookDelivery = z
     type: z.string(),
     status: deliveryStatus,
     createdAt: z.iso.datetime(),
-    attempts: z.int(),
-    lastAttemptAt: z.iso.datetime().nullable(),
-    nextAttemptAt: z.iso.datetime().nullable(),
+    attempts: z.int().describe("How often the event was sent."),
+    lastAttemptAt: z.iso.datetime().nullable().describe("Null before the first attempt."),
+    nextAttemptAt: z.iso
+      .datetime()
+      .nullable()
+      .describe("When it is sent again; null for one that is delivered or failed."),
     responseStatus: z.int().nullable().describe("HTTP status of the last answer."),
     error: z.string().nullable().describe("What was wrong with the last attempt."),
   })

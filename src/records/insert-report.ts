@@ -65,7 +65,7 @@ export async function insertReport(
       jobs: JSON.stringify(jobIds),
       round: 1,
       check_run: null,
-      told: null,
+      content_hash: null,
       is_accepted: 0,
       is_acceptable: isAcceptable ? 1 : 0,
       is_open: 1,
@@ -90,7 +90,7 @@ export async function replaceReportJobs(
     .parse(JSON.parse(row.jobs))
     .map((former, i) => jobIds[positions.indexOf(i)] ?? former);
   const columns = { jobs: JSON.stringify(jobs) };
-  const newRound = { round, check_run: null, told: null, is_accepted: 0, is_open: 1 };
+  const newRound = { round, check_run: null, content_hash: null, is_accepted: 0, is_open: 1 };
   await trx
     .updateTable("github_reports")
     .set(row.round === round ? columns : { ...columns, ...newRound })
@@ -108,7 +108,7 @@ export function parseReportRow(row: Schema["github_reports"]): ReportRecord {
     jobIds: ids.parse(JSON.parse(row.jobs)),
     round: row.round,
     checkRun: row.check_run,
-    contentHash: row.told,
+    contentHash: row.content_hash,
     isAccepted: row.is_accepted === 1,
     isAcceptable: row.is_acceptable === 1,
   };

@@ -138,6 +138,7 @@ export const laterMigrations: Readonly<Record<string, LaterMigration>> = {
     "create index manifests_by_project on manifest_files (project, manifest) where position = 0",
   ]),
   "0038-disruptions": both(["alter table attempts add column disruption ordered_text"]),
+  "0039-content-hash": both(["alter table github_reports rename column told to content_hash"]),
 };
 
 function both(statements: readonly string[]): LaterMigration {

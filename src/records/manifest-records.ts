@@ -63,7 +63,7 @@ async function findUploads(
     for (const row of rows) bytes.set(row.sha256, row.bytes);
   }
   const missing = files.flatMap(({ sha256 }, i) =>
-    bytes.has(sha256) ? [] : [{ pointer: `/files/${i}/sha256`, message: "was not uploaded" }],
+    bytes.has(sha256) ? [] : [{ pointer: `/files/${i}/sha256`, message: "Was not uploaded" }],
   );
   if (missing.length > 0) {
     const message = `${missing.length} of the manifest's ${files.length} files were not uploaded`;

@@ -32,7 +32,7 @@ export function reportRecords(store: Store) {
     listJobs: (report: Pick<ReportRecord, "jobIds">) => listReportJobs(store, report),
 
     recordCheckRun: (report: ReportRound, { checkRun, contentHash }: ReportedCheckRun) =>
-      updateReportRound(db, report, { check_run: checkRun, told: contentHash }),
+      updateReportRound(db, report, { check_run: checkRun, content_hash: contentHash }),
 
     /** Ends a round: until jobs are submitted again or results accepted, nothing is written. */
     close: (report: ReportRound) => updateReportRound(db, report, { is_open: 0 }),

@@ -266,7 +266,7 @@ interface GithubReportsTable {
   /** GitHub's number of the check run of this round; null until it is created. */
   check_run: number | null;
   /** Hash of what the check run shows. */
-  told: string | null;
+  content_hash: string | null;
   is_accepted: number;
   /** Whether the results may become baselines by a button. */
   is_acceptable: number;

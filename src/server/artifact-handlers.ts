@@ -18,7 +18,7 @@ export const artifactHandlers: ArtifactHandlers = {
   async getArtifact({ records, blobs }, { caller, params, headers }) {
     const job = await records.jobs.find(caller.project, params.id);
     const artifact = job?.artifacts.find(({ name }) => name === params.name);
-    if (!artifact) throw notFoundError(`artifact of job "${params.id}"`, params.name);
+    if (!artifact) throw notFoundError("artifact", params.name, `of job "${params.id}"`);
     return artifactResponse(blobs, artifact, headers);
   },
 

@@ -80,7 +80,7 @@ function requireDistinctModelNames(jobs: readonly Pick<NewJob, "model">[]): void
   const names = jobs.map(({ model }) => model.name);
   const fields = names.flatMap((name, i) => {
     if (names.indexOf(name) === i) return [];
-    const rule = "must differ from the other models' names to be compared over time";
+    const rule = "Must differ from the other models' names to be compared over time";
     return [{ pointer: `/models/${i}/name`, message: `${rule}, and "${name}" does not` }];
   });
   if (fields.length > 0) throw validationError(fields);

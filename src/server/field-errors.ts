@@ -1,24 +1,21 @@
-import type { z } from "zod";
 import { type FieldError, ServiceError } from "../contract/errors.ts";
 import { limits } from "../contract/limits.ts";
+import type { InputProblem } from "../contract/parse-input.ts";
 import { truncate } from "../contract/truncate.ts";
 
-/** Each issue with the JSON pointer of its field behind `prefix`. */
-export function fieldErrors(prefix: string, error: z.ZodError): FieldError[] {
-  return error.issues.flatMap((issue) => {
-    const pointer = [prefix, ...issue.path.map(escapePointer)].join("/");
-    if (issue.code === "unrecognized_keys") {
-      const message = "Is not known";
-      return issue.keys.map((key) => ({ pointer: `${pointer}/${escapePointer(key)}`, message }));
-    }
-    return [{ pointer, message: issue.message }];
-  });
+/** Each problem with the JSON pointer of its field behind `prefix`. */
+export function fieldErrors(prefix: string, problems: readonly InputProblem[]): FieldError[] {
+  return problems.map(({ path, message }) => ({
+    pointer: [prefix, ...path.map(escapePointer)].join("/"),
+    message: message.charAt(0).toUpperCase() + message.slice(1),
+  }));
 }
 
 export function validationError(fields: readonly FieldError[]): ServiceError {
   const [first] = listed(fields);
   const others = fields.length > 1 ? ` and ${fields.length - 1} more` : "";
-  const message = truncate(`Field "${first?.pointer}" is invalid${others}`, limits.listedErrorText);
+  const field = first?.pointer === "" ? "The body" : `Field "${first?.pointer}"`;
+  const message = truncate(`${field} is invalid${others}`, limits.listedErrorText);
   return new ServiceError("validation_failed", message, { fields: listed(fields) });
 }
 

@@ -2,7 +2,7 @@ import type { FieldError } from "../contract/errors.ts";
 import { hasHiddenCharacters } from "../contract/hidden-characters.ts";
 import { escapePointer } from "./field-errors.ts";
 
-const message = "must not have line breaks, control characters or marks of the text's direction";
+const message = "Must not have line breaks, control characters or marks of the text's direction";
 
 /** The texts of a parsed body, keys too, that could forge a line of a log or of a table. */
 export function findHiddenText(value: unknown, pointer = ""): FieldError[] {

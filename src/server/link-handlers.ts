@@ -8,7 +8,7 @@ export const linkHandlers: Pick<RouteHandlers, "linkArtifact" | "getLinkedArtifa
   async linkArtifact({ records, publicUrl, now }, { params, body, audit, request }) {
     const { id, name } = params;
     const artifact = await records.artifacts.find(id, name);
-    if (!artifact) throw notFoundError(`artifact of job "${id}"`, name);
+    if (!artifact) throw notFoundError("artifact", name, `of job "${id}"`);
     const { sha256 } = artifact;
     const expires = Math.floor(now().getTime() / 1000) + body.expiresInSeconds;
     const key = await records.artifacts.readLinkKey({ audit, subject: `${id}/${name}` });
@@ -30,7 +30,7 @@ export const linkHandlers: Pick<RouteHandlers, "linkArtifact" | "getLinkedArtifa
     }
     const artifact = await records.artifacts.find(params.id, params.name);
     if (artifact?.sha256 !== linked.sha256) {
-      throw notFoundError(`artifact of job "${params.id}"`, params.name);
+      throw notFoundError("artifact", params.name, `of job "${params.id}"`);
     }
     return artifactResponse(blobs, artifact, headers);
   },

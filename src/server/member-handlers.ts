@@ -27,7 +27,7 @@ export const memberHandlers: MemberHandlers = {
 
   async removeMember({ records }, { params, audit }) {
     if (await records.members.remove(params, audit)) return { status: 204 };
-    throw notFoundError(`member of project "${params.project}"`, params.member);
+    throw notFoundError("member", params.member, `of project "${params.project}"`);
   },
 };
 

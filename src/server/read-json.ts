@@ -10,10 +10,14 @@ import { readMediaType } from "./read-media-type.ts";
 export async function readJson(request: Request, maxBytes: number): Promise<unknown> {
   const type = readMediaType(request);
   if (type !== "application/json") {
-    const message = `Content-Type is "${type}" and must be "application/json"`;
+    const found = type === "" ? "is missing" : `is "${type}"`;
+    const message = `Content-Type ${found} and must be "application/json"`;
     throw new ServiceError("unsupported_media_type", message);
   }
   const bytes = await readBoundedBody(request, maxBytes);
+  if (bytes.length === 0) {
+    throw new ServiceError("malformed_request", "The body is empty and must be JSON");
+  }
   checkJsonSize(bytes);
   try {
     return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { type FieldError, ServiceError } from "../contract/errors.ts";
 import { limits } from "../contract/limits.ts";
+import { parseInput } from "../contract/parse-input.ts";
 import type { Route } from "../contract/route.ts";
 import { fieldErrors, validationError } from "./field-errors.ts";
 import { findHiddenText } from "./find-hidden-text.ts";
@@ -29,9 +30,9 @@ export async function readRequest(
   const query = readQuery(querySchema, new URL(request.url));
   let errors = [...query.errors, ...findHiddenText(body)];
   const parse = (prefix: string, schema: z.ZodType, value: unknown) => {
-    const parsed = schema.safeParse(value);
-    if (!parsed.success) errors = [...errors, ...fieldErrors(prefix, parsed.error)];
-    return parsed.data;
+    const { data, problems = [] } = parseInput(schema, value);
+    errors = [...errors, ...fieldErrors(prefix, problems)];
+    return data;
   };
   const parts = {
     params,
@@ -51,9 +52,9 @@ function parsePath(
   schema: z.ZodObject,
   params: Readonly<Record<string, string>>,
 ): unknown {
-  const parsed = schema.safeParse(params);
-  if (parsed.success) return parsed.data;
-  const fields = fieldErrors("path", parsed.error);
+  const { data, problems } = parseInput(schema, params);
+  if (problems === undefined) return data;
+  const fields = fieldErrors("path", problems);
   if (!route.errors.includes("not_found")) throw validationError(fields);
   const names = Object.values(params).join("/");
   throw new ServiceError("not_found", `"${names}" cannot be the name of a resource`, { fields });

@@ -8,6 +8,7 @@ import { statOrUndefined, systemErrorCode } from "../storage/file-error.ts";
 import { syncFolder } from "../storage/sync-folder.ts";
 import { copyFiles, describeCopies } from "./copied-files.ts";
 import { databasePath } from "./database-path.ts";
+import { parsePositionals } from "./parse-positionals.ts";
 import { type RecordsPlace, requireFile } from "./records-place.ts";
 import { requireEmptyFolder } from "./require-empty-folder.ts";
 
@@ -18,11 +19,11 @@ export const backupUsage = "backup FOLDER";
  * not. Files lie in both as one where both are on the same disk: they never change.
  */
 export async function runBackupCommand(
-  [folder, ...others]: readonly string[],
+  args: readonly string[],
   place: RecordsPlace,
 ): Promise<string> {
+  const [folder = ""] = parsePositionals(args, { count: 1, usage: backupUsage });
   const { directory } = requireFile(place);
-  if (folder === undefined || others.length > 0) throw new StartError(`Usage: ${backupUsage}`);
   if ((await statOrUndefined(databasePath(directory))) === undefined) {
     throw new StartError(`There are no records in the data directory "${directory}"`);
   }

@@ -1,8 +1,10 @@
 import { jsonLog } from "../log/json-log.ts";
 import { describeStartError } from "../settings/describe-start-error.ts";
+import { findUnknownVariables } from "../settings/find-unknown-variables.ts";
 import { parseEnvironment } from "../settings/parse-environment.ts";
 import { StartError } from "../settings/start-error.ts";
 import { backupUsage, runBackupCommand } from "./backup-command.ts";
+import { describeCommands } from "./describe-commands.ts";
 import { moveUsage, runMoveCommand } from "./move-command.ts";
 import { projectUsage, runProjectCommand } from "./project-command.ts";
 import { recordsPlace } from "./records-place.ts";
@@ -26,6 +28,8 @@ async function serve(): Promise<void> {
   );
   const dependencies = { now, log, workerEnvironment };
   const wanted = parseEnvironment(settings, process.env);
+  const names = findUnknownVariables(settings, process.env);
+  if (names.length > 0) log("warn", "Variables of the environment are no settings", { names });
   const service = await startService(wanted, dependencies);
   process.stdout.write(`Listening on ${service.url}/v1\n`);
   if (service.signInLink !== undefined) {
@@ -44,20 +48,47 @@ async function serve(): Promise<void> {
 
 /** Commands besides the service itself. */
 const commands = new Map([
-  ["token", { run: runTokenCommand, usage: tokenUsage }],
-  ["project", { run: runProjectCommand, usage: projectUsage }],
-  ["backup", { run: runBackupCommand, usage: backupUsage }],
-  ["move", { run: runMoveCommand, usage: moveUsage }],
-  ["restore", { run: runRestoreCommand, usage: restoreUsage }],
-  ["sign-in", { run: runSignInCommand, usage: signInUsage }],
+  ["token", { run: runTokenCommand, usage: tokenUsage, summary: "Prints a new access token." }],
+  ["project", { run: runProjectCommand, usage: projectUsage, summary: "Creates a project." }],
+  ["sign-in", { run: runSignInCommand, usage: signInUsage, summary: "Prints a sign-in link." }],
+  [
+    "backup",
+    {
+      run: runBackupCommand,
+      usage: backupUsage,
+      summary: "Copies records and files into an empty folder.",
+    },
+  ],
+  [
+    "restore",
+    {
+      run: runRestoreCommand,
+      usage: restoreUsage,
+      summary: "Copies a backup into an empty MOS_DATA_DIR.",
+    },
+  ],
+  [
+    "move",
+    {
+      run: runMoveCommand,
+      usage: moveUsage,
+      summary: "Moves the records of MOS_DATA_DIR to MOS_DATABASE_URL, and its files to a bucket.",
+    },
+  ],
 ]);
+
+function asksForHelp(args: readonly string[]): boolean {
+  return args.includes("--help") || args.includes("-h");
+}
 
 async function main([name, ...args]: readonly string[]): Promise<void> {
   if (name === undefined) return serve();
+  const help = describeCommands(commands.values());
+  if (asksForHelp([name])) return void process.stdout.write(help);
   const command = commands.get(name);
-  if (command === undefined) {
-    const usages = Array.from(commands.values(), ({ usage }) => usage);
-    throw new StartError(`Command "${name}" is not known\nUsage: ${usages.join("\n       ")}`);
+  if (command === undefined) throw new StartError(`Command "${name}" is not known\n${help}`);
+  if (asksForHelp(args)) {
+    return void process.stdout.write(`Usage: ${command.usage}\n${command.summary}\n`);
   }
   const wanted = parseEnvironment(settings, process.env);
   process.stdout.write(`${await command.run(args, recordsPlace(wanted), wanted)}\n`);

@@ -9,6 +9,7 @@ import { copyFiles, describeMissing } from "./copied-files.ts";
 import { databasePath } from "./database-path.ts";
 import { lockDataDirectory } from "./lock-data-directory.ts";
 import { openBucket } from "./open-storage.ts";
+import { parsePositionals } from "./parse-positionals.ts";
 import { readS3Access } from "./read-s3-access.ts";
 import type { RecordsPlace } from "./records-place.ts";
 import type { Settings } from "./settings.ts";
@@ -24,7 +25,7 @@ export async function runMoveCommand(
   { directory, database, isFile }: RecordsPlace,
   settings: Settings,
 ): Promise<string> {
-  if (args.length > 0) throw new StartError(`Usage: ${moveUsage}`);
+  parsePositionals(args, { count: 0, usage: moveUsage });
   if (isFile) throw new StartError("MOS_DATABASE_URL must name the database to move to");
   const path = databasePath(directory);
   if ((await statOrUndefined(path)) === undefined) {

@@ -1,6 +1,8 @@
-import { z } from "zod";
+import { formatProblems } from "../contract/format-problem.ts";
+import { parseInput } from "../contract/parse-input.ts";
 import { defaultProject, projectName } from "../contract/project.ts";
 import { StartError } from "../settings/start-error.ts";
+import { parsePositionals } from "./parse-positionals.ts";
 import type { RecordsPlace } from "./records-place.ts";
 import { withRecords } from "./with-records.ts";
 
@@ -22,9 +24,10 @@ export async function runProjectCommand(
   return project.name;
 }
 
-function parseName([command, name, ...others]: readonly string[]): string {
-  if (command !== "create" || others.length > 0) throw new StartError(`Usage: ${projectUsage}`);
-  const parsed = projectName.safeParse(name);
-  if (parsed.success) return parsed.data;
-  throw new StartError(`${z.prettifyError(parsed.error)}\nUsage: ${projectUsage}`);
+function parseName(args: readonly string[]): string {
+  const [command, name] = parsePositionals(args, { count: 2, usage: projectUsage });
+  if (command !== "create") throw new StartError(`Usage: ${projectUsage}`);
+  const { data, problems } = parseInput(projectName, name);
+  if (problems === undefined) return data;
+  throw new StartError(`NAME ${formatProblems(problems)}\nUsage: ${projectUsage}`);
 }

@@ -10,6 +10,7 @@ import { statOrUndefined } from "../storage/file-error.ts";
 import { syncFolder } from "../storage/sync-folder.ts";
 import { copyFiles, describeCopies } from "./copied-files.ts";
 import { databasePath } from "./database-path.ts";
+import { parsePositionals } from "./parse-positionals.ts";
 import { type RecordsPlace, requireFile } from "./records-place.ts";
 import { requireEmptyFolder } from "./require-empty-folder.ts";
 
@@ -17,11 +18,11 @@ export const restoreUsage = "restore FOLDER";
 
 /** Copies a backup into an empty data directory. Each file is read and has to have its hash. */
 export async function runRestoreCommand(
-  [folder, ...others]: readonly string[],
+  args: readonly string[],
   place: RecordsPlace,
 ): Promise<string> {
+  const [folder = ""] = parsePositionals(args, { count: 1, usage: restoreUsage });
   const { directory } = requireFile(place);
-  if (folder === undefined || others.length > 0) throw new StartError(`Usage: ${restoreUsage}`);
   const database = databasePath(folder);
   if ((await statOrUndefined(database)) === undefined) {
     throw new StartError(`The folder "${folder}" has no backup: there is no "${database}"`);

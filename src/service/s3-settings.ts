@@ -5,7 +5,9 @@ import { text } from "../settings/environment-values.ts";
 export const s3Settings = {
   MOS_S3_BUCKET: z
     .string()
-    .regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, { error: "must be the name of a bucket" })
+    .regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, {
+      error: "must be 3 to 63 lower-case letters, digits, '.' and '-', none of these two at an end",
+    })
     .optional()
     .describe(
       [

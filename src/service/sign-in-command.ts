@@ -1,5 +1,5 @@
 import { createSignInLink } from "../auth/sign-in.ts";
-import { StartError } from "../settings/start-error.ts";
+import { parsePositionals } from "./parse-positionals.ts";
 import type { RecordsPlace } from "./records-place.ts";
 import type { Settings } from "./settings.ts";
 import { signInAddress } from "./sign-in-address.ts";
@@ -13,7 +13,7 @@ export async function runSignInCommand(
   place: RecordsPlace,
   { MOS_PUBLIC_URL: publicUrl, MOS_PORT: port }: Settings,
 ): Promise<string> {
-  if (args.length > 0) throw new StartError(`Usage: ${signInUsage}`);
+  parsePositionals(args, { count: 0, usage: signInUsage });
   const secret = await withRecords(place, (records, now) =>
     createSignInLink(records, { now, by: "sign-in command" }),
   );

@@ -13,7 +13,10 @@ function days(kept: string) {
 /** Environment variables that say where the service keeps what, and for how long. */
 export const storageSettings = {
   MOS_DATABASE_URL: z
-    .url({ protocol: /^postgres(ql)?$/ })
+    .url({
+      protocol: /^postgres(ql)?$/,
+      error: "must be an address such as postgres://user:password@host:5432/name",
+    })
     .optional()
     .describe(
       [

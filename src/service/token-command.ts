@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
-import { z } from "zod";
 import { createToken } from "../auth/create-token.ts";
+import { formatProblem } from "../contract/format-problem.ts";
+import { parseInput } from "../contract/parse-input.ts";
 import { type TokenRequest, tokenRequest } from "../contract/token.ts";
 import { defaultProject } from "../contract/project.ts";
 import { StartError } from "../settings/start-error.ts";
@@ -20,7 +21,8 @@ export async function runTokenCommand(
   return withRecords(place, async (records, now) => {
     const { project = defaultProject } = request;
     if (!(await records.projects.has(project))) {
-      throw new StartError(`There is no project "${project}"; create it with: ${projectUsage}`);
+      const create = `node src/service/main.ts ${projectUsage}`;
+      throw new StartError(`There is no project "${project}"; create it with: ${create}`);
     }
     const command = { action: "createToken", tokenId: null, tokenName: "token command" };
     const audit = { ...command, project };
@@ -28,17 +30,32 @@ export async function runTokenCommand(
   });
 }
 
+/** The option that gives each field of the request. */
+const optionOfField: Readonly<Record<string, string>> = {
+  name: "--name",
+  scopes: "--scopes",
+  expiresInDays: "--expires-days",
+  project: "--project",
+};
+
 function parseTokenRequest(args: readonly string[]): TokenRequest {
   const { name, scopes, project, "expires-days": days } = parseOptions(args);
-  const expiresInDays = days === undefined ? undefined : days === "never" ? null : Number(days);
-  const parsed = tokenRequest.safeParse({
+  const { data, problems } = parseInput(tokenRequest, {
     name,
     scopes: scopes?.split(","),
-    expiresInDays,
+    expiresInDays: parseDays(days),
     project,
   });
-  if (parsed.success) return parsed.data;
-  throw new StartError(`${z.prettifyError(parsed.error)}\nUsage: ${tokenUsage}`);
+  if (problems === undefined) return data;
+  const lines = problems.map(({ path: [field, ...rest], message }) => {
+    return formatProblem({ path: [optionOfField[String(field)] ?? "", ...rest], message });
+  });
+  throw new StartError(`${lines.join("\n")}\nUsage: ${tokenUsage}`);
+}
+
+function parseDays(text: string | undefined): number | string | null | undefined {
+  if (text === "never") return null;
+  return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : text;
 }
 
 function parseOptions(args: readonly string[]) {

@@ -1,4 +1,6 @@
-import { z } from "zod";
+import type { z } from "zod";
+import { formatProblems } from "../contract/format-problem.ts";
+import { parseInput } from "../contract/parse-input.ts";
 import { StartError } from "./start-error.ts";
 
 /** @throws StartError that names every invalid variable */
@@ -6,11 +8,9 @@ export function parseEnvironment<Settings>(
   settings: z.ZodType<Settings>,
   environment: NodeJS.ProcessEnv,
 ): Settings {
-  const parsed = settings.safeParse(withoutEmpty(environment));
-  if (parsed.success) return parsed.data;
-  throw new StartError(`The settings are invalid\n${z.prettifyError(parsed.error)}`, {
-    cause: parsed.error,
-  });
+  const { data, problems } = parseInput(settings, withoutEmpty(environment));
+  if (problems === undefined) return data;
+  throw new StartError(`The settings are invalid\n${formatProblems(problems)}`);
 }
 
 /** To OpenTelemetry a variable that is empty is one that is not set. */

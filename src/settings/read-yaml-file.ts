@@ -1,6 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { parse } from "yaml";
-import { z } from "zod";
+import type { z } from "zod";
+import { formatProblems } from "../contract/format-problem.ts";
+import { parseInput } from "../contract/parse-input.ts";
 import { StartError } from "./start-error.ts";
 
 interface YamlFile {
@@ -14,10 +16,15 @@ export async function readYamlFile<Content>(
   schema: z.ZodType<Content>,
   { title, path }: YamlFile,
 ): Promise<Content> {
+  const { data, problems } = parseInput(schema, await readYaml({ title, path }));
+  if (problems === undefined) return data;
+  throw new StartError(`${title} "${path}" cannot be used:\n${formatProblems(problems)}`);
+}
+
+async function readYaml({ title, path }: YamlFile): Promise<unknown> {
   try {
-    return schema.parse(parse(await readFile(path, "utf8")));
+    return parse(await readFile(path, "utf8"));
   } catch (cause) {
-    const reason = cause instanceof z.ZodError ? z.prettifyError(cause) : String(cause);
-    throw new StartError(`${title} "${path}" cannot be used: ${reason}`, { cause });
+    throw new StartError(`${title} "${path}" cannot be used: ${String(cause)}`, { cause });
   }
 }

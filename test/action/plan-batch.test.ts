@@ -63,6 +63,23 @@ test("planBatch() names files after their paths, finds each once and leaves out 
   ]);
 });
 
+test("planBatch() leaves sources of buckets and of the Hugging Face Hub to the service", async (t) => {
+  const sources = [
+    "s3://nets/a/det.onnx",
+    "gs://nets/rec.onnx",
+    "hf://acme/asr@main/onnx/asr.onnx",
+  ];
+  const { models } = await plan(t, { files, inputs: { models: sources.join("\n"), targets } });
+  assert.deepEqual(
+    models.map((model) => [model.name, "source" in model && model.source]),
+    [
+      ["a-det", sources[0]],
+      ["rec", sources[1]],
+      ["asr-main-onnx-asr", sources[2]],
+    ],
+  );
+});
+
 test("planBatch() refuses files and names that it cannot use, all at once", async (t) => {
   const models =
     "model/*.onnx\nlink.onnx\nrec=models/ocr/*.onnx\nftp=file://server/a.onnx\na=models/ocr/rec.onnx\na=models/asr/rec.onnx";
@@ -70,7 +87,7 @@ test("planBatch() refuses files and names that it cannot use, all at once", asyn
     'Input "models": model/*.onnx: no file of the workspace WORKSPACE matches; is the repository checked out, with large files?',
     'Input "models": link.onnx: link.onnx lies outside of the workspace',
     'Input "models": models/ocr/*.onnx: 2 files match, which cannot all have one name or SHA-256',
-    'Input "models": file://server/a.onnx: must be https://…, http://…, s3://BUCKET/KEY, gs://BUCKET/KEY, hf://OWNER/REPOSITORY@REVISION/PATH, file:///… or upload:sha256:<64 hex digits>',
+    'Input "models": file://server/a.onnx: source is "file://server/a.onnx" and must be https://…, http://…, s3://BUCKET/KEY, gs://BUCKET/KEY, hf://OWNER/REPOSITORY@REVISION/PATH, file:///… or upload:sha256:<64 hex digits>',
     "Models models/ocr/rec.onnx and models/asr/rec.onnx are all named a; give each a name of its own, as NAME=PATH",
   ]);
 });
@@ -126,10 +143,10 @@ test("planBatch() reports what is wrong in a batch file by its lines", async (t)
       inputs: { "batch-file": "batch.json" },
     }),
     [
-      "batch.json, line 4: models[1].nmae: there is no such field",
-      "batch.json, line 5: models[2]: must have either `file`, a glob of files in the workspace, or `source`",
-      "batch.json, line 7: targets[0]: Invalid string: must match pattern /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/",
-      "batch.json, line 8: gates.maxSize: there is no such field",
+      "batch.json, line 4: models[1].nmae is not known; known are source, sha256, name, file",
+      "batch.json, line 5: models[2] must have either `file`, a glob of files in the workspace, or `source`",
+      'batch.json, line 7: targets[0] is "CPU" and must be 1 to 63 lower-case letters, digits and hyphens, with no hyphen at an end',
+      "batch.json, line 8: gates.maxSize is not known; known are maxSizeRatio, minSqnrDb, minCosine, minTop1, maxLatencyRatio, maxSizeRegression, maxSqnrDropDb, maxLatencyRegression, warnGates",
     ],
   );
 });

@@ -30,10 +30,13 @@ test("a changed form sends what was changed, and says which field of the recipe 
   form.scheme.value = "int4-weight";
   form.recipe.value = '{ "granularity": "block", "blockSize": 33 }';
   assert.equal(readJobForm(form), undefined);
-  assert.match(form.messages.value["recipe"] ?? "", /^blockSize: /);
+  assert.match(
+    form.messages.value["recipe"] ?? "",
+    /^blockSize is 33 and must be 16, 32, 64, 128 or 256$/,
+  );
   form.recipe.value = '{ "granularity": "channel" }';
   assert.equal(readJobForm(form), undefined);
-  assert.match(form.messages.value["recipe"] ?? "", /^granularity: must be block/);
+  assert.match(form.messages.value["recipe"] ?? "", /^granularity is "channel" and must be block/);
   form.recipe.value = "{";
   assert.equal(readJobForm(form), undefined);
   assert.match(form.messages.value["recipe"] ?? "", /no JSON object/);

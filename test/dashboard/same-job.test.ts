@@ -39,8 +39,10 @@ test("the resource has a spec that the operator takes", async (t) => {
 });
 
 test("the step has the action's inputs", async (t) => {
-  const [step] = parse(jobAsStep(await makeJob(t), "https://mos.example"));
+  const job = await makeJob(t);
+  const [step] = parse(jobAsStep({ ...job, dryRun: true }, "https://mos.example"));
   assert.equal(step.with.targets, "cpu");
   assert.deepEqual(parse(step.with.gates), gates);
-  assert.deepEqual(parse(step.with.recipe), { scheme: "int8-weight", granularity: "channel" });
+  assert.deepEqual(parse(step.with.recipe), job.recipe);
+  assert.equal(step.with["dry-run"], "true");
 });

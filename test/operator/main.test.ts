@@ -19,12 +19,12 @@ const refusals: readonly (readonly [string, Record<string, string>, RegExp])[] =
   [
     "volumes that are no JSON",
     { MOS_WORKER_VOLUMES: "models" },
-    /must be JSON[^]*MOS_WORKER_VOLUMES/,
+    /MOS_WORKER_VOLUMES is "models" and must be JSON/,
   ],
   [
     "a time to live that is no number",
     { MOS_JOB_TTL_SECONDS: "1h" },
-    /whole number[^]*MOS_JOB_TTL_SECONDS/,
+    /MOS_JOB_TTL_SECONDS is "1h" and must be a whole number/,
   ],
   [
     "a targets file that is not there",

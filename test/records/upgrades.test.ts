@@ -70,3 +70,16 @@ test("bytes of files that are deleted no longer count", async (t) => {
   );
   assert.equal(await records.usage.storedBytes("default"), 21);
 });
+
+test("the content of a check run that was written before is known", async (t) => {
+  const settings = `{"repository": "acme/models", "sha": "${"0".repeat(40)}", "checkName": "Models"}`;
+  const request = `{"models": [{"source": "https://models.example/a.onnx"}], "targets": ["cpu"]}`;
+  const records = await upgrade(
+    t,
+    "0038-disruptions",
+    `insert into github_reports
+      (id, project, settings, request, jobs, round, check_run, told, is_accepted, is_open)
+      values ('batch-1', 'default', '${settings}', '${request}', '[]', 1, 7, 'hash', 0, 1)`,
+  );
+  assert.equal((await records.reports.find("batch-1"))?.contentHash, "hash");
+});

@@ -133,7 +133,7 @@ test("jobs from before summaries were stored have the same ones", async (t) => {
 test("an unknown view is refused with those there are", async (t) => {
   const { ask } = await makeTestApp(t);
   const { errors } = await problemIn(await ask("GET /v1/jobs?view=short"));
-  const message = 'Invalid option: expected one of "full"|"summary"';
+  const message = 'Is "short" and must be "full" or "summary"';
   assert.deepEqual(errors, [{ pointer: "query/view", message }]);
 });
 

@@ -117,7 +117,7 @@ test("a manifest of files that were not uploaded, or are too large together, is 
   const unknown = { path: "other.data", sha256: "0".repeat(64) };
   const { code, errors } = await problemIn(await createManifest(app, [...files, unknown]));
   assert.equal(code, "model_not_found");
-  assert.deepEqual(errors, [{ pointer: "/files/2/sha256", message: "was not uploaded" }]);
+  assert.deepEqual(errors, [{ pointer: "/files/2/sha256", message: "Was not uploaded" }]);
   const large = { path: "large.data", sha256: await upload(app, "x".repeat(990)) };
   const refusal = await problemIn(await createManifest(app, [...files, large]));
   assert.equal(refusal.code, "model_too_large");

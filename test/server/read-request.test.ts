@@ -77,16 +77,15 @@ test("a parameter for several values may be repeated", async (t) => {
   );
 });
 
-for (const [what, body] of [
-  ["text that is not JSON", "{"],
-  ["nothing", ""],
+for (const [what, body, detail] of [
+  ["text that is not JSON", "{", /^The body is not JSON in UTF-8$/],
+  ["nothing", "", /^The body is empty and must be JSON/],
 ] as const) {
   test(`a body of ${what} is refused as malformed`, async (t) => {
     const { ask } = await makeTestApp(t);
-    assert.equal(
-      (await problemIn(await ask("POST /v1/compress", { body }))).code,
-      "malformed_request",
-    );
+    const problem = await problemIn(await ask("POST /v1/compress", { body }));
+    assert.equal(problem.code, "malformed_request");
+    assert.match(problem.detail, detail);
   });
 }
 

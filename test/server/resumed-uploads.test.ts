@@ -92,7 +92,7 @@ test("an upload that goes on behind what is kept is answered with where it may",
 for (const [range, detail] of [
   ["bytes 15-20/31", /must go to the last byte: "bytes FIRST-30\/31"/],
   ["bytes 31-30/31", /must go to the last byte/],
-  ["bytes 15-30/*", /pattern/],
+  ["bytes 15-30/*", /must be bytes FIRST-LAST\/SIZE/],
 ] as const) {
   test(`a part "${range}" is refused, and what is kept stays`, async (t) => {
     const app = await withPartialUpload(t);

@@ -13,7 +13,7 @@ const refused: Readonly<Record<string, [string, RegExp]>> = {
   "an address of this machine": ["https://127.0.0.1/", /not on the public internet/],
   "a private IPv6 address": ["https://[fd00::1]/", /not on the public internet/],
   "a user name in the address": ["https://a:b@receiver.example/", /user name/],
-  "another scheme": ["ftp://receiver.example/", /Invalid URL/],
+  "another scheme": ["ftp://receiver.example/", /Is "ftp:.*" and must be an address such as https/],
 };
 
 for (const [name, [address, message]] of Object.entries(refused)) {

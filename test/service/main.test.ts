@@ -74,8 +74,53 @@ test("every setting that is wrong is named", async (t) => {
   const environment = { MOS_PORT: "http", MOS_WORKERS: "0", MOS_ALLOW_PRIVATE_ADDRESSES: "yes" };
   const ended = await run([], { ...environment, MOS_DATA_DIR: await temporaryFolder(t) });
   assert.equal(ended.code, 1);
-  for (const name of Object.keys(environment)) assert.match(ended.stderr, new RegExp(`at ${name}`));
+  assert.deepEqual(ended.stderr.trimEnd().split("\n"), [
+    "The settings are invalid",
+    'MOS_PORT is "http" and must be a whole number of at most 15 digits',
+    "MOS_WORKERS is 0 and must be at least 1",
+    'MOS_ALLOW_PRIVATE_ADDRESSES is "yes" and must be "true" or "false"',
+  ]);
 });
+
+test("an address of the database that is wrong is not repeated, since it has a password", async () => {
+  const ended = await run([], { MOS_DATABASE_URL: "mysql://mos:hidden@db.example/mos" });
+  assert.equal(ended.code, 1);
+  assert.match(ended.stderr, /^MOS_DATABASE_URL must be an address such as postgres:/m);
+  assert.doesNotMatch(ended.stderr, /hidden/);
+});
+
+test("a variable that looks like a setting and is none is reported", async (t) => {
+  const { directory } = await startRunningService(t);
+  const ended = await run([], { MOS_PROT: "0", MOS_DATA_DIR: directory });
+  assert.match(ended.stderr, /are no settings","names":\["MOS_PROT"\]/);
+});
+
+test("--help prints the commands, and that of a command how it is called", async () => {
+  const all = await run(["--help"], {});
+  assert.equal(all.code, 0);
+  for (const name of ["token", "project", "sign-in", "backup", "restore", "move"]) {
+    assert.match(all.stdout, new RegExp(`^  ${name}( |$)`, "m"));
+  }
+  const backup = await run(["backup", "--help"], {});
+  assert.deepEqual([backup.code, backup.stdout.split("\n")[0]], [0, "Usage: backup FOLDER"]);
+});
+
+for (const [args, sentence] of [
+  [["serve"], /^Command "serve" is not known$/m],
+  [["backup", "--to", "copy"], /^Option "--to" is not known\nUsage: backup FOLDER$/m],
+  [["restore"], /^0 were given, and 1 argument is expected\nUsage: restore FOLDER$/m],
+  [["project", "create", "A B"], /^NAME is "A B" and must be 1 to 63 lower-case letters/m],
+  [
+    ["token", "create", "--name", "ci", "--scopes", "read", "--expires-days", "soon"],
+    /^--scopes\[0\] is "read" and must be "jobs:read", .*\n--expires-days is "soon" and must be/m,
+  ],
+] as const) {
+  test(`the command "${args.join(" ")}" is refused, with how it is called`, async (t) => {
+    const ended = await run(args, { MOS_DATA_DIR: await temporaryFolder(t) });
+    assert.equal(ended.code, 1);
+    assert.match(ended.stderr, sentence);
+  });
+}
 
 test("the trust policy is read from a file, and a file that is none is refused", async (t) => {
   const folder = await temporaryFolder(t);
@@ -96,7 +141,7 @@ policies:
   assert.equal(wrong.code, 1);
   assert.match(
     wrong.stderr,
-    /^Trust policy ".*trust.yaml" cannot be used: .*"sub".*policies\[0\].claims/s,
+    /^Trust policy ".*trust.yaml" cannot be used:\npolicies\[0\]\.claims\.sub is not known; known are/,
   );
 
   await writeFile(file, text(", ref: refs/heads/main"));
@@ -151,7 +196,7 @@ test("targets are read from a file, and a file that is none of targets is refuse
   await writeFile(file, "targets:\n  - name: phone\n    scheme: int8\n");
   const wrong = await run([], { MOS_PORT: "0", MOS_DATA_DIR: folder, MOS_TARGETS_FILE: file });
   assert.equal(wrong.code, 1);
-  assert.match(wrong.stderr, /^Targets file ".*targets.yaml" cannot be used: .*scheme/s);
+  assert.match(wrong.stderr, /^Targets file ".*targets.yaml" cannot be used:\n.*scheme/s);
 
   const phone = {
     name: "phone",
@@ -188,7 +233,6 @@ for (const args of [
   ["token"],
   ["token", "create"],
   ["token", "create", "--name", "a", "--scopes", "all"],
-  ["serve"],
 ]) {
   test(`the command "${args.join(" ")}" is answered with how to use it`, async (t) => {
     const { code, stdout, stderr } = await run(args, { MOS_DATA_DIR: await temporaryFolder(t) });

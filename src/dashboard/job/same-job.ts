@@ -25,7 +25,7 @@ export function jobAsCurl(job: Job, interfaceUrl: string): string {
   ].join("\n");
 }
 
-/** The same job as a resource, for `kubectl apply -f`. */
+/** The same job as a resource, for `kubectl create -f`: `apply` takes no generated names. */
 export function jobAsResource(job: Job): string {
   const resource = {
     apiVersion,
@@ -46,8 +46,9 @@ export function jobAsStep(job: Job, serviceUrl: string): string {
         token: "${{ secrets.MOS_TOKEN }}",
         models: `models/${job.model.name}.onnx`,
         targets: job.target,
-        recipe: formatYaml({ scheme: job.recipe.scheme, granularity: job.recipe.granularity }),
+        recipe: formatYaml(job.recipe),
         gates: formatYaml(job.gateLimits) || undefined,
+        "dry-run": job.dryRun ? "true" : undefined,
       },
     },
   ]);

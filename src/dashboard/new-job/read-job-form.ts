@@ -1,6 +1,7 @@
-import type { z } from "zod";
+import { formatProblem } from "../../contract/format-problem.ts";
 import { gateLimits } from "../../contract/gate.ts";
 import { type JobRequest, jobRequest } from "../../contract/job.ts";
+import { parseInput } from "../../contract/parse-input.ts";
 import { requestedRecipe, type RequestedRecipe } from "../../contract/recipe.ts";
 import { invalidFields } from "../shared/field-errors.ts";
 import { parseText } from "../shared/parse-text.ts";
@@ -59,13 +60,9 @@ function readRecipe({ scheme, recipe }: JobFields): ReadRecipe {
     return { message: 'This is no JSON object, such as { "granularity": "channel" }' };
   }
   const chosen = scheme.value === "" ? {} : { scheme: scheme.value };
-  const { data, error } = requestedRecipe.safeParse({ ...fields, ...chosen });
-  if (error !== undefined) return { message: describeIssues(error) };
+  const { data, problems } = parseInput(requestedRecipe, { ...fields, ...chosen });
+  if (problems !== undefined) return { message: problems.map(formatProblem).join("; ") };
   return Object.keys(data).length === 0 ? {} : { value: data };
-}
-
-function describeIssues({ issues }: z.ZodError): string {
-  return issues.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; ");
 }
 
 /** A file's name as a model's: `My model (2).onnx` is `My-model-2`. */

@@ -1,0 +1,104 @@
+import type { z } from "zod";
+import { describeAllowed } from "./describe-allowed.ts";
+import { replaceHiddenCharacters } from "./hidden-characters.ts";
+import { truncate } from "./truncate.ts";
+
+/** What is wrong with a field of an input. */
+export interface InputProblem {
+  /** Of the field; empty for the whole input. */
+  readonly path: readonly PropertyKey[];
+  /** What was found and what is allowed, such as `is 0 and must be at least 1`. */
+  readonly message: string;
+}
+
+type ParsedInput<T> =
+  | { readonly data: T; readonly problems?: undefined }
+  | { readonly data?: undefined; readonly problems: readonly InputProblem[] };
+
+/** Longest part of a value that a message repeats, UTF-16 units. */
+const maxShownLength = 80;
+
+/** Fields whose values no message repeats, of requests, of files and of settings. */
+const secretFields: ReadonlySet<PropertyKey> = new Set([
+  "token",
+  "secret",
+  "secretAccessKey",
+  "accessKeyId",
+  "credential",
+  "signature",
+  "MOS_DATABASE_URL",
+  "OTEL_EXPORTER_OTLP_HEADERS",
+]);
+
+/** Parses what comes from outside: what is wrong says what was found and what is allowed. */
+export function parseInput<Schema extends z.ZodType>(
+  schema: Schema,
+  input: unknown,
+): ParsedInput<z.output<Schema>> {
+  const parsed = schema.safeParse(input, { error: describeAllowed, reportInput: true });
+  if (parsed.success) return { data: parsed.data };
+  const issues = withoutRepetitions(parsed.error.issues);
+  return { problems: issues.flatMap((issue) => listProblems(issue, input)) };
+}
+
+/** Without what zod says of a value besides its wrong type: a text has a length as an array has. */
+function withoutRepetitions(issues: readonly z.core.$ZodIssue[]): readonly z.core.$ZodIssue[] {
+  return issues.filter((issue, i) => {
+    const [former] = issues.slice(Math.max(0, i - 1), i);
+    return former?.code !== "invalid_type" || former.path.join("/") !== issue.path.join("/");
+  });
+}
+
+function listProblems(issue: z.core.$ZodIssue, input: unknown): InputProblem[] {
+  const { code, path, message } = issue;
+  if (code === "unrecognized_keys") {
+    return issue.keys.map((key) => ({ path: [...path, key], message }));
+  }
+  if (code === "invalid_union") {
+    const [nearest, ...others] = issue.errors.filter((issues) => !issues.some(isOfWhole));
+    if (nearest !== undefined && others.length === 0) {
+      return nearest.flatMap((inner) => {
+        return listProblems({ ...inner, path: [...path, ...inner.path] }, input);
+      });
+    }
+  }
+  if (code === "invalid_key") return [{ path, message: `as a key ${message}` }];
+  const value = code === "custom" ? valueAt(input, path) : issue.input;
+  const isSecret = value !== undefined && path.some((key) => secretFields.has(key));
+  if (isSecret || !message.startsWith("must ")) return [{ path, message }];
+  const found = describeFound(value, code);
+  return [{ path, message: found === undefined ? message : `${found} and ${message}` }];
+}
+
+/** Whether a value has not even the type of the schema, rather than a part that is wrong. */
+function isOfWhole({ path }: z.core.$ZodIssue): boolean {
+  return path.length === 0;
+}
+
+/** Undefined where the value would not help to see what is wrong. */
+function describeFound(value: unknown, code: string): string | undefined {
+  if (Array.isArray(value)) {
+    if (code === "custom") return undefined;
+    if (!code.startsWith("too_")) return "is an array";
+    return `has ${value.length} ${value.length === 1 ? "entry" : "entries"}`;
+  }
+  if (value === undefined) return code === "custom" ? undefined : "is missing";
+  if (typeof value === "object" && value !== null) {
+    return code === "custom" ? undefined : "is an object";
+  }
+  return `is ${quoteValue(value)}`;
+}
+
+function quoteValue(value: unknown): string {
+  if (typeof value !== "string") return String(value);
+  return replaceHiddenCharacters(JSON.stringify(truncate(value, maxShownLength)));
+}
+
+/** The value at a path: an issue that a rule has added to a field knows the object alone. */
+function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>(
+    (value, key) =>
+      value instanceof Object && Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined,
+    input,
+  );
+}
