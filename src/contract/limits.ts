@@ -80,8 +80,6 @@ export const limits = {
   pingSeconds: 15,
   /** How often an open stream checks its token, seconds: a revocation takes effect in five. */
   accessCheckSeconds: 4,
-  /** For how long streams of one token share a check, milliseconds. */
-  sharedCheckMs: 500,
   /** Lines and bytes of a log that are in memory for one reader; one line may have more. */
   logPageLines: 500,
   logPageBytes: 262_144,

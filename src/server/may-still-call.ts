@@ -1,11 +1,12 @@
 import { authenticate, type Caller } from "../auth/authenticate.ts";
 import { ServiceError } from "../contract/errors.ts";
-import { limits } from "../contract/limits.ts";
 import { may } from "../contract/may.ts";
 import { creationOwner } from "../contract/principal.ts";
 
 const refusals: ReadonlySet<string> = new Set(["unauthorized", "missing_scope"]);
 const action = "readWork";
+/** For how long requests with one secret share an authentication, milliseconds. */
+const sharedMs = 500;
 
 type AuthenticationContext = Parameters<typeof authenticate>[0];
 
@@ -23,7 +24,7 @@ export function mayStillCall(
   return mayReadOn(caller, authenticate(context, request, action));
 }
 
-/** As `mayStillCall()`, for many requests: those with one secret share what is found out. */
+/** As `mayStillCall()`, for many requests: those with one secret are authenticated together. */
 export function shareAccessChecks(
   context: AuthenticationContext,
 ): (open: OpenRequest) => Promise<boolean> {
@@ -34,7 +35,7 @@ export function shareAccessChecks(
     if (found === undefined) {
       found = authenticate(context, request, action);
       recent.set(secret, found);
-      setTimeout(() => recent.delete(secret), limits.sharedCheckMs).unref();
+      setTimeout(() => recent.delete(secret), sharedMs).unref();
     }
     return mayReadOn(caller, found);
   };
