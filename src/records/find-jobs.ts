@@ -38,12 +38,20 @@ export async function findJobs(
   // A scan in id order for each alternative, merged here, is bounded by the page; SQL's IN and OR
   // would sort all matches.
   const labels = await findLabels(store, search);
-  const scans = planScans(search.query).map((scan) => {
-    const matches = selectMatches(store, search, { ...scan, labels }).limit(count);
-    return readJobTexts(store, view, matches);
-  });
-  const jobs = new Map((await Promise.all(scans)).flat().map((job) => [job.id, job]));
-  return [...jobs.values()].toSorted((a, b) => (a.id < b.id ? 1 : -1)).slice(0, count);
+  const pages = await Promise.all(
+    planScans(search.query).map((scan) => {
+      const matches = selectMatches(store, search, { ...scan, labels });
+      return readJobTexts(matches.limit(count), view);
+    }),
+  );
+  const [only = [], ...others] = pages;
+  return others.length === 0 ? only : mergePages(pages).slice(0, count);
+}
+
+/** Each job once, newest first. */
+function mergePages(pages: readonly (readonly JobText[])[]): JobText[] {
+  const jobs = new Map(pages.flat().map((job) => [job.id, job]));
+  return [...jobs.values()].toSorted((a, b) => (a.id < b.id ? 1 : -1));
 }
 
 /** How many jobs match in each status, as far as `limits.countedJobs`. */
@@ -54,7 +62,7 @@ export async function countMatches(store: Store, search: JobSearch): Promise<Sta
   for (const scan of planScans(byStatus.query)) {
     const matches = selectMatches(store, byStatus, { ...scan, labels }).limit(limits.countedJobs);
     const { jobs } = await store.db
-      .selectFrom(matches.as("found"))
+      .selectFrom(matches.select("jobs.id").as("found"))
       .select(({ fn }) => fn.countAll<number>().as("jobs"))
       .executeTakeFirstOrThrow();
     const { status } = scan;
@@ -82,20 +90,18 @@ interface PlannedScan extends IndexScan {
   readonly labels: readonly LabelFilter[];
 }
 
-/** Ids of the jobs of one scan, newest first. */
+/** Jobs of one scan, newest first. */
 function selectMatches(store: Store, search: JobSearch, scan: PlannedScan) {
   const { project, query } = search;
   const [label, ...otherLabels] = scan.labels;
   const matches = buildConditions(search, { ...scan, labels: otherLabels });
   if (label === undefined) {
-    const jobs = store.db.selectFrom("jobs").select("jobs.id").where(matches);
-    return jobs.orderBy("jobs.id", "desc");
+    return store.db.selectFrom("jobs").where(matches).orderBy("jobs.id", "desc");
   }
   let labelled = store.db
     .selectFrom("job_labels as label")
     // SQLite keeps the order of a cross join: along the label's index, in the order of the page.
     .crossJoin("jobs")
-    .select("jobs.id")
     .whereRef("jobs.id", "=", "label.job_id")
     .where("label.project", "=", project)
     .where("label.key", "=", label.key)

@@ -3,10 +3,9 @@ import { summarizeJob } from "../contract/job-summary.ts";
 import type { JobQuery } from "../contract/page.ts";
 import { parseJob } from "./parse-job.ts";
 import type { Schema } from "./schema.ts";
-import type { Store } from "./store.ts";
 
-/** Ids, or a query for them. */
-type Ids = readonly string[] | SelectQueryBuilder<Schema, "jobs", { id: string }>;
+/** Rows of jobs, of which nothing is selected yet. */
+type SelectedJobs = SelectQueryBuilder<Schema, "jobs", object>;
 
 export interface JobText {
   readonly id: string;
@@ -14,28 +13,19 @@ export interface JobText {
   readonly text: string;
 }
 
-/** Jobs as lists show them, in no order. */
-export function readJobTexts(
-  store: Pick<Store, "db">,
-  view: JobQuery["view"],
-  ids: Ids,
-): Promise<JobText[]> {
-  return view === "summary" ? readSummaries(store, ids) : readDocuments(store, ids);
+/** Jobs as lists show them, in the order of `jobs`. */
+export function readJobTexts(jobs: SelectedJobs, view: JobQuery["view"]): Promise<JobText[]> {
+  if (view === "summary") return readSummaries(jobs);
+  return jobs.select(["jobs.id", "jobs.document as text"]).execute();
 }
 
-function readDocuments({ db }: Pick<Store, "db">, ids: Ids): Promise<JobText[]> {
-  return db.selectFrom("jobs").select(["id", "document as text"]).where("id", "in", ids).execute();
-}
-
-async function readSummaries({ db }: Pick<Store, "db">, ids: Ids): Promise<JobText[]> {
-  const rows = await db
-    .selectFrom("jobs")
+async function readSummaries(jobs: SelectedJobs): Promise<JobText[]> {
+  const rows = await jobs
     .select((eb) => [
-      "id",
-      "summary",
-      eb.case().when("summary", "is", null).then(eb.ref("document")).end().as("document"),
+      "jobs.id",
+      "jobs.summary",
+      eb.case().when("jobs.summary", "is", null).then(eb.ref("jobs.document")).end().as("document"),
     ])
-    .where("id", "in", ids)
     .execute();
   return rows.map(({ id, summary, document }) => {
     return { id, text: summary ?? JSON.stringify(summarizeJob(parseJob(document ?? ""))) };

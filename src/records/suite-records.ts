@@ -127,7 +127,7 @@ async function listModelJobs(
     .execute();
   if (rows.length === 0) return [];
   const newest = rows.map((row) => row.newest);
-  const found = await readJobTexts({ db }, "summary", newest);
+  const found = await readJobTexts(db.selectFrom("jobs").where("id", "in", newest), "summary");
   const jobs = found.map(({ text }) => jobSummary.parse(JSON.parse(text)));
   return jobs.toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }

@@ -14,7 +14,7 @@ export function buildResponse(parts: ResponseParts): Response {
   const headers = new Headers(parts.headers);
   if (json instanceof JsonText) {
     headers.set("content-type", "application/json");
-    return new Response(json.text, { status, headers });
+    return new Response(json.encode(), { status, headers });
   }
   if (json !== undefined) return Response.json(json, { status, headers });
   if (stream === undefined) return new Response(null, { status, headers });

@@ -1,3 +1,4 @@
+import type { ReadableStreamDefaultController } from "node:stream/web";
 import { limits } from "../contract/limits.ts";
 
 const encoder = new TextEncoder();
@@ -11,84 +12,77 @@ interface StreamedBytes {
   readonly isAllowed: () => Promise<boolean>;
 }
 
+type Controller = ReadableStreamDefaultController<Uint8Array>;
+
 /**
  * Bytes that are asked for only when the reader asks for more, so that of a reader who takes
  * nothing one piece is in memory.
  */
 export function createByteStream(streamed: StreamedBytes): ReadableStream<Uint8Array> {
-  const stop = new AbortController();
-  const written = streamed.write(stop.signal);
-  const pieces = paceBytes(written, streamed);
-  const end = async () => {
-    stop.abort();
-    // A generator that is suspended at a `yield` would keep what it watches.
-    await pieces.return();
-    await written.return();
-  };
+  const source = new ByteSource(streamed);
   return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        try {
-          const { done, value } = await pieces.next();
-          if (stop.signal.aborted) return;
-          if (!done) return controller.enqueue(value);
-          controller.close();
-        } catch (error) {
-          controller.error(error);
-        }
-        await end();
-      },
-      cancel: end,
-    },
+    { pull: (controller) => source.pull(controller), cancel: () => source.end() },
     { highWaterMark: 0 },
   );
 }
 
-/** Adds pings, and ends early where the reader may no longer read. */
-async function* paceBytes(
-  written: AsyncGenerator<Uint8Array, void>,
-  { ping, isAllowed }: StreamedBytes,
-): AsyncGenerator<Uint8Array, void> {
-  const mayReadOn = createAccessCheck(isAllowed);
-  let pending = written.next();
-  let lastSent = Date.now();
-  for (;;) {
-    const next = await resolveInTime(pending, limits.accessCheckSeconds);
-    if (next?.done || !(await mayReadOn())) return;
-    if (next) {
-      yield next.value;
-      pending = written.next();
-    } else if (ping !== undefined && msFrom(lastSent) >= limits.pingSeconds * 1000) {
-      yield encoder.encode(ping);
-    } else {
-      continue;
-    }
-    lastSent = Date.now();
+/** A timer adds pings and ends what may no longer be read, so that pieces cost nothing for that. */
+class ByteSource {
+  readonly #streamed: StreamedBytes;
+  readonly #stop = new AbortController();
+  readonly #written: AsyncGenerator<Uint8Array, void>;
+  #timer: NodeJS.Timeout | undefined;
+  #isAsked = false;
+  #quietSeconds = 0;
+
+  constructor(streamed: StreamedBytes) {
+    this.#streamed = streamed;
+    this.#written = streamed.write(this.#stop.signal);
   }
-}
 
-/** Asks at most once in the time in which a revocation takes effect. */
-function createAccessCheck(isAllowed: () => Promise<boolean>): () => Promise<boolean> {
-  let checked = Date.now();
-  return async () => {
-    if (msFrom(checked) < limits.accessCheckSeconds * 1000) return true;
-    checked = Date.now();
-    return isAllowed();
-  };
-}
+  async pull(controller: Controller): Promise<void> {
+    const seconds = limits.accessCheckSeconds;
+    this.#timer ??= setInterval(() => void this.#check(controller), seconds * 1000);
+    this.#isAsked = true;
+    try {
+      const { done, value } = await this.#written.next();
+      if (this.#stop.signal.aborted) return;
+      this.#isAsked = false;
+      this.#quietSeconds = 0;
+      if (!done) return controller.enqueue(value);
+      controller.close();
+    } catch (error) {
+      controller.error(error);
+    }
+    await this.end();
+  }
 
-/** Since then; until then where the clock was set back. */
-function msFrom(at: number): number {
-  return Math.abs(Date.now() - at);
-}
+  async end(): Promise<void> {
+    this.#stop.abort();
+    clearInterval(this.#timer);
+    // A generator that is suspended at a `yield` would keep what it watches.
+    await this.#written.return();
+  }
 
-/** Undefined where the time is over before the promise resolves. */
-async function resolveInTime<T>(promise: Promise<T>, seconds: number): Promise<T | undefined> {
-  const { promise: timeout, resolve } = Promise.withResolvers<undefined>();
-  const timer = setTimeout(resolve, seconds * 1000, undefined);
-  try {
-    return await Promise.race([promise, timeout]);
-  } finally {
-    clearTimeout(timer);
+  async #check(controller: Controller): Promise<void> {
+    this.#quietSeconds += limits.accessCheckSeconds;
+    try {
+      const mayReadOn = await this.#streamed.isAllowed();
+      if (this.#stop.signal.aborted) return;
+      if (mayReadOn) return this.#ping(controller);
+      controller.close();
+    } catch (error) {
+      controller.error(error);
+    }
+    await this.end();
+  }
+
+  #ping(controller: Controller): void {
+    const { ping } = this.#streamed;
+    // A reader who takes nothing gets no more of them.
+    const isWaiting = this.#isAsked && controller.desiredSize === 0;
+    if (ping === undefined || !isWaiting || this.#quietSeconds < limits.pingSeconds) return;
+    this.#quietSeconds = 0;
+    controller.enqueue(encoder.encode(ping));
   }
 }

@@ -51,8 +51,9 @@ export const jobHandlers: JobHandlers = {
     const { documents, nextCursor } = await records.jobs.list(caller.project, query, origin);
     // A summary has nothing that answers leave out.
     const shown = query.view === "summary" ? documents : documents.map(showJobText);
-    const text = `{"jobs":[${shown.join(",")}],"nextCursor":${JSON.stringify(nextCursor)}}`;
-    return { status: 200, json: new JsonText<JobPage | JobSummaryPage>(text) };
+    const jobs = shown.flatMap((text, i) => (i === 0 ? [text] : [",", text]));
+    const pieces = [`{"jobs":[`, ...jobs, `],"nextCursor":${JSON.stringify(nextCursor)}}`];
+    return { status: 200, json: new JsonText<JobPage | JobSummaryPage>(pieces) };
   },
 
   async countJobs({ records }, { caller, query }) {

@@ -43,21 +43,21 @@ export function createLogFeeds({ jobs, logs, changes }: Records): LogFeeds {
     open(jobId, format) {
       const log = followed.get(jobId) ?? new FollowedLog();
       followed.set(jobId, log);
-      log.followers += 1;
-      let isOpen = true;
+      const follower: Follower = { wake: () => {} };
+      log.followers.add(follower);
       return {
         read: (after) =>
           log.readOnce(format, { after, version: log.version }, (position) =>
             readChunk(jobId, format, position),
           ),
-        untilChanged: (version) =>
-          log.version === version && isOpen ? log.changed : Promise.resolve(),
+        async untilChanged(version) {
+          if (log.version !== version || !log.followers.has(follower)) return;
+          await new Promise<void>((resolve) => (follower.wake = resolve));
+        },
         [Symbol.dispose]() {
-          if (!isOpen) return;
-          isOpen = false;
-          log.followers -= 1;
-          log.wake();
-          if (log.followers === 0) followed.delete(jobId);
+          if (!log.followers.delete(follower)) return;
+          follower.wake();
+          if (log.followers.size === 0) followed.delete(jobId);
         },
       };
     },
@@ -73,18 +73,17 @@ interface ReadChunk extends Position {
   readonly chunk: Promise<LogChunk>;
 }
 
+interface Follower {
+  wake: () => void;
+}
+
 class FollowedLog {
-  followers = 0;
+  readonly followers = new Set<Follower>();
   version = 0;
-  #waiting = Promise.withResolvers<void>();
   /** Of each format the chunk that was read last: those who keep up ask for the same one. */
   readonly #latest = new Map<LogFormat, ReadChunk>();
   #pause: NodeJS.Timeout | undefined;
   #hasChanged = false;
-
-  get changed(): Promise<void> {
-    return this.#waiting.promise;
-  }
 
   /** Changes that follow one another within the interval are one. */
   change(): void {
@@ -95,11 +94,6 @@ class FollowedLog {
       this.#pause = undefined;
       if (this.#hasChanged) this.change();
     }, limits.logIntervalMs);
-  }
-
-  wake(): void {
-    this.#waiting.resolve();
-    this.#waiting = Promise.withResolvers();
   }
 
   readOnce(
@@ -119,6 +113,6 @@ class FollowedLog {
   #publish(): void {
     this.#hasChanged = false;
     this.version += 1;
-    this.wake();
+    for (const follower of this.followers) follower.wake();
   }
 }

@@ -3,21 +3,27 @@ import { isTerminal } from "../contract/status.ts";
 import { createLogStream } from "./create-log-stream.ts";
 import { createLogFeeds, type LogFeeds } from "./log-feeds.ts";
 import { logFormats } from "./log-formats.ts";
-import { mayStillCall } from "./may-still-call.ts";
+import { shareAccessChecks } from "./may-still-call.ts";
 import { negotiateMediaType } from "./negotiate-media-type.ts";
 import { requireJob } from "./require-job.ts";
 import type { RouteHandlers, RouteInput } from "./route-handlers.ts";
 import type { ServerContext } from "./server-context.ts";
 
-export function createLogHandlers({ records }: ServerContext): Pick<RouteHandlers, "streamLogs"> {
-  const feeds = createLogFeeds(records);
-  return { streamLogs: (context, input) => streamLogs(context, input, feeds) };
+export function createLogHandlers(context: ServerContext): Pick<RouteHandlers, "streamLogs"> {
+  const streams = { feeds: createLogFeeds(context.records), mayReadOn: shareAccessChecks(context) };
+  return { streamLogs: (_context, input) => streamLogs(context, input, streams) };
+}
+
+/** What all streams share. */
+interface LogStreams {
+  readonly feeds: LogFeeds;
+  readonly mayReadOn: ReturnType<typeof shareAccessChecks>;
 }
 
 async function streamLogs(
   context: ServerContext,
   { caller, params, query, headers, request }: RouteInput<Routes["streamLogs"]>,
-  feeds: LogFeeds,
+  { feeds, mayReadOn }: LogStreams,
 ): ReturnType<RouteHandlers["streamLogs"]> {
   const { records } = context;
   if (query.before !== undefined) {
@@ -39,7 +45,7 @@ async function streamLogs(
   const logRequest = {
     after,
     follow: query.follow === "true",
-    isAllowed: () => mayStillCall(context, { caller, request }),
+    isAllowed: () => mayReadOn({ caller, request }),
   };
   const format = logFormats[mediaType];
   const stream = createLogStream(() => feeds.open(id, format), logRequest, format);

@@ -36,7 +36,13 @@ export function endStalledConnections(limits: ConnectionLimits): StalledConnecti
       const { socket } = incoming;
       const at = performance.now();
       const received = { bytes: socket.bytesRead, at };
-      exchanges.add({ incoming, outgoing, received, sent: { bytes: socket.bytesWritten, at } });
+      const sent = { bytes: socket.bytesWritten, at };
+      const exchange = { incoming, outgoing, received, sent };
+      exchanges.add(exchange);
+      // Those of some seconds would grow old in memory, and be collected at a high price.
+      outgoing.once("close", () => {
+        if (isOver(exchange)) exchanges.delete(exchange);
+      });
     },
     [Symbol.dispose]: () => clearInterval(timer),
   };

@@ -142,7 +142,7 @@ test("a format that there is not is refused", async (t) => {
 test("a quiet event stream is kept open with pings", async (t) => {
   const app = await makeTestApp(t);
   const { worker, path } = await jobWithLines(app);
-  t.mock.timers.enable({ apis: ["setTimeout", "Date"] });
+  t.mock.timers.enable({ apis: ["setTimeout", "setInterval"] });
   const reader = createReader(await app.ask(path, { headers: { accept: "text/event-stream" } }));
   const first = reader.read();
   await new Promise(setImmediate);

@@ -97,6 +97,21 @@ test("lines are read once for all who follow a log", async (t) => {
   await Promise.all(readers.map(async (reader) => reader?.cancel()));
 });
 
+test("streams of one token share the check of their access", async (t) => {
+  const { app, path } = await startLog(t, "one");
+  t.mock.timers.enable({ apis: ["setTimeout", "setInterval"] });
+  const readers = await Promise.all(
+    Array.from({ length: 20 }, async () => (await app.ask(path)).body?.getReader()),
+  );
+  await Promise.all(readers.map(async (reader) => reader?.read()));
+  const find = t.mock.method(app.records.tokens, "findByHash");
+  for (const checks of [1, 2]) {
+    t.mock.timers.tick(limits.accessCheckSeconds * 1000);
+    assert.equal(find.mock.callCount(), checks);
+  }
+  await Promise.all(readers.map(async (reader) => reader?.cancel()));
+});
+
 test("a page of a log is bounded in bytes, and no line is lost", async (t) => {
   const lines = Array.from({ length: 40 }, (_, i) => `${i}`.padEnd(60_000, "x"));
   const { app, path, worker } = await startLog(t, ...lines, "y".repeat(65_536));
