@@ -259,6 +259,7 @@ test("without the API server the service reads, records and answers", options, a
   const { client } = service;
   const id = await startJob(service, 100);
   await follow(client, id, "[optimize]");
+  await spawnStandby(t, service).logged("waiting for the leadership");
   await plane.stopApiServer();
   await follow(client, id, "[evaluate]");
   const waiting = await startJob(service, 5);
@@ -266,7 +267,6 @@ test("without the API server the service reads, records and answers", options, a
   const lines = await follow(client, id);
   assert.equal((await client.call("getJob", { params: { id } })).status, "Completed");
   await plane.startApiServer();
-  spawnStandby(t, service);
   await untilRecorded(service, id);
   assert.deepEqual(lines, printedLines(node.podOutput(await findPodName(service, id))));
   await follow(client, waiting);
@@ -279,10 +279,11 @@ test(
   async (t) => testDrain(t, await controlPlane()),
 );
 
-// The last one: it takes the kinds from the control plane.
 test("definitions that are deleted in mid-job go, with its processes", options, async (t) => {
-  const plane = await controlPlane();
+  // Its own: jobs that other tests leave behind would keep the definitions.
+  const plane = await startControlPlane();
   const { service, node } = await startInstallation(t, plane);
+  t.after(() => plane.stop());
   const { client } = service;
   const id = await startJob(service, 1000);
   await follow(client, id, "[evaluate]");
