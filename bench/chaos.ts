@@ -9,6 +9,7 @@ import { type Pod, resources, type Stored } from "../src/kubernetes/resources.ts
 import { startControlPlane } from "../test/support/cluster/control-plane.ts";
 import { workerServiceAccount } from "../test/support/cluster/pod-token.ts";
 import { breakProgram } from "./chaos/break-program.ts";
+import { countWrongRecords } from "./chaos/count-wrong-records.ts";
 import { findWrongLogs } from "./chaos/find-wrong-logs.ts";
 import { loseNode } from "./chaos/lose-node.ts";
 import { type Fault, planFaults } from "./chaos/plan-faults.ts";
@@ -77,13 +78,14 @@ const rest = createClient({
   baseUrl: `${serviceUrl}/v1`,
   token: await programs.createToken(),
 });
-const wrong = await findWrongLogs(rest, done, history);
+const wrong = await findWrongLogs(rest, done, { pods: history, workers });
 for (const { name, id } of wrong) process.stdout.write(`The log of ${name} is wrong, ${id}\n`);
+const wrongRecords = await countWrongRecords(rest, done);
 await pods.stop();
 await programs.end();
 await client.close();
 const duplicated = history.countDuplicated();
-const isRight = done.length === jobs.count && duplicated === 0 && wrong.length === 0;
+const isRight = done.length === jobs.count && duplicated + wrongRecords + wrong.length === 0;
 if (isRight) await rm(directory, { recursive: true });
 else process.stdout.write(`Records and logs of the programs: ${directory}\n`);
 await reportBench("chaos", [
@@ -94,6 +96,7 @@ await reportBench("chaos", [
   countRow("jobs", jobs.count),
   limitRow("jobs lost: not Completed and recorded", "jobs", jobs.count - done.length, 0),
   limitRow("jobs duplicated: two pods or results at once", "jobs", duplicated, 0),
+  limitRow("records that are missing, doubled or not Completed", "jobs", wrongRecords, 0),
   limitRow("jobs with a wrong log", "jobs", wrong.length, 0),
 ]);
 

@@ -37,6 +37,8 @@ const requestMs = 5_000;
 export class PlayedWorkers {
   readonly #options: PlayedWorkersOptions;
   readonly #workers = new Map<string, PlayedWorker>();
+  /** Names of all pods whose worker has printed, also of those that are gone. */
+  readonly #printed = new Set<string>();
 
   constructor(options: PlayedWorkersOptions) {
     this.#options = options;
@@ -63,6 +65,11 @@ export class PlayedWorkers {
     return worker?.node.isSilent ? "silent" : worker?.printed;
   };
 
+  /** The lines that the worker of a pod has printed: all, or none where it had no assignment. */
+  listPrinted(pod: string): string[] {
+    return this.#printed.has(pod) ? podLines(pod) : [];
+  }
+
   async #work(pod: Stored<Pod>, { node, printed, gone: { signal } }: PlayedWorker): Promise<void> {
     const { cluster, client } = this.#options;
     const { name, uid, labels = {} } = pod.metadata;
@@ -74,6 +81,7 @@ export class PlayedWorkers {
     const at = new Date().toISOString();
     const lines = output.map((line) => `${at} ${line}\n`);
     printed.push(...lines.slice(0, -1));
+    this.#printed.add(name);
     const reported = output.slice(0, Math.floor(Math.random() * output.length));
     await ask("/events", `{"events": [${reported.join(",")}]}`);
     await delay(Math.random() * maxWorkMs, undefined, { signal });

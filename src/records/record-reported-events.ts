@@ -4,6 +4,7 @@ import { appendLines } from "./append-lines.ts";
 import { applyReportedEvents } from "./apply-reported-events.ts";
 import { type AttemptRecord, currentAttempts, findAttempts } from "./find-attempts.ts";
 import { findRecord } from "./find-record.ts";
+import { unreadLines } from "./lost-lines.ts";
 import { saveRecords } from "./save-records.ts";
 import type { WriteTransaction } from "./store.ts";
 
@@ -41,7 +42,10 @@ export async function recordReportedEvents(
     if (applied.hasResult) await endPodAttempt(writing, jobId, number);
     for (const share of applied.shares) await saveShare(writing, jobId, share);
     if (applied.outline) await saveOutline(writing, jobId, applied.outline);
-    const after = await appendLines(writing, { ...before, job: applied.job }, applied.lines);
+    const endsJob = isTerminal(applied.job.status) && !isTerminal(before.job.status);
+    const unread = endsJob ? unreadLines(attempts, writing.now) : [];
+    const lines = [...applied.lines, ...unread];
+    const after = await appendLines(writing, { ...before, job: applied.job }, lines);
     await saveRecords(writing, [{ before, after }]);
   }
   const isCancelled = ["Cancelling", "Cancelled"].includes(applied.job.status);

@@ -7,7 +7,7 @@ import { realModel } from "../support/real-models.ts";
 import { testCalls } from "./calls.ts";
 import { testCancellation } from "./cancellation.ts";
 import { testFaults } from "./faults.ts";
-import { install } from "./installation.ts";
+import { install, namespace } from "./installation.ts";
 import { testJobs } from "./jobs.ts";
 import { testNamespaces } from "./namespaces.ts";
 import { testRelease } from "./release.ts";
@@ -17,7 +17,10 @@ const skip = nodeMissing || helmMissing || opensslMissing || pythonMissing;
 const modelFile = realModel("page-orientation");
 
 test("an installation on a real node", { skip }, async (t) => {
-  const cluster = await startCluster({ images: ["service", "worker"] });
+  const cluster = await startCluster({
+    images: ["service", "worker"],
+    auditedNamespace: namespace,
+  });
   t.after(() => cluster.stop());
   const installation = await install(cluster, { mountedModels: [modelFile] });
   const { source } = await installation.client.uploadModel(modelFile);
@@ -27,8 +30,8 @@ test("an installation on a real node", { skip }, async (t) => {
   };
   await t.test("jobs run", { concurrency: true }, (group) => testJobs(group, installation, models));
   await t.test("jobs are cancelled", (group) => testCancellation(group, installation, models));
-  await t.test("calls", (group) => testCalls(group, installation));
   await t.test("faults", { concurrency: true }, (group) => testFaults(group, installation, models));
+  await t.test("calls", (group) => testCalls(group, installation));
   await t.test("namespaces", (group) => testNamespaces(group, installation, models));
   await t.test("releases", (group) => testRelease(group, installation, models));
   await t.test("removal", (group) => testRemoval(group, installation, models));

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
+import type { ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
@@ -14,8 +15,11 @@ export interface StandInLog {
   readonly write: (...lines: { at: string; text: string }[]) => void;
   /** Readers are refused until this is set. */
   started: boolean;
-  /** Readers get no answer while this is set. */
-  silent: boolean;
+  /** Requests so far. */
+  readonly reads: number;
+  /** From now on requests are accepted, and not answered until `wake()`. */
+  readonly silence: () => void;
+  readonly wake: () => void;
   /** Why there is no log, which is answered in its place. */
   missing: string | undefined;
   /** Bytes after which a reader's connection breaks, once. */
@@ -36,17 +40,20 @@ export async function startStandInKubelet(
   const [key = "", cert = ""] = await Promise.all(
     ["apiserver.key", "apiserver.crt"].map((name) => readFile(join(folder, name))),
   );
-  const server = createServer({ key, cert }, (request, response) => {
-    const query = new URL(request.url ?? "", "https://kubelet").searchParams;
-    if (log.silent) return;
+  const answer = (since: string, response: ServerResponse) => {
     if (log.missing !== undefined) return void response.writeHead(200).end(log.missing);
     if (!log.started) return void response.writeHead(400).end("container is waiting to start");
     response.writeHead(200, { "content-type": "text/plain" });
-    const bytes = Buffer.from(log.read(query.get("sinceTime") ?? "1970-01-01T00:00:00Z"));
+    const bytes = Buffer.from(log.read(since));
     const { breakAfterBytes = Infinity } = log;
     if (bytes.length <= breakAfterBytes) return void response.end(bytes);
     log.breakAfterBytes = undefined;
     response.write(bytes.subarray(0, breakAfterBytes), () => response.destroy());
+  };
+  const server = createServer({ key, cert }, (request, response) => {
+    const query = new URL(request.url ?? "", "https://kubelet").searchParams;
+    log.reads++;
+    void log.awake().then(() => answer(query.get("sinceTime") ?? "1970-01-01T00:00:00Z", response));
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   after(() => server.close().closeAllConnections());
@@ -57,9 +64,16 @@ export async function startStandInKubelet(
 
 function createLog() {
   const lines: { at: string; text: string }[] = [];
+  let silence: PromiseWithResolvers<void> | undefined;
   return {
     started: true,
-    silent: false,
+    reads: 0,
+    silence: () => void (silence ??= Promise.withResolvers()),
+    wake() {
+      silence?.resolve();
+      silence = undefined;
+    },
+    awake: async () => silence?.promise,
     missing: undefined as string | undefined,
     breakAfterBytes: undefined as number | undefined,
     write: (...added: typeof lines) => void lines.push(...added),

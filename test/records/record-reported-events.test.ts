@@ -136,3 +136,36 @@ test("whatever order the pods of shares report in, again and late, each line is 
   );
   await records.close();
 });
+
+test("a job that ends before the log of a replaced pod is read says so, and takes its late lines", async () => {
+  const records = await openTestRecords();
+  const resource = { namespace: "models", name: "net", uid: null };
+  const { id } = await records.jobs.create(project, makeNewJob({ resource }));
+  const begin = async (podUid: string) => {
+    const attempt = await records.attempts.beginPodAttempt(id, { podUid, part: null });
+    assert(attempt !== undefined);
+    return attempt;
+  };
+  const report = (attempt: number, ...events: UnnumberedEvent[]) =>
+    records.workers.recordFinalEvents(
+      id,
+      attempt,
+      events.map((event, index) => ({ ...event, seq: index + 1, at })),
+    );
+  const status = { type: "status", status: "Sharding" } as const;
+  const optimizing = { type: "status", status: "Optimizing" } as const;
+  const line = { type: "log", stream: "stdout", text: "Killed" } as const;
+  const first = await begin("replaced");
+  await report(first, status);
+  await report(await begin("last"), status, optimizing, { type: "result", outcome: "Completed" });
+  const readTexts = async () =>
+    (await records.logs.read(id, { after: 0, limit: 10 })).map(({ text }) => text);
+  const ended = [
+    "Another pod takes over: attempt 2 begins",
+    "(lines of the worker may be missing here: the job ended before the log of attempt 1 was read)",
+  ];
+  assert.deepEqual(await readTexts(), ended);
+  await report(first, status, line);
+  assert.deepEqual(await readTexts(), [...ended, "Killed"]);
+  await records.close();
+});

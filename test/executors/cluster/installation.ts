@@ -4,6 +4,7 @@ import type { ControlPlane } from "../../support/cluster/control-plane.ts";
 import { type OperatorProcess, spawnOperator } from "../../operator/start-operator.ts";
 import { workerServiceAccount } from "../../support/cluster/pod-token.ts";
 import { type ClusterService, type Namespace, startClusterService } from "./cluster-service.ts";
+import type { StartProgram } from "./pod-program.ts";
 import { ProcessNode } from "./process-node.ts";
 
 export interface Installation {
@@ -11,18 +12,23 @@ export interface Installation {
   readonly node: ProcessNode;
 }
 
+interface InstallationOptions extends Pick<Namespace, "settings"> {
+  /** Starts what runs in pods; the worker by default. */
+  readonly startProgram?: StartProgram;
+}
+
 /** Service, operator and a node with real workers, in a namespace of their own; all end with the test. */
 export async function startInstallation(
   t: TestContext,
   controlPlane: ControlPlane,
-  settings: Namespace["settings"] = {},
+  { settings = {}, startProgram }: InstallationOptions = {},
 ): Promise<Installation> {
   const namespace = `test-${randomBytes(4).toString("hex")}`;
   await controlPlane.kubectl(["create", "namespace", namespace]);
   await controlPlane.kubectl(["create", "serviceaccount", workerServiceAccount, "-n", namespace]);
   const service = await startClusterService(t, { cluster: controlPlane, namespace, settings });
   await operate(t, service);
-  const node = await ProcessNode.start(controlPlane, namespace);
+  const node = await ProcessNode.start(controlPlane, namespace, { startProgram });
   t.after(() => node[Symbol.asyncDispose]());
   return { service, node };
 }

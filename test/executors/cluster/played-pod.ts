@@ -7,8 +7,10 @@ import {
 } from "../../../src/contract/worker.ts";
 import { compressionJobs } from "../../../src/resources/custom-resources.ts";
 import { resolveJobId } from "../../../src/resources/job-identity.ts";
+import { isAlreadyExists } from "../../../src/kubernetes/kubernetes-error.ts";
 import { resources } from "../../../src/kubernetes/resources.ts";
 import { podToken, workerServiceAccount } from "../../support/cluster/pod-token.ts";
+import { serviceAccounts } from "../../support/cluster/test-resources.ts";
 import { type ClusterService, until } from "./cluster-service.ts";
 
 type WithoutNumber<Event> = Event extends unknown ? Omit<Event, "seq" | "at"> : never;
@@ -48,9 +50,10 @@ export async function playPod(
 ): Promise<PlayedPod> {
   const { api, cluster, namespace } = service;
   const { name = `${jobId}-pod`, node } = options;
-  await cluster
-    .kubectl(["create", "serviceaccount", workerServiceAccount, "-n", namespace])
-    .catch(() => "it is there");
+  const account = { metadata: { name: workerServiceAccount } };
+  await api.create(serviceAccounts, account).catch((error: unknown) => {
+    if (!isAlreadyExists(error)) throw error;
+  });
   const labels = { [resourceLabels.jobId]: jobId };
   const workerJob =
     options.workerJob ?? (await makeWorkerJob(service, jobId, { name, owner: options.owner }));

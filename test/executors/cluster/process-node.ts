@@ -1,11 +1,10 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
+import { resourceLabels } from "../../../src/contract/resource-labels.ts";
 import { connectCluster } from "../../../src/kubernetes/connect-cluster.ts";
 import { isNotFound } from "../../../src/kubernetes/kubernetes-error.ts";
 import type { KubernetesClient } from "../../../src/kubernetes/kubernetes-client.ts";
@@ -15,15 +14,23 @@ import type { ControlPlane } from "../../support/cluster/control-plane.ts";
 import { nodes } from "../../support/cluster/test-resources.ts";
 import { podToken } from "../../support/cluster/pod-token.ts";
 import { findFreePort } from "./cluster-service.ts";
-import { inheritedEnvironment } from "../../support/inherited-environment.ts";
+import { type PodProgram, spawnWorker, type StartProgram } from "./pod-program.ts";
 
 interface PodProcess {
-  readonly child: ChildProcess;
+  readonly jobId: string | undefined;
+  readonly program: PodProgram;
   /** Lines with their time, as a kubelet keeps them. */
   readonly output: string[];
+  isRunning: boolean;
+  /** Resolves when its end is reported. */
+  readonly ended: Promise<void>;
 }
 
-const worker = join(import.meta.dirname, "../../../src/worker/main.ts");
+interface NodeOptions {
+  /** Starts what runs in every pod; a worker's process by default. */
+  readonly startProgram?: StartProgram | undefined;
+}
+
 const capacity = {
   cpu: "64",
   memory: "256Gi",
@@ -48,7 +55,8 @@ export class ProcessNode implements AsyncDisposable {
   readonly #controlPlane: ControlPlane;
   readonly #client: KubernetesClient;
   readonly #directory: string;
-  readonly #name: string;
+  readonly #startProgram: StartProgram;
+  readonly name: string;
   readonly #processes = new Map<string, PodProcess>();
   readonly #outOfMemory = new Set<string>();
   /** What was done already, since every pod is reported several times. */
@@ -57,29 +65,39 @@ export class ProcessNode implements AsyncDisposable {
   #pods: Reflector<Pod> | undefined;
   #heartbeat: NodeJS.Timeout | undefined;
 
-  static async start(controlPlane: ControlPlane, namespace: string): Promise<ProcessNode> {
+  static async start(
+    controlPlane: ControlPlane,
+    namespace: string,
+    { startProgram = spawnWorker }: NodeOptions = {},
+  ): Promise<ProcessNode> {
     const client = await connectCluster({ kubeconfig: controlPlane.kubeconfig }, { namespace });
-    const node = new ProcessNode(
-      controlPlane,
-      client,
-      await mkdtemp(join(tmpdir(), "process-node-")),
-    );
+    const directory = await mkdtemp(join(tmpdir(), "process-node-"));
+    const node = new ProcessNode(controlPlane, client, { directory, startProgram });
     await node.#start();
     return node;
   }
 
-  private constructor(controlPlane: ControlPlane, client: KubernetesClient, directory: string) {
+  private constructor(
+    controlPlane: ControlPlane,
+    client: KubernetesClient,
+    { directory, startProgram }: { directory: string; startProgram: StartProgram },
+  ) {
     this.#controlPlane = controlPlane;
     this.#client = client;
     this.#directory = directory;
-    this.#name = `processes-${client.namespace}`;
+    this.#startProgram = startProgram;
+    this.name = `processes-${client.namespace}`;
   }
 
   /** What a pod's process has printed. */
   podOutput(pod: string): string[] {
-    return (this.#processes.get(pod)?.output ?? []).map((line) =>
-      line.slice(line.indexOf(" ") + 1).trimEnd(),
-    );
+    return withoutTimes(this.#processes.get(pod)?.output ?? []);
+  }
+
+  /** The same of every pod that a job has had, in their order. */
+  jobOutputs(jobId: string): string[][] {
+    const pods = Array.from(this.#processes.values()).filter((pod) => pod.jobId === jobId);
+    return pods.map(({ output }) => withoutTimes(output));
   }
 
   /** Kills a pod's process as the kernel does where its memory is used up. */
@@ -90,21 +108,20 @@ export class ProcessNode implements AsyncDisposable {
 
   /** Kills a pod's process, if it has one. */
   kill(pod: string): void {
-    this.#processes.get(pod)?.child.kill("SIGKILL");
+    this.#processes.get(pod)?.program.kill("SIGKILL");
   }
 
   isRunning(pod: string): boolean {
-    const child = this.#processes.get(pod)?.child;
-    return child !== undefined && child.exitCode === null && child.signalCode === null;
+    return this.#processes.get(pod)?.isRunning ?? false;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#heartbeat);
     await this.#pods?.stop();
-    for (const { child } of this.#processes.values()) child.kill("SIGKILL");
+    for (const { program } of this.#processes.values()) program.kill("SIGKILL");
     this.#server?.closeAllConnections();
     this.#server?.close();
-    await this.#client.delete(nodes, this.#name, { propagationPolicy: "Background" });
+    await this.#client.delete(nodes, this.name, { propagationPolicy: "Background" });
     await this.#client.close();
     await rm(this.#directory, { recursive: true, force: true });
   }
@@ -131,14 +148,14 @@ export class ProcessNode implements AsyncDisposable {
     ).listen(port, "127.0.0.1");
     await once(this.#server, "listening");
     const labels = { "kubernetes.io/os": "linux" };
-    await this.#client.create(nodes, { metadata: { name: this.#name, labels } });
+    await this.#client.create(nodes, { metadata: { name: this.name, labels } });
     await this.#beat(port);
     this.#heartbeat = setInterval(
       () => void this.#beat(port).catch(() => "it beats again"),
       heartbeatMs,
     );
     const observePod = (pod: Stored<Pod>) => this.#observePod(pod);
-    const fieldSelector = `spec.nodeName=${this.#name}`;
+    const fieldSelector = `spec.nodeName=${this.name}`;
     const handlers = {
       onAdded: observePod,
       onUpdated: observePod,
@@ -161,7 +178,7 @@ export class ProcessNode implements AsyncDisposable {
       daemonEndpoints: { kubeletEndpoint: { Port: port } },
       conditions: [{ ...ready, lastHeartbeatTime: new Date().toISOString() }],
     };
-    await this.#client.patch(nodes, this.#name, { status }, { subresource: "status" });
+    await this.#client.patch(nodes, this.name, { status }, { subresource: "status" });
   }
 
   #observePod(pod: Stored<Pod>): void {
@@ -173,33 +190,47 @@ export class ProcessNode implements AsyncDisposable {
     if (this.#done.has(key)) return;
     this.#done.add(key);
     // The API server may be away: a kubelet tries again, too.
-    work().catch(() => this.#done.delete(key));
+    work().catch(async () => {
+      await delay(retryMs);
+      this.#done.delete(key);
+      if (this.#server?.listening === true) this.#observePod(pod);
+    });
   }
 
   async #run(pod: Stored<Pod>): Promise<void> {
-    const { name, uid } = pod.metadata;
+    const { name, uid, labels = {} } = pod.metadata;
     if (pod.status?.phase !== "Pending") return;
     const folder = join(this.#directory, uid);
     await mkdir(folder, { recursive: true });
+    const environment = await this.#makeEnvironment(pod, folder);
+    const output: string[] = [];
+    const print = (line: string) => void output.push(`${new Date().toISOString()} ${line}\n`);
+    const program = this.#startProgram({ environment, folder, print });
+    const jobId = labels[resourceLabels.jobId];
+    const ended = this.#report(name, program, folder);
+    const started = { jobId, program, output, isRunning: true, ended };
+    this.#processes.set(name, started);
+    void program.closed.then(() => (started.isRunning = false));
+    await ended;
+  }
+
+  /** Reports that a pod's program runs, and how it ends. */
+  async #report(pod: string, { closed }: PodProgram, folder: string): Promise<void> {
     const startedAt = new Date().toISOString();
-    const { child, output } = await this.#spawn(pod, folder);
-    this.#processes.set(name, { child, output });
-    const closed = once(child, "close");
-    await this.#patchStatus(name, {
+    await this.#patchStatus(pod, {
       phase: "Running",
       startTime: startedAt,
       containerStatuses: [{ ...container, state: { running: { startedAt } } }],
     });
-    await closed;
-    const exitCode = child.exitCode ?? 137;
+    const exitCode = await closed;
     const terminated = {
       exitCode,
-      reason: this.#endReason(name, exitCode),
+      reason: this.#endReason(pod, exitCode),
       message: await readFile(join(folder, "message"), "utf8").catch(() => ""),
       startedAt,
       finishedAt: new Date().toISOString(),
     };
-    await this.#patchStatus(name, {
+    await this.#patchStatus(pod, {
       phase: exitCode === 0 ? "Succeeded" : "Failed",
       containerStatuses: [{ ...container, state: { terminated } }],
     });
@@ -210,39 +241,28 @@ export class ProcessNode implements AsyncDisposable {
     return exitCode === 0 ? "Completed" : "Error";
   }
 
-  async #spawn({ metadata, spec }: Stored<Pod>, folder: string): Promise<PodProcess> {
+  async #makeEnvironment({ metadata, spec }: Stored<Pod>, folder: string) {
     const { name, uid, namespace = "" } = metadata;
-    const [tokenFile, messageFile] = [join(folder, "token"), join(folder, "message")];
+    const tokenFile = join(folder, "token");
     await writeFile(tokenFile, await podToken(this.#controlPlane, { namespace, name, uid }));
-    const entries = (spec?.containers[0]?.env ?? []).map((entry) => [
-      entry.name,
-      entry.value ?? "",
-    ]);
-    const places = { MOS_WORK_DIR: folder, TMPDIR: folder, MOS_JOB_TOKEN_FILE: tokenFile };
-    const child = spawn(process.execPath, [worker], {
-      cwd: folder,
-      stdio: ["ignore", "pipe", "pipe"],
-      env: {
-        ...inheritedEnvironment(),
-        ...Object.fromEntries(entries),
-        ...places,
-        MOS_TERMINATION_LOG: messageFile,
-      },
-    });
-    const output: string[] = [];
-    for (const stream of [child.stdout, child.stderr]) {
-      createInterface(stream).on("line", (line) =>
-        output.push(`${new Date().toISOString()} ${line}\n`),
-      );
-    }
-    return { child, output };
+    const { env = [] } = spec?.containers[0] ?? {};
+    return {
+      ...Object.fromEntries(env.map((entry) => [entry.name, entry.value ?? ""])),
+      MOS_WORK_DIR: folder,
+      TMPDIR: folder,
+      MOS_JOB_TOKEN_FILE: tokenFile,
+      MOS_TERMINATION_LOG: join(folder, "message"),
+    };
   }
 
-  async #remove({ metadata: { name, uid } }: Stored<Pod>): Promise<void> {
+  /** Stops a deleted pod within its grace period. */
+  async #remove({ metadata }: Stored<Pod>): Promise<void> {
+    const { name, uid, deletionGracePeriodSeconds = 0 } = metadata;
     const found = this.#processes.get(name);
     if (found !== undefined && this.isRunning(name)) {
-      found.child.kill("SIGTERM");
-      await once(found.child, "close");
+      found.program.kill("SIGTERM");
+      const kill = setTimeout(() => this.kill(name), deletionGracePeriodSeconds * 1000);
+      await found.ended.finally(() => clearTimeout(kill));
     }
     const now = { propagationPolicy: "Background", gracePeriodSeconds: 0, uid } as const;
     await this.#client.delete(resources.pods, name, now);
@@ -260,4 +280,8 @@ export class ProcessNode implements AsyncDisposable {
       }
     }
   }
+}
+
+function withoutTimes(output: readonly string[]): string[] {
+  return output.map((line) => line.slice(line.indexOf(" ") + 1).trimEnd());
 }

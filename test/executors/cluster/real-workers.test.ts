@@ -5,7 +5,6 @@ import test, { after } from "node:test";
 import type { Client } from "../../../src/client/create-client.ts";
 import { apiGroup } from "../../../src/contract/api-group.ts";
 import { conditionTypes } from "../../../src/contract/condition.ts";
-import { workerEvent } from "../../../src/contract/worker.ts";
 import { batches, compressionJobs } from "../../../src/resources/custom-resources.ts";
 import { isNotFound } from "../../../src/kubernetes/kubernetes-error.ts";
 import { resources } from "../../../src/kubernetes/resources.ts";
@@ -14,15 +13,16 @@ import { type ControlPlane, startControlPlane } from "../../support/cluster/cont
 import { realModel } from "../../support/real-models.ts";
 import { startCollector } from "../../tracing/collector.ts";
 import { type ClusterService, until } from "./cluster-service.ts";
+import { testDrain } from "./drain.ts";
 import { spawnStandby, startInstallation } from "./installation.ts";
-import type { ProcessNode } from "./process-node.ts";
+import { printedLines } from "./printed-lines.ts";
 
 const options = { skip: clusterMissing };
 
 let started: Promise<ControlPlane> | undefined;
 after(async () => (await started)?.stop());
 function controlPlane(): Promise<ControlPlane> {
-  started ??= startControlPlane();
+  started ??= startControlPlane({ loadRun: true });
   return started;
 }
 
@@ -51,14 +51,6 @@ async function findPodName({ api }: ClusterService, jobId: string): Promise<stri
     if (pod !== undefined) return pod.metadata.name;
   }
   throw new Error(`Job "${jobId}" has no pod`);
-}
-
-/** The lines that a worker printed as events. */
-function printedLines(node: ProcessNode, pod: string): string[] {
-  return node.podOutput(pod).flatMap((line) => {
-    const event = workerEvent.parse(JSON.parse(line));
-    return event.type === "log" ? event.text : [];
-  });
 }
 
 function untilRecorded({ api }: ClusterService, id: string) {
@@ -90,11 +82,12 @@ function countApiWrites(metrics: string): number {
 test("an installation that nothing happens to", options, async (t) => {
   const { kubectl } = await controlPlane();
   const collector = await startCollector(t);
-  const { service, node } = await startInstallation(t, await controlPlane(), {
+  const settings = {
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint,
     OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
     OTEL_BSP_SCHEDULE_DELAY: "100",
-  });
+  };
+  const { service, node } = await startInstallation(t, await controlPlane(), { settings });
   const { client, api } = service;
 
   await t.test(
@@ -108,7 +101,7 @@ test("an installation that nothing happens to", options, async (t) => {
       const { status } = await untilRecorded(service, id);
       assert.equal(status?.status, "Completed");
       assert.equal(status.artifacts?.length, job.artifacts.length);
-      assert.deepEqual(lines, printedLines(node, await findPodName(service, id)));
+      assert.deepEqual(lines, printedLines(node.podOutput(await findPodName(service, id))));
       const jobSpan = await collector.until(({ attributes }) => attributes["mos.job.id"] === id);
       const { traceId } = await collector.until(({ name }) => name === "POST /v1/compress");
       assert.equal(jobSpan.traceId, traceId);
@@ -229,7 +222,7 @@ test("a worker goes on over a service whose database is older than the job", opt
   const lines = await follow(third.client, id);
   const job = await third.client.call("getJob", { params: { id } });
   assert.equal(job.status, "Completed", job.error?.message);
-  assert.deepEqual(lines, printedLines(node, await findPodName(third, id)));
+  assert.deepEqual(lines, printedLines(node.podOutput(await findPodName(third, id))));
 });
 
 test(
@@ -243,7 +236,7 @@ test(
     await service.stop("SIGKILL");
     node.isOutOfReach = true;
     await until("the worker goes on", async () =>
-      printedLines(node, pod).some((line) => line.startsWith("[evaluate] Timing")),
+      printedLines(node.podOutput(pod)).some((line) => line.startsWith("[evaluate] Timing")),
     );
     node.killForMemory(pod);
     const isFailed = async () =>
@@ -253,7 +246,7 @@ test(
     await until("the log was asked for", async () => node.refusedReads > 0);
     assert.equal((await next.client.call("getJob", { params: { id } })).finishedAt, null);
     node.isOutOfReach = false;
-    assert.deepEqual(await follow(next.client, id), printedLines(node, pod));
+    assert.deepEqual(await follow(next.client, id), printedLines(node.podOutput(pod)));
     const job = await next.client.call("getJob", { params: { id } });
     assert.equal(job.error?.code, "out_of_memory");
     await untilRecorded(next, id);
@@ -275,10 +268,16 @@ test("without the API server the service reads, records and answers", options, a
   assert.equal((await client.call("getJob", { params: { id } })).status, "Completed");
   await plane.startApiServer();
   await untilRecorded(service, id);
-  assert.deepEqual(lines, printedLines(node, await findPodName(service, id)));
+  assert.deepEqual(lines, printedLines(node.podOutput(await findPodName(service, id))));
   await follow(client, waiting);
   assert.equal((await client.call("getJob", { params: { id: waiting } })).status, "Completed");
 });
+
+test(
+  "a drain of node and service with a hundred jobs loses no line in silence",
+  options,
+  async (t) => testDrain(t, await controlPlane()),
+);
 
 test("definitions that are deleted in mid-job go, with its processes", options, async (t) => {
   // Its own: jobs that other tests leave behind would keep the definitions.

@@ -8,8 +8,11 @@ import { type ClusterService, startClusterService, until } from "./cluster-servi
 import { playPod } from "./played-pod.ts";
 
 const options = { skip: clusterMissing };
-/** More than are reconciled at the same time. */
-const crashes = 20;
+/** Far more than are reconciled at the same time, or read from a node. */
+const crashes = 100;
+const crashesAtOnce = 10;
+/** A read of a node that does not answer lasts so long. */
+const silentReadMs = 15_000;
 
 async function startJob({ client, api }: ClusterService): Promise<string> {
   const body = { model: { source: "https://models.example/detector.onnx" }, target: "cpu" };
@@ -21,28 +24,47 @@ async function startJob({ client, api }: ClusterService): Promise<string> {
 /** A job whose worker was killed on the node and left a log. */
 async function crashJob(service: ClusterService, node: string): Promise<string> {
   const id = await startJob(service);
-  const pod = await playPod(service, id, { node });
+  const { metadata: owner } = await service.api.get(compressionJobs, id);
+  const pod = await playPod(service, id, { node, owner });
   await pod.report({ type: "status", status: "Sharding" });
   await pod.end(137);
   return id;
 }
 
-test("logs on a silent node delay no cancellation, and are read later", options, async (t) => {
+async function crashJobs(service: ClusterService, node: string): Promise<string[]> {
+  const ids: string[] = [];
+  const crashInTurn = async () => {
+    for (let index = 0; index < crashes / crashesAtOnce; index++) {
+      ids.push(await crashJob(service, node));
+    }
+  };
+  await Promise.all(Array.from({ length: crashesAtOnce }, crashInTurn));
+  return ids;
+}
+
+const title = `logs of ${crashes} pods on a silent node delay no cancellation, and are read later`;
+
+test(title, options, async (t) => {
   const service = await startClusterService(t, await createTestNamespace());
   const { api, client, cluster } = service;
   const node = `node-${service.namespace}`;
   const kubelet = await startStandInKubelet(cluster, api, node);
-  kubelet.silent = true;
-  const crashed = await Promise.all(Array.from({ length: crashes }, () => crashJob(service, node)));
+  kubelet.silence();
+  const crashed = await crashJobs(service, node);
   const id = await startJob(service);
+  await until("logs are being read", async () => kubelet.reads > 0);
+  const begin = performance.now();
   await client.call("cancelJob", { params: { id } });
   await until(
     "the operator is asked",
     async () => (await api.get(compressionJobs, id)).spec.cancel,
   );
+  const tookMs = performance.now() - begin;
+  t.diagnostic(`${crashes} ended pods, cancellation written after ${tookMs.toFixed(0)} ms`);
+  assert.ok(tookMs < silentReadMs);
 
   kubelet.write({ at: "2026-01-01T00:00:00.000000000Z", text: "Killed" });
-  kubelet.silent = false;
+  kubelet.wake();
   for (const each of crashed) {
     for await (const { text } of client.followLogs(each)) {
       assert.equal(text, "Killed");

@@ -46,6 +46,7 @@ const ends: Readonly<Record<string, Omit<PodEndStageOptions, "labels">>> = {
   hungry: { exitCode: 137, reason: "OOMKilled" },
   stopped: { exitCode: 11 },
   broken: { exitCode: 70, message: "SyntaxError" },
+  pressed: { evicted: true, delayMs: 2_000 },
 };
 
 const targetsFile = `
@@ -212,6 +213,17 @@ suite("jobs run", { concurrency: true, skip }, () => {
       );
     });
   }
+
+  test("a job whose pods are evicted as often as they start ends Failed at its deadline", async () => {
+    await cluster.create({ name: "pressed", spec: { deadlineSeconds: 4 } });
+    const { status } = await untilEnd("pressed");
+    assert.equal(status.status, "Failed");
+    assert.equal(status.error?.code, "deadline_exceeded");
+    await cluster.untilTrue(() => hasFailed("pressed-work"));
+    const pods = listPods("pressed");
+    assert.equal(pods.length, 2);
+    assert.ok(pods.some((pod) => pod.status?.reason === "Evicted"));
+  });
 
   test("the service has time to write the result that a worker reported", async () => {
     await cluster.create({ name: "reported" });

@@ -16,6 +16,8 @@ export interface ControlPlaneOptions {
   readonly address?: string;
   /** Of the run; a new one by default. */
   readonly folder?: string;
+  /** Calls of this namespace's service accounts are recorded in `audit.log` of the folder. */
+  readonly auditedNamespace?: string | undefined;
 }
 
 /** A control plane that belongs to its caller. It also ends with this process, however that ends. */
@@ -35,7 +37,7 @@ const resourceDefinitions = fileURLToPath(new URL("../../../crds/*.yaml", import
 
 /** Starts etcd, API server, controller manager and scheduler on free ports, with this project's kinds installed. */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
-  const { folder = await createRunFolder() } = options;
+  const { folder = await createRunFolder(), auditedNamespace } = options;
   const running: RunningProgram[] = [];
   const stop = async () => {
     await Promise.all(running.map((program) => program.kill()));
@@ -58,7 +60,8 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     const address = options.address ?? loopback;
     const port = await findFreePort(address);
     const url = `https://${address}:${port}`;
-    const flags = apiServerFlags({ folder, etcdUrl, address, port });
+    const auditing = await auditFlags(folder, auditedNamespace);
+    const flags = [...apiServerFlags({ folder, etcdUrl, address, port }), ...auditing];
     let apiServer = await start("kube-apiserver", flags);
     await untilReady(`${url}/readyz`, apiServer);
     const cluster = await openCluster(await writeKubeconfig({ folder, url, token }));
@@ -139,6 +142,18 @@ function apiServerFlags({ folder, etcdUrl, address, port }: ApiServer): string[]
     // No pod could reach an API server on loopback, and its address is refused as an endpoint.
     ...(address === loopback && { "endpoint-reconciler-type": "none" }),
   });
+}
+
+async function auditFlags(folder: string, namespace: string | undefined): Promise<string[]> {
+  if (namespace === undefined) return [];
+  const policy = join(folder, "audit-policy.json");
+  const rules = [
+    { level: "Metadata", userGroups: [`system:serviceaccounts:${namespace}`] },
+    { level: "None" },
+  ];
+  const content = { apiVersion: "audit.k8s.io/v1", kind: "Policy", rules };
+  await writeFile(policy, JSON.stringify({ ...content, omitStages: ["RequestReceived"] }));
+  return formatFlags({ "audit-policy-file": policy, "audit-log-path": join(folder, "audit.log") });
 }
 
 function formatFlags(values: Readonly<Record<string, string | number | boolean>>): string[] {

@@ -9,6 +9,8 @@ export interface PodEndStageOptions {
   readonly reason?: string;
   /** What the container left as its termination message. */
   readonly message?: string;
+  /** Its kubelet evicts it, as it does where the node lacks memory. */
+  readonly evicted?: boolean;
   /** From running to the end; 0 by default. Up to `maxDelayMs`, evenly, where that is given. */
   readonly delayMs?: number;
   readonly maxDelayMs?: number;
@@ -18,14 +20,8 @@ export interface PodEndStageOptions {
 
 /** A stage for simulated nodes: how running pods of Jobs end. */
 export function podEndStage(options: PodEndStageOptions = {}): object {
-  const { labels = {}, exitCode = 0, delayMs = 0, onDeletion = false } = options;
-  const {
-    reason = exitCode === 0 ? "Completed" : "Error",
-    message = "",
-    maxDelayMs = delayMs,
-  } = options;
+  const { labels = {}, delayMs = 0, onDeletion = false, maxDelayMs = delayMs } = options;
   const { weight = Object.keys(labels).length > 0 || onDeletion ? 1 : 0 } = options;
-  const state = { exitCode, reason, message };
   return {
     apiVersion: "kwok.x-k8s.io/v1alpha1",
     kind: "Stage",
@@ -45,7 +41,7 @@ export function podEndStage(options: PodEndStageOptions = {}): object {
       },
       weight,
       delay: { durationMilliseconds: delayMs, jitterDurationMilliseconds: maxDelayMs },
-      next: { statusTemplate: statusTemplate(state) },
+      next: { statusTemplate: statusTemplate(podEnd(options)) },
     },
   };
 }
@@ -55,10 +51,25 @@ function stageName(options: PodEndStageOptions): string {
   return `pod-end-${text.replaceAll(/[^a-z0-9]+/g, "-").replaceAll(/^-|-$/g, "")}`;
 }
 
-function statusTemplate(terminated: { exitCode: number; reason: string; message: string }): string {
+interface PodEnd {
+  readonly exitCode: number;
+  readonly reason: string;
+  readonly message: string;
+  readonly evicted: boolean;
+}
+
+function podEnd({ evicted = false, ...options }: PodEndStageOptions): PodEnd {
+  const { exitCode = evicted ? 137 : 0, message = "" } = options;
+  const { reason = exitCode === 0 ? "Completed" : "Error" } = options;
+  return { exitCode, reason, message, evicted };
+}
+
+function statusTemplate({ evicted, ...terminated }: PodEnd): string {
   return `
 phase: ${terminated.exitCode === 0 ? "Succeeded" : "Failed"}
+${evicted ? evictedPod : ""}
 conditions:
+${evicted ? evictedCondition : ""}
 - { type: Ready, status: "False", reason: PodCompleted, lastTransitionTime: {{ Now | Quote }} }
 - { type: ContainersReady, status: "False", reason: PodCompleted, lastTransitionTime: {{ Now | Quote }} }
 containerStatuses:
@@ -80,3 +91,12 @@ containerStatuses:
 {{ end }}
 `;
 }
+
+const evictedPod = `
+reason: Evicted
+message: "The node was low on resource: memory."`;
+const evictedCondition = `
+- type: DisruptionTarget
+  status: "True"
+  reason: TerminationByKubelet
+  lastTransitionTime: {{ Now | Quote }}`;

@@ -1,3 +1,5 @@
+import { Agent, request } from "undici";
+import { z } from "zod";
 import { workerTokenAudience } from "../../../src/contract/worker.ts";
 import type { Cluster } from "./cluster.ts";
 
@@ -9,16 +11,27 @@ interface PodIdentity {
   readonly uid: string;
 }
 
+const tokenRequest = z.object({ status: z.object({ token: z.string() }) });
+
 /** A token as the kubelet mounts it into a pod. */
-export async function podToken(cluster: Cluster, pod: PodIdentity): Promise<string> {
-  const { namespace, name, uid } = pod;
-  const account = ["create", "token", workerServiceAccount, "-n", namespace];
-  const bound = ["--bound-object-kind=Pod", `--bound-object-name=${name}`];
-  const output = await cluster.kubectl([
-    ...account,
-    ...bound,
-    `--bound-object-uid=${uid}`,
-    `--audience=${workerTokenAudience}`,
-  ]);
-  return output.trim();
+export async function podToken(
+  { url, adminToken, certificateAuthority }: Cluster,
+  { namespace, name, uid }: PodIdentity,
+): Promise<string> {
+  const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${workerServiceAccount}/token`;
+  const boundObjectRef = { apiVersion: "v1", kind: "Pod", name, uid };
+  const dispatcher = new Agent({ connect: { ca: certificateAuthority } });
+  try {
+    const { statusCode, body } = await request(new URL(path, url), {
+      dispatcher,
+      method: "POST",
+      headers: { authorization: `Bearer ${adminToken}`, "content-type": "application/json" },
+      body: JSON.stringify({ spec: { audiences: [workerTokenAudience], boundObjectRef } }),
+    });
+    const answer = await body.json();
+    if (statusCode !== 201) throw new Error(`No token for "${name}": ${JSON.stringify(answer)}`);
+    return tokenRequest.parse(answer).status.token;
+  } finally {
+    await dispatcher.close();
+  }
 }

@@ -2,13 +2,13 @@ import { basename } from "node:path";
 import { buildImages } from "./build-images.ts";
 import { createCgroup, removeCgroup } from "./cgroups.ts";
 import { startContainerRuntime } from "./container-runtime.ts";
-import { startControlPlane, type ControlPlane } from "./control-plane.ts";
+import { startControlPlane, type ControlPlane, type ControlPlaneOptions } from "./control-plane.ts";
 import type { ImageName } from "./image-builds.ts";
 import { startNode } from "./node.ts";
 import { createRunFolder } from "./run-folder.ts";
 import { startSandbox } from "./sandbox.ts";
 
-export interface ClusterOptions {
+export interface ClusterOptions extends Pick<ControlPlaneOptions, "auditedNamespace"> {
   /** What pods can run; Node alone by default. */
   readonly images?: readonly ImageName[];
   /** Simulated ones of the node; 4 by default. */
@@ -26,6 +26,7 @@ export interface NodeCluster extends ControlPlane {
 export async function startCluster({
   images = ["node"],
   gpus = 4,
+  auditedNamespace,
 }: ClusterOptions = {}): Promise<NodeCluster> {
   const archives = await buildImages(["pause", ...images]);
   const folder = await createRunFolder();
@@ -37,7 +38,9 @@ export async function startCluster({
   parts.defer(sandbox.stop);
   const { hostAddress, nodeAddress } = sandbox;
   const [controlPlane, socket] = await Promise.all([
-    startControlPlane({ folder, address: hostAddress }).then((started) => parts.use(started)),
+    startControlPlane({ folder, address: hostAddress, auditedNamespace }).then((started) =>
+      parts.use(started),
+    ),
     startContainerRuntime(sandbox, folder, archives),
   ]);
   await startNode(sandbox, controlPlane, { socket, cgroup, gpus });

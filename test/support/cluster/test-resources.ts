@@ -1,4 +1,4 @@
-import type { V1Namespace, V1Node, V1Secret } from "@kubernetes/client-node";
+import type { V1Namespace, V1Node, V1Secret, V1ServiceAccount } from "@kubernetes/client-node";
 import { resourceType } from "../../../src/kubernetes/resources.ts";
 import type { Serialized } from "../../../src/kubernetes/serialized.ts";
 
@@ -10,6 +10,13 @@ export const secrets = resourceType<Secret>({
   apiVersion,
   kind: "Secret",
   plural: "secrets",
+  namespaced: true,
+});
+
+export const serviceAccounts = resourceType<Serialized<V1ServiceAccount>>({
+  apiVersion,
+  kind: "ServiceAccount",
+  plural: "serviceaccounts",
   namespaced: true,
 });
 
