@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import { describeAllowed } from "./describe-allowed.ts";
 import { replaceHiddenCharacters } from "./hidden-characters.ts";
+import { redactSource } from "./redact-source.ts";
 import { truncate } from "./truncate.ts";
 
 /** What is wrong with a field of an input. */
@@ -91,7 +92,7 @@ function describeFound(value: unknown, code: string): string | undefined {
 
 function quoteValue(value: unknown): string {
   if (typeof value !== "string") return String(value);
-  return replaceHiddenCharacters(JSON.stringify(truncate(value, maxShownLength)));
+  return replaceHiddenCharacters(JSON.stringify(truncate(redactSource(value), maxShownLength)));
 }
 
 /** The value at a path: an issue that a rule has added to a field knows the object alone. */

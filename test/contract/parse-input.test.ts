@@ -151,6 +151,12 @@ const cases: readonly [what: string, schema: z.ZodType, input: unknown, problems
     { s3: [{ bucket: "b", accessKeyId: "hidden", secretAccessKey: 12345 }] },
     ["s3[0].secretAccessKey must be a string"],
   ],
+  [
+    "an address with a signature",
+    z.enum(["none"]),
+    "https://user:hidden@models.example/m.onnx?signature=hidden",
+    ['is "https://models.example/m.onnx?signature=***" and must be "none"'],
+  ],
 ];
 
 for (const [what, schema, input, problems] of cases) {
