@@ -55,20 +55,20 @@ export async function readTlsCertificate(
  * @throws Error where a file cannot be read, or the key is another certificate's
  */
 async function readPair(files: CertificateFiles): Promise<CertificatePair> {
-  for (let pair = await readFiles(files); ;) {
+  for (let pair = await readPairFiles(files); ;) {
     try {
       createSecureContext(pair);
       return pair;
     } catch (error) {
       await delay(settleMs);
-      const next = await readFiles(files);
+      const next = await readPairFiles(files);
       if (next.cert === pair.cert && next.key === pair.key) throw error;
       pair = next;
     }
   }
 }
 
-async function readFiles({ certificate, key }: CertificateFiles): Promise<CertificatePair> {
+async function readPairFiles({ certificate, key }: CertificateFiles): Promise<CertificatePair> {
   return { cert: await readFile(certificate, "utf8"), key: await readFile(key, "utf8") };
 }
 
