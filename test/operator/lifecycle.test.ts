@@ -1,14 +1,18 @@
 import assert from "node:assert/strict";
-import { suite, test } from "node:test";
+import { before, suite, test } from "node:test";
 import { recordFinalizer } from "../../src/contract/resource-labels.ts";
 import { clusterMissing } from "../support/cluster/cluster-missing.ts";
 import { createTestNamespace } from "../support/cluster/shared-cluster.ts";
 import { observeJobs } from "./compression-job/observe-jobs.ts";
 import { spawnOperator, startOperator } from "./start-operator.ts";
 
-/** A namespace with an operator that works on a job in mid-work, and no service. */
-async function startJob(name: string) {
-  const { cluster, namespace } = await createTestNamespace();
+/** Longest wait for anything: a busy machine is no reason to fail. */
+const patience = "--timeout=240s";
+
+type Place = Awaited<ReturnType<typeof createTestNamespace>>;
+
+/** An operator that works on a job in mid-work, and no service. */
+async function startJob({ cluster, namespace }: Place, name: string) {
   const { kubeconfig } = cluster;
   const jobs = await observeJobs(cluster, namespace);
   const operator = await startOperator({ kubeconfig, namespace });
@@ -21,19 +25,28 @@ async function startJob(name: string) {
   return { kubeconfig, namespace, jobs, operator, kubectl };
 }
 
-// One after the other: `after` within tests at the same time ends namespaces of the others.
-suite("the end of an installation in mid-work", { skip: clusterMissing }, () => {
+suite("the end of an installation in mid-work", { concurrency: true, skip: clusterMissing }, () => {
+  let deleted: Place;
+  let uninstalled: Place;
+  let unrecorded: Place;
+  // Not in the tests: what one of them registers with `after`, others run at their own end.
+  before(async () => {
+    deleted = await createTestNamespace();
+    uninstalled = await createTestNamespace();
+    unrecorded = await createTestNamespace();
+  });
+
   test("a deleted namespace goes, though its operator ends first", async () => {
-    const { namespace, jobs, operator, kubectl } = await startJob("left");
+    const { namespace, jobs, operator, kubectl } = await startJob(deleted, "left");
     await using _operator = operator;
     await using _jobs = jobs;
     await kubectl("delete", "namespace", namespace, "--wait=false");
     assert.equal(await operator.end("SIGTERM"), 0);
-    await kubectl("wait", `namespace/${namespace}`, "--for=delete", "--timeout=60s");
+    await kubectl("wait", `namespace/${namespace}`, "--for=delete", patience);
   });
 
   test("an uninstalled operator leaves no worker and keeps no job", async () => {
-    const { kubeconfig, namespace, jobs, operator, kubectl } = await startJob("left");
+    const { kubeconfig, namespace, jobs, operator, kubectl } = await startJob(uninstalled, "left");
     await using _operator = operator;
     await using _jobs = jobs;
     const image = "--image=example.com/operator:1";
@@ -41,12 +54,7 @@ suite("the end of an installation in mid-work", { skip: clusterMissing }, () => 
     const environment = { MOS_DEPLOYMENT: "operator" };
     const command = "uninstall";
     await using end = spawnOperator({ kubeconfig, namespace, command, environment });
-    await kubectl(
-      "wait",
-      "deployment/operator",
-      "--for=jsonpath={.spec.replicas}=0",
-      "--timeout=60s",
-    );
+    await kubectl("wait", "deployment/operator", "--for=jsonpath={.spec.replicas}=0", patience);
     assert.equal(await operator.end("SIGTERM"), 0);
     assert.equal(await end.ended, 0, end.log.join("\n"));
     assert.equal(await kubectl("get", "pods,jobs", "-o", "name"), "");
@@ -55,7 +63,7 @@ suite("the end of an installation in mid-work", { skip: clusterMissing }, () => 
     ).split("/");
     assert.equal(status, "Optimizing");
     assert.ok(finalizers === "" || finalizers === "[]", finalizers);
-    await kubectl("delete", "cpj/left", "--timeout=10s");
+    await kubectl("delete", "cpj/left", patience);
 
     await using again = await startOperator({ kubeconfig, namespace });
     await jobs.create({ name: "next" });
@@ -64,10 +72,10 @@ suite("the end of an installation in mid-work", { skip: clusterMissing }, () => 
   });
 
   test("a deleted job goes, though no service records it", async () => {
-    const { jobs, operator, kubectl } = await startJob("unrecorded");
+    const { jobs, operator, kubectl } = await startJob(unrecorded, "unrecorded");
     await using _operator = operator;
     await using _jobs = jobs;
-    await kubectl("delete", "cpj/unrecorded", "--timeout=90s");
+    await kubectl("delete", "cpj/unrecorded", patience);
     assert.equal(jobs.history("unrecorded").at(-1)?.status.status, "Cancelled");
     assert.equal(await kubectl("get", "pods", "-o", "name"), "");
   });

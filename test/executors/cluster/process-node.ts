@@ -14,7 +14,7 @@ import { type Pod, resources, type Stored } from "../../../src/kubernetes/resour
 import type { ControlPlane } from "../../support/cluster/control-plane.ts";
 import { nodes } from "../../support/cluster/test-resources.ts";
 import { podToken } from "../../support/cluster/pod-token.ts";
-import { findFreePort } from "./cluster-service.ts";
+import { findFreePort } from "../../support/find-free-port.ts";
 import { inheritedEnvironment } from "../../support/inherited-environment.ts";
 
 interface PodProcess {
