@@ -61303,13 +61303,19 @@ const connectionErrorCodes = [
     "UND_ERR_DESTROYED",
     "UND_ERR_HEADERS_TIMEOUT",
     "UND_ERR_RESPONSE",
+    "UND_ERR_RES_CONTENT_LENGTH_MISMATCH",
     "UND_ERR_SOCKET",
 ];
 function isConnectionError(error) {
-    if (error instanceof ConnectionError)
+    if (error instanceof ConnectionError || isCutAnswer(error))
         return true;
     const code = error instanceof Error && "code" in error ? String(error.code) : "";
     return connectionErrorCodes.some((start) => code.startsWith(start));
+}
+function isCutAnswer(error) {
+    return (error instanceof Error &&
+        error.name === "HTTPParserError" &&
+        error.message.includes("Invalid EOF state"));
 }
 
 

@@ -18,7 +18,7 @@ await rm(compileCache, { recursive: true, force: true });
 /** The chart's flags, and the heap size that Node chooses in a container of the chart's 512 MiB. */
 const flags = [
   "--max-semi-space-size=2",
-  "--heap-growing-percent=50",
+  "--heap-growing-percent=25",
   "--single-threaded-gc",
   "--max-old-space-size=256",
 ];
@@ -72,6 +72,7 @@ export async function startMeasuredProcess(
         PATH,
         HOME: directory,
         NODE_COMPILE_CACHE: compileCache,
+        MALLOC_MMAP_THRESHOLD_: "32768",
         KUBERNETES_SERVICE_HOST: hostname,
         KUBERNETES_SERVICE_PORT: clusterPort,
         MOS_TARGETS_FILE: targetsFile,

@@ -71,12 +71,22 @@ const connectionErrorCodes = [
   "UND_ERR_DESTROYED",
   "UND_ERR_HEADERS_TIMEOUT",
   "UND_ERR_RESPONSE",
+  "UND_ERR_RES_CONTENT_LENGTH_MISMATCH",
   "UND_ERR_SOCKET",
 ];
 
 /** Whether the service could not be reached, or the connection was lost during the answer. */
 export function isConnectionError(error: unknown): boolean {
-  if (error instanceof ConnectionError) return true;
+  if (error instanceof ConnectionError || isCutAnswer(error)) return true;
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   return connectionErrorCodes.some((start) => code.startsWith(start));
+}
+
+/** What undici throws where a connection's last answer is cut off: without a code in Node's own. */
+function isCutAnswer(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    error.name === "HTTPParserError" &&
+    error.message.includes("Invalid EOF state")
+  );
 }

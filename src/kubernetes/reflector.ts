@@ -132,7 +132,7 @@ class WatchingReflector<T extends KubernetesObject> implements Reflector<T> {
   async #list(): Promise<string> {
     const { client, type, labelSelector, fieldSelector } = this.#options;
     const { signal } = this.#stop;
-    const unlisted = new Set(Array.from(this.values(), ({ metadata }) => objectKey(metadata)));
+    const unlisted = new Set(this.#objects.cache.keys());
     let version = "";
     for await (const page of client.list(type, { labelSelector, fieldSelector, signal })) {
       this.#receivedAt = performance.now();

@@ -86,14 +86,24 @@ test("call() gives the service's problem with its fields", async (t) => {
   );
 });
 
-test("call() repeats a read whose answer is cut off", async (t) => {
-  const { client } = await serve(t, (_, response, calls) => {
-    if (calls > 1) return json(response, { targets: [] });
-    response.writeHead(200, { "content-type": "application/json" });
-    response.write('{"tar', () => response.destroy());
+for (const [what, headers] of Object.entries({
+  "an answer in chunks": {},
+  "an answer in chunks, the last of its connection": { connection: "close" },
+  "an answer of known length": { "content-length": "14" },
+  "an answer of known length, the last of its connection": {
+    connection: "close",
+    "content-length": "14",
+  },
+})) {
+  test(`call() repeats a read where ${what}, is cut off`, async (t) => {
+    const { client } = await serve(t, (_, response, calls) => {
+      if (calls > 1) return json(response, { targets: [] });
+      response.writeHead(200, { "content-type": "application/json", ...headers });
+      response.write('{"tar', () => response.destroy());
+    });
+    assert.deepEqual(await client.call("listTargets", {}), { targets: [] });
   });
-  assert.deepEqual(await client.call("listTargets", {}), { targets: [] });
-});
+}
 
 test("call() gives up where the service asks to wait for long", async (t) => {
   const { client, count } = await serve(t, (_, response) =>

@@ -266,6 +266,7 @@ test("without the API server the service reads, records and answers", options, a
   const plane = await controlPlane();
   const { service, node } = await startInstallation(t, plane);
   const { client } = service;
+  await spawnStandby(t, service).logged("waiting for the leadership");
   const id = await startJob(service, 100);
   await follow(client, id, "[optimize]");
   await plane.stopApiServer();
@@ -275,33 +276,21 @@ test("without the API server the service reads, records and answers", options, a
   const lines = await follow(client, id);
   assert.equal((await client.call("getJob", { params: { id } })).status, "Completed");
   await plane.startApiServer();
-  spawnStandby(t, service);
   await untilRecorded(service, id);
   assert.deepEqual(lines, printedLines(node, await findPodName(service, id)));
   await follow(client, waiting);
   assert.equal((await client.call("getJob", { params: { id: waiting } })).status, "Completed");
 });
 
-/** Takes finalizers from what earlier tests left: their operators ended before they had. */
-async function releaseOthers({ kubectl }: ControlPlane, namespace: string): Promise<void> {
-  const template = "{range .items[*]}{.metadata.namespace} {.metadata.name}{'\\n'}{end}";
-  const listed = await kubectl(["get", "cpj", "-A", "-o", `jsonpath=${template}`]);
-  const others = listed.split("\n").filter((line) => line !== "" && !line.startsWith(namespace));
-  for (const [place = "", name = ""] of others.map((line) => line.split(" "))) {
-    const patch = ["--type=merge", `--patch=${JSON.stringify({ metadata: { finalizers: null } })}`];
-    await kubectl(["patch", "cpj", name, "-n", place, ...patch]);
-  }
-}
-
-// The last one: it takes the kinds from the control plane.
 test("definitions that are deleted in mid-job go, with its processes", options, async (t) => {
-  const plane = await controlPlane();
+  // Its own: jobs that other tests leave behind would keep the definitions.
+  const plane = await startControlPlane();
   const { service, node } = await startInstallation(t, plane);
+  t.after(() => plane.stop());
   const { client } = service;
   const id = await startJob(service, 1000);
   await follow(client, id, "[evaluate]");
   const pod = await findPodName(service, id);
-  await releaseOthers(plane, service.namespace);
   const definitions = [compressionJobs, batches].map(({ plural }) => `${plural}.${apiGroup}`);
   await plane.kubectl(["delete", "crd", ...definitions, "--timeout=180s"]);
   assert.ok(!node.isRunning(pod));
