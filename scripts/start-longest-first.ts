@@ -5,13 +5,14 @@ const seconds: Readonly<Record<string, number>> = {
   "test/server/postgres.test.ts": 232,
   "test/server/schemathesis.test.ts": 185,
   "test/operator/compression-job/faults.test.ts": 110,
-  "test/worker/worker-stop.test.ts": 101,
-  "test/worker/pods.test.ts": 85,
-  "test/action/e2e/pull-request.test.ts": 80,
-  "test/action/check-runs.test.ts": 79,
   "test/operator/lifecycle.test.ts": 77,
-  "test/action/e2e/cancel.test.ts": 77,
-  "test/action/step.test.ts": 73,
+  "test/operator/compression-job/preemption.test.ts": 66,
+  "test/action/check-runs.test.ts": 60,
+  "test/dashboard/job.test.ts": 59,
+  "test/charts/monitoring.test.ts": 58,
+  "test/action/step.test.ts": 55,
+  "test/worker/pods.test.ts": 45,
+  "test/action/e2e/pull-request.test.ts": 45,
 };
 
 /**

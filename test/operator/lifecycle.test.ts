@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { before, suite, test } from "node:test";
+import { suite, test } from "node:test";
 import { recordFinalizer } from "../../src/contract/resource-labels.ts";
 import { clusterMissing } from "../support/cluster/cluster-missing.ts";
 import { createTestNamespace } from "../support/cluster/shared-cluster.ts";
@@ -9,10 +9,9 @@ import { spawnOperator, startOperator } from "./start-operator.ts";
 /** Longest wait for anything: a busy machine is no reason to fail. */
 const patience = "--timeout=240s";
 
-type Place = Awaited<ReturnType<typeof createTestNamespace>>;
-
-/** An operator that works on a job in mid-work, and no service. */
-async function startJob({ cluster, namespace }: Place, name: string) {
+/** A namespace with an operator that works on a job in mid-work, and no service. */
+async function startJob(name: string) {
+  const { cluster, namespace } = await createTestNamespace();
   const { kubeconfig } = cluster;
   const jobs = await observeJobs(cluster, namespace);
   const operator = await startOperator({ kubeconfig, namespace });
@@ -25,19 +24,10 @@ async function startJob({ cluster, namespace }: Place, name: string) {
   return { kubeconfig, namespace, jobs, operator, kubectl };
 }
 
-suite("the end of an installation in mid-work", { concurrency: true, skip: clusterMissing }, () => {
-  let deleted: Place;
-  let uninstalled: Place;
-  let unrecorded: Place;
-  // Not in the tests: what one of them registers with `after`, others run at their own end.
-  before(async () => {
-    deleted = await createTestNamespace();
-    uninstalled = await createTestNamespace();
-    unrecorded = await createTestNamespace();
-  });
-
+// One after the other: `after` within tests at the same time ends namespaces of the others.
+suite("the end of an installation in mid-work", { skip: clusterMissing }, () => {
   test("a deleted namespace goes, though its operator ends first", async () => {
-    const { namespace, jobs, operator, kubectl } = await startJob(deleted, "left");
+    const { namespace, jobs, operator, kubectl } = await startJob("left");
     await using _operator = operator;
     await using _jobs = jobs;
     await kubectl("delete", "namespace", namespace, "--wait=false");
@@ -46,7 +36,7 @@ suite("the end of an installation in mid-work", { concurrency: true, skip: clust
   });
 
   test("an uninstalled operator leaves no worker and keeps no job", async () => {
-    const { kubeconfig, namespace, jobs, operator, kubectl } = await startJob(uninstalled, "left");
+    const { kubeconfig, namespace, jobs, operator, kubectl } = await startJob("left");
     await using _operator = operator;
     await using _jobs = jobs;
     const image = "--image=example.com/operator:1";
@@ -72,7 +62,7 @@ suite("the end of an installation in mid-work", { concurrency: true, skip: clust
   });
 
   test("a deleted job goes, though no service records it", async () => {
-    const { jobs, operator, kubectl } = await startJob(unrecorded, "unrecorded");
+    const { jobs, operator, kubectl } = await startJob("unrecorded");
     await using _operator = operator;
     await using _jobs = jobs;
     await kubectl("delete", "cpj/unrecorded", patience);
