@@ -1,8 +1,10 @@
 import { glob, readFile } from "node:fs/promises";
-import { join, relative } from "node:path";
+import { join, relative, resolve } from "node:path";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
 import { announcePreparation } from "./announce-preparation.ts";
+import { buildDashboard } from "./build-dashboard.ts";
+import { startLongestFirst } from "./start-longest-first.ts";
 import { prepareRequirement } from "../test/support/cluster/prepare-requirement.ts";
 import { cacheFolder } from "../test/support/cluster/programs.ts";
 import { requirements } from "../test/support/cluster/requirements.ts";
@@ -11,14 +13,16 @@ import { preparePython } from "../test/support/prepare-python.ts";
 
 const named = process.argv.slice(2);
 const runsAll = named.length === 0;
-const filesAtOnce = 2;
+/** More than a machine of two cores has, since many wait for pods and timers. */
+const filesAtOnce = 3;
 const slowestFiles = 15;
 /** Of a file: what hangs is reported by its name. */
 const timeoutMs = 20 * 60_000;
 
 /** Runs the tests named on the command line, or all of them, and closes with their count. */
 async function runTests(patterns: readonly string[]): Promise<void> {
-  const files = (await Array.fromAsync(glob([...patterns]))).toSorted();
+  const found = (await Array.fromAsync(glob([...patterns]))).toSorted();
+  const files = runsAll ? startLongestFirst(found) : found;
   await prepareRequirements(files);
   const counts = { passed: 0, failed: 0, skipped: 0 };
   const secondsByFile = new Map<string, number>();
@@ -30,12 +34,12 @@ async function runTests(patterns: readonly string[]): Promise<void> {
   stream.on("test:fail", ({ details }) => {
     if (details.type !== "suite") counts.failed++;
   });
-  stream.on("test:complete", ({ file, nesting, details }) => {
-    if (file === undefined || nesting > 0) return;
-    secondsByFile.set(file, (secondsByFile.get(file) ?? 0) + details.duration_ms / 1000);
+  stream.on("test:complete", ({ file, name, details }) => {
+    // A file is a test of its own, with its path as the name.
+    if (file === resolve(name)) secondsByFile.set(file, details.duration_ms / 1000);
   });
   stream.compose(spec).pipe(process.stdout);
-  await new Promise((resolve) => stream.on("end", resolve));
+  await new Promise((done) => stream.on("end", done));
   const nothingRan = counts.passed + counts.failed === 0;
   process.exitCode = counts.failed > 0 || nothingRan ? 1 : 0;
   process.on("exit", () => {
@@ -66,6 +70,8 @@ async function prepareRequirements(files: readonly string[]): Promise<void> {
   for (const requirement of needed) {
     await prepare(requirement.title, () => prepareRequirement(requirement));
   }
+  // Files that find no page would build it at the same time, each into the folder of all.
+  if (isNamed("open-dashboard.ts")) await prepare("The dashboard", buildDashboard);
   if (isNamed("shared-cluster.ts")) await prepare("A shared cluster", startSharedCluster);
 }
 

@@ -2,7 +2,7 @@ import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { findFreePort } from "../../test/support/cluster/find-free-port.ts";
+import { findFreePort } from "../../test/support/find-free-port.ts";
 import { installOnce } from "../../test/support/prepare-python.ts";
 import { benchCache } from "../engine/bench-cache.ts";
 
@@ -21,7 +21,7 @@ export async function startDatasette(database: string): Promise<Peer> {
     await exec("python3", ["-m", "venv", environment]);
     await exec(join(environment, "bin", "pip"), ["install", "--quiet", datasette]);
   });
-  const port = await findFreePort("127.0.0.1");
+  const port = await findFreePort();
   const server = spawn(
     join(environment, "bin", "datasette"),
     ["serve", database, "--port", String(port), "--setting", "max_returned_rows", "200"],

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { Cluster } from "../../test/support/cluster/cluster.ts";
-import { findFreePort } from "../../test/support/cluster/find-free-port.ts";
+import { findFreePort } from "../../test/support/find-free-port.ts";
 import { startTcpRelay } from "../../test/support/tcp-relay.ts";
 import type { ConnectedProgram } from "./break-program.ts";
 import type { ProgramName } from "./plan-faults.ts";
@@ -38,7 +38,7 @@ export interface StartedPrograms extends Readonly<Record<ProgramName, ConnectedP
 /** Starts operator and service, each with a network of its own. */
 export async function startPrograms(options: StartOptions): Promise<StartedPrograms> {
   const { namespace, directory } = options;
-  const port = await findFreePort(loopback);
+  const port = await findFreePort();
   const serviceUrl = `http://${loopback}:${port}`;
   const environment = {
     PATH: process.env["PATH"] ?? "",

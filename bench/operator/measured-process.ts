@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { fetch } from "undici";
 import type { ControlPlane } from "../../test/support/cluster/control-plane.ts";
-import { findFreePort } from "../../test/support/cluster/find-free-port.ts";
+import { findFreePort } from "../../test/support/find-free-port.ts";
 import { readPeakBytes } from "../read-peak-bytes.ts";
 
 /**
@@ -60,7 +60,7 @@ export async function startMeasuredProcess(
   await copyFile(join(cluster.folder, "apiserver.crt"), join(account, "ca.crt"));
   await writeFile(join(account, "token"), cluster.adminToken);
   await writeFile(join(account, "namespace"), namespace);
-  const port = String(await findFreePort("127.0.0.1"));
+  const port = String(await findFreePort());
   const { PATH = "" } = process.env;
   const { hostname, port: clusterPort } = new URL(cluster.url);
   const main = fileURLToPath(new URL(mains[name], import.meta.url));

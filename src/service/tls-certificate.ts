@@ -1,6 +1,7 @@
 import { watch } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { createSecureContext, type Server } from "node:tls";
 import type { Log } from "../log/json-log.ts";
 import { StartError } from "../settings/start-error.ts";
@@ -48,11 +49,27 @@ export async function readTlsCertificate(
   }
 }
 
-/** @throws Error where a file cannot be read, or the key is another certificate's */
-async function readPair({ certificate, key }: CertificateFiles): Promise<CertificatePair> {
-  const pair = { cert: await readFile(certificate, "utf8"), key: await readFile(key, "utf8") };
-  createSecureContext(pair);
-  return pair;
+/**
+ * Reads both files again where they do not fit together, for as long as they change: they may have
+ * been replaced after the first was read.
+ * @throws Error where a file cannot be read, or the key is another certificate's
+ */
+async function readPair(files: CertificateFiles): Promise<CertificatePair> {
+  for (let pair = await readPairFiles(files); ;) {
+    try {
+      createSecureContext(pair);
+      return pair;
+    } catch (error) {
+      await delay(settleMs);
+      const next = await readPairFiles(files);
+      if (next.cert === pair.cert && next.key === pair.key) throw error;
+      pair = next;
+    }
+  }
+}
+
+async function readPairFiles({ certificate, key }: CertificateFiles): Promise<CertificatePair> {
+  return { cert: await readFile(certificate, "utf8"), key: await readFile(key, "utf8") };
 }
 
 /**
@@ -76,10 +93,13 @@ export function followCertificate(
     }
   };
   let timer: NodeJS.Timeout | undefined;
+  let refreshed = Promise.resolve();
   // A Secret's files change by the rename of a folder beside them.
   const watcher = watch(dirname(files.certificate), () => {
     clearTimeout(timer);
-    timer = setTimeout(() => void refresh(), settleMs);
+    timer = setTimeout(() => {
+      refreshed = refreshed.then(refresh);
+    }, settleMs);
   });
   return {
     [Symbol.dispose]: () => {

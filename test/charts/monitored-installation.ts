@@ -11,7 +11,7 @@ import {
 import { type OperatorProcess, startOperator } from "../operator/start-operator.ts";
 import { workerServiceAccount } from "../support/cluster/pod-token.ts";
 import type { ControlPlane } from "../support/cluster/control-plane.ts";
-import { findFreePort } from "../support/cluster/find-free-port.ts";
+import { findFreePort } from "../support/find-free-port.ts";
 import { mountSmallDisk } from "../support/mount-small-disk.ts";
 import { unlimited } from "../support/submit-until.ts";
 import { type RunningPrometheus, startPrometheus } from "./prometheus.ts";
@@ -70,7 +70,7 @@ export async function startMonitoredInstallation(
       MOS_DATA_DIR: join(folder, "data"),
     },
   });
-  const port = await findFreePort("127.0.0.1");
+  const port = await findFreePort();
   const operate = async () => {
     const operator = await startOperator({
       kubeconfig: access.operator.proxy.kubeconfig,

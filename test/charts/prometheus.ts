@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
-import { findFreePort } from "../support/cluster/find-free-port.ts";
+import { findFreePort } from "../support/find-free-port.ts";
 import { chartFolder } from "./helm.ts";
 
 /** Of the series that the PodMonitor's scrapes have. */
@@ -53,7 +53,7 @@ export async function startPrometheus(
   const folder = await mkdtemp(join(tmpdir(), "prometheus-"));
   await writeFile(join(folder, "rules.yaml"), await readRules());
   await writeFile(join(folder, "prometheus.yaml"), JSON.stringify(configuration(ports)));
-  const port = await findFreePort("127.0.0.1");
+  const port = await findFreePort();
   const flags = [
     `--config.file=${join(folder, "prometheus.yaml")}`,
     `--storage.tsdb.path=${join(folder, "data")}`,

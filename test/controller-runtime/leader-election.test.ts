@@ -21,7 +21,7 @@ const name = "operator";
 /** Outlasts whatever else the machine does. */
 const patient: ElectionTiming = { leaseMs: 60_000, renewDeadlineMs: 55_000, retryMs: 200 };
 /** For tests that wait until a Lease has run out. */
-const hasty: ElectionTiming = { leaseMs: 3_000, renewDeadlineMs: 2_000, retryMs: 200 };
+const hasty: ElectionTiming = { leaseMs: 5_000, renewDeadlineMs: 4_000, retryMs: 200 };
 
 interface Place {
   readonly kubeconfig: string;

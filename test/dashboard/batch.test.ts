@@ -104,7 +104,7 @@ async function runWithChanges(page: Page): Promise<void> {
   assert.deepEqual(await findBarriers(page), []);
   await page.getByRole("button", { name: "Start job" }).click();
   await page.waitForURL(/\/jobs\/job-/);
-  await page.locator("h1 .status").getByText("Completed").waitFor({ timeout: 90_000 });
+  await page.locator("h1 .status").getByText("Completed").waitFor();
   await page.getByText("int8-weight, per tensor").waitFor();
 }
 

@@ -13,7 +13,6 @@ import {
 import { writeProduct } from "./write-product.ts";
 
 const skip = chromiumMissing;
-const shownMs = 90_000;
 /** No page has more stops before what is looked for. */
 const mostTabs = 80;
 
@@ -71,7 +70,7 @@ async function startJob(page: Page, file: string): Promise<void> {
   await (await chooser).setFiles(file);
   await page.getByText("The service has it").waitFor();
   await use(page, /^Start job/);
-  await page.locator("h1 .status").getByText("Completed").waitFor({ timeout: shownMs });
+  await page.locator("h1 .status").getByText("Completed").waitFor();
 }
 
 async function cancelAndRetry(page: Page, { client }: Dashboard, source: string): Promise<void> {

@@ -14,6 +14,9 @@ export interface Dashboard extends RunningService {
   readonly complaints: string[];
 }
 
+/** Longest wait of a page: a busy machine is no reason to fail. */
+const patienceMs = 120_000;
+
 interface DashboardOptions {
   readonly from?: Pick<RunningService, "directory" | "token">;
   /** Data folder of a first run; by default a new one. */
@@ -33,6 +36,7 @@ export async function openDashboard(
   const complaints: string[] = [];
   const openBrowser = async (context: BrowserContextOptions = {}) => {
     const opened = await browser.newContext({ reducedMotion: "reduce", ...context });
+    opened.setDefaultTimeout(patienceMs);
     const page = await opened.newPage();
     page.on("pageerror", (error) => complaints.push(String(error)));
     page.on("console", (message) => {

@@ -6,7 +6,7 @@ import test, { type TestContext } from "node:test";
 import type { Page } from "playwright-core";
 import { startLocalProvider } from "../auth/local-provider.ts";
 import { chromiumMissing } from "../support/cluster/cluster-missing.ts";
-import { findFreePort } from "../support/free-port.ts";
+import { findFreePort } from "../support/find-free-port.ts";
 import {
   assertNoComplaints,
   type Dashboard,

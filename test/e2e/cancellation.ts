@@ -2,13 +2,14 @@ import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { resourceLabels } from "../../src/contract/resource-labels.ts";
-import { type Installation, nodeName } from "./installation.ts";
+import { type Installation, nodeName, patience } from "./installation.ts";
 import { listActivePodNames } from "./list-pod-names.ts";
 import type { Models } from "./jobs.ts";
 import { workerProcesses } from "./processes.ts";
 import { createStepRunner } from "./create-step-runner.ts";
 
-const pollMs = 20;
+/** A look at all processes of the machine takes a good part of that. */
+const pollMs = 100;
 /** More than a minute of work. */
 const evaluation = { samples: 1024, latencyBudgetSeconds: 3600 };
 
@@ -58,7 +59,7 @@ export async function testCancellation(
 
   await step("a running job whose resource is deleted, and whose history stays", async (t) => {
     await whileRunning(t, "deleted", () => kubectl(["delete", "cpj", "deleted", "--wait=false"]));
-    await kubectl(["wait", "cpj/deleted", "--for=delete", "--timeout=60s"]);
+    await kubectl(["wait", "cpj/deleted", "--for=delete", patience]);
   });
 
   await step("a job that no node can take, which does not begin when GPUs are added", async (t) => {
@@ -119,7 +120,7 @@ export async function untilCancelled(
       assert.deepEqual(processes, []);
       assert.deepEqual(await listActivePodNames(installation, id), []);
       const selector = `${resourceLabels.jobId}=${id}`;
-      await installation.kubectl(["wait", "pods", "-l", selector, "--for=delete", "--timeout=60s"]);
+      await installation.kubectl(["wait", "pods", "-l", selector, "--for=delete", patience]);
       const times = { asked: askedMs, "last process": ranMs, Cancelled: performance.now() - begin };
       return Object.entries(times)
         .map(([what, ms]) => `${what} after ${(ms / 1000).toFixed(1)} s`)

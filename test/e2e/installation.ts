@@ -12,7 +12,7 @@ export const release = "model-optimization";
 export const nodeName = "node-0";
 export const namespace = "models";
 /** Longest wait for anything: a busy machine is no reason to fail. */
-const patience = "--timeout=240s";
+export const patience = "--timeout=240s";
 
 export interface Installation {
   readonly cluster: NodeCluster;

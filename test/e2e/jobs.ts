@@ -8,7 +8,7 @@ import { compressionJobStatus } from "../../src/contract/compression-job.ts";
 import type { Job } from "../../src/contract/job.ts";
 import { isTerminal } from "../../src/contract/status.ts";
 import { runPython } from "../support/python.ts";
-import type { Installation } from "./installation.ts";
+import { type Installation, patience } from "./installation.ts";
 import { printedLog, streamLog, readFullLog } from "./job-log.ts";
 import { createStepRunner } from "./create-step-runner.ts";
 
@@ -194,7 +194,7 @@ export async function testJobs(
     const brief = { dryRun: true, ttlSecondsAfterFinished: 0 };
     await apply("CompressionJob", "brief", { model: uploaded, target: "cpu", ...brief });
     await apply("Batch", "passing", { models: [uploaded], targets: ["cpu"], ...brief });
-    await kubectl(["wait", "cpj/brief", "cbatch/passing", "--for=delete", "--timeout=240s"]);
+    await kubectl(["wait", "cpj/brief", "cbatch/passing", "--for=delete", patience]);
   });
 
   await step("kubectl shows jobs and batches as columns", async (t) => {

@@ -5,12 +5,11 @@ import { apiVersion } from "../../src/contract/api-group.ts";
 import { routes } from "../../src/contract/routes.ts";
 import { chartFolder, helm, valueFlags } from "../charts/helm.ts";
 import { createStepRunner } from "./create-step-runner.ts";
-import { type Installation, mountModels, namespace, release } from "./installation.ts";
+import { type Installation, mountModels, namespace, patience, release } from "./installation.ts";
 import type { Models } from "./jobs.ts";
 
 const team = "team";
 const restricted = "pod-security.kubernetes.io/enforce=restricted";
-const patience = "--timeout=240s";
 
 /** A release that serves a second namespace for a while. */
 export async function testNamespaces(
@@ -62,8 +61,8 @@ export async function testNamespaces(
   });
 
   await step("a namespace that is served no more can be deleted", async () => {
-    await inTeam(["delete", "cpj", "--all", "--timeout=60s"]);
+    await inTeam(["delete", "cpj", "--all", patience]);
     await serve([]);
-    await cluster.kubectl(["delete", "namespace", team, "--timeout=60s"]);
+    await cluster.kubectl(["delete", "namespace", team, patience]);
   });
 }

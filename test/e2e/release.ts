@@ -11,7 +11,7 @@ import { routes } from "../../src/contract/routes.ts";
 import { builtinTargets } from "../../src/contract/target.ts";
 import { chartFolder, helm, valueFlags } from "../charts/helm.ts";
 import { programPath } from "../support/cluster/programs.ts";
-import { type Installation, namespace, release } from "./installation.ts";
+import { type Installation, namespace, patience, release } from "./installation.ts";
 import type { Models } from "./jobs.ts";
 import { readFullLog } from "./job-log.ts";
 import { listPodNames } from "./list-pod-names.ts";
@@ -94,7 +94,7 @@ export async function testRelease(
 
   await step("the resources of all jobs can be deleted, and their history stays", async () => {
     const jobs = await listJobs();
-    await kubectl(["delete", "cbatch,cpj", "--all", "--timeout=120s"]);
+    await kubectl(["delete", "cbatch,cpj", "--all", patience]);
     assert.deepEqual(await listJobs(), jobs);
   });
 

@@ -96,7 +96,7 @@ test(
     await reflector.synced;
     relay.swallow();
     await direct.create(secrets, secret("a"));
-    await client.get(secrets, "a", { deadlineMs: 4_000 });
+    await client.get(secrets, "a", { deadlineMs: 9_000 });
     await untilEvent("added a");
   },
 );

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { findFreePort } from "../support/cluster/find-free-port.ts";
+import { findFreePort } from "../support/find-free-port.ts";
 import { startRunningService } from "../support/running-service.ts";
 import { makeTestApp, startJob } from "./test-app.ts";
 
@@ -27,7 +27,7 @@ test("a service whose records fail is not ready, and its answers say nothing of 
 });
 
 test("metrics are on a port of their own where it is set, and not on the public one", async (t) => {
-  const port = await findFreePort("127.0.0.1");
+  const port = await findFreePort();
   const environment = { MOS_HEALTH_PORT: String(port) };
   const { baseUrl } = await startRunningService(t, { environment });
   const statusOf = async (url: string) => (await fetch(url)).status;

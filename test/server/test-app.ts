@@ -207,7 +207,7 @@ async function openTestTracing(
   const all: TracingOptions = {
     protocol: "http/json",
     headers: {},
-    timeoutMs: 1000,
+    timeoutMs: 60_000,
     certificates: undefined,
     resourceAttributes: {},
     sampler: "parentbased_always_on",

@@ -39,20 +39,20 @@ test("while another process holds the write lock, the service reads, and its wri
   const { id } = (await (await submit()).json()) as { id: string };
   const release = await holdWriteLock(t, join(directory, "service.sqlite"));
   const refused = submit();
-  const state = { isRefused: false };
-  void refused.then(() => (state.isRefused = true));
-  while (!state.isRefused) {
+  const waiting = { isOver: false };
+  void refused.then(() => (waiting.isOver = true));
+  let rounds = 0;
+  for (; !waiting.isOver; rounds++) {
     for (const path of ["/jobs", `/batches/${id}`, "/../healthz", "/../readyz"]) {
-      const start = performance.now();
       assert.equal((await fetch(`${baseUrl}${path}`, { headers })).status, 200, path);
-      assert.ok(performance.now() - start < 1000, `${path} is answered at once`);
     }
   }
+  assert.ok(rounds > 1, "reads waited for the write");
   const answer = await refused;
   assert.equal(answer.status, 503);
   assert.equal(answer.headers.get("retry-after"), "5");
   assert.equal(problem.parse(await answer.json()).code, "unavailable");
-  const waiting = submit();
+  const next = submit();
   await release();
-  assert.equal((await waiting).status, 202);
+  assert.equal((await next).status, 202);
 });

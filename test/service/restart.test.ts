@@ -66,7 +66,7 @@ test("an upload goes on after the service is killed in the middle of it", async 
   const half = Math.floor(content.length / 2);
   const sha256 = createHash("sha256").update(content).digest("hex");
   const incoming = join(first.directory, "incoming");
-  const changes = watch(incoming, { signal: AbortSignal.timeout(10_000) });
+  const changes = watch(incoming, { signal: t.signal });
   const headers = { authorization: `Bearer ${first.token}`, "content-length": content.length };
   const sender = request(`${first.baseUrl}/models/${sha256}`, { method: "PUT", headers });
   sender.on("error", () => {});

@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readFile, rename, rm, symlink } from "node:fs/promises";
+import { mkdir, mkdtemp, open, readFile, rename, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { type TestContext } from "node:test";
 import { connect, type TLSSocket } from "node:tls";
+import { promisify } from "node:util";
 import { connectionLimits, defaultConnectionLimits } from "../../src/contract/connection-limits.ts";
 import type { Log } from "../../src/log/json-log.ts";
 import { startHttpServer } from "../../src/service/start-http-server.ts";
@@ -12,6 +14,7 @@ import { readTlsCertificate } from "../../src/service/tls-certificate.ts";
 import { opensslMissing } from "../support/cluster/cluster-missing.ts";
 import { createCertificate } from "../support/create-certificate.ts";
 
+const run = promisify(execFile);
 const skip = opensslMissing;
 const hello = async () => new Response("hello\n");
 
@@ -115,6 +118,21 @@ test("a certificate with another one's key is not taken", { skip }, async (t) =>
   assert.match(await readAnswer(await server.ask(first)), /200 OK/);
   const log = () => {};
   await assert.rejects(readTlsCertificate(files.settings, log), /tls\.crt" cannot be used/);
+});
+
+test("a certificate that is renewed while it is read is read again", { skip }, async (t) => {
+  const files = await SecretFiles.create(t);
+  await files.renew();
+  const firstKey = join(files.folder, "v1", "tls.key");
+  await rm(firstKey);
+  await run("mkfifo", [firstKey]);
+  const reading = readTlsCertificate(files.settings, () => {});
+  // It opens only once the certificate was read and its key is being read.
+  await using pipe = await open(firstKey, "w");
+  const second = await files.renew();
+  await pipe.writeFile(await readFile(join(files.folder, "v2", "tls.key")));
+  await pipe.close();
+  assert.equal((await reading)?.pair.cert, second);
 });
 
 test("a certificate needs its key", async () => {

@@ -7,7 +7,7 @@ import type { TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import type { S3Access } from "../../src/storage/s3/s3-address.ts";
 import { createS3Client } from "../../src/storage/s3/s3-client.ts";
-import { findFreePort } from "../support/cluster/find-free-port.ts";
+import { findFreePort } from "../support/find-free-port.ts";
 import { programPath } from "../support/cluster/programs.ts";
 import { startProgram } from "../support/cluster/start-program.ts";
 import { listenLocally } from "../support/listen-locally.ts";
@@ -28,7 +28,7 @@ export async function startS3Server(t: Pick<TestContext, "after">): Promise<S3Se
   const folders = ["data", "metadata"].map((name) => join(home, name));
   for (const folder of folders) await mkdir(folder);
   const [data = "", metadata = ""] = folders;
-  const endpoint = `http://127.0.0.1:${await findFreePort("127.0.0.1")}`;
+  const endpoint = `http://127.0.0.1:${await findFreePort()}`;
   const server = await startProgram(
     await programPath("versitygw"),
     [

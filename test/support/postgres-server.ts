@@ -6,7 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { Client } from "pg";
-import { findFreePort } from "./cluster/find-free-port.ts";
+import { findFreePort } from "./find-free-port.ts";
 import { findCommand } from "./cluster/programs.ts";
 import { isRoot } from "./cluster/requirements.ts";
 import { type RunningProgram, startProgram } from "./cluster/start-program.ts";
@@ -33,7 +33,7 @@ export async function startPostgres(t: Pick<TestContext, "after">): Promise<Post
   const initialize = ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"];
   const [command, ...args] = await commandLine("initdb", [...initialize, "--no-locale"]);
   await run(command, args);
-  const port = await findFreePort("127.0.0.1");
+  const port = await findFreePort();
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
   // A server that is killed loses nothing without flushes: its machine goes on.
   const settings = ["listen_addresses=127.0.0.1", "max_connections=200", "fsync=off"];

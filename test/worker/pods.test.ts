@@ -16,9 +16,9 @@ import { parsePodMessage, type PodService, startPodService } from "./pod-service
 import { listJobArtifacts, runSteps, waitForPodEnd } from "./pod-steps.ts";
 
 const unevaluated: PartialRecipe = { evaluation: { level: "none" } };
-/** A job that goes on until it is stopped. */
+/** A job that goes on until it is stopped, and chooses no format by its time before. */
 const endless: PartialRecipe = {
-  dequantize: "load",
+  dequantize: "run",
   evaluation: { latencyBudgetSeconds: 3600 },
 };
 
@@ -147,6 +147,7 @@ test("a pod goes on while the service is away for an hour, and then reports what
   const hourMs = 100;
   const service = await startPodService(t, { nodeOptions: fastClock(3_600_000 / hourMs) });
   const id = await service.createJob(await uploaded(service), {
+    dequantize: "run",
     evaluation: { latencyBudgetSeconds: 2 },
   });
   const pod = await service.startPod(id);
@@ -174,6 +175,7 @@ test("a pod that starts before the service waits for it", async (t) => {
 test("a pod reads its token anew when it was replaced, and waits while the service does not know the new one", async (t) => {
   const service = await startPodService(t);
   const id = await service.createJob(await uploaded(service), {
+    dequantize: "run",
     evaluation: { latencyBudgetSeconds: 2 },
   });
   const pod = await service.startPod(id);

@@ -17,6 +17,9 @@ import { startWorkflow, workflowFile } from "./run-workflow.ts";
 
 const exec = promisify(execFile);
 const isAtWork = /^\[evaluate\]/m;
+/** Enough to do for a job to be at work when a step is killed at last. */
+const evaluation = "evaluation: { samples: 1024, latencyBudgetSeconds: 0 }";
+const batchFile = "models: [models/*.onnx]\ntargets: [cpu, cpu-int8]\n";
 
 async function prepare(t: TestContext) {
   const service = await startRunningService(t, { environment: { MOS_WORKERS: "1" } });
@@ -29,8 +32,7 @@ async function prepare(t: TestContext) {
     "github-token": gitHub.token,
     models: "*.onnx",
     targets: "cpu, cpu-int8",
-    // Enough to do for a job to be at work when a step is killed at last.
-    recipe: "evaluation: { samples: 1024 }",
+    recipe: `{ ${evaluation} }`,
   };
   return { service, gitHub, runner, inputs };
 }
@@ -48,22 +50,18 @@ async function listWorkers({ process: { pid } }: RunningService): Promise<string
   return stdout.split("\n").filter((line) => line !== "");
 }
 
-test("a cancelled workflow cancels its batch within a second", async (t) => {
+test("a cancelled workflow cancels its batch before its runner sends another signal", async (t) => {
   const { service, gitHub, runner, inputs } = await prepare(t);
   const step = await runner.start(inputs);
   await step.untilLog(isAtWork);
   assert.equal((await listWorkers(service)).length, 1);
-  const cancelledAt = Date.now();
   const end = await step.cancel();
   assert.deepEqual(end.signals, ["SIGINT"], end.log);
   assert.equal(end.outputs["conclusion"], "cancelled");
-  for (const { status, transitions } of await endedJobs(service)) {
-    assert.equal(status, "Cancelled");
-    const [heard] = transitions.filter(
-      (one) => one.status === "Cancelling" || one.status === "Cancelled",
-    );
-    assert.ok(Date.parse(heard?.at ?? "") - cancelledAt <= 1_000);
-  }
+  assert.deepEqual(
+    (await endedJobs(service)).map(({ status }) => status),
+    ["Cancelled", "Cancelled"],
+  );
   assert.deepEqual(await listWorkers(service), []);
   assert.deepEqual(
     gitHub.checkRuns().map(({ status, conclusion }) => [status, conclusion]),
@@ -119,7 +117,7 @@ test("a step that a runner kills at once leaves no job behind", { skip: actMissi
     workflow: { copyFrom: workflowFile("compression.yml") },
     event: workflowEvents.pullRequest,
     files: {
-      "compression.yaml": { text: "models: [models/*.onnx]\ntargets: [cpu, cpu-int8]\n" },
+      "compression.yaml": { text: `${batchFile}recipe: { ${evaluation} }\n` },
       "models/recognition.onnx": { copyFrom: realModel("ocr-recognition") },
     },
     environment: gitHub.environment,

@@ -17,7 +17,7 @@ import { runWorkflow, workflowFile } from "./run-workflow.ts";
 const batchFile = `
 models: [orientation.onnx]
 targets: [cpu, cpu-int8]
-recipe: { evaluation: { samples: 2, latencyBudgetSeconds: 1 } }
+recipe: { evaluation: { samples: 2, latencyBudgetSeconds: 0 } }
 gates: { maxSizeRatio: 0.9 }
 `;
 
@@ -71,7 +71,7 @@ test("a cancelled workflow leaves no pod behind", { skip: clusterMissing }, asyn
     "github-token": gitHub.token,
     models: "*.onnx",
     targets: "cpu, cpu-int8",
-    recipe: "evaluation: { samples: 1024 }",
+    recipe: "evaluation: { samples: 1024, latencyBudgetSeconds: 0 }",
   });
   await step.untilLog(/^\[evaluate\]/m);
   const { signals, log } = await step.cancel();

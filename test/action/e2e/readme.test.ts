@@ -13,10 +13,10 @@ import { runWorkflow } from "./run-workflow.ts";
 
 const readme = path.join(import.meta.dirname, "../../../README.md");
 
-/** The built-in ones, which measure no longer than a test that looks at no ratio of latencies needs. */
+/** The built-in ones, which time nothing: the test looks at no latency. */
 const briefTargets = builtinTargets.map((target) => ({
   ...target,
-  recipe: { ...target.recipe, evaluation: { latencyBudgetSeconds: 1 } },
+  recipe: { ...target.recipe, evaluation: { latencyBudgetSeconds: 0 } },
 }));
 
 test(

@@ -1,9 +1,9 @@
 import { once } from "node:events";
-import { createServer } from "node:net";
 import type { TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import type { KubernetesClient } from "../../../src/kubernetes/kubernetes-client.ts";
 import type { Cluster } from "../../support/cluster/cluster.ts";
+import { findFreePort } from "../../support/find-free-port.ts";
 import { connect } from "../../kubernetes/connect-test-cluster.ts";
 import { unlessOperatorEnds } from "../../operator/start-operator.ts";
 import { type RunningService, startRunningService } from "../../support/running-service.ts";
@@ -51,15 +51,6 @@ export async function startClusterService(
   const again = () =>
     startClusterService(t, { cluster, namespace, settings }, { ...service, port });
   return { ...service, cluster, namespace, api, port, stop, again };
-}
-
-/** A port of this machine that nobody listens on. */
-export async function findFreePort(): Promise<number> {
-  await using server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const bound = server.address();
-  if (bound === null || typeof bound === "string") throw new Error("No port is free");
-  return bound.port;
 }
 
 /** The garbage collector may take a minute to hear of a new kind of resource. */

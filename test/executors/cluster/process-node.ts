@@ -13,7 +13,7 @@ import { type Pod, resources, type Stored } from "../../../src/kubernetes/resour
 import type { ControlPlane } from "../../support/cluster/control-plane.ts";
 import { nodes } from "../../support/cluster/test-resources.ts";
 import { podToken } from "../../support/cluster/pod-token.ts";
-import { findFreePort } from "./cluster-service.ts";
+import { findFreePort } from "../../support/find-free-port.ts";
 import { type PodProgram, spawnWorker, type StartProgram } from "./pod-program.ts";
 
 interface PodProcess {

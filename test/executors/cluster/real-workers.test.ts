@@ -28,7 +28,9 @@ function controlPlane(): Promise<ControlPlane> {
 
 async function startJob({ client }: ClusterService, samples: number): Promise<string> {
   const { source } = await client.uploadModel(realModel("ocr-orientation"));
-  const recipe = { evaluation: { samples, latencyBudgetSeconds: 1 } };
+  // Where weights are restored at every run, no format is chosen by its time before.
+  const evaluation = { samples, latencyBudgetSeconds: 1 };
+  const recipe = { dequantize: "run", evaluation } as const;
   return (
     await client.call("startCompression", { body: { model: { source }, target: "cpu", recipe } })
   ).id;
@@ -161,7 +163,7 @@ test("an installation that nothing happens to", options, async (t) => {
   await t.test("a job of a batch is cancelled before its turn comes", async () => {
     const { source } = await client.uploadModel(realModel("ocr-orientation"));
     const evaluation = { latencyBudgetSeconds: 3600, samples: 1024 };
-    const recipe = { dequantize: "load", evaluation } as const;
+    const recipe = { dequantize: "run", evaluation } as const;
     const body = { models: [{ source }], targets: ["cpu", "cpu-int8"], recipe, parallelism: 1 };
     const { id, jobs } = await client.call("submitBatch", { body });
     const [first, second] = jobs.map((job) => job.id);
@@ -257,9 +259,9 @@ test("without the API server the service reads, records and answers", options, a
   const plane = await controlPlane();
   const { service, node } = await startInstallation(t, plane);
   const { client } = service;
+  await spawnStandby(t, service).logged("waiting for the leadership");
   const id = await startJob(service, 100);
   await follow(client, id, "[optimize]");
-  await spawnStandby(t, service).logged("waiting for the leadership");
   await plane.stopApiServer();
   await follow(client, id, "[evaluate]");
   const waiting = await startJob(service, 5);

@@ -8,12 +8,12 @@ import { readStartMark } from "../../../src/executors/local/process-group.ts";
 import { project, startService } from "./local-service.ts";
 
 test("a worker that hangs is stopped, its job tried again and then failed", async (t) => {
-  const service = await startService(t, { concurrency: 1, silentWorkerSeconds: 2 });
+  const service = await startService(t, { concurrency: 1, silentWorkerSeconds: 4 });
   const executor = await service.start();
   const [id = "", next = ""] = await service.create("hangs", "completes");
   executor.submit(project, [id, next]);
   const { job, lines } = await service.ended(id);
-  const message = "The worker was stopped: nothing was heard of it for 2 s";
+  const message = "The worker was stopped: nothing was heard of it for 4 s";
   assert.deepEqual(job.error, { code: "worker_killed", message });
   assert.equal(lines.filter((line) => line === message).length, 3);
   const pids = lines.flatMap((line) => /process (\d+)/.exec(line)?.[1] ?? []);

@@ -106,7 +106,7 @@ test(
       "cbatch/nightly",
       "-n",
       client.namespace,
-      "--timeout=5s",
+      "--timeout=60s",
     ]);
   },
 );

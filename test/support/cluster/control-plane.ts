@@ -3,7 +3,7 @@ import { glob, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openCluster, writeKubeconfig, type Cluster } from "./cluster.ts";
-import { findFreePort } from "./find-free-port.ts";
+import { findFreePort } from "../find-free-port.ts";
 import { programPath, type Program } from "./programs.ts";
 import { createRunFolder } from "./run-folder.ts";
 import { startProgram, type RunningProgram } from "./start-program.ts";
@@ -52,7 +52,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     const token = randomBytes(16).toString("hex");
     await writeFile(join(folder, "tokens.csv"), `${token},admin,admin,system:masters\n`);
     await writeFile(join(folder, "service-accounts.pem"), serviceAccountKey());
-    const etcdUrl = `http://${loopback}:${await findFreePort(loopback)}`;
+    const etcdUrl = `http://${loopback}:${await findFreePort()}`;
     const etcd = await start("etcd", etcdFlags(folder, etcdUrl));
     // An API server that finds no etcd tries again only after a second.
     await untilReady(`${etcdUrl}/health`, etcd);

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { z } from "zod";
 import type { ControlPlane } from "./control-plane.ts";
-import { findFreePort } from "./find-free-port.ts";
+import { findFreePort } from "../find-free-port.ts";
 import { programPath } from "./programs.ts";
 import { startProgram } from "./start-program.ts";
 import { untilReady } from "./until-ready.ts";
@@ -35,7 +35,7 @@ export async function startKueue(controlPlane: ControlPlane): Promise<Kueue> {
   for (const suffix of ["crt", "key"]) {
     await copyFile(join(controlPlane.folder, `apiserver.${suffix}`), join(folder, `tls.${suffix}`));
   }
-  const healthPort = await findFreePort(loopback);
+  const healthPort = await findFreePort();
   const configuration = join(folder, "configuration.json");
   await writeFile(configuration, JSON.stringify(await managerConfiguration(folder, healthPort)));
   const program = await startProgram(
@@ -57,7 +57,7 @@ async function managerConfiguration(certDir: string, healthPort: number): Promis
     kind: "Configuration",
     health: { healthProbeBindAddress: `${loopback}:${healthPort}` },
     metrics: { bindAddress: "0" },
-    webhook: { host: loopback, port: await findFreePort(loopback), certDir },
+    webhook: { host: loopback, port: await findFreePort(), certDir },
     leaderElection: { leaderElect: false },
     integrations: { frameworks: ["batch/job"] },
   };

@@ -2,7 +2,7 @@ import { glob, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { ControlPlane } from "./control-plane.ts";
-import { findFreePort } from "./find-free-port.ts";
+import { findFreePort } from "../find-free-port.ts";
 import { podEndStage } from "./pod-end-stage.ts";
 import { programPath } from "./programs.ts";
 import { startProgram } from "./start-program.ts";
@@ -87,7 +87,7 @@ export async function startKwok(
 }
 
 async function findLogs(folder: string, { logLines, logPort }: KwokOptions) {
-  const serverPort = await findFreePort(loopback);
+  const serverPort = await findFreePort();
   if (logLines === undefined && logPort === undefined) return { flags: [], resources: [] };
   return {
     flags: [
