@@ -57295,7 +57295,7 @@ __nccwpck_require__.a(__webpack_module__, async (__webpack_handle_async_dependen
 /* harmony import */ var _actions_github__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1738);
 /* harmony import */ var undici__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(1684);
 /* harmony import */ var _input_error_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(6572);
-/* harmony import */ var _run_main_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(755);
+/* harmony import */ var _run_main_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(9130);
 /* harmony import */ var _run_post_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(6361);
 
 
@@ -57339,7 +57339,7 @@ __webpack_async_result__();
 
 /***/ }),
 
-/***/ 4976:
+/***/ 1217:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -57361,8 +57361,8 @@ const logLine = schemas/* object */.Ikc({
     seq: schemas/* int */.Whr()
         .min(1)
         .describe("Number of the line in the job, rising by one: the cursor to resume after."),
-    at: iso/* datetime */.w$(),
-    stream: schemas/* enum */.k5n(["stdout", "stderr"]),
+    at: iso/* datetime */.w$().describe("When the worker wrote it."),
+    stream: schemas/* enum */.k5n(["stdout", "stderr"]).describe("Which output of the worker it was written to."),
     text: schemas/* string */.YjP().describe("The line without its line break."),
 })
     .meta({ id: "LogLine" });
@@ -57640,7 +57640,9 @@ var target = __nccwpck_require__(6939);
 
 
 
-const labelFilter = schemas/* array */.YOg(schemas/* string */.YjP().regex(/^[A-Za-z0-9._/-]{1,63}(=[A-Za-z0-9._-]{0,63})?$/))
+const labelFilter = schemas/* array */.YOg(schemas/* string */.YjP().regex(/^[A-Za-z0-9._/-]{1,63}(=[A-Za-z0-9._-]{0,63})?$/, {
+    error: "must be KEY or KEY=VALUE, each of at most 63 letters, digits, '.', '_' and '-'",
+}))
     .max(8)
     .optional()
     .describe("`key` or `key=value`; repeat the parameter to ask for several labels at once.");
@@ -57650,8 +57652,8 @@ const jobFilterFields = {
     target: target/* targetName */.je.optional(),
     model: schemas/* string */.YjP().max(2048).optional().describe("Jobs whose model has this name or source."),
     label: labelFilter,
-    createdAfter: iso/* datetime */.w$().optional(),
-    createdBefore: iso/* datetime */.w$().optional(),
+    createdAfter: iso/* datetime */.w$().optional().describe("Jobs created after this time."),
+    createdBefore: iso/* datetime */.w$().optional().describe("Jobs created before this time."),
 };
 const jobQuery = schemas/* strictObject */.rej({
     ...pageFields,
@@ -57666,8 +57668,10 @@ const jobQuery = schemas/* strictObject */.rej({
 const jobCountsQuery = schemas/* strictObject */.rej(jobFilterFields);
 const batchQuery = schemas/* strictObject */.rej({
     ...pageFields,
-    status: schemas/* array */.YOg(contract_status/* batchStatus */.FS).optional(),
-    suite: schemas/* string */.YjP().max(200).optional(),
+    status: schemas/* array */.YOg(contract_status/* batchStatus */.FS)
+        .optional()
+        .describe("Batches in one of these statuses; repeat the parameter for several."),
+    suite: schemas/* string */.YjP().max(200).optional().describe("Batches of this suite."),
 });
 const jobPage = schemas/* object */.Ikc({ jobs: schemas/* array */.YOg(job/* job */.Yl), nextCursor: nextCursor }).meta({ id: "JobPage" });
 const jobSummaryPage = schemas/* object */.Ikc({ jobs: schemas/* array */.YOg(jobSummary), nextCursor: nextCursor })
@@ -57724,7 +57728,7 @@ const eventRoutes = {
         query: eventQuery,
         headers: schemas/* object */.Ikc({
             "last-event-id": schemas/* string */.YjP()
-                .regex(/^\d{1,15}$/)
+                .regex(/^\d{1,15}$/, { error: "must be the id of an event" })
                 .optional()
                 .describe("As `after`, sent by event-stream clients that reconnect."),
         }),
@@ -57859,20 +57863,8 @@ function createUndiciTransport(dispatcher) {
 var external_node_path_ = __nccwpck_require__(6760);
 // EXTERNAL MODULE: ./contract/model-source.js
 var model_source = __nccwpck_require__(1102);
-;// CONCATENATED MODULE: ./contract/hidden-characters.js
-const hidden_characters_hidden = String.raw `\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069`;
-const anyHidden = new RegExp(`[${hidden_characters_hidden}]`, "u");
-const everyHidden = new RegExp(`(?!\t)[${hidden_characters_hidden}]`, "gu");
-function hasHiddenCharacters(text) {
-    return anyHidden.test(text);
-}
-function joinLines(text) {
-    return replaceHiddenCharacters(text.replace(/\s*[\n\r\u2028\u2029]\s*/g, " "));
-}
-function replaceHiddenCharacters(text) {
-    return text.replace(everyHidden, "\u{fffd}");
-}
-
+// EXTERNAL MODULE: ./contract/hidden-characters.js
+var hidden_characters = __nccwpck_require__(3072);
 // EXTERNAL MODULE: ./contract/truncate.js
 var truncate = __nccwpck_require__(1602);
 ;// CONCATENATED MODULE: ./contract/quote-name.js
@@ -57880,7 +57872,7 @@ var truncate = __nccwpck_require__(1602);
 
 const maxNameLength = 201;
 function quoteName(name) {
-    return replaceHiddenCharacters(JSON.stringify((0,truncate/* truncate */.x)(name, maxNameLength)));
+    return (0,hidden_characters/* replaceHiddenCharacters */.HS)(JSON.stringify((0,truncate/* truncate */.x)(name, maxNameLength)));
 }
 
 // EXTERNAL MODULE: ./contract/errors.js
@@ -58353,7 +58345,7 @@ const artifactRoutes = {
 const idempotencyKey = schemas/* string */.YjP()
     .min(1)
     .max(255)
-    .regex(/^[\x21-\x7e]+$/)
+    .regex(/^[\x21-\x7e]+$/, { error: "must be ASCII characters without spaces" })
     .optional()
     .describe(`The same key and body within ${limits/* limits */.Fy.idempotencyHours} hours give the first answer again.`);
 const creationHeaders = schemas/* object */.Ikc({ "idempotency-key": idempotencyKey });
@@ -58620,7 +58612,7 @@ const logRoutes = {
         headers: schemas/* object */.Ikc({
             accept: schemas/* string */.YjP().max(1000).optional(),
             "last-event-id": schemas/* string */.YjP()
-                .regex(/^\d{1,15}$/)
+                .regex(/^\d{1,15}$/, { error: "must be the id of an event" })
                 .optional()
                 .describe("As `after`, sent by event-stream clients that reconnect."),
         }),
@@ -58641,7 +58633,7 @@ const logRoutes = {
 
 
 const isPlainPath = (path) => !path.includes("\\") &&
-    !hasHiddenCharacters(path) &&
+    !(0,hidden_characters/* hasHiddenCharacters */.nA)(path) &&
     path.split("/").every((part) => part !== "" && part !== "." && part !== "..");
 const modelFilePath = schemas/* string */.YjP()
     .min(1)
@@ -58773,12 +58765,13 @@ const targetRoutes = {
     },
 };
 
+// EXTERNAL MODULE: ./contract/dns-label.js
+var dns_label = __nccwpck_require__(4267);
 ;// CONCATENATED MODULE: ./contract/project.js
 
+
 const defaultProject = "default";
-const projectName = schemas/* string */.YjP()
-    .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/)
-    .describe("1 to 63 lower-case letters, digits and hyphens, none of them at an end.");
+const projectName = dns_label/* dnsLabel */.U.describe("1 to 63 lower-case letters, digits and hyphens, with no hyphen at an end.");
 const project = schemas/* object */.Ikc({ name: projectName, createdAt: iso/* datetime */.w$() })
     .meta({ id: "Project" });
 
@@ -58823,9 +58816,11 @@ const token = schemas/* object */.Ikc({
     scopes: schemas/* array */.YOg(scope),
     prefix: schemas/* string */.YjP().describe("First characters of the token, to recognise it by."),
     createdAt: iso/* datetime */.w$(),
-    expiresAt: iso/* datetime */.w$().nullable(),
-    lastUsedAt: iso/* datetime */.w$().nullable(),
-    revokedAt: iso/* datetime */.w$().nullable(),
+    expiresAt: iso/* datetime */.w$().nullable().describe("Null for a token that does not expire."),
+    lastUsedAt: iso/* datetime */.w$()
+        .nullable()
+        .describe("When a request last had it, to within a minute; null before the first one."),
+    revokedAt: iso/* datetime */.w$().nullable().describe("It is refused since; null while it is valid."),
     policy: schemas/* string */.YjP()
         .nullable()
         .describe("Trust policy by which an identity token was exchanged for the token; null for other " +
@@ -59058,6 +59053,10 @@ async function openServiceSession(credentials, connection) {
 /* harmony export */   h: () => (/* binding */ parseYaml)
 /* harmony export */ });
 /* harmony import */ var yaml__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3483);
+/* harmony import */ var _contract_format_problem_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(2570);
+/* harmony import */ var _contract_parse_input_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(8039);
+
+
 
 function parseYaml(text, schema) {
     const lineCounter = new yaml__WEBPACK_IMPORTED_MODULE_0__/* .LineCounter */ .HN();
@@ -59070,10 +59069,14 @@ function parseYaml(text, schema) {
         return { problems };
     }
     const lineAtPath = (path) => lineAtOffset(findOffset(document, path));
-    const parsed = schema.safeParse(document.toJS());
-    if (parsed.success)
-        return { value: parsed.data, lineAtPath };
-    return { problems: parsed.error.issues.flatMap((issue) => yamlProblems(issue, lineAtPath)) };
+    const { data, problems } = (0,_contract_parse_input_js__WEBPACK_IMPORTED_MODULE_1__/* .parseInput */ .C)(schema, document.toJS());
+    if (problems === undefined)
+        return { value: data, lineAtPath };
+    return {
+        problems: problems.map((problem) => {
+            return { line: lineAtPath(problem.path), message: (0,_contract_format_problem_js__WEBPACK_IMPORTED_MODULE_2__/* .formatProblem */ .V)(problem) };
+        }),
+    };
 }
 function findOffset(document, path) {
     for (let length = path.length; length > 0; length--) {
@@ -59085,23 +59088,6 @@ function findOffset(document, path) {
             return node.range[0];
     }
     return 0;
-}
-function yamlProblems(issue, lineAtPath) {
-    if (issue.code !== "unrecognized_keys") {
-        const field = formatFieldPath(issue.path);
-        const message = field === "" ? issue.message : `${field}: ${issue.message}`;
-        return [{ line: lineAtPath(issue.path), message }];
-    }
-    return issue.keys.map((key) => {
-        const path = [...issue.path, key];
-        return { line: lineAtPath(path), message: `${formatFieldPath(path)}: there is no such field` };
-    });
-}
-function formatFieldPath(path) {
-    return path
-        .map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`))
-        .join("")
-        .replace(/^\./, "");
 }
 
 
@@ -59272,7 +59258,7 @@ function resolveCredentials(inputs, { untrusted }, environment) {
 
 /***/ }),
 
-/***/ 755:
+/***/ 9130:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -60032,15 +60018,21 @@ class JobTracker {
     }
 }
 
-// EXTERNAL MODULE: ./action/open-service-session.js + 39 modules
-var open_service_session = __nccwpck_require__(4976);
+// EXTERNAL MODULE: ./action/open-service-session.js + 38 modules
+var open_service_session = __nccwpck_require__(1217);
 // EXTERNAL MODULE: ./contract/batch.js + 1 modules
 var batch = __nccwpck_require__(9902);
+// EXTERNAL MODULE: ./contract/format-problem.js
+var format_problem = __nccwpck_require__(2570);
+// EXTERNAL MODULE: ./contract/parse-input.js + 1 modules
+var parse_input = __nccwpck_require__(8039);
 // EXTERNAL MODULE: external "node:fs/promises"
 var external_node_fs_promises_ = __nccwpck_require__(1455);
 // EXTERNAL MODULE: ./contract/model.js
 var model = __nccwpck_require__(2654);
 ;// CONCATENATED MODULE: ./action/find-models.js
+
+
 
 
 
@@ -60078,11 +60070,9 @@ async function resolveEntry(entry, search) {
 }
 function resolveSource(entry) {
     const { name, source = "", sha256, place } = entry;
-    const parsed = model/* modelReference */.Dy.safeParse({ source, name });
-    if (!parsed.success) {
-        const messages = parsed.error.issues.map(({ message }) => message);
-        throw createEntryError(entry, messages.join("; "));
-    }
+    const { problems } = (0,parse_input/* parseInput */.C)(model/* modelReference */.Dy, { source, name });
+    if (problems)
+        throw createEntryError(entry, problems.map(format_problem/* formatProblem */.V).join("; "));
     return { name: name ?? defaultModelName(new URL(source).pathname), source, sha256, place };
 }
 async function resolveFiles(entry, search) {
@@ -60134,7 +60124,7 @@ function createEntryError({ file, source, place }, message) {
 
 ;// CONCATENATED MODULE: ./action/model-entry.js
 const linePattern = /^(?:(?<name>[A-Za-z0-9][A-Za-z0-9._-]{0,99})=)?(?<where>.*)$/;
-const sourcePattern = /^(https?:\/\/|file:\/\/|upload:)/;
+const sourcePattern = /^((https?|s3|gs|hf|file):\/\/|upload:)/;
 function parseModelEntry(line) {
     const { name, where = "" } = linePattern.exec(line)?.groups ?? {};
     return sourcePattern.test(where) ? { name, source: where } : { name, file: where };
@@ -60213,6 +60203,8 @@ function createFileError(message, cause) {
 
 
 
+
+
 const emptyFile = { fields: {}, models: [], gatePlaces: [] };
 const validSource = `upload:sha256:${"0".repeat(64)}`;
 async function planBatch(inputs, { workspace, defaultSuite }) {
@@ -60234,13 +60226,10 @@ async function planBatch(inputs, { workspace, defaultSuite }) {
     return { models, targets, fields, places: { models: modelPlaces(models), gates: gatePlaces } };
 }
 function parseRequest(request) {
-    const parsed = batch/* batchRequest */.Uv.safeParse(request);
-    if (parsed.success)
-        return parsed.data;
-    const problems = parsed.error.issues.map(({ path, message }) => ({
-        message: `The batch's ${path.join("/")}: ${message}`,
-    }));
-    throw new input_error/* InputError */.d(problems);
+    const { data, problems } = (0,parse_input/* parseInput */.C)(batch/* batchRequest */.Uv, request);
+    if (problems === undefined)
+        return data;
+    throw new input_error/* InputError */.d(problems.map((problem) => ({ message: `The batch's ${(0,format_problem/* formatProblem */.V)(problem)}` })));
 }
 function modelPlaces(models) {
     return models.flatMap((model) => {
@@ -60308,17 +60297,8 @@ function groupByTargets(pairs) {
     });
 }
 
-;// CONCATENATED MODULE: ./contract/redact-source.js
-function redactSource(source) {
-    const url = /^https?:/i.test(source) ? URL.parse(source) : null;
-    if (url === null || (url.search === "" && url.username === "" && url.password === "")) {
-        return source;
-    }
-    const names = [...new Set(url.searchParams.keys())].map((name) => encodeURIComponent(name));
-    const query = names.length > 0 ? `?${names.map((name) => `${name}=***`).join("&")}` : "";
-    return `${url.origin}${url.pathname}${query}`;
-}
-
+// EXTERNAL MODULE: ./contract/redact-source.js
+var redact_source = __nccwpck_require__(9502);
 ;// CONCATENATED MODULE: ./action/former-jobs.js
 
 
@@ -60333,7 +60313,7 @@ function findFormerJob(jobs, model, target) {
         return undefined;
     return jobs.find((job) => job.target === target &&
         job.model.name === name &&
-        job.model.source === redactSource(source) &&
+        job.model.source === (0,redact_source/* redactSource */.b)(source) &&
         job.model.sha256 === sha256);
 }
 
@@ -60837,7 +60817,7 @@ function setFailure({ failureMessage }, { conclusion, title }) {
 /* harmony import */ var _connect_github_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(3324);
 /* harmony import */ var _create_check_run_writer_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(5810);
 /* harmony import */ var _list_jobs_js__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(9808);
-/* harmony import */ var _open_service_session_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(4976);
+/* harmony import */ var _open_service_session_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(1217);
 /* harmony import */ var _read_inputs_js__WEBPACK_IMPORTED_MODULE_8__ = __nccwpck_require__(2982);
 /* harmony import */ var _resolve_credentials_js__WEBPACK_IMPORTED_MODULE_9__ = __nccwpck_require__(6644);
 /* harmony import */ var _step_identity_js__WEBPACK_IMPORTED_MODULE_10__ = __nccwpck_require__(8844);
@@ -61374,9 +61354,9 @@ const actionInputs = {
     },
     models: {
         description: "Models to compress, one a line: a glob of ONNX files in the workspace, which are " +
-            "uploaded, or a source that the service reads itself (`https://…`, `file:///…`, " +
-            "`upload:sha256:…`). `NAME=` before it names the model; a file is named after its path " +
-            "otherwise. A line that starts with `!` takes files out again.",
+            "uploaded, or a source that the service reads itself (`https://…`, `s3://…`, `gs://…`, " +
+            "`hf://…`, `file:///…`, `upload:sha256:…`). `NAME=` before it names the model; a file is " +
+            "named after its path otherwise. A line that starts with `!` takes files out again.",
     },
     targets: {
         description: "Names of the targets to compress each model for, separated by commas or line breaks.",
@@ -61476,7 +61456,9 @@ const actionOutputs = {
 
 const artifactName = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
     .max(200)
-    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/)
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/, {
+    error: "must be 1 to 200 letters, digits, '.', '_' or '-', the first a letter or digit",
+})
     .describe("File name, unique within the job.");
 const artifact = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
     name: artifactName,
@@ -61546,7 +61528,7 @@ const places = schemas/* strictObject */.rej({
 const githubReport = schemas/* strictObject */.rej({
     repository: schemas/* string */.YjP()
         .max(140)
-        .regex(/^[A-Za-z0-9][A-Za-z0-9_-]*\/[A-Za-z0-9._-]+$/)
+        .regex(/^[A-Za-z0-9][A-Za-z0-9_-]*\/[A-Za-z0-9._-]+$/, { error: "must be OWNER/NAME" })
         .describe("As `owner/name`. The service's GitHub App has to be installed in it."),
     sha: revision/* commit */.c,
     checkName: (0,bounded_text/* boundedText */.L)({ min: 1, max: limits/* textLimits */.I6.name }).describe("Name of the check run of the whole batch."),
@@ -61776,6 +61758,23 @@ const createdBy = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
 
 /***/ }),
 
+/***/ 4267:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   U: () => (/* binding */ dnsLabel)
+/* harmony export */ });
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
+
+const dnsLabel = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
+    .max(63)
+    .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, {
+    error: "must be 1 to 63 lower-case letters, digits and hyphens, with no hyphen at an end",
+});
+
+
+/***/ }),
+
 /***/ 6828:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
@@ -61942,6 +61941,27 @@ function formatBytes(bytes) {
         scaled /= 1000;
     const digits = unit === 0 ? 0 : scaled >= 99.95 ? 0 : scaled >= 9.995 ? 1 : 2;
     return `${scaled.toFixed(digits)} ${units[unit]}`;
+}
+
+
+/***/ }),
+
+/***/ 2570:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   V: () => (/* binding */ formatProblem)
+/* harmony export */ });
+/* unused harmony export formatProblems */
+function formatProblem({ path, message }) {
+    const field = path
+        .map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`))
+        .join("")
+        .replace(/^\./, "");
+    return field === "" ? message : `${field} ${message}`;
+}
+function formatProblems(problems) {
+    return problems.map(formatProblem).join("\n");
 }
 
 
@@ -62135,6 +62155,30 @@ function comparesWithBaseline(limits = {}) {
 
 /***/ }),
 
+/***/ 3072:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   HS: () => (/* binding */ replaceHiddenCharacters),
+/* harmony export */   nA: () => (/* binding */ hasHiddenCharacters)
+/* harmony export */ });
+/* unused harmony export joinLines */
+const hidden = String.raw `\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069`;
+const anyHidden = new RegExp(`[${hidden}]`, "u");
+const everyHidden = new RegExp(`(?!\t)[${hidden}]`, "gu");
+function hasHiddenCharacters(text) {
+    return anyHidden.test(text);
+}
+function joinLines(text) {
+    return replaceHiddenCharacters(text.replace(/\s*[\n\r\u2028\u2029]\s*/g, " "));
+}
+function replaceHiddenCharacters(text) {
+    return text.replace(everyHidden, "\u{fffd}");
+}
+
+
+/***/ }),
+
 /***/ 2246:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
@@ -62168,7 +62212,7 @@ function idPattern(prefix) {
 function idSchema(prefix, what) {
     return zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
         .max(prefix.length + 1 + timeLength + randomLength)
-        .regex(patterns[prefix])
+        .regex(patterns[prefix], { error: `must be the id of a ${what}, such as ${prefix}-01h…` })
         .describe(`Identifier of the ${what}: sortable by creation time and a valid Kubernetes name.`);
 }
 const jobId = idSchema("job", "job");
@@ -62445,10 +62489,16 @@ var target = __nccwpck_require__(6939);
 
 
 const maxLabels = 32;
-const labelPattern = /^[A-Za-z0-9]([A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?$/;
-const labels = schemas/* record */.g1P(schemas/* string */.YjP().max(63).regex(labelPattern), schemas/* string */.YjP()
+const labelCharacters = "letters, digits, '.', '_' and '-', with a letter or digit at each end";
+const labels = schemas/* record */.g1P(schemas/* string */.YjP()
     .max(63)
-    .regex(/^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/))
+    .regex(/^[A-Za-z0-9]([A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?$/, {
+    error: `must be 1 to 63 '/', ${labelCharacters}`,
+}), schemas/* string */.YjP()
+    .max(63)
+    .regex(/^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/, {
+    error: `must be 0 to 63 ${labelCharacters}`,
+}))
     .refine((all) => Object.keys(all).length <= maxLabels, {
     error: `must not have more than ${maxLabels} entries`,
 })
@@ -62491,7 +62541,7 @@ const job = schemas/* object */.Ikc({
     batchId: id/* batchId */.qZ.nullable(),
     model: schemas/* object */.Ikc({
         ...model/* modelReference */.Dy.shape,
-        name: schemas/* string */.YjP(),
+        name: schemas/* string */.YjP().describe("The request's, or the file's."),
         bytes: schemas/* int */.Whr()
             .nullable()
             .describe("Size of the file and its external data; null until it was fetched."),
@@ -62502,14 +62552,16 @@ const job = schemas/* object */.Ikc({
     gateLimits: gate/* gateLimits */.A8,
     dryRun: dryRun.describe("Whether the job only plans; its one artifact is the report then."),
     deadlineSeconds,
-    labels: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* string */.YjP()),
+    labels: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* string */.YjP()).describe("The request's own keys and values."),
     createdAt: iso/* datetime */.w$(),
-    updatedAt: iso/* datetime */.w$(),
+    updatedAt: iso/* datetime */.w$().describe("When the job or its telemetry last changed."),
     startedAt: iso/* datetime */.w$().nullable().describe("When the job left Pending for work."),
-    finishedAt: iso/* datetime */.w$().nullable(),
+    finishedAt: iso/* datetime */.w$()
+        .nullable()
+        .describe("When the job became Completed, Failed or Cancelled; null until then."),
     transitions: schemas/* array */.YOg(contract_status/* transition */.kY).describe("Every status the job has had, oldest first."),
     telemetry: telemetry/* telemetry */.Y9,
-    artifacts: schemas/* array */.YOg(artifact/* artifact */.d),
+    artifacts: schemas/* array */.YOg(artifact/* artifact */.d).describe("Files that the job has produced so far."),
     baseline: baseline
         .nullable()
         .default(null)
@@ -62517,7 +62569,7 @@ const job = schemas/* object */.Ikc({
         "none."),
     gates: schemas/* array */.YOg(gate/* gateResult */.xp)
         .describe("Results of the gates; empty until the job is Completed, and in a dry run."),
-    error: errors/* jobError */.Kp.nullable(),
+    error: errors/* jobError */.Kp.nullable().describe("Why the job is Failed; null for all others."),
     createdBy: created_by/* createdBy */.u,
 })
     .meta({ id: "Job" });
@@ -62689,11 +62741,11 @@ function folderPart(path) {
 
 const sha256 = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
     .max(64)
-    .regex(/^[0-9a-f]{64}$/)
+    .regex(/^[0-9a-f]{64}$/, { error: "must be 64 lower-case hexadecimal digits" })
     .describe("SHA-256 as 64 lower-case hexadecimal digits.");
 const uploadRange = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
     .max(100)
-    .regex(/^bytes \d{1,15}-\d{1,15}\/\d{1,15}$/)
+    .regex(/^bytes \d{1,15}-\d{1,15}\/\d{1,15}$/, { error: "must be bytes FIRST-LAST/SIZE" })
     .describe("`bytes FIRST-LAST/SIZE`: the body is the rest of an upload that broke off. FIRST is at " +
     "most the `Upload-Offset` of the answer to HEAD, LAST is SIZE - 1.");
 const modelReference = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
@@ -62706,11 +62758,180 @@ const modelReference = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej(
     sha256: sha256.optional().describe("The job fails unless the file has this SHA-256."),
     name: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
         .max(100)
-        .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/)
+        .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, {
+        error: "must be 1 to 100 letters, digits, '.', '_' or '-', the first a letter or digit",
+    })
         .optional()
         .describe("Short name for tables and reports; by default the file's name."),
 })
     .meta({ id: "ModelReference" });
+
+
+/***/ }),
+
+/***/ 8039:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  C: () => (/* binding */ parseInput)
+});
+
+;// CONCATENATED MODULE: ./contract/describe-allowed.js
+const typeNames = {
+    string: "a string",
+    number: "a number",
+    int: "an integer",
+    boolean: "true or false",
+    array: "an array",
+    object: "an object",
+    record: "an object",
+};
+const formatNames = {
+    url: "an address such as https://example.com/path",
+    datetime: "a time such as 2026-01-01T00:00:00Z",
+    email: "an e-mail address",
+};
+function describeAllowed(issue) {
+    switch (issue.code) {
+        case "invalid_type":
+            return `must be ${typeNames[issue.expected] ?? issue.expected}`;
+        case "invalid_value":
+            return `must be ${joinChoices(issue.values.map((value) => JSON.stringify(value)))}`;
+        case "too_small":
+            return describeBound(issue.origin, issue.inclusive ? "at least" : "more than", issue.minimum);
+        case "too_big":
+            return describeBound(issue.origin, issue.inclusive ? "at most" : "less than", issue.maximum);
+        case "not_multiple_of":
+            return `must be a multiple of ${issue.divisor}`;
+        case "invalid_format":
+            return describeAllowedFormat(issue);
+        case "unrecognized_keys":
+            return describeKnownFields(issue.inst);
+        case "invalid_union":
+            return describeOptions(issue.errors);
+        case "invalid_key":
+        case "invalid_element":
+            return issue.issues.map(({ message }) => message).join(", and ");
+        case "custom":
+            return "must have another form";
+    }
+}
+function joinChoices(choices) {
+    const last = choices.at(-1) ?? "";
+    return choices.length < 2 ? last : `${choices.slice(0, -1).join(", ")} or ${last}`;
+}
+const countedNouns = {
+    string: ["character", "characters"],
+    array: ["entry", "entries"],
+};
+function describeBound(origin, relation, bound) {
+    const nouns = countedNouns[origin];
+    if (nouns === undefined)
+        return `must be ${relation} ${bound}`;
+    return `must have ${relation} ${bound} ${nouns[Number(bound) === 1 ? 0 : 1]}`;
+}
+function describeAllowedFormat({ format, pattern, prefix, }) {
+    if (format === "starts_with")
+        return `must begin with ${JSON.stringify(prefix)}`;
+    return format in formatNames ? `must be ${formatNames[format]}` : `must match ${pattern}`;
+}
+function describeKnownFields(schema) {
+    const known = schema instanceof Object && "shape" in schema ? Object.keys(schema.shape) : [];
+    return known.length === 0
+        ? "is not known; none is"
+        : `is not known; known are ${known.join(", ")}`;
+}
+function describeOptions(options) {
+    const messages = options.flatMap((issues) => issues.map(({ message }) => message));
+    const allowed = messages.map((message) => message.replace(/^must be /, ""));
+    return `must be ${[...new Set(allowed)].join(" or ")}`;
+}
+
+// EXTERNAL MODULE: ./contract/hidden-characters.js
+var hidden_characters = __nccwpck_require__(3072);
+// EXTERNAL MODULE: ./contract/redact-source.js
+var redact_source = __nccwpck_require__(9502);
+// EXTERNAL MODULE: ./contract/truncate.js
+var truncate = __nccwpck_require__(1602);
+;// CONCATENATED MODULE: ./contract/parse-input.js
+
+
+
+
+const maxShownLength = 80;
+const secretFields = new Set([
+    "token",
+    "secret",
+    "secretAccessKey",
+    "accessKeyId",
+    "credential",
+    "signature",
+    "MOS_DATABASE_URL",
+    "OTEL_EXPORTER_OTLP_HEADERS",
+]);
+function parseInput(schema, input) {
+    const parsed = schema.safeParse(input, { error: describeAllowed, reportInput: true });
+    if (parsed.success)
+        return { data: parsed.data };
+    const issues = withoutRepetitions(parsed.error.issues);
+    return { problems: issues.flatMap((issue) => listProblems(issue, input)) };
+}
+function withoutRepetitions(issues) {
+    return issues.filter((issue, i) => {
+        const [former] = issues.slice(Math.max(0, i - 1), i);
+        return former?.code !== "invalid_type" || former.path.join("/") !== issue.path.join("/");
+    });
+}
+function listProblems(issue, input) {
+    const { code, path, message } = issue;
+    if (code === "unrecognized_keys") {
+        return issue.keys.map((key) => ({ path: [...path, key], message }));
+    }
+    if (code === "invalid_union") {
+        const [nearest, ...others] = issue.errors.filter((issues) => !issues.some(isOfWhole));
+        if (nearest !== undefined && others.length === 0) {
+            return nearest.flatMap((inner) => {
+                return listProblems({ ...inner, path: [...path, ...inner.path] }, input);
+            });
+        }
+    }
+    if (code === "invalid_key")
+        return [{ path, message: `as a key ${message}` }];
+    const value = code === "custom" ? valueAt(input, path) : issue.input;
+    const isSecret = value !== undefined && path.some((key) => secretFields.has(key));
+    if (isSecret || !message.startsWith("must "))
+        return [{ path, message }];
+    const found = describeFound(value, code);
+    return [{ path, message: found === undefined ? message : `${found} and ${message}` }];
+}
+function isOfWhole({ path }) {
+    return path.length === 0;
+}
+function describeFound(value, code) {
+    if (Array.isArray(value)) {
+        if (code === "custom")
+            return undefined;
+        if (!code.startsWith("too_"))
+            return "is an array";
+        return `has ${value.length} ${value.length === 1 ? "entry" : "entries"}`;
+    }
+    if (value === undefined)
+        return code === "custom" ? undefined : "is missing";
+    if (typeof value === "object" && value !== null) {
+        return code === "custom" ? undefined : "is an object";
+    }
+    return `is ${quoteValue(value)}`;
+}
+function quoteValue(value) {
+    if (typeof value !== "string")
+        return String(value);
+    return (0,hidden_characters/* replaceHiddenCharacters */.HS)(JSON.stringify((0,truncate/* truncate */.x)((0,redact_source/* redactSource */.b)(value), maxShownLength)));
+}
+function valueAt(input, path) {
+    return path.reduce((value, key) => value instanceof Object && Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined, input);
+}
 
 
 /***/ }),
@@ -62731,6 +62952,8 @@ __nccwpck_require__.d(__webpack_exports__, {
 
 // EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
 var schemas = __nccwpck_require__(3045);
+// EXTERNAL MODULE: ./contract/dns-label.js
+var dns_label = __nccwpck_require__(4267);
 ;// CONCATENATED MODULE: ./contract/pipeline.js
 
 const balance = schemas/* enum */.k5n(["bytes", "flops", "time"])
@@ -62786,6 +63009,7 @@ var bounded_text = __nccwpck_require__(9088);
 // EXTERNAL MODULE: ./contract/model-source.js
 var model_source = __nccwpck_require__(1102);
 ;// CONCATENATED MODULE: ./contract/recipe.js
+
 
 
 
@@ -62893,9 +63117,7 @@ const partialRecipe = schemas/* strictObject */.rej({
         .describe("How the result is compared with the original."),
 })
     .meta({ id: "PartialRecipe" });
-const presetName = schemas/* string */.YjP()
-    .max(63)
-    .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/);
+const presetName = dns_label/* dnsLabel */.U;
 const recipeRules = schemes
     .filter((scheme) => granularitiesByScheme[scheme].length < granularities.length)
     .map((scheme) => {
@@ -62920,6 +63142,25 @@ const requestedRecipe = (0,rule/* withRules */.O)(schemas/* strictObject */.rej(
 
 /***/ }),
 
+/***/ 9502:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   b: () => (/* binding */ redactSource)
+/* harmony export */ });
+function redactSource(source) {
+    const url = /^https?:/i.test(source) ? URL.parse(source) : null;
+    if (url === null || (url.search === "" && url.username === "" && url.password === "")) {
+        return source;
+    }
+    const names = [...new Set(url.searchParams.keys())].map((name) => encodeURIComponent(name));
+    const query = names.length > 0 ? `?${names.map((name) => `${name}=***`).join("&")}` : "";
+    return `${url.origin}${url.pathname}${query}`;
+}
+
+
+/***/ }),
+
 /***/ 1622:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
@@ -62933,7 +63174,9 @@ const requestedRecipe = (0,rule/* withRules */.O)(schemas/* strictObject */.rej(
 
 const commit = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
     .max(64)
-    .regex(/^[0-9a-f]{40}([0-9a-f]{24})?$/)
+    .regex(/^[0-9a-f]{40}([0-9a-f]{24})?$/, {
+    error: "must be 40 or 64 lower-case hexadecimal digits",
+})
     .describe("Commit as 40 or 64 lower-case hexadecimal digits.");
 const branch = (0,_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__/* .boundedText */ .L)({ min: 1, max: 255 }).describe("Name of a branch, without `refs/heads/`.");
 const revision = zod__WEBPACK_IMPORTED_MODULE_0__/* .strictObject */ .rej({
@@ -63060,6 +63303,8 @@ __nccwpck_require__.d(__webpack_exports__, {
 
 // EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
 var schemas = __nccwpck_require__(3045);
+// EXTERNAL MODULE: ./contract/dns-label.js
+var dns_label = __nccwpck_require__(4267);
 ;// CONCATENATED MODULE: ./contract/instruction-sets.js
 const instructionSets = [
     "sse4_2",
@@ -63082,19 +63327,26 @@ const instructionSets = [
 
 ;// CONCATENATED MODULE: ./contract/pod-names.js
 
+
 const objectName = schemas/* string */.YjP()
     .max(253)
-    .regex(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/);
-const labelName = schemas/* string */.YjP()
-    .max(63)
-    .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/);
+    .regex(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/, {
+    error: "must be lower-case letters, digits, '.' and '-', with a letter or digit at each end",
+});
+const labelName = (/* unused pure expression or super */ null && (dnsLabel));
 const qualifiedName = schemas/* string */.YjP()
     .max(317)
-    .regex(/^([a-z0-9]([a-z0-9.-]*[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/);
+    .regex(/^([a-z0-9]([a-z0-9.-]*[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/, {
+    error: "must be a name of Kubernetes' such as team or example.com/team",
+});
 const labelValue = schemas/* string */.YjP()
     .max(63)
-    .regex(/^([A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?)?$/);
-const quantity = schemas/* string */.YjP().regex(/^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti|P|Pi)?$/);
+    .regex(/^([A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?)?$/, {
+    error: "must be letters, digits, '.', '_' and '-', with a letter or digit at each end",
+});
+const quantity = schemas/* string */.YjP().regex(/^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti|P|Pi)?$/, {
+    error: "must be an amount such as 4, 500m or 16Gi",
+});
 function hasExactlyOne(fields) {
     return {
         check: (object) => Object.entries(object).filter(([field, value]) => fields.includes(field) && value !== undefined).length === 1,
@@ -63109,13 +63361,11 @@ var recipe = __nccwpck_require__(1918);
 
 
 
-const targetName = schemas/* string */.YjP()
-    .max(63)
-    .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/)
-    .describe("Name of a target.");
+
+const targetName = dns_label/* dnsLabel */.U.describe("Name of a target.");
 const target = schemas/* strictObject */.rej({
     name: targetName,
-    description: schemas/* string */.YjP().max(500),
+    description: schemas/* string */.YjP().max(500).describe("For people: the hardware, and what is done for it."),
     executionProvider: schemas/* enum */.k5n(["cpu", "cuda"])
         .describe("ONNX Runtime execution provider that evaluates models on the target."),
     operators: schemas/* enum */.k5n(["standard", "contrib"])
@@ -63132,13 +63382,13 @@ const target = schemas/* strictObject */.rej({
         .describe("Named recipes that a request may ask for."),
     gpu: schemas/* strictObject */.rej({
         resource: schemas/* string */.YjP().max(253).describe("Extended resource, for instance `nvidia.com/gpu`."),
-        count: schemas/* int */.Whr().min(1).max(64),
+        count: schemas/* int */.Whr().min(1).max(64).describe("Units of it that each worker pod gets."),
     })
         .optional()
         .describe("What a worker pod requests in a cluster; without meaning on one machine."),
     resources: schemas/* strictObject */.rej({
-        cpu: quantity.optional(),
-        memory: quantity.optional(),
+        cpu: quantity.optional().describe("Processors, such as `4` or `500m`."),
+        memory: quantity.optional().describe("Memory, such as `16Gi`: also the limit."),
         ephemeralStorage: quantity
             .optional()
             .describe("Disk of the node; without it as much as `scratch`."),
@@ -63156,7 +63406,9 @@ const target = schemas/* strictObject */.rej({
         .optional()
         .describe("Largest scratch volume of a worker pod, for the model and the result; without it " +
         "unlimited."),
-    nodeSelector: schemas/* record */.g1P(schemas/* string */.YjP().max(317), schemas/* string */.YjP().max(63)).optional(),
+    nodeSelector: schemas/* record */.g1P(schemas/* string */.YjP().max(317), schemas/* string */.YjP().max(63))
+        .optional()
+        .describe("Labels of the nodes that worker pods run on."),
     tolerations: schemas/* array */.YOg(schemas/* strictObject */.rej({
         key: schemas/* string */.YjP().max(317).optional(),
         operator: schemas/* enum */.k5n(["Exists", "Equal"]).optional(),
@@ -63249,8 +63501,8 @@ const latencyRatio = schemas/* object */.Ikc({
 const maxLatencyShapes = 4;
 const shapeLatency = latencyRatio.omit({ sessions: true }).extend({
     inputs: schemas/* string */.YjP().max(120).describe("The inputs' names, element types and shapes."),
-    originalP50Ms: schemas/* number */.aig(),
-    resultP50Ms: schemas/* number */.aig(),
+    originalP50Ms: schemas/* number */.aig().describe("Median of the original, milliseconds."),
+    resultP50Ms: schemas/* number */.aig().describe("Median of the result, milliseconds."),
 });
 const latency = latencyRatio.extend({
     original: modelLatency,
@@ -63270,6 +63522,8 @@ var list_codes = __nccwpck_require__(8724);
 const warningTable = {
     accuracy_below_floor: "An output differs from the original's by more than `recipe.evaluation.minCosine` allows, " +
         "on generated data.",
+    baseline_not_recorded: "The job did not become a baseline as its batch's `revision` asks: the suite belongs to a " +
+        "repository, and the batch comes from another one or was created as a resource of a cluster.",
     baseline_not_timed: "The baseline's own result could not be timed beside the job's, so `maxLatencyRegression` " +
         "compares figures that were measured at different times.",
     inputs_fixed: "Inputs of the model with default values became constants, since they are weights: callers " +
@@ -63311,7 +63565,8 @@ const outputAccuracy = schemas/* object */.Ikc({
         "outputs without such an axis."),
 });
 const accuracy = schemas/* object */.Ikc({
-    level: schemas/* enum */.k5n(["outputs", "weights"]),
+    level: schemas/* enum */.k5n(["outputs", "weights"])
+        .describe("What was compared: outputs of both models, or each weight with its original."),
     data: schemas/* enum */.k5n(["caller", "generated"])
         .describe("Where the samples came from. Figures on generated data show gross damage only."),
     samples: schemas/* int */.Whr()
@@ -63326,12 +63581,13 @@ const peakMemoryScope = " takes: the model, its inputs and outputs, without Node
     "for a model that does not fit into the available memory and was run in stages.";
 const warningCode = schemas/* string */.YjP().describe(`Stable code, such as ${(0,list_codes/* listCodes */.N)(warningTable)}.`);
 const stageSeconds = schemas/* object */.Ikc({
-    fetch: schemas/* number */.aig(),
-    shard: schemas/* number */.aig(),
-    optimize: schemas/* number */.aig(),
-    evaluate: schemas/* number */.aig(),
-    publish: schemas/* number */.aig(),
-});
+    fetch: schemas/* number */.aig().describe("Fetching the model and the evaluation data."),
+    shard: schemas/* number */.aig().describe("Reading the model's graph and dividing its weights."),
+    optimize: schemas/* number */.aig().describe("Choosing formats and writing the result."),
+    evaluate: schemas/* number */.aig().describe("Running and comparing original and result."),
+    publish: schemas/* number */.aig().describe("Storing the files of the result."),
+})
+    .describe("Seconds that the worker spent in each stage.");
 const stageName = stageSeconds.keyof();
 const telemetry = schemas/* object */.Ikc({
     progress: schemas/* object */.Ikc({
@@ -63369,14 +63625,16 @@ const telemetry = schemas/* object */.Ikc({
         .partial()
         .optional(),
     device: schemas/* object */.Ikc({
-        executionProvider: schemas/* string */.YjP().max(64),
+        executionProvider: schemas/* string */.YjP()
+            .max(64)
+            .describe("ONNX Runtime execution provider that ran the models, such as `cpu`."),
         name: schemas/* string */.YjP().max(200).describe("Processor that ran the evaluation."),
         cores: schemas/* int */.Whr().min(0).optional().describe("Processors that the worker could use."),
         instructionSets: schemas/* array */.YOg(schemas/* string */.YjP().max(32))
             .max(32)
             .optional()
             .describe("Instruction sets that matter to inference, such as `avx512_vnni`; on Linux."),
-        threads: schemas/* int */.Whr().min(0),
+        threads: schemas/* int */.Whr().min(0).describe("Threads that a model was run on."),
         runtime: schemas/* string */.YjP().max(200).describe("Name and version of the runtime."),
     })
         .optional(),
