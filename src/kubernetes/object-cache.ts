@@ -14,7 +14,7 @@ interface Index<T extends KubernetesObject> {
 }
 
 /**
- * Objects by `objectKey` and by the values of indexers. They are kept as JSON, which takes a third of
+ * Objects by `objectKey` and by the values of indexers. They are kept as JSON, which takes half of
  * the memory of objects, and most are read seldom: each read parses one anew.
  */
 export class ObjectCache<T extends KubernetesObject> {

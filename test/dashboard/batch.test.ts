@@ -99,7 +99,7 @@ async function runWithChanges(page: Page): Promise<void> {
   const fields = page.getByLabel("Other fields of the recipe");
   await fields.fill('{ "granularity": "none" }');
   await page.getByRole("button", { name: "Start job" }).click();
-  await page.getByText(/^granularity: /).waitFor();
+  await page.getByText(/^granularity is "none" and must be /).waitFor();
   await fields.fill('{ "granularity": "tensor", "evaluation": { "level": "none" } }');
   assert.deepEqual(await findBarriers(page), []);
   await page.getByRole("button", { name: "Start job" }).click();

@@ -63,14 +63,14 @@ async function reconcileJobWithResource(
   if (current === undefined) return;
   const pods = await recordEndedPods(context, record);
   const job = await recordOperatorStatus(context, current, { resource, pods });
-  const hasRecordFinalizer = resource.metadata.finalizers?.includes(recordFinalizer) ?? false;
+  const isAwaited =
+    hasEndedUnstarted(job) || (resource.metadata.finalizers?.includes(recordFinalizer) ?? false);
   const ended = isTerminal(resourceStatus(resource).status);
-  if (ended && (!hasRecordFinalizer || hasRecordedCondition(resourceStatus(resource)))) {
+  if (ended && (!isAwaited || hasRecordedCondition(resourceStatus(resource)))) {
     context.statusWrittenAt.delete(id);
     return;
   }
-  const isWhole = isTerminal(job.status) && isFullyRecorded(pods);
-  const allRecorded = isWhole && (hasRecordFinalizer || hasFailedUnstarted(job));
+  const allRecorded = isAwaited && isTerminal(job.status) && isFullyRecorded(pods);
   const status = desiredStatus({ job, resource, allRecorded, now: context.now() });
   const requeue = await patchResourceStatus(context, { id, resource, status }, run);
   const isInterrupted = findInterruption(resourceStatus(resource), job) !== undefined;
@@ -172,9 +172,9 @@ function isBehind(job: Job, resource: CompressionJobStatus): boolean {
   return job.status === "Pending" && isNewMessage;
 }
 
-/** Whether the job failed before any work, for which the operator adds no finalizer. */
-function hasFailedUnstarted({ status, startedAt }: Job): boolean {
-  return status === "Failed" && startedAt === null;
+/** Whether the job ended before any work, for which the operator adds the finalizer. */
+function hasEndedUnstarted({ status, startedAt }: Job): boolean {
+  return isTerminal(status) && startedAt === null;
 }
 
 /**

@@ -149,6 +149,8 @@ test(
       error: { code: "pod_start_failed", message: "The image cannot be pulled" },
     });
     assert.equal((await untilJob(service, id, "Failed")).error?.code, "pod_start_failed");
+    // Only then its time to live begins.
+    await untilStatus(service, "detector", isRecorded);
   },
 );
 
