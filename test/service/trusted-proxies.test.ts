@@ -25,6 +25,9 @@ for (const list of [
   "10.0.0.0/x",
 ]) {
   test(`MOS_TRUSTED_PROXIES cannot be "${list}"`, () => {
-    assert.throws(() => readProxies(list), /MOS_TRUSTED_PROXIES is ".*" and must be a list of addresses and networks/);
+    assert.throws(
+      () => readProxies(list),
+      /MOS_TRUSTED_PROXIES is ".*" and must be a list of addresses and networks/,
+    );
   });
 }
