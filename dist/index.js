@@ -62633,7 +62633,7 @@ const limits = {
     accessCheckSeconds: 4,
     logPageLines: 500,
     logPageBytes: 262_144,
-    logIntervalMs: 100,
+    logIntervalMs: 130,
     eventIntervalMs: 250,
     eventStreams: { all: 1000, perCaller: 50 },
 };

@@ -84,7 +84,7 @@ export const limits = {
   logPageLines: 500,
   logPageBytes: 262_144,
   /** Least time between two pieces of a log that is followed, milliseconds. */
-  logIntervalMs: 100,
+  logIntervalMs: 130,
   /** Least time between two pieces of `GET /events`, milliseconds: each is a search of its own. */
   eventIntervalMs: 250,
   /** Streams of `GET /events` at once, of all projects and of each. */
