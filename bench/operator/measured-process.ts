@@ -20,6 +20,7 @@ const flags = [
   "--max-semi-space-size=2",
   "--heap-growing-percent=25",
   "--single-threaded-gc",
+  "--no-incremental-marking",
   "--max-old-space-size=256",
 ];
 /** Where each answers for its metrics. */
