@@ -55,17 +55,19 @@ export class ObjectCache<T extends KubernetesObject> {
     return objects;
   }
 
-  put(object: Stored<T>): void {
+  /** Replaces `before`, the cached object of that key. */
+  put(object: Stored<T>, before: Stored<T> | undefined): void {
     const key = objectKey(object.metadata);
-    const before = this.get(key);
     this.#texts.set(key, JSON.stringify(object));
     this.#updateIndexes(key, before, object);
   }
 
-  delete(key: string): void {
+  /** Returns the object that was cached. */
+  delete(key: string): Stored<T> | undefined {
     const before = this.get(key);
     this.#texts.delete(key);
     this.#updateIndexes(key, before, undefined);
+    return before;
   }
 
   #getIndex(name: string): Index<T> {

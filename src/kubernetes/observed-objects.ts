@@ -40,9 +40,8 @@ export class ObservedObjects<T extends KubernetesObject> {
   }
 
   delete(key: string, last?: Stored<T>): void {
-    const object = this.cache.get(key);
+    const object = this.cache.delete(key);
     if (object === undefined) return;
-    this.cache.delete(key);
     this.#callHandler(() =>
       this.#handlers.onDeleted?.(last === undefined ? object : this.#transform(last)),
     );
@@ -52,10 +51,10 @@ export class ObservedObjects<T extends KubernetesObject> {
     const { resourceVersion } = object.metadata;
     const renewed = known && { ...known, metadata: { ...known.metadata, resourceVersion } };
     if (renewed !== undefined && isDeepStrictEqual(renewed, object)) {
-      this.cache.put(renewed);
+      this.cache.put(renewed, known);
       return;
     }
-    this.cache.put(object);
+    this.cache.put(object, known);
     if (known === undefined) this.#handlers.onAdded?.(object);
     else this.#handlers.onUpdated?.(object, known);
   }
