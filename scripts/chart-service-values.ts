@@ -222,8 +222,10 @@ const firstSignIn = z
   .prefault({})
   .describe("How the first administrator signs in to the dashboard.");
 
+const days = z.int().min(0).max(36_500);
+
 function keptDays(what: string) {
-  return z.int().min(0).max(36_500).default(0).describe(what);
+  return days.default(0).describe(what);
 }
 
 const keepDays = z
@@ -235,6 +237,21 @@ const keepDays = z
   })
   .prefault({})
   .describe("Days for which the history and files are kept; 0 keeps them for good.");
+
+const projectKeepDays = z
+  .record(
+    z.string(),
+    z.strictObject({
+      jobs: days.optional(),
+      logs: days.optional(),
+      artifacts: days.optional(),
+      models: days.optional(),
+    }),
+  )
+  .default({})
+  .describe(
+    "Days of projects, such as {team-a: {logs: 7}}; the others, and other projects, as keepDays.",
+  );
 
 export const service = z
   .strictObject({
@@ -266,6 +283,7 @@ export const service = z
       .default(1024 ** 4)
       .describe("Bytes of a project's uploads and artifacts."),
     keepDays,
+    projectKeepDays,
     trustedProxies: z
       .array(z.string().regex(/^[0-9a-fA-F.:/]+$/))
       .default([])

@@ -2,20 +2,23 @@ import { encodeIdTime } from "../contract/id.ts";
 import { uploadSource } from "../contract/model-source.ts";
 import { selectManifestsWith } from "./manifest-records.ts";
 import { findJobThatUses, forgetUploads } from "./model-records.ts";
+import type { Expiry } from "./retention.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
 
 /**
- * Forgets uploads from before a time that no job has named since then. What a manifest names goes
- * after the manifest.
+ * Forgets uploads from before their project's time that no job has named since then. What a
+ * manifest names goes after the manifest.
  */
-export async function deleteExpiredModels(store: Store, before: Date): Promise<void> {
+export async function deleteExpiredModels(store: Store, expiry: Expiry): Promise<void> {
   const uploads = await store.db
     .selectFrom("project_blobs")
-    .select(["project", "sha256"])
-    .distinct()
-    .where("created_at", "<", before.toISOString())
+    .select((eb) => ["project", "sha256", eb.fn.max("created_at").as("sent_at")])
+    .groupBy(["project", "sha256"])
+    .having((eb) => eb.fn.max("created_at"), "<", expiry.latest.toISOString())
     .execute();
-  for (const { project, sha256 } of uploads) {
+  for (const { project, sha256, sent_at } of uploads) {
+    const before = expiry.findBefore(project);
+    if (before === undefined || sent_at >= before.toISOString()) continue;
     await runWriteTransaction(store, async (writing) => {
       if (await isModelNeeded(writing, { project, sha256, before })) return;
       await forgetUploads(writing, project, [sha256]);

@@ -6,17 +6,8 @@ import { isJobNeeded } from "./is-job-needed.ts";
 import { jobBlobTables } from "./list-referenced-blobs.ts";
 import { parseJob } from "./parse-job.ts";
 import { releaseJobBlobs } from "./release-blobs.ts";
+import { type Expiry, findExpiry, type Retention } from "./retention.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
-
-/** How long things are kept, milliseconds; for good where it is undefined. */
-export interface Retention {
-  /** After a job's end: the job with all that it has. */
-  readonly jobs?: number | undefined;
-  readonly logs?: number | undefined;
-  readonly artifacts?: number | undefined;
-  /** After an upload was last named by a job, or was sent. */
-  readonly models?: number | undefined;
-}
 
 const pageSize = 100;
 /** Longer than any custom resource outlives its job. */
@@ -27,54 +18,62 @@ const resourcesMs = 400 * 24 * 3_600_000;
  * of a branch or a report with something left to write needs is kept.
  */
 export async function deleteExpired(store: Store, retention: Retention): Promise<void> {
-  const { logs, artifacts, jobs, models } = retention;
-  if (logs !== undefined) await deleteExpiredLogs(store, timeBefore(store, logs));
-  if (artifacts !== undefined) await deleteExpiredArtifacts(store, timeBefore(store, artifacts));
-  if (jobs !== undefined) {
-    await deleteExpiredJobs(store, timeBefore(store, jobs));
-    await deleteExpiredBatches(store, timeBefore(store, jobs));
+  const now = store.now();
+  const logs = findExpiry(retention, "logs", now);
+  if (logs) await deleteExpiredLogs(store, logs);
+  const artifacts = findExpiry(retention, "artifacts", now);
+  if (artifacts) await deleteExpiredArtifacts(store, artifacts);
+  const jobs = findExpiry(retention, "jobs", now);
+  if (jobs) {
+    await deleteExpiredJobs(store, jobs);
+    await deleteExpiredBatches(store, jobs);
   }
-  if (models !== undefined) await deleteExpiredModels(store, timeBefore(store, models));
-  const oldest = timeBefore(store, resourcesMs).toISOString();
+  const models = findExpiry(retention, "models", now);
+  if (models) await deleteExpiredModels(store, models);
+  const oldest = new Date(now.getTime() - resourcesMs).toISOString();
   await store.db.deleteFrom("deleted_resources").where("deleted_at", "<", oldest).execute();
-}
-
-function timeBefore({ now }: Store, ms: number): Date {
-  return new Date(now().getTime() - ms);
 }
 
 interface EndedJob {
   readonly id: string;
+  readonly project: string;
   readonly finished_at: string;
 }
 
 /** Which jobs are asked for: those that still have a part, or those that no batch has. */
 type KeptPart = "has_log" | "has_artifacts" | "outside batches";
 
-/** Jobs that ended before a time, page by page, also while they are deleted. */
-async function* listEndedJobs(
+/** Jobs that have expired, page by page, also while they are deleted. */
+async function* listExpiredJobs(
   store: Store,
-  before: Date,
+  expiry: Expiry,
   kept: KeptPart,
 ): AsyncGenerator<readonly EndedJob[]> {
-  const ended = selectEndedJobs(store, before, kept);
-  for (let last: EndedJob = { id: "", finished_at: "" }; ;) {
-    const { id, finished_at } = last;
+  const ended = selectEndedJobs(store, expiry.latest, kept);
+  for (let [id, finished_at] = ["", ""]; ;) {
     const page = await ended
       .where("finished_at", ">=", finished_at)
       .where((eb) => eb.or([eb("finished_at", ">", finished_at), eb("id", ">", id)]))
       .execute();
-    yield page;
+    yield page.filter((job) => hasExpired(expiry, job));
     const end = page.at(-1);
     if (end === undefined || page.length < pageSize) return;
-    last = end;
+    ({ id, finished_at } = end);
   }
+}
+
+function hasExpired(
+  { findBefore }: Expiry,
+  { project, finished_at }: Omit<EndedJob, "id">,
+): boolean {
+  const before = findBefore(project);
+  return before !== undefined && finished_at < before.toISOString();
 }
 
 function selectEndedJobs({ db }: Store, before: Date, kept: KeptPart) {
   const ended = db
     .selectFrom("jobs")
-    .select(["id", "finished_at"])
+    .select(["id", "project", "finished_at"])
     .where("finished_at", "is not", null)
     .where("finished_at", "<", before.toISOString())
     .$narrowType<{ finished_at: string }>()
@@ -86,8 +85,8 @@ function selectEndedJobs({ db }: Store, before: Date, kept: KeptPart) {
     : ended.where(kept, "=", 1);
 }
 
-async function deleteExpiredLogs(store: Store, before: Date): Promise<void> {
-  for await (const jobs of listEndedJobs(store, before, "has_log")) {
+async function deleteExpiredLogs(store: Store, expiry: Expiry): Promise<void> {
+  for await (const jobs of listExpiredJobs(store, expiry, "has_log")) {
     for (const { id } of jobs) {
       await deleteLog(store, id);
       await store.db.updateTable("jobs").set({ has_log: 0 }).where("id", "=", id).execute();
@@ -95,8 +94,8 @@ async function deleteExpiredLogs(store: Store, before: Date): Promise<void> {
   }
 }
 
-async function deleteExpiredArtifacts(store: Store, before: Date): Promise<void> {
-  for await (const jobs of listEndedJobs(store, before, "has_artifacts")) {
+async function deleteExpiredArtifacts(store: Store, expiry: Expiry): Promise<void> {
+  for await (const jobs of listExpiredJobs(store, expiry, "has_artifacts")) {
     for (const { id } of jobs) {
       await runWriteTransaction(store, (writing) => deleteArtifacts(writing, id));
     }
@@ -121,29 +120,30 @@ async function deleteArtifacts(writing: WriteTransaction, id: string): Promise<v
   effects.changed.add(id);
 }
 
-async function deleteExpiredJobs(store: Store, before: Date): Promise<void> {
-  for await (const jobs of listEndedJobs(store, before, "outside batches")) {
+async function deleteExpiredJobs(store: Store, expiry: Expiry): Promise<void> {
+  for await (const jobs of listExpiredJobs(store, expiry, "outside batches")) {
     for (const { id } of jobs) {
       if (!(await isJobNeeded({ trx: store.db }, [id]))) await deleteEndedJobs(store, [id]);
     }
   }
 }
 
-async function deleteExpiredBatches(store: Store, before: Date): Promise<void> {
+async function deleteExpiredBatches(store: Store, expiry: Expiry): Promise<void> {
   const created = await store.db
     .selectFrom("batches")
-    .select("id")
-    .where("id", "<", `batch-${encodeIdTime(before)}`)
+    .select(["id", "project"])
+    .where("id", "<", `batch-${encodeIdTime(expiry.latest)}`)
     .orderBy("id")
     .execute();
-  for (const { id } of created) {
+  for (const { id, project } of created) {
     const jobs = await store.db
       .selectFrom("jobs")
       .select(["id", "finished_at"])
       .where("batch_id", "=", id)
       .execute();
-    const time = before.toISOString();
-    if (jobs.some(({ finished_at: end }) => end === null || end >= time)) continue;
+    const isLeft = ({ finished_at }: (typeof jobs)[number]) =>
+      finished_at === null || !hasExpired(expiry, { project, finished_at });
+    if (jobs.some(isLeft)) continue;
     const jobIds = jobs.map((job) => job.id);
     if (await isJobNeeded({ trx: store.db }, jobIds)) continue;
     if (await hasOpenReport({ trx: store.db }, id)) continue;

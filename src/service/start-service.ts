@@ -25,6 +25,7 @@ import { loadDashboard } from "./load-dashboard.ts";
 import { signInAddress } from "./sign-in-address.ts";
 import { createFirstToken } from "./create-first-token.ts";
 import { createQuotas } from "./create-quotas.ts";
+import { buildRetention } from "./kept-days.ts";
 import { describeService } from "./describe-service.ts";
 import { openExecutor } from "./open-executor.ts";
 import { openStorage } from "./open-storage.ts";
@@ -36,7 +37,6 @@ import { openServiceTracing } from "./open-service-tracing.ts";
 import { readTrustPolicy } from "./read-trust-policy.ts";
 import { recordsPlace } from "./records-place.ts";
 import type { Settings } from "./settings.ts";
-import { readRetention } from "./storage-settings.ts";
 import { type HttpServer, startHttpServer } from "./start-http-server.ts";
 import { readTlsCertificate } from "./tls-certificate.ts";
 import { offerFirstSignIn } from "./offer-first-sign-in.ts";
@@ -77,7 +77,12 @@ export async function startService(
       maxWaitingJobs: settings.MOS_QUOTA_WAITING_JOBS,
       s3: await readS3Access(settings),
       reserveBytes: settings.MOS_DISK_RESERVE_BYTES,
-      retention: readRetention(settings),
+      retention: buildRetention({
+        jobs: settings.MOS_KEEP_JOBS_DAYS,
+        logs: settings.MOS_KEEP_LOGS_DAYS,
+        artifacts: settings.MOS_KEEP_ARTIFACTS_DAYS,
+        models: settings.MOS_KEEP_MODELS_DAYS,
+      }),
     }),
   );
   await offerFirstSignIn(settings.MOS_FIRST_SIGN_IN_FILE, storage.records, now());

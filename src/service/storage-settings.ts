@@ -1,13 +1,16 @@
 import { z } from "zod";
-import type { Retention } from "../records/delete-expired.ts";
 import { number } from "../settings/environment-values.ts";
-
-const dayMs = 86_400_000;
-const maxDays = 36_500;
+import { keptDays } from "./kept-days.ts";
 
 function days(kept: string) {
-  const value = number.pipe(z.int().min(1).max(maxDays)).optional();
-  return value.describe(`Days for which ${kept}; without it for good.`);
+  return keptDays
+    .optional()
+    .describe(
+      [
+        `Days for which ${kept}; without it for good. Projects have others in a list such as`,
+        "`30,team-a=7,team-b=forever`.",
+      ].join(" "),
+    );
 }
 
 /** Environment variables that say where the service keeps what, and for how long. */
@@ -40,16 +43,3 @@ export const storageSettings = {
   MOS_KEEP_ARTIFACTS_DAYS: days("artifacts of jobs are kept after their end"),
   MOS_KEEP_MODELS_DAYS: days("uploaded models are kept after a job last named them"),
 };
-
-type StorageSettings = z.infer<z.ZodObject<typeof storageSettings>>;
-
-/** How long things are kept by the settings. */
-export function readRetention(settings: StorageSettings): Retention {
-  const toMs = (value: number | undefined) => (value === undefined ? undefined : value * dayMs);
-  return {
-    jobs: toMs(settings.MOS_KEEP_JOBS_DAYS),
-    logs: toMs(settings.MOS_KEEP_LOGS_DAYS),
-    artifacts: toMs(settings.MOS_KEEP_ARTIFACTS_DAYS),
-    models: toMs(settings.MOS_KEEP_MODELS_DAYS),
-  };
-}

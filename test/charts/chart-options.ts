@@ -117,7 +117,8 @@ export const everything = {
       ratio: 0.1,
       existingSecret: "collector",
     },
-    keepDays: { jobs: 365, logs: 30, artifacts: 30, models: 7 },
+    keepDays: { jobs: 365, logs: 30, artifacts: 30, models: 0 },
+    projectKeepDays: { "team-a": { jobs: 30, logs: 0 }, "team-b": { models: 7 } },
     ...podOptions,
   },
   worker: {

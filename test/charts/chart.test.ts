@@ -82,6 +82,11 @@ const refused: readonly (readonly [string, unknown, RegExp])[] = [
     { targets: [{ ...builtinTargets[0], gpus: 1 }] },
     /targets\/0.*'gpus' not allowed/,
   ],
+  [
+    "a project that is none",
+    { service: { projectKeepDays: { "Team A": {} } } },
+    /projectKeepDays: Team A is no name/,
+  ],
   ["a value out of range", { service: { port: 0 } }, /service\/port.*minimum/],
   ["no targets", { targets: [] }, /targets.*minItems/],
   [
@@ -336,6 +341,20 @@ for (const { component, settings } of programs) {
     },
   );
 }
+
+test("the service keeps what projects have for their own days", { skip: helmMissing }, async () => {
+  const service = find(await render({ values: everything }), "Deployment", "compression-service");
+  const { env } = podTemplate.parse(service).spec.template.spec.containers[0];
+  const kept = env.flatMap(({ name, value }) =>
+    name.startsWith("MOS_KEEP_") ? [[name, value]] : [],
+  );
+  assert.deepEqual(Object.fromEntries(kept), {
+    MOS_KEEP_ARTIFACTS_DAYS: "30",
+    MOS_KEEP_JOBS_DAYS: "365,team-a=30",
+    MOS_KEEP_LOGS_DAYS: "30,team-a=forever",
+    MOS_KEEP_MODELS_DAYS: "team-b=7",
+  });
+});
 
 test(
   "a budget for disruptions is there where another operator stands by",

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import type { WorkerEvent } from "../../src/contract/worker.ts";
 import { modelRoutes } from "../../src/contract/model-routes.ts";
+import { batchQuery, jobQuery } from "../../src/contract/page.ts";
 import type { NewBatch } from "../../src/records/insert-batch.ts";
 import { openRecords, type Records } from "../../src/records/open-records.ts";
 import { testDatabase } from "../support/test-database.ts";
@@ -38,8 +39,8 @@ async function complete(records: Records, id: string): Promise<void> {
   await records.workers.recordEvents(id, 1, events);
 }
 
-async function completedJob(records: Records): Promise<string> {
-  const { id } = await records.jobs.create(project, makeNewJob());
+async function completedJob(records: Records, owner = project): Promise<string> {
+  const { id } = await records.jobs.create(owner, makeNewJob());
   await complete(records, id);
   return id;
 }
@@ -50,6 +51,14 @@ async function completedBatch(records: Records, overrides: Partial<NewBatch> = {
   for (const { id } of batch.jobs) await complete(records, id);
   const [{ id: job } = { id: "" }] = batch.jobs;
   return { id: batch.id, job };
+}
+
+/** How much a project has. */
+async function countLeft(records: Records, owner: string) {
+  const { documents } = await records.jobs.list(owner, jobQuery.parse({}));
+  const { batches } = await records.batches.list(owner, batchQuery.parse({}));
+  const { models } = await records.models.list(owner, modelRoutes.listModels.query.parse({}));
+  return { jobs: documents.length, batches: batches.length, models: models.length };
 }
 
 const later = (now: string) => new Date(Date.parse(now) + 100 * dayMs);
@@ -92,6 +101,38 @@ test("logs and artifacts can go before their job", async (t) => {
   await records.deleteExpired({ logs: 30 * dayMs });
   assert.deepEqual(await readLogTexts(records, id), []);
   assert.equal((await records.jobs.find(project, id))?.status, "Completed");
+});
+
+test("a project keeps what it has for its own time, or for good", async (t) => {
+  const { records, pass } = await open(t);
+  const owners = [project, "short", "long"];
+  const upload = { sha256, bytes: 1 };
+  for (const owner of owners) {
+    await completedJob(records, owner);
+    const { id } = await records.batches.create(owner, makeNewBatch({ jobs: [makeNewJob()] }));
+    await records.batches.cancel(owner, id);
+    await records.projectBlobs.add({ project: owner, origin: null }, upload);
+  }
+  const all = { jobs: 30 * dayMs, models: 30 * dayMs };
+  const [short, long] = [
+    { jobs: 5 * dayMs, models: dayMs },
+    { jobs: Infinity, models: Infinity },
+  ];
+  const projects = new Map([
+    ["short", short],
+    ["long", long],
+  ]);
+  const sweep = async () => {
+    await records.deleteExpired({ ...all, projects });
+    const left = await Promise.all(owners.map((owner) => countLeft(records, owner)));
+    return Object.fromEntries(owners.map((owner, i) => [owner, left[i]]));
+  };
+  pass(10);
+  const whole = { jobs: 2, batches: 1, models: 1 };
+  const none = { jobs: 0, batches: 0, models: 0 };
+  assert.deepEqual(await sweep(), { [project]: whole, short: none, long: whole });
+  pass(1000);
+  assert.deepEqual(await sweep(), { [project]: none, short: none, long: whole });
 });
 
 const revision = (sha: string) => ({
