@@ -1,7 +1,7 @@
 import { encodeIdTime } from "../contract/id.ts";
 import { deleteBatchWithJobs } from "./deletion-records.ts";
 import { deleteExpiredModels } from "./delete-expired-models.ts";
-import { deleteEndedJobs, deleteLog, hasOpenReport } from "./delete-jobs.ts";
+import { deleteEndedJobs, deleteLog, forgetBaselines, hasOpenReport } from "./delete-jobs.ts";
 import { isJobNeeded } from "./is-job-needed.ts";
 import { jobBlobTables } from "./list-referenced-blobs.ts";
 import { parseJob } from "./parse-job.ts";
@@ -136,17 +136,29 @@ async function deleteExpiredBatches(store: Store, expiry: Expiry): Promise<void>
     .orderBy("id")
     .execute();
   for (const { id, project } of created) {
+    const before = expiry.findBefore(project);
+    if (before === undefined || id >= `batch-${encodeIdTime(before)}`) continue;
     const jobs = await store.db
       .selectFrom("jobs")
       .select(["id", "finished_at"])
       .where("batch_id", "=", id)
       .execute();
-    const isLeft = ({ finished_at }: (typeof jobs)[number]) =>
-      finished_at === null || !hasExpired(expiry, { project, finished_at });
-    if (jobs.some(isLeft)) continue;
+    const time = before.toISOString();
+    if (jobs.some(({ finished_at: end }) => end === null || end >= time)) continue;
     const jobIds = jobs.map((job) => job.id);
-    if (await isJobNeeded({ trx: store.db }, jobIds)) continue;
-    if (await hasOpenReport({ trx: store.db }, id)) continue;
-    await deleteBatchWithJobs(store, id, jobIds);
+    const isFree = await runWriteTransaction(store, (writing) => freeBatch(writing, id, jobIds));
+    if (isFree) await deleteBatchWithJobs(store, id, jobIds);
   }
+}
+
+/** False where something needs the batch. */
+async function freeBatch(
+  writing: WriteTransaction,
+  id: string,
+  jobIds: readonly string[],
+): Promise<boolean> {
+  if (await isJobNeeded(writing, jobIds)) return false;
+  if (await hasOpenReport(writing, id)) return false;
+  await forgetBaselines(writing, jobIds);
+  return true;
 }

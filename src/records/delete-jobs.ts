@@ -54,6 +54,15 @@ async function findOpenReport(
   );
 }
 
+/** From then on no new job is compared with the jobs, which are deleted in several steps. */
+export async function forgetBaselines(
+  { trx }: WriteTransaction,
+  jobIds: readonly string[],
+): Promise<void> {
+  if (jobIds.length === 0) return;
+  await trx.deleteFrom("baselines").where("job_id", "in", jobIds).execute();
+}
+
 /** Whether a batch has a check run on GitHub that is not complete. */
 export async function hasOpenReport({ trx }: Reading, batchId: string): Promise<boolean> {
   const report = await trx

@@ -1,7 +1,12 @@
 import { ServiceError } from "../contract/errors.ts";
 import { isTerminal } from "../contract/status.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
-import { deleteEndedJobs, hasOpenReport, rememberResources } from "./delete-jobs.ts";
+import {
+  deleteEndedJobs,
+  forgetBaselines,
+  hasOpenReport,
+  rememberResources,
+} from "./delete-jobs.ts";
 import { findBatch } from "./find-batch.ts";
 import { findRecord } from "./find-record.ts";
 import { requireUnused } from "./is-job-needed.ts";
@@ -109,6 +114,7 @@ async function requireDeletableBatch(
   }
   const jobIds = batch.jobs.map((job) => job.id);
   await requireUnused(writing, jobIds, withBaselines);
+  await forgetBaselines(writing, jobIds);
   await addAuditEntry(writing, audit, { subject: id });
   return jobIds;
 }

@@ -14,6 +14,8 @@ export async function requireUnused(
   jobIds: readonly string[],
   withBaselines = false,
 ): Promise<void> {
+  // A batch has none any more whose deletion was interrupted.
+  if (jobIds.length === 0) return;
   const use = await findUseOfJobs(reading, jobIds);
   if (use !== undefined) throw new ServiceError("job_in_use", use);
   if (withBaselines || !(await hasNewestBaseline(reading, jobIds))) return;
