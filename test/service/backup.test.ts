@@ -3,6 +3,7 @@ import { chmod, mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { type TestContext } from "node:test";
+import type { LogLine } from "../../src/contract/log.ts";
 import { jobPage } from "../../src/contract/page.ts";
 import { isTerminal } from "../../src/contract/status.ts";
 import { type RunningService, startRunningService } from "../support/running-service.ts";
@@ -29,33 +30,40 @@ async function submit({ client }: RunningService, source: string, count: number)
   return jobs;
 }
 
-async function untilEnded({ client }: RunningService, id: string): Promise<void> {
+/** The lines of a job, when it has ended. */
+async function readLog({ client }: RunningService, id: string): Promise<LogLine[]> {
+  const lines: LogLine[] = [];
   const log = client.followLogs(id);
-  while (!(await log.next()).done);
+  for (;;) {
+    const next = await log.next();
+    if (next.done === true) return lines;
+    lines.push(next.value);
+  }
 }
 
-test("a backup beside the live service has every acknowledged job, log and artifact", async (t) => {
+test("a backup while 100 jobs wait or run has every acknowledged job, log and artifact", async (t) => {
   const service = await startRunningService(t);
-  const { client } = service;
-  const { source } = await client.uploadModel(realModel("voice-v5"));
-  const [first = "", ...others] = await submit(service, source, 6);
-  await untilEnded(service, first);
+  const { source } = await service.client.uploadModel(realModel("voice-v5"));
+  const submitted = await submit(service, source, 100);
+  const [first = ""] = submitted;
+  const lines = await readLog(service, first);
   const folder = join(await temporaryFolder(t), "copy");
-  const unfinished = (await client.call("listJobs", { query: { limit: "200" } })).jobs.filter(
-    ({ status }) => !isTerminal(status),
-  );
-  assert.notEqual(unfinished.length, 0);
   assert.match(await run("backup", folder, service.directory), /^Records and \d+ files \(/);
   service.process.kill("SIGKILL");
 
   const directory = join(await temporaryFolder(t), "data");
   assert.doesNotMatch(await run("restore", folder, directory), /Missing/);
-  const restored = await startRunningService(t, { from: { directory, token: service.token } });
-  for (const id of [first, ...others]) await untilEnded(restored, id);
+  const from = { directory, token: service.token };
+  const restored = await startRunningService(t, { from });
   const page = await restored.client.call("listJobs", { query: { limit: "200" } });
   const { jobs } = jobPage.parse(page);
-  assert.deepEqual(jobs.map(({ id }) => id).toSorted(), [first, ...others].toSorted());
-  for (const { id, status, artifacts } of jobs) {
+  assert.deepEqual(jobs.map(({ id }) => id).toSorted(), submitted.toSorted());
+  const next = jobs.findLast(({ status }) => !isTerminal(status));
+  assert.ok(next);
+  await readLog(restored, next.id);
+  assert.deepEqual(await readLog(restored, first), lines);
+  for (const id of [first, next.id]) {
+    const { status, artifacts } = await restored.client.call("getJob", { params: { id } });
     assert.equal(status, "Completed");
     for (const { name, bytes } of artifacts) {
       const file = join(directory, `${id}-${name}`);
