@@ -1,7 +1,7 @@
 import { encodeIdTime } from "../contract/id.ts";
 import { deleteBatchWithJobs } from "./deletion-records.ts";
 import { deleteExpiredModels } from "./delete-expired-models.ts";
-import { deleteEndedJobs, deleteLog, hasOpenReport } from "./delete-jobs.ts";
+import { deleteEndedJobs, deleteLog } from "./delete-jobs.ts";
 import { isJobNeeded } from "./is-job-needed.ts";
 import { jobBlobTables } from "./list-referenced-blobs.ts";
 import { parseJob } from "./parse-job.ts";
@@ -145,8 +145,7 @@ async function deleteExpiredBatches(store: Store, before: Date): Promise<void> {
     const time = before.toISOString();
     if (jobs.some(({ finished_at: end }) => end === null || end >= time)) continue;
     const jobIds = jobs.map((job) => job.id);
-    if (await isJobNeeded({ trx: store.db }, jobIds)) continue;
-    if (await hasOpenReport({ trx: store.db }, id)) continue;
+    if (await isJobNeeded({ trx: store.db }, jobIds, id)) continue;
     await deleteBatchWithJobs(store, id, jobIds);
   }
 }
