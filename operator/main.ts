@@ -50,14 +50,8 @@ async function runUninstall(): Promise<void> {
   const client = await connect(wanted);
   const namespaces = servedNamespaces(client, wanted);
   const log = createLog();
-  await uninstall({
-    client,
-    namespaces,
-    settings: { serviceAccount },
-    deployment,
-    election: election(wanted),
-    log,
-  });
+  const installed = { namespaces, deployment, settings: { serviceAccount } };
+  await uninstall({ client, ...installed, election: election(wanted), log });
   await client.close();
 }
 
