@@ -46,11 +46,12 @@ async function runOperatorProcess(): Promise<void> {
 
 async function runUninstall(): Promise<void> {
   const wanted = parseEnvironment(uninstallSettings, process.env);
-  const { MOS_DEPLOYMENT: deployment } = wanted;
+  const { MOS_DEPLOYMENT: deployment, MOS_WORKER_SERVICE_ACCOUNT: serviceAccount } = wanted;
   const client = await connect(wanted);
   const namespaces = servedNamespaces(client, wanted);
   const log = createLog();
-  await uninstall({ client, namespaces, deployment, election: election(wanted), log });
+  const installed = { namespaces, deployment, settings: { serviceAccount } };
+  await uninstall({ client, ...installed, election: election(wanted), log });
   await client.close();
 }
 

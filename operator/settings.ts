@@ -110,5 +110,6 @@ export const connectionSettings = settings.pick({
 
 /** What `uninstall` reads. */
 export const uninstallSettings = connectionSettings.extend({
+  MOS_WORKER_SERVICE_ACCOUNT: settings.shape.MOS_WORKER_SERVICE_ACCOUNT,
   MOS_DEPLOYMENT: text.describe("The operator's Deployment, which it ends."),
 });

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { type ActionInputName, failOnTable, jobChecksTable } from "../contract/action.ts";
 import { gateLimits } from "../contract/gate.ts";
 import { requestedRecipe } from "../contract/recipe.ts";
+import { jobKindTable } from "../contract/status.ts";
 import { parseYaml } from "./parse-yaml.ts";
 
 const longestSeconds = 7 * 24 * 3600;
@@ -35,6 +36,7 @@ export const inputsSchema = z.object({
   "batch-file": z.string().optional(),
   models: z.string().transform(splitLines).optional(),
   targets: z.string().transform(splitWords).optional(),
+  kind: choiceSchema(jobKindTable).optional(),
   recipe: yamlSchema(requestedRecipe).optional(),
   gates: yamlSchema(gateLimits).optional(),
   suite: z.string().max(200).optional(),

@@ -40,6 +40,7 @@ export async function planBatch(
   const models = await findModels(entries, workspace);
   const request = parseRequest({
     ...file.fields,
+    kind: inputs.kind ?? file.fields.kind,
     recipe: inputs.recipe ?? file.fields.recipe,
     gates: inputs.gates ?? file.fields.gates,
     suite: inputs.suite ?? file.fields.suite ?? defaultSuite,

@@ -1,4 +1,5 @@
 import { describeChoices } from "./describe-choices.ts";
+import { jobKindTable } from "./status.ts";
 
 export interface ActionInput {
   readonly description: string;
@@ -57,6 +58,11 @@ export const actionInputs = {
   targets: {
     description:
       "Names of the targets to compress each model for, separated by commas or line breaks.",
+  },
+  kind: {
+    description:
+      "Kind of the jobs; by default the batch file's, else `compress`. " +
+      `${describeChoices(jobKindTable)}`,
   },
   recipe: {
     description:

@@ -1,8 +1,12 @@
 import { z } from "zod";
 
-/** `compress` shards and optimizes; `quantize` is direct hardware quantization without sharding. */
-export const jobKind = z.enum(["compress", "quantize"]);
-export type JobKind = z.infer<typeof jobKind>;
+/** What a job of each kind does. */
+export const jobKindTable = {
+  compress: "shards and optimizes each model",
+  quantize: "direct hardware quantization, without sharding",
+} as const;
+export type JobKind = keyof typeof jobKindTable;
+export const jobKind = z.enum(Object.keys(jobKindTable) as [JobKind, ...JobKind[]]);
 
 export const jobStatus = z
   .enum(["Pending", "Sharding", "Optimizing", "Completed", "Failed", "Cancelling", "Cancelled"])

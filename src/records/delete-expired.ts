@@ -1,7 +1,7 @@
 import { encodeIdTime } from "../contract/id.ts";
 import { deleteBatchWithJobs } from "./deletion-records.ts";
 import { deleteExpiredModels } from "./delete-expired-models.ts";
-import { deleteEndedJobs, deleteLog, forgetBaselines, hasOpenReport } from "./delete-jobs.ts";
+import { deleteEndedJobs, deleteLog, forgetBaselines } from "./delete-jobs.ts";
 import { isJobNeeded } from "./is-job-needed.ts";
 import { jobBlobTables } from "./list-referenced-blobs.ts";
 import { parseJob } from "./parse-job.ts";
@@ -157,8 +157,7 @@ async function freeBatch(
   id: string,
   jobIds: readonly string[],
 ): Promise<boolean> {
-  if (await isJobNeeded(writing, jobIds)) return false;
-  if (await hasOpenReport(writing, id)) return false;
+  if (await isJobNeeded(writing, jobIds, id)) return false;
   await forgetBaselines(writing, jobIds);
   return true;
 }

@@ -14,11 +14,19 @@ export interface Reading {
   readonly trx: Store["db"];
 }
 
-/** What a job is needed for, though it has ended; undefined where it can go. */
+/**
+ * What jobs are needed for, though they have ended; undefined where they can go. `batchId`: of their
+ * batch, where that goes with them.
+ */
 export async function findUseOfJobs(
   reading: Reading,
   jobIds: readonly string[],
+  batchId?: string,
 ): Promise<string | undefined> {
+  if (batchId !== undefined && (await hasOpenReport(reading, batchId))) {
+    return `The report of batch "${batchId}" on GitHub is not complete`;
+  }
+  if (jobIds.length === 0) return undefined;
   return (await findComparedJob(reading, jobIds)) ?? findOpenReport(reading, jobIds);
 }
 
@@ -64,7 +72,7 @@ export async function forgetBaselines(
 }
 
 /** Whether a batch has a check run on GitHub that is not complete. */
-export async function hasOpenReport({ trx }: Reading, batchId: string): Promise<boolean> {
+async function hasOpenReport({ trx }: Reading, batchId: string): Promise<boolean> {
   const report = await trx
     .selectFrom("github_reports")
     .select("id")

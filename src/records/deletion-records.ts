@@ -1,12 +1,7 @@
 import { ServiceError } from "../contract/errors.ts";
 import { isTerminal } from "../contract/status.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
-import {
-  deleteEndedJobs,
-  forgetBaselines,
-  hasOpenReport,
-  rememberResources,
-} from "./delete-jobs.ts";
+import { deleteEndedJobs, forgetBaselines, rememberResources } from "./delete-jobs.ts";
 import { findBatch } from "./find-batch.ts";
 import { findRecord } from "./find-record.ts";
 import { requireUnused } from "./is-job-needed.ts";
@@ -19,6 +14,11 @@ interface Deletion {
   readonly audit?: AuditedChange;
   /** Whether the newest baseline of a branch may go with its job. */
   readonly withBaselines?: boolean;
+}
+
+interface BatchDeletion extends Deletion {
+  /** Throws where the jobs must not go yet. */
+  readonly requireJobs: (jobIds: readonly string[]) => void;
 }
 
 /** Deletes jobs and batches for good. */
@@ -34,7 +34,7 @@ export function deletionRecords(store: Store) {
      * False where the project has no such batch.
      * @throws ServiceError batch_unfinished, job_in_use
      */
-    deleteBatch: (deletion: Deletion) => deleteProjectBatch(store, deletion),
+    deleteBatch: (deletion: BatchDeletion) => deleteProjectBatch(store, deletion),
 
     /** Whether a job or batch was deleted whose custom resource may still be there. */
     wasDeleted: (id: string) => wasResourceDeleted(store, id),
@@ -49,7 +49,7 @@ async function deleteProjectJob(store: Store, deletion: Deletion): Promise<boole
   return isThere;
 }
 
-async function deleteProjectBatch(store: Store, deletion: Deletion): Promise<boolean> {
+async function deleteProjectBatch(store: Store, deletion: BatchDeletion): Promise<boolean> {
   const jobIds = await runWriteTransaction(store, (writing) =>
     requireDeletableBatch(writing, deletion),
   );
@@ -93,27 +93,25 @@ async function requireDeletableJob(
     const message = `Job "${id}" counts for batch "${batchId}", with which it can be deleted`;
     throw new ServiceError("job_in_use", message);
   }
-  await requireUnused(writing, [id], withBaselines);
+  await requireUnused(writing, [id], { withBaselines });
   await addAuditEntry(writing, audit, { subject: id });
   return true;
 }
 
 async function requireDeletableBatch(
   writing: WriteTransaction,
-  { project, id, audit, withBaselines }: Deletion,
+  { project, id, audit, withBaselines, requireJobs }: BatchDeletion,
 ): Promise<string[] | undefined> {
   const batch = await findBatch(writing.trx, project, id);
   if (batch === undefined) return undefined;
+  const jobIds = batch.jobs.map((job) => job.id);
+  requireJobs(jobIds);
   const live = batch.jobs.find(({ status }) => !isTerminal(status));
   if (live) {
     const message = `Batch "${id}" cannot be deleted: its job "${live.id}" is ${live.status}`;
     throw new ServiceError("batch_unfinished", message);
   }
-  if (await hasOpenReport(writing, id)) {
-    throw new ServiceError("job_in_use", `The report of batch "${id}" on GitHub is not complete`);
-  }
-  const jobIds = batch.jobs.map((job) => job.id);
-  await requireUnused(writing, jobIds, withBaselines);
+  await requireUnused(writing, jobIds, { withBaselines, batchId: id });
   await forgetBaselines(writing, jobIds);
   await addAuditEntry(writing, audit, { subject: id });
   return jobIds;

@@ -1,22 +1,33 @@
 import { ServiceError } from "../contract/errors.ts";
 import { findUseOfJobs, type Reading } from "./delete-jobs.ts";
 
-/** Whether a live job, the newest baseline of a branch or an unfinished report needs the jobs. */
-export async function isJobNeeded(reading: Reading, jobIds: readonly string[]): Promise<boolean> {
-  if (jobIds.length === 0) return false;
-  if ((await findUseOfJobs(reading, jobIds)) !== undefined) return true;
+/**
+ * Whether a live job, the newest baseline of a branch or an unfinished report needs the jobs, or the
+ * batch that goes with them.
+ */
+export async function isJobNeeded(
+  reading: Reading,
+  jobIds: readonly string[],
+  batchId?: string,
+): Promise<boolean> {
+  if ((await findUseOfJobs(reading, jobIds, batchId)) !== undefined) return true;
   return hasNewestBaseline(reading, jobIds);
+}
+
+interface Unused {
+  /** Whether the newest baseline of a branch may go. */
+  readonly withBaselines?: boolean | undefined;
+  /** Of the batch that goes with the jobs. */
+  readonly batchId?: string;
 }
 
 /** @throws ServiceError job_in_use */
 export async function requireUnused(
   reading: Reading,
   jobIds: readonly string[],
-  withBaselines = false,
+  { withBaselines = false, batchId }: Unused,
 ): Promise<void> {
-  // A batch has none any more whose deletion was interrupted.
-  if (jobIds.length === 0) return;
-  const use = await findUseOfJobs(reading, jobIds);
+  const use = await findUseOfJobs(reading, jobIds, batchId);
   if (use !== undefined) throw new ServiceError("job_in_use", use);
   if (withBaselines || !(await hasNewestBaseline(reading, jobIds))) return;
   const message = "Later jobs are compared with it: deleting a baseline needs baselines:write";
@@ -24,6 +35,7 @@ export async function requireUnused(
 }
 
 async function hasNewestBaseline({ trx }: Reading, jobIds: readonly string[]): Promise<boolean> {
+  if (jobIds.length === 0) return false;
   const own = trx.selectFrom("baselines as own").select("own.job_id");
   const newest = await own
     .where("own.job_id", "in", jobIds)

@@ -64,17 +64,12 @@ export const batchHandlers: BatchHandlers = {
 
   async deleteBatch(context, { caller, params: { id }, audit }) {
     const { records } = context;
-    const batch = await records.batches.find(caller.project, id);
-    if (!batch) throw notFoundError("batch", id);
-    requireRecorded(
-      context,
-      batch.jobs.map((job) => job.id),
-    );
     const isDeleted = await records.deletions.deleteBatch({
       project: caller.project,
       id,
       audit,
       withBaselines: hasScope(caller, "recordBaselines"),
+      requireJobs: (jobIds) => requireRecorded(context, jobIds),
     });
     if (!isDeleted) throw notFoundError("batch", id);
     return { status: 204 };

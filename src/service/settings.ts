@@ -84,8 +84,8 @@ export const settings = z.object({
     .transform(splitPathList)
     .describe(
       [
-        "Folders under which `file://` models may lie,",
-        "separated by colons; without it there are none.",
+        "Folders under which `file://` models may lie, separated by colons; without it there are",
+        "none. On one machine each has to be there at the start; in a cluster pods have them.",
       ].join(" "),
     ),
   MOS_ALLOW_PRIVATE_ADDRESSES: z

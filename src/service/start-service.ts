@@ -36,6 +36,7 @@ import { readSourceCredentials } from "./read-source-credentials.ts";
 import { openServiceTracing } from "./open-service-tracing.ts";
 import { readTrustPolicy } from "./read-trust-policy.ts";
 import { recordsPlace } from "./records-place.ts";
+import { requireAllowedRoots } from "./require-allowed-roots.ts";
 import type { Settings } from "./settings.ts";
 import { type HttpServer, startHttpServer } from "./start-http-server.ts";
 import { readTlsCertificate } from "./tls-certificate.ts";
@@ -68,6 +69,8 @@ export async function startService(
   dependencies: ServiceDependencies,
 ): Promise<RunningService> {
   const { now, log } = dependencies;
+  // In a cluster the workers' pods have the folders.
+  if (settings.MOS_EXECUTOR === "local") await requireAllowedRoots(settings.MOS_ALLOWED_ROOTS);
   const files = await readFiles(settings);
   await using stack = new AsyncDisposableStack();
   const storage = stack.use(

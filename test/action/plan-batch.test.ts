@@ -127,6 +127,20 @@ gates:
   });
 });
 
+for (const [inKind, inFile, kind] of [
+  [undefined, undefined, "compress"],
+  [undefined, "quantize", "quantize"],
+  ["quantize", undefined, "quantize"],
+  ["compress", "quantize", "compress"],
+] as const) {
+  test(`planBatch() plans ${kind} with the input ${inKind} and ${inFile} in the file`, async (t) => {
+    const batch = `models: [models/ocr/rec.onnx]\n${inFile ? `kind: ${inFile}` : ""}`;
+    const inputs = { "batch-file": "batch.yaml", targets, ...(inKind && { kind: inKind }) };
+    const { fields } = await plan(t, { files: { ...files, "batch.yaml": batch }, inputs });
+    assert.equal(fields.kind, kind);
+  });
+}
+
 test("planBatch() reports what is wrong in a batch file by its lines", async (t) => {
   const batch = `{
   "models": [

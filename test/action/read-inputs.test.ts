@@ -17,6 +17,7 @@ test("readInputs() reports everything that is wrong at once, with what is allowe
   const wrong = {
     "service-url": "mos.example",
     targets: "cpu",
+    kind: "shard",
     recipe: "scheme: int9\nevaluation:\n  samples: 5\n  rounds: 3",
     gates: "maxSizeRatio: {",
     "fail-on": "errors",
@@ -31,6 +32,7 @@ test("readInputs() reports everything that is wrong at once, with what is allowe
         error.problems.map(({ message }) => message.replace(/ is ".*?"(?=:)/s, "")),
         [
           'Input "service-url": must be an address such as https://mos.example.com',
+          'Input "kind": must be compress or quantize',
           'Input "recipe": line 1: scheme is "int9" and must be "int8-dynamic", "int8-weight", "int4-weight" or "fp16"',
           'Input "recipe": line 4: evaluation.rounds is not known; known are level, data, samples, latencyBudgetSeconds, minCosine',
           'Input "gates": line 1: Flow map in block collection must be sufficiently indented and end with a }',

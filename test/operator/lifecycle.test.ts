@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { recordFinalizer } from "../../src/contract/resource-labels.ts";
+import { recordFinalizer, resourceLabels } from "../../src/contract/resource-labels.ts";
+import type { KubernetesClient } from "../../src/kubernetes/kubernetes-client.ts";
+import { resources } from "../../src/kubernetes/resources.ts";
 import { clusterMissing } from "../support/cluster/cluster-missing.ts";
 import { createTestNamespace } from "../support/cluster/shared-cluster.ts";
 import { observeJobs } from "./compression-job/observe-jobs.ts";
@@ -17,11 +19,26 @@ async function startJob(name: string) {
   const operator = await startOperator({ kubeconfig, namespace });
   await jobs.create({ name });
   await jobs.untilTrue(() => [...jobs.pods.values()].length === 1);
+  const [pod] = jobs.pods.values();
+  const running = { status: { phase: "Running" } };
+  // The operator takes a job back to Pending none of whose pods runs.
+  await jobs.client.patch(resources.pods, pod?.metadata.name ?? "", running, {
+    subresource: "status",
+  });
   await jobs.patchStatus(name, { status: "Optimizing" });
   const { metadata } = await jobs.until(name, ({ status }) => status.status === "Optimizing");
   assert.deepEqual(metadata.finalizers, [recordFinalizer]);
   const kubectl = (...args: readonly string[]) => cluster.kubectl([...args, "-n", namespace]);
   return { kubeconfig, namespace, jobs, operator, kubectl };
+}
+
+/** A pod and a Job with a job's label that are not the operator's workers. */
+async function createForeign(client: KubernetesClient): Promise<void> {
+  const metadata = { name: "foreign", labels: { [resourceLabels.jobId]: "job-1" } };
+  const containers = [{ name: "foreign", image: "example.com/foreign:1" }];
+  const spec = { serviceAccountName: "foreign", restartPolicy: "Never", containers };
+  await client.create(resources.pods, { metadata, spec });
+  await client.create(resources.jobs, { metadata, spec: { suspend: true, template: { spec } } });
 }
 
 // One after the other: `after` within tests at the same time ends namespaces of the others.
@@ -35,7 +52,7 @@ suite("the end of an installation in mid-work", { skip: clusterMissing }, () => 
     await kubectl("wait", `namespace/${namespace}`, "--for=delete", patience);
   });
 
-  test("an uninstalled operator leaves no worker and keeps no job", async () => {
+  test("an uninstalled operator leaves no worker, keeps no job and stops nothing else", async () => {
     const { kubeconfig, namespace, jobs, operator, kubectl } = await startJob("left");
     await using _operator = operator;
     await using _jobs = jobs;
@@ -43,11 +60,14 @@ suite("the end of an installation in mid-work", { skip: clusterMissing }, () => 
     await kubectl("create", "deployment", "operator", image);
     const environment = { MOS_DEPLOYMENT: "operator" };
     const command = "uninstall";
+    await kubectl("create", "serviceaccount", "foreign");
+    await createForeign(jobs.client);
     await using end = spawnOperator({ kubeconfig, namespace, command, environment });
     await kubectl("wait", "deployment/operator", "--for=jsonpath={.spec.replicas}=0", patience);
     assert.equal(await operator.end("SIGTERM"), 0);
     assert.equal(await end.ended, 0, end.log.join("\n"));
-    assert.equal(await kubectl("get", "pods,jobs", "-o", "name"), "");
+    const left = await kubectl("get", "pods,jobs", "-o", "name");
+    assert.equal(left, "pod/foreign\njob.batch/foreign\n");
     const [status, finalizers] = (
       await kubectl("get", "cpj/left", "-o", "jsonpath={.status.status}/{.metadata.finalizers}")
     ).split("/");

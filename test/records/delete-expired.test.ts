@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
+import { batchRequest } from "../../src/contract/batch.ts";
+import { githubReport } from "../../src/contract/github-report.ts";
 import type { WorkerEvent } from "../../src/contract/worker.ts";
 import { modelRoutes } from "../../src/contract/model-routes.ts";
 import { batchQuery, jobQuery } from "../../src/contract/page.ts";
@@ -176,12 +178,45 @@ test("the job that a live job is compared with is kept", async (t) => {
   pass(100);
   await records.deleteExpired({ jobs: dayMs, artifacts: dayMs });
   assert.equal((await records.jobs.find(project, first.job))?.artifacts.length, 1);
-  await assert.rejects(records.deletions.deleteBatch({ project, id: first.id }), {
-    code: "job_in_use",
-  });
+  await assert.rejects(
+    records.deletions.deleteBatch({ project, id: first.id, requireJobs: () => {} }),
+    { code: "job_in_use" },
+  );
   await complete(records, live.jobs[0]?.id ?? "");
   await records.deleteExpired({ jobs: dayMs });
   assert.equal(await records.jobs.find(project, first.job), undefined);
+});
+
+test("a batch whose report is not complete is kept, also where other jobs replaced its own", async (t) => {
+  const { records, pass } = await open(t);
+  const settings = githubReport.parse({
+    repository: "acme/models",
+    sha: "1".repeat(40),
+    checkName: "Models",
+  });
+  const request = batchRequest.parse({
+    models: [{ source: "https://models.test/a.onnx" }],
+    targets: ["cpu"],
+  });
+  const { id } = await completedBatch(records, {
+    report: { settings, request, isAcceptable: false },
+  });
+  const positions = [0];
+  const second = await completedBatch(records, { report: { repeats: id, round: 2, positions } });
+  pass(100);
+  await records.deleteExpired({ jobs: dayMs });
+  for (const kept of [id, second.id]) {
+    assert.ok(await records.batches.find(project, kept));
+    await assert.rejects(
+      records.deletions.deleteBatch({ project, id: kept, requireJobs: () => {} }),
+      { code: "job_in_use", message: /^The report of batch "batch-/ },
+    );
+  }
+  const [report] = await records.reports.listOpen();
+  assert.ok(report);
+  await records.reports.close(report);
+  await records.deleteExpired({ jobs: dayMs });
+  assert.equal(await records.batches.find(project, id), undefined);
 });
 
 test("uploads go when no job has named them for their time", async (t) => {

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import test, { type TestContext } from "node:test";
 import { createClient } from "../../src/client/create-client.ts";
 import { routes } from "../../src/contract/routes.ts";
@@ -13,6 +13,8 @@ import { startRunningService } from "../support/running-service.ts";
 import { audience, startLocalIssuer } from "../auth/local-issuer.ts";
 import { inheritedEnvironment } from "../support/inherited-environment.ts";
 
+/** Root may enter every folder. */
+const readsEverything = process.getuid?.() === 0;
 const main = join(import.meta.dirname, "../../src/service/main.ts");
 
 interface Ending {
@@ -79,6 +81,26 @@ test("every setting that is wrong is named", async (t) => {
     'MOS_PORT is "http" and must be a whole number of at most 15 digits',
     "MOS_WORKERS is 0 and must be at least 1",
     'MOS_ALLOW_PRIVATE_ADDRESSES is "yes" and must be "true" or "false"',
+  ]);
+});
+
+test("every allowed folder that is none, or that cannot be read, is named", async (t) => {
+  const folder = await temporaryFolder(t);
+  const none = join(folder, "none");
+  const file = join(folder, "file");
+  const closed = join(folder, "closed");
+  await writeFile(file, "");
+  await mkdir(closed, { mode: 0 });
+  const roots = [folder, none, file, closed].join(delimiter);
+  const ended = await run([], { MOS_PORT: "0", MOS_DATA_DIR: folder, MOS_ALLOWED_ROOTS: roots });
+  assert.equal(ended.code, 1);
+  const sentence = (root: string, code: string) =>
+    `MOS_ALLOWED_ROOTS has "${root}", which must be a folder that can be read (${code})`;
+  assert.deepEqual(ended.stderr.trimEnd().split("\n"), [
+    "The settings are invalid",
+    sentence(none, "ENOENT"),
+    sentence(file, "ENOTDIR"),
+    ...(readsEverything ? [] : [sentence(closed, "EACCES")]),
   ]);
 });
 

@@ -1,10 +1,11 @@
-import { z } from "zod";
 import {
   type CompressionJobSpec,
   compressionJobSpec,
 } from "../../../../src/contract/compression-job.ts";
 import { effectiveRecipe, findTarget } from "../../../../src/contract/effective-recipe.ts";
 import { type JobError, ServiceError } from "../../../../src/contract/errors.ts";
+import { formatProblem } from "../../../../src/contract/format-problem.ts";
+import { parseInput } from "../../../../src/contract/parse-input.ts";
 import type { ConfiguredTarget } from "../../../../src/contract/target-pod.ts";
 
 export interface WorkPlan {
@@ -22,18 +23,18 @@ export function planWork(
   spec: CompressionJobSpec,
   targets: readonly ConfiguredTarget[],
 ): PlanResult {
-  const parsed = compressionJobSpec.safeParse(spec);
-  if (!parsed.success) {
-    return { error: { code: "resource_invalid", message: z.prettifyError(parsed.error) } };
+  const { data, problems } = parseInput(compressionJobSpec, spec);
+  if (problems !== undefined) {
+    const texts = problems.map(({ path, message }) =>
+      formatProblem({ path: ["spec", ...path], message }),
+    );
+    return { error: { code: "resource_invalid", message: texts.join("; ") } };
   }
   try {
-    return { plan: planSteps(parsed.data, targets) };
+    return { plan: planSteps(data, targets) };
   } catch (error) {
     if (error instanceof ServiceError) {
       return { error: { code: error.code, message: error.message } };
-    }
-    if (error instanceof z.ZodError) {
-      return { error: { code: "validation_failed", message: z.prettifyError(error) } };
     }
     throw error;
   }

@@ -1,4 +1,4 @@
-import { compressionJobs } from "../../../../src/resources/custom-resources.ts";
+import { isWorkerJob } from "./is-worker-job.ts";
 import type { ObservedState } from "./observed-state.ts";
 import type { WorkerJob } from "./worker-job.ts";
 
@@ -10,17 +10,7 @@ export function ownedWorkerJobs(
   return observed.workerJobs.filter((workerJob) => isOwnedWorkerJob(workerJob, observed));
 }
 
-/**
- * Whether the operator created the Job for the resource. Who may create Jobs writes any label and
- * owner, but an admission policy leaves Jobs under the workers' account to the operator.
- */
-export function isOwnedWorkerJob(
-  { controller, serviceAccount }: WorkerJob,
-  { resource, settings }: Owner,
-): boolean {
-  return (
-    controller?.kind === compressionJobs.kind &&
-    controller.uid === resource.metadata.uid &&
-    serviceAccount === settings.serviceAccount
-  );
+/** Whether the operator created the Job for the resource. */
+export function isOwnedWorkerJob(workerJob: WorkerJob, { resource, settings }: Owner): boolean {
+  return isWorkerJob(workerJob, settings) && workerJob.controller?.uid === resource.metadata.uid;
 }

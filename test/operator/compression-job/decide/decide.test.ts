@@ -459,3 +459,15 @@ test("decide() fails a job whose Job the API server would never take, and waits 
     "quota_exceeded",
   );
 });
+
+test("decide() fails a job with fields that it does not allow, and says which", () => {
+  const { spec } = resource;
+  const wrong = { ...spec, deadlineSeconds: 0, recipe: { minElements: -1 } };
+  const { actions } = decide(makeObservedState({ resource: { ...resource, spec: wrong } }));
+  assert.deepEqual(writtenStatus(actions)?.error, {
+    code: "resource_invalid",
+    message:
+      "spec.recipe.minElements is -1 and must be at least 0; " +
+      "spec.deadlineSeconds is 0 and must be at least 1",
+  });
+});
