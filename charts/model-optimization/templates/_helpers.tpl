@@ -221,6 +221,9 @@ rules:
 {{- if $root.Values.allNamespaces }}
 {{ $root.Files.Get (printf "permissions/%s.yaml" (last .)) | trim | indent 2 }}
 {{- end }}
+{{- if and (eq (last .) "operator") (include "model-optimization.otherNamespaces" $root | fromJsonArray) }}
+{{ $root.Files.Get "permissions/operator-release.yaml" | trim | indent 2 }}
+{{- end }}
 {{- if and (eq (last .) "service") $root.Values.service.serviceAccountCallers }}
 {{ $root.Files.Get "permissions/service-callers.yaml" | trim | indent 2 }}
 {{- end }}
