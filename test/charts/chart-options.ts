@@ -75,6 +75,7 @@ export const everything = {
   service: {
     type: "NodePort",
     port: 443,
+    workerPort: 8443,
     annotations: { "lb.example/internal": "true" },
     tls: {
       ca: true,

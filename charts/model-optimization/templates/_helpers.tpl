@@ -180,12 +180,21 @@ matchExpressions:
 
 {{/* Where pods of the release reach the service. */}}
 {{- define "model-optimization.serviceUrl" -}}
+{{ include "model-optimization.serviceOrigin" . }}:{{ .Values.service.port }}
+{{- end }}
+
+{{/* Where workers reach it. */}}
+{{- define "model-optimization.workerUrl" -}}
+{{ include "model-optimization.serviceOrigin" . }}:{{ .Values.service.workerPort | default .Values.service.port }}
+{{- end }}
+
+{{- define "model-optimization.serviceOrigin" -}}
 {{- $scheme := include "model-optimization.tlsSecret" . | empty | ternary "http" "https" -}}
 {{- $host := printf "%s-service" (include "model-optimization.fullname" .) -}}
 {{- if or .Values.allNamespaces .Values.namespaces -}}
 {{- $host = printf "%s.%s.svc" $host .Release.Namespace -}}
 {{- end -}}
-{{ $scheme }}://{{ $host }}:{{ .Values.service.port }}
+{{ $scheme }}://{{ $host }}
 {{- end }}
 
 {{/* Not empty where workers know the service by the authority in its Secret. */}}
