@@ -43,7 +43,7 @@ async function writeAccess(
 }
 
 const skip = clusterMissing || helmMissing;
-const title = "a namespace of several that is deleted in mid-job goes, and its job is Cancelled";
+const title = "a namespace of several that is deleted in mid-job goes, and its jobs are Cancelled";
 
 test(title, { skip }, async (t) => {
   await using cluster = await startControlPlane();
@@ -59,20 +59,27 @@ test(title, { skip }, async (t) => {
   });
 
   const inTeam = (...args: readonly string[]) => kubectl([...args, "-n", team]);
-  const spec = { model: { source: "https://models.example/model.onnx" }, target: "cpu" };
-  const resource = { apiVersion, kind: "CompressionJob", metadata: { name: "left" }, spec };
-  await kubectl(["create", "-n", team, "-f", "-"], JSON.stringify(resource));
-  await inTeam("wait", "cpj/left", "--for=jsonpath={.status.statusReason}", "--timeout=120s");
-  await inTeam("wait", "pods", "--all", "--for=create", "--timeout=120s");
-  const read = (path: string) => inTeam("get", "cpj/left", "-o", `jsonpath={${path}}`);
-  assert.deepEqual(JSON.parse(await read(".metadata.finalizers")), [recordFinalizer]);
-  const id = await read(".status.jobId");
+  const read = (resource: string, path: string) =>
+    inTeam("get", resource, "-o", `jsonpath={${path}}`);
+  const models = [{ source: "https://models.example/model.onnx" }];
+  const spec = { models, targets: ["cpu", "cpu-int8"], parallelism: 1 };
+  const batch = { apiVersion, kind: "Batch", metadata: { name: "left" }, spec };
+  await kubectl(["create", "-n", team, "-f", "-"], JSON.stringify(batch));
+  for (const condition of ["create", "jsonpath={.status.statusReason}"]) {
+    await inTeam("wait", "cpj/left-0000", `--for=${condition}`, "--timeout=120s");
+  }
+  assert.deepEqual(JSON.parse(await read("cpj/left-0000", ".metadata.finalizers")), [
+    recordFinalizer,
+  ]);
+  const id = await read("cbatch/left", ".status.batchId");
 
   await kubectl(["delete", "namespace", team, "--timeout=120s"]);
   const body = { name: team, scopes: ["jobs:read" as const], project: team };
   const { token } = await client.call("createToken", { body });
   const theirClient = createClient({ routes, baseUrl, token });
-  // The log ends with the job.
-  await Array.fromAsync(theirClient.followLogs(id));
-  assert.equal((await theirClient.call("getJob", { params: { id } })).status, "Cancelled");
+  const { jobs } = await theirClient.call("getBatch", { params: { id } });
+  // A log ends with its job.
+  for (const job of jobs) await Array.fromAsync(theirClient.followLogs(job.id));
+  const ended = await theirClient.call("getBatch", { params: { id } });
+  assert.deepEqual([jobs.length, ended.counts.Cancelled, ended.status], [2, 2, "Cancelled"]);
 });
