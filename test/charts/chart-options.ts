@@ -70,6 +70,7 @@ export const everything = {
     deadlineSeconds: 3600,
     podStartSeconds: 60,
     jobTtlSeconds: 600,
+    resourceTtlSeconds: 86_400,
     ...podOptions,
   },
   service: {
