@@ -105,6 +105,7 @@ function jobSettings(wanted: Settings): JobSettings {
     serviceAccount: wanted.MOS_WORKER_SERVICE_ACCOUNT,
     ...wanted.MOS_WORKER_VOLUMES,
     ttlSeconds: wanted.MOS_JOB_TTL_SECONDS,
+    resourceTtlSeconds: wanted.MOS_RESOURCE_TTL_SECONDS,
     deadlineSeconds: wanted.MOS_DEADLINE_SECONDS,
     podStartSeconds: wanted.MOS_POD_START_SECONDS,
   };

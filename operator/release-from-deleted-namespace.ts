@@ -1,5 +1,5 @@
+import { findNamespacePhase } from "../src/kubernetes/find-namespace-phase.ts";
 import type { KubernetesClient } from "../src/kubernetes/kubernetes-client.ts";
-import { resources } from "../src/kubernetes/resources.ts";
 import type { Log } from "../src/log/json-log.ts";
 import { releaseCompressionJobs } from "./release-compression-jobs.ts";
 
@@ -13,8 +13,7 @@ export async function releaseFromDeletedNamespace(
   log: Log,
 ): Promise<void> {
   try {
-    const { metadata } = await client.get(resources.namespaces, client.namespace);
-    if (metadata.deletionTimestamp === undefined) return;
+    if ((await findNamespacePhase(client)) === "active") return;
     const released = await releaseCompressionJobs(scopes);
     log("info", "The namespace is being deleted: CompressionJobs are released", { released });
   } catch (error) {

@@ -22,6 +22,7 @@ const component = "model-optimization-operator";
 /** Reconciles CompressionJobs and Batches while it is the leader, until `stop`. */
 export async function runOperator(options: OperatorOptions, stop: AbortSignal): Promise<void> {
   const { client, namespaces, targets, settings, metrics, log } = options;
+  const { resourceTtlSeconds } = settings;
   const scopes = scopeClients(client, namespaces);
   const watched = watchOperatorResources(scopes, log);
   registerUnfinishedJobs(metrics.registry, watched.compressionJobs);
@@ -41,7 +42,7 @@ export async function runOperator(options: OperatorOptions, stop: AbortSignal): 
             settings,
             clock,
           }),
-          createBatchController({ ...leader, ...watched, clock }),
+          createBatchController({ ...leader, ...watched, clock, resourceTtlSeconds }),
         ];
       },
     },

@@ -77,6 +77,15 @@ export const settings = z.object({
     .pipe(z.int().min(60).max(31_536_000))
     .default(3600)
     .describe("How long Jobs and pods stay when they have ended."),
+  MOS_RESOURCE_TTL_SECONDS: number
+    .pipe(z.int().max(31_536_000))
+    .optional()
+    .describe(
+      [
+        "How long CompressionJobs and Batches stay when they have ended, of those without",
+        "`ttlSecondsAfterFinished`; without it for good.",
+      ].join(" "),
+    ),
   MOS_DEADLINE_SECONDS: seconds
     .default(86_400)
     .describe("Seconds of work of jobs that name no deadline."),

@@ -5,6 +5,7 @@ import {
   operatorClusterPermissions,
   operatorOwnPermissions,
   operatorPermissions,
+  operatorReleasePermissions,
   type Permission,
   serviceCallerPermissions,
   serviceClusterPermissions,
@@ -29,6 +30,7 @@ export function chartFiles(
     [`${chart}/permissions/service.yaml`, permissionRules(servicePermissions)],
     [`${chart}/permissions/service-callers.yaml`, permissionRules(serviceCallerPermissions)],
     [`${chart}/permissions/operator-cluster.yaml`, permissionRules(operatorClusterPermissions)],
+    [`${chart}/permissions/operator-release.yaml`, permissionRules(operatorReleasePermissions)],
     [`${chart}/permissions/service-cluster.yaml`, permissionRules(serviceClusterPermissions)],
     ...Array.from(resourceDefinitions, ([path, text]): [string, string] => [
       `${chart}/custom-resources/${basename(path)}`,

@@ -263,6 +263,12 @@ export const service = z
       .describe("More than one need a database (postgres) and a bucket (s3)."),
     type: z.enum(["ClusterIP", "NodePort", "LoadBalancer"]).default("ClusterIP"),
     port: z.int().min(1).max(65_535).default(8080),
+    workerPort: z
+      .int()
+      .min(0)
+      .max(65_535)
+      .default(0)
+      .describe("Port of its own for workers; 0 for the same port. Change it while no job runs."),
     annotations: stringMap.default({}).describe("Annotations of the Service."),
     tls,
     ingress,

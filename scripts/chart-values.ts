@@ -24,6 +24,14 @@ const operator = z
       .describe(
         "Seconds that Jobs and pods of finished work are kept; a CompressionJob is not deleted with them.",
       ),
+    resourceTtlSeconds: z
+      .int()
+      .min(0)
+      .max(aYear)
+      .default(0)
+      .describe(
+        "Seconds that CompressionJobs and Batches stay after their end that name no time; 0 for good.",
+      ),
     resources: resources({ cpu: "50m", memory: "128Mi" }, { memory: "512Mi" }).prefault({}),
     ...pods,
   })

@@ -76,7 +76,7 @@ const kinds: readonly Kind[] = [
         name: "Progress",
         type: "string",
         jsonPath: ".status.progress",
-        description: "Share that is done.",
+        description: "Share that was done at the end.",
       },
       {
         name: "Ratio",

@@ -58,7 +58,9 @@ export const compressionJobStatus = z.object({
     .optional()
     .describe("The same for people: what a waiting job waits for."),
   observedGeneration: z.int().min(0).optional(),
-  progress: percentText.optional().describe("Share of the work that is done, for people: `42%`."),
+  progress: percentText
+    .optional()
+    .describe("Share of the work that was done when the job ended, for people: `42%`."),
   ratio: percentText
     .optional()
     .describe("Size of the result relative to the original, for people: `0.27`."),
@@ -75,12 +77,12 @@ export const compressionJobStatus = z.object({
     .describe("The last statuses of the job, oldest first."),
   telemetry: statusTelemetry
     .optional()
-    .describe("Measured facts; the REST interface has all of them."),
+    .describe("Measured facts, once the job has ended; the REST interface has all of them."),
   artifacts: z
     .array(artifact)
     .max(statusLimits.artifacts)
     .optional()
-    .describe("The first files of the result."),
+    .describe("The first files of the result, once the job has ended."),
   gates: z.array(gateResult).max(statusLimits.gates).optional(),
   error: jobError.extend({ message: statusMessage }).optional(),
   conditions: conditions.optional().describe(describeChoices(jobConditionTable)),

@@ -39,6 +39,10 @@ export function isNotFound(error: unknown): boolean {
   return hasStatus(error, 404);
 }
 
+export function isForbidden(error: unknown): boolean {
+  return hasStatus(error, 403);
+}
+
 /** Another write came first, or a precondition is not met. */
 export function isConflict(error: unknown): boolean {
   return hasStatus(error, 409) && !isAlreadyExists(error);

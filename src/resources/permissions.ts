@@ -82,12 +82,6 @@ export const operatorOwnPermissions: readonly Permission[] = [
     verbs: ["create"],
     why: "The Lease of the first leader: names do not count when something is created",
   },
-  {
-    apiGroups: [""],
-    resources: ["namespaces"],
-    verbs: ["get"],
-    why: "Whether its own namespace is being deleted: then nothing keeps CompressionJobs",
-  },
 ];
 
 /** What the operator may do in the cluster. */
@@ -98,6 +92,22 @@ export const operatorClusterPermissions: readonly Permission[] = [
     verbs: ["get"],
     why: "Whether a node that does not stop a pod reports: its pods may run",
   },
+  {
+    apiGroups: [""],
+    resources: ["namespaces"],
+    verbs: ["get"],
+    why: "Whether a namespace is being deleted: then nothing keeps its CompressionJobs",
+  },
+];
+
+/** The same where it serves namespaces besides its own, whose Roles go before CompressionJobs do. */
+export const operatorReleasePermissions: readonly Permission[] = [
+  {
+    apiGroups: [apiGroup],
+    resources: ["compressionjobs"],
+    verbs: ["patch"],
+    why: "Finalizers of CompressionJobs that are deleted with their namespace",
+  },
 ];
 
 /** What the service may do in the cluster. */
@@ -107,6 +117,12 @@ export const serviceClusterPermissions: readonly Permission[] = [
     resources: ["tokenreviews"],
     verbs: ["create"],
     why: "The tokens by which workers prove who they are",
+  },
+  {
+    apiGroups: [""],
+    resources: ["namespaces"],
+    verbs: ["get"],
+    why: "Whether a namespace is gone: then no worker of its jobs runs",
   },
 ];
 

@@ -15,9 +15,9 @@ export function bindHealth(app: Hono, context: ServerContext): void {
   });
 }
 
-/** Metrics, which need no token, and of them those of the requests that `counted` answers. */
-export function bindMetrics(app: Hono, counted: Hono, { metrics }: ServerContext): void {
-  counted.use(async (c, next) => {
+/** Adds the requests that the app answers to the metrics. */
+export function countRequests(app: Hono, { metrics }: ServerContext): void {
+  app.use(async (c, next) => {
     const start = performance.now();
     await next();
     const { status } = c.res;
@@ -25,6 +25,10 @@ export function bindMetrics(app: Hono, counted: Hono, { metrics }: ServerContext
     const route = findRoute(c) ?? "none";
     metrics.observeRequest({ method: c.req.method, route, status, seconds });
   });
+}
+
+/** Metrics, which need no token. */
+export function bindMetrics(app: Hono, { metrics }: ServerContext): void {
   app.get("/metrics", async (c) =>
     c.body(await metrics.registry.metrics(), 200, { "content-type": metrics.registry.contentType }),
   );

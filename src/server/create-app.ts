@@ -5,7 +5,7 @@ import { auditHandlers } from "./audit-handlers.ts";
 import { batchHandlers } from "./batch-handlers.ts";
 import { bindDashboard } from "./bind-dashboard.ts";
 import { bindGitHubWebhook } from "./bind-github-webhook.ts";
-import { bindHealth, bindMetrics } from "./bind-health.ts";
+import { bindHealth, bindMetrics, countRequests } from "./bind-health.ts";
 import { bindRoutes } from "./bind-routes.ts";
 import { bindSingleSignOn } from "./bind-single-sign-on.ts";
 import { bindWorkerBlobs } from "./bind-worker-blobs.ts";
@@ -32,27 +32,46 @@ import { traceRequests } from "./trace-requests.ts";
 import { usageHandlers } from "./usage-handlers.ts";
 import { webhookHandlers } from "./webhook-handlers.ts";
 
-/** The service's HTTP interface; its metrics are at `monitoring`, where that is given. */
-export function createApp(context: ServerContext, monitoring?: Hono): Hono {
-  const { log } = context;
+/** What is answered on ports of its own, where it is. */
+interface SeparateApps {
+  /** Metrics, and probes once more. */
+  readonly monitoring?: Hono | undefined;
+  readonly workers?: Hono | undefined;
+}
+
+/** The service's HTTP interface, without what the other apps answer instead. */
+export function createApp(
+  context: ServerContext,
+  { monitoring, workers }: SeparateApps = {},
+): Hono {
   const app = new Hono();
-  for (const each of monitoring ? [app, monitoring] : [app]) {
-    each.notFound((c) => problemResponse(notFoundError("resource", c.req.path), c.req.raw, log));
-    each.onError((error, c) => problemResponse(error, c.req.raw, log));
-  }
-  logRequests(app, log);
-  if (context.tracing) traceRequests(app, context.tracing);
-  addDefaultHeaders(app);
-  bindMetrics(monitoring ?? app, app, context);
+  prepareApp(app, context);
+  if (workers) prepareApp(workers, context);
+  if (monitoring) answerErrors(monitoring, context);
+  bindMetrics(monitoring ?? app, context);
   bindHealth(app, context);
   if (monitoring) bindHealth(monitoring, context);
   bindRoutes(app, context, createHandlers(context));
   bindGitHubWebhook(app, context);
-  bindWorkerProtocol(app, context);
-  bindWorkerBlobs(app, context);
+  bindWorkerProtocol(workers ?? app, context);
+  bindWorkerBlobs(workers ?? app, context);
   if (context.singleSignOn) bindSingleSignOn(app, context, context.singleSignOn);
   if (context.dashboard) bindDashboard(app, context.dashboard);
   return app;
+}
+
+/** What holds for every request. */
+function prepareApp(app: Hono, context: ServerContext): void {
+  answerErrors(app, context);
+  logRequests(app, context.log);
+  if (context.tracing) traceRequests(app, context.tracing);
+  addDefaultHeaders(app);
+  countRequests(app, context);
+}
+
+function answerErrors(app: Hono, { log }: ServerContext): void {
+  app.notFound((c) => problemResponse(notFoundError("resource", c.req.path), c.req.raw, log));
+  app.onError((error, c) => problemResponse(error, c.req.raw, log));
 }
 
 function addDefaultHeaders(app: Hono): void {

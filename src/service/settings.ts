@@ -24,6 +24,15 @@ export const settings = z.object({
     .describe(
       "Port of its own for `/healthz`, `/readyz` and `/metrics`, which is not public then.",
     ),
+  MOS_WORKER_PORT: number
+    .pipe(z.int().max(65_535))
+    .optional()
+    .describe(
+      [
+        "Port of its own for workers, whose requests `MOS_PORT` does not answer then;",
+        "0 takes a free one.",
+      ].join(" "),
+    ),
   MOS_STOP_DELAY_SECONDS: number
     .pipe(z.int().max(300))
     .default(0)
@@ -38,7 +47,7 @@ export const settings = z.object({
     .describe(
       [
         "PEM file of the certificate, with its chain, by which the service answers `https` on",
-        "`MOS_PORT`; without it by `http`. It is read again when it changes.",
+        "`MOS_PORT` and `MOS_WORKER_PORT`; without it by `http`. It is read again when it changes.",
       ].join(" "),
     ),
   MOS_TLS_KEY_FILE: text.optional().describe("PEM file of the certificate's private key."),

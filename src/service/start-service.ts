@@ -93,13 +93,18 @@ export async function startService(
   const parts = { ...dependencies, ...files, ...storage, about };
   const tracing = await openServiceTracing(settings, parts);
   if (tracing) stack.use(tracing);
-  const server = stack.use(await startServer(settings, log));
-  const joined = { settings, ...parts, tracing, serviceUrl: server.url };
+  const { MOS_PORT: port, MOS_WORKER_PORT: workerPort } = settings;
+  const server = stack.use(await startServer(settings, port, log));
+  const workerServer =
+    workerPort === undefined ? server : stack.use(await startServer(settings, workerPort, log));
+  const joined = { settings, ...parts, tracing, serviceUrl: workerServer.url };
   const monitoring = settings.MOS_HEALTH_PORT === undefined ? undefined : new Hono();
   const context = await joinParts(joined, stack);
-  const app = createApp(context, monitoring);
+  const workers = workerPort === undefined ? undefined : new Hono();
+  const app = createApp(context, { monitoring, workers });
   if (monitoring) stack.use(await startMonitoring(settings, monitoring));
   server.serve((request, env) => app.fetch(request, { ...env }));
+  if (workers) workerServer.serve((request, env) => workers.fetch(request, { ...env }));
   // Others read a pod's log, so that no token is printed there: an administrator creates the first.
   const isPod = settings.KUBERNETES_SERVICE_HOST !== undefined;
   const firstToken = isPod ? undefined : await createFirstToken(storage.records, now());
@@ -110,7 +115,8 @@ export async function startService(
     : undefined;
   const running = stack.move();
   const close = async () => {
-    await server.drain(settings.MOS_STOP_DELAY_SECONDS * 1000);
+    const stopDelayMs = settings.MOS_STOP_DELAY_SECONDS * 1000;
+    await Promise.all([server, workerServer].map((each) => each.drain(stopDelayMs)));
     await running.disposeAsync();
   };
   return { url: server.url, firstToken, signInLink, close };
@@ -161,10 +167,10 @@ async function readFiles(settings: Settings): Promise<ServiceFiles> {
 }
 
 /** Listens before the executor is there, since workers need the URL. */
-async function startServer(settings: Settings, log: Log): Promise<HttpServer> {
+async function startServer(settings: Settings, port: number, log: Log): Promise<HttpServer> {
   const headers = { "retry-after": "1" };
   const error = new ServiceError("unavailable", "The service is starting", { headers });
-  const { MOS_HOST: host, MOS_PORT: port, MOS_TRUSTED_PROXIES: isTrustedProxy } = settings;
+  const { MOS_HOST: host, MOS_TRUSTED_PROXIES: isTrustedProxy } = settings;
   const certificate = await readTlsCertificate(settings, log);
   const address = { host, port, isTrustedProxy, certificate };
   return startHttpServer((request) => problemResponse(error, request, log), address);

@@ -70,11 +70,13 @@ export const everything = {
     deadlineSeconds: 3600,
     podStartSeconds: 60,
     jobTtlSeconds: 600,
+    resourceTtlSeconds: 86_400,
     ...podOptions,
   },
   service: {
     type: "NodePort",
     port: 443,
+    workerPort: 8443,
     annotations: { "lb.example/internal": "true" },
     tls: {
       ca: true,

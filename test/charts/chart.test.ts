@@ -8,6 +8,7 @@ import { z } from "zod";
 import { settings as operatorSettings } from "../../operator/settings.ts";
 import { chartValues } from "../../scripts/chart-values.ts";
 import { builtinTargets } from "../../src/contract/target.ts";
+import { resourceLabels } from "../../src/contract/resource-labels.ts";
 import { trustPolicy as trustPolicySchema } from "../../src/contract/trust-policy.ts";
 import { settings as serviceSettings } from "../../src/service/settings.ts";
 import { readTargets } from "../../src/settings/read-targets.ts";
@@ -363,6 +364,25 @@ test(
     const kinds = async (values: unknown) => (await render({ values })).map(({ kind }) => kind);
     assert.ok(!(await kinds({})).includes("PodDisruptionBudget"));
     assert.ok((await kinds({ operator: { replicas: 2 } })).includes("PodDisruptionBudget"));
+  },
+);
+
+test(
+  "workers reach a port of their own alone, and nobody else does",
+  { skip: helmMissing },
+  async () => {
+    const service = { workerPort: 8443 };
+    const networkPolicy = { enabled: true, workerEgress: { enabled: true } };
+    const rendered = await render({ values: { service, networkPolicy } });
+    const text = (kind: string, component: string) =>
+      JSON.stringify(find(rendered, kind, `mos-model-optimization-${component}`));
+    assert.match(text("Deployment", "operator"), /"value":"http:[^"]*:8443"/);
+    const worker = `{"podSelector":{"matchExpressions":[{"key":"${resourceLabels.jobId}"`;
+    const rules = text("NetworkPolicy", "service").split('{"ports":').slice(1);
+    assert.equal(rules.length, 2);
+    assert.ok(rules[0]?.startsWith(`[{"port":"workers"}],"from":[${worker}`), rules[0]);
+    assert.ok(rules[1]?.startsWith('[{"port":"http"}]') && !rules[1].includes(worker), rules[1]);
+    assert.match(text("NetworkPolicy", "worker"), /"ports":\[{"port":"workers"}\]/);
   },
 );
 

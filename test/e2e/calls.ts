@@ -24,6 +24,8 @@ const rareOperatorCalls = [
   // Milestones that come again.
   "get events",
   "patch events",
+  // Namespaces are deleted.
+  "get namespaces",
   // Another operator leads.
   "watch leases",
 ];
@@ -36,6 +38,8 @@ const rareServiceCalls = [
   "get compressionjobs",
   "get batches",
   "get pods",
+  // A namespace was deleted with its jobs.
+  "get namespaces",
   // A batch is cancelled over REST.
   "patch batches",
 ];

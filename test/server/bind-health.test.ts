@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { findFreePort } from "../support/find-free-port.ts";
+import { realModel } from "../support/real-models.ts";
 import { startRunningService } from "../support/running-service.ts";
 import { makeTestApp, startJob } from "./test-app.ts";
 
@@ -42,4 +43,22 @@ test("metrics are on a port of their own where it is set, and not on the public 
   const unknown = /mos_http_request_seconds_count\{method="GET",route="none",status="404"\} 2/;
   assert.match(metrics, unknown);
   assert.equal(await statusOf(`http://127.0.0.1:${port}/v1/jobs`), 404);
+});
+
+test("workers are answered on a port of their own where it is set, and on no other", async (t) => {
+  const port = await findFreePort();
+  const environment = { MOS_WORKER_PORT: String(port) };
+  const { baseUrl, client } = await startRunningService(t, { environment });
+  const { source } = await client.uploadModel(realModel("ocr-orientation"));
+  const body = { model: { source }, target: "cpu", dryRun: true };
+  const { id } = await client.call("startCompression", { body });
+  await Array.fromAsync(client.followLogs(id));
+  assert.equal((await client.call("getJob", { params: { id } })).status, "Completed");
+
+  const statusOf = async (path: string, origin: string) =>
+    (await fetch(new URL(path, origin))).status;
+  const own = `http://127.0.0.1:${port}`;
+  assert.equal(await statusOf(`/worker/v1/jobs/${id}`, own), 401);
+  assert.equal(await statusOf(`/worker/v1/jobs/${id}`, baseUrl), 404);
+  assert.equal(await statusOf("/v1/jobs", own), 404);
 });

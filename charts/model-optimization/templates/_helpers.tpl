@@ -180,12 +180,21 @@ matchExpressions:
 
 {{/* Where pods of the release reach the service. */}}
 {{- define "model-optimization.serviceUrl" -}}
+{{ include "model-optimization.serviceOrigin" . }}:{{ .Values.service.port }}
+{{- end }}
+
+{{/* Where workers reach it. */}}
+{{- define "model-optimization.workerUrl" -}}
+{{ include "model-optimization.serviceOrigin" . }}:{{ .Values.service.workerPort | default .Values.service.port }}
+{{- end }}
+
+{{- define "model-optimization.serviceOrigin" -}}
 {{- $scheme := include "model-optimization.tlsSecret" . | empty | ternary "http" "https" -}}
 {{- $host := printf "%s-service" (include "model-optimization.fullname" .) -}}
 {{- if or .Values.allNamespaces .Values.namespaces -}}
 {{- $host = printf "%s.%s.svc" $host .Release.Namespace -}}
 {{- end -}}
-{{ $scheme }}://{{ $host }}:{{ .Values.service.port }}
+{{ $scheme }}://{{ $host }}
 {{- end }}
 
 {{/* Not empty where workers know the service by the authority in its Secret. */}}
@@ -220,6 +229,9 @@ rules:
 {{ $rules | trim | indent 2 }}
 {{- if $root.Values.allNamespaces }}
 {{ $root.Files.Get (printf "permissions/%s.yaml" (last .)) | trim | indent 2 }}
+{{- end }}
+{{- if and (eq (last .) "operator") (include "model-optimization.otherNamespaces" $root | fromJsonArray) }}
+{{ $root.Files.Get "permissions/operator-release.yaml" | trim | indent 2 }}
 {{- end }}
 {{- if and (eq (last .) "service") $root.Values.service.serviceAccountCallers }}
 {{ $root.Files.Get "permissions/service-callers.yaml" | trim | indent 2 }}

@@ -13,6 +13,8 @@ export interface BatchDependencies {
   readonly compressionJobs: WatchedResource<CompressionJobObject>;
   readonly events: EventRecorder;
   readonly clock: Clock;
+  /** Of batches without one of their own; undefined where they stay for good. */
+  readonly resourceTtlSeconds?: number | undefined;
 }
 
 /** One reconciliation of a batch. */

@@ -7,6 +7,8 @@ interface ExpiringBatch {
   readonly client: KubernetesClient;
   readonly batch: Stored<BatchObject>;
   readonly clock: Clock;
+  /** Of batches without one of their own; undefined where they stay for good. */
+  readonly resourceTtlSeconds?: number | undefined;
 }
 
 /**
@@ -17,11 +19,12 @@ export async function deleteExpiredBatch({
   client,
   batch,
   clock,
+  resourceTtlSeconds,
 }: ExpiringBatch): Promise<number | undefined> {
-  const { ttlSecondsAfterFinished } = batch.spec;
+  const { ttlSecondsAfterFinished: ttlSeconds = resourceTtlSeconds } = batch.spec;
   const { finishedAt } = batch.status ?? {};
-  if (ttlSecondsAfterFinished === undefined || finishedAt === undefined) return undefined;
-  const waitMs = Date.parse(finishedAt) + ttlSecondsAfterFinished * 1_000 - clock.date().getTime();
+  if (ttlSeconds === undefined || finishedAt === undefined) return undefined;
+  const waitMs = Date.parse(finishedAt) + ttlSeconds * 1_000 - clock.date().getTime();
   if (waitMs > 0) return waitMs;
   const { name, uid } = batch.metadata;
   await client.delete(batches, name, { propagationPolicy: "Background", uid });

@@ -13,6 +13,8 @@ import type { KubernetesObject, Stored } from "../../../src/kubernetes/resources
 import type { CompressionJobObject } from "../../../src/resources/custom-resources.ts";
 import type { ObservedEvent, ObservedPod } from "../../../src/resources/observed-resources.ts";
 import type { ActionDependencies } from "./act/action-context.ts";
+import { goesWithNamespace } from "./act/goes-with-namespace.ts";
+import { setFinalizer } from "./act/set-finalizer.ts";
 import { StartedJobs } from "./act/started-jobs.ts";
 import { DeletionTimes } from "./observe/deletion-times.ts";
 import type { JobSettings } from "./observe/job-settings.ts";
@@ -54,6 +56,10 @@ export function createCompressionJobController(
       }
       const client = options.client.inNamespace(resource.metadata.namespace);
       const context = { ...options, client, startedJobs, run, resource };
+      if (await goesWithNamespace(context, options.client.namespace)) {
+        await setFinalizer(context, { present: false });
+        return undefined;
+      }
       return reconcileCompressionJob(context, observe({ ...options, deletions }, resource));
     },
   };

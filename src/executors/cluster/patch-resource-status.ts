@@ -5,7 +5,7 @@ import { type CompressionJobObject, compressionJobs } from "../../resources/cust
 import type { Stored } from "../../kubernetes/resources.ts";
 import { mergePatch } from "./merge-patch.ts";
 import type { SyncContext } from "./sync-context.ts";
-import { hasRecordedCondition, resourceStatus } from "./desired-status.ts";
+import { resourceStatus } from "./desired-status.ts";
 
 interface StatusWrite {
   readonly id: string;
@@ -15,7 +15,6 @@ interface StatusWrite {
 
 /** Faster changes are written together. */
 const statusIntervalMs = 1_000;
-const telemetryIntervalMs = 5_000;
 
 /**
  * Writes the status of a resource if it differs; returns when to retry if that would be too soon.
@@ -29,7 +28,7 @@ export async function patchResourceStatus(
   const patch = mergePatch(before, status);
   if (patch === undefined) return undefined;
   const sinceMs = performance.now() - (statusWrittenAt.get(id) ?? -Infinity);
-  const intervalMs = minIntervalMs(before, status);
+  const intervalMs = isTerminal(status.status) ? 0 : statusIntervalMs;
   if (sinceMs < intervalMs) return { requeueAfterMs: intervalMs - sinceMs };
   const { name, namespace, resourceVersion } = resource.metadata;
   const options = { subresource: "status", resourceVersion } as const;
@@ -39,12 +38,4 @@ export async function patchResourceStatus(
   statusWrittenAt.set(id, performance.now());
   run.expectWrite(jobs, written);
   return undefined;
-}
-
-function minIntervalMs(before: CompressionJobStatus, status: CompressionJobStatus): number {
-  const isStatusChange =
-    status.status !== before.status ||
-    hasRecordedCondition(status) !== hasRecordedCondition(before);
-  if (!isStatusChange) return telemetryIntervalMs;
-  return isTerminal(status.status) ? 0 : statusIntervalMs;
 }

@@ -10,6 +10,7 @@ import { findInNamespace } from "./find-in-namespace.ts";
 import { createBatchRecord } from "./create-batch-record.ts";
 import { batchResource } from "./batch-resource.ts";
 import { createOrGet } from "./create-or-get.ts";
+import { readUnlessGone } from "./read-unless-gone.ts";
 import { requeueSoon } from "./requeue-soon.ts";
 import type { SyncContext } from "./sync-context.ts";
 
@@ -58,7 +59,8 @@ async function reconcileBatchWithoutResource(
     else await endJobsWithoutResource(context, record, [{ type: "stopped" }]);
     return;
   }
-  const live = await ignoreNotFound(client.get(batches, resource.name));
+  const found = ignoreNotFound(client.get(batches, resource.name));
+  const live = await readUnlessGone(client, found);
   if (live?.metadata.uid === resource.uid) return requeueSoon;
   await endJobsWithoutResource(context, record, cancellation);
 }

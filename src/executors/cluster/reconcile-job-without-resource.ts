@@ -20,6 +20,7 @@ import {
 import { listJobPods } from "./list-job-pods.ts";
 import type { ClusterJob, ObservedEvent } from "../../records/cluster-records.ts";
 import { createOrGet } from "./create-or-get.ts";
+import { readUnlessGone } from "./read-unless-gone.ts";
 import { jobResource } from "./job-resource.ts";
 import { requeueSoon } from "./requeue-soon.ts";
 import { isBatchCancelled } from "./is-batch-cancelled.ts";
@@ -120,7 +121,8 @@ async function reconcileDeletedResource(
   const { records, workerServiceAccount } = context;
   const { job, resource } = record;
   const client = context.client.inNamespace(resource.namespace);
-  const live = await ignoreNotFound(client.get(compressionJobs, resource.name));
+  const found = ignoreNotFound(client.get(compressionJobs, resource.name));
+  const live = await readUnlessGone(client, found);
   if (live?.metadata.uid === resource.uid) return requeueSoon;
   if (job.status !== "Cancelling") await records.cluster.recordEvents(job.id, [{ type: "cancel" }]);
   const { allRecorded, running } = await recordEndedPods(context, record);

@@ -2,6 +2,7 @@ import type { CompressionJobStatus } from "../../contract/compression-job.ts";
 import { statusLimits } from "../../contract/resource-status.ts";
 import type { Job } from "../../contract/job.ts";
 import { textLimits } from "../../contract/limits.ts";
+import { isTerminal } from "../../contract/status.ts";
 import type { Telemetry } from "../../contract/telemetry.ts";
 import { truncate } from "../../contract/truncate.ts";
 
@@ -9,23 +10,41 @@ type StatusFields = Omit<CompressionJobStatus, "conditions" | "observedGeneratio
 
 /**
  * The fields of a resource's status that follow from the job, within the limits of the resource.
+ * It gets figures and files when the job ends: while it works they change with every report.
  */
 export function statusFieldsFromJob(job: Job): StatusFields {
-  const { telemetry, error, startedAt, finishedAt } = job;
+  const { error, startedAt, finishedAt } = job;
   return {
     jobId: job.id,
     status: job.status,
     statusReason: truncate(job.statusReason, textLimits.reason),
     statusMessage: limitMessage(job.statusMessage),
-    progress: `${Math.floor(telemetry.progress.fraction * 100)}%`,
-    ratio: telemetry.size?.ratio.toFixed(2),
     startedAt: startedAt ?? undefined,
     finishedAt: finishedAt ?? undefined,
     transitions: job.transitions.slice(-statusLimits.transitions).map(limitTransition),
-    telemetry: summarizeTelemetry(telemetry),
-    artifacts: job.artifacts.slice(0, statusLimits.artifacts),
-    gates: job.gates.slice(0, statusLimits.gates),
     error: error ? { ...error, message: limitMessage(error.message) } : undefined,
+    ...resultFields(job),
+  };
+}
+
+type ResultFields = Pick<StatusFields, "progress" | "ratio" | "telemetry" | "artifacts" | "gates">;
+
+const noResult: ResultFields = {
+  progress: undefined,
+  ratio: undefined,
+  telemetry: undefined,
+  artifacts: undefined,
+  gates: undefined,
+};
+
+function resultFields({ status, telemetry, artifacts, gates }: Job): ResultFields {
+  if (!isTerminal(status)) return noResult;
+  return {
+    progress: `${Math.floor(telemetry.progress.fraction * 100)}%`,
+    ratio: telemetry.size?.ratio.toFixed(2),
+    telemetry: summarizeTelemetry(telemetry),
+    artifacts: artifacts.slice(0, statusLimits.artifacts),
+    gates: gates.slice(0, statusLimits.gates),
   };
 }
 

@@ -101,6 +101,14 @@ test("projectedStatus() moves a status along the transition table alone", () => 
   }
 });
 
+test("projectedStatus() does not change with the figures of a job that works", () => {
+  const working = (fraction: number) =>
+    makeJob({ status: "Optimizing", telemetry: { progress: { fraction }, warnings: [] } });
+  const status = project(working(0.1), { status: "Sharding" });
+  assert.equal(status.status, "Optimizing");
+  assert.deepEqual(project(working(0.9), status), status);
+});
+
 test("projectedStatus() leaves what a waiting job waits for to the operator", () => {
   const reported = {
     status: "Pending" as const,

@@ -425,6 +425,16 @@ test(
   },
 );
 
+test("a batch without a time to live has the operator's", { skip }, async () => {
+  const { client } = await connectTestCluster();
+  await using operator = await runBatches(client, { resourceTtlSeconds: 1 });
+  const spec = makeSpec({ models: 1, targets: ["cpu"] });
+  await client.create(batchType, { metadata: { name: "plain" }, spec });
+  await untilSeen(operator.compressionJobs, (all) => (all.length === 1 ? all : undefined));
+  await playJob(client, "plain-0000", { status: "Completed" });
+  await untilSeen(operator.batches, (all) => (all.length === 0 ? true : undefined));
+});
+
 test("nothing is written where nothing has changed", { skip }, async () => {
   const { client, calls } = await connectTestCluster();
   await using first = await runBatches(client);

@@ -1,3 +1,4 @@
+import type { BatchDependencies } from "../../../operator/controllers/batch/batch-reconciliation.ts";
 import { createBatchController } from "../../../operator/controllers/batch/batch-controller.ts";
 import { systemClock } from "../../../src/controller-runtime/clock.ts";
 import { startController } from "../../../src/controller-runtime/start-controller.ts";
@@ -25,7 +26,10 @@ export interface RunningBatches extends AsyncDisposable {
 }
 
 /** Runs the batch controller with caches of its own. */
-export async function runBatches(client: KubernetesClient): Promise<RunningBatches> {
+export async function runBatches(
+  client: KubernetesClient,
+  settings: Pick<BatchDependencies, "resourceTtlSeconds"> = {},
+): Promise<RunningBatches> {
   const logged: string[] = [];
   const log = (level: string, message: string, fields?: Readonly<Record<string, unknown>>) =>
     void logged.push(`${level}: ${message} ${String(fields?.["error"])}`);
@@ -42,6 +46,7 @@ export async function runBatches(client: KubernetesClient): Promise<RunningBatch
     close: async () => {},
   };
   const controller = createBatchController({
+    ...settings,
     client,
     batches,
     compressionJobs,

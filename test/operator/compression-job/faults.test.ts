@@ -15,6 +15,8 @@ import { spawnOperator, startOperator } from "../start-operator.ts";
 
 const skip = clusterMissing;
 const lease = "model-optimization-operator";
+/** As long as an overloaded API server may take, which a leader has to outlast. */
+const silentMs = 5_000;
 const faults: readonly Fault[] = [
   "lost",
   "unanswered",
@@ -218,6 +220,21 @@ suite("an operator at work", { concurrency: true, skip }, () => {
     const all = names(6);
     await Promise.all(all.map((name) => cluster.create({ name })));
     await untilAllCompleted(cluster, all);
+    // Without the leadership it would have ended with an error.
+    assert.equal(await operator.end("SIGTERM"), 0);
+  });
+
+  test("the leader stays where the API server answers nothing for five seconds", async () => {
+    const namespace = await makeNamespace("silent");
+    await using cluster = await observeJobs(controlPlane, namespace);
+    let isSilent = false;
+    await using proxy = await startFaultProxy(controlPlane, () => (isSilent ? "silent" : "none"));
+    await using operator = await startOperator({ kubeconfig: proxy.kubeconfig, namespace });
+    isSilent = true;
+    await delay(silentMs);
+    isSilent = false;
+    await cluster.create({ name: "after" });
+    await untilAllCompleted(cluster, ["after"]);
     // Without the leadership it would have ended with an error.
     assert.equal(await operator.end("SIGTERM"), 0);
   });

@@ -16,9 +16,16 @@ export function findNameConflict(observed: ObservedState, name: string): WorkerJ
   );
 }
 
-/** Waits for the Job of an earlier CompressionJob of the same name; any other fails the job. */
+/**
+ * Waits for the Job of an earlier CompressionJob of the same name, and deletes one of its own that
+ * ended under another release; any other fails the job.
+ */
 export function resolveNameConflict(observed: ObservedState, workerJob: WorkerJob): Decision {
-  const { name } = workerJob;
+  const { name, uid } = workerJob;
+  if (hasEndedElsewhere(workerJob, observed)) {
+    const retry = requeueAt(observed.now + nameConflictRetryMs);
+    return combineDecisions({ actions: [{ type: "deleteWorkerJob", name, uid }] }, retry);
+  }
   if (isLeftOver(workerJob, observed)) {
     const owner = "an earlier CompressionJob of this name";
     const message = `Waiting for the Job "${name}" of ${owner} to be deleted`;
@@ -32,6 +39,13 @@ export function resolveNameConflict(observed: ObservedState, workerJob: WorkerJo
     code: "resource_invalid",
     message: `A Job "${name}", which this job needs for itself, is there and ${owner}`,
   });
+}
+
+/** Whether the Job is the resource's under the account of a release that was here before. */
+function hasEndedElsewhere({ controller, end }: WorkerJob, { resource }: ObservedState): boolean {
+  const isOwn =
+    controller?.kind === compressionJobs.kind && controller.uid === resource.metadata.uid;
+  return isOwn && end !== undefined;
 }
 
 /** Whether the Job goes with an owner that is gone: of a name there is one resource. */

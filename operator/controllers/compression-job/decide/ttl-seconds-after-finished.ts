@@ -1,15 +1,24 @@
 import type { CompressionJob } from "../../../../src/contract/compression-job.ts";
+import { resourceLabels } from "../../../../src/contract/resource-labels.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import { type Decision, noActions, requeueAt } from "./decision.ts";
 
 /** `spec.ttlSecondsAfterFinished`: deletes the resource so long after its end. */
-export function deleteAfterTtl({ resource, now }: ObservedState): Decision {
-  const { metadata, spec } = resource;
-  if (spec.ttlSecondsAfterFinished === undefined || metadata.deletionTimestamp !== undefined) {
+export function deleteAfterTtl(observed: ObservedState): Decision {
+  const { resource, now } = observed;
+  const ttlSeconds = findTtlSeconds(observed);
+  if (ttlSeconds === undefined || resource.metadata.deletionTimestamp !== undefined) {
     return noActions;
   }
-  const expiry = jobEndTime(resource) + spec.ttlSecondsAfterFinished * 1000;
+  const expiry = jobEndTime(resource) + ttlSeconds * 1000;
   return expiry <= now ? { actions: [{ type: "deleteResource" }] } : requeueAt(expiry);
+}
+
+/** Jobs of a batch are deleted with it, where they do not say otherwise. */
+function findTtlSeconds({ resource, settings }: ObservedState): number | undefined {
+  const { spec, metadata } = resource;
+  const isOfBatch = metadata.labels?.[resourceLabels.batchId] !== undefined;
+  return spec.ttlSecondsAfterFinished ?? (isOfBatch ? undefined : settings.resourceTtlSeconds);
 }
 
 /** When a job ended that is in a terminal status, milliseconds since 1970. */

@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { Action } from "../../../../operator/controllers/compression-job/decide/decision.ts";
 import { decide } from "../../../../operator/controllers/compression-job/decide/decide.ts";
-import { recordFinalizer } from "../../../../src/contract/resource-labels.ts";
-import { makeChild, makeJob, makeObservedState, makePod, start } from "../make-job.ts";
+import { conditionTypes } from "../../../../src/contract/condition.ts";
+import { recordFinalizer, resourceLabels } from "../../../../src/contract/resource-labels.ts";
+import { jobSettings, makeChild, makeJob, makeObservedState, makePod, start } from "../make-job.ts";
 
 const withFinalizer = { finalizers: [recordFinalizer] };
 const resource = makeJob({ metadata: withFinalizer });
@@ -64,4 +65,31 @@ test("decide() holds a node that does not stop a pod responsible", () => {
     /node "node-1" did not confirm that the pod "voices-work-abcde" stopped/,
   );
   assert.ok(actions.some(({ type }) => type === "removeLostPod"));
+});
+
+test("decide() deletes a job by the operator's time to live, unless it has its own or a batch", () => {
+  const conditions = [
+    {
+      type: conditionTypes.recorded,
+      status: "True",
+      lastTransitionTime: "",
+      reason: "",
+      message: "",
+    },
+  ] as const;
+  const status = { status: "Completed" as const, conditions: [...conditions] };
+  const settings = { ...jobSettings, resourceTtlSeconds: 60 };
+  const decideAfterMinute = (fields: Parameters<typeof makeJob>[0]) =>
+    decide(
+      makeObservedState({
+        resource: makeJob({ ...fields, status }),
+        settings,
+        now: start + minute,
+      }),
+    );
+  assert.deepEqual(decideAfterMinute({}).actions, [{ type: "deleteResource" }]);
+  const longer = decideAfterMinute({ spec: { ttlSecondsAfterFinished: 90 } });
+  assert.deepEqual(longer, { actions: [], requeueAt: start + 90_000 });
+  const labels = { [resourceLabels.batchId]: "batch" };
+  assert.deepEqual(decideAfterMinute({ metadata: { labels } }).actions, []);
 });

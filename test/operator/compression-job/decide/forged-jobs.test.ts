@@ -43,7 +43,7 @@ for (const [what, forgery, owner] of [
   ],
   [
     "itself by its owner alone",
-    { serviceAccount: "default" },
+    { serviceAccount: "default", end: undefined },
     /runs under the account "default", not the workers' "worker"$/,
   ],
 ] as const) {
@@ -59,3 +59,14 @@ for (const [what, forgery, owner] of [
     assert.equal(requeueAt, undefined);
   });
 }
+
+test("decide() makes anew what ended under the account of another release", () => {
+  const left = makeChild(resource, { step: "shard", end, serviceAccount: "earlier-worker" });
+  const parallel = makeJob({ ...resource, spec: { recipe: { parallelism: 3 } } });
+  const observed = makeObservedState({ resource: parallel, workerJobs: [left] });
+  const { actions, requeueAt = 0 } = decide(observed);
+  const { name: leftName, uid: leftUid } = left;
+  assert.deepEqual(actions, [{ type: "deleteWorkerJob", name: leftName, uid: leftUid }]);
+  assert.ok(requeueAt > observed.now);
+  assert.equal(decide({ ...observed, workerJobs: [] }).actions[0]?.type, "createWorkerJob");
+});
