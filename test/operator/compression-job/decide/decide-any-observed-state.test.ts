@@ -2,7 +2,10 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
 import { decide } from "../../../../operator/controllers/compression-job/decide/decide.ts";
+import { toCompressionJob } from "../../../../operator/controllers/compression-job/observe/to-compression-job.ts";
+import { trimCompressionJob } from "../../../../operator/controllers/compression-job/observe/trim-compression-job.ts";
 import { mayRun } from "../../../../operator/controllers/compression-job/observe/worker-pod.ts";
+import { conditionTypes } from "../../../../src/contract/condition.ts";
 import { recordFinalizer } from "../../../../src/contract/resource-labels.ts";
 import { isTerminal, jobStatus } from "../../../../src/contract/status.ts";
 import { workerExit } from "../../../../src/contract/worker.ts";
@@ -206,5 +209,29 @@ test("decide() answers for every observed state, always the same, and creates no
       }
     }),
     { numRuns: 3000 },
+  );
+});
+
+const lastTransitionTime = new Date(start).toISOString();
+const conditions = [conditionTypes.ready, conditionTypes.finished, conditionTypes.recorded].map(
+  (type) => ({ type, status: "True" as const, reason: "Any", message: "", lastTransitionTime }),
+);
+
+test("a decision depends on nothing that the cache leaves out of a resource", () => {
+  fc.assert(
+    fc.property(anyObservedState, fc.subarray(conditions), (observed, some) => {
+      const { status } = observed.resource;
+      const transitions = [{ status: status.status, at: lastTransitionTime }];
+      const resource = {
+        ...observed.resource,
+        status: { ...status, transitions, artifacts: [], conditions: some },
+      };
+      const cached = toCompressionJob(trimCompressionJob(resource));
+      assert.deepEqual(
+        decide({ ...observed, resource: cached }),
+        decide({ ...observed, resource }),
+      );
+    }),
+    { numRuns: 1000 },
   );
 });
