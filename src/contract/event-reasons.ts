@@ -14,5 +14,7 @@ export const eventReasonTable = {
   Scheduled: "Every pod of the step has a node.",
   Started: "The Job of the job's next step was created.",
   Suspended: "The batch's jobs are suspended.",
+  SyncRequested:
+    "A worker Job had no pod for a minute, although nothing refused one: it was changed, so that Kubernetes' Job controller looks at it again.",
 } as const;
 export type EventReason = keyof typeof eventReasonTable;

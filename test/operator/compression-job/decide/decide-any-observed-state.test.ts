@@ -9,6 +9,9 @@ import { conditionTypes } from "../../../../src/contract/condition.ts";
 import { recordFinalizer } from "../../../../src/contract/resource-labels.ts";
 import { isTerminal, jobStatus } from "../../../../src/contract/status.ts";
 import { workerExit } from "../../../../src/contract/worker.ts";
+import { parseResponseJson } from "../../../../src/kubernetes/parse-response-json.ts";
+import type { Stored } from "../../../../src/kubernetes/resources.ts";
+import type { CompressionJobObject } from "../../../../src/resources/custom-resources.ts";
 import { jobStep } from "../../../../src/resources/job-identity.ts";
 import { makeChild, makeJob, makePod, makeWarning, makeObservedState, start } from "../make-job.ts";
 import { type Happening, hasRecordFinalizer, SimulatedJob } from "../simulate-job.ts";
@@ -32,6 +35,7 @@ const weighted: readonly (readonly [number, fc.Arbitrary<Happening>])[] = [
         "loseNode",
         "evict",
         "expire",
+        "forget",
       ),
     }),
   ],
@@ -222,14 +226,17 @@ test("a decision depends on nothing that the cache leaves out of a resource", ()
     fc.property(anyObservedState, fc.subarray(conditions), (observed, some) => {
       const { status } = observed.resource;
       const transitions = [{ status: status.status, at: lastTransitionTime }];
-      const resource = {
-        ...observed.resource,
-        status: { ...status, transitions, artifacts: [], conditions: some },
-      };
-      const cached = toCompressionJob(trimCompressionJob(resource));
+      const stored = parseResponseJson<Stored<CompressionJobObject>>(
+        JSON.stringify({
+          ...observed.resource,
+          status: { ...status, transitions, artifacts: [], conditions: some },
+        }),
+      );
+      const cached = toCompressionJob(trimCompressionJob(stored));
+      const whole = toCompressionJob(stored);
       assert.deepEqual(
         decide({ ...observed, resource: cached }),
-        decide({ ...observed, resource }),
+        decide({ ...observed, resource: whole }),
       );
     }),
     { numRuns: 1000 },
