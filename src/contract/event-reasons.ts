@@ -15,6 +15,6 @@ export const eventReasonTable = {
   Started: "The Job of the job's next step was created.",
   Suspended: "The batch's jobs are suspended.",
   SyncRequested:
-    "A worker Job had no pod for a minute, although nothing refused one: it was changed, so that Kubernetes' Job controller looks at it again.",
+    "A worker Job had no pod for a minute: Kubernetes' Job controller is asked to sync it.",
 } as const;
 export type EventReason = keyof typeof eventReasonTable;
