@@ -68,8 +68,8 @@ RUN install --directory --owner=10001 $NODE_COMPILE_CACHE
 USER 10001:10001
 # Takes a third off the time to start, and 30 MB off the memory. Code is kept for the very flags that it was compiled with.
 RUN node --input-type=module --eval "await import('./src/service/start-service.ts')" \
-    && node --max-semi-space-size=2 --heap-growing-percent=25 --single-threaded-gc --no-incremental-marking --input-type=module \
-       --eval "await import('./operator/run-operator.ts')"
+    && node --max-semi-space-size=2 --heap-growing-percent=25 --single-threaded-gc --no-incremental-marking --optimize-for-size \
+       operator/main.ts --help
 ENTRYPOINT ["node"]
 CMD ["src/service/main.ts"]
 

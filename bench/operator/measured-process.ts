@@ -21,6 +21,7 @@ const flags = [
   "--heap-growing-percent=25",
   "--single-threaded-gc",
   "--no-incremental-marking",
+  "--optimize-for-size",
   "--max-old-space-size=256",
 ];
 /** Where each answers for its metrics. */

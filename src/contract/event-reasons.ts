@@ -14,5 +14,7 @@ export const eventReasonTable = {
   Scheduled: "Every pod of the step has a node.",
   Started: "The Job of the job's next step was created.",
   Suspended: "The batch's jobs are suspended.",
+  SyncRequested:
+    "A worker Job had no pod for a minute: Kubernetes' Job controller is asked to sync it.",
 } as const;
 export type EventReason = keyof typeof eventReasonTable;

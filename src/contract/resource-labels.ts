@@ -32,5 +32,8 @@ export const resourceLabels = {
  */
 export const sharesAnnotation = `${apiGroup}/shares`;
 
+/** On a worker Job: when the operator last changed it, so that it is synced again. */
+export const syncRequestAnnotation = `${apiGroup}/sync-requested-at`;
+
 /** Keeps a CompressionJob until the service has recorded its logs and result. */
 export const recordFinalizer = `${apiGroup}/record`;

@@ -1,4 +1,8 @@
-import { resourceLabels, sharesAnnotation } from "../contract/resource-labels.ts";
+import {
+  resourceLabels,
+  sharesAnnotation,
+  syncRequestAnnotation,
+} from "../contract/resource-labels.ts";
 import {
   booleanField,
   integerField,
@@ -64,7 +68,7 @@ export const observedMetadata = messageReader<
     11,
     mapField([resourceLabels.jobId, resourceLabels.step, resourceLabels.completionIndex]),
   ],
-  annotations: [12, mapField([sharesAnnotation])],
+  annotations: [12, mapField([sharesAnnotation, syncRequestAnnotation])],
   ownerReferences: [13, repeatedField(messageField(ownerReference))],
 });
 

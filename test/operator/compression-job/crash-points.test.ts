@@ -1,13 +1,20 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
-import { resourceLabels } from "../../../src/contract/resource-labels.ts";
+import { workerJobManifest } from "../../../operator/controllers/compression-job/decide/worker-job-manifest.ts";
+import type { CompressionJob } from "../../../src/contract/compression-job.ts";
+import { builtinTargets } from "../../../src/contract/target.ts";
+import { systemClock } from "../../../src/controller-runtime/clock.ts";
+import { resourceLabels, syncRequestAnnotation } from "../../../src/contract/resource-labels.ts";
 import type { JobStatus } from "../../../src/contract/status.ts";
+import { type KubernetesJob, resources } from "../../../src/kubernetes/resources.ts";
+import { resolveJobId } from "../../../src/resources/job-identity.ts";
 import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
 import { type ControlPlane, startControlPlane } from "../../support/cluster/control-plane.ts";
 import { startKwok } from "../../support/cluster/kwok.ts";
 import { podEndStage } from "../../support/cluster/pod-end-stage.ts";
 import { type ProxiedRequest, startFaultProxy } from "../fault-proxy.ts";
 import { observeJobs, type ObservedJobs } from "./observe-jobs.ts";
+import { jobSettings } from "./make-job.ts";
 import { runController } from "./run-controller.ts";
 
 const ownResources: readonly string[] = [
@@ -101,6 +108,12 @@ const scenarios: Readonly<Record<string, Scenario>> = {
   },
 };
 
+async function createNamespace(namespace: string): Promise<void> {
+  await controlPlane.kubectl(["create", "namespace", namespace]);
+  const account = ["--for=create", "serviceaccount/default", "-n", namespace, "--timeout=60s"];
+  await controlPlane.kubectl(["wait", ...account]);
+}
+
 suite("an operator that crashes", { concurrency: true, skip }, () => {
   for (const [happens, scenario] of Object.entries(scenarios)) {
     for (const [fault, when] of [
@@ -109,15 +122,7 @@ suite("an operator that crashes", { concurrency: true, skip }, () => {
     ] as const) {
       test(`${when} any of its writes leaves a job that ${happens} all the same`, async (t) => {
         const namespace = `${happens.replaceAll(" ", "-")}-${when}`;
-        await controlPlane.kubectl(["create", "namespace", namespace]);
-        await controlPlane.kubectl([
-          "wait",
-          "--for=create",
-          "serviceaccount/default",
-          "-n",
-          namespace,
-          "--timeout=60s",
-        ]);
+        await createNamespace(namespace);
         let write = 1;
         while (await survives(scenario, namespace, { write, fault })) write++;
         t.diagnostic(`${write - 1} writes`);
@@ -126,3 +131,37 @@ suite("an operator that crashes", { concurrency: true, skip }, () => {
     }
   }
 });
+
+test(
+  "a worker Job for which nothing happens is changed a minute later, so that it is synced",
+  { skip },
+  async () => {
+    const namespace = "forgotten";
+    await createNamespace(namespace);
+    await using cluster = await observeJobs(controlPlane, namespace);
+    const job = await cluster.create({ name: "voices" });
+    await cluster.client.create(resources.jobs, unsyncedWorkerJob(job));
+    const nextMinute = { ...systemClock, date: () => new Date(Date.now() + 60_000) };
+    await using _ = await runController(controlPlane.kubeconfig, namespace, nextMinute);
+    await cluster.untilTrue(() => {
+      const { annotations } = cluster.jobs.get("voices-work")?.metadata ?? {};
+      return Date.parse(annotations?.[syncRequestAnnotation] ?? "") > Date.now();
+    });
+    const pods = [...cluster.pods.values()];
+    assert.deepEqual(pods, []);
+  },
+);
+
+/** As the operator creates it, but left alone by Kubernetes' Job controller. */
+function unsyncedWorkerJob(job: CompressionJob): KubernetesJob {
+  const target = builtinTargets.find(({ name }) => name === job.spec.target);
+  assert.ok(target);
+  const jobId = resolveJobId(job);
+  const plan = { resource: job, jobId, target, parallelism: 1, deadlineSeconds: 600 };
+  const { spec, ...manifest } = workerJobManifest(
+    { ...plan, step: "work" },
+    { ...jobSettings, serviceAccount: "default" },
+  );
+  assert.ok(spec);
+  return { ...manifest, spec: { ...spec, managedBy: "test.modeloptimization.dev/nobody" } };
+}

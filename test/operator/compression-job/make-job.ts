@@ -82,6 +82,7 @@ export function makeChild(resource: CompressionJob, fields: Partial<WorkerJob> =
     ending: false,
     createdAt: start,
     startedAt: start,
+    syncRequestedAt: undefined,
     ttlSeconds: undefined,
     end: undefined,
     ...fields,

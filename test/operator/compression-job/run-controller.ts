@@ -1,5 +1,5 @@
 import { createCompressionJobController } from "../../../operator/controllers/compression-job/compression-job-controller.ts";
-import { systemClock } from "../../../src/controller-runtime/clock.ts";
+import { type Clock, systemClock } from "../../../src/controller-runtime/clock.ts";
 import { startController } from "../../../src/controller-runtime/start-controller.ts";
 import { watchOperatorResources } from "../../../operator/watch-operator-resources.ts";
 import { connectCluster } from "../../../src/kubernetes/connect-cluster.ts";
@@ -14,13 +14,13 @@ export interface RunningController extends AsyncDisposable {
 export async function runController(
   kubeconfig: string,
   namespace: string,
+  clock: Clock = systemClock,
 ): Promise<RunningController> {
   const client = await connectCluster({ kubeconfig }, { namespace });
   const log = () => {};
   const watched = watchOperatorResources([client], log);
   await Promise.all(Object.values(watched).map(({ synced }) => synced));
   const events = { record() {}, close: async () => {} };
-  const clock = systemClock;
   const settings = { ...jobSettings, serviceAccount: "default" };
   const controller = createCompressionJobController({
     client,

@@ -29,6 +29,7 @@ export class SimulatedCluster {
   now = start;
   #numbers = 0;
   readonly #lostNodes = new Set<string>();
+  readonly #forgotten = new Set<string>();
   /** Of every pod, which share of its Job it works on. */
   readonly #shares = new Map<string, number>();
   /** Of every Job, failed pods and shares that are done, also of deleted pods. */
@@ -48,7 +49,16 @@ export class SimulatedCluster {
   }
 
   changeJobs(change: (job: WorkerJob) => WorkerJob | undefined): void {
-    this.jobs = this.jobs.flatMap((job) => change(job) ?? []);
+    this.jobs = this.jobs.flatMap((job) => {
+      const changed = change(job);
+      if (changed !== job) this.#forgotten.delete(job.uid);
+      return changed ?? [];
+    });
+  }
+
+  /** The Job controller syncs none of the present Jobs until it changes. */
+  forgetJobs(): void {
+    for (const { uid } of this.jobs) this.#forgotten.add(uid);
   }
 
   #changePods(change: (pod: WorkerPod) => WorkerPod | undefined): void {
@@ -104,8 +114,9 @@ export class SimulatedCluster {
   /** The Job controller and the garbage collector do their part. */
   sync(): void {
     for (const job of this.jobs) {
+      const isSynced = job.end === undefined && !job.suspended && !this.#forgotten.has(job.uid);
       if (job.deleting) this.#deleteInForeground(job);
-      else if (job.end === undefined && !job.suspended) this.#syncJob(job);
+      else if (isSynced) this.#syncJob(job);
     }
     const uids = new Set(this.jobs.map(({ uid }) => uid));
     for (const { uid, workerJobUid = "" } of this.pods)

@@ -36,7 +36,7 @@ type ClusterHappening =
   /** The operator observes everything, and every component acts. */
   | { readonly type: "progress"; readonly serviceWorks: boolean }
   | { readonly type: "node"; readonly pod: number; readonly choice: number }
-  | { readonly type: "sync" | "loseNode" | "evict" | "service" | "expire" }
+  | { readonly type: "sync" | "loseNode" | "evict" | "forget" | "service" | "expire" }
   | { readonly type: "wait"; readonly seconds: number };
 
 interface ObservedObjects {
@@ -119,6 +119,8 @@ export class SimulatedJob {
         return this.cluster.loseNode();
       case "evict":
         return this.cluster.evict();
+      case "forget":
+        return this.cluster.forgetJobs();
       case "expire":
         return this.cluster.expireJobs();
       case "service":
@@ -172,6 +174,11 @@ export class SimulatedJob {
       case "endWorkerJob":
         this.cluster.changeJobs((job) =>
           job.name === action.name ? { ...job, ending: true } : job,
+        );
+        return true;
+      case "requestSync":
+        this.cluster.changeJobs((job) =>
+          job.name === action.name ? { ...job, syncRequestedAt: action.at } : job,
         );
         return true;
       case "setWorkerJobTtl":

@@ -1,3 +1,4 @@
+import { syncRequestAnnotation } from "../../../../src/contract/resource-labels.ts";
 import { compressionJobs } from "../../../../src/resources/custom-resources.ts";
 import { resources } from "../../../../src/kubernetes/resources.ts";
 import type { Action } from "../decide/decision.ts";
@@ -28,9 +29,13 @@ export async function executeAction(
     case "createWorkerJob":
       return createWorkerJob(context, action.manifest, observed);
     case "setWorkerJobTtl":
-      return patchWorkerJob(context, action.name, { ttlSecondsAfterFinished: action.seconds });
+      return patchWorkerJob(context, action.name, {
+        spec: { ttlSecondsAfterFinished: action.seconds },
+      });
     case "endWorkerJob":
-      return patchWorkerJob(context, action.name, { activeDeadlineSeconds: 1 });
+      return patchWorkerJob(context, action.name, { spec: { activeDeadlineSeconds: 1 } });
+    case "requestSync":
+      return requestSync(context, action);
     case "deleteWorkerJob":
       return deleteInBackground(client, resources.jobs, action);
     case "deletePod":
@@ -44,6 +49,14 @@ export async function executeAction(
     case "recordEvent":
       return recordEvent(context, action);
   }
+}
+
+function requestSync(
+  context: ActionContext,
+  { name, at }: Action & { type: "requestSync" },
+): Promise<undefined> {
+  const annotations = { [syncRequestAnnotation]: new Date(at).toISOString() };
+  return patchWorkerJob(context, name, { metadata: { annotations } });
 }
 
 function recordEvent(

@@ -5,6 +5,7 @@ import { decideWork } from "./decide-work.ts";
 import { type Action, combineDecisions, type Decision } from "./decision.ts";
 import { finalizeEndedJob } from "./finalize-ended-job.ts";
 import { removeLostPods } from "./lost-pods.ts";
+import { requestSyncs } from "./request-syncs.ts";
 import { setWorkerJobTtls } from "./worker-job-ttl.ts";
 
 /**
@@ -15,6 +16,7 @@ export function decide(observed: ObservedState): Decision {
   const decision = combineDecisions(
     removeLostPods(observed),
     setWorkerJobTtls(observed),
+    requestSyncs(observed),
     decideLifecycle(observed),
   );
   return reportGeneration(observed, decision);

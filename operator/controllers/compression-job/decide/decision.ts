@@ -18,6 +18,8 @@ export type Action =
   /** Fails a worker Job that has not ended. It stays, with the logs of its pods. */
   | { readonly type: "endWorkerJob"; readonly name: string }
   | { readonly type: "setWorkerJobTtl"; readonly name: string; readonly seconds: number }
+  /** Changes a worker Job, so that Kubernetes' Job controller syncs it. */
+  | { readonly type: "requestSync"; readonly name: string; readonly at: number }
   | { readonly type: "deletePod"; readonly name: string; readonly uid: string }
   /** Observes which nodes of the job's pods report, and decides again. */
   | { readonly type: "observeNodes" }

@@ -1,9 +1,14 @@
-import { resourceLabels, sharesAnnotation } from "../../../../src/contract/resource-labels.ts";
+import {
+  resourceLabels,
+  sharesAnnotation,
+  syncRequestAnnotation,
+} from "../../../../src/contract/resource-labels.ts";
 import { type JobStep, jobStep } from "../../../../src/resources/job-identity.ts";
 import {
   workerJobFinishedConditions,
   type ObservedWorkerJob,
 } from "../../../../src/resources/observed-resources.ts";
+import { parseOptionalTime } from "./parse-optional-time.ts";
 import type { Stored } from "../../../../src/kubernetes/resources.ts";
 
 /** How a Job ended, as its conditions have it. */
@@ -31,6 +36,8 @@ export interface WorkerJob {
   readonly ending: boolean;
   readonly createdAt: number;
   readonly startedAt: number | undefined;
+  /** When the operator last asked for it to be synced. */
+  readonly syncRequestedAt: number | undefined;
   readonly ttlSeconds: number | undefined;
   readonly end: WorkerJobEnd | undefined;
 }
@@ -50,7 +57,8 @@ export function toWorkerJob({ metadata, spec, status }: Stored<ObservedWorkerJob
     suspended: spec?.suspend === true,
     ending: spec?.activeDeadlineSeconds !== undefined,
     createdAt: Date.parse(metadata.creationTimestamp),
-    startedAt: status?.startTime === undefined ? undefined : Date.parse(status.startTime),
+    startedAt: parseOptionalTime(status?.startTime),
+    syncRequestedAt: parseOptionalTime(metadata.annotations?.[syncRequestAnnotation]),
     ttlSeconds: spec?.ttlSecondsAfterFinished,
     end: readWorkerJobEnd(status?.conditions, metadata.deletionTimestamp),
   };

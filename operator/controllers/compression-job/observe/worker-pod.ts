@@ -1,6 +1,7 @@
 import { resourceLabels } from "../../../../src/contract/resource-labels.ts";
 import { workerContainer } from "../../../../src/contract/worker.ts";
 import type { ObservedPod } from "../../../../src/resources/observed-resources.ts";
+import { parseOptionalTime } from "./parse-optional-time.ts";
 import type { Stored } from "../../../../src/kubernetes/resources.ts";
 
 /** How a worker's process ended. */
@@ -108,10 +109,6 @@ function readDeletionDeadline(
   seenAt: number,
 ): number | undefined {
   return deletionTimestamp === undefined ? undefined : seenAt + deletionGracePeriodSeconds * 1000;
-}
-
-function parseOptionalTime(text: string | undefined): number | undefined {
-  return text === undefined ? undefined : Date.parse(text);
 }
 
 function readUnscheduled(

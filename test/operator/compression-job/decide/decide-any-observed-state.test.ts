@@ -2,10 +2,16 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
 import { decide } from "../../../../operator/controllers/compression-job/decide/decide.ts";
+import { toCompressionJob } from "../../../../operator/controllers/compression-job/observe/to-compression-job.ts";
+import { trimCompressionJob } from "../../../../operator/controllers/compression-job/observe/trim-compression-job.ts";
 import { mayRun } from "../../../../operator/controllers/compression-job/observe/worker-pod.ts";
+import { conditionTypes } from "../../../../src/contract/condition.ts";
 import { recordFinalizer } from "../../../../src/contract/resource-labels.ts";
 import { isTerminal, jobStatus } from "../../../../src/contract/status.ts";
 import { workerExit } from "../../../../src/contract/worker.ts";
+import { parseResponseJson } from "../../../../src/kubernetes/parse-response-json.ts";
+import type { Stored } from "../../../../src/kubernetes/resources.ts";
+import type { CompressionJobObject } from "../../../../src/resources/custom-resources.ts";
 import { jobStep } from "../../../../src/resources/job-identity.ts";
 import { makeChild, makeJob, makePod, makeWarning, makeObservedState, start } from "../make-job.ts";
 import { type Happening, hasRecordFinalizer, SimulatedJob } from "../simulate-job.ts";
@@ -29,6 +35,7 @@ const weighted: readonly (readonly [number, fc.Arbitrary<Happening>])[] = [
         "loseNode",
         "evict",
         "expire",
+        "forget",
       ),
     }),
   ],
@@ -206,5 +213,32 @@ test("decide() answers for every observed state, always the same, and creates no
       }
     }),
     { numRuns: 3000 },
+  );
+});
+
+const lastTransitionTime = new Date(start).toISOString();
+const conditions = [conditionTypes.ready, conditionTypes.finished, conditionTypes.recorded].map(
+  (type) => ({ type, status: "True" as const, reason: "Any", message: "", lastTransitionTime }),
+);
+
+test("a decision depends on nothing that the cache leaves out of a resource", () => {
+  fc.assert(
+    fc.property(anyObservedState, fc.subarray(conditions), (observed, some) => {
+      const { status } = observed.resource;
+      const transitions = [{ status: status.status, at: lastTransitionTime }];
+      const stored = parseResponseJson<Stored<CompressionJobObject>>(
+        JSON.stringify({
+          ...observed.resource,
+          status: { ...status, transitions, artifacts: [], conditions: some },
+        }),
+      );
+      const cached = toCompressionJob(trimCompressionJob(stored));
+      const whole = toCompressionJob(stored);
+      assert.deepEqual(
+        decide({ ...observed, resource: cached }),
+        decide({ ...observed, resource: whole }),
+      );
+    }),
+    { numRuns: 1000 },
   );
 });
