@@ -1,4 +1,4 @@
-import type { ReadableStreamDefaultController } from "node:stream/web";
+import type { ReadableStreamReadResult } from "node:stream/web";
 import { limits } from "../contract/limits.ts";
 
 const encoder = new TextEncoder();
@@ -12,77 +12,114 @@ interface StreamedBytes {
   readonly isAllowed: () => Promise<boolean>;
 }
 
-type Controller = ReadableStreamDefaultController<Uint8Array>;
+type Piece = ReadableStreamReadResult<Uint8Array>;
 
 /**
  * Bytes that are asked for only when the reader asks for more, so that of a reader who takes
  * nothing one piece is in memory.
  */
 export function createByteStream(streamed: StreamedBytes): ReadableStream<Uint8Array> {
-  const source = new ByteSource(streamed);
-  return new ReadableStream<Uint8Array>(
-    { pull: (controller) => source.pull(controller), cancel: () => source.end() },
+  const reader = new ByteReader(streamed);
+  const stream = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await reader.read();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+      cancel: () => reader.cancel(),
+    },
     { highWaterMark: 0 },
   );
+  // A stream's own reader costs a follower of a log more than anything but the write itself.
+  return Object.assign(stream, { getReader: () => reader });
 }
 
 /** A timer adds pings and ends what may no longer be read, so that pieces cost nothing for that. */
-class ByteSource {
+class ByteReader {
   readonly #streamed: StreamedBytes;
   readonly #stop = new AbortController();
   readonly #written: AsyncGenerator<Uint8Array, void>;
+  readonly #closed = Promise.withResolvers<undefined>();
+  readonly closed = this.#closed.promise;
   #timer: NodeJS.Timeout | undefined;
   #isAsked = false;
+  #waiting: PromiseWithResolvers<Piece> | undefined;
+  /** Came after a ping, before the reader asked for more. */
+  #early: Piece | undefined;
   #quietSeconds = 0;
 
   constructor(streamed: StreamedBytes) {
     this.#streamed = streamed;
     this.#written = streamed.write(this.#stop.signal);
+    this.closed.catch(() => {});
   }
 
-  async pull(controller: Controller): Promise<void> {
+  /** One caller at a time. */
+  read(): Promise<Piece> {
+    if (this.#stop.signal.aborted) return this.closed.then((value) => ({ done: true, value }));
     const seconds = limits.accessCheckSeconds;
-    this.#timer ??= setInterval(() => void this.#check(controller), seconds * 1000);
-    this.#isAsked = true;
-    try {
-      const { done, value } = await this.#written.next();
-      if (this.#stop.signal.aborted) return;
-      this.#isAsked = false;
-      this.#quietSeconds = 0;
-      if (!done) return controller.enqueue(value);
-      controller.close();
-    } catch (error) {
-      controller.error(error);
-    }
-    await this.end();
+    this.#timer ??= setInterval(() => void this.#check(), seconds * 1000);
+    this.#waiting = Promise.withResolvers<Piece>();
+    const { promise } = this.#waiting;
+    if (this.#early !== undefined) this.#give(this.#early);
+    else if (!this.#isAsked) void this.#ask();
+    return promise;
   }
 
-  async end(): Promise<void> {
+  async cancel(): Promise<void> {
     this.#stop.abort();
     clearInterval(this.#timer);
+    this.#closed.resolve(undefined);
+    this.#waiting?.resolve({ done: true, value: undefined });
     // A generator that is suspended at a `yield` would keep what it watches.
     await this.#written.return();
   }
 
-  async #check(controller: Controller): Promise<void> {
+  releaseLock(): void {}
+
+  async #ask(): Promise<void> {
+    this.#isAsked = true;
+    try {
+      const piece = await this.#written.next();
+      this.#isAsked = false;
+      this.#quietSeconds = 0;
+      if (piece.done) await this.cancel();
+      else this.#give(piece);
+    } catch (error) {
+      await this.#fail(error);
+    }
+  }
+
+  #give(piece: Piece): void {
+    this.#early = this.#waiting === undefined ? piece : undefined;
+    this.#waiting?.resolve(piece);
+    this.#waiting = undefined;
+  }
+
+  async #fail(error: unknown): Promise<void> {
+    this.#closed.reject(error);
+    this.#waiting?.reject(error);
+    await this.cancel();
+  }
+
+  async #check(): Promise<void> {
     this.#quietSeconds += limits.accessCheckSeconds;
     try {
       const mayReadOn = await this.#streamed.isAllowed();
-      if (this.#stop.signal.aborted) return;
-      if (mayReadOn) return this.#ping(controller);
-      controller.close();
+      if (!mayReadOn) await this.cancel();
+      else if (!this.#stop.signal.aborted) this.#ping();
     } catch (error) {
-      controller.error(error);
+      await this.#fail(error);
     }
-    await this.end();
   }
 
-  #ping(controller: Controller): void {
+  #ping(): void {
     const { ping } = this.#streamed;
     // A reader who takes nothing gets no more of them.
-    const isWaiting = this.#isAsked && controller.desiredSize === 0;
+    const isWaiting = this.#waiting !== undefined;
     if (ping === undefined || !isWaiting || this.#quietSeconds < limits.pingSeconds) return;
     this.#quietSeconds = 0;
-    controller.enqueue(encoder.encode(ping));
+    this.#give({ done: false, value: encoder.encode(ping) });
   }
 }

@@ -4,6 +4,7 @@ import { createServer as createSecureServer, type Server as SecureServer } from 
 import { setTimeout as delay } from "node:timers/promises";
 import { getRequestListener } from "@hono/node-server";
 import { type ConnectionLimits, defaultConnectionLimits } from "../contract/connection-limits.ts";
+import { ChunkedResponse } from "./chunked-response.ts";
 import { lingerAfterAnswer } from "./linger.ts";
 import { listen } from "./listen.ts";
 import { followCertificate, type TlsCertificate } from "./tls-certificate.ts";
@@ -87,6 +88,7 @@ function createAnyServer(
 
 function serverOptions({ headersSeconds, idleSeconds }: ConnectionLimits): ServerOptions {
   return {
+    ServerResponse: ChunkedResponse,
     keepAlive: true,
     // TCP probes find connections whose peer is lost: uploads end there before others go on.
     keepAliveInitialDelay: 30_000,
