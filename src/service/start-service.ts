@@ -1,4 +1,5 @@
 import { Hono } from "hono";
+import { loadPasskeyLibrary } from "../auth/passkeys.ts";
 import { createSingleSignOn, type SingleSignOn } from "../auth/single-sign-on.ts";
 import { createTokenExchange } from "../auth/token-exchange.ts";
 import { ServiceError } from "../contract/errors.ts";
@@ -69,6 +70,8 @@ export async function startService(
 ): Promise<RunningService> {
   const { now, log } = dependencies;
   const files = await readFiles(settings);
+  // Where browsers have passkeys, no request waits until it is loaded.
+  if (settings.MOS_PUBLIC_URL !== undefined) await loadPasskeyLibrary();
   await using stack = new AsyncDisposableStack();
   const storage = stack.use(
     await openStorage(recordsPlace(settings), {
