@@ -86,7 +86,7 @@ try {
     seconds,
     headers: { ...headers, "content-type": "application/json" },
     method: "POST",
-    body: () => JSON.stringify({ model: { source: waiting }, target: "cpu" }),
+    body: JSON.stringify({ model: { source: waiting }, target: "cpu" }),
   });
   rows.push({
     what: `POST /compress, ${callers} callers`,

@@ -4,7 +4,6 @@ import { setTimeout as delay } from "node:timers/promises";
 import { hashSecret } from "../../src/auth/access-token.ts";
 import { openRecords } from "../../src/records/open-records.ts";
 import { makeNewJob } from "../../test/records/new-jobs.ts";
-import { percentile } from "./measure-requests.ts";
 
 const eventsPerReport = 10;
 const secret = "worker-of-the-bench";
@@ -97,4 +96,8 @@ async function openFollower({ origin, token }: Following, id: string): Promise<S
     `GET /v1/jobs/${id}/logs HTTP/1.1\r\nhost: ${hostname}\r\nauthorization: Bearer ${token}\r\n\r\n`,
   );
   return socket;
+}
+
+function percentile(sorted: readonly number[], share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN;
 }

@@ -1,11 +1,13 @@
-import { finished } from "node:stream/promises";
-import { Pool } from "undici";
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { request } from "undici";
+import { z } from "zod";
 
 export interface RequestFigures {
   /** Of the first request, when nothing of its answer was read before. */
   readonly firstMs: number;
   readonly perSecond: number;
-  readonly p50Ms: number;
   readonly p99Ms: number;
 }
 
@@ -14,52 +16,50 @@ interface Load {
   readonly seconds: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly method?: "GET" | "POST";
-  readonly body?: () => string;
+  readonly body?: string;
 }
 
 const warmUpSeconds = 2;
+const report = fileURLToPath(new URL("report.lua", import.meta.url));
+const reported = z.object({
+  requests: z.number(),
+  seconds: z.number(),
+  p99Ms: z.number(),
+  failed: z.literal(0),
+});
 
-/** The same request from several callers, each of whom waits for an answer before the next. */
+/**
+ * The same request from several callers, each of whom waits for an answer before the next. Needs wrk
+ * (https://github.com/wg/wrk), which leaves the processor to the server.
+ */
 export async function measureRequests(address: string, load: Load): Promise<RequestFigures> {
-  const { origin, pathname, search } = new URL(address);
-  const pool = new Pool(origin, { connections: load.callers });
-  const call = async () => {
-    const begin = performance.now();
-    const { method = "GET", headers = {}, body } = load;
-    const answer = await pool.request({
-      path: `${pathname}${search}`,
-      method,
-      headers,
-      body: body?.() ?? null,
-    });
-    if (answer.statusCode >= 300) {
-      throw new Error(`${address}: ${answer.statusCode} ${await answer.body.text()}`);
-    }
-    // As text, answers would have this process collect garbage in the time of others.
-    await finished(answer.body.resume());
-    return performance.now() - begin;
-  };
-  const repeat = async (seconds: number) => {
-    const end = performance.now() + seconds * 1000;
-    const caller = async () => {
-      const times: number[] = [];
-      while (performance.now() < end) times.push(await call());
-      return times;
-    };
-    return (await Promise.all(Array.from({ length: load.callers }, caller))).flat();
-  };
-  const firstMs = await call();
-  await repeat(warmUpSeconds);
-  const times = (await repeat(load.seconds)).toSorted((a, b) => a - b);
-  await pool.close();
-  return {
-    firstMs,
-    perSecond: times.length / load.seconds,
-    p50Ms: percentile(times, 0.5),
-    p99Ms: percentile(times, 0.99),
-  };
+  const firstMs = await measureOne(address, load);
+  await runWrk(address, { ...load, seconds: warmUpSeconds });
+  const { requests, seconds, p99Ms } = await runWrk(address, load);
+  return { firstMs, perSecond: requests / seconds, p99Ms };
 }
 
-export function percentile(sorted: readonly number[], share: number): number {
-  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN;
+async function measureOne(
+  address: string,
+  { method = "GET", headers = {}, body }: Load,
+): Promise<number> {
+  const begin = performance.now();
+  const answer = await request(address, { method, headers, body: body ?? null });
+  const text = await answer.body.text();
+  if (answer.statusCode >= 300) throw new Error(`${address}: ${answer.statusCode} ${text}`);
+  return performance.now() - begin;
+}
+
+async function runWrk(
+  address: string,
+  { callers, seconds, headers = {}, method = "GET", body }: Load,
+): Promise<z.infer<typeof reported>> {
+  const options = ["-t1", `-c${callers}`, `-d${seconds}s`, "--latency", "-s", report];
+  for (const [name, value] of Object.entries(headers)) options.push("-H", `${name}: ${value}`);
+  const request = body === undefined ? [method] : [method, body];
+  const call = promisify(execFile)("wrk", [...options, address, "--", ...request]);
+  const { stdout } = await call.catch((cause: unknown) => {
+    throw new Error("wrk did not run: is it installed (apt-get install wrk)?", { cause });
+  });
+  return reported.parse(JSON.parse(stdout.trim().split("\n").at(-1) ?? ""));
 }

@@ -24,9 +24,9 @@ export async function recordEndedPods(context: SyncContext, job: ClusterJob): Pr
   }
   const present = new Set(observed.map(({ uid }) => uid));
   const live = await records.attempts.listLivePods(jobId);
-  const missing = live.filter(
-    ({ podUid }) => !present.has(podUid) && !logCollector.isReading(podUid),
-  );
+  const gone = live.filter(({ podUid }) => !present.has(podUid));
+  const missing = gone.filter(({ podUid }) => !logCollector.isReading(podUid));
+  if (missing.length < gone.length) allRecorded = false;
   if (missing.length === 0) return { running, allRecorded };
   const client = context.client.inNamespace(job.resource.namespace);
   // Another replica may have seen a pod begin that the cache does not have yet.

@@ -31,6 +31,12 @@ async function crashJob(service: ClusterService, node: string): Promise<string> 
   return id;
 }
 
+/** Plays the operator. */
+async function completeResource({ api }: ClusterService, name: string): Promise<void> {
+  const status = { status: "Completed" } as const;
+  await api.patch(compressionJobs, name, { status }, { subresource: "status" });
+}
+
 async function crashJobs(service: ClusterService, node: string): Promise<string[]> {
   const ids: string[] = [];
   const crashInTurn = async () => {
@@ -91,3 +97,33 @@ test("lines that nobody can read any more are replaced by one that says so", opt
     }
   }
 });
+
+test(
+  "a job whose pod goes while its log is read ends with a line that says so",
+  options,
+  async (t) => {
+    const service = await startClusterService(t, await createTestNamespace());
+    const { api, client, cluster } = service;
+    const node = `node-${service.namespace}`;
+    const kubelet = await startStandInKubelet(cluster, api, node);
+    kubelet.silence();
+    const id = await startJob(service);
+    const pod = await playPod(service, id, { node });
+    await pod.report({ type: "status", status: "Sharding" });
+    await pod.end(0, { outcome: "Completed", lastSeq: 9 });
+    await until("its log is being read", async () => kubelet.reads > 0);
+    await cluster.kubectl(["delete", "pod", pod.name, "--force", "-n", service.namespace]);
+    await completeResource(service, id);
+    const later = await startJob(service);
+    await completeResource(service, later);
+    await until("the service has read the later status", async () => {
+      return (await client.call("getJob", { params: { id: later } })).status === "Completed";
+    });
+
+    kubelet.missing = "unable to retrieve container logs for containerd://21fc";
+    kubelet.wake();
+    const texts = await Array.fromAsync(client.followLogs(id), ({ text }) => text);
+    assert.equal(texts.length, 1);
+    assert.match(texts[0] ?? "", /^\(lines of the worker may be missing here: .*pod/);
+  },
+);
