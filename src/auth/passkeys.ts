@@ -31,11 +31,8 @@ interface PasskeyOwner {
 }
 
 const signInPurpose = "sign-in";
-
 /** Apart from the other modules: it has a fifth of the service's, and many services have no passkeys. */
-export function loadPasskeyLibrary() {
-  return import("@simplewebauthn/server");
-}
+export const loadPasskeyLibrary = () => import("@simplewebauthn/server");
 
 /** What a browser needs to create a passkey of a person. */
 export async function passkeyCreationOptions(
