@@ -1,9 +1,3 @@
-import {
-  generateAuthenticationOptions,
-  generateRegistrationOptions,
-  verifyAuthenticationResponse,
-  verifyRegistrationResponse,
-} from "@simplewebauthn/server";
 import { ServiceError } from "../contract/errors.ts";
 import {
   type CreatedCredential,
@@ -37,12 +31,15 @@ interface PasskeyOwner {
 }
 
 const signInPurpose = "sign-in";
+/** Apart from the other modules: it has a fifth of the service's, and many services have no passkeys. */
+export const loadPasskeyLibrary = () => import("@simplewebauthn/server");
 
 /** What a browser needs to create a passkey of a person. */
 export async function passkeyCreationOptions(
   { party, key, now }: PasskeyContext,
   { personId, name, credentialIds }: PasskeyOwner,
 ) {
+  const { generateRegistrationOptions } = await loadPasskeyLibrary();
   const options = await generateRegistrationOptions({
     rpName: "Model Optimization",
     rpID: party.id,
@@ -59,6 +56,7 @@ export async function passkeyCreationOptions(
 
 /** What a browser needs to sign somebody in, whose name nobody asks for. */
 export async function passkeyRequestOptions({ party, key, now }: PasskeyContext) {
+  const { generateAuthenticationOptions } = await loadPasskeyLibrary();
   const options = await generateAuthenticationOptions({
     rpID: party.id,
     challenge: createChallenge({ key, now, purpose: signInPurpose }),
@@ -80,6 +78,7 @@ export async function verifyCreatedPasskey(
   personId: string,
   created: CreatedCredential,
 ): Promise<Verified<Credential>> {
+  const { verifyRegistrationResponse } = await loadPasskeyLibrary();
   const ceremony = expectCeremony(context, personId);
   try {
     const response = { ...created, clientExtensionResults: {} };
@@ -98,6 +97,7 @@ export async function verifyUsedPasskey(
   credential: Credential,
   used: UsedCredential,
 ): Promise<Verified<Pick<Credential, "counter">>> {
+  const { verifyAuthenticationResponse } = await loadPasskeyLibrary();
   const ceremony = expectCeremony(context, signInPurpose);
   try {
     const response = { ...used, clientExtensionResults: {} };
