@@ -59116,9 +59116,12 @@ var core = __nccwpck_require__(6416);
 var gate = __nccwpck_require__(8668);
 // EXTERNAL MODULE: ./contract/recipe.js + 1 modules
 var recipe = __nccwpck_require__(1918);
+// EXTERNAL MODULE: ./contract/status.js
+var contract_status = __nccwpck_require__(7949);
 // EXTERNAL MODULE: ./action/parse-yaml.js
 var parse_yaml = __nccwpck_require__(6650);
 ;// CONCATENATED MODULE: ./action/inputs.js
+
 
 
 
@@ -59147,6 +59150,7 @@ const inputsSchema = schemas/* object */.Ikc({
     "batch-file": schemas/* string */.YjP().optional(),
     models: schemas/* string */.YjP().transform(splitLines).optional(),
     targets: schemas/* string */.YjP().transform(splitWords).optional(),
+    kind: choiceSchema(contract_status/* jobKindTable */.UK).optional(),
     recipe: yamlSchema(recipe/* requestedRecipe */.vJ).optional(),
     gates: yamlSchema(gate/* gateLimits */.A8).optional(),
     suite: schemas/* string */.YjP().max(200).optional(),
@@ -60214,6 +60218,7 @@ async function planBatch(inputs, { workspace, defaultSuite }) {
     const models = await findModels(entries, workspace);
     const request = parseRequest({
         ...file.fields,
+        kind: inputs.kind ?? file.fields.kind,
         recipe: inputs.recipe ?? file.fields.recipe,
         gates: inputs.gates ?? file.fields.gates,
         suite: inputs.suite ?? file.fields.suite ?? defaultSuite,
@@ -61320,7 +61325,10 @@ function describeChoices(table) {
     return `${choices.join("; ")}.`;
 }
 
+// EXTERNAL MODULE: ./contract/status.js
+var contract_status = __nccwpck_require__(7949);
 ;// CONCATENATED MODULE: ./contract/action.js
+
 
 const failOnTable = {
     gates: "a job failed, or a gate",
@@ -61360,6 +61368,10 @@ const actionInputs = {
     },
     targets: {
         description: "Names of the targets to compress each model for, separated by commas or line breaks.",
+    },
+    kind: {
+        description: "Kind of the jobs; by default the batch file's, else `compress`. " +
+            `${describeChoices(contract_status/* jobKindTable */.UK)}`,
     },
     recipe: {
         description: "Fields of a recipe as YAML, laid over each target's own; `preset` names one of the " +
@@ -63232,6 +63244,7 @@ function withRules(schema, rules) {
 /* harmony export */   FS: () => (/* binding */ batchStatus),
 /* harmony export */   G$: () => (/* binding */ jobKind),
 /* harmony export */   Hd: () => (/* binding */ isTerminal),
+/* harmony export */   UK: () => (/* binding */ jobKindTable),
 /* harmony export */   WB: () => (/* binding */ jobStatus),
 /* harmony export */   kY: () => (/* binding */ transition)
 /* harmony export */ });
@@ -63239,7 +63252,11 @@ function withRules(schema, rules) {
 /* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
 /* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3477);
 
-const jobKind = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["compress", "quantize"]);
+const jobKindTable = {
+    compress: "shards and optimizes each model",
+    quantize: "direct hardware quantization, without sharding",
+};
+const jobKind = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(Object.keys(jobKindTable));
 const jobStatus = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["Pending", "Sharding", "Optimizing", "Completed", "Failed", "Cancelling", "Cancelled"])
     .describe("Status of the job. Completed, Failed and Cancelled are final.");
 const workingStatus = jobStatus.extract(["Sharding", "Optimizing"]);

@@ -45,7 +45,7 @@ test("a job that is created while a batch is deleted is compared with none of it
   await completedBatch(records, "2");
   const base = { sha: "1".repeat(40), branch: "main" };
   const revision = { sha: "9".repeat(40), recordBaseline: false, base };
-  const deletion = records.deletions.deleteBatch({ project, id: first });
+  const deletion = records.deletions.deleteBatch({ project, id: first, requireJobs: () => {} });
   const compared = makeNewBatch({ suite, revision, jobs: [makeNewJob()] });
   const { jobs } = await records.batches.create(project, compared);
   assert.equal(await deletion, true);
@@ -57,7 +57,7 @@ test("a job that is created while a batch is deleted is compared with none of it
 test("a deletion that was interrupted goes on", async (t) => {
   const records = await open(t);
   const id = await completedBatch(records, "1");
-  const deletion = { project, id, withBaselines: true };
+  const deletion = { project, id, withBaselines: true, requireJobs: () => {} };
   const goOn = interruptDeletion(records, t);
   await assert.rejects(records.deletions.deleteBatch(deletion), /interrupted/);
   goOn();
