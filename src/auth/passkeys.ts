@@ -31,7 +31,7 @@ interface PasskeyOwner {
 }
 
 const signInPurpose = "sign-in";
-/** Apart from the other modules: it has a fifth of the service's, and many services have no passkeys. */
+/** A fifth of the service's modules, which many services never use. */
 export const loadPasskeyLibrary = () => import("@simplewebauthn/server");
 
 /** What a browser needs to create a passkey of a person. */

@@ -15,8 +15,8 @@ export interface Reading {
 }
 
 /**
- * What jobs are needed for, though they have ended; undefined where they can go. `batchId`: of their
- * batch, where that goes with them.
+ * What jobs are needed for, though they have ended; undefined where they can go. `batchId`: of the
+ * batch that goes with them.
  */
 export async function findUseOfJobs(
   reading: Reading,
@@ -60,15 +60,6 @@ async function findOpenReport(
   return (
     report && `The report of batch "${report.id}" does not show the end of job "${report.value}"`
   );
-}
-
-/** From then on no new job is compared with the jobs, which are deleted in several steps. */
-export async function forgetBaselines(
-  { trx }: WriteTransaction,
-  jobIds: readonly string[],
-): Promise<void> {
-  if (jobIds.length === 0) return;
-  await trx.deleteFrom("baselines").where("job_id", "in", jobIds).execute();
 }
 
 /** Whether a batch has a check run on GitHub that is not complete. */

@@ -1,9 +1,10 @@
 import { ServiceError } from "../contract/errors.ts";
 import { isTerminal } from "../contract/status.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
-import { deleteEndedJobs, forgetBaselines, rememberResources } from "./delete-jobs.ts";
+import { deleteEndedJobs, rememberResources } from "./delete-jobs.ts";
 import { findBatch } from "./find-batch.ts";
 import { findRecord } from "./find-record.ts";
+import { forgetBaselines } from "./forget-baselines.ts";
 import { requireUnused } from "./is-job-needed.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
 

@@ -2,8 +2,8 @@ import { ServiceError } from "../contract/errors.ts";
 import { findUseOfJobs, type Reading } from "./delete-jobs.ts";
 
 /**
- * Whether a live job, the newest baseline of a branch or an unfinished report needs the jobs, or the
- * batch that goes with them.
+ * Whether a live job, the newest baseline of a branch or an unfinished report needs the jobs, or
+ * the batch that goes with them.
  */
 export async function isJobNeeded(
   reading: Reading,

@@ -100,7 +100,7 @@ export const operatorClusterPermissions: readonly Permission[] = [
   },
 ];
 
-/** The same where it serves namespaces besides its own, whose Roles go before CompressionJobs do. */
+/** The same where it serves other namespaces too, whose Roles go before CompressionJobs do. */
 export const operatorReleasePermissions: readonly Permission[] = [
   {
     apiGroups: [apiGroup],

@@ -2,7 +2,7 @@ import { findNamespacePhase } from "../../kubernetes/find-namespace-phase.ts";
 import type { KubernetesClient } from "../../kubernetes/kubernetes-client.ts";
 import { isForbidden } from "../../kubernetes/kubernetes-error.ts";
 
-/** The result of a read; undefined where the client's namespace is gone, and with it the right to read. */
+/** Undefined where the client's namespace is gone, and with it the right to read. */
 export async function readUnlessGone<T>(
   client: KubernetesClient,
   read: Promise<T>,
