@@ -17,7 +17,7 @@ const runsAll = named.length === 0;
 const filesAtOnce = 3;
 const slowestFiles = 15;
 /** Of a file: what hangs is reported by its name. */
-const timeoutMs = 20 * 60_000;
+const timeoutMs = 30 * 60_000;
 
 /** Runs the tests named on the command line, or all of them, and closes with their count. */
 async function runTests(patterns: readonly string[]): Promise<void> {
