@@ -126,7 +126,10 @@ test("a gate that fails is annotated once beside its line, though an answer is l
   const [check] = gitHub.checkRuns();
   assert.equal(check?.conclusion, "failure");
   assert.equal(gitHub.annotations(check.id).length, 1);
-  assert.deepEqual(writes(gitHub.requests), ["checks/create", "checks/update", "checks/update"]);
+  // A job that is slow has its progress written, too.
+  const [first, ...later] = writes(gitHub.requests);
+  assert.equal(first, "checks/create");
+  assert.ok(later.length >= 2 && later.every((write) => write === "checks/update"));
 });
 
 test("the step goes on behind GitHub's rate limits", async (t) => {
