@@ -90,7 +90,11 @@ async function deleteExpiredLogs(store: Store, expiry: Expiry): Promise<void> {
   for await (const jobs of listExpiredJobs(store, expiry, "has_log")) {
     for (const { id } of jobs) {
       await deleteLog(store, id);
-      await store.db.updateTable("jobs").set({ has_log: 0 }).where("id", "=", id).execute();
+      await store.db
+        .updateTable("jobs")
+        .set({ has_log: 0, has_log_lines: 0 })
+        .where("id", "=", id)
+        .execute();
     }
   }
 }

@@ -139,7 +139,22 @@ export const laterMigrations: Readonly<Record<string, LaterMigration>> = {
   ]),
   "0038-disruptions": both(["alter table attempts add column disruption ordered_text"]),
   "0039-content-hash": both(["alter table github_reports rename column told to content_hash"]),
+  "0040-log-segments": {
+    sqlite: addSegments("blob"),
+    postgres: addSegments("bytea"),
+  },
 };
+
+function addSegments(bytes: string): readonly string[] {
+  return [
+    `create table log_segments (
+      job_id ordered_text not null references jobs (id), first_seq integer not null,
+      last_seq integer not null, lines ${bytes} not null, primary key (job_id, first_seq))`,
+    "alter table jobs add column has_log_lines integer not null default 1",
+    `create index jobs_with_log_lines on jobs (finished_at)
+      where finished_at is not null and has_log_lines = 1`,
+  ];
+}
 
 function both(statements: readonly string[]): LaterMigration {
   return { sqlite: statements, postgres: statements };

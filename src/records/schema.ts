@@ -1,4 +1,5 @@
 import type { Generated } from "kysely";
+import type { LogSegment } from "./log-segment.ts";
 import type { PeopleSchema } from "./people-schema.ts";
 
 /**
@@ -10,6 +11,7 @@ export interface Schema extends PeopleSchema {
   job_labels: JobLabelsTable;
   batches: BatchesTable;
   log_lines: LogLinesTable;
+  log_segments: LogSegmentsTable;
   attempts: AttemptsTable;
   job_shares: JobSharesTable;
   job_outlines: JobOutlinesTable;
@@ -70,6 +72,8 @@ interface JobsTable {
   /** Whether log and artifacts are still there, 0 or 1. */
   has_log: Generated<number>;
   has_artifacts: Generated<number>;
+  /** Whether a log may have lines that are not packed into segments, 0 or 1. */
+  has_log_lines: Generated<number>;
   /** Number of the last change; triggers keep it. */
   change_seq: Generated<number>;
 }
@@ -128,6 +132,10 @@ interface LogLinesTable {
   at: string;
   stream: string;
   text: string;
+}
+
+interface LogSegmentsTable extends LogSegment {
+  readonly job_id: string;
 }
 
 /** One row for each worker of a job. */

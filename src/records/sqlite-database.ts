@@ -97,6 +97,7 @@ function toSqlInput(parameter: unknown): SQLInputValue {
   if (parameter === null || typeof parameter === "string" || typeof parameter === "number") {
     return parameter;
   }
+  if (parameter instanceof Uint8Array) return parameter;
   throw new TypeError(`Cannot store a value of type "${typeof parameter}"`);
 }
 

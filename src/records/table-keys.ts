@@ -10,6 +10,7 @@ export const tableKeys = {
   job_labels: ["job_id", "key"],
   batches: ["id"],
   log_lines: ["job_id", "seq"],
+  log_segments: ["job_id", "first_seq"],
   attempts: ["job_id", "attempt"],
   job_shares: ["job_id", "share"],
   job_outlines: ["job_id"],

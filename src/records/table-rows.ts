@@ -5,7 +5,7 @@ import { tableKeys } from "./table-keys.ts";
 
 export type TableName = keyof Schema;
 /** By the names of columns. */
-export type Row = Readonly<Record<string, string | number | null>>;
+export type Row = Readonly<Record<string, string | number | Uint8Array | null>>;
 
 const rowsPerPage = 500;
 
@@ -56,10 +56,14 @@ export async function hashRows(
 }
 
 /** The order of columns depends on when they were added. */
-function sortColumns(row: Row): [string, Row[string]][] {
+function sortColumns(row: Row): [string, string | number | null][] {
   return Object.keys(row)
     .toSorted()
-    .map((name) => [name, row[name] ?? null]);
+    .map((name) => [name, comparable(row[name] ?? null)]);
+}
+
+function comparable(value: Row[string]): string | number | null {
+  return value instanceof Uint8Array ? Buffer.from(value).toString("base64") : value;
 }
 
 function readOnly<T>(db: Kysely<Schema>, query: ReturnType<typeof sql<T>>) {

@@ -79,9 +79,10 @@ function listExpiring(
 ) {
   const { idempotency, tokens, sessions, identities, webhookDeliveries } = records;
   const expired = { purge: () => records.deleteExpired(retention) };
+  const finishedLogs = { purge: () => records.logs.pack() };
   const releasedBlobs = { purge: () => purgeReleasedBlobs(records, blobs, now()) };
   const ofRecords = { idempotency, tokens, sessions, identities, webhookDeliveries };
-  return { ...ofRecords, expired, releasedBlobs, blobs };
+  return { ...ofRecords, expired, finishedLogs, releasedBlobs, blobs };
 }
 
 /** @throws StartError */

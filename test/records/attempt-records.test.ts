@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { makeNewJob, openTestRecords, readLogTexts } from "./new-jobs.ts";
 import { logEvent, recordsWithWorker } from "./recorded-worker.ts";
 import { line, numbered, sharedJob } from "./shared-job.ts";
+import { readLog } from "./read-log.ts";
 
 const project = "default";
 const at = "2026-03-01T00:00:00.000Z";
@@ -62,10 +63,7 @@ test("attempts.end() fails a job whose worker reported no result, and keeps its 
   const job = await records.jobs.find(project, id);
   assert.equal(job?.status, "Failed");
   assert.deepEqual(job.error, killed);
-  assert.equal(
-    (await records.logs.read(id, { after: 0, limit: 1 }))[0]?.text,
-    "Segmentation fault",
-  );
+  assert.equal((await readLog(records, id))[0]?.text, "Segmentation fault");
   await records.close();
 });
 
@@ -77,7 +75,7 @@ test("attempts.end() changes nothing of a job whose worker reported its result",
   ]);
   await records.attempts.end(id, 1, { error: killed, lines: [{ stream: "stderr", text: "late" }] });
   assert.deepEqual((await records.jobs.find(project, id))?.error, error);
-  assert.deepEqual(await records.logs.read(id, { after: 0, limit: 1 }), []);
+  assert.deepEqual(await readLog(records, id), []);
   await records.close();
 });
 

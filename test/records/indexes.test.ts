@@ -63,6 +63,7 @@ const lists: [string, (records: Records) => Promise<unknown>][] = [
   ["changes", ({ changeLog }) => changeLog.listAfter({ project, origin: {} }, 1)],
   ["earlier log lines", ({ logs }) => logs.readPageBefore(id, { after: 0, before: 9, limit: 5 })],
   ["log lines", ({ logs }) => logs.readPage(id, 5)],
+  ["logs to pack", ({ logs }) => logs.pack()],
   ["a job", ({ jobs }) => jobs.find(project, id)],
   ["a batch", ({ batches }) => batches.find(project, batch)],
   ["blobs to delete", ({ releasedBlobs }) => releasedBlobs.listUnused(new Date())],

@@ -8,6 +8,7 @@ import { moveRecords } from "../../src/records/move-records.ts";
 import { openRecords } from "../../src/records/open-records.ts";
 import { Changes } from "../../src/records/changes.ts";
 import { openDatabase } from "../../src/records/open-database.ts";
+import { countRows } from "../../src/records/table-rows.ts";
 import { postgresMissing } from "../support/cluster/cluster-missing.ts";
 import { startPostgres } from "../support/postgres-server.ts";
 import { makeNewBatch, makeNewJob, readLogTexts } from "./new-jobs.ts";
@@ -15,6 +16,20 @@ import { makeNewBatch, makeNewJob, readLogTexts } from "./new-jobs.ts";
 const project = "default";
 const now = () => new Date();
 const lines = Array.from({ length: 1_200 }, (_, i) => `line ${i + 1}`);
+
+/** @returns the id of a job whose log is packed */
+async function makePackedLog(path: string): Promise<string> {
+  const anHourAgo = await openRecords(path, { now: () => new Date(Date.now() - 3_600_000) });
+  const { id } = await anHourAgo.jobs.create(project, makeNewJob());
+  await anHourAgo.attempts.begin(id, "hash");
+  const error = { code: "worker_killed", message: "Killed" } as const;
+  await anHourAgo.attempts.end(id, 1, { error, lines: [{ stream: "stderr", text: "packed" }] });
+  await anHourAgo.close();
+  const records = await openRecords(path, { now });
+  await records.logs.pack();
+  await records.close();
+  return id;
+}
 
 async function makeRecords(t: TestContext) {
   const folder = await mkdtemp(join(tmpdir(), "move-"));
@@ -31,17 +46,19 @@ async function makeRecords(t: TestContext) {
   const events = lines.map((text, i) => ({ ...line, seq: i + 1, text }));
   await records.workers.recordEvents(id, 1, events);
   await records.close();
-  return { path, id };
+  const packed = await makePackedLog(path);
+  return { path, id, packed };
 }
 
 test("moved records are the same ones, and go on", { skip: postgresMissing }, async (t) => {
-  const { path, id } = await makeRecords(t);
+  const { path, id, packed } = await makeRecords(t);
   const { url } = await startPostgres(t);
   const rows = await moveRecords(path, url);
   assert.ok(rows > lines.length);
   const [before, after] = [await openRecords(path, { now }), await openRecords(url, { now })];
   assert.deepEqual(await after.jobs.find(project, id), await before.jobs.find(project, id));
-  assert.deepEqual(await readLogTexts(after, id), lines.slice(0, 1000));
+  assert.deepEqual(await readLogTexts(after, id), lines);
+  assert.deepEqual(await readLogTexts(after, packed), ["packed"]);
   assert.deepEqual(await after.projects.list(), await before.projects.list());
   assert.equal(await after.usage.storedBytes(project), 7);
   const last = await before.changeLog.last();
@@ -58,6 +75,7 @@ test("a move that was interrupted goes on", { skip: postgresMissing }, async (t)
   const { db, close } = await openDatabase(url, new Changes());
   await sql`delete from log_lines where seq > 500`.execute(db);
   await sql`delete from attempts`.execute(db);
+  assert.equal(Number(await countRows(db, "log_segments")), 1);
   await close();
   assert.equal(await moveRecords(path, url), rows);
   const records = await openRecords(url, { now });

@@ -6,6 +6,7 @@ import type { NewBatch } from "../../src/records/insert-batch.ts";
 import { openRecords, type Records } from "../../src/records/open-records.ts";
 import { testDatabase } from "../support/test-database.ts";
 import { parseJob } from "../../src/records/parse-job.ts";
+import { readLog } from "./read-log.ts";
 
 const target: Target = {
   name: "cpu",
@@ -57,7 +58,7 @@ export async function openTestRecords(start = "2026-03-01T00:00:00.000Z") {
 }
 
 export async function readLogTexts(records: Records, id: string): Promise<string[]> {
-  return (await records.logs.read(id, { after: 0, limit: 1000 })).map(({ text }) => text);
+  return (await readLog(records, id)).map(({ text }) => text);
 }
 
 export async function listJobs(

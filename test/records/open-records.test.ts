@@ -13,6 +13,7 @@ import { migrations } from "../../src/records/migrations.ts";
 import { openRecords } from "../../src/records/open-records.ts";
 import { sqliteDialect } from "../../src/records/sqlite-dialect.ts";
 import { listJobs, makeNewBatch, makeNewJob } from "./new-jobs.ts";
+import { readLog } from "./read-log.ts";
 
 async function databasePath(t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "records-"));
@@ -120,7 +121,7 @@ test("openRecords() keeps what the first release recorded", async (t) => {
   ]);
   const event = { seq: 1, at: job.createdAt, type: "log", stream: "stdout", text: "next" } as const;
   await records.workers.recordEvents(job.id, 1, [event]);
-  const lines = await records.logs.read(job.id, { after: 0, limit: 10 });
+  const lines = await readLog(records, job.id);
   assert.deepEqual(
     lines.map(({ seq, text }) => [seq, text]),
     [

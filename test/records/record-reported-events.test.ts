@@ -5,6 +5,7 @@ import { defaultRecipe } from "../../src/contract/resolve-recipe.ts";
 import type { UnnumberedEvent, WorkerEvent } from "../../src/contract/worker.ts";
 import type { Records } from "../../src/records/open-records.ts";
 import { makeNewJob, openTestRecords } from "./new-jobs.ts";
+import { readLog } from "./read-log.ts";
 
 const project = "default";
 const at = "2026-03-01T00:00:00.000Z";
@@ -80,7 +81,7 @@ async function losePods(
 }
 
 async function checkLines(records: Records, id: string, pods: readonly Pod[]): Promise<void> {
-  const texts = (await records.logs.read(id, { after: 0, limit: 1000 })).map(({ text }) => text);
+  const texts = (await readLog(records, id)).map(({ text }) => text);
   for (const { events } of pods) {
     const lines = events.flatMap((event) => (event.type === "log" ? [event.text] : []));
     assert.deepEqual(
@@ -158,8 +159,7 @@ test("a job that ends before the log of a replaced pod is read says so, and take
   const first = await begin("replaced");
   await report(first, status);
   await report(await begin("last"), status, optimizing, { type: "result", outcome: "Completed" });
-  const readTexts = async () =>
-    (await records.logs.read(id, { after: 0, limit: 10 })).map(({ text }) => text);
+  const readTexts = async () => (await readLog(records, id)).map(({ text }) => text);
   const ended = [
     "Another pod takes over: attempt 2 begins",
     "(lines of the worker may be missing here: the job ended before the log of attempt 1 was read)",

@@ -4,6 +4,7 @@ import { assignment, type WorkerEvent } from "../../src/contract/worker.ts";
 import { makeNewJob, readLogTexts } from "./new-jobs.ts";
 import { logEvent, recordsWithWorker } from "./recorded-worker.ts";
 import { completed, line, numbered, sharedJob } from "./shared-job.ts";
+import { readLog } from "./read-log.ts";
 
 const project = "default";
 const at = "2026-03-01T00:00:00.000Z";
@@ -64,7 +65,7 @@ test("workers.recordEvents() takes a job from its first line to its result", asy
     job.transitions.map((transition) => transition.status),
     ["Pending", "Sharding", "Optimizing", "Completed"],
   );
-  assert.deepEqual(await records.logs.read(id, { after: 0, limit: 10 }), [
+  assert.deepEqual(await readLog(records, id), [
     { seq: 1, at, stream: "stdout", text: "Fetched 12 bytes" },
   ]);
   await records.close();
@@ -76,7 +77,7 @@ test("workers.recordEvents() records an event once that comes twice", async () =
   await records.workers.recordEvents(id, 1, events);
   const again = await records.workers.recordEvents(id, 1, [...events, logEvent(3, "three")]);
   assert.equal(again.nextSeq, 4);
-  const lines = await records.logs.read(id, { after: 0, limit: 10 });
+  const lines = await readLog(records, id);
   assert.deepEqual(
     lines.map((line) => line.text),
     ["one", "two", "three"],
@@ -91,7 +92,7 @@ test("workers.recordEvents() records the events before a gap and names the next 
     logEvent(3, "three"),
   ]);
   assert.equal(answer.nextSeq, 2);
-  assert.equal((await records.logs.read(id, { after: 0, limit: 10 })).length, 1);
+  assert.equal((await readLog(records, id)).length, 1);
   await records.close();
 });
 

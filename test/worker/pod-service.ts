@@ -31,6 +31,7 @@ import { createModelSources } from "../../src/storage/sources/model-sources.ts";
 import { sourceCredentials } from "../../src/contract/source-credentials.ts";
 import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
 import { inheritedEnvironment } from "../support/inherited-environment.ts";
+import { readLog } from "../records/read-log.ts";
 
 const workerPath = fileURLToPath(new URL("../../src/worker/main.ts", import.meta.url));
 const project = "default";
@@ -167,7 +168,7 @@ export async function startPodService(
     return job;
   };
   const readLogTexts = async (jobId: string) => {
-    return (await records.logs.read(jobId, { after: 0, limit: 10_000 })).map((line) => line.text);
+    return (await readLog(records, jobId)).map((line) => line.text);
   };
   const service: PodService = {
     url: `http://127.0.0.1:${port}`,

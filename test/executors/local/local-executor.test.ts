@@ -15,6 +15,7 @@ import { openRecords } from "../../../src/records/open-records.ts";
 import { makeNewBatch, makeNewJob } from "../../records/new-jobs.ts";
 import { now, project, startService } from "./local-service.ts";
 import { inheritedEnvironment } from "../../support/inherited-environment.ts";
+import { readLog } from "../../records/read-log.ts";
 
 /** Zombies, which nobody may be there to reap, do not run. */
 async function isRunning(pid: number): Promise<boolean> {
@@ -288,9 +289,7 @@ test("a service that is killed in the middle of a batch loses nothing, and leave
   for (const pid of acknowledged.map((line) => pidIn([line])).filter(Number.isInteger))
     assert.equal(await isRunning(pid), false);
   for (const { job } of ends) {
-    const numbers = (await service.records.logs.read(job.id, { after: 0, limit: 100 })).map(
-      (line) => line.seq,
-    );
+    const numbers = (await readLog(service.records, job.id)).map((line) => line.seq);
     assert.deepEqual(
       numbers,
       numbers.map((_, i) => i + 1),

@@ -14,6 +14,7 @@ import { makeNewJob } from "../../records/new-jobs.ts";
 import { createDirectoryBlobStore } from "../../../src/storage/directory-blob-store.ts";
 import { listenForWorkers } from "./worker-endpoint.ts";
 import { inheritedEnvironment } from "../../support/inherited-environment.ts";
+import { readLog } from "../../records/read-log.ts";
 
 const standInWorker = fileURLToPath(new URL("stand-in-worker/main.ts", import.meta.url));
 export const project = "default";
@@ -89,9 +90,7 @@ export async function startService(t: TestContext, options: ServiceOptions = {})
   ) => {
     for await (const _ of records.changes.watch(jobId, t.signal)) {
       const job = await records.jobs.find(owner, jobId);
-      const lines = (await records.logs.read(jobId, { after: 0, limit: 1000 })).map(
-        (line) => line.text,
-      );
+      const lines = (await readLog(records, jobId)).map((line) => line.text);
       assert.ok(job);
       if (reached(job, lines)) return { job, lines };
     }

@@ -25,7 +25,7 @@ await Promise.all(left.map(({ jobId }) => printLines(jobId)));
 async function printLines(jobId: string): Promise<void> {
   let after = 0;
   for await (const _ of records.changes.watch(jobId, new AbortController().signal)) {
-    for (const line of await records.logs.read(jobId, { after, limit: 1000 })) {
+    for (const line of await records.logs.readPage(jobId, after)) {
       after = line.seq;
       process.stdout.write(`${line.text}\n`);
     }
