@@ -12,7 +12,7 @@ import {
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
-const diskBytes = 96 * 1024 * 1024;
+const diskBytes = 384 * 1024 * 1024;
 
 /** A disk whose content can be looked at as a power failure would leave it. */
 export interface CuttableDisk extends Disposable {

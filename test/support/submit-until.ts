@@ -72,6 +72,8 @@ export function submitUntil(
     }
   };
   const ended = Promise.all(Array.from({ length: callers }, call)).then(() => pool.close());
+  // Callers await it later, when they stop the service too: a failure must not end the process now.
+  ended.catch(() => {});
   return { acknowledged, ended };
 }
 
