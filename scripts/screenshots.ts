@@ -4,6 +4,7 @@ import test from "node:test";
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { demoModels } from "../src/demo/demo-models.ts";
 import { type Dashboard, openDashboard, signInByLink } from "../test/dashboard/open-dashboard.ts";
+import { runBatch } from "./run-batch.ts";
 
 const folder = join(import.meta.dirname, "../docs/screenshots");
 
@@ -36,24 +37,15 @@ async function runCommit(
   { name, sha, recipe }: SuiteCommit,
 ) {
   const gates = { maxSizeRatio: 0.5, minSqnrDb: 16, maxSizeRegression: 0.1, maxLatencyRatio: 1.5 };
-  const batch = await client.call("submitBatch", {
-    body: {
-      name,
-      models: [...models],
-      targets: ["cpu", "cpu-int8"],
-      gates: { ...gates, warnGates: ["maxSizeRatio", "minSqnrDb", "maxLatencyRatio"] },
-      recipe: { ...recipe, evaluation: { latencyBudgetSeconds: 8 } },
-      suite: "mobile-vision",
-      revision: { sha, branch: "main", base: { branch: "main" }, recordBaseline: true },
-    },
+  return runBatch(client, {
+    name,
+    models: [...models],
+    targets: ["cpu", "cpu-int8"],
+    gates: { ...gates, warnGates: ["maxSizeRatio", "minSqnrDb", "maxLatencyRatio"] },
+    recipe: { ...recipe, evaluation: { latencyBudgetSeconds: 8 } },
+    suite: "mobile-vision",
+    revision: { sha, branch: "main", base: { branch: "main" }, recordBaseline: true },
   });
-  for (const { id } of batch.jobs) {
-    for (let isOpen = true; isOpen;) {
-      const job = await client.call("getJob", { params: { id }, headers: { prefer: "wait=60" } });
-      isOpen = job.finishedAt === null;
-    }
-  }
-  return batch;
 }
 
 /** Runs batches to their ends, and starts one more job. @returns addresses of pages by names */
