@@ -16,6 +16,7 @@ import {
   involvedObjectIndex,
   warningFieldSelector,
 } from "./controllers/compression-job/observe/warning-event.ts";
+import { unfinishedJobIndexers } from "./controllers/compression-job/unfinished-job-metrics.ts";
 
 const workerSelection = {
   labelSelector: resourceLabels.jobId,
@@ -35,6 +36,7 @@ export function watchOperatorResources(clients: readonly KubernetesClient[], log
       type: compressionJobs,
       transform: trimCompressionJob,
       indexers: {
+        ...unfinishedJobIndexers,
         [jobIdIndex]: (job: Stored<CompressionJobObject>) => [
           jobIdKey(job.metadata, resolveJobId(job)),
         ],

@@ -74,7 +74,7 @@ export async function startMeasuredProcess(
         PATH,
         HOME: directory,
         NODE_COMPILE_CACHE: compileCache,
-        MALLOC_MMAP_THRESHOLD_: "32768",
+        MALLOC_MMAP_THRESHOLD_: "8192",
         KUBERNETES_SERVICE_HOST: hostname,
         KUBERNETES_SERVICE_PORT: clusterPort,
         MOS_TARGETS_FILE: targetsFile,

@@ -1,4 +1,5 @@
 import { type ApiRequest, apiRequest } from "./api-request.ts";
+import { decodePage } from "./decode-page.ts";
 import { decodeUtf8 } from "./protobuf/decode-utf8.ts";
 import type {
   DeleteOptions,
@@ -15,12 +16,7 @@ import type {
 import { responseError } from "./kubernetes-error.ts";
 import { parseJsonEvents } from "./parse-json-events.ts";
 import { parseResponseJson } from "./parse-response-json.ts";
-import {
-  decodeEvents,
-  decodeList,
-  decodeObject,
-  type KubernetesStatus,
-} from "./protobuf/responses.ts";
+import { decodeEvents, decodeObject, type KubernetesStatus } from "./protobuf/responses.ts";
 import { type KubernetesObject, resources, type ResourceType, type Stored } from "./resources.ts";
 import type { CallOptions, Transport } from "./transport.ts";
 
@@ -62,9 +58,7 @@ export class ClusterClient implements KubernetesClient {
       const query = { labelSelector, fieldSelector, limit, continue: next };
       const request = apiRequest("list", type, { namespace: this.namespace, query });
       const answer = await this.#transport.send(request, options);
-      const { items, metadata }: List<T> = type.protobuf
-        ? decodeList(type.protobuf, answer)
-        : parseResponseJson(decodeUtf8(answer));
+      const { items, metadata } = decodePage(type, answer);
       yield { items, resourceVersion: metadata.resourceVersion };
       next = metadata.continue;
     } while (next);
@@ -175,11 +169,6 @@ export class ClusterClient implements KubernetesClient {
     const answer = await this.#transport.send(request, options);
     return protobuf ? decodeObject(protobuf, answer) : parseResponseJson(decodeUtf8(answer));
   }
-}
-
-interface List<T extends KubernetesObject> {
-  readonly metadata: { readonly resourceVersion: string; readonly continue?: string };
-  readonly items: readonly Stored<T>[];
 }
 
 function withTypeMeta<T extends KubernetesObject>(

@@ -1,12 +1,13 @@
 import { objectKey } from "./object-key.ts";
 import { parseResponseJson } from "./parse-response-json.ts";
 import type { KubernetesObject, Stored } from "./resources.ts";
+import { TextTemplates } from "./text-templates.ts";
 
 /** Returns the distinct values under which an object is indexed. */
 export type Indexer<T extends KubernetesObject> = (object: Stored<T>) => readonly string[];
 
-/** Most values belong to one object: an array takes a quarter of the memory of a set. */
-type KeysByValue = Map<string, string[]>;
+/** Most values belong to one object, whose key takes less memory than a list of it. */
+type KeysByValue = Map<string, string | string[]>;
 
 interface Index<T extends KubernetesObject> {
   readonly indexer: Indexer<T>;
@@ -14,11 +15,12 @@ interface Index<T extends KubernetesObject> {
 }
 
 /**
- * Objects by `objectKey` and by the values of indexers. They are kept as JSON, which takes half of
- * the memory of objects, and most are read seldom: each read parses one anew.
+ * Objects by `objectKey` and by the values of indexers. They are kept as packed JSON, which takes a
+ * sixth of the memory of objects, and most are read seldom: each read parses one anew.
  */
 export class ObjectCache<T extends KubernetesObject> {
   readonly #texts = new Map<string, string>();
+  readonly #templates = new TextTemplates();
   readonly #indexes: ReadonlyMap<string, Index<T>>;
 
   constructor(indexers: Readonly<Record<string, Indexer<T>>>) {
@@ -34,7 +36,7 @@ export class ObjectCache<T extends KubernetesObject> {
 
   get(key: string): Stored<T> | undefined {
     const text = this.#texts.get(key);
-    return text === undefined ? undefined : parseResponseJson(text);
+    return text === undefined ? undefined : this.#parse(text);
   }
 
   keys(): Iterable<string> {
@@ -42,13 +44,13 @@ export class ObjectCache<T extends KubernetesObject> {
   }
 
   *values(): Iterable<Stored<T>> {
-    for (const text of this.#texts.values()) yield parseResponseJson(text);
+    for (const text of this.#texts.values()) yield this.#parse(text);
   }
 
   byIndex(index: string, value: string): Stored<T>[] {
     const { keys: keysByValue } = this.#getIndex(index);
     const objects: Stored<T>[] = [];
-    for (const key of keysByValue.get(value) ?? []) {
+    for (const key of listKeys(keysByValue, value)) {
       const object = this.get(key);
       if (object !== undefined) objects.push(object);
     }
@@ -58,7 +60,7 @@ export class ObjectCache<T extends KubernetesObject> {
   /** Replaces `before`, the cached object of that key. */
   put(object: Stored<T>, before: Stored<T> | undefined): void {
     const key = objectKey(object.metadata);
-    this.#texts.set(key, JSON.stringify(object));
+    this.#texts.set(key, this.#templates.pack(JSON.stringify(object)));
     this.#updateIndexes(key, before, object);
   }
 
@@ -68,6 +70,10 @@ export class ObjectCache<T extends KubernetesObject> {
     this.#texts.delete(key);
     this.#updateIndexes(key, before, undefined);
     return before;
+  }
+
+  #parse(text: string): Stored<T> {
+    return parseResponseJson(this.#templates.unpack(text));
   }
 
   #getIndex(name: string): Index<T> {
@@ -88,14 +94,20 @@ export class ObjectCache<T extends KubernetesObject> {
   }
 }
 
+function listKeys(keys: KeysByValue, value: string): readonly string[] {
+  const found = keys.get(value) ?? [];
+  return typeof found === "string" ? [found] : found;
+}
+
 function addToIndex(keys: KeysByValue, value: string, key: string): void {
-  const sharing = keys.get(value);
-  if (sharing === undefined) keys.set(value, [key]);
-  else sharing.push(key);
+  const others = keys.get(value);
+  if (typeof others === "object") others.push(key);
+  else keys.set(value, others === undefined ? key : [others, key]);
 }
 
 function removeFromIndex(keys: KeysByValue, value: string, key: string): void {
-  const others = keys.get(value)?.filter((each) => each !== key) ?? [];
-  if (others.length === 0) keys.delete(value);
-  else keys.set(value, others);
+  const others = listKeys(keys, value).filter((each) => each !== key);
+  const [only] = others;
+  if (only === undefined) keys.delete(value);
+  else keys.set(value, others.length === 1 ? only : others);
 }

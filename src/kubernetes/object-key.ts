@@ -1,4 +1,7 @@
-/** Distinguishes an object from those of other namespaces: `namespace/name`, or its name alone. */
+/**
+ * Distinguishes an object from those of other namespaces: `namespace/name`, or its name alone.
+ * `join` makes one string: a template would be kept as a pair of strings beside it.
+ */
 export function objectKey({
   namespace,
   name,
@@ -6,5 +9,5 @@ export function objectKey({
   readonly namespace?: string | undefined;
   readonly name: string;
 }): string {
-  return namespace === undefined ? name : `${namespace}/${name}`;
+  return namespace === undefined ? name : [namespace, name].join("/");
 }
