@@ -4,7 +4,7 @@ import { migrate, migrateFile } from "./migrate.ts";
 import { migrations } from "./migrations.ts";
 import { createOnlyReplica } from "./replica.ts";
 import type { Schema } from "./schema.ts";
-import { sqliteDialect } from "./sqlite-dialect.ts";
+import { openMemoryDatabase, sqliteDialect } from "./sqlite-dialect.ts";
 import type { Database } from "./store.ts";
 
 /**
@@ -20,14 +20,31 @@ export async function openDatabase(database: string, changes: Changes): Promise<
 }
 
 async function openSqlite(path: string): Promise<Database> {
-  const isFile = path !== ":memory:";
-  if (isFile) await migrateFile(path);
-  const db = new Kysely<Schema>({ dialect: sqliteDialect(path) });
-  if (!isFile) await migrate(db, migrations);
+  const db = path === ":memory:" ? await openMemory() : await openFile(path);
   return {
     db,
     replica: createOnlyReplica(),
     announce: async () => {},
     close: () => db.destroy(),
   };
+}
+
+async function openFile(path: string): Promise<Kysely<Schema>> {
+  await migrateFile(path);
+  return new Kysely<Schema>({ dialect: sqliteDialect(path) });
+}
+
+/** What a database in memory has at the present schema: to copy it takes a thirtieth of the time. */
+let migrated: Uint8Array | undefined;
+
+async function openMemory(): Promise<Kysely<Schema>> {
+  const opened = openMemoryDatabase();
+  const db = new Kysely<Schema>({ dialect: sqliteDialect(":memory:", { opened }) });
+  if (migrated === undefined) {
+    await migrate(db, migrations);
+    migrated = opened.serialize();
+  } else {
+    opened.deserialize(migrated);
+  }
+  return db;
 }

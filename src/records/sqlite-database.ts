@@ -24,6 +24,9 @@ export interface SqliteDatabase {
    * @throws ServiceError unavailable while somebody reads from the log
    */
   checkpoint(): void;
+  /** Its content, with which another one can begin. */
+  serialize(): Uint8Array;
+  deserialize(content: Uint8Array): void;
   close(): void;
   readonly isTransaction: boolean;
 }
@@ -42,6 +45,8 @@ export function openSqliteDatabase(
     exec: (sql) => translateDiskError(() => database.exec(sql)),
     execute: (query) => translateDiskError(() => executeStatement(prepare(query.sql), query)),
     checkpoint: () => translateDiskError(() => checkpointLog(database)),
+    serialize: () => database.serialize(),
+    deserialize: (content) => database.deserialize(content),
     close: () => database.close(),
     get isTransaction() {
       return database.isTransaction;

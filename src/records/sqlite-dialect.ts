@@ -31,6 +31,13 @@ export function sqliteDialect(path: string, options: SqliteOptions = {}): Dialec
 interface SqliteOptions {
   /** Whether nobody else may have the file open meanwhile. */
   readonly isAlone?: boolean;
+  /** One in memory that is open already. */
+  readonly opened?: SqliteDatabase;
+}
+
+/** Opens an empty database in memory. */
+export function openMemoryDatabase(): SqliteDatabase {
+  return openSqliteDatabase(":memory:", writerPragmas);
 }
 
 /** Its driver orders statements itself, rather than one connection after the other. */
@@ -63,8 +70,8 @@ interface Access {
   readonly takeTurn: () => Promise<() => void>;
 }
 
-function createSqliteDriver(path: string, { isAlone = false }: SqliteOptions): Driver {
-  const writer = isAlone ? openExclusively(path) : openWriter(path);
+function createSqliteDriver(path: string, { isAlone = false, opened }: SqliteOptions): Driver {
+  const writer = isAlone ? openExclusively(path) : openWriter(path, opened);
   const log =
     path === ":memory:"
       ? undefined
@@ -107,8 +114,9 @@ function createSqliteDriver(path: string, { isAlone = false }: SqliteOptions): D
   };
 }
 
-function openWriter(path: string): Access {
-  return { database: openSqliteDatabase(path, writerPragmas), takeTurn: createTurns() };
+function openWriter(path: string, opened?: SqliteDatabase): Access {
+  const database = opened ?? openSqliteDatabase(path, writerPragmas);
+  return { database, takeTurn: createTurns() };
 }
 
 function openExclusively(path: string): Access {

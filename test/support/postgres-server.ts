@@ -1,4 +1,4 @@
-import { chown, glob, mkdtemp, rm } from "node:fs/promises";
+import { chown, glob, mkdtemp, rm, statfs } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
@@ -12,6 +12,8 @@ import { isRoot } from "./cluster/requirements.ts";
 import { type RunningProgram, startProgram } from "./cluster/start-program.ts";
 
 const run = promisify(execFile);
+/** Databases of tests are 8 MB each, and the last of each file is kept to the end. */
+const leastMemoryBytes = 4 * 1024 ** 3;
 /** PostgreSQL refuses to run as root. */
 const nobody = 65_534;
 const asNobody = [`--reuid=${nobody}`, `--regid=${nobody}`, "--clear-groups", "--"];
@@ -27,7 +29,7 @@ export interface PostgresServer {
 
 /** A real PostgreSQL server with a data folder of its own, until the end of the test. */
 export async function startPostgres(t: Pick<TestContext, "after">): Promise<PostgresServer> {
-  const home = await mkdtemp(join(tmpdir(), "postgres-"));
+  const home = await mkdtemp(join(await findDataFolder(), "postgres-"));
   if (isRoot()) await chown(home, nobody, nobody);
   const data = join(home, "data");
   const initialize = ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"];
@@ -37,6 +39,8 @@ export async function startPostgres(t: Pick<TestContext, "after">): Promise<Post
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
   // A server that is killed loses nothing without flushes: its machine goes on.
   const settings = ["listen_addresses=127.0.0.1", "max_connections=200", "fsync=off"];
+  // Without these a minute of tests keeps it busy with their old databases, and the log is a gigabyte.
+  settings.push("autovacuum=off", "max_wal_size=128MB");
   const start = async (): Promise<RunningProgram> => {
     const options = ["-D", data, "-p", String(port), "-k", home];
     const words = [...options, ...settings.flatMap((setting) => ["-c", setting])];
@@ -60,6 +64,13 @@ export async function startPostgres(t: Pick<TestContext, "after">): Promise<Post
       server = await start();
     },
   };
+}
+
+/** In memory, where there is room: a database is some 300 files, most of whose time is the disk's. */
+async function findDataFolder(): Promise<string> {
+  const memory = "/dev/shm";
+  const { bavail, bsize } = await statfs(memory).catch(() => ({ bavail: 0, bsize: 0 }));
+  return bavail * bsize > leastMemoryBytes ? memory : tmpdir();
 }
 
 async function commandLine(
