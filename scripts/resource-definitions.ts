@@ -4,7 +4,7 @@ import { apiGroup } from "../src/contract/api-group.ts";
 import { batchResourceStatus, batchSpec } from "../src/contract/batch-resource.ts";
 import { unseenConditions } from "../src/contract/condition.ts";
 import { compressionJobSpec, compressionJobStatus } from "../src/contract/compression-job.ts";
-import { mutableFields } from "../src/contract/resource-controls.ts";
+import { mutableBatchFields, mutableJobFields } from "../src/contract/resource-controls.ts";
 import {
   batchStatus,
   isTerminal,
@@ -32,6 +32,8 @@ interface Kind {
   readonly description: string;
   readonly maxNameLength: number;
   readonly spec: z.ZodObject;
+  /** Of the spec, after its creation. */
+  readonly mutableFields: readonly string[];
   readonly status: z.ZodObject;
   /** What the statuses may become. */
   readonly statusRule: Validation;
@@ -54,6 +56,7 @@ const kinds: readonly Kind[] = [
     description: "One model compressed for one target by one recipe.",
     maxNameLength: 253,
     spec: compressionJobSpec,
+    mutableFields: mutableJobFields,
     status: compressionJobStatus,
     statusRule: {
       rule: `self == oldSelf || self in ${laterStatusTable()}[oldSelf]`,
@@ -111,6 +114,7 @@ const kinds: readonly Kind[] = [
     // Its jobs are named after it, with a dash and four digits.
     maxNameLength: 248,
     spec: batchSpec,
+    mutableFields: mutableBatchFields,
     status: batchResourceStatus,
     statusRule: {
       rule: `self == oldSelf || !(oldSelf in ${celList(batchStatus.options.filter(isTerminal))})`,
@@ -207,9 +211,9 @@ function resourceDefinition({
 }
 
 function resourceSchema(
-  resource: Pick<Kind, "kind" | "description" | "maxNameLength" | "spec" | "status" | "statusRule">,
+  resource: Omit<Kind, "plural" | "shortName" | "columns" | "selectableFields">,
 ): Json {
-  const { kind, description, maxNameLength, spec, status, statusRule } = resource;
+  const { description, maxNameLength, spec, mutableFields, status, statusRule } = resource;
   return {
     description,
     type: "object",
@@ -223,7 +227,7 @@ function resourceSchema(
       },
       spec: {
         description: `What is asked for. Apart from ${mutableFields.join(", ")} it cannot be changed.`,
-        ...specSchema(structuralSchema(spec), kind),
+        ...specSchema(structuralSchema(spec), resource),
       },
       status: {
         description: "What became of it.",
@@ -237,7 +241,10 @@ function resourceSchema(
  * Rules are at the fields that they are about, as far as they can be: one at the spec costs the API server a copy of the spec for
  * every field that it names, at each write of the resource or its status.
  */
-function specSchema(schema: Json, kind: string): Json {
+function specSchema(
+  schema: Json,
+  { kind, mutableFields }: Pick<Kind, "kind" | "mutableFields">,
+): Json {
   const message = `cannot be changed: only ${mutableFields.join(", ")} can; make a new ${kind}`;
   const fields = Object.entries(properties.parse(schema["properties"]));
   const required = z.array(z.string()).default([]).parse(schema["required"]);

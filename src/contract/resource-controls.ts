@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Fields of a spec that may change after its creation; all others are immutable. */
+/** Fields of every spec that may change after its creation. */
 export const resourceControls = {
   cancel: z.boolean().default(false).describe("Stop the work at once. It cannot be taken back."),
   suspend: z
@@ -18,4 +18,8 @@ export const resourceControls = {
     ),
 };
 
-export const mutableFields: readonly string[] = Object.keys(resourceControls);
+/** All other fields of a CompressionJob are immutable. */
+export const mutableJobFields: readonly string[] = Object.keys(resourceControls);
+
+/** All other fields of a Batch are immutable. */
+export const mutableBatchFields: readonly string[] = [...mutableJobFields, "parallelism"];

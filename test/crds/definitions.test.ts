@@ -171,7 +171,7 @@ test("a spec cannot be changed apart from its controls", { skip }, async (t: Tes
 });
 
 test(
-  "a batch of the largest size can be cancelled, and nothing else of it changed",
+  "a batch of the largest size can be cancelled and sped up, and nothing else of it changed",
   { skip },
   async () => {
     const { client } = await connectTestCluster();
@@ -179,7 +179,11 @@ test(
       source: `https://models.test/${i}.onnx`.padEnd(1_300, "x"),
     }));
     await client.create(batchType, { metadata: { name: "a" }, spec: { ...makeSpec(), models } });
-    await client.patch(batchType, "a", { spec: { cancel: true } });
+    await client.patch(batchType, "a", { spec: { cancel: true, parallelism: 2_000 } });
+    assert.deepEqual(
+      (await refusal(client.patch(batchType, "a", { spec: { parallelism: 2_001 } }))).length,
+      1,
+    );
     const [wrong] = await refusal(
       client.patch(batchType, "a", { spec: { models: models.toReversed() } }),
     );

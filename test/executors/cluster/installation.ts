@@ -7,8 +7,11 @@ import { type ClusterService, type Namespace, startClusterService } from "./clus
 import type { StartProgram } from "./pod-program.ts";
 import { ProcessNode } from "./process-node.ts";
 
+type Owner = Pick<TestContext, "after">;
+
 export interface Installation {
   readonly service: ClusterService;
+  readonly operator: OperatorProcess;
   readonly node: ProcessNode;
 }
 
@@ -19,7 +22,7 @@ interface InstallationOptions extends Pick<Namespace, "settings"> {
 
 /** Service, operator and a node with real workers, in a namespace of their own; all end with the test. */
 export async function startInstallation(
-  t: TestContext,
+  t: Owner,
   controlPlane: ControlPlane,
   { settings = {}, startProgram }: InstallationOptions = {},
 ): Promise<Installation> {
@@ -27,21 +30,18 @@ export async function startInstallation(
   await controlPlane.kubectl(["create", "namespace", namespace]);
   await controlPlane.kubectl(["create", "serviceaccount", workerServiceAccount, "-n", namespace]);
   const service = await startClusterService(t, { cluster: controlPlane, namespace, settings });
-  await operate(t, service);
+  const operator = spawnStandby(t, service);
+  await operator.logged("Leading");
   const node = await ProcessNode.start(controlPlane, namespace, { startProgram });
   t.after(() => node[Symbol.asyncDispose]());
-  return { service, node };
-}
-
-/** Starts an operator, and waits until it leads. */
-async function operate(t: TestContext, service: ClusterService): Promise<void> {
-  await spawnStandby(t, service).logged("Leading");
+  return { service, operator, node };
 }
 
 /** Starts an operator that takes over where the other has ended, as it does when the API server is away for long. */
 export function spawnStandby(
-  t: TestContext,
+  t: Owner,
   { cluster, namespace, baseUrl }: ClusterService,
+  environment: Readonly<Record<string, string>> = {},
 ): OperatorProcess {
   const operator = spawnOperator({
     kubeconfig: cluster.kubeconfig,
@@ -49,6 +49,7 @@ export function spawnStandby(
     environment: {
       MOS_SERVICE_URL: new URL(baseUrl).origin,
       MOS_WORKER_SERVICE_ACCOUNT: workerServiceAccount,
+      ...environment,
     },
   });
   t.after(() => operator[Symbol.asyncDispose]());

@@ -127,11 +127,11 @@ export class ProcessNode implements AsyncDisposable {
   }
 
   async #start(): Promise<void> {
-    const { folder } = this.#controlPlane;
+    const { folder, address } = this.#controlPlane;
     const [cert, key] = await Promise.all(
       ["crt", "key"].map((end) => readFile(join(folder, `apiserver.${end}`))),
     );
-    const port = await findFreePort();
+    const port = await findFreePort(address);
     this.#server = createServer(
       { ...(cert && { cert }), ...(key && { key }) },
       (request, answer) => {
@@ -145,7 +145,7 @@ export class ProcessNode implements AsyncDisposable {
           return void answer.writeHead(404).end();
         answer.end(output.join(""));
       },
-    ).listen(port, "127.0.0.1");
+    ).listen(port, address);
     await once(this.#server, "listening");
     const labels = { "kubernetes.io/os": "linux" };
     await this.#client.create(nodes, { metadata: { name: this.name, labels } });
@@ -174,7 +174,7 @@ export class ProcessNode implements AsyncDisposable {
     const status = {
       capacity,
       allocatable: capacity,
-      addresses: [{ type: "InternalIP", address: "127.0.0.1" }],
+      addresses: [{ type: "InternalIP", address: this.#controlPlane.address }],
       daemonEndpoints: { kubeletEndpoint: { Port: port } },
       conditions: [{ ...ready, lastHeartbeatTime: new Date().toISOString() }],
     };

@@ -15,6 +15,7 @@ import { startCollector } from "../../tracing/collector.ts";
 import { type ClusterService, until } from "./cluster-service.ts";
 import { testDrain } from "./drain.ts";
 import { spawnStandby, startInstallation } from "./installation.ts";
+import { testOutage } from "./outage.ts";
 import { printedLines } from "./printed-lines.ts";
 
 const options = { skip: clusterMissing };
@@ -272,6 +273,10 @@ test("without the API server the service reads, records and answers", options, a
   await follow(client, waiting);
   assert.equal((await client.call("getJob", { params: { id: waiting } })).status, "Completed");
 });
+
+test("an hour without operator and service fails no job and duplicates none", options, async (t) =>
+  testOutage(t, await controlPlane()),
+);
 
 test(
   "a drain of node and service with a hundred jobs loses no line in silence",

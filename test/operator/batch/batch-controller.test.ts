@@ -406,6 +406,19 @@ test("a suspended batch holds its jobs, and lets them go on", { skip }, async ()
   );
 });
 
+test("a batch whose parallelism is raised begins more jobs at once", { skip }, async () => {
+  const { client } = await connectTestCluster();
+  await using operator = await runBatches(client);
+  const { compressionJobs } = operator;
+  await client.create(batchType, {
+    metadata: { name: "wider" },
+    spec: makeSpec({ models: 3, parallelism: 1 }),
+  });
+  await untilSeen(compressionJobs, (all) => (all.length === 1 ? all : undefined));
+  await client.patch(batchType, "wider", { spec: { parallelism: 4 } });
+  await untilSeen(compressionJobs, (all) => (all.length === 4 ? all : undefined));
+});
+
 test(
   "a batch that has ended is deleted with its jobs after its time to live",
   { skip },

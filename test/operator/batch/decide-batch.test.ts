@@ -35,6 +35,13 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
     arbitrary: fc.record({ type: fc.constant("suspend" as const), suspend: fc.boolean() }),
   },
   { weight: 1, arbitrary: fc.constant<Happening>({ type: "cancel" }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      type: fc.constant("limit" as const),
+      parallelism: fc.integer({ min: 1, max: jobs }),
+    }),
+  },
 );
 const happenings = fc.array(happening, { maxLength: 80, size: "max" });
 const settings = fc.record({
@@ -52,10 +59,17 @@ function letJobsEnd(simulated: SimulatedBatch): void {
   }
 }
 
+function countUnfinished({ children }: SimulatedBatch): number {
+  return [...children.values()].filter(isUnfinished).length;
+}
+
+/** What the operator knows of, which a user may have changed since. */
+function observedParallelism(simulated: SimulatedBatch): number {
+  return simulated.observedState().batch.spec.parallelism;
+}
+
 function assertConsistent(simulated: SimulatedBatch): void {
-  const { batch, children } = simulated;
-  const unfinished = [...children.values()].filter(isUnfinished);
-  assert.ok(unfinished.length <= batch.spec.parallelism, "more jobs at once than allowed");
+  const { batch } = simulated;
   const { counts, marks } = batchResourceStatus.parse(batch.status);
   if (counts === undefined) return;
   assert.equal(
@@ -73,9 +87,11 @@ test("whatever happens, a batch keeps its limit, creates no job twice and keeps 
       for (const next of all) {
         const { batch, made } = simulated;
         const before = new Map(made);
+        const most = Math.max(countUnfinished(simulated), observedParallelism(simulated));
         const marks = batch.status?.marks ?? ".".repeat(jobs);
         simulated.apply(next);
         assertConsistent(simulated);
+        assert.ok(countUnfinished(simulated) <= most, "more jobs at once than allowed");
         for (const [i, times] of simulated.made) {
           if (times > (before.get(i) ?? 0)) assert.equal(marks[i], ".", `job ${i} was made again`);
         }
@@ -174,6 +190,25 @@ test("a suspended batch creates nothing", () => {
   const simulated = new SimulatedBatch(makeBatch({ suspend: true }));
   simulated.apply({ type: "reconcile", writes: 99 });
   assert.equal(simulated.children.size, 0);
+});
+
+test("a batch whose parallelism is lowered begins no more until enough of its jobs have ended", () => {
+  const simulated = new SimulatedBatch(makeBatch({ models, parallelism: 3 }));
+  const reconcile = () => {
+    for (let i = 0; i < jobs; i++) simulated.syncCache(i);
+    simulated.apply({ type: "reconcile", writes: 99 });
+    return simulated.children.size;
+  };
+  const end = (index: number) => {
+    for (let i = 0; i < 9; i++) simulated.apply({ type: "advance", job: index, choice: 0 });
+  };
+  assert.equal(reconcile(), 3);
+  simulated.apply({ type: "limit", parallelism: 1 });
+  end(0);
+  end(1);
+  assert.equal(reconcile(), 3);
+  end(2);
+  assert.equal(reconcile(), 4);
 });
 
 test("a name that a foreign resource has fails its job, one of an earlier batch is waited for", () => {

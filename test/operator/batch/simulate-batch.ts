@@ -1,5 +1,5 @@
 import type { CompressionJobSpec } from "../../../src/contract/compression-job.ts";
-import { jobStateCodes } from "../../../src/contract/batch-resource.ts";
+import { type BatchSpec, jobStateCodes } from "../../../src/contract/batch-resource.ts";
 import { batchChildName, parseBatchChildName } from "../../../src/contract/id.ts";
 import { isTerminal, type JobStatus, transitionTable } from "../../../src/contract/status.ts";
 import {
@@ -25,7 +25,8 @@ export type Happening =
   | { readonly type: "delete"; readonly job: number }
   | { readonly type: "occupy"; readonly job: number }
   | { readonly type: "cancel" }
-  | { readonly type: "suspend"; readonly suspend: boolean };
+  | { readonly type: "suspend"; readonly suspend: boolean }
+  | { readonly type: "limit"; readonly parallelism: number };
 
 /** A batch, its CompressionJobs and the operator's cache, which has the operator's own writes. */
 export class SimulatedBatch {
@@ -79,12 +80,11 @@ export class SimulatedBatch {
           this.nameConflicts.set(happening.job, this.#stored(happening.job, "other"));
         return;
       case "cancel":
-        return this.#write({ ...this.batch, spec: { ...this.batch.spec, cancel: true } });
+        return this.#changeSpec({ cancel: true });
       case "suspend":
-        return this.#write({
-          ...this.batch,
-          spec: { ...this.batch.spec, suspend: happening.suspend },
-        });
+        return this.#changeSpec({ suspend: happening.suspend });
+      case "limit":
+        return this.#changeSpec({ parallelism: happening.parallelism });
     }
   }
 
@@ -143,6 +143,10 @@ export class SimulatedBatch {
     );
     if (next.length > 0)
       this.children.set(job, withStatus(child, next[choice % next.length] ?? status));
+  }
+
+  #changeSpec(fields: Partial<BatchSpec>): void {
+    this.#write({ ...this.batch, spec: { ...this.batch.spec, ...fields } });
   }
 
   #write(batch: Stored<BatchObject>): void {

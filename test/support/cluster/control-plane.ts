@@ -1,5 +1,6 @@
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { glob, rm, writeFile } from "node:fs/promises";
+import { isIPv6 } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openCluster, writeKubeconfig, type Cluster } from "./cluster.ts";
@@ -22,6 +23,8 @@ export interface ControlPlaneOptions {
 
 /** A control plane that belongs to its caller. It also ends with this process, however that ends. */
 export interface ControlPlane extends Cluster, AsyncDisposable {
+  /** Where the API server listens. */
+  readonly address: string;
   /** Holds everything of the run: certificates, data, logs. */
   readonly folder: string;
   readonly stopApiServer: () => Promise<void>;
@@ -32,6 +35,7 @@ export interface ControlPlane extends Cluster, AsyncDisposable {
 }
 
 const loopback = "127.0.0.1";
+const loopbacks = [loopback, "::1"];
 const loadLimits = ["--kube-api-qps=1000", "--kube-api-burst=1000"];
 const resourceDefinitions = fileURLToPath(new URL("../../../crds/*.yaml", import.meta.url));
 
@@ -59,7 +63,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
 
     const address = options.address ?? loopback;
     const port = await findFreePort(address);
-    const url = `https://${address}:${port}`;
+    const url = `https://${isIPv6(address) ? `[${address}]` : address}:${port}`;
     const auditing = await auditFlags(folder, auditedNamespace);
     const flags = [...apiServerFlags({ folder, etcdUrl, address, port }), ...auditing];
     let apiServer = await start("kube-apiserver", flags);
@@ -90,6 +94,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     };
     return {
       ...cluster,
+      address,
       folder,
       stopApiServer,
       startApiServer,
@@ -136,11 +141,11 @@ function apiServerFlags({ folder, etcdUrl, address, port }: ApiServer): string[]
     "service-account-issuer": "https://kubernetes.default.svc",
     "authorization-mode": "RBAC",
     "token-auth-file": join(folder, "tokens.csv"),
-    "service-cluster-ip-range": "10.0.0.0/24",
+    "service-cluster-ip-range": isIPv6(address) ? "fd00:10::/108" : "10.0.0.0/24",
     "allow-privileged": true,
     "kubelet-preferred-address-types": "InternalIP",
     // No pod could reach an API server on loopback, and its address is refused as an endpoint.
-    ...(address === loopback && { "endpoint-reconciler-type": "none" }),
+    ...(loopbacks.includes(address) && { "endpoint-reconciler-type": "none" }),
   });
 }
 
