@@ -8,12 +8,17 @@ const hourMs = 3_600_000;
 
 /** Requests with an Idempotency-Key. */
 export function idempotencyRecords(store: Store) {
+  // Of this process: where the disk fails, a key can stay recorded that nobody answers.
+  const answering = new Set<string>();
   return {
     /**
-     * The stored answer; undefined for the first request with its key, which the caller answers.
+     * The stored answer; undefined for the first request with its key, which the caller answers and
+     * then ends.
      */
     begin: (ref: IdempotencyRef, bodyHash: string) =>
-      runWriteTransaction(store, (writing) => beginRequest(writing, ref, bodyHash)),
+      beginRequest(store, { ref, bodyHash, answering }),
+
+    end: (ref: IdempotencyRef) => answering.delete(nameKey(ref)),
 
     finish: (ref: IdempotencyRef, answer: string) =>
       runWriteTransaction(store, (writing) => updateAnswer(writing, ref, answer)),
@@ -26,23 +31,58 @@ export function idempotencyRecords(store: Store) {
   };
 }
 
-async function beginRequest(
-  writing: WriteTransaction,
-  ref: IdempotencyRef,
-  bodyHash: string,
-): Promise<string | undefined> {
-  const known = await writing.trx
+interface KeyedRequest {
+  readonly ref: IdempotencyRef;
+  readonly bodyHash: string;
+  readonly answering: Set<string>;
+}
+
+async function beginRequest(store: Store, request: KeyedRequest): Promise<string | undefined> {
+  const { ref, bodyHash, answering } = request;
+  let isFirst = false;
+  try {
+    return await runWriteTransaction(store, async (writing) => {
+      const known = await findRequest(writing, request);
+      if (known !== undefined) return readAnswer(known, request);
+      await insertKey(writing, ref, bodyHash);
+      isFirst = true;
+      answering.add(nameKey(ref));
+      return undefined;
+    });
+  } catch (error) {
+    if (isFirst) answering.delete(nameKey(ref));
+    throw error;
+  }
+}
+
+function nameKey({ project, tokenId, key }: IdempotencyRef): string {
+  return `${project} ${tokenId} ${key}`;
+}
+
+type KnownRequest = Pick<Schema["idempotency_keys"], "body_hash" | "answer" | "replica">;
+
+/** Undefined too for one whose process is gone, or failed at it. */
+async function findRequest(
+  { trx, now, replica }: WriteTransaction,
+  { ref, answering }: KeyedRequest,
+): Promise<KnownRequest | undefined> {
+  const known = await trx
     .selectFrom("idempotency_keys")
     .select(["body_hash", "answer", "replica"])
     .where("project", "=", ref.project)
     .where("token_id", "=", ref.tokenId)
     .where("key", "=", ref.key)
-    .where("created_at", ">", oldestTime(writing.now))
+    .where("created_at", ">", oldestTime(now))
     .executeTakeFirst();
-  if (known === undefined || (await isAbandoned(writing, known))) {
-    await insertKey(writing, ref, bodyHash);
-    return undefined;
-  }
+  if (known === undefined || known.answer !== null) return known;
+  const isAnswered =
+    known.replica === replica.id
+      ? answering.has(nameKey(ref))
+      : known.replica !== null && (await replica.listRunning()).has(known.replica);
+  return isAnswered ? known : undefined;
+}
+
+function readAnswer(known: KnownRequest, { ref, bodyHash }: KeyedRequest): string {
   if (known.body_hash !== bodyHash) {
     const message = `Idempotency-Key "${ref.key}" was used with another request`;
     throw new ServiceError("idempotency_key_reused", message);
@@ -53,15 +93,6 @@ async function beginRequest(
     `The first request with Idempotency-Key "${ref.key}" is still being answered`,
     { headers: { "retry-after": "1" } },
   );
-}
-
-/** Whether the process is gone that was to answer. */
-async function isAbandoned(
-  { replica }: WriteTransaction,
-  known: Pick<Schema["idempotency_keys"], "answer" | "replica">,
-): Promise<boolean> {
-  if (known.answer !== null) return false;
-  return known.replica === null || !(await replica.listRunning()).has(known.replica);
 }
 
 async function insertKey(

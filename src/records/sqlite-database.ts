@@ -12,6 +12,8 @@ const maxPreparedStatements = 200;
 /** By the lowest byte of SQLite's codes. */
 const diskFailures: ReadonlyMap<number, readonly [ErrorCode, string]> = new Map([
   [10, ["unavailable", "The database's disk fails"]],
+  // SQLite takes a page that cannot be read (EIO) for a damaged file.
+  [11, ["unavailable", "The database cannot be read: its disk fails, or its file is damaged"]],
   [13, ["storage_full", "The database cannot grow: its disk is full"]],
 ]);
 

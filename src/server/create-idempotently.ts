@@ -46,8 +46,11 @@ export async function createIdempotently<T>(
   try {
     return { created: await create({ ref, buildAnswer }), replayed: false, headers: {} };
   } catch (error) {
-    await records.idempotency.abandon(ref);
+    // Where that fails too, the end of the request frees its key.
+    await records.idempotency.abandon(ref).catch(() => {});
     throw error;
+  } finally {
+    records.idempotency.end(ref);
   }
 }
 

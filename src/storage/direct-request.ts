@@ -3,9 +3,8 @@ import { Agent, type Dispatcher, request } from "undici";
 import { readXmlText } from "./read-xml-text.ts";
 import { stripUrlSecrets } from "./strip-url-secrets.ts";
 
-/** A file is answered when it is stored. */
-const storedLimitMs = 10 * 60_000;
-const silenceLimitMs = 60_000;
+/** Time in which no byte is taken or sent, milliseconds. A file is answered when it is stored. */
+const silenceLimitMs = { GET: 30_000, PUT: 2 * 60_000 } as const;
 
 interface DirectRequest {
   readonly method?: "GET" | "PUT";
@@ -27,8 +26,8 @@ export async function requestDirectly(
   if (url === undefined) throw new Error("The service named no address of the file");
   const agent = new Agent({
     connect: { timeout: 10_000 },
-    headersTimeout: storedLimitMs,
-    bodyTimeout: silenceLimitMs,
+    headersTimeout: silenceLimitMs[method],
+    bodyTimeout: silenceLimitMs.GET,
   });
   const answer = await request(url, {
     dispatcher: agent,

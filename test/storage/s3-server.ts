@@ -110,6 +110,12 @@ export function cutAfter(bytes: number): Fault {
   };
 }
 
+/** Takes a request and never answers. */
+export function stayQuiet(request: IncomingMessage): boolean {
+  request.resume();
+  return true;
+}
+
 /** Answers as a server does that is overloaded. */
 export function slowDown(_request: IncomingMessage, response: ServerResponse): boolean {
   response.writeHead(503).end("<Error><Code>SlowDown</Code></Error>");

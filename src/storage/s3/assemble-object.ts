@@ -3,6 +3,7 @@ import { readEtag } from "./objects.ts";
 import { readXmlElements, readXmlText } from "../read-xml-text.ts";
 import { encodeKey } from "./s3-address.ts";
 import { blobPrefix } from "./blob-key.ts";
+import { isUnavailable } from "./repeat-request.ts";
 import type { S3Client } from "./s3-client.ts";
 
 const copiesAtOnce = 8;
@@ -37,7 +38,7 @@ export async function assembleObject(
     const etags = await sendParts(client, { key, uploadId }, assembly);
     await completeUpload(client, { key, uploadId }, etags);
   } catch (error) {
-    await abortUpload(client, { key, uploadId });
+    if (!isUnavailable(error)) await abortUpload(client, { key, uploadId });
     throw error;
   }
 }
@@ -108,7 +109,8 @@ async function completeUpload(
   );
   const body = `<CompleteMultipartUpload>${parts.join("")}</CompleteMultipartUpload>`;
   const headers = { "content-type": "application/xml" };
-  const { text } = await client.send({ method: "POST", key, query: { uploadId }, headers, body });
+  const question = { key, query: { uploadId }, headers, body, joins: true };
+  const { text } = await client.send({ method: "POST", ...question });
   // The status is sent before the parts are joined.
   const [problem] = readXmlElements(text, "Error");
   if (problem !== undefined) throw new Error(`The S3 server cannot join "${key}": ${problem}`);

@@ -10,6 +10,7 @@ import { findObject } from "./objects.ts";
 import type { S3Client } from "./s3-client.ts";
 import { type KeptChunks, takeKeptChunks } from "./kept-chunks.ts";
 import { countChunks } from "./read-chunks.ts";
+import { isUnavailable } from "./repeat-request.ts";
 import { createUploadTurns } from "./upload-turns.ts";
 import {
   chunkBytes,
@@ -56,11 +57,17 @@ async function writeChunks(
   const folder = incomingFolder(`.${randomUUID()}`);
   const chunks = createStoredChunks();
   const content = { chunks, head: new Uint8Array(), source, maxBytes, signal };
+  const remove = async () => {
+    if (chunks.etags.length > 0) await removeChunks(client, folder);
+  };
   try {
     const tail = await storeChunks(client, folder, content);
-    return await publishChunks(client, { folder, chunks, tail, expectedSha256, signal });
-  } finally {
-    if (chunks.etags.length > 0) await removeChunks(client, folder);
+    const blob = await publishChunks(client, { folder, chunks, tail, expectedSha256, signal });
+    await remove();
+    return blob;
+  } catch (error) {
+    if (!isUnavailable(error)) await remove();
+    throw error;
   }
 }
 
@@ -82,11 +89,12 @@ async function receiveUploadChunks(
     return blob;
   } catch (error) {
     // Refused content cannot be resumed.
-    if (error instanceof ServiceError && error.code !== "unavailable") {
+    if (error instanceof ServiceError && !isUnavailable(error)) {
       await removeChunks(client, folder);
       throw error;
     }
     kept.set(name, present);
+    if (isUnavailable(error)) throw error;
     const removed = await removeExcessUploads(client, upload.project, receiving);
     for (const excess of removed) kept.delete(excess);
     throw error;

@@ -110,7 +110,7 @@ export async function copyObject(
   { from, to }: { readonly from: string; readonly to: string },
 ): Promise<void> {
   const headers = { "x-amz-copy-source": `/${client.bucket}/${encodeKey(from)}` };
-  const { text } = await client.send({ method: "PUT", key: to, headers });
+  const { text } = await client.send({ method: "PUT", key: to, headers, joins: true });
   // The status is sent before the copy is complete.
   const [problem] = readXmlElements(text, "Error");
   if (problem !== undefined) throw new Error(`"${from}" cannot be copied: ${problem}`);

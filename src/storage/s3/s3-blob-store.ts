@@ -13,7 +13,7 @@ import { removeAbandonedUploads } from "./incoming-uploads.ts";
 import { findObject, removeObjects } from "./objects.ts";
 import { readObject, streamObject } from "./read-object.ts";
 import type { S3Access } from "./s3-address.ts";
-import { createS3Client } from "./s3-client.ts";
+import { createS3Client, type S3Limits } from "./s3-client.ts";
 
 interface S3BlobStore extends BlobStore, AsyncDisposable {}
 
@@ -22,9 +22,9 @@ interface S3BlobStore extends BlobStore, AsyncDisposable {}
  * and for interrupted uploads. Several processes may use the bucket at once.
  * @throws Error where the bucket cannot be written, read and listed
  */
-export async function openS3BlobStore(access: S3Access): Promise<S3BlobStore> {
+export async function openS3BlobStore(access: S3Access, limits?: S3Limits): Promise<S3BlobStore> {
   await using stack = new AsyncDisposableStack();
-  const client = stack.use(createS3Client(access));
+  const client = stack.use(createS3Client(access, limits));
   const abilities = await checkBucket(client);
   const { write, ...partials } = createChunkedUploads(client);
   const opened = stack.move();
