@@ -20,8 +20,12 @@ import { decodeEvents, decodeObject, type KubernetesStatus } from "./protobuf/re
 import { type KubernetesObject, resources, type ResourceType, type Stored } from "./resources.ts";
 import type { CallOptions, Transport } from "./transport.ts";
 
-/** Objects of a page: each page is in memory twice, as bytes and decoded. */
-const pageSize = 100;
+/**
+ * Objects of a page. Its pieces, a kilobyte or more each, wait for its end, and the longer they
+ * wait the more of them outlive the collections of the young heap: with pages of a hundred objects
+ * they left 30 MB more in malloc's heap.
+ */
+const pageSize = 20;
 /** etcd limits objects to about 2 MB. */
 const maxEventBytes = 16 * 1024 * 1024;
 const watchAnswerMs = 15_000;
