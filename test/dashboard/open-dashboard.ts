@@ -71,7 +71,10 @@ export async function endSessions(page: Page, { origin }: Dashboard): Promise<vo
 
 /** Findings of axe that keep people from using the page. */
 export async function findBarriers(page: Page): Promise<string[]> {
-  const { violations } = await new AxeBuilder({ page }).analyze();
+  // Without it another page is opened for every look, to merge frames that no page has.
+  const builder = new AxeBuilder({ page }).setLegacyMode();
+  builder.options({ resultTypes: ["violations"] });
+  const { violations } = await builder.analyze();
   const grave = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
   return grave.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
 }

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import { Client } from "pg";
+import { Pool } from "pg";
 import { openRecords } from "../../src/records/open-records.ts";
 
 /** Names a server whose databases the tests use, in place of SQLite's in memory. */
@@ -12,20 +12,20 @@ const template = "mos_template";
 
 /** Databases of this process' tests that have ended, most of them. */
 const made: string[] = [];
+let administration: Pool | undefined;
 
 /** An empty database: in memory, or on the server that the environment names. */
 export async function testDatabase(): Promise<string> {
   const server = process.env[serverVariable];
   if (server === undefined) return ":memory:";
-  return withClient(server, async (client) => {
-    for (const name of made.splice(0)) {
-      await client.query(`drop database ${name}`).catch(() => made.push(name));
-    }
-    const name = `test_${randomUUID().replaceAll("-", "")}`;
-    await client.query(`create database ${name} template ${template} strategy file_copy`);
-    made.push(name);
-    return databaseUrl(server, name);
-  });
+  administration ??= openAdministration(server);
+  for (const name of made.splice(0)) {
+    await administration.query(`drop database ${name}`).catch(() => made.push(name));
+  }
+  const name = `test_${randomUUID().replaceAll("-", "")}`;
+  await administration.query(`create database ${name} template ${template} strategy file_copy`);
+  made.push(name);
+  return databaseUrl(server, name);
 }
 
 /** The same, which is still there when it was closed. */
@@ -38,7 +38,9 @@ export async function keptDatabase(t: Pick<TestContext, "after">): Promise<strin
 
 /** Makes the database that those of tests are copies of. */
 export async function prepareTestDatabases(server: string): Promise<void> {
-  await withClient(server, (client) => client.query(`create database ${template}`));
+  const pool = openAdministration(server);
+  await pool.query(`create database ${template}`);
+  await pool.end();
   await (await openRecords(databaseUrl(server, template), { now: () => new Date() })).close();
 }
 
@@ -48,12 +50,12 @@ function databaseUrl(server: string, name: string): string {
   return url.href;
 }
 
-async function withClient<T>(url: string, use: (client: Client) => Promise<T>): Promise<T> {
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  try {
-    return await use(client);
-  } finally {
-    await client.end();
-  }
+/** One connection, on which the process does not wait. */
+function openAdministration(server: string): Pool {
+  return new Pool({
+    connectionString: server,
+    max: 1,
+    idleTimeoutMillis: 0,
+    allowExitOnIdle: true,
+  });
 }
