@@ -269,6 +269,14 @@ export const service = z
       .max(65_535)
       .default(0)
       .describe("Port of its own for workers; 0 for the same port. Change it while no job runs."),
+    ipFamilyPolicy: z
+      .enum(["", "SingleStack", "PreferDualStack", "RequireDualStack"])
+      .default("")
+      .describe("Of the Service; by default it has one family, the cluster's first."),
+    ipFamilies: z
+      .array(z.enum(["IPv4", "IPv6"]))
+      .default([])
+      .describe("Of the Service, in order."),
     annotations: stringMap.default({}).describe("Annotations of the Service."),
     tls,
     ingress,

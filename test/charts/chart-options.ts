@@ -77,6 +77,8 @@ export const everything = {
     type: "NodePort",
     port: 443,
     workerPort: 8443,
+    ipFamilyPolicy: "PreferDualStack",
+    ipFamilies: ["IPv4"],
     annotations: { "lb.example/internal": "true" },
     tls: {
       ca: true,

@@ -1,6 +1,12 @@
 import { basename } from "node:path";
 import { test } from "node:test";
-import { helmMissing, nodeMissing, opensslMissing } from "../support/cluster/cluster-missing.ts";
+import {
+  helmMissing,
+  nodeMissing,
+  opensslMissing,
+  postgresMissing,
+  s3Missing,
+} from "../support/cluster/cluster-missing.ts";
 import { startCluster } from "../support/cluster/start-cluster.ts";
 import { pythonMissing } from "../support/python.ts";
 import { realModel } from "../support/real-models.ts";
@@ -12,6 +18,7 @@ import { testJobs } from "./jobs.ts";
 import { testNamespaces } from "./namespaces.ts";
 import { testRelease } from "./release.ts";
 import { testRemoval } from "./removal.ts";
+import { testReplicas } from "./replicas.ts";
 
 const skip = nodeMissing || helmMissing || opensslMissing || pythonMissing;
 const modelFile = realModel("page-orientation");
@@ -35,4 +42,9 @@ test("an installation on a real node", { skip }, async (t) => {
   await t.test("namespaces", (group) => testNamespaces(group, installation, models));
   await t.test("releases", (group) => testRelease(group, installation, models));
   await t.test("removal", (group) => testRemoval(group, installation, models));
+  await t.test(
+    "two replicas that are restarted under load fail no request",
+    { skip: postgresMissing || s3Missing },
+    (step) => testReplicas(step, cluster),
+  );
 });

@@ -115,7 +115,7 @@ export async function install(
   };
 }
 
-const values = {
+export const values = {
   image: imageValues(imageNames.service),
   worker: {
     image: imageValues(imageNames.worker),
@@ -126,13 +126,14 @@ const values = {
   targets,
 };
 
-const entrance = {
+/** A port of the node that leads to the service. */
+export const entrance = {
   apiVersion: "v1",
   kind: "Service",
   metadata: { name: "entrance" },
   spec: {
     type: "NodePort",
-    selector: { "app.kubernetes.io/instance": release, "app.kubernetes.io/component": "service" },
+    selector: { "app.kubernetes.io/component": "service" },
     ports: [{ port: 8080, targetPort: "http" }],
   },
 };

@@ -5,6 +5,7 @@ import type { Client } from "../../src/client/create-client.ts";
 import type { LogLine } from "../../src/contract/log.ts";
 import { postgresMissing, s3Missing } from "../support/cluster/cluster-missing.ts";
 import { balanceConnections } from "../support/balance-connections.ts";
+import { callUntil } from "../support/call-until.ts";
 import { realModel } from "../support/real-models.ts";
 import { type RunningService, startRunningService } from "../support/running-service.ts";
 import { replicateService } from "../support/replicated-service.ts";
@@ -49,26 +50,6 @@ test(
     assert.notEqual(artifacts.length, 0);
   },
 );
-
-/** Calls a service, each caller without a pause, until the signal; gives what was not answered well. */
-async function callUntil(
-  signal: AbortSignal,
-  { origin, token }: { origin: string; token: string },
-): Promise<{ calls: number; failures: string[] }> {
-  const failures: string[] = [];
-  let calls = 0;
-  const headers = { authorization: `Bearer ${token}` };
-  const call = async () => {
-    while (!signal.aborted) {
-      const path = ++calls % 2 === 0 ? "jobs" : "targets";
-      const answer = await fetch(`${origin}/v1/${path}`, { headers }).catch(String);
-      if (typeof answer === "string") failures.push(answer);
-      else if ((await answer.text(), answer.status !== 200)) failures.push(String(answer.status));
-    }
-  };
-  await Promise.all(Array.from({ length: 8 }, call));
-  return { calls, failures };
-}
 
 test("replicas that are restarted one after the other fail no request", { skip }, async (t) => {
   const environment = { MOS_STOP_DELAY_SECONDS: "2", MOS_QUOTA_REQUESTS_PER_MINUTE: "1000000000" };

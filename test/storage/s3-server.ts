@@ -22,13 +22,16 @@ export interface S3Server {
 }
 
 /** A real S3 server (Versity Gateway over a folder) with an empty bucket, until the end of the test. */
-export async function startS3Server(t: Pick<TestContext, "after">): Promise<S3Server> {
+export async function startS3Server(
+  t: Pick<TestContext, "after">,
+  address = "127.0.0.1",
+): Promise<S3Server> {
   const home = await mkdtemp(join(tmpdir(), "s3-"));
   const bucket = "models";
   const folders = ["data", "metadata"].map((name) => join(home, name));
   for (const folder of folders) await mkdir(folder);
   const [data = "", metadata = ""] = folders;
-  const endpoint = `http://127.0.0.1:${await findFreePort()}`;
+  const endpoint = `http://${address}:${await findFreePort(address)}`;
   const server = await startProgram(
     await programPath("versitygw"),
     [

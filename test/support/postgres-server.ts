@@ -1,4 +1,4 @@
-import { chown, glob, mkdtemp, rm, statfs } from "node:fs/promises";
+import { appendFile, chown, glob, mkdtemp, rm, statfs } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
@@ -28,17 +28,21 @@ export interface PostgresServer {
 }
 
 /** A real PostgreSQL server with a data folder of its own, until the end of the test. */
-export async function startPostgres(t: Pick<TestContext, "after">): Promise<PostgresServer> {
+export async function startPostgres(
+  t: Pick<TestContext, "after">,
+  address = "127.0.0.1",
+): Promise<PostgresServer> {
   const home = await mkdtemp(join(await findDataFolder(), "postgres-"));
   if (isRoot()) await chown(home, nobody, nobody);
   const data = join(home, "data");
   const initialize = ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"];
   const [command, ...args] = await commandLine("initdb", [...initialize, "--no-locale"]);
   await run(command, args);
-  const port = await findFreePort();
-  const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
+  await appendFile(join(data, "pg_hba.conf"), "host all all all trust\n");
+  const port = await findFreePort(address);
+  const url = `postgres://postgres@${address}:${port}/postgres`;
   // A server that is killed loses nothing without flushes: its machine goes on.
-  const settings = ["listen_addresses=127.0.0.1", "max_connections=200", "fsync=off"];
+  const settings = [`listen_addresses=${address}`, "max_connections=200", "fsync=off"];
   // Without these a minute of tests keeps it busy with their old databases, and the log is a gigabyte.
   settings.push("autovacuum=off", "max_wal_size=128MB");
   const start = async (): Promise<RunningProgram> => {
