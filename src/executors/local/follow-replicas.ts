@@ -29,7 +29,8 @@ export function followReplicas(
   { records, log }: FollowOptions,
 ): { readUnfinished(): Promise<void>; close(): void } {
   const { attempts, changes } = records;
-  const look = createLook(jobs, records);
+  const lookForGone = createLook(jobs, records);
+  let hasMissed = false;
   const inBackground = (read: () => Promise<void>) => {
     read().catch((error: unknown) => log(`Cannot read the jobs: ${errorMessage(error)}`));
   };
@@ -51,9 +52,29 @@ export function followReplicas(
     }
   }
 
+  async function readMissed(): Promise<void> {
+    hasMissed = false;
+    try {
+      await readUnfinished();
+    } catch (error) {
+      hasMissed = true;
+      throw error;
+    }
+  }
+
+  async function look(): Promise<void> {
+    if (hasMissed) await readMissed();
+    await lookForGone();
+  }
+
   const unsubscribe = [
     changes.onElsewhere((effects) => inBackground(() => hear(effects))),
-    changes.onMissed(() => inBackground(readUnfinished)),
+    changes.onMissed(() => {
+      // Of many that come while the disk fails the first is read now, the others by the next look.
+      const isFirst = !hasMissed;
+      hasMissed = true;
+      if (isFirst) inBackground(readUnfinished);
+    }),
   ];
   inBackground(look);
   const timer = setInterval(() => inBackground(look), lookMs);
