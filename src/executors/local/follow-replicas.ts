@@ -30,7 +30,7 @@ export function followReplicas(
 ): { readUnfinished(): Promise<void>; close(): void } {
   const { attempts, changes } = records;
   const lookForGone = createLook(jobs, records);
-  let hasMissed = false;
+  const missed = createMissedReader(() => readUnfinished());
   const inBackground = (read: () => Promise<void>) => {
     read().catch((error: unknown) => log(`Cannot read the jobs: ${errorMessage(error)}`));
   };
@@ -52,29 +52,14 @@ export function followReplicas(
     }
   }
 
-  async function readMissed(): Promise<void> {
-    hasMissed = false;
-    try {
-      await readUnfinished();
-    } catch (error) {
-      hasMissed = true;
-      throw error;
-    }
-  }
-
   async function look(): Promise<void> {
-    if (hasMissed) await readMissed();
+    await missed.readRest();
     await lookForGone();
   }
 
   const unsubscribe = [
     changes.onElsewhere((effects) => inBackground(() => hear(effects))),
-    changes.onMissed(() => {
-      // Of many that come while the disk fails the first is read now, the others by the next look.
-      const isFirst = !hasMissed;
-      hasMissed = true;
-      if (isFirst) inBackground(readUnfinished);
-    }),
+    changes.onMissed(() => inBackground(() => missed.readFirst())),
   ];
   inBackground(look);
   const timer = setInterval(() => inBackground(look), lookMs);
@@ -85,6 +70,25 @@ export function followReplicas(
       for (const end of unsubscribe) end();
     },
   };
+}
+
+/** Of many changes that are missed while a disk fails, the first is read at once. */
+function createMissedReader(read: () => Promise<void>) {
+  let isRead = true;
+  const readRest = async () => {
+    if (isRead) return;
+    isRead = true;
+    await read().catch((error: unknown) => {
+      isRead = false;
+      throw error;
+    });
+  };
+  const readFirst = async () => {
+    const isFirst = isRead;
+    isRead = false;
+    if (isFirst) await read();
+  };
+  return { readFirst, readRest };
 }
 
 /** Ends attempts whose replica was gone at two looks: one that restarts its session is not. */
