@@ -1,3 +1,4 @@
+import { postgresDeletions, sqliteDeletions } from "./deletion-triggers.ts";
 import {
   postgresWaitingDeliveries,
   sqliteWaitingDeliveries,
@@ -139,6 +140,7 @@ export const laterMigrations: Readonly<Record<string, LaterMigration>> = {
   ]),
   "0038-disruptions": both(["alter table attempts add column disruption ordered_text"]),
   "0039-content-hash": both(["alter table github_reports rename column told to content_hash"]),
+  "0041-deletions": { sqlite: sqliteDeletions, postgres: postgresDeletions },
 };
 
 function both(statements: readonly string[]): LaterMigration {
