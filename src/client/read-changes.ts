@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { jobChange } from "../contract/event-routes.ts";
+import { deletion, jobChange } from "../contract/event-routes.ts";
 import { type BatchSummary, batchSummary } from "../contract/page.ts";
 import { readEventStream } from "./read-event-stream.ts";
 import { type Connection, sendRequest } from "./send-request.ts";
@@ -9,6 +9,9 @@ export interface ServiceChange {
   readonly seq: number;
   readonly job?: z.output<typeof jobChange>;
   readonly batch?: BatchSummary;
+  /** Ids of what was deleted. */
+  readonly deletedJob?: string;
+  readonly deletedBatch?: string;
 }
 
 export interface ReadChangesOptions {
@@ -31,6 +34,12 @@ export async function* readChanges(
     const seq = Number(id);
     if (event === "job") yield { seq, job: jobChange.parse(JSON.parse(data)) };
     else if (event === "batch") yield { seq, batch: batchSummary.parse(JSON.parse(data)) };
+    else if (event === "job.deleted") yield { seq, deletedJob: parseDeleted(data) };
+    else if (event === "batch.deleted") yield { seq, deletedBatch: parseDeleted(data) };
     else yield { seq };
   }
+}
+
+function parseDeleted(text: string): string {
+  return deletion.parse(JSON.parse(text)).id;
 }

@@ -4,6 +4,7 @@ import { job } from "./job.ts";
 import { integerParameter } from "./page-fields.ts";
 import { labelFilter } from "./page.ts";
 import type { Route } from "./route.ts";
+import { limits } from "./limits.ts";
 import { telemetry } from "./telemetry.ts";
 
 /** A job in an event: enough to know whether to ask for the whole of it. */
@@ -24,6 +25,14 @@ export const jobChange = job
   })
   .extend({ progress: telemetry.shape.progress.optional() });
 
+/** A job or batch that is gone. */
+export const deletion = z.object({
+  id: z.string(),
+  batchId: batchId.nullable().optional().describe("Of a job: the batch that it belonged to."),
+  labels: z.record(z.string(), z.string()).nullable(),
+  deletedAt: z.iso.datetime(),
+});
+
 const eventQuery = z.strictObject({
   after: integerParameter(z.int().min(0))
     .optional()
@@ -43,7 +52,9 @@ export const eventRoutes = {
     path: "/events",
     summary:
       "Changes of jobs (`event: job`, the job in short) and batches (`event: batch`, as lists " +
-      "have it), streamed as they happen; of changes that follow closely the last is sent",
+      "have it), streamed as they happen; of changes that follow closely the last is sent. " +
+      `Deletions (\`event: job.deleted\` and \`event: batch.deleted\`) are kept for ` +
+      `${limits.deletionDays} days: who was away for longer lists anew`,
     action: "readWork",
     query: eventQuery,
     headers: z.object({

@@ -87,6 +87,8 @@ export const limits = {
   logIntervalMs: 130,
   /** Least time between two pieces of `GET /events`, milliseconds: each is a search of its own. */
   eventIntervalMs: 250,
+  /** How long `GET /events` still sends that a job or batch was deleted, days. */
+  deletionDays: 7,
   /** Streams of `GET /events` at once, of all projects and of each. */
   eventStreams: { all: 1000, perCaller: 50 },
 } as const;

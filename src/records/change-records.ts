@@ -1,24 +1,17 @@
-import { sql } from "kysely";
-import type { EventQuery } from "../contract/event-routes.ts";
 import type { Job } from "../contract/job.ts";
 import { type BatchSummary, batchSummary } from "../contract/page.ts";
-import type { Origin } from "../contract/owner.ts";
+import { type ChangeSearch, changesPerPage, isReached } from "./change-search.ts";
+import { type DeletedRecord, forgetDeletions, listDeletions } from "./deletion-changes.ts";
 import { batchLabel } from "./dialect-sql.ts";
 import { hasLabels, parseLabel } from "./label-filter.ts";
 import { parseJob } from "./parse-job.ts";
 import { runReadTransaction, type Store, type WriteTransaction } from "./store.ts";
 
-/** Whose changes are asked for, and which of them. */
-export interface ChangeSearch extends Pick<EventQuery, "batch" | "label"> {
-  readonly project: string;
-  readonly origin: Partial<Origin>;
-}
-
-/** A job or batch as it is after its last change. */
-export type Change = { readonly seq: number } & (
-  | { readonly job: Job }
-  | { readonly batch: BatchSummary }
-);
+/** A job or batch as it is after its last change, or what is left of it. */
+export type Change =
+  | DeletedRecord
+  | { readonly seq: number; readonly job: Job }
+  | { readonly seq: number; readonly batch: BatchSummary };
 
 interface ChangePage {
   readonly changes: readonly Change[];
@@ -26,8 +19,6 @@ interface ChangePage {
   readonly end: number;
   readonly isLast: boolean;
 }
-
-const pageSize = 100;
 
 /**
  * Changes of jobs and batches, numbered in the order of their commits. Of a job the number of its
@@ -40,6 +31,9 @@ export function changeRecords(store: Store) {
 
     listAfter: (search: ChangeSearch, after: number) =>
       runReadTransaction(store, (trx) => listChanges(trx, search, after)),
+
+    /** Forgets deletions after their time. */
+    purge: () => forgetDeletions(store),
   };
 }
 
@@ -57,8 +51,11 @@ async function listChanges(
   const pages = [
     await listChangedJobs(trx, search, after),
     await listChangedBatches(trx, search, after),
+    await listDeletions(trx, search, after),
   ];
-  const ends = pages.flatMap((page) => (page.length < pageSize ? [] : (page.at(-1)?.seq ?? [])));
+  const ends = pages.flatMap((page) =>
+    page.length < changesPerPage ? [] : (page.at(-1)?.seq ?? []),
+  );
   const end = Math.min(last, ...ends);
   const changes = pages
     .flat()
@@ -76,7 +73,7 @@ async function listChangedJobs(
   jobs = jobs.where(isReached(search)).where("change_seq", ">", after);
   if (batch !== undefined) jobs = jobs.where("batch_id", "=", batch);
   if (label.length > 0) jobs = jobs.where(hasLabels(label.map(parseLabel)));
-  const rows = await jobs.orderBy("change_seq").limit(pageSize).execute();
+  const rows = await jobs.orderBy("change_seq").limit(changesPerPage).execute();
   return rows.map((row) => ({ seq: row.change_seq, job: parseJob(row.document) }));
 }
 
@@ -92,17 +89,8 @@ async function listChangedBatches(
     const found = batchLabel(trx, key);
     batches = batches.where(found, value === undefined ? "is not" : "=", value ?? null);
   }
-  const rows = await batches.orderBy("change_seq").limit(pageSize).execute();
+  const rows = await batches.orderBy("change_seq").limit(changesPerPage).execute();
   return rows.map((row) => {
     return { seq: row.change_seq, batch: batchSummary.parse(JSON.parse(row.document)) };
   });
-}
-
-/** The condition that jobs and batches alike have to meet. */
-function isReached({ project, origin }: Pick<ChangeSearch, "project" | "origin">) {
-  const conditions = [sql<boolean>`project = ${project}`];
-  const { repository, commit } = origin;
-  if (repository !== undefined) conditions.push(sql<boolean>`repository_id = ${repository}`);
-  if (commit !== undefined) conditions.push(sql<boolean>`commit_sha = ${commit}`);
-  return sql<boolean>`${sql.join(conditions, sql` and `)}`;
 }

@@ -110,8 +110,8 @@ export class Changes {
   }
 
   /**
-   * Calls the listener when other replicas may have committed something of which no listener was
-   * notified: it has to be read.
+   * Calls the listener when something may have been committed of which no listener was notified: by
+   * other replicas, or by a commit that failed. It has to be read.
    * @returns a function that removes the listener
    */
   onMissed(listener: () => void): () => void {
@@ -125,7 +125,7 @@ export class Changes {
     for (const listener of this.#elsewhereListeners) listener(effects);
   }
 
-  /** Says that other replicas may have changed anything. */
+  /** Says that anything may have changed. */
   publishMissed(): void {
     this.#wake([...this.#watchers.values()].flatMap((watchers) => [...watchers]));
     for (const listener of this.#missedListeners) listener();

@@ -1,7 +1,7 @@
 import { type Kysely, PostgresAdapter, type RawBuilder, sql } from "kysely";
 import type { Schema } from "./schema.ts";
 
-/** The value of a label of a batch's document; null where it has none. */
+/** The value of a label of a row's document; null where it has none. */
 export function batchLabel(db: Kysely<Schema>, key: string): RawBuilder<string | null> {
   return isPostgres(db)
     ? sql`document::json -> 'labels' ->> ${key}`

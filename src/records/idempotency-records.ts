@@ -40,19 +40,18 @@ interface KeyedRequest {
 async function beginRequest(store: Store, request: KeyedRequest): Promise<string | undefined> {
   const { ref, bodyHash, answering } = request;
   let isFirst = false;
-  try {
-    return await runWriteTransaction(store, async (writing) => {
-      const known = await findRequest(writing, request);
-      if (known !== undefined) return readAnswer(known, request);
-      await insertKey(writing, ref, bodyHash);
-      isFirst = true;
-      answering.add(nameKey(ref));
-      return undefined;
-    });
-  } catch (error) {
+  const beginning = runWriteTransaction(store, async (writing) => {
+    const known = await findRequest(writing, request);
+    if (known !== undefined) return readAnswer(known, request);
+    await insertKey(writing, ref, bodyHash);
+    isFirst = true;
+    answering.add(nameKey(ref));
+    return undefined;
+  });
+  return beginning.catch((error: unknown) => {
     if (isFirst) answering.delete(nameKey(ref));
     throw error;
-  }
+  });
 }
 
 function nameKey({ project, tokenId, key }: IdempotencyRef): string {

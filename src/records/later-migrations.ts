@@ -1,3 +1,4 @@
+import { postgresDeletions, sqliteDeletions } from "./deletion-triggers.ts";
 import {
   postgresWaitingDeliveries,
   sqliteWaitingDeliveries,
@@ -143,6 +144,7 @@ export const laterMigrations: Readonly<Record<string, LaterMigration>> = {
     sqlite: addSegments("blob"),
     postgres: addSegments("bytea"),
   },
+  "0041-deletions": { sqlite: sqliteDeletions, postgres: postgresDeletions },
 };
 
 function addSegments(bytes: string): readonly string[] {

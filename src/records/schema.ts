@@ -33,6 +33,7 @@ export interface Schema extends PeopleSchema {
   released_blobs: ReleasedBlobsTable;
   deleted_resources: DeletedResourcesTable;
   change_counter: ChangeCounterTable;
+  deletions: DeletionsTable;
   service_keys: ServiceKeysTable;
   webhooks: WebhooksTable;
   webhook_deliveries: WebhookDeliveriesTable;
@@ -81,6 +82,21 @@ interface JobsTable {
 /** One row: the number of the last change of a job or batch. */
 interface ChangeCounterTable {
   value: number;
+}
+
+/** Jobs and batches that were deleted, for followers of changes: kept for `limits.deletionDays`. */
+interface DeletionsTable {
+  /** Among the numbers of changes. */
+  seq: number;
+  kind: "job" | "batch";
+  project: string;
+  repository_id: string | null;
+  commit_sha: string | null;
+  /** The batch itself, or that of the job. */
+  batch_id: string | null;
+  /** What followers are sent of it. */
+  document: string;
+  deleted_at: string;
 }
 
 /** Secrets that the service makes for itself. */

@@ -38,10 +38,17 @@ export async function runWriteTransaction<T>(
 ): Promise<T> {
   const effects = noEffects();
   const { maxWaitingJobs, replica } = store;
-  const result = await store.db.transaction().execute(async (trx) => {
+  let isCommitting = false;
+  const committing = store.db.transaction().execute(async (trx) => {
     const done = await run({ trx, now: store.now(), maxWaitingJobs, replica, effects });
     await store.announce(trx, effects);
+    isCommitting = true;
     return done;
+  });
+  const result = await committing.catch((error: unknown) => {
+    // Readers may see what was not flushed, or whose answer the connection lost.
+    if (isCommitting) store.changes.publishMissed();
+    throw error;
   });
   store.changes.publish(effects);
   return result;

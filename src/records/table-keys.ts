@@ -30,6 +30,7 @@ export const tableKeys = {
   waiting_jobs: ["project"],
   released_blobs: ["sha256"],
   deleted_resources: ["id"],
+  deletions: ["seq"],
   service_keys: ["name"],
   webhooks: ["id"],
   webhook_deliveries: ["id"],

@@ -3,7 +3,8 @@ import { limits } from "../contract/limits.ts";
 import { reachedOrigin } from "../contract/may.ts";
 import type { Routes } from "../contract/routes.ts";
 import { jobChange } from "../contract/event-routes.ts";
-import type { Change, ChangeSearch } from "../records/change-records.ts";
+import type { Change } from "../records/change-records.ts";
+import type { ChangeSearch } from "../records/change-search.ts";
 import type { Records } from "../records/open-records.ts";
 import { createConcurrencyLimit } from "./concurrency-limit.ts";
 import { createByteStream } from "./create-byte-stream.ts";
@@ -74,9 +75,13 @@ async function* writeEvents(
 }
 
 function formatChangeEvent(change: Change): string {
-  const [event, document] =
-    "job" in change
-      ? ["job", jobChange.parse({ ...change.job, progress: change.job.telemetry.progress })]
-      : ["batch", change.batch];
+  const [event, document] = describeEvent(change);
   return `id: ${change.seq}\nevent: ${event}\ndata: ${JSON.stringify(document)}\n\n`;
+}
+
+function describeEvent(change: Change): [event: string, document: object] {
+  if ("deletion" in change) return [`${change.kind}.deleted`, change.deletion];
+  if ("batch" in change) return ["batch", change.batch];
+  const { progress } = change.job.telemetry;
+  return ["job", jobChange.parse({ ...change.job, progress })];
 }

@@ -77,11 +77,11 @@ function listExpiring(
   { records, blobs }: Pick<ServiceStorage, "records" | "blobs">,
   { retention, now }: StorageOptions,
 ) {
-  const { idempotency, tokens, sessions, identities, webhookDeliveries } = records;
+  const { changeLog, idempotency, tokens, sessions, identities, webhookDeliveries } = records;
   const expired = { purge: () => records.deleteExpired(retention) };
   const finishedLogs = { purge: () => records.logs.pack() };
   const releasedBlobs = { purge: () => purgeReleasedBlobs(records, blobs, now()) };
-  const ofRecords = { idempotency, tokens, sessions, identities, webhookDeliveries };
+  const ofRecords = { changeLog, idempotency, tokens, sessions, identities, webhookDeliveries };
   return { ...ofRecords, expired, finishedLogs, releasedBlobs, blobs };
 }
 

@@ -24,6 +24,12 @@ export function storageError(error: unknown): unknown {
   return error;
 }
 
+/** Whether the same may succeed later: the disk or bucket is full, fails or does not answer. */
+export function isStorageFailure(error: unknown): boolean {
+  const failure = storageError(error);
+  return failure instanceof ServiceError && ["storage_full", "unavailable"].includes(failure.code);
+}
+
 export async function statOrUndefined(file: string): Promise<Stats | undefined> {
   try {
     return await stat(file);

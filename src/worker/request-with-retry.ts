@@ -81,7 +81,10 @@ async function requestOnce<T>(
     bodyTimeout: answerLimitMs,
   });
   if (statuses.includes(answer.statusCode)) return readAnswer(answer);
-  throw await answerError(`${method} ${new URL(base).pathname}${path}`, answer);
+  const failure = await answerError(`${method} ${new URL(base).pathname}${path}`, answer);
+  // Another file may fit; what a job reports waits until there is room, as in any outage.
+  const isFull = failure instanceof ServiceError && failure.code === "storage_full";
+  throw isFull && method !== "PUT" ? new Error(failure.message) : failure;
 }
 
 async function answerError(call: string, answer: Dispatcher.ResponseData): Promise<Error> {

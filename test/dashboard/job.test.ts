@@ -61,11 +61,21 @@ test("the list of jobs is live, and new ones wait to be shown", { skip }, async 
   const row = page.getByRole("row").filter({ hasText: "first of them" });
   await row.getByText("Completed").waitFor();
   await row.getByText("kB").waitFor();
+  await checkDeletion(page, dashboard, file);
   await page.getByRole("link", { name: "Failed" }).click();
   await page.getByText("No job fits these filters").waitFor();
   assert.ok(page.url().endsWith("/jobs?status=Failed"));
   await checkAgesOnOtherClock(page, dashboard);
 });
+
+async function checkDeletion(page: Page, dashboard: Dashboard, file: string): Promise<void> {
+  const { id } = await startJob(dashboard, file, "second of them");
+  await page.getByRole("button", { name: "1 new" }).click();
+  const row = page.getByRole("row").filter({ hasText: "second of them" });
+  await row.getByText("Completed").waitFor();
+  await dashboard.client.callEmpty("deleteJob", { params: { id } });
+  await row.waitFor({ state: "detached" });
+}
 
 const hourMs = 3_600_000;
 

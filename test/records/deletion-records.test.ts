@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
-import type { Records } from "../../src/records/open-records.ts";
+import { openRecords, type Records } from "../../src/records/open-records.ts";
+import { testDatabase } from "../support/test-database.ts";
 import { makeNewBatch, makeNewJob, openTestRecords } from "./new-jobs.ts";
 
 const project = "default";
@@ -64,4 +65,20 @@ test("a deletion that was interrupted goes on", async (t) => {
   assert.deepEqual((await records.batches.find(project, id))?.jobs, []);
   assert.equal(await records.deletions.deleteBatch(deletion), true);
   assert.equal(await records.batches.find(project, id), undefined);
+});
+
+test("followers are sent deletions for a week", async (t) => {
+  let now = new Date();
+  const records = await openRecords(await testDatabase(), { now: () => now });
+  t.after(() => records.close());
+  const { id } = await records.jobs.create(project, makeNewJob());
+  await records.jobs.cancel(project, id);
+  await records.deletions.deleteJob({ project, id });
+  const listDeleted = async () => {
+    await records.changeLog.purge();
+    return (await records.changeLog.listAfter({ project, origin: {} }, 0)).changes.length;
+  };
+  assert.equal(await listDeleted(), 1);
+  now = new Date(now.getTime() + 8 * 24 * 3_600_000);
+  assert.equal(await listDeleted(), 0);
 });

@@ -61,6 +61,7 @@ const lists: [string, (records: Records) => Promise<unknown>][] = [
     ],
   ),
   ["changes", ({ changeLog }) => changeLog.listAfter({ project, origin: {} }, 1)],
+  ["deletions to forget", ({ changeLog }) => changeLog.purge()],
   ["earlier log lines", ({ logs }) => logs.readPageBefore(id, { after: 0, before: 9, limit: 5 })],
   ["log lines", ({ logs }) => logs.readPage(id, 5)],
   ["logs to pack", ({ logs }) => logs.pack()],

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { batch as batchSchema } from "../../src/contract/batch.ts";
 import { beginTestWorker, makeTestApp, startJob, type TestApp } from "./test-app.ts";
 
-const shown = z.object({ id: z.string(), status: z.string() });
+const shown = z.object({ id: z.string(), status: z.string().default("deleted") });
 
 interface ReceivedEvent {
   readonly seq: string;
@@ -118,4 +118,46 @@ test("more changes than a page has are all sent", async (t) => {
   const sent = await readPresent(app, "after=0");
   assert.equal(new Set(sent.map(({ id }) => id)).size, 151);
   assert.equal(sent.length, 151);
+});
+
+async function deleteCancelled(app: TestApp, path: string, id: string): Promise<void> {
+  await app.ask(`POST /v1/${path}/cancel/${id}`);
+  assert.equal((await app.ask(`DELETE /v1/${path}/${id}`)).status, 204);
+}
+
+test("the deletion of a job is sent, also to readers that come back", async (t) => {
+  const app = await makeTestApp(t);
+  const events = await followEvents(t, app);
+  const { id } = await startJob(app);
+  const { seq } = (await events.next()) ?? {};
+  await deleteCancelled(app, "jobs", id);
+  let last = await events.next();
+  while (last?.event === "job") last = await events.next();
+  assert.deepEqual(last && [last.event, last.id], ["job.deleted", id]);
+  const again = await followEvents(t, app, "", seq);
+  assert.deepEqual(await again.next(), last);
+});
+
+test("the deletion of a batch is sent with those of its jobs, where they fit the filter", async (t) => {
+  const app = await makeTestApp(t);
+  const models = [{ source: "https://models.example/detector.onnx" }];
+  const body = { models, targets: ["cpu"], labels: { team: "vision" } };
+  const batch = batchSchema.parse(await (await app.ask("POST /v1/batches", { body })).json());
+  const [job] = batch.jobs;
+  await deleteCancelled(app, "batches", batch.id);
+  const deleted = [
+    ["job.deleted", job?.id],
+    ["batch.deleted", batch.id],
+  ];
+  for (const filter of ["", `batch=${batch.id}`, "label=team=vision", "label=team"]) {
+    const sent = await readPresent(app, `after=0&${filter}`);
+    assert.deepEqual(
+      sent.map(({ event, id }) => [event, id]),
+      deleted,
+      filter,
+    );
+  }
+  for (const filter of ["label=team=audio", "label=env", `batch=batch-${"0".repeat(26)}`]) {
+    assert.deepEqual(await readPresent(app, `after=0&${filter}`), [], filter);
+  }
 });

@@ -28,21 +28,21 @@ async function startOnFailingDisk(t: TestContext, calls: readonly string[]) {
     counts: file,
   } as const;
   const environment = { ...unlimited, ...describeFailure(failure) };
-  const { baseUrl, token } = await startRunningService(owner, { directory, environment });
-  const submit = async (key: string) => {
+  const { baseUrl, token, client } = await startRunningService(owner, { directory, environment });
+  const submit = async (key?: string) => {
     const answer = await fetch(`${baseUrl}/compress`, {
       method: "POST",
       headers: {
         authorization: `Bearer ${token}`,
         "content-type": "application/json",
-        "idempotency-key": key,
+        ...(key !== undefined && { "idempotency-key": key }),
       },
-      body: JSON.stringify({ model: { source: "https://models.example/a.onnx" }, target: "cpu" }),
+      body: JSON.stringify({ model: { source: "https://127.0.0.1:1/a.onnx" }, target: "cpu" }),
     });
     const text: unknown = await answer.json();
     return answer.ok ? "created" : problem.parse(text).code;
   };
-  return { submit, fail: () => counts.allow(1_000_000), recover: () => counts.allow(0) };
+  return { client, submit, fail: () => counts.allow(1_000_000), recover: () => counts.allow(0) };
 }
 
 for (const calls of [["pread"], ["pwrite"], ["fdatasync"]]) {
@@ -56,3 +56,15 @@ for (const calls of [["pread"], ["pwrite"], ["fdatasync"]]) {
     assert.equal(await disk.submit("second"), "created");
   });
 }
+
+test("a job that was recorded though its flush failed is worked on", async (t) => {
+  const disk = await startOnFailingDisk(t, ["fdatasync"]);
+  if (disk === undefined) return t.skip("Needs a C compiler on Linux");
+  await disk.fail();
+  assert.equal(await disk.submit(), "unavailable");
+  await disk.recover();
+  const { jobs } = await disk.client.call("listJobs", { query: {} });
+  assert.equal(jobs.length, 1);
+  const lines = await Array.fromAsync(disk.client.followLogs(jobs[0]?.id ?? ""));
+  assert.notEqual(lines.length, 0);
+});

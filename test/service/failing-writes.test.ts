@@ -112,7 +112,7 @@ const failures: readonly (readonly [Failure, string])[] = [
 ];
 for (const [failure, code] of failures) {
   const { calls, error } = failure;
-  test(`a service whose ${calls.join(", ")} fails with ${error} names it, and loses nothing`, async (t) => {
+  test(`a service whose ${calls.join(", ")} fails with ${String(error)} names it, and loses nothing`, async (t) => {
     if (describeFailure === undefined) return t.skip("Needs a C compiler on Linux");
     const service = await startFailing(describeFailure(failure));
     assert.ok(service);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ServiceError } from "../../src/contract/errors.ts";
 import {
   createServiceConnection,
   type RequestTimeouts,
@@ -50,4 +51,21 @@ test("a connection knows the answer that a job needs no worker", async (t) => {
     timeouts,
   });
   await assert.rejects(connection.findAssignment(signal), { status: 409, code: "job_finished" });
+});
+
+test("events wait while the service's disk is full", async (t) => {
+  const { service, jobId } = await makeService(t);
+  const connection = createServiceConnection({
+    url: service.url,
+    jobId,
+    token: () => "good",
+    timeouts,
+  });
+  await connection.findAssignment(signal);
+  const isFull = () => Promise.reject(new ServiceError("storage_full", "The disk is full"));
+  t.mock.method(service.records.workers, "recordEvents").mock.mockImplementationOnce(isFull);
+  const event = { type: "status", status: "Sharding", seq: 1, at: new Date().toISOString() };
+  const answer = await connection.sendEvents([JSON.stringify(event)], signal);
+  assert.equal(answer.nextSeq, 2);
+  assert.equal((await service.find(jobId)).status, "Sharding");
 });

@@ -35,8 +35,8 @@ export class ShownBatch {
   /** Loads the batch, again after each change. @returns a function that ends it */
   follow(): () => void {
     void this.reload();
-    const stop = watchChanges(({ batch, job }) => {
-      const isOwn = batch?.id === this.#id || job?.batchId === this.#id;
+    const stop = watchChanges(({ batch, job, deletedBatch }) => {
+      const isOwn = [batch?.id, deletedBatch].includes(this.#id) || job?.batchId === this.#id;
       if (isOwn) this.#timer ??= setTimeout(() => this.#refresh(), pauseMs);
     });
     const stopReturns = whenBack(() => void this.reload());

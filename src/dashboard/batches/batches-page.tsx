@@ -17,8 +17,8 @@ export function BatchesPage() {
   const { value: batches, error, reload } = useLoaded(loadBatches);
   useEffect(
     () =>
-      watchChanges(({ batch }) => {
-        if (batch !== undefined) void reload();
+      watchChanges(({ batch, deletedBatch }) => {
+        if (batch !== undefined || deletedBatch !== undefined) void reload();
       }),
     [],
   );

@@ -33,8 +33,9 @@ export class ShownJob {
   /** Loads the job, again after each change. @returns a function that ends it */
   follow(): () => void {
     void this.reload();
-    const stop = watchChanges((change) => {
-      if (change.job?.id === this.#id) this.#timer ??= setTimeout(() => this.#refresh(), pauseMs);
+    const stop = watchChanges(({ job, deletedJob }) => {
+      if (job?.id === this.#id || deletedJob === this.#id)
+        this.#timer ??= setTimeout(() => this.#refresh(), pauseMs);
     });
     const stopReturns = whenBack(() => void this.reload());
     return () => {

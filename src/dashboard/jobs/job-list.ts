@@ -1,6 +1,7 @@
 import { batch, computed, type ReadonlySignal, signal, type Signal } from "@preact/signals";
 import { type JobSummary, summarizeJob } from "../../contract/job-summary.ts";
 import { isTerminal } from "../../contract/status.ts";
+import { watchChanges } from "../live/service-changes.ts";
 import { whenBack } from "../live/when-back.ts";
 import { service } from "../session/service.ts";
 import { fitsFilters, type JobChange } from "./fits-filters.ts";
@@ -35,11 +36,15 @@ export class JobList {
         for (const change of changes) this.#apply(change);
       }),
     );
+    const stopDeletions = watchChanges(({ deletedJob }) => {
+      if (deletedJob !== undefined) batch(() => this.#remove(deletedJob));
+    });
     const stopReturns = whenBack(() => {
       if (this.error.peek() !== undefined) void this.load("newest");
     });
     return () => {
       stopChanges();
+      stopDeletions();
       stopReturns();
     };
   }
@@ -83,6 +88,13 @@ export class JobList {
     } else if (this.#isNew(change)) {
       this.#unseenIds.value = new Set([...this.#unseenIds.value, change.id]);
     }
+  }
+
+  #remove(id: string): void {
+    const row = this.#byId.get(id);
+    if (this.#byId.delete(id)) this.rows.value = this.rows.value?.filter((other) => other !== row);
+    const unseen = new Set(this.#unseenIds.value);
+    if (unseen.delete(id)) this.#unseenIds.value = unseen;
   }
 
   #isNew(change: JobChange): boolean {

@@ -22,8 +22,9 @@ export function useJobCounts({ target, model, batch, label }: JobFilters): JobCo
       const answer = await service.call("countJobs", { query }).catch(() => undefined);
       if (answer !== undefined) counts.value = answer.counts;
     };
-    const stop = watchChanges(({ job }) => {
-      if (job !== undefined) timer ??= setTimeout(() => void count(), pauseMs);
+    const stop = watchChanges(({ job, deletedJob }) => {
+      if (job !== undefined || deletedJob !== undefined)
+        timer ??= setTimeout(() => void count(), pauseMs);
     });
     void count();
     return () => {

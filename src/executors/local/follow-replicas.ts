@@ -29,7 +29,8 @@ export function followReplicas(
   { records, log }: FollowOptions,
 ): { readUnfinished(): Promise<void>; close(): void } {
   const { attempts, changes } = records;
-  const look = createLook(jobs, records);
+  const lookForGone = createLook(jobs, records);
+  const missed = createMissedReader(() => readUnfinished());
   const inBackground = (read: () => Promise<void>) => {
     read().catch((error: unknown) => log(`Cannot read the jobs: ${errorMessage(error)}`));
   };
@@ -51,9 +52,14 @@ export function followReplicas(
     }
   }
 
+  async function look(): Promise<void> {
+    await missed.readRest();
+    await lookForGone();
+  }
+
   const unsubscribe = [
     changes.onElsewhere((effects) => inBackground(() => hear(effects))),
-    changes.onMissed(() => inBackground(readUnfinished)),
+    changes.onMissed(() => inBackground(() => missed.readFirst())),
   ];
   inBackground(look);
   const timer = setInterval(() => inBackground(look), lookMs);
@@ -64,6 +70,25 @@ export function followReplicas(
       for (const end of unsubscribe) end();
     },
   };
+}
+
+/** Of many changes that are missed while a disk fails, the first is read at once. */
+function createMissedReader(read: () => Promise<void>) {
+  let isRead = true;
+  const readRest = async () => {
+    if (isRead) return;
+    isRead = true;
+    await read().catch((error: unknown) => {
+      isRead = false;
+      throw error;
+    });
+  };
+  const readFirst = async () => {
+    const isFirst = isRead;
+    isRead = false;
+    if (isFirst) await read();
+  };
+  return { readFirst, readRest };
 }
 
 /** Ends attempts whose replica was gone at two looks: one that restarts its session is not. */

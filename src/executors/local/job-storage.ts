@@ -3,7 +3,7 @@ import { type FileHandle, mkdir, open, realpath } from "node:fs/promises";
 import path from "node:path";
 import { blobPath } from "../../storage/blob-path.ts";
 import type { Blob, BlobStore } from "../../storage/blob-store.ts";
-import { systemErrorCode } from "../../storage/file-error.ts";
+import { storageError, systemErrorCode } from "../../storage/file-error.ts";
 import type { MeterBytes } from "../worker-authentication.ts";
 
 /**
@@ -79,7 +79,7 @@ async function openFileWithin(directory: string, file: string): Promise<FileHand
     return undefined;
   } catch (error) {
     if (["ENOENT", "ELOOP", "ENOTDIR", "ENXIO"].includes(systemErrorCode(error))) return undefined;
-    throw error;
+    throw storageError(error);
   }
 }
 

@@ -9,6 +9,7 @@ import { maxAttempts, silentWorkerSeconds } from "../../contract/limits.ts";
 import { errorMessage } from "../../log/error-message.ts";
 import type { ProcessIdentity } from "../../records/process-identity.ts";
 import type { Executor } from "../executor.ts";
+import { isStorageFailure } from "../../storage/file-error.ts";
 import { createSecretAuthentication, type WorkerAuthentication } from "../worker-authentication.ts";
 import { type ContainmentOptions, openContainment } from "./containment.ts";
 import { createBlobTransfer } from "./job-storage.ts";
@@ -219,7 +220,7 @@ class LocalExecutor implements Executor {
     return isLastAttempt({ failedAttempts }) ? { code: "worker_killed", message } : null;
   }
 
-  /** Resolves when no process of the attempt is left. */
+  /** Resolves when no process of the attempt is left. A disk that fails for a while ends no job. */
   async #runProcess(run: LocalAttempt, signal: AbortSignal): Promise<AttemptOutcome> {
     const { records, log } = this.#options;
     const { jobId, attempt } = run;
@@ -231,6 +232,11 @@ class LocalExecutor implements Executor {
     } catch (error) {
       const message = `No worker can be run: ${errorMessage(error)}`;
       log(`${message} (job "${jobId}")`);
+      if (isStorageFailure(error) && !signal.aborted) {
+        await this.#removeScratch(jobId);
+        await delay(retryMs, undefined, { signal }).catch(() => {});
+        return this.#runProcess(run, signal);
+      }
       return { error: { code: "worker_crashed", message }, lines: [] };
     }
   }

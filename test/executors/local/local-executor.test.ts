@@ -179,6 +179,25 @@ test("the local executor keeps a job's end until the disk has room to record it"
   ]);
 });
 
+test("the local executor runs a job once the disk that its worker is prepared on works again", async (t) => {
+  const logged: string[] = [];
+  const service = await startService(t, {
+    executorRecords: (records) => {
+      const findAssignment: typeof records.workers.findAssignment = async (...asked) => {
+        if (logged.length === 0) throw Object.assign(new Error("i/o error"), { code: "EIO" });
+        return records.workers.findAssignment(...asked);
+      };
+      return { ...records, workers: { ...records.workers, findAssignment } };
+    },
+    log: (message) => logged.push(message),
+  });
+  const executor = await service.start();
+  const [id = ""] = await service.create("completes");
+  executor.submit(project, [id]);
+  assert.equal((await service.ended(id)).job.status, "Completed");
+  assert.deepEqual(logged, [`No worker can be run: i/o error (job "${id}")`]);
+});
+
 test("a service that was stopped and started again runs its jobs again, those that waited in order", async (t) => {
   const service = await startService(t, { concurrency: 1 });
   const [running = "", ...waiting] = await service.create("restarts", "completes", "completes");
