@@ -57692,6 +57692,7 @@ const batchPage = schemas/* object */.Ikc({ batches: schemas/* array */.YOg(batc
 
 
 
+
 const jobChange = job/* job */.Yl
     .pick({
     id: true,
@@ -57708,6 +57709,12 @@ const jobChange = job/* job */.Yl
     finishedAt: true,
 })
     .extend({ progress: telemetry/* telemetry */.Y9.shape.progress.optional() });
+const deletion = schemas/* object */.Ikc({
+    id: schemas/* string */.YjP(),
+    batchId: id/* batchId */.qZ.nullable().optional().describe("Of a job: the batch that it belonged to."),
+    labels: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* string */.YjP()).nullable(),
+    deletedAt: iso/* datetime */.w$(),
+});
 const eventQuery = schemas/* strictObject */.rej({
     after: integerParameter(schemas/* int */.Whr().min(0))
         .optional()
@@ -57723,7 +57730,9 @@ const eventRoutes = {
         method: "GET",
         path: "/events",
         summary: "Changes of jobs (`event: job`, the job in short) and batches (`event: batch`, as lists " +
-            "have it), streamed as they happen; of changes that follow closely the last is sent",
+            "have it), streamed as they happen; of changes that follow closely the last is sent. " +
+            `Deletions (\`event: job.deleted\` and \`event: batch.deleted\`) are kept for ` +
+            `${limits/* limits */.Fy.deletionDays} days: who was away for longer lists anew`,
         action: "readWork",
         query: eventQuery,
         headers: schemas/* object */.Ikc({
@@ -57751,9 +57760,16 @@ async function* readChanges({ after, signal }, connection) {
             yield { seq, job: jobChange.parse(JSON.parse(data)) };
         else if (event === "batch")
             yield { seq, batch: batchSummary.parse(JSON.parse(data)) };
+        else if (event === "job.deleted")
+            yield { seq, deletedJob: parseDeleted(data) };
+        else if (event === "batch.deleted")
+            yield { seq, deletedBatch: parseDeleted(data) };
         else
             yield { seq };
     }
+}
+function parseDeleted(text) {
+    return deletion.parse(JSON.parse(text)).id;
 }
 
 ;// CONCATENATED MODULE: ./client/create-caller.js
@@ -61610,8 +61626,8 @@ const batchFields = schemas/* strictObject */.rej({
         .min(1)
         .max(maxBatchJobs)
         .default(100)
-        .describe("Jobs of the batch that a cluster works on at once. On one machine the service's own " +
-        "limit applies."),
+        .describe("Jobs of the batch that a cluster works on at once. A Batch's can be changed: jobs that " +
+        "have begun go on. On one machine the service's own limit applies."),
     labels: job/* labels */.WD.optional(),
     failFast: schemas/* boolean */.zMY().default(false).describe("Cancel the remaining jobs as soon as one fails."),
 });
@@ -62647,6 +62663,7 @@ const limits = {
     logPageBytes: 262_144,
     logIntervalMs: 130,
     eventIntervalMs: 250,
+    deletionDays: 7,
     eventStreams: { all: 1000, perCaller: 50 },
 };
 const slowestDownload = { bytes: 1024 * 1024, seconds: 60 };

@@ -11,7 +11,7 @@ import {
 } from "./read-log-lines.ts";
 import type { Store } from "./store.ts";
 
-/** Logs, whose lines are rows until their job has ended for a while, and then compressed segments. */
+/** Logs: their lines are rows until a while after the job's end, and then compressed segments. */
 export function logRecords(store: Store) {
   return {
     /** The next lines of a job, as many as `limits` allows in memory and at least one. */

@@ -26,7 +26,7 @@ export async function readFirstLines(
   return readLogRows(lines.where("seq", "<=", last.seq));
 }
 
-/** The last lines of a range that are not packed, oldest first, as many as a page may have bytes. */
+/** The same of the last lines of a range, oldest first. */
 export async function readLastLines(
   db: Kysely<Schema>,
   jobId: string,
