@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import { encodeIdTime } from "../contract/id.ts";
 import { uploadSource } from "../contract/model-source.ts";
 import { selectManifestsWith } from "./manifest-records.ts";
@@ -43,7 +44,7 @@ async function isModelNeeded(
   const first = `job-${encodeIdTime(before)}`;
   const jobs = trx.selectFrom("jobs").select("id").where("project", "=", project);
   const recent = jobs.where("id", ">=", first).limit(1);
-  const reports = trx.selectFrom("github_reports").select("id").where("is_open", "=", 1).limit(1);
+  const reports = trx.selectFrom("github_reports").select("id").where("is_open", "=", sql.lit(1));
   const uploads = trx.selectFrom("project_blobs").select("sha256 as id").limit(1);
   const users = [
     uploads
@@ -52,7 +53,7 @@ async function isModelNeeded(
       .where("created_at", ">=", before.toISOString()),
     recent.where("model_source", "=", source),
     recent.where("evaluation_data", "=", source),
-    reports.where("request", "like", `%${source}%`),
+    reports.where("request", "like", `%${source}%`).limit(1),
   ];
   const found = await Promise.all(users.map((query) => query.executeTakeFirst()));
   return found.some((row) => row !== undefined);

@@ -54,7 +54,7 @@ async function findOpenReport(
     .selectFrom("github_reports")
     .innerJoin(entries, (join) => join.onTrue())
     .select(["github_reports.id", "entry.value"])
-    .where("is_open", "=", 1)
+    .where("is_open", "=", sql.lit(1))
     .where("entry.value", "in", jobIds)
     .limit(1)
     .executeTakeFirst();

@@ -6,6 +6,7 @@ const createTable = [
     document ordered_text not null, deleted_at ordered_text not null)`,
   "create index deletions_by_project on deletions (project, seq)",
   "create index deletions_by_age on deletions (deleted_at)",
+  "create index deleted_resources_by_age on deleted_resources (deleted_at)",
 ];
 
 /** Fields of the deleted row, and which batch it is or belongs to. */

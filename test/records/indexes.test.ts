@@ -7,6 +7,7 @@ import test, { type TestContext } from "node:test";
 import { batchQuery, jobCountsQuery, jobQuery } from "../../src/contract/page.ts";
 import { modelRoutes } from "../../src/contract/model-routes.ts";
 import { openRecords, type Records } from "../../src/records/open-records.ts";
+import { makeNewBatch, makeNewJob } from "./new-jobs.ts";
 
 const now = () => new Date();
 const project = "default";
@@ -70,6 +71,50 @@ const lists: [string, (records: Records) => Promise<unknown>][] = [
   ["blobs to delete", ({ releasedBlobs }) => releasedBlobs.listUnused(new Date())],
 ];
 
+const week = 7 * 24 * 3_600_000;
+
+/** A batch and a job that have ended, with what there is of them. */
+async function createEnded({ jobs, batches, attempts }: Records) {
+  const job = await jobs.create(project, makeNewJob());
+  await attempts.begin(job.id, "hash");
+  await attempts.end(job.id, 1, { error: { code: "worker_killed", message: "" }, lines: [] });
+  const made = await batches.create(project, makeNewBatch({ jobs: [makeNewJob()] }));
+  for (const one of made.jobs) await jobs.cancel(project, one.id);
+  return { jobId: job.id, batchId: made.id };
+}
+
+const deletions: [string, (records: Records) => Promise<unknown>][] = [
+  [
+    "a job to delete",
+    async (records) => {
+      const { jobId } = await createEnded(records);
+      assert.ok(await records.deletions.deleteJob({ project, id: jobId }));
+    },
+  ],
+  [
+    "a batch to delete",
+    async (records) => {
+      const { batchId: id } = await createEnded(records);
+      const requireJobs = () => {};
+      assert.ok(await records.deletions.deleteBatch({ project, id, requireJobs }));
+    },
+  ],
+  [
+    "what has expired",
+    async (records) => {
+      const { jobId } = await createEnded(records);
+      for (const kind of ["logs", "artifacts", "models", "jobs"] as const) {
+        await records.deleteExpired({ [kind]: -week });
+      }
+      assert.equal(await records.jobs.find(project, jobId), undefined);
+    },
+  ],
+  ["keys to forget", ({ idempotency }) => idempotency.purge()],
+  ["identities to forget", ({ identities }) => identities.purge()],
+  ["deliveries to forget", ({ webhookDeliveries }) => webhookDeliveries.purge()],
+  ["a project's usage", ({ usage }) => usage.storedBytes(project)],
+];
+
 /** Everything that a query reads, as SQLite plans it. */
 async function explain(t: TestContext, run: (records: Records) => Promise<unknown>) {
   const folder = await mkdtemp(join(tmpdir(), "indexes-"));
@@ -99,5 +144,19 @@ for (const [name, list] of lists) {
     assert.notEqual(steps.length, 0);
     const bad = steps.filter((step) => /^SCAN (?!change_counter|found)|TEMP B-TREE/.test(step));
     assert.deepEqual(bad, []);
+  });
+}
+
+/** What is read whole though it grows: open reports, and uploads once in a sweep. */
+const readWhole = "github_reports USING INDEX github_reports_open|project_blobs USING INDEX";
+for (const [name, remove] of deletions) {
+  test(`${name}: no table is read whole`, async (t) => {
+    const steps = await explain(t, remove);
+    assert.notEqual(steps.length, 0);
+    const scans = new RegExp(`^SCAN (?!change_counter|entry|${readWhole})`);
+    assert.deepEqual(
+      steps.filter((step) => scans.test(step)),
+      [],
+    );
   });
 }
