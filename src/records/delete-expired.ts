@@ -1,7 +1,8 @@
 import { encodeIdTime } from "../contract/id.ts";
 import { deleteBatchWithJobs } from "./deletion-records.ts";
 import { deleteExpiredModels } from "./delete-expired-models.ts";
-import { deleteEndedJobs, deleteLog } from "./delete-jobs.ts";
+import { deleteEndedJobs } from "./delete-jobs.ts";
+import { deleteLog } from "./delete-log.ts";
 import { forgetBaselines } from "./forget-baselines.ts";
 import { isJobNeeded } from "./is-job-needed.ts";
 import { jobBlobTables } from "./list-referenced-blobs.ts";

@@ -1,13 +1,12 @@
 import { sql } from "kysely";
 import { liveStatuses } from "../contract/status.ts";
+import { deleteLog } from "./delete-log.ts";
 import { reportJobs } from "./dialect-sql.ts";
 import { jobBlobTables } from "./list-referenced-blobs.ts";
 import { releaseJobBlobs } from "./release-blobs.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
 
 /** Rows that one transaction deletes: others wait for it. */
-const linesPerStep = 2_000;
-const segmentsPerStep = 50;
 const jobsPerStep = 50;
 
 /** Queries, in a transaction or not. */
@@ -83,34 +82,6 @@ export async function deleteEndedJobs(store: Store, jobIds: readonly string[]): 
   for (let start = 0; start < jobIds.length; start += jobsPerStep) {
     const ids = jobIds.slice(start, start + jobsPerStep);
     await runWriteTransaction(store, (writing) => deleteJobRows(writing, ids));
-  }
-}
-
-/** Lines before segments: those that are packed meanwhile are deleted as well. */
-export async function deleteLog({ db }: Store, jobId: string): Promise<void> {
-  await deleteInSteps(linesPerStep, (limit) => {
-    const lines = db.selectFrom("log_lines").select("seq").where("job_id", "=", jobId);
-    const first = lines.orderBy("seq").limit(limit);
-    return db.deleteFrom("log_lines").where("job_id", "=", jobId).where("seq", "in", first);
-  });
-  await deleteInSteps(segmentsPerStep, (limit) => {
-    const segments = db.selectFrom("log_segments").select("first_seq").where("job_id", "=", jobId);
-    const first = segments.orderBy("first_seq").limit(limit);
-    return db
-      .deleteFrom("log_segments")
-      .where("job_id", "=", jobId)
-      .where("first_seq", "in", first);
-  });
-}
-
-interface Deletion {
-  executeTakeFirstOrThrow(): Promise<{ readonly numDeletedRows: bigint }>;
-}
-
-async function deleteInSteps(rows: number, deleteFirst: (rows: number) => Deletion): Promise<void> {
-  for (;;) {
-    const { numDeletedRows } = await deleteFirst(rows).executeTakeFirstOrThrow();
-    if (numDeletedRows < rows) return;
   }
 }
 
