@@ -22,10 +22,10 @@ import type { CallOptions, Transport } from "./transport.ts";
 
 /**
  * Objects of a page. Its pieces, a kilobyte or more each, wait for its end, and the longer they
- * wait the more of them outlive the collections of the young heap: with pages of a hundred objects
- * they left 30 MB more in malloc's heap.
+ * wait the more of them outlive the collections of the young heap: pages of a hundred objects leave
+ * up to 30 MB more in malloc's heap.
  */
-const pageSize = 20;
+const pageSize = 50;
 /** etcd limits objects to about 2 MB. */
 const maxEventBytes = 16 * 1024 * 1024;
 const watchAnswerMs = 15_000;

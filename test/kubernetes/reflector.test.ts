@@ -49,7 +49,7 @@ test(
       indexers: { third: ({ metadata }) => [metadata.labels?.["third"] ?? ""] },
     });
     await reflector.synced;
-    assert.equal(calls.filter(({ verb }) => verb === "list").length, 6);
+    assert.equal(calls.filter(({ verb }) => verb === "list").length, 3);
     assert.equal(reflector.size, 101);
     assert.equal(reflector.byIndex("third", "0").length, 34);
     await client.patch(secrets, "s0", { metadata: { labels: { third: "none" } } });
