@@ -65,8 +65,11 @@ export function clusterRecords(store: Store) {
     /** Ids of the jobs that have not ended, in the order of their creation. */
     listUnfinishedJobs: () => listUnfinishedClusterJobs(store),
 
-    /** Whether the records were created after a time, so that what was known then may lack. */
-    wereCreatedAfter: (time: string) => wereCreatedAfter(store, time),
+    /**
+     * Whether the records were created after a second, so that what was known then may lack. API
+     * servers write times as whole seconds.
+     */
+    wereCreatedAfter: (second: string) => wereCreatedAfter(store, second),
 
     /** Records the job's custom resource. */
     linkJobResource: (id: string, resource: ResourceReference) =>
@@ -82,10 +85,10 @@ export function clusterRecords(store: Store) {
   };
 }
 
-async function wereCreatedAfter({ db }: Store, time: string): Promise<boolean> {
+async function wereCreatedAfter({ db }: Store, second: string): Promise<boolean> {
   const created = sql<{ at: string }>`select min("timestamp") as at from kysely_migration`;
   const { rows } = await created.execute(db);
-  return Date.parse(rows[0]?.at ?? "") > Date.parse(time);
+  return Date.parse(rows[0]?.at ?? "") >= Date.parse(second) + 1000;
 }
 
 async function findClusterJob({ db }: Store, id: string): Promise<ClusterJob | undefined> {

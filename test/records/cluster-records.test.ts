@@ -1,5 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { sql } from "kysely";
+import { Changes } from "../../src/records/changes.ts";
+import { openDatabase } from "../../src/records/open-database.ts";
+import { openRecords } from "../../src/records/open-records.ts";
+import { keptDatabase } from "../support/test-database.ts";
 import { makeNewBatch, makeNewJob, openTestRecords } from "./new-jobs.ts";
 import { resource, sharedJob } from "./shared-job.ts";
 
@@ -84,5 +89,18 @@ test("cluster.findJob() and cluster.findBatch() find jobs and batches with their
   await records.cluster.linkBatchResource(batch.id, { ...resource, uid: "seen" });
   const found = await records.cluster.findBatch(batch.id);
   assert.deepEqual([found?.batch.id, found?.resource.uid], [batch.id, "seen"]);
+  await records.close();
+});
+
+test("records are not younger than a resource of the second in which they were created", async (t) => {
+  const database = await keptDatabase(t);
+  const records = await openRecords(database, { now: () => new Date() });
+  const { db, close } = await openDatabase(database, new Changes());
+  await sql`update kysely_migration set timestamp = '2026-03-01T00:00:01.500Z'`.execute(db);
+  await close();
+  const { wereCreatedAfter } = records.cluster;
+  assert.equal(await wereCreatedAfter("2026-03-01T00:00:02Z"), false);
+  assert.equal(await wereCreatedAfter("2026-03-01T00:00:01Z"), false);
+  assert.equal(await wereCreatedAfter("2026-03-01T00:00:00Z"), true);
   await records.close();
 });
