@@ -2,7 +2,7 @@ import type { Job } from "../contract/job.ts";
 import { type BatchSummary, batchSummary } from "../contract/page.ts";
 import { type ChangeSearch, changesPerPage, isReached } from "./change-search.ts";
 import { type DeletedRecord, forgetDeletions, listDeletions } from "./deletion-changes.ts";
-import { batchLabel } from "./dialect-sql.ts";
+import { documentHasLabel } from "./dialect-sql.ts";
 import { hasLabels, parseLabel } from "./label-filter.ts";
 import { parseJob } from "./parse-job.ts";
 import { runReadTransaction, type Store, type WriteTransaction } from "./store.ts";
@@ -85,9 +85,8 @@ async function listChangedBatches(
   let batches = trx.selectFrom("batches").select(["change_seq", "document"]);
   batches = batches.where(isReached(search)).where("change_seq", ">", after);
   if (batch !== undefined) batches = batches.where("id", "=", batch);
-  for (const { key, value } of label.map(parseLabel)) {
-    const found = batchLabel(trx, key);
-    batches = batches.where(found, value === undefined ? "is not" : "=", value ?? null);
+  for (const filter of label.map(parseLabel)) {
+    batches = batches.where(documentHasLabel(trx, filter));
   }
   const rows = await batches.orderBy("change_seq").limit(changesPerPage).execute();
   return rows.map((row) => {

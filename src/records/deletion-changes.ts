@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { deletion } from "../contract/event-routes.ts";
 import { limits } from "../contract/limits.ts";
 import { type ChangeSearch, changesPerPage, isReached } from "./change-search.ts";
-import { batchLabel } from "./dialect-sql.ts";
+import { documentHasLabel } from "./dialect-sql.ts";
 import { parseLabel } from "./label-filter.ts";
 import type { Store, WriteTransaction } from "./store.ts";
 
@@ -24,9 +24,8 @@ export async function listDeletions(
   let deletions = trx.selectFrom("deletions").select(["seq", "kind", "document", "deleted_at"]);
   deletions = deletions.where(isReached(search)).where("seq", ">", after);
   if (batch !== undefined) deletions = deletions.where("batch_id", "=", batch);
-  for (const { key, value } of label.map(parseLabel)) {
-    const found = batchLabel(trx, key);
-    deletions = deletions.where(found, value === undefined ? "is not" : "=", value ?? null);
+  for (const filter of label.map(parseLabel)) {
+    deletions = deletions.where(documentHasLabel(trx, filter));
   }
   const rows = await deletions.orderBy("seq").limit(changesPerPage).execute();
   return rows.map(({ seq, kind, document, deleted_at: deletedAt }) => {

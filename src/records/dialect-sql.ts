@@ -1,11 +1,16 @@
 import { type Kysely, PostgresAdapter, type RawBuilder, sql } from "kysely";
+import type { LabelFilter } from "./label-filter.ts";
 import type { Schema } from "./schema.ts";
 
-/** The value of a label of a row's document; null where it has none. */
-export function batchLabel(db: Kysely<Schema>, key: string): RawBuilder<string | null> {
-  return isPostgres(db)
+/** Whether a row's document has a label. */
+export function documentHasLabel(
+  db: Kysely<Schema>,
+  { key, value }: LabelFilter,
+): RawBuilder<boolean> {
+  const found = isPostgres(db)
     ? sql`document::json -> 'labels' ->> ${key}`
     : sql`json_extract(document, ${`$.labels."${key}"`})`;
+  return value === undefined ? sql`${found} is not null` : sql`${found} = ${value}`;
 }
 
 /** Ids of a report's jobs, each a row with its `value`. */

@@ -14,7 +14,7 @@ const release = "replicas";
 const namespace = "replicated";
 const service = `deployment/${release}-model-optimization-service`;
 
-/** Another release, on PostgreSQL and a bucket, whose service is restarted under load and in mid-job. */
+/** A release on PostgreSQL and a bucket, whose service is restarted under load and in mid-job. */
 export async function testReplicas(t: TestContext, cluster: NodeCluster): Promise<void> {
   const kubectl = (...args: readonly string[]) => cluster.kubectl(["-n", namespace, ...args]);
   await cluster.kubectl(["create", "namespace", namespace]);

@@ -1,4 +1,4 @@
-/** Calls a service, each caller without a pause, until the signal; gives what was not answered well. */
+/** Calls a service, each caller without a pause, until the signal; gives the failures. */
 export async function callUntil(
   signal: AbortSignal,
   { origin, token }: { origin: string; token: string },

@@ -43,7 +43,7 @@ export async function startPostgres(
   const url = `postgres://postgres@${address}:${port}/postgres`;
   // A server that is killed loses nothing without flushes: its machine goes on.
   const settings = [`listen_addresses=${address}`, "max_connections=200", "fsync=off"];
-  // Without these a minute of tests keeps it busy with their old databases, and the log is a gigabyte.
+  // By default it is busy with old databases of tests, and its log grows to a gigabyte.
   settings.push("autovacuum=off", "max_wal_size=128MB");
   const start = async (): Promise<RunningProgram> => {
     const options = ["-D", data, "-p", String(port), "-k", home];
@@ -70,7 +70,7 @@ export async function startPostgres(
   };
 }
 
-/** In memory, where there is room: a database is some 300 files, most of whose time is the disk's. */
+/** In memory, where there is room: a database is some 300 files, which a disk takes long for. */
 async function findDataFolder(): Promise<string> {
   const memory = "/dev/shm";
   const { bavail, bsize } = await statfs(memory).catch(() => ({ bavail: 0, bsize: 0 }));

@@ -40,7 +40,7 @@ export async function testOutage(t: TestContext, controlPlane: ControlPlane): Pr
   const [first = "", second = ""] = batch.jobs.map(({ id }) => id);
   for (const id of [evicted, first]) await untilEvaluated(client, id);
 
-  const next = await outlast(t, installation, async () => {
+  const next = await runDuringOutage(t, installation, async () => {
     clock = "";
     await evictPod(service, evicted);
     const metadata = { name: "made" };
@@ -68,7 +68,7 @@ async function untilEvaluated(client: Client, id: string): Promise<void> {
 }
 
 /** Kills operator and service, and starts them again when an hour has passed by all clocks. */
-async function outlast(
+async function runDuringOutage(
   t: TestContext,
   { service, operator }: Installation,
   happen: () => Promise<void>,
