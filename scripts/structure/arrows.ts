@@ -1,4 +1,4 @@
-import type { Import, Source } from "./source.ts";
+import type { Import, Source } from "./parse-source.ts";
 
 /** What one file or folder imports of another. */
 export interface Arrow {

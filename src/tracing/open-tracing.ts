@@ -24,7 +24,7 @@ const exporters = {
   "http/json": async () => import("@opentelemetry/exporter-trace-otlp-http"),
   "http/protobuf": async () => import("@opentelemetry/exporter-trace-otlp-proto"),
 };
-export type OtlpProtocol = keyof typeof exporters;
+type OtlpProtocol = keyof typeof exporters;
 
 /** Where spans are sent, and which. */
 export interface TracingOptions {

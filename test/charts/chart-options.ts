@@ -1,6 +1,6 @@
 import { fullTarget } from "../support/full-target.ts";
 
-export const issuer = "https://token.actions.githubusercontent.com";
+const issuer = "https://token.actions.githubusercontent.com";
 export const pushesToMain = {
   name: "main",
   issuer,

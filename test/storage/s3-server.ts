@@ -12,8 +12,8 @@ import { programPath } from "../support/cluster/programs.ts";
 import { startProgram } from "../support/cluster/start-program.ts";
 import { listenLocally } from "../support/listen-locally.ts";
 
-export const accessKeyId = "test-key";
-export const secretAccessKey = "secret-of-the-test-key";
+const accessKeyId = "test-key";
+const secretAccessKey = "secret-of-the-test-key";
 
 export interface S3Server {
   readonly access: S3Access;

@@ -22,7 +22,7 @@ export interface CuttableDisk extends Disposable {
   cut(pid: number): Promise<DiskAfterCut>;
 }
 
-export interface DiskAfterCut {
+interface DiskAfterCut {
   /** Mounts the disk as after the power is back, reads it, and forgets it. */
   read<T>(read: (folder: string) => Promise<T>): Promise<T>;
 }

@@ -27,7 +27,7 @@ import {
   comparisonResource,
 } from "./github-resources.ts";
 
-export interface RecordedRequest {
+interface RecordedRequest {
   /** Such as `checks/create`; empty where the path names none. */
   readonly operation: string;
   readonly method: string;

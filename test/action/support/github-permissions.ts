@@ -1,4 +1,4 @@
-export type Access = "none" | "read" | "write";
+type Access = "none" | "read" | "write";
 
 /** What a token may do in a repository. */
 export interface Permissions {

@@ -33,7 +33,7 @@ export interface StepEnd extends CommandFileContents, StepLog {
   readonly log: string;
 }
 
-export interface StepRun {
+interface StepRun {
   readonly pid: number;
   readonly ended: Promise<StepEnd>;
   /** What it printed so far. */

@@ -1,5 +1,5 @@
 /** A command to the runner, as `::error file=a.yaml,line=3::Message` in what a step prints. */
-export interface WorkflowCommand {
+interface WorkflowCommand {
   readonly command: string;
   readonly properties: Readonly<Record<string, string>>;
   readonly message: string;

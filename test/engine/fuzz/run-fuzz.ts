@@ -26,7 +26,7 @@ export interface FuzzOptions {
   readonly processes: number;
 }
 
-export interface Finding {
+interface Finding {
   readonly index: number;
   readonly failure: string;
 }

@@ -327,7 +327,7 @@ const recordedCondition = {
   lastTransitionTime: new Date(start).toISOString(),
 } as const;
 
-export function isRecorded({ status }: CompressionJob): boolean {
+function isRecorded({ status }: CompressionJob): boolean {
   return status.conditions?.some(({ type }) => type === conditionTypes.recorded) ?? false;
 }
 
