@@ -1,10 +1,13 @@
 import { z } from "zod";
 import { type ActionInput, actionInputs, actionOutputs } from "../src/contract/action.ts";
+import { maxBatchJobs } from "../src/contract/batch.ts";
 import { connectionLimits } from "../src/contract/connection-limits.ts";
 import { eventReasonTable } from "../src/contract/event-reasons.ts";
 import { errorTable } from "../src/contract/errors.ts";
 import { gateTable } from "../src/contract/gate-table.ts";
 import { jobRequest } from "../src/contract/job.ts";
+import { limits, maxAttempts, maxDisruptions, slowestDownload } from "../src/contract/limits.ts";
+import { maxLogLineBytes } from "../src/contract/log.ts";
 import { recipe } from "../src/contract/recipe.ts";
 import { defaultRecipe } from "../src/contract/resolve-recipe.ts";
 import { type Permission, permissionTable, reachTable } from "../src/contract/permissions.ts";
@@ -124,6 +127,8 @@ export function referencePage(): string {
       ["reach", "things"],
       Object.entries(reachTable).map(([name, description]) => [code(name), description]),
     ),
+    "## Limits",
+    table(["what", "limit"], limitRows()),
     "## Limits of connections",
     "What clients of the service may leave undone.",
     table(
@@ -183,6 +188,53 @@ export function referencePage(): string {
     ),
     "",
   ].join("\n\n");
+}
+
+/** Limits that callers reach; those of connections and of the fields of requests stand beside them. */
+function limitRows(): readonly (readonly string[])[] {
+  return [
+    [
+      "JSON body",
+      `${inUnits(limits.jsonBodyBytes)}; ${inUnits(routes.startCompression.bodyBytes)} for one job`,
+    ],
+    ["model", "`MOS_MAX_MODEL_BYTES`"],
+    ["files of a manifest", String(limits.manifestFiles)],
+    ["size of a manifest", inUnits(limits.manifestBytes)],
+    ["manifests of a project", String(limits.manifests)],
+    ["jobs of a batch", String(maxBatchJobs)],
+    ["waiting jobs of a project", "`MOS_QUOTA_WAITING_JOBS`"],
+    ["requests of a project per minute", "`MOS_QUOTA_REQUESTS_PER_MINUTE`"],
+    ["identity tokens exchanged by one address per minute", "`MOS_QUOTA_EXCHANGES_PER_MINUTE`"],
+    ["uploads and artifacts of a project", "`MOS_QUOTA_BYTES`"],
+    ["attempts at a job", `${maxAttempts}, and ${maxDisruptions} more ended by disruptions`],
+    ["run time of a job", "its `deadlineSeconds`; `MOS_DEADLINE_SECONDS` at most and by default"],
+    [
+      "download of a model",
+      `at least ${inUnits(slowestDownload.bytes)} in ${slowestDownload.seconds} s`,
+    ],
+    ["entries of a page", `${limits.pageMax}, ${limits.pageDefault} by default`],
+    ["validity of a link to an artifact", `${limits.linkSeconds / 86_400} days`],
+    ["webhooks of a project", String(limits.webhooks)],
+    ["attempts at a delivery", String(limits.webhookAttempts)],
+    ["response to a delivery", `${limits.webhookAnswerSeconds} s`],
+    ["deliveries are kept for", `${limits.webhookDeliveryDays} days`],
+    [
+      "waiting deliveries of a webhook",
+      `${limits.webhookWaitingDeliveries}; further events are skipped and counted`,
+    ],
+    ["validity of a sign-in link", `one use, within ${limits.signInLinkMinutes} minutes`],
+    ["session of a person", `${limits.sessionDays} days`],
+    ["jobs counted in each status", String(limits.countedJobs)],
+    ["lines of a page of a log", `${limits.logPageLines}, and ${inUnits(limits.logPageBytes)}`],
+    ["line of a log", `${inUnits(maxLogLineBytes)}; longer lines are split`],
+    ["`Prefer: wait`", `${limits.preferWaitSeconds} s`],
+    ["Idempotency-Key", `${limits.idempotencyHours} h`],
+  ];
+}
+
+/** In binary units: all limits are multiples of 1,024. */
+function inUnits(bytes: number): string {
+  return bytes % 1024 ** 2 === 0 ? `${bytes / 1024 ** 2} MiB` : `${bytes / 1024} KiB`;
 }
 
 function formatScope({ scope }: Permission): string {

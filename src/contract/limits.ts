@@ -1,4 +1,4 @@
-/** Limits of the service that callers can reach. Each is documented in the README. */
+/** Limits of the service that callers can reach. The reference page lists them. */
 export const limits = {
   /** Largest JSON body, bytes. */
   jsonBodyBytes: 4 * 1024 * 1024,
