@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient } from "../src/client/create-client.ts";
-import { routes } from "../src/contract/routes.ts";
+import { routes } from "../src/contract/routes/routes.ts";
 import { connectCluster } from "../src/kubernetes/connect-cluster.ts";
 import { createReflector } from "../src/kubernetes/reflector.ts";
 import { type Pod, resources, type Stored } from "../src/kubernetes/resources.ts";

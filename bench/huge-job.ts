@@ -1,6 +1,6 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { Job } from "../src/contract/job.ts";
+import type { Job } from "../src/contract/jobs/job.ts";
 import { startRunningService } from "../test/support/running-service.ts";
 import { prepareSyntheticModel, type SyntheticModel } from "./engine/prepare-synthetic-model.ts";
 import { type BenchRow, limitRow, reportBench } from "./result.ts";

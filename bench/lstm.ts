@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { resolveRecipe } from "../src/contract/resolve-recipe.ts";
+import { resolveRecipe } from "../src/contract/jobs/resolve-recipe.ts";
 import { createCandidateRunner } from "../src/engine/candidate-runner.ts";
 import { compressModel } from "../src/engine/compress-model.ts";
 import { contribTarget } from "../test/engine/quantize/compress.ts";

@@ -1,5 +1,8 @@
 import { connectCluster } from "../src/kubernetes/connect-cluster.ts";
-import { recordFinalizer, resourceLabels } from "../src/contract/resource-labels.ts";
+import {
+  recordFinalizer,
+  resourceLabels,
+} from "../src/contract/custom-resources/resource-labels.ts";
 import { newId } from "../src/contract/id.ts";
 import { maxAttempts } from "../src/contract/limits.ts";
 import { type CompressionJobObject, compressionJobs } from "../src/resources/custom-resources.ts";

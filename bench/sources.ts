@@ -2,7 +2,7 @@ import { mkdtemp, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient } from "../src/client/create-client.ts";
-import { routes } from "../src/contract/routes.ts";
+import { routes } from "../src/contract/routes/routes.ts";
 import { hashStoredFile } from "../src/storage/hash-stored-file.ts";
 import { commit, startHubStandIn } from "../test/storage/hub-stand-in.ts";
 import { startS3Server } from "../test/storage/s3-server.ts";

@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import type { z } from "zod";
-import { builtinTargets } from "../src/contract/target.ts";
-import type { ConfiguredTarget } from "../src/contract/target-pod.ts";
+import { builtinTargets } from "../src/contract/jobs/target.ts";
+import type { ConfiguredTarget } from "../src/contract/custom-resources/target-pod.ts";
 import { createRuntimeMetrics, type RuntimeMetrics } from "../src/controller-runtime/metrics.ts";
 import { connectCluster } from "../src/kubernetes/connect-cluster.ts";
 import type { KubernetesClient } from "../src/kubernetes/kubernetes-client.ts";

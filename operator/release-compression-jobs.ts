@@ -1,4 +1,4 @@
-import { recordFinalizer } from "../src/contract/resource-labels.ts";
+import { recordFinalizer } from "../src/contract/custom-resources/resource-labels.ts";
 import type { KubernetesClient } from "../src/kubernetes/kubernetes-client.ts";
 import { ignoreNotFound } from "../src/kubernetes/kubernetes-error.ts";
 import type { Stored } from "../src/kubernetes/resources.ts";

@@ -1,4 +1,4 @@
-import type { ConfiguredTarget } from "../src/contract/target-pod.ts";
+import type { ConfiguredTarget } from "../src/contract/custom-resources/target-pod.ts";
 import { systemClock as clock } from "../src/controller-runtime/clock.ts";
 import { type RunOptions, runControllers } from "../src/controller-runtime/run-controllers.ts";
 import type { KubernetesClient } from "../src/kubernetes/kubernetes-client.ts";

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { resourceLabels } from "../src/contract/resource-labels.ts";
+import { resourceLabels } from "../src/contract/custom-resources/resource-labels.ts";
 import { acquireLeadership } from "../src/controller-runtime/acquire-leadership.ts";
 import { systemClock as clock } from "../src/controller-runtime/clock.ts";
 import { fenceWrites } from "../src/controller-runtime/fence-writes.ts";

@@ -1,4 +1,4 @@
-import { resourceLabels } from "../src/contract/resource-labels.ts";
+import { resourceLabels } from "../src/contract/custom-resources/resource-labels.ts";
 import { watchNamespaces } from "../src/controller-runtime/watch-namespaces.ts";
 import type { KubernetesClient } from "../src/kubernetes/kubernetes-client.ts";
 import type { KubernetesObject, Stored } from "../src/kubernetes/resources.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { secureUrl } from "../src/contract/secure-url.ts";
-import { trustPolicy } from "../src/contract/trust-policy.ts";
+import { secureUrl } from "../src/contract/text/secure-url.ts";
+import { trustPolicy } from "../src/contract/people/trust-policy.ts";
 import { settings } from "../src/service/settings.ts";
 import { aYear, named, pods, resources, stringMap } from "./chart-pod-values.ts";
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { builtinTargets } from "../src/contract/target.ts";
-import { configuredTarget } from "../src/contract/target-pod.ts";
-import { labelName } from "../src/contract/pod-names.ts";
+import { builtinTargets } from "../src/contract/jobs/target.ts";
+import { configuredTarget } from "../src/contract/custom-resources/target-pod.ts";
+import { labelName } from "../src/contract/text/kubernetes-names.ts";
 import { aYear, image, kubernetesObject, pods, resources, seconds } from "./chart-pod-values.ts";
 import { service } from "./chart-service-values.ts";
 

@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
-import { hasFailedGate } from "../src/contract/gate.ts";
-import { job as jobSchema } from "../src/contract/job.ts";
+import { hasFailedGate } from "../src/contract/jobs/gate.ts";
+import { job as jobSchema } from "../src/contract/jobs/job.ts";
 import { conclude } from "../src/report/conclude.ts";
 import { renderBatchCheck, renderComment, renderJobSummary } from "../src/report/render-batch.ts";
 import { renderJobCheck } from "../src/report/render-job.ts";

@@ -1,8 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { demoModels } from "../src/demo/demo-models.ts";
-import { hasFailedGate } from "../src/contract/gate.ts";
-import type { Job } from "../src/contract/job.ts";
+import { hasFailedGate } from "../src/contract/jobs/gate.ts";
+import type { Job } from "../src/contract/jobs/job.ts";
 import { conclude } from "../src/report/conclude.ts";
 import { reportDocument } from "../src/report/report-document.ts";
 import type { ReportRow } from "../src/report/report.ts";

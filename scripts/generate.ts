@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs, promisify } from "node:util";
-import { openApiDocument } from "../src/contract/openapi-document.ts";
+import { openApiDocument } from "../src/contract/openapi/openapi-document.ts";
 import { actionMetadata } from "./action-metadata.ts";
 import { chartFiles } from "./chart-files.ts";
 import { exampleReports } from "./example-reports.ts";

@@ -1,27 +1,31 @@
 import { z } from "zod";
-import { type ActionInput, actionInputs, actionOutputs } from "../src/contract/action.ts";
-import { maxBatchJobs } from "../src/contract/batch.ts";
+import { type ActionInput, actionInputs, actionOutputs } from "../src/contract/jobs/action.ts";
+import { maxBatchJobs } from "../src/contract/jobs/batch.ts";
 import { connectionLimits } from "../src/contract/connection-limits.ts";
-import { eventReasonTable } from "../src/contract/event-reasons.ts";
+import { eventReasonTable } from "../src/contract/custom-resources/event-reasons.ts";
 import { errorTable } from "../src/contract/errors.ts";
-import { gateTable } from "../src/contract/gate-table.ts";
-import { jobRequest } from "../src/contract/job.ts";
+import { gateTable } from "../src/contract/jobs/gate-table.ts";
+import { jobRequest } from "../src/contract/jobs/job.ts";
 import { limits, maxAttempts, maxDisruptions, slowestDownload } from "../src/contract/limits.ts";
-import { maxLogLineBytes } from "../src/contract/log.ts";
-import { recipe } from "../src/contract/recipe.ts";
-import { defaultRecipe } from "../src/contract/resolve-recipe.ts";
-import { type Permission, permissionTable, reachTable } from "../src/contract/permissions.ts";
-import type { Route } from "../src/contract/route.ts";
-import { routes } from "../src/contract/routes.ts";
-import { jobStatus, transitionTable } from "../src/contract/status.ts";
-import { statusReasonTable } from "../src/contract/status-reasons.ts";
-import { builtinTargets } from "../src/contract/target.ts";
-import { roleTable } from "../src/contract/role.ts";
-import { configuredTarget } from "../src/contract/target-pod.ts";
-import { scopeTable } from "../src/contract/token.ts";
-import { warningTable } from "../src/contract/warnings.ts";
-import { weightForms } from "../src/contract/weight-forms.ts";
-import { workerExit, workerExitMeanings } from "../src/contract/worker.ts";
+import { maxLogLineBytes } from "../src/contract/jobs/log.ts";
+import { recipe } from "../src/contract/jobs/recipe.ts";
+import { defaultRecipe } from "../src/contract/jobs/resolve-recipe.ts";
+import {
+  type Permission,
+  permissionTable,
+  reachTable,
+} from "../src/contract/people/permissions.ts";
+import type { Route } from "../src/contract/routes/route.ts";
+import { routes } from "../src/contract/routes/routes.ts";
+import { jobStatus, transitionTable } from "../src/contract/jobs/status.ts";
+import { statusReasonTable } from "../src/contract/jobs/status-reasons.ts";
+import { builtinTargets } from "../src/contract/jobs/target.ts";
+import { roleTable } from "../src/contract/people/role.ts";
+import { configuredTarget } from "../src/contract/custom-resources/target-pod.ts";
+import { scopeTable } from "../src/contract/people/token.ts";
+import { warningTable } from "../src/contract/jobs/warnings.ts";
+import { weightForms } from "../src/contract/jobs/weight-forms.ts";
+import { workerExit, workerExitMeanings } from "../src/contract/jobs/worker.ts";
 import { settings } from "../src/service/settings.ts";
 
 const exitCodes: Readonly<Record<string, number>> = workerExit;

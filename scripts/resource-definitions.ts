@@ -1,17 +1,23 @@
 import { stringify } from "yaml";
 import { z } from "zod";
-import { apiGroup } from "../src/contract/api-group.ts";
-import { batchResourceStatus, batchSpec } from "../src/contract/batch-resource.ts";
-import { unseenConditions } from "../src/contract/condition.ts";
-import { compressionJobSpec, compressionJobStatus } from "../src/contract/compression-job.ts";
-import { mutableBatchFields, mutableJobFields } from "../src/contract/resource-controls.ts";
+import { apiGroup } from "../src/contract/custom-resources/api-group.ts";
+import { batchResourceStatus, batchSpec } from "../src/contract/custom-resources/batch-resource.ts";
+import { unseenConditions } from "../src/contract/custom-resources/condition.ts";
+import {
+  compressionJobSpec,
+  compressionJobStatus,
+} from "../src/contract/custom-resources/compression-job.ts";
+import {
+  mutableBatchFields,
+  mutableJobFields,
+} from "../src/contract/custom-resources/resource-controls.ts";
 import {
   batchStatus,
   isTerminal,
   jobStatus,
   type JobStatus,
   transitionTable,
-} from "../src/contract/status.ts";
+} from "../src/contract/jobs/status.ts";
 import { structuralSchema, type Validation } from "./structural-schema.ts";
 
 type Json = Readonly<Record<string, unknown>>;

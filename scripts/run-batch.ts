@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { Client } from "../src/client/create-client.ts";
-import type { batchRequest } from "../src/contract/batch.ts";
-import type { Job } from "../src/contract/job.ts";
+import type { batchRequest } from "../src/contract/jobs/batch.ts";
+import type { Job } from "../src/contract/jobs/job.ts";
 
 /** Submits a batch. @returns its id, and its jobs once all have ended */
 export async function runBatch(

@@ -1,5 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
-import { telemetry } from "../../src/contract/telemetry.ts";
+import { telemetry } from "../../src/contract/jobs/telemetry.ts";
 import { openRecords } from "../../src/records/open-records.ts";
 import { makeNewBatch, makeNewJob, targets } from "../../test/records/new-jobs.ts";
 

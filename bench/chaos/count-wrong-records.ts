@@ -1,5 +1,5 @@
 import type { Client } from "../../src/client/create-client.ts";
-import type { Job } from "../../src/contract/job.ts";
+import type { Job } from "../../src/contract/jobs/job.ts";
 import type { FinishedJob } from "./submitted-jobs.ts";
 
 /** How many jobs the REST interface lacks, has twice, or has in another status than Completed. */

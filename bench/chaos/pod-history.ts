@@ -1,4 +1,4 @@
-import { resourceLabels } from "../../src/contract/resource-labels.ts";
+import { resourceLabels } from "../../src/contract/custom-resources/resource-labels.ts";
 import type { Pod, Stored } from "../../src/kubernetes/resources.ts";
 
 interface SeenPod {

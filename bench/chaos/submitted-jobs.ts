@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { recordFinalizer } from "../../src/contract/resource-labels.ts";
+import { recordFinalizer } from "../../src/contract/custom-resources/resource-labels.ts";
 import type { KubernetesClient } from "../../src/kubernetes/kubernetes-client.ts";
 import type { Stored } from "../../src/kubernetes/resources.ts";
 import {

@@ -1,6 +1,6 @@
-import { requestedRecipe, type Recipe } from "../../src/contract/recipe.ts";
-import { resolveRecipe } from "../../src/contract/resolve-recipe.ts";
-import { builtinTargets } from "../../src/contract/target.ts";
+import { requestedRecipe, type Recipe } from "../../src/contract/jobs/recipe.ts";
+import { resolveRecipe } from "../../src/contract/jobs/resolve-recipe.ts";
+import { builtinTargets } from "../../src/contract/jobs/target.ts";
 import { compressModel } from "../../src/engine/compress-model.ts";
 import { readPeakMemoryBytes } from "../../src/engine/evaluate/read-peak-memory-bytes.ts";
 import { planCompression } from "../../src/engine/plan-compression.ts";

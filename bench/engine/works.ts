@@ -1,4 +1,4 @@
-import type { PartialRecipe } from "../../src/contract/recipe.ts";
+import type { PartialRecipe } from "../../src/contract/jobs/recipe.ts";
 
 /** The same work for both: our recipe, and by its name the function of peer.py. */
 export const works = {

@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import { job as jobSchema } from "../../src/contract/job.ts";
-import { isTerminal } from "../../src/contract/status.ts";
+import { job as jobSchema } from "../../src/contract/jobs/job.ts";
+import { isTerminal } from "../../src/contract/jobs/status.ts";
 import type { PersistentCaller } from "./persistent-caller.ts";
 
 const modelBytes = 5_000;

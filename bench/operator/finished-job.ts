@@ -1,4 +1,4 @@
-import { resourceLabels } from "../../src/contract/resource-labels.ts";
+import { resourceLabels } from "../../src/contract/custom-resources/resource-labels.ts";
 import type { KubernetesClient } from "../../src/kubernetes/kubernetes-client.ts";
 import { parseResponseJson } from "../../src/kubernetes/parse-response-json.ts";
 import {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
-import { jobStatus, type JobStatus } from "../../src/contract/status.ts";
+import { jobStatus, type JobStatus } from "../../src/contract/jobs/status.ts";
 
 const jobEvent = z.object({ id: z.string(), status: jobStatus });
 

@@ -1,4 +1,4 @@
-import type { GithubReport, Places } from "../contract/github-report.ts";
+import type { GithubReport, Places } from "../contract/jobs/github-report.ts";
 import type { Step } from "./step.ts";
 
 /** What the service needs to write the step's check runs. */

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import * as core from "@actions/core";
-import { isTerminal } from "../contract/status.ts";
+import { isTerminal } from "../contract/jobs/status.ts";
 import { cancelBatches } from "./cancel-batches.ts";
 import { getBatches } from "./get-batches.ts";
 import { listJobs } from "./list-jobs.ts";

@@ -1,5 +1,5 @@
 import * as core from "@actions/core";
-import type { FailOn, JobChecks } from "../contract/action.ts";
+import type { FailOn, JobChecks } from "../contract/jobs/action.ts";
 import type { CheckRunIdentity, CheckRunWriter } from "../github/check-run-writer.ts";
 import { httpErrorStatus } from "../github/http-error-status.ts";
 import { jobCheckRun } from "../github/job-check-run.ts";

@@ -1,6 +1,6 @@
 import * as core from "@actions/core";
 import type { ServiceClient } from "./service-client.ts";
-import type { Scope } from "../contract/token.ts";
+import type { Scope } from "../contract/people/token.ts";
 
 /** Before the token expires. */
 const renewalMarginMs = 5 * 60_000;

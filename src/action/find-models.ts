@@ -1,8 +1,8 @@
 import { glob, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { formatProblem } from "../contract/format-problem.ts";
-import type { Place } from "../contract/github-report.ts";
-import { modelReference } from "../contract/model.ts";
+import type { Place } from "../contract/jobs/github-report.ts";
+import { modelReference } from "../contract/models/model.ts";
 import { parseInput } from "../contract/parse-input.ts";
 import { InputError, type InputProblem } from "./input-error.ts";
 import type { ModelEntry } from "./model-entry.ts";

@@ -1,7 +1,7 @@
 import type { Writable } from "node:stream";
 import * as core from "@actions/core";
 import type { ServiceClient } from "./service-client.ts";
-import type { Job } from "../contract/job.ts";
+import type { Job } from "../contract/jobs/job.ts";
 import { jobTitle } from "../report/job-title.ts";
 import type { JobTracker } from "./job-tracker.ts";
 import { printOutput } from "./print-output.ts";

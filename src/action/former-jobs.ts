@@ -1,8 +1,8 @@
 import type { ServiceClient } from "./service-client.ts";
-import { hasFailedGate } from "../contract/gate.ts";
-import type { Job } from "../contract/job.ts";
-import type { ModelReference } from "../contract/model.ts";
-import { redactSource } from "../contract/redact-source.ts";
+import { hasFailedGate } from "../contract/jobs/gate.ts";
+import type { Job } from "../contract/jobs/job.ts";
+import type { ModelReference } from "../contract/models/model.ts";
+import { redactSource } from "../contract/text/redact-source.ts";
 import { listJobs } from "./list-jobs.ts";
 
 /** Jobs with the labels that completed, with their gates passed. */

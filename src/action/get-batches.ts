@@ -1,5 +1,5 @@
 import type { ServiceClient } from "./service-client.ts";
-import type { Batch } from "../contract/batch.ts";
+import type { Batch } from "../contract/jobs/batch.ts";
 
 /** Batches by their ids, as they are now. */
 export async function getBatches(

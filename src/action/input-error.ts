@@ -1,4 +1,4 @@
-import type { Place } from "../contract/github-report.ts";
+import type { Place } from "../contract/jobs/github-report.ts";
 
 /** What the workflow's author has to correct. */
 export class InputError extends Error {

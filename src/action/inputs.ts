@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { type ActionInputName, failOnTable, jobChecksTable } from "../contract/action.ts";
-import { gateLimits } from "../contract/gate.ts";
-import { requestedRecipe } from "../contract/recipe.ts";
-import { jobKindTable } from "../contract/status.ts";
+import { type ActionInputName, failOnTable, jobChecksTable } from "../contract/jobs/action.ts";
+import { gateLimits } from "../contract/jobs/gate.ts";
+import { requestedRecipe } from "../contract/jobs/recipe.ts";
+import { jobKindTable } from "../contract/jobs/status.ts";
 import { parseYaml } from "./parse-yaml.ts";
 
 const longestSeconds = 7 * 24 * 3600;

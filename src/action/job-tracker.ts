@@ -1,7 +1,7 @@
-import type { Batch } from "../contract/batch.ts";
-import { hasFailedGate } from "../contract/gate.ts";
-import type { Job } from "../contract/job.ts";
-import { isTerminal, jobStatus } from "../contract/status.ts";
+import type { Batch } from "../contract/jobs/batch.ts";
+import { hasFailedGate } from "../contract/jobs/gate.ts";
+import type { Job } from "../contract/jobs/job.ts";
+import { isTerminal, jobStatus } from "../contract/jobs/status.ts";
 import type { ReportRow } from "../report/report.ts";
 import type { StepJob } from "./submit-batches.ts";
 

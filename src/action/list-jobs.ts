@@ -1,6 +1,6 @@
 import type { ServiceClient } from "./service-client.ts";
-import type { Job } from "../contract/job.ts";
-import type { JobQuery } from "../contract/page.ts";
+import type { Job } from "../contract/jobs/job.ts";
+import type { JobQuery } from "../contract/jobs/page.ts";
 import { limits } from "../contract/limits.ts";
 
 interface JobFilter {

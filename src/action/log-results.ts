@@ -1,6 +1,6 @@
 import * as core from "@actions/core";
-import { formatBytes } from "../contract/format-bytes.ts";
-import type { Job } from "../contract/job.ts";
+import { formatBytes } from "../contract/text/format-bytes.ts";
+import type { Job } from "../contract/jobs/job.ts";
 import { describeJobFailure } from "../report/describe-job-failure.ts";
 import { formatDecibels } from "../report/format-figure.ts";
 import { jobTitle } from "../report/job-title.ts";

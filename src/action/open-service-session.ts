@@ -1,7 +1,7 @@
 import * as core from "@actions/core";
 import type { Dispatcher } from "undici";
 import { createServiceClient, type ServiceClient } from "./service-client.ts";
-import type { Scope } from "../contract/token.ts";
+import type { Scope } from "../contract/people/token.ts";
 import { ExchangedToken } from "./exchanged-token.ts";
 import type { Credentials } from "./resolve-credentials.ts";
 

@@ -1,6 +1,6 @@
-import { type BatchRequest, batchRequest } from "../contract/batch.ts";
+import { type BatchRequest, batchRequest } from "../contract/jobs/batch.ts";
 import { formatProblem } from "../contract/format-problem.ts";
-import type { Places } from "../contract/github-report.ts";
+import type { Places } from "../contract/jobs/github-report.ts";
 import { parseInput } from "../contract/parse-input.ts";
 import { findModels, type NamedModel } from "./find-models.ts";
 import { InputError } from "./input-error.ts";

@@ -1,11 +1,11 @@
 import { readFile, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { z } from "zod";
-import { batchFields } from "../contract/batch.ts";
-import { gateName } from "../contract/gate-table.ts";
-import type { Place, Places } from "../contract/github-report.ts";
+import { batchFields } from "../contract/jobs/batch.ts";
+import { gateName } from "../contract/jobs/gate-table.ts";
+import type { Place, Places } from "../contract/jobs/github-report.ts";
 import { limits } from "../contract/limits.ts";
-import { modelReference } from "../contract/model.ts";
+import { modelReference } from "../contract/models/model.ts";
 import { InputError } from "./input-error.ts";
 import { type ModelEntry, parseModelEntry } from "./model-entry.ts";
 import { parseYaml } from "./parse-yaml.ts";

@@ -1,5 +1,5 @@
-import { type ActionInput, actionInputs } from "../contract/action.ts";
-import { truncate } from "../contract/truncate.ts";
+import { type ActionInput, actionInputs } from "../contract/jobs/action.ts";
+import { truncate } from "../contract/text/bounded-text.ts";
 import { InputError } from "./input-error.ts";
 import { type Inputs, inputsSchema } from "./inputs.ts";
 

@@ -1,6 +1,6 @@
 import * as core from "@actions/core";
 import { type Revision, revision as revisionSchema } from "../contract/revision.ts";
-import type { Scope } from "../contract/token.ts";
+import type { Scope } from "../contract/people/token.ts";
 import type { GitHub } from "./connect-github.ts";
 import type { Inputs } from "./inputs.ts";
 import type { BaseRevision } from "./triggering-commit.ts";

@@ -1,11 +1,11 @@
 import { type Client, createClient } from "../client/create-client.ts";
-import { artifactRoutes } from "../contract/artifact-routes.ts";
-import { batchRoutes } from "../contract/batch-routes.ts";
-import { jobRoutes } from "../contract/job-routes.ts";
-import { logRoutes } from "../contract/log-routes.ts";
-import { modelRoutes } from "../contract/model-routes.ts";
-import { targetRoutes } from "../contract/target-routes.ts";
-import { tokenRoutes } from "../contract/token-routes.ts";
+import { artifactRoutes } from "../contract/routes/artifact-routes.ts";
+import { batchRoutes } from "../contract/routes/batch-routes.ts";
+import { jobRoutes } from "../contract/routes/job-routes.ts";
+import { logRoutes } from "../contract/routes/log-routes.ts";
+import { modelRoutes } from "../contract/routes/model-routes.ts";
+import { targetRoutes } from "../contract/routes/service-routes.ts";
+import { tokenRoutes } from "../contract/routes/token-routes.ts";
 
 const { exchangeToken } = tokenRoutes;
 

@@ -1,5 +1,5 @@
 import * as core from "@actions/core";
-import type { ActionOutputName } from "../contract/action.ts";
+import type { ActionOutputName } from "../contract/jobs/action.ts";
 
 /** Sets outputs of the step. */
 export function setOutputs(

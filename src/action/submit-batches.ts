@@ -1,9 +1,8 @@
 import * as core from "@actions/core";
 import type { ServiceClient } from "./service-client.ts";
-import type { Batch, BatchRequest } from "../contract/batch.ts";
-import { groupByTargets } from "../contract/group-by-targets.ts";
-import type { Job } from "../contract/job.ts";
-import type { ModelReference } from "../contract/model.ts";
+import { type Batch, type BatchRequest, groupByTargets } from "../contract/jobs/batch.ts";
+import type { Job } from "../contract/jobs/job.ts";
+import type { ModelReference } from "../contract/models/model.ts";
 import type { Revision } from "../contract/revision.ts";
 import { findFormerJob, listFormerJobs } from "./former-jobs.ts";
 import type { BatchPlan } from "./plan-batch.ts";

@@ -1,7 +1,7 @@
 import * as core from "@actions/core";
 import type { ServiceClient } from "./service-client.ts";
 import { ProblemError } from "../client/problem-error.ts";
-import type { Batch, BatchRequest } from "../contract/batch.ts";
+import type { Batch, BatchRequest } from "../contract/jobs/batch.ts";
 import { digest } from "./step-identity.ts";
 
 /** Submits a batch, which records no baseline where the token does not allow it. */

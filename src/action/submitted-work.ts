@@ -1,5 +1,5 @@
 import type { ServiceClient } from "./service-client.ts";
-import type { Places } from "../contract/github-report.ts";
+import type { Places } from "../contract/jobs/github-report.ts";
 import type { JobTracker } from "./job-tracker.ts";
 import type { Submission } from "./submit-batches.ts";
 

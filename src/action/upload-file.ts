@@ -2,7 +2,7 @@ import path from "node:path";
 import type { ServiceClient } from "./service-client.ts";
 import { hashFile } from "../client/hash-file.ts";
 import { ProblemError } from "../client/problem-error.ts";
-import type { Place } from "../contract/github-report.ts";
+import type { Place } from "../contract/jobs/github-report.ts";
 import { InputError } from "./input-error.ts";
 import { retryWhileUnreachable } from "./retry-while-unreachable.ts";
 import { UploadLog } from "./upload-log.ts";

@@ -1,5 +1,5 @@
 import * as core from "@actions/core";
-import { formatBytes } from "../contract/format-bytes.ts";
+import { formatBytes } from "../contract/text/format-bytes.ts";
 import { escapeLogLine } from "./escape-log-line.ts";
 
 const progressIntervalMs = 5_000;

@@ -1,5 +1,5 @@
 import type { ServiceClient } from "./service-client.ts";
-import type { ModelReference } from "../contract/model.ts";
+import type { ModelReference } from "../contract/models/model.ts";
 import type { NamedModel } from "./find-models.ts";
 import { uploadFile, type UploadOptions } from "./upload-file.ts";
 

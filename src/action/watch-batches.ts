@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import * as core from "@actions/core";
 import type { ServiceClient } from "./service-client.ts";
-import { isTerminal } from "../contract/status.ts";
+import { isTerminal } from "../contract/jobs/status.ts";
 import { getBatches } from "./get-batches.ts";
 import type { JobTracker } from "./job-tracker.ts";
 import { retryWhileUnreachable } from "./retry-while-unreachable.ts";

@@ -1,15 +1,15 @@
 import { ServiceError } from "../contract/errors.ts";
-import type { Action } from "../contract/permissions.ts";
-import type { Principal } from "../contract/principal.ts";
-import type { Session } from "../contract/session.ts";
+import type { Action } from "../contract/people/permissions.ts";
+import type { Principal } from "../contract/people/principal.ts";
+import type { Session } from "../contract/people/session.ts";
 import {
   findRole,
   type Membership,
   restrictScopes,
   type Role,
   roleTable,
-} from "../contract/role.ts";
-import type { Scope, Token } from "../contract/token.ts";
+} from "../contract/people/role.ts";
+import type { Scope, Token } from "../contract/people/token.ts";
 import type { Records } from "../records/open-records.ts";
 import type { FoundToken } from "../records/token-records.ts";
 import { hashSecret, isWellFormedToken } from "./access-token.ts";

@@ -1,5 +1,4 @@
-import type { TrustCheck } from "../contract/trust-check.ts";
-import { matchPolicy, type TrustPolicy } from "../contract/trust-policy.ts";
+import { matchPolicy, type TrustCheck, type TrustPolicy } from "../contract/people/trust-policy.ts";
 
 /** Which access token the claims of an identity token give, whose signature nobody asks for. */
 export function checkClaims(

@@ -1,7 +1,7 @@
 import { decodeJwt, errors, type JWTVerifyGetKey, jwtVerify } from "jose";
 import { z } from "zod";
 import { ServiceError } from "../contract/errors.ts";
-import type { Issuer, TrustPolicy } from "../contract/trust-policy.ts";
+import type { Issuer, TrustPolicy } from "../contract/people/trust-policy.ts";
 import { identityErrorMessage } from "./identity-error-message.ts";
 import { createIssuerKeyFinder } from "./issuer-key-finder.ts";
 

@@ -1,7 +1,7 @@
 import { createLocalJWKSet, errors, type JWTVerifyGetKey, type LocalJWKSet } from "jose";
 import { z } from "zod";
 import { ServiceError } from "../contract/errors.ts";
-import type { Issuer } from "../contract/trust-policy.ts";
+import type { Issuer } from "../contract/people/trust-policy.ts";
 import { readBoundedText } from "./read-bounded-text.ts";
 
 /** A key that its issuer withdrew is trusted for no longer. */

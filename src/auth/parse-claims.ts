@@ -1,8 +1,11 @@
 import { z } from "zod";
 import { ServiceError } from "../contract/errors.ts";
-import { hasHiddenCharacters, replaceHiddenCharacters } from "../contract/hidden-characters.ts";
+import {
+  hasHiddenCharacters,
+  replaceHiddenCharacters,
+} from "../contract/text/hidden-characters.ts";
 import { limits, textLimits } from "../contract/limits.ts";
-import { truncate } from "../contract/truncate.ts";
+import { truncate } from "../contract/text/bounded-text.ts";
 import type { IssuedPerson } from "../records/save-person.ts";
 
 const text = z.string().min(1).optional().catch(undefined);

@@ -4,7 +4,7 @@ import {
   passkeyCreation,
   passkeyRequest,
   type UsedCredential,
-} from "../contract/passkey.ts";
+} from "../contract/people/passkey.ts";
 import type { SpentIdentity } from "../records/identity-records.ts";
 import type { Credential } from "../records/passkey-records.ts";
 import { createChallenge, passkeyMs, readChallenge } from "./passkey-challenge.ts";

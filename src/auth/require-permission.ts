@@ -1,8 +1,7 @@
 import { ServiceError } from "../contract/errors.ts";
-import { hasScope, may } from "../contract/may.ts";
-import { type Action, permissionTable } from "../contract/permissions.ts";
-import type { Ownership } from "../contract/owner.ts";
-import type { Principal } from "../contract/principal.ts";
+import { hasScope, may } from "../contract/people/may.ts";
+import { type Action, permissionTable } from "../contract/people/permissions.ts";
+import type { Ownership, Principal } from "../contract/people/principal.ts";
 
 interface Thing {
   /** Undefined where there is no such thing. */

@@ -1,4 +1,4 @@
-import { isReading } from "../contract/route.ts";
+import { isReading } from "../contract/routes/route.ts";
 import { ServiceError } from "../contract/errors.ts";
 
 /** How the session's cookie is set. */

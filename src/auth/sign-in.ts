@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { limits } from "../contract/limits.ts";
 import { ServiceError } from "../contract/errors.ts";
 import { defaultProject } from "../contract/project.ts";
-import type { Session, SignInMethod } from "../contract/session.ts";
+import type { Session, SignInMethod } from "../contract/people/session.ts";
 import type { Records } from "../records/open-records.ts";
 import type { IssuedPerson } from "../records/save-person.ts";
 import type { UsedPasskey } from "../records/passkey-records.ts";

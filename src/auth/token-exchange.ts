@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { ServiceError } from "../contract/errors.ts";
-import type { Workflow } from "../contract/principal.ts";
-import { exchangedToken } from "../contract/token.ts";
-import { truncate } from "../contract/truncate.ts";
-import { matchPolicy, type Policy, type TrustPolicy } from "../contract/trust-policy.ts";
+import type { Workflow } from "../contract/people/principal.ts";
+import { exchangedToken } from "../contract/people/token.ts";
+import { truncate } from "../contract/text/bounded-text.ts";
+import { matchPolicy, type Policy, type TrustPolicy } from "../contract/people/trust-policy.ts";
 import type { Log } from "../log/json-log.ts";
 import type { Records } from "../records/open-records.ts";
 import { generateToken } from "./generate-token.ts";

@@ -1,5 +1,5 @@
 import type { Dispatcher } from "undici";
-import type { RouteName, Routes } from "../contract/routes.ts";
+import type { RouteName, Routes } from "../contract/routes/routes.ts";
 import { createCaller, type RouteCaller } from "./create-caller.ts";
 import { downloadArtifact, type ArtifactDownloadOptions } from "./download-artifact.ts";
 import type { Connection } from "./send-request.ts";

@@ -1,5 +1,5 @@
-import { logEnd, type LogLine, logLine } from "../contract/log.ts";
-import { type JobStatus, jobStatus } from "../contract/status.ts";
+import { logEnd, type LogLine, logLine } from "../contract/jobs/log.ts";
+import { type JobStatus, jobStatus } from "../contract/jobs/status.ts";
 import { delay } from "./delay.ts";
 import { readEventStream } from "./read-event-stream.ts";
 import { type Connection, sendRequest } from "./send-request.ts";

@@ -1,5 +1,5 @@
 import { errorTable, type Problem, problem } from "../contract/errors.ts";
-import { truncate } from "../contract/truncate.ts";
+import { truncate } from "../contract/text/bounded-text.ts";
 import type { AnswerHeaders } from "./transport.ts";
 
 /** Longest text of an answer in an error message, characters. */

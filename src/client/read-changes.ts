@@ -1,6 +1,6 @@
 import type { z } from "zod";
-import { deletion, jobChange } from "../contract/event-routes.ts";
-import { type BatchSummary, batchSummary } from "../contract/page.ts";
+import { deletion, jobChange } from "../contract/routes/event-routes.ts";
+import { type BatchSummary, batchSummary } from "../contract/jobs/page.ts";
 import { readEventStream } from "./read-event-stream.ts";
 import { type Connection, sendRequest } from "./send-request.ts";
 

@@ -1,6 +1,6 @@
 import type { z } from "zod";
-import type { Route } from "../contract/route.ts";
-import type { RouteName, Routes } from "../contract/routes.ts";
+import type { Route } from "../contract/routes/route.ts";
+import type { RouteName, Routes } from "../contract/routes/routes.ts";
 import { toAnswerError } from "./problem-error.ts";
 import type { Transport, TransportAnswer, UploadBody } from "./transport.ts";
 

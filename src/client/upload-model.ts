@@ -1,7 +1,7 @@
 import { realpath, stat } from "node:fs/promises";
 import path from "node:path";
-import { uploadSource } from "../contract/model-source.ts";
-import { quoteName } from "../contract/quote-name.ts";
+import { uploadSource } from "../contract/models/model-source.ts";
+import { quoteName } from "../contract/text/quote-name.ts";
 import { listExternalData } from "../model-files/list-external-data.ts";
 import { createCaller } from "./create-caller.ts";
 import { retry } from "./retry.ts";

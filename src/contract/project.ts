@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { dnsLabel } from "./dns-label.ts";
+import { dnsLabel } from "./text/kubernetes-names.ts";
 
 /** The project of everything that names no other; its administrators are the installation's. */
 export const defaultProject = "default";

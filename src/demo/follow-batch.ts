@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Client } from "../client/create-client.ts";
-import type { Batch } from "../contract/batch.ts";
-import type { Job } from "../contract/job.ts";
-import { isTerminal } from "../contract/status.ts";
+import type { Batch } from "../contract/jobs/batch.ts";
+import type { Job } from "../contract/jobs/job.ts";
+import { isTerminal } from "../contract/jobs/status.ts";
 import type { Display } from "./display.ts";
 import type { JobProgress } from "./status-lines.ts";
 

@@ -1,5 +1,5 @@
-import type { JobStatus } from "../contract/status.ts";
-import { truncate } from "../contract/truncate.ts";
+import type { JobStatus } from "../contract/jobs/status.ts";
+import { truncate } from "../contract/text/bounded-text.ts";
 
 export interface JobProgress {
   readonly label: string;

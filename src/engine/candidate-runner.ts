@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import { ServiceError } from "../contract/errors.ts";
-import type { Evaluation } from "../contract/recipe.ts";
+import type { Evaluation } from "../contract/jobs/recipe.ts";
 import { planModelRuns } from "./accuracy/model-run.ts";
 import { readAvailableMemoryBytes } from "./accuracy/read-available-memory-bytes.ts";
 import type { CandidateRatio, CandidateRunner, TimingOptions } from "./candidate.ts";

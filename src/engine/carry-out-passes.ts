@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, rename, rm } from "node:fs/promises";
 import path from "node:path";
-import { lacksDotProducts } from "../contract/target.ts";
+import { lacksDotProducts } from "../contract/jobs/target.ts";
 import { chooseFolded } from "./choose-folded.ts";
 import { buildCompressionReport, type CompressionReport } from "./compression-report.ts";
 import { executePlan, type CompressOptions } from "./execute-plan.ts";

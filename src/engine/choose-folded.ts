@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, rm } from "node:fs/promises";
 import path from "node:path";
-import { formatRatio } from "../contract/format-ratio.ts";
+import { formatRatio } from "../contract/jobs/latency.ts";
 import { writeLayout } from "./onnx/write-model.ts";
 import type { CompressionPlan } from "./plan-compression.ts";
 import type { CandidateRatio, CandidateRunner } from "./candidate.ts";

@@ -1,7 +1,7 @@
 import { textLimits } from "../contract/limits.ts";
-import { truncate } from "../contract/truncate.ts";
-import type { WarningCode } from "../contract/warnings.ts";
-import { quoteName } from "../contract/quote-name.ts";
+import { truncate } from "../contract/text/bounded-text.ts";
+import type { WarningCode } from "../contract/jobs/warnings.ts";
+import { quoteName } from "../contract/text/quote-name.ts";
 import type { CompressionPlan } from "./plan-compression.ts";
 import type { WeightOperation } from "./quantize/weight-format.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";

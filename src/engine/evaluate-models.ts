@@ -1,8 +1,8 @@
 import { availableParallelism } from "node:os";
 import { ServiceError } from "../contract/errors.ts";
-import type { Latency } from "../contract/latency.ts";
-import type { Evaluation } from "../contract/recipe.ts";
-import type { Telemetry } from "../contract/telemetry.ts";
+import type { Latency } from "../contract/jobs/latency.ts";
+import type { Evaluation } from "../contract/jobs/recipe.ts";
+import type { Telemetry } from "../contract/jobs/telemetry.ts";
 import { measureAccuracy } from "./accuracy/measure-accuracy.ts";
 import { planModelRuns, type ModelRuns } from "./accuracy/model-run.ts";
 import { readAvailableMemoryBytes } from "./accuracy/read-available-memory-bytes.ts";

@@ -1,9 +1,9 @@
 import { ServiceError } from "../contract/errors.ts";
-import { granularitiesByScheme, type Recipe } from "../contract/recipe.ts";
-import type { JobKind } from "../contract/status.ts";
-import type { Target } from "../contract/target.ts";
+import { granularitiesByScheme, type Recipe } from "../contract/jobs/recipe.ts";
+import type { JobKind } from "../contract/jobs/status.ts";
+import type { Target } from "../contract/jobs/target.ts";
 import { type GraphNode, listGraphNodes } from "./list-graph-nodes.ts";
-import { quoteName } from "../contract/quote-name.ts";
+import { quoteName } from "../contract/text/quote-name.ts";
 import { layoutModel } from "./onnx/layout-model.ts";
 import type { ModelLayout } from "./onnx/model-layout.ts";
 import { standardOpset } from "./onnx/standard-domain.ts";

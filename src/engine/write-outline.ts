@@ -1,4 +1,4 @@
-import type { ModelFile } from "../contract/manifest.ts";
+import type { ModelFile } from "../contract/models/manifest.ts";
 import { open } from "node:fs/promises";
 import { hashSource } from "./onnx/hash-source.ts";
 import { writeJsonTrailer } from "./onnx/json-trailer.ts";

@@ -1,6 +1,6 @@
-import { hasFailedGate } from "../contract/gate.ts";
-import type { Job } from "../contract/job.ts";
-import { isTerminal } from "../contract/status.ts";
+import { hasFailedGate } from "../contract/jobs/gate.ts";
+import type { Job } from "../contract/jobs/job.ts";
+import { isTerminal } from "../contract/jobs/status.ts";
 import type { ReportRecord } from "../records/insert-report.ts";
 import type { Records } from "../records/open-records.ts";
 import type { ReportRow } from "../report/report.ts";

@@ -1,6 +1,6 @@
-import type { BatchRequest } from "../contract/batch.ts";
-import type { Job } from "../contract/job.ts";
-import type { Owner } from "../contract/owner.ts";
+import type { BatchRequest } from "../contract/jobs/batch.ts";
+import type { Job } from "../contract/jobs/job.ts";
+import type { Owner } from "../contract/people/principal.ts";
 import type { AuditedChange } from "../records/add-audit-entry.ts";
 import type { Records } from "../records/open-records.ts";
 import type { ReportRecord } from "../records/insert-report.ts";

@@ -1,4 +1,4 @@
-import type { AuditEntry } from "../contract/audit.ts";
+import type { AuditEntry } from "../contract/people/audit.ts";
 import { newId } from "../contract/id.ts";
 import type { WriteTransaction } from "./store.ts";
 

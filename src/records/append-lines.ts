@@ -1,4 +1,4 @@
-import type { LogLine } from "../contract/log.ts";
+import type { LogLine } from "../contract/jobs/log.ts";
 import type { JobRecord } from "./find-record.ts";
 import type { WriteTransaction } from "./store.ts";
 

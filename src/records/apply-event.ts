@@ -1,17 +1,17 @@
-import type { Artifact } from "../contract/artifact.ts";
+import type { Artifact } from "../contract/jobs/artifact.ts";
 import type { JobError } from "../contract/errors.ts";
-import { hasFailedGate } from "../contract/gate.ts";
-import { evaluateGates } from "../contract/evaluate-gates.ts";
-import type { Job } from "../contract/job.ts";
-import { type StatusCause, statusCause } from "../contract/status-reasons.ts";
+import { hasFailedGate } from "../contract/jobs/gate.ts";
+import { evaluateGates } from "../contract/jobs/evaluate-gates.ts";
+import type { Job } from "../contract/jobs/job.ts";
+import { type StatusCause, statusCause } from "../contract/jobs/status-reasons.ts";
 import {
   canTransition,
   isTerminal,
   type JobStatus,
   type WorkingStatus,
-} from "../contract/status.ts";
-import type { Telemetry } from "../contract/telemetry.ts";
-import type { TelemetryUpdate, UnnumberedEvent } from "../contract/worker.ts";
+} from "../contract/jobs/status.ts";
+import type { Telemetry } from "../contract/jobs/telemetry.ts";
+import type { TelemetryUpdate, UnnumberedEvent } from "../contract/jobs/worker.ts";
 
 /** What happens to a job besides what its workers report. */
 type ServiceEvent =

@@ -1,4 +1,4 @@
-import type { Job } from "../contract/job.ts";
+import type { Job } from "../contract/jobs/job.ts";
 import { applyEvent, type JobEvent } from "./apply-event.ts";
 
 /** The job after several events at one time. */

@@ -1,6 +1,6 @@
-import type { Job } from "../contract/job.ts";
-import type { LogLine } from "../contract/log.ts";
-import type { ModelOutline, OptimizedShare, WorkerEvent } from "../contract/worker.ts";
+import type { Job } from "../contract/jobs/job.ts";
+import type { LogLine } from "../contract/jobs/log.ts";
+import type { ModelOutline, OptimizedShare, WorkerEvent } from "../contract/jobs/worker.ts";
 import { applyEvent } from "./apply-event.ts";
 import type { AttemptRecord } from "./find-attempts.ts";
 import { addEndedStage } from "./recorded-stages.ts";

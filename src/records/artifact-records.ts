@@ -1,4 +1,4 @@
-import type { Artifact } from "../contract/artifact.ts";
+import type { Artifact } from "../contract/jobs/artifact.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import { parseJob } from "./parse-job.ts";
 import { readServiceKey } from "./service-keys.ts";

@@ -1,4 +1,4 @@
-import { auditEntry, type AuditPage, type AuditQuery } from "../contract/audit.ts";
+import { auditEntry, type AuditPage, type AuditQuery } from "../contract/people/audit.ts";
 import { auditId } from "../contract/id.ts";
 import { buildPage, parseCursor } from "./build-page.ts";
 import type { Store } from "./store.ts";

@@ -1,4 +1,4 @@
-import type { Ownership } from "../contract/owner.ts";
+import type { Ownership } from "../contract/people/principal.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import { saveBaselines } from "./save-baselines.ts";
 import { findBatch, findBatchSource } from "./find-batch.ts";

@@ -1,10 +1,10 @@
-import type { Batch } from "../contract/batch.ts";
-import type { RetriedBatch } from "../contract/batch-routes.ts";
+import type { Batch } from "../contract/jobs/batch.ts";
+import type { RetriedBatch } from "../contract/routes/batch-routes.ts";
 import { ServiceError } from "../contract/errors.ts";
 import { batchId } from "../contract/id.ts";
-import { type BatchPage, type BatchQuery, batchSummary } from "../contract/page.ts";
-import type { Origin } from "../contract/owner.ts";
-import { batchStatus, type BatchStatus, type JobStatus } from "../contract/status.ts";
+import { type BatchPage, type BatchQuery, batchSummary } from "../contract/jobs/page.ts";
+import type { Origin } from "../contract/people/principal.ts";
+import { batchStatus, type BatchStatus, type JobStatus } from "../contract/jobs/status.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import { buildPage, parseCursor } from "./build-page.ts";
 import { findBatch, listBatchJobs } from "./find-batch.ts";

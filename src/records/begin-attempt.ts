@@ -1,5 +1,5 @@
 import type { Insertable } from "kysely";
-import { isTerminal } from "../contract/status.ts";
+import { isTerminal } from "../contract/jobs/status.ts";
 import { appendLines } from "./append-lines.ts";
 import { applyEvents } from "./apply-events.ts";
 import { type AttemptRecord, findAttempts, type JobPart } from "./find-attempts.ts";

@@ -1,5 +1,5 @@
-import type { Job } from "../contract/job.ts";
-import { type BatchSummary, batchSummary } from "../contract/page.ts";
+import type { Job } from "../contract/jobs/job.ts";
+import { type BatchSummary, batchSummary } from "../contract/jobs/page.ts";
 import { type ChangeSearch, changesPerPage, isReached } from "./change-search.ts";
 import { type DeletedRecord, forgetDeletions, listDeletions } from "./deletion-changes.ts";
 import { documentHasLabel } from "./dialect-sql.ts";

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
-import type { EventQuery } from "../contract/event-routes.ts";
-import type { Origin } from "../contract/owner.ts";
+import type { EventQuery } from "../contract/routes/event-routes.ts";
+import type { Origin } from "../contract/people/principal.ts";
 
 /** Whose changes are asked for, and which of them. */
 export interface ChangeSearch extends Pick<EventQuery, "batch" | "label"> {

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
-import type { Batch } from "../contract/batch.ts";
-import type { Job } from "../contract/job.ts";
-import { type Target, target } from "../contract/target.ts";
+import type { Batch } from "../contract/jobs/batch.ts";
+import type { Job } from "../contract/jobs/job.ts";
+import { type Target, target } from "../contract/jobs/target.ts";
 import { applyEvent, type JobEvent } from "./apply-event.ts";
 import { failWithoutUploads } from "./fail-without-uploads.ts";
 import { findBatch } from "./find-batch.ts";

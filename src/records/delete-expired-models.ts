@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { encodeIdTime } from "../contract/id.ts";
-import { uploadSource } from "../contract/model-source.ts";
+import { uploadSource } from "../contract/models/model-source.ts";
 import { selectManifestsWith } from "./manifest-records.ts";
 import { findJobThatUses, forgetUploads } from "./model-records.ts";
 import type { Expiry } from "./retention.ts";

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { liveStatuses } from "../contract/status.ts";
+import { liveStatuses } from "../contract/jobs/status.ts";
 import { deleteLog } from "./delete-log.ts";
 import { reportJobs } from "./dialect-sql.ts";
 import { jobBlobTables } from "./list-referenced-blobs.ts";

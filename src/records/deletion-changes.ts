@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { deletion } from "../contract/event-routes.ts";
+import { deletion } from "../contract/routes/event-routes.ts";
 import { limits } from "../contract/limits.ts";
 import { type ChangeSearch, changesPerPage, isReached } from "./change-search.ts";
 import { documentHasLabel } from "./dialect-sql.ts";

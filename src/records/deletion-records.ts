@@ -1,5 +1,5 @@
 import { ServiceError } from "../contract/errors.ts";
-import { isTerminal } from "../contract/status.ts";
+import { isTerminal } from "../contract/jobs/status.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import { deleteEndedJobs, rememberResources } from "./delete-jobs.ts";
 import { findBatch } from "./find-batch.ts";

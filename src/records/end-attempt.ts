@@ -1,6 +1,6 @@
 import type { JobError } from "../contract/errors.ts";
-import type { LogLine } from "../contract/log.ts";
-import { isTerminal } from "../contract/status.ts";
+import type { LogLine } from "../contract/jobs/log.ts";
+import { isTerminal } from "../contract/jobs/status.ts";
 import { appendLines } from "./append-lines.ts";
 import type { JobEvent } from "./apply-event.ts";
 import { applyEvents } from "./apply-events.ts";

@@ -1,14 +1,14 @@
-import type { Job } from "../contract/job.ts";
-import { findUploadHash, isRemoteSource, uploadSource } from "../contract/model-source.ts";
-import type { Owner } from "../contract/owner.ts";
-import { isTerminal } from "../contract/status.ts";
-import { target } from "../contract/target.ts";
+import type { Job } from "../contract/jobs/job.ts";
+import { findUploadHash, isRemoteSource, uploadSource } from "../contract/models/model-source.ts";
+import type { Owner } from "../contract/people/principal.ts";
+import { isTerminal } from "../contract/jobs/status.ts";
+import { target } from "../contract/jobs/target.ts";
 import {
   type Assignment,
   type ModelOutline,
   type OptimizedShare,
   optimizedShare,
-} from "../contract/worker.ts";
+} from "../contract/jobs/worker.ts";
 import { currentAttempts, findAttempts, type JobPart } from "./find-attempts.ts";
 import { hasJobBlob } from "./job-blob-records.ts";
 import { findManifestFiles } from "./manifest-records.ts";

@@ -1,4 +1,4 @@
-import { type WorkerStep, workerStep } from "../contract/worker.ts";
+import { type WorkerStep, workerStep } from "../contract/jobs/worker.ts";
 import { parseStages, type RecordedStage } from "./recorded-stages.ts";
 import type { WriteTransaction } from "./store.ts";
 

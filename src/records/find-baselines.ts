@@ -1,4 +1,8 @@
-import { type Baseline, type RecordedBaseline, recordedBaseline } from "../contract/baseline.ts";
+import {
+  type Baseline,
+  type RecordedBaseline,
+  recordedBaseline,
+} from "../contract/jobs/baseline.ts";
 import type { Revision } from "../contract/revision.ts";
 import type { WriteTransaction } from "./store.ts";
 

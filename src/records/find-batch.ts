@@ -1,7 +1,7 @@
-import { type Batch, batch as batchSchema } from "../contract/batch.ts";
-import type { Job } from "../contract/job.ts";
-import { batchSummary } from "../contract/page.ts";
-import type { JobStatus } from "../contract/status.ts";
+import { type Batch, batch as batchSchema } from "../contract/jobs/batch.ts";
+import type { Job } from "../contract/jobs/job.ts";
+import { batchSummary } from "../contract/jobs/page.ts";
+import type { JobStatus } from "../contract/jobs/status.ts";
 import { parseJob } from "./parse-job.ts";
 import { parseResource } from "./resource-reference.ts";
 import type { WriteTransaction } from "./store.ts";

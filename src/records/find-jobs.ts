@@ -1,9 +1,9 @@
 import { type Expression, expressionBuilder, type SqlBool } from "kysely";
 import { encodeIdTime, jobId } from "../contract/id.ts";
-import type { JobCountsQuery, JobQuery } from "../contract/page.ts";
-import type { Origin } from "../contract/owner.ts";
-import { type JobStatus, jobStatus } from "../contract/status.ts";
-import { zeroCounts, type StatusCounts } from "../contract/batch-status.ts";
+import type { JobCountsQuery, JobQuery } from "../contract/jobs/page.ts";
+import type { Origin } from "../contract/people/principal.ts";
+import { type JobStatus, jobStatus } from "../contract/jobs/status.ts";
+import { zeroCounts, type StatusCounts } from "../contract/jobs/batch.ts";
 import { limits } from "../contract/limits.ts";
 import { parseCursor } from "./build-page.ts";
 import { hasLabels, type LabelFilter, parseLabel } from "./label-filter.ts";

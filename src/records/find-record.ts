@@ -1,5 +1,5 @@
-import type { Job } from "../contract/job.ts";
-import { liveStatuses } from "../contract/status.ts";
+import type { Job } from "../contract/jobs/job.ts";
+import { liveStatuses } from "../contract/jobs/status.ts";
 import { parseJob } from "./parse-job.ts";
 import { parseResource, type ResourceReference } from "./resource-reference.ts";
 import type { WriteTransaction } from "./store.ts";

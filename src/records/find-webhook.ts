@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import { type Webhook, webhook } from "../contract/webhook.ts";
+import { type Webhook, webhook } from "../contract/jobs/webhook.ts";
 import type { Schema } from "./schema.ts";
 import type { Store } from "./store.ts";
 

@@ -1,12 +1,11 @@
-import type { Batch } from "../contract/batch.ts";
-import { zeroCounts } from "../contract/batch-status.ts";
-import type { CreatedBy } from "../contract/created-by.ts";
+import { type Batch, zeroCounts } from "../contract/jobs/batch.ts";
+import type { CreatedBy } from "../contract/jobs/creation.ts";
 import { newId } from "../contract/id.ts";
-import type { Job } from "../contract/job.ts";
-import { type BatchSummary, batchSummary } from "../contract/page.ts";
-import type { Origin } from "../contract/owner.ts";
+import type { Job } from "../contract/jobs/job.ts";
+import { type BatchSummary, batchSummary } from "../contract/jobs/page.ts";
+import type { Origin } from "../contract/people/principal.ts";
 import type { Revision } from "../contract/revision.ts";
-import type { JobKind } from "../contract/status.ts";
+import type { JobKind } from "../contract/jobs/status.ts";
 import { findBaselines } from "./find-baselines.ts";
 import { insertJobs, type NewJob } from "./insert-jobs.ts";
 import { insertReport, type NewReport, replaceReportJobs } from "./insert-report.ts";

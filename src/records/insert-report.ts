@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { type BatchRequest, batchRequest } from "../contract/batch.ts";
-import { type GithubReport, githubReport } from "../contract/github-report.ts";
+import { type BatchRequest, batchRequest } from "../contract/jobs/batch.ts";
+import { type GithubReport, githubReport } from "../contract/jobs/github-report.ts";
 import type { Schema } from "./schema.ts";
 import type { WriteTransaction } from "./store.ts";
 

@@ -1,6 +1,6 @@
-import { hasFailedGate } from "../contract/gate.ts";
-import type { Job } from "../contract/job.ts";
-import { summarizeJob } from "../contract/job-summary.ts";
+import { hasFailedGate } from "../contract/jobs/gate.ts";
+import type { Job } from "../contract/jobs/job.ts";
+import { summarizeJob } from "../contract/jobs/job-summary.ts";
 
 /** The columns that follow from the job alone and change with it. */
 export function jobColumns(job: Job) {

@@ -1,7 +1,7 @@
-import type { JobRequest } from "../contract/job.ts";
-import type { ModelReference } from "../contract/model.ts";
-import { findUploadHash } from "../contract/model-source.ts";
-import type { JobKind } from "../contract/status.ts";
+import type { JobRequest } from "../contract/jobs/job.ts";
+import type { ModelReference } from "../contract/models/model.ts";
+import { findUploadHash } from "../contract/models/model-source.ts";
+import type { JobKind } from "../contract/jobs/status.ts";
 import type { NewJob } from "./insert-jobs.ts";
 
 /** What all jobs of one request have in common. */

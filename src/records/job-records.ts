@@ -1,8 +1,8 @@
 import { ServiceError } from "../contract/errors.ts";
-import type { Job } from "../contract/job.ts";
-import type { JobCountsQuery } from "../contract/page.ts";
-import type { Origin } from "../contract/owner.ts";
-import { type JobStatus, jobStatus } from "../contract/status.ts";
+import type { Job } from "../contract/jobs/job.ts";
+import type { JobCountsQuery } from "../contract/jobs/page.ts";
+import type { Origin } from "../contract/people/principal.ts";
+import { type JobStatus, jobStatus } from "../contract/jobs/status.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import { countMatches } from "./find-jobs.ts";
 import { findRecord } from "./find-record.ts";

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { job } from "../contract/job.ts";
+import { job } from "../contract/jobs/job.ts";
 import type { Store } from "./store.ts";
 
 const producingJob = job.pick({

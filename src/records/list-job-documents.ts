@@ -1,4 +1,4 @@
-import type { JobQuery } from "../contract/page.ts";
+import type { JobQuery } from "../contract/jobs/page.ts";
 import { buildPage } from "./build-page.ts";
 import { findJobs, type JobSearch } from "./find-jobs.ts";
 import type { Store } from "./store.ts";

@@ -1,4 +1,4 @@
-import { findUploadHash } from "../contract/model-source.ts";
+import { findUploadHash } from "../contract/models/model-source.ts";
 import type { NewJob } from "./insert-jobs.ts";
 
 /** Hashes of the uploads that jobs name as models or data, each once. */

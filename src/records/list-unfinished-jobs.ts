@@ -1,4 +1,4 @@
-import { liveStatuses } from "../contract/status.ts";
+import { liveStatuses } from "../contract/jobs/status.ts";
 import type { ProcessIdentity } from "./process-identity.ts";
 import type { Schema } from "./schema.ts";
 import type { Store } from "./store.ts";

@@ -1,4 +1,4 @@
-import type { LogLine } from "../contract/log.ts";
+import type { LogLine } from "../contract/jobs/log.ts";
 import { limits } from "../contract/limits.ts";
 import { unpackSegment } from "./log-segment.ts";
 import { packLogs } from "./pack-logs.ts";

@@ -1,5 +1,5 @@
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
-import { type LogLine, logLine } from "../contract/log.ts";
+import { type LogLine, logLine } from "../contract/jobs/log.ts";
 
 /** Lines of a finished job's log that follow each other, as a row of their table. */
 export interface LogSegment {

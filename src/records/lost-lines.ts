@@ -1,4 +1,4 @@
-import type { LogLine } from "../contract/log.ts";
+import type { LogLine } from "../contract/jobs/log.ts";
 import { type AttemptRecord, currentAttempts } from "./find-attempts.ts";
 
 /** The line of a job's log in place of lines that nobody can read any more. */

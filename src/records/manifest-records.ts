@@ -1,8 +1,8 @@
 import { sql } from "kysely";
 import { ServiceError } from "../contract/errors.ts";
 import { limits } from "../contract/limits.ts";
-import type { Manifest, ModelFile, StoredUpload } from "../contract/manifest.ts";
-import type { Owner } from "../contract/owner.ts";
+import type { Manifest, ModelFile, StoredUpload } from "../contract/models/manifest.ts";
+import type { Owner } from "../contract/people/principal.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import { insertProjectBlob, selectProjectBlobs } from "./project-blob-records.ts";
 import { runWriteTransaction, type Store, type WriteTransaction } from "./store.ts";

@@ -1,9 +1,9 @@
 import { ServiceError } from "../contract/errors.ts";
 import { limits } from "../contract/limits.ts";
-import { groupPrefix, type Member, member as memberSchema } from "../contract/member.ts";
-import { administratorId, type Person, person as personSchema } from "../contract/person.ts";
+import { groupPrefix, type Member, member as memberSchema } from "../contract/people/member.ts";
+import { administratorId, type Person, person as personSchema } from "../contract/people/person.ts";
 import { defaultProject } from "../contract/project.ts";
-import type { Role } from "../contract/role.ts";
+import type { Role } from "../contract/people/role.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import type { Schema } from "./schema.ts";
 import { runWriteTransaction, type Store, type WriteTransaction } from "./store.ts";

@@ -1,6 +1,6 @@
 import { decodeIdTime } from "../contract/id.ts";
-import type { Job } from "../contract/job.ts";
-import { type JobStatus, jobStatus } from "../contract/status.ts";
+import type { Job } from "../contract/jobs/job.ts";
+import { type JobStatus, jobStatus } from "../contract/jobs/status.ts";
 import { parseJob } from "./parse-job.ts";
 import type { Store } from "./store.ts";
 

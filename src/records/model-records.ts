@@ -1,9 +1,9 @@
 import { type Expression, sql } from "kysely";
 import { z } from "zod";
 import { ServiceError } from "../contract/errors.ts";
-import type { ModelPage, ModelQuery } from "../contract/model-routes.ts";
-import { uploadSource } from "../contract/model-source.ts";
-import { liveStatuses } from "../contract/status.ts";
+import type { ModelPage, ModelQuery } from "../contract/routes/model-routes.ts";
+import { uploadSource } from "../contract/models/model-source.ts";
+import { liveStatuses } from "../contract/jobs/status.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import { buildPage, parseCursor } from "./build-page.ts";
 import { selectManifestsWith } from "./manifest-records.ts";

@@ -1,4 +1,4 @@
-import type { Origin, Owner } from "../contract/owner.ts";
+import type { Origin, Owner } from "../contract/people/principal.ts";
 
 interface OwnerColumns {
   readonly repository_id: string | null;

@@ -1,4 +1,4 @@
-import type { Owner } from "../contract/owner.ts";
+import type { Owner } from "../contract/people/principal.ts";
 import { parseOwner } from "./owner-columns.ts";
 import type { Store } from "./store.ts";
 

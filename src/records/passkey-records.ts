@@ -1,7 +1,7 @@
 import { ServiceError } from "../contract/errors.ts";
 import { newId } from "../contract/id.ts";
 import { limits } from "../contract/limits.ts";
-import { type Passkey, passkey } from "../contract/passkey.ts";
+import { type Passkey, passkey } from "../contract/people/passkey.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import { spendIdentity, type SpentIdentity } from "./identity-records.ts";
 import type { Schema } from "./schema.ts";

@@ -1,8 +1,8 @@
 import type { Kysely } from "kysely";
 import { limits } from "../contract/limits.ts";
-import { groupPrefix } from "../contract/member.ts";
-import type { Person } from "../contract/person.ts";
-import { type Membership, role } from "../contract/role.ts";
+import { groupPrefix } from "../contract/people/member.ts";
+import type { Person } from "../contract/people/person.ts";
+import { type Membership, role } from "../contract/people/role.ts";
 import type { Schema } from "./schema.ts";
 
 /** A person, and what its own and its groups' memberships are now. */

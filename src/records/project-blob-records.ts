@@ -1,4 +1,4 @@
-import type { Owner } from "../contract/owner.ts";
+import type { Owner } from "../contract/people/principal.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
 

@@ -1,7 +1,7 @@
 import type { Insertable } from "kysely";
 import { isId, newId } from "../contract/id.ts";
 import { limits } from "../contract/limits.ts";
-import { eventType, isWanted, webhook, type WebhookEvent } from "../contract/webhook.ts";
+import { eventType, isWanted, webhook, type WebhookEvent } from "../contract/jobs/webhook.ts";
 import { chunkRows } from "./chunk-rows.ts";
 import type { Schema } from "./schema.ts";
 import type { WriteTransaction } from "./store.ts";

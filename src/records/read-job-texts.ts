@@ -1,6 +1,6 @@
 import type { SelectQueryBuilder } from "kysely";
-import { summarizeJob } from "../contract/job-summary.ts";
-import type { JobQuery } from "../contract/page.ts";
+import { summarizeJob } from "../contract/jobs/job-summary.ts";
+import type { JobQuery } from "../contract/jobs/page.ts";
 import { parseJob } from "./parse-job.ts";
 import type { Schema } from "./schema.ts";
 

@@ -1,5 +1,5 @@
 import type { ExpressionBuilder, Kysely } from "kysely";
-import { type LogLine, logLine } from "../contract/log.ts";
+import { type LogLine, logLine } from "../contract/jobs/log.ts";
 import { limits } from "../contract/limits.ts";
 import type { Schema } from "./schema.ts";
 

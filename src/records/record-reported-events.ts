@@ -1,5 +1,5 @@
-import { isTerminal } from "../contract/status.ts";
-import type { ModelOutline, OptimizedShare, WorkerEvent } from "../contract/worker.ts";
+import { isTerminal } from "../contract/jobs/status.ts";
+import type { ModelOutline, OptimizedShare, WorkerEvent } from "../contract/jobs/worker.ts";
 import { appendLines } from "./append-lines.ts";
 import { applyReportedEvents } from "./apply-reported-events.ts";
 import { type AttemptRecord, currentAttempts, findAttempts } from "./find-attempts.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { stageName } from "../contract/telemetry.ts";
-import type { WorkerEvent } from "../contract/worker.ts";
+import { stageName } from "../contract/jobs/telemetry.ts";
+import type { WorkerEvent } from "../contract/jobs/worker.ts";
 
 /** Workers have ten at most, each run of a stage counted; more would be another's invention. */
 const maxStages = 32;

@@ -1,5 +1,5 @@
 import type { Updateable } from "kysely";
-import type { Job } from "../contract/job.ts";
+import type { Job } from "../contract/jobs/job.ts";
 import { parseReportRow, type ReportRecord } from "./insert-report.ts";
 import { parseJob } from "./parse-job.ts";
 import type { Schema } from "./schema.ts";

@@ -1,4 +1,4 @@
-import { quotaError } from "../contract/quota-error.ts";
+import { quotaError } from "../contract/people/usage.ts";
 import type { WriteTransaction } from "./store.ts";
 import { readWaitingJobs } from "./usage-records.ts";
 

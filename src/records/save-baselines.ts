@@ -1,5 +1,5 @@
-import { baselineFigures, type RecordedBaseline } from "../contract/baseline.ts";
-import type { Job } from "../contract/job.ts";
+import { baselineFigures, type RecordedBaseline } from "../contract/jobs/baseline.ts";
+import type { Job } from "../contract/jobs/job.ts";
 import { type BatchSource, claimSuite, recordsInSuite } from "./suite-owner.ts";
 import type { WriteTransaction } from "./store.ts";
 

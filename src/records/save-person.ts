@@ -1,5 +1,5 @@
 import { newId } from "../contract/id.ts";
-import type { Person } from "../contract/person.ts";
+import type { Person } from "../contract/people/person.ts";
 import type { WriteTransaction } from "./store.ts";
 
 /** What an issuer says of somebody who signs in. */

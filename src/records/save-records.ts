@@ -1,7 +1,7 @@
-import { hasFailedGate } from "../contract/gate.ts";
-import type { BatchSummary } from "../contract/page.ts";
-import { isTerminal } from "../contract/status.ts";
-import type { WarningCode } from "../contract/warnings.ts";
+import { hasFailedGate } from "../contract/jobs/gate.ts";
+import type { BatchSummary } from "../contract/jobs/page.ts";
+import { isTerminal } from "../contract/jobs/status.ts";
+import type { WarningCode } from "../contract/jobs/warnings.ts";
 import type { JobEvent } from "./apply-event.ts";
 import { applyEvents } from "./apply-events.ts";
 import { findBatchSource } from "./find-batch.ts";

@@ -1,10 +1,10 @@
 import { ServiceError } from "../contract/errors.ts";
 import { newId } from "../contract/id.ts";
 import { limits } from "../contract/limits.ts";
-import { administratorId } from "../contract/person.ts";
+import { administratorId } from "../contract/people/person.ts";
 import { defaultProject } from "../contract/project.ts";
-import { findRole } from "../contract/role.ts";
-import { type Session, session } from "../contract/session.ts";
+import { findRole } from "../contract/people/role.ts";
+import { type Session, session } from "../contract/people/session.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import { createLastUseWriter } from "./create-last-use-writer.ts";
 import { makeAdministrator, saveAdministrator } from "./member-records.ts";

@@ -1,8 +1,8 @@
-import { jobSummary } from "../contract/job-summary.ts";
+import { jobSummary } from "../contract/jobs/job-summary.ts";
 import { limits } from "../contract/limits.ts";
-import type { Origin } from "../contract/owner.ts";
-import { type BatchSummary, batchSummary } from "../contract/page.ts";
-import type { Suite, SuiteHistory, SuiteHistoryQuery } from "../contract/suite.ts";
+import type { Origin } from "../contract/people/principal.ts";
+import { type BatchSummary, batchSummary } from "../contract/jobs/page.ts";
+import type { Suite, SuiteHistory, SuiteHistoryQuery } from "../contract/jobs/suite.ts";
 import { parseReportRow, type ReportRecord } from "./insert-report.ts";
 import { readJobTexts } from "./read-job-texts.ts";
 import { runReadTransaction, type Store } from "./store.ts";

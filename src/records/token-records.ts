@@ -1,7 +1,7 @@
 import { newId } from "../contract/id.ts";
-import { type Workflow, workflow as workflowSchema } from "../contract/principal.ts";
-import type { Membership } from "../contract/role.ts";
-import { type Scope, type Token, token } from "../contract/token.ts";
+import { type Workflow, workflow as workflowSchema } from "../contract/people/principal.ts";
+import type { Membership } from "../contract/people/role.ts";
+import { type Scope, type Token, token } from "../contract/people/token.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import { createLastUseWriter } from "./create-last-use-writer.ts";
 import { spendIdentity, type SpentIdentity } from "./identity-records.ts";

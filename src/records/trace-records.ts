@@ -1,4 +1,4 @@
-import type { Job } from "../contract/job.ts";
+import type { Job } from "../contract/jobs/job.ts";
 import { type AttemptRecord, findAttempts } from "./find-attempts.ts";
 import { parseJob } from "./parse-job.ts";
 import { runReadTransaction, type Store } from "./store.ts";

@@ -1,6 +1,6 @@
-import type { Job } from "../contract/job.ts";
-import { stageName, type Telemetry } from "../contract/telemetry.ts";
-import type { TelemetryUpdate, WorkerEvent, WorkerStep } from "../contract/worker.ts";
+import type { Job } from "../contract/jobs/job.ts";
+import { stageName, type Telemetry } from "../contract/jobs/telemetry.ts";
+import type { TelemetryUpdate, WorkerEvent, WorkerStep } from "../contract/jobs/worker.ts";
 import type { JobEvent } from "./apply-event.ts";
 import { type AttemptRecord, currentAttempts, type JobPart } from "./find-attempts.ts";
 

@@ -1,6 +1,6 @@
-import { deriveBatchStatus, zeroCounts } from "../contract/batch-status.ts";
-import { type BatchSummary, batchSummary } from "../contract/page.ts";
-import { isTerminal } from "../contract/status.ts";
+import { deriveBatchStatus, zeroCounts } from "../contract/jobs/batch.ts";
+import { type BatchSummary, batchSummary } from "../contract/jobs/page.ts";
+import { isTerminal } from "../contract/jobs/status.ts";
 import { queueWebhookEvents } from "./queue-webhook-events.ts";
 import type { WriteTransaction } from "./store.ts";
 

@@ -1,4 +1,4 @@
-import { isTerminal, jobStatus } from "../contract/status.ts";
+import { isTerminal, jobStatus } from "../contract/jobs/status.ts";
 import type { Store } from "./store.ts";
 
 const runningStatuses = jobStatus.options.filter(

@@ -1,7 +1,11 @@
 import { ServiceError } from "../contract/errors.ts";
 import { newId } from "../contract/id.ts";
 import { limits } from "../contract/limits.ts";
-import { type CreatedWebhook, type Webhook, type WebhookRequest } from "../contract/webhook.ts";
+import {
+  type CreatedWebhook,
+  type Webhook,
+  type WebhookRequest,
+} from "../contract/jobs/webhook.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import { deleteDeliveries } from "./delete-deliveries.ts";
 import { type CreatingRequest, recordCreation } from "./record-creation.ts";

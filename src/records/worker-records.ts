@@ -1,4 +1,4 @@
-import type { WorkerEvent } from "../contract/worker.ts";
+import type { WorkerEvent } from "../contract/jobs/worker.ts";
 import { findAssignment } from "./find-assignment.ts";
 import { recordReportedEvents } from "./record-reported-events.ts";
 import { runReadTransaction, type Store, runWriteTransaction } from "./store.ts";

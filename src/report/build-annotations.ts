@@ -1,5 +1,5 @@
-import type { GateName } from "../contract/gate-table.ts";
-import type { Place, Places } from "../contract/github-report.ts";
+import type { GateName } from "../contract/jobs/gate-table.ts";
+import type { Place, Places } from "../contract/jobs/github-report.ts";
 import { describeGate } from "./describe-gate.ts";
 import { githubLimits } from "./github-limits.ts";
 import { jobTitle } from "./job-title.ts";

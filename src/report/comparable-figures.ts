@@ -1,5 +1,5 @@
-import { latencyObstacle, sqnrObstacle } from "../contract/comparability.ts";
-import type { Job } from "../contract/job.ts";
+import { latencyObstacle, sqnrObstacle } from "../contract/jobs/comparability.ts";
+import type { Job } from "../contract/jobs/job.ts";
 
 type MeasuredJob = Pick<Job, "telemetry" | "baseline">;
 

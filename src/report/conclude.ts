@@ -1,4 +1,4 @@
-import type { FailOn } from "../contract/action.ts";
+import type { FailOn } from "../contract/jobs/action.ts";
 import { type Outcome, classifyOutcome, outcomes } from "./outcome.ts";
 import type { Report } from "./report.ts";
 

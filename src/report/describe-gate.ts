@@ -1,6 +1,6 @@
-import { formatBytes } from "../contract/format-bytes.ts";
-import { type GateName, gateTable } from "../contract/gate-table.ts";
-import type { Job } from "../contract/job.ts";
+import { formatBytes } from "../contract/text/format-bytes.ts";
+import { type GateName, gateTable } from "../contract/jobs/gate-table.ts";
+import type { Job } from "../contract/jobs/job.ts";
 import { formatDecibels, formatPercent } from "./format-figure.ts";
 
 interface GateFormats {

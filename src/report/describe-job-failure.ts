@@ -1,4 +1,4 @@
-import type { Job } from "../contract/job.ts";
+import type { Job } from "../contract/jobs/job.ts";
 import { describeGate } from "./describe-gate.ts";
 
 /** Why a job did not pass, on one line; the empty string for a job that did. */

@@ -1,4 +1,4 @@
-import { hasFailedGate } from "../contract/gate.ts";
+import { hasFailedGate } from "../contract/jobs/gate.ts";
 import type { Section } from "./compose-sections.ts";
 import { figures } from "./figures.ts";
 import { inlineCode, tableHead, tableRow } from "./markdown.ts";

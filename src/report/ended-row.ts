@@ -1,4 +1,4 @@
-import type { Job } from "../contract/job.ts";
+import type { Job } from "../contract/jobs/job.ts";
 import type { ReportRow } from "./report.ts";
 
 /** The row of a job that has ended. */

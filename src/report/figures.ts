@@ -1,6 +1,6 @@
-import { formatBytes } from "../contract/format-bytes.ts";
-import { formatRatio } from "../contract/format-ratio.ts";
-import type { Job } from "../contract/job.ts";
+import { formatBytes } from "../contract/text/format-bytes.ts";
+import { formatRatio } from "../contract/jobs/latency.ts";
+import type { Job } from "../contract/jobs/job.ts";
 import { comparableAccuracy, comparableLatency } from "./comparable-figures.ts";
 import { formatChange, formatDecibels, formatPercent } from "./format-figure.ts";
 

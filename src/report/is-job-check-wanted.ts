@@ -1,4 +1,4 @@
-import type { JobChecks } from "../contract/action.ts";
+import type { JobChecks } from "../contract/jobs/action.ts";
 import { classifyOutcome } from "./outcome.ts";
 import type { ReportRow } from "./report.ts";
 

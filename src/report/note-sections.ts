@@ -1,4 +1,4 @@
-import type { Job } from "../contract/job.ts";
+import type { Job } from "../contract/jobs/job.ts";
 import type { Section } from "./compose-sections.ts";
 import { inlineCode } from "./markdown.ts";
 import type { ReportRow } from "./report.ts";

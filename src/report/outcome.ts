@@ -1,4 +1,4 @@
-import { isTerminal } from "../contract/status.ts";
+import { isTerminal } from "../contract/jobs/status.ts";
 import type { ReportRow } from "./report.ts";
 
 /** The outcomes of a job, with their marks and words in reports. */

@@ -1,4 +1,4 @@
-import type { Job } from "../contract/job.ts";
+import type { Job } from "../contract/jobs/job.ts";
 import { composeSections, type Section } from "./compose-sections.ts";
 import { describeGate } from "./describe-gate.ts";
 import { describeJobFailure } from "./describe-job-failure.ts";

@@ -1,5 +1,5 @@
-import type { Job } from "../contract/job.ts";
-import type { JobStatus } from "../contract/status.ts";
+import type { Job } from "../contract/jobs/job.ts";
+import type { JobStatus } from "../contract/jobs/status.ts";
 
 /** One job of a report. */
 export interface ReportRow {

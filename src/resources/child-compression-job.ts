@@ -1,8 +1,8 @@
-import { apiVersion } from "../contract/api-group.ts";
-import type { CompressionJobSpec } from "../contract/compression-job.ts";
-import { recordFinalizer, resourceLabels } from "../contract/resource-labels.ts";
+import { apiVersion } from "../contract/custom-resources/api-group.ts";
+import type { CompressionJobSpec } from "../contract/custom-resources/compression-job.ts";
+import { recordFinalizer, resourceLabels } from "../contract/custom-resources/resource-labels.ts";
 import { batchChildName, batchJobId } from "../contract/id.ts";
-import type { ModelReference } from "../contract/model.ts";
+import type { ModelReference } from "../contract/models/model.ts";
 import type { Stored } from "../kubernetes/resources.ts";
 import type { BatchObject, CompressionJobObject } from "./custom-resources.ts";
 import { labelValue, resolveBatchId } from "./job-identity.ts";

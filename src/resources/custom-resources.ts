@@ -1,6 +1,12 @@
-import { apiVersion } from "../contract/api-group.ts";
-import type { BatchResourceStatus, BatchSpec } from "../contract/batch-resource.ts";
-import type { CompressionJobSpec, CompressionJobStatus } from "../contract/compression-job.ts";
+import { apiVersion } from "../contract/custom-resources/api-group.ts";
+import type {
+  BatchResourceStatus,
+  BatchSpec,
+} from "../contract/custom-resources/batch-resource.ts";
+import type {
+  CompressionJobSpec,
+  CompressionJobStatus,
+} from "../contract/custom-resources/compression-job.ts";
 import { type KubernetesObject, resourceType } from "../kubernetes/resources.ts";
 
 interface CustomObject<Spec, Status> extends KubernetesObject {

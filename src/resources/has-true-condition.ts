@@ -1,4 +1,4 @@
-import type { Condition } from "../contract/condition.ts";
+import type { Condition } from "../contract/custom-resources/condition.ts";
 
 /** Whether the condition of that type is present with the status True. */
 export function hasTrueCondition(

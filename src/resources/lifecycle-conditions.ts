@@ -1,8 +1,12 @@
-import { type Condition, conditionTypes, type ConditionType } from "../contract/condition.ts";
-import type { BatchStatus, JobStatus } from "../contract/status.ts";
+import {
+  type Condition,
+  conditionTypes,
+  type ConditionType,
+} from "../contract/custom-resources/condition.ts";
+import type { BatchStatus, JobStatus } from "../contract/jobs/status.ts";
 import { textLimits } from "../contract/limits.ts";
-import { truncate } from "../contract/truncate.ts";
-import { isTerminal } from "../contract/status.ts";
+import { truncate } from "../contract/text/bounded-text.ts";
+import { isTerminal } from "../contract/jobs/status.ts";
 import { hasTrueCondition } from "./has-true-condition.ts";
 
 type ConditionValue = Omit<Condition, "lastTransitionTime" | "observedGeneration">;

@@ -2,7 +2,7 @@ import {
   resourceLabels,
   sharesAnnotation,
   syncRequestAnnotation,
-} from "../contract/resource-labels.ts";
+} from "../contract/custom-resources/resource-labels.ts";
 import {
   booleanField,
   integerField,

@@ -1,4 +1,4 @@
-import { workerContainer } from "../contract/worker.ts";
+import { workerContainer } from "../contract/jobs/worker.ts";
 import {
   booleanField,
   integerField,

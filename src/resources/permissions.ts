@@ -1,4 +1,4 @@
-import { apiGroup } from "../contract/api-group.ts";
+import { apiGroup } from "../contract/custom-resources/api-group.ts";
 
 /** A rule of a Role, with its purpose. */
 export interface Permission {

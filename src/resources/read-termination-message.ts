@@ -1,5 +1,5 @@
-import { jsonValue } from "../contract/json-value.ts";
-import { terminationMessage, type TerminationMessage } from "../contract/worker.ts";
+import { jsonValue } from "../contract/text/json-value.ts";
+import { terminationMessage, type TerminationMessage } from "../contract/jobs/worker.ts";
 
 const schema = jsonValue.pipe(terminationMessage);
 

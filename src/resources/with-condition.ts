@@ -1,4 +1,4 @@
-import type { Condition } from "../contract/condition.ts";
+import type { Condition } from "../contract/custom-resources/condition.ts";
 
 /** Adds or replaces a condition. Its `lastTransitionTime` changes only when its status does. */
 export function withCondition(

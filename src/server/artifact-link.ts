@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import type { LinkedArtifact } from "../contract/artifact-link.ts";
+import type { LinkedArtifact } from "../contract/routes/artifact-routes.ts";
 
 /** The path and the query of a link, below the base address with `/v1`. */
 export function signArtifactLink(key: Buffer, linked: LinkedArtifact): string {

@@ -1,4 +1,4 @@
-import type { Artifact } from "../contract/artifact.ts";
+import type { Artifact } from "../contract/jobs/artifact.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import { blobResponse } from "./blob-response.ts";
 import { isETagMatch } from "./etag.ts";

@@ -1,6 +1,6 @@
 import { pipeline } from "node:stream/promises";
 import { type Pack, pack } from "tar-stream";
-import type { Artifact } from "../contract/artifact.ts";
+import type { Artifact } from "../contract/jobs/artifact.ts";
 import type { ProducingJob } from "../records/list-batch-artifacts.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 

@@ -1,6 +1,6 @@
-import { type Batch, batch as batchSchema } from "../contract/batch.ts";
-import { hasScope, reachedOrigin } from "../contract/may.ts";
-import { creationOwner } from "../contract/principal.ts";
+import { type Batch, batch as batchSchema } from "../contract/jobs/batch.ts";
+import { hasScope, reachedOrigin } from "../contract/people/may.ts";
+import { creationOwner } from "../contract/people/principal.ts";
 import { createBatch } from "./create-batch.ts";
 import { createdByCaller } from "./created-by.ts";
 import { createIdempotently } from "./create-idempotently.ts";

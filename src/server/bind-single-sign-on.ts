@@ -3,7 +3,7 @@ import { endedFlowCookie, flowCookie, readFlow } from "../auth/flow-cookie.ts";
 import { beginIssuedSession } from "../auth/sign-in.ts";
 import type { SingleSignOn } from "../auth/single-sign-on.ts";
 import { ServiceError } from "../contract/errors.ts";
-import type { SignInProblem } from "../contract/sign-in-problem.ts";
+import type { SignInProblem } from "../contract/people/session.ts";
 import { beginCookie, browserVisit } from "./began-session.ts";
 import { callerGroup } from "./caller-group.ts";
 import { createConcurrencyLimit } from "./concurrency-limit.ts";

@@ -1,8 +1,8 @@
 import type { Hono } from "hono";
 import { readBearerToken } from "../auth/authenticate.ts";
 import { limits } from "../contract/limits.ts";
-import { sha256 as sha256Schema } from "../contract/model.ts";
-import { type UploadAnswer, uploadQuestion } from "../contract/worker-transfers.ts";
+import { sha256 as sha256Schema } from "../contract/models/model.ts";
+import { type UploadAnswer, uploadQuestion } from "../contract/jobs/worker-transfers.ts";
 import type { Blob } from "../storage/blob-store.ts";
 import { checkContentSize } from "../storage/receive-file.ts";
 import { blobResponse } from "./blob-response.ts";

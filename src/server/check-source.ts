@@ -1,6 +1,6 @@
 import { ServiceError } from "../contract/errors.ts";
-import { findUploadHash, isLocatedSource } from "../contract/model-source.ts";
-import type { Owner } from "../contract/owner.ts";
+import { findUploadHash, isLocatedSource } from "../contract/models/model-source.ts";
+import type { Owner } from "../contract/people/principal.ts";
 import { checkUrl } from "../storage/check-url.ts";
 import { resolveAllowedPath, checkAllowedPath } from "../storage/allowed-path.ts";
 import type { ServerContext } from "./server-context.ts";

@@ -1,5 +1,5 @@
 import { Hono } from "hono";
-import { openApiDocument } from "../contract/openapi-document.ts";
+import { openApiDocument } from "../contract/openapi/openapi-document.ts";
 import { artifactHandlers } from "./artifact-handlers.ts";
 import { auditHandlers } from "./audit-handlers.ts";
 import { batchHandlers } from "./batch-handlers.ts";

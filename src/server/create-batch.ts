@@ -1,7 +1,7 @@
-import { type Batch, batchName, type BatchRequest } from "../contract/batch.ts";
-import type { CreatedBy } from "../contract/created-by.ts";
+import { type Batch, batchName, type BatchRequest } from "../contract/jobs/batch.ts";
+import type { CreatedBy } from "../contract/jobs/creation.ts";
 import { batchChildName, newId } from "../contract/id.ts";
-import type { Owner } from "../contract/owner.ts";
+import type { Owner } from "../contract/people/principal.ts";
 import type { NewBatch } from "../records/insert-batch.ts";
 import type { CreatingRequest } from "../records/record-creation.ts";
 import type { NewJob } from "../records/insert-jobs.ts";

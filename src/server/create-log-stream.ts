@@ -1,4 +1,4 @@
-import { isTerminal } from "../contract/status.ts";
+import { isTerminal } from "../contract/jobs/status.ts";
 import { createByteStream } from "./create-byte-stream.ts";
 import type { LogFeed } from "./log-feeds.ts";
 import type { LogFormat } from "./log-formats.ts";

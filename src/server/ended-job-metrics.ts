@@ -1,7 +1,7 @@
 import { Counter, Histogram, type Registry } from "prom-client";
 import { errorCode, errorTable } from "../contract/errors.ts";
-import type { Job } from "../contract/job.ts";
-import { isTerminal } from "../contract/status.ts";
+import type { Job } from "../contract/jobs/job.ts";
+import { isTerminal } from "../contract/jobs/status.ts";
 
 const jobBuckets = [1, 5, 10, 30, 60, 300, 900, 3600, 4 * 3600, 24 * 3600];
 

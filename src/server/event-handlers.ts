@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { limits } from "../contract/limits.ts";
-import { reachedOrigin } from "../contract/may.ts";
-import type { Routes } from "../contract/routes.ts";
-import { jobChange } from "../contract/event-routes.ts";
+import { reachedOrigin } from "../contract/people/may.ts";
+import type { Routes } from "../contract/routes/routes.ts";
+import { jobChange } from "../contract/routes/event-routes.ts";
 import type { Change } from "../records/change-records.ts";
 import type { ChangeSearch } from "../records/change-search.ts";
 import type { Records } from "../records/open-records.ts";

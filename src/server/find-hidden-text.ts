@@ -1,5 +1,5 @@
 import type { FieldError } from "../contract/errors.ts";
-import { hasHiddenCharacters } from "../contract/hidden-characters.ts";
+import { hasHiddenCharacters } from "../contract/text/hidden-characters.ts";
 import { escapePointer } from "./field-errors.ts";
 
 const message = "Must not have line breaks, control characters or marks of the text's direction";

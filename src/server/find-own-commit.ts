@@ -1,5 +1,5 @@
-import { isPublicRun } from "../contract/is-public-run.ts";
-import type { Workflow } from "../contract/principal.ts";
+import { isPublicRun } from "../contract/people/is-public-run.ts";
+import type { Workflow } from "../contract/people/principal.ts";
 import type { GitHubApp } from "../github-app/open-github-app.ts";
 
 const pullRequestRef = /^refs\/pull\/\d+\/merge$/;

@@ -1,5 +1,5 @@
 import type { Caller } from "../auth/authenticate.ts";
-import { isTerminal } from "../contract/status.ts";
+import { isTerminal } from "../contract/jobs/status.ts";
 import { computeETag, isETagMatch } from "./etag.ts";
 import { readPreferredWait } from "./read-preferred-wait.ts";
 import { requireJob } from "./require-job.ts";

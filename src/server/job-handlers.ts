@@ -1,6 +1,6 @@
-import { hasScope, reachedOrigin } from "../contract/may.ts";
-import type { JobPage, JobSummaryPage } from "../contract/page.ts";
-import { isTerminal } from "../contract/status.ts";
+import { hasScope, reachedOrigin } from "../contract/people/may.ts";
+import type { JobPage, JobSummaryPage } from "../contract/jobs/page.ts";
+import { isTerminal } from "../contract/jobs/status.ts";
 import { getJob } from "./get-job.ts";
 import { JsonText } from "./json-text.ts";
 import { notFoundError } from "./not-found-error.ts";

@@ -1,5 +1,5 @@
 import { limits } from "../contract/limits.ts";
-import type { JobStatus } from "../contract/status.ts";
+import type { JobStatus } from "../contract/jobs/status.ts";
 import type { Records } from "../records/open-records.ts";
 import type { LogFormat } from "./log-formats.ts";
 

@@ -1,5 +1,5 @@
-import type { LogLine } from "../contract/log.ts";
-import type { JobStatus } from "../contract/status.ts";
+import type { LogLine } from "../contract/jobs/log.ts";
+import type { JobStatus } from "../contract/jobs/status.ts";
 
 /** A log in one media type. */
 export interface LogFormat {

@@ -1,5 +1,5 @@
-import type { Routes } from "../contract/routes.ts";
-import { isTerminal } from "../contract/status.ts";
+import type { Routes } from "../contract/routes/routes.ts";
+import { isTerminal } from "../contract/jobs/status.ts";
 import { createLogStream } from "./create-log-stream.ts";
 import { createLogFeeds, type LogFeeds } from "./log-feeds.ts";
 import { logFormats } from "./log-formats.ts";

@@ -1,7 +1,7 @@
 import { authenticate, type Caller } from "../auth/authenticate.ts";
 import { ServiceError } from "../contract/errors.ts";
-import { may } from "../contract/may.ts";
-import { creationOwner } from "../contract/principal.ts";
+import { may } from "../contract/people/may.ts";
+import { creationOwner } from "../contract/people/principal.ts";
 
 const refusals: ReadonlySet<string> = new Set(["unauthorized", "missing_scope"]);
 const action = "readWork";

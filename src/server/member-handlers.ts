@@ -1,4 +1,4 @@
-import { groupPrefix } from "../contract/member.ts";
+import { groupPrefix } from "../contract/people/member.ts";
 import { validationError } from "./field-errors.ts";
 import { notFoundError } from "./not-found-error.ts";
 import type { RouteHandlers } from "./route-handlers.ts";

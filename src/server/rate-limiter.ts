@@ -1,5 +1,5 @@
 import type { ServiceError } from "../contract/errors.ts";
-import { quotaError } from "../contract/quota-error.ts";
+import { quotaError } from "../contract/people/usage.ts";
 
 interface RateLimit {
   /** As headers name it. */

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { type FieldError, ServiceError } from "../contract/errors.ts";
 import { limits } from "../contract/limits.ts";
 import { parseInput } from "../contract/parse-input.ts";
-import type { Route } from "../contract/route.ts";
+import type { Route } from "../contract/routes/route.ts";
 import { fieldErrors, validationError } from "./field-errors.ts";
 import { findHiddenText } from "./find-hidden-text.ts";
 import { readJson } from "./read-json.ts";

@@ -1,5 +1,5 @@
 import type { Caller } from "../auth/authenticate.ts";
-import type { Job } from "../contract/job.ts";
+import type { Job } from "../contract/jobs/job.ts";
 import type { Records } from "../records/open-records.ts";
 import { notFoundError } from "./not-found-error.ts";
 

@@ -1,6 +1,6 @@
 import type { Caller } from "../auth/authenticate.ts";
 import { requirePermission } from "../auth/require-permission.ts";
-import type { BatchRequest } from "../contract/batch.ts";
+import type { BatchRequest } from "../contract/jobs/batch.ts";
 import { validationError } from "./field-errors.ts";
 import type { ServerContext } from "./server-context.ts";
 

@@ -1,9 +1,9 @@
 import { type FieldError, ServiceError } from "../contract/errors.ts";
-import { effectiveRecipe, findTarget } from "../contract/effective-recipe.ts";
-import type { JobRequest } from "../contract/job.ts";
-import type { ModelReference } from "../contract/model.ts";
-import type { Owner } from "../contract/owner.ts";
-import type { Recipe } from "../contract/recipe.ts";
+import { effectiveRecipe, findTarget } from "../contract/jobs/resolve-recipe.ts";
+import type { JobRequest } from "../contract/jobs/job.ts";
+import type { ModelReference } from "../contract/models/model.ts";
+import type { Owner } from "../contract/people/principal.ts";
+import type { Recipe } from "../contract/jobs/recipe.ts";
 import type { NewJob } from "../records/insert-jobs.ts";
 import { type JobFields, jobFromRequest } from "../records/job-from-request.ts";
 import { checkSource } from "./check-source.ts";

@@ -1,13 +1,16 @@
 import type { Caller } from "../auth/authenticate.ts";
 import { requirePermission } from "../auth/require-permission.ts";
-import type { BatchRequest } from "../contract/batch.ts";
+import type { BatchRequest } from "../contract/jobs/batch.ts";
 import type { FieldError } from "../contract/errors.ts";
-import { checkReportRules, laidOverGates } from "../contract/check-report-rules.ts";
-import { hasScope } from "../contract/may.ts";
-import { isPublicRun } from "../contract/is-public-run.ts";
-import type { Workflow } from "../contract/principal.ts";
+import {
+  checkReportRules,
+  laidOverGates,
+  type ReportRules,
+} from "../contract/jobs/report-rules.ts";
+import { hasScope } from "../contract/people/may.ts";
+import { isPublicRun } from "../contract/people/is-public-run.ts";
+import type { Workflow } from "../contract/people/principal.ts";
 import { defaultProject } from "../contract/project.ts";
-import type { ReportRules } from "../contract/report-rules.ts";
 import type { GitHubApp } from "../github-app/open-github-app.ts";
 import { findOwnCommit } from "./find-own-commit.ts";
 import { validationError } from "./field-errors.ts";

@@ -1,9 +1,8 @@
-import type { RetriedBatch } from "../contract/batch-routes.ts";
-import type { BatchRequest } from "../contract/batch.ts";
-import type { CreatedBy } from "../contract/created-by.ts";
-import { groupByTargets } from "../contract/group-by-targets.ts";
-import type { Job } from "../contract/job.ts";
-import type { Owner } from "../contract/owner.ts";
+import type { RetriedBatch } from "../contract/routes/batch-routes.ts";
+import { type BatchRequest, groupByTargets } from "../contract/jobs/batch.ts";
+import type { CreatedBy } from "../contract/jobs/creation.ts";
+import type { Job } from "../contract/jobs/job.ts";
+import type { Owner } from "../contract/people/principal.ts";
 import type { CreatingRequest } from "../records/record-creation.ts";
 import type { ReportRecord } from "../records/insert-report.ts";
 import { prepareBatch } from "./create-batch.ts";

@@ -1,9 +1,9 @@
 import type { Caller } from "../auth/authenticate.ts";
-import { type Batch, batchFields } from "../contract/batch.ts";
-import { hasScope } from "../contract/may.ts";
+import { type Batch, batchFields } from "../contract/jobs/batch.ts";
+import { hasScope } from "../contract/people/may.ts";
 import { ServiceError } from "../contract/errors.ts";
-import { type RetriedBatch, retriedBatch } from "../contract/batch-routes.ts";
-import { creationOwner } from "../contract/principal.ts";
+import { type RetriedBatch, retriedBatch } from "../contract/routes/batch-routes.ts";
+import { creationOwner } from "../contract/people/principal.ts";
 import { createIdempotently } from "./create-idempotently.ts";
 import { createdByCaller } from "./created-by.ts";
 import { linkFormerTrace } from "./link-former-trace.ts";

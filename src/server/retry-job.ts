@@ -1,6 +1,6 @@
 import { ServiceError } from "../contract/errors.ts";
-import type { Job, JobRequest } from "../contract/job.ts";
-import { isTerminal } from "../contract/status.ts";
+import type { Job, JobRequest } from "../contract/jobs/job.ts";
+import { isTerminal } from "../contract/jobs/status.ts";
 import { linkFormerTrace } from "./link-former-trace.ts";
 import { requireJob } from "./require-job.ts";
 import type { RouteHandlers } from "./route-handlers.ts";

@@ -1,9 +1,8 @@
 import type { Readable } from "node:stream";
 import type { z } from "zod";
 import type { Caller } from "../auth/authenticate.ts";
-import type { ResponseHeader } from "../contract/response-headers.ts";
-import type { Route } from "../contract/route.ts";
-import type { RouteName, Routes } from "../contract/routes.ts";
+import type { ResponseHeader, Route } from "../contract/routes/route.ts";
+import type { RouteName, Routes } from "../contract/routes/routes.ts";
 import type { JsonText } from "./json-text.ts";
 import type { AuditedChange } from "../records/add-audit-entry.ts";
 import type { ServerContext } from "./server-context.ts";

@@ -1,5 +1,5 @@
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
-import { jobStatus } from "../contract/status.ts";
+import { jobStatus } from "../contract/jobs/status.ts";
 import type { Records } from "../records/open-records.ts";
 import type { DiskSpace } from "../storage/disk-space.ts";
 import type { Tracing } from "../tracing/open-tracing.ts";

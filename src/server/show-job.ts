@@ -1,5 +1,5 @@
-import type { Job } from "../contract/job.ts";
-import { redactSource } from "../contract/redact-source.ts";
+import type { Job } from "../contract/jobs/job.ts";
+import { redactSource } from "../contract/text/redact-source.ts";
 
 /** A job as answers contain it: a reader need not be able to fetch its sources. */
 export function showJob(job: Job): Job {

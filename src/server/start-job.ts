@@ -1,8 +1,8 @@
 import type { Caller } from "../auth/authenticate.ts";
 import { newId } from "../contract/id.ts";
-import { type Job, job as jobSchema, type JobRequest } from "../contract/job.ts";
-import { creationOwner } from "../contract/principal.ts";
-import type { JobKind } from "../contract/status.ts";
+import { type Job, job as jobSchema, type JobRequest } from "../contract/jobs/job.ts";
+import { creationOwner } from "../contract/people/principal.ts";
+import type { JobKind } from "../contract/jobs/status.ts";
 import type { AuditedChange } from "../records/add-audit-entry.ts";
 import type { NewJob } from "../records/insert-jobs.ts";
 import { createdByCaller } from "./created-by.ts";

@@ -1,5 +1,5 @@
 import type { ServiceStatus } from "../contract/service-status.ts";
-import { isTerminal, jobStatus } from "../contract/status.ts";
+import { isTerminal, jobStatus } from "../contract/jobs/status.ts";
 import type { RouteHandlers } from "./route-handlers.ts";
 import type { ServerContext } from "./server-context.ts";
 

@@ -1,4 +1,4 @@
-import { quotaError } from "../contract/quota-error.ts";
+import { quotaError } from "../contract/people/usage.ts";
 import type { Records } from "../records/open-records.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 

@@ -4,9 +4,14 @@ import { createToken } from "../auth/create-token.ts";
 import { requirePermission } from "../auth/require-permission.ts";
 import { rotateToken } from "../auth/rotate-token.ts";
 import { ServiceError } from "../contract/errors.ts";
-import { may } from "../contract/may.ts";
-import { restrictScopes } from "../contract/role.ts";
-import { type CreatedToken, createdToken, type Scope, type Token } from "../contract/token.ts";
+import { may } from "../contract/people/may.ts";
+import { restrictScopes } from "../contract/people/role.ts";
+import {
+  type CreatedToken,
+  createdToken,
+  type Scope,
+  type Token,
+} from "../contract/people/token.ts";
 import { createIdempotently } from "./create-idempotently.ts";
 import { notFoundError } from "./not-found-error.ts";
 import type { RouteHandlers } from "./route-handlers.ts";

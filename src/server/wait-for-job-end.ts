@@ -1,6 +1,6 @@
 import type { Caller } from "../auth/authenticate.ts";
-import type { Job } from "../contract/job.ts";
-import { isTerminal } from "../contract/status.ts";
+import type { Job } from "../contract/jobs/job.ts";
+import { isTerminal } from "../contract/jobs/status.ts";
 import type { ServerContext } from "./server-context.ts";
 
 /** The job when it has ended or the signal is aborted. */

@@ -1,6 +1,6 @@
 import { ServiceError } from "../contract/errors.ts";
 import { limits } from "../contract/limits.ts";
-import { type CreatedWebhook, createdWebhook } from "../contract/webhook.ts";
+import { type CreatedWebhook, createdWebhook } from "../contract/jobs/webhook.ts";
 import { checkUrl } from "../storage/check-url.ts";
 import { generateWebhookSecret } from "../webhooks/sign-event.ts";
 import { createIdempotently } from "./create-idempotently.ts";

@@ -1,6 +1,6 @@
 import { invalidTokenError } from "../auth/authenticate.ts";
-import { assignedBlobs, reportedBlob } from "../contract/worker-blobs.ts";
-import type { WorkerEvent } from "../contract/worker.ts";
+import { assignedBlobs, reportedBlob } from "../contract/jobs/worker-transfers.ts";
+import type { WorkerEvent } from "../contract/jobs/worker.ts";
 import type { AuthenticatedWorker } from "../executors/worker-authentication.ts";
 import { validationError } from "./field-errors.ts";
 import { notFoundError } from "./not-found-error.ts";

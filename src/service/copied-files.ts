@@ -1,4 +1,4 @@
-import { formatBytes } from "../contract/format-bytes.ts";
+import { formatBytes } from "../contract/text/format-bytes.ts";
 
 /** What a backup or a restoration copied. */
 interface CopiedFiles {

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { offerSignIn } from "../auth/sign-in.ts";
-import { signInRequest } from "../contract/session.ts";
+import { signInRequest } from "../contract/people/session.ts";
 import type { Records } from "../records/open-records.ts";
 import { StartError } from "../settings/start-error.ts";
 

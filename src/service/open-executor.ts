@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Registry } from "prom-client";
-import type { Target } from "../contract/target.ts";
+import type { Target } from "../contract/jobs/target.ts";
 import type { Executor } from "../executors/executor.ts";
 import { createLocalExecutor } from "../executors/local/local-executor.ts";
 import type { ClusterSource } from "../kubernetes/connect-cluster.ts";

@@ -1,4 +1,7 @@
-import { type SourceCredentials, sourceCredentials } from "../contract/source-credentials.ts";
+import {
+  type SourceCredentials,
+  sourceCredentials,
+} from "../contract/models/source-credentials.ts";
 import { readYamlFile } from "../settings/read-yaml-file.ts";
 import type { Settings } from "./settings.ts";
 

@@ -1,4 +1,4 @@
-import { type TrustPolicy, trustPolicy } from "../contract/trust-policy.ts";
+import { type TrustPolicy, trustPolicy } from "../contract/people/trust-policy.ts";
 import { readYamlFile } from "../settings/read-yaml-file.ts";
 
 /** @throws StartError */

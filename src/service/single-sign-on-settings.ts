@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { secureUrl } from "../contract/secure-url.ts";
+import { secureUrl } from "../contract/text/secure-url.ts";
 import { text } from "../settings/environment-values.ts";
 
 /** Environment variables of the single sign-on of people. */

@@ -4,8 +4,8 @@ import { createSingleSignOn, type SingleSignOn } from "../auth/single-sign-on.ts
 import { createTokenExchange } from "../auth/token-exchange.ts";
 import { ServiceError } from "../contract/errors.ts";
 import { defaultProject } from "../contract/project.ts";
-import { builtinTargets, type Target } from "../contract/target.ts";
-import type { TrustPolicy } from "../contract/trust-policy.ts";
+import { builtinTargets, type Target } from "../contract/jobs/target.ts";
+import type { TrustPolicy } from "../contract/people/trust-policy.ts";
 import { type GitHubAppOptions, openGitHubApp } from "../github-app/open-github-app.ts";
 import type { SubmitRerun } from "../github-app/rerun-jobs.ts";
 import type { Log } from "../log/json-log.ts";

@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 import { createToken } from "../auth/create-token.ts";
 import { formatProblem } from "../contract/format-problem.ts";
 import { parseInput } from "../contract/parse-input.ts";
-import { type TokenRequest, tokenRequest } from "../contract/token.ts";
+import { type TokenRequest, tokenRequest } from "../contract/people/token.ts";
 import { defaultProject } from "../contract/project.ts";
 import { StartError } from "../settings/start-error.ts";
 import { projectUsage } from "./project-command.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { labelName } from "../contract/pod-names.ts";
+import { labelName } from "../contract/text/kubernetes-names.ts";
 import { defaultProject } from "../contract/project.ts";
 
 /** Names of namespaces, separated by commas, or `*` for every one. */

@@ -1,5 +1,8 @@
 import { z } from "zod";
-import { type ConfiguredTarget, configuredTarget } from "../contract/target-pod.ts";
+import {
+  type ConfiguredTarget,
+  configuredTarget,
+} from "../contract/custom-resources/target-pod.ts";
 import { readYamlFile } from "./read-yaml-file.ts";
 
 const targetsFile = z.strictObject({

@@ -1,6 +1,6 @@
 import { statfs } from "node:fs/promises";
 import { ServiceError } from "../contract/errors.ts";
-import { formatBytes } from "../contract/format-bytes.ts";
+import { formatBytes } from "../contract/text/format-bytes.ts";
 
 /** How often the space is looked at while content arrives, bytes. */
 const checkedBytes = 4 * 1024 * 1024;

@@ -3,7 +3,7 @@ import { type FileHandle, open, rm } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Dispatcher } from "undici";
 import { ServiceError } from "../contract/errors.ts";
-import type { LocatedSource } from "../contract/worker-transfers.ts";
+import type { LocatedSource } from "../contract/jobs/worker-transfers.ts";
 import { type Connections, openConnections } from "./connections.ts";
 import { systemErrorCode, storageError } from "./file-error.ts";
 import { followRedirects, PermanentDownloadError, readAnswerHeader } from "./follow-redirects.ts";

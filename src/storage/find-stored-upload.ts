@@ -1,7 +1,7 @@
 import { text } from "node:stream/consumers";
-import { jsonValue } from "../contract/json-value.ts";
+import { jsonValue } from "../contract/text/json-value.ts";
 import { limits } from "../contract/limits.ts";
-import { manifest, type ModelFile, type StoredUpload } from "../contract/manifest.ts";
+import { manifest, type ModelFile, type StoredUpload } from "../contract/models/manifest.ts";
 import type { BlobStore } from "./blob-store.ts";
 
 type ReadableBlobs = Pick<BlobStore, "find" | "read">;

@@ -1,6 +1,6 @@
 import { type Dispatcher, request } from "undici";
 import { ServiceError } from "../contract/errors.ts";
-import type { LocatedSource } from "../contract/worker-transfers.ts";
+import type { LocatedSource } from "../contract/jobs/worker-transfers.ts";
 import { checkUrl } from "./check-url.ts";
 import type { Connections } from "./connections.ts";
 import { stripUrlSecrets } from "./strip-url-secrets.ts";

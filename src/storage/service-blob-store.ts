@@ -1,8 +1,8 @@
 import { createReadStream } from "node:fs";
 import { open, rm, stat } from "node:fs/promises";
 import { z } from "zod";
-import { sha256 as sha256Schema } from "../contract/model.ts";
-import { type UploadAnswer, uploadAnswer } from "../contract/worker-transfers.ts";
+import { sha256 as sha256Schema } from "../contract/models/model.ts";
+import { type UploadAnswer, uploadAnswer } from "../contract/jobs/worker-transfers.ts";
 import type { Blob, BlobFiles } from "./blob-store.ts";
 import { requestDirectly } from "./direct-request.ts";
 import { downloadBlob } from "./download-blob.ts";

@@ -1,4 +1,4 @@
-import { replaceHiddenCharacters } from "../contract/hidden-characters.ts";
+import { replaceHiddenCharacters } from "../contract/text/hidden-characters.ts";
 
 /** An address in one line, without user information and query: secrets are in both. */
 export function stripUrlSecrets(address: string | URL): string {

@@ -1,5 +1,5 @@
 import { ServiceError } from "../contract/errors.ts";
-import { formatBytes } from "../contract/format-bytes.ts";
+import { formatBytes } from "../contract/text/format-bytes.ts";
 import { slowestDownload } from "../contract/limits.ts";
 
 /** The fewest bytes that may arrive within a time. */

@@ -1,5 +1,5 @@
 import type { Attributes } from "@opentelemetry/api";
-import type { Job } from "../contract/job.ts";
+import type { Job } from "../contract/jobs/job.ts";
 import type { AttemptRecord } from "../records/find-attempts.ts";
 import type { TracedJob } from "../records/trace-records.ts";
 

@@ -1,7 +1,7 @@
 import { type Dispatcher, request } from "undici";
 import { limits } from "../contract/limits.ts";
-import { webhookEvent } from "../contract/webhook.ts";
-import { truncate } from "../contract/truncate.ts";
+import { webhookEvent } from "../contract/jobs/webhook.ts";
+import { truncate } from "../contract/text/bounded-text.ts";
 import { errorMessage } from "../log/error-message.ts";
 import type { AttemptOutcome, DueDelivery } from "../records/end-delivery-attempt.ts";
 import { checkUrl } from "../storage/check-url.ts";

@@ -1,4 +1,4 @@
-import type { Telemetry } from "../contract/telemetry.ts";
+import type { Telemetry } from "../contract/jobs/telemetry.ts";
 
 /** What is known of a result besides its size. */
 export type Evaluation = Pick<Telemetry, "accuracy" | "latency" | "memory" | "device" | "warnings">;

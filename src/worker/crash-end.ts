@@ -1,4 +1,4 @@
-import { workerExit } from "../contract/worker.ts";
+import { workerExit } from "../contract/jobs/worker.ts";
 import type { WorkerEnd } from "./job-thread-message.ts";
 import { ServiceRefusal } from "./service-errors.ts";
 

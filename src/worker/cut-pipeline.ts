@@ -1,8 +1,8 @@
 import { availableParallelism } from "node:os";
 import path from "node:path";
-import type { Artifact } from "../contract/artifact.ts";
-import { formatBytes } from "../contract/format-bytes.ts";
-import type { Assignment } from "../contract/worker.ts";
+import type { Artifact } from "../contract/jobs/artifact.ts";
+import { formatBytes } from "../contract/text/format-bytes.ts";
+import type { Assignment } from "../contract/jobs/worker.ts";
 import type { CompressionReport } from "../engine/compression-report.ts";
 import { openModel } from "../engine/onnx/open-model.ts";
 import { planPipeline } from "../engine/pipeline/plan-pipeline.ts";

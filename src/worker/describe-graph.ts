@@ -1,6 +1,6 @@
-import { replaceHiddenCharacters } from "../contract/hidden-characters.ts";
-import { type ModelGraph, modelGraphLimits } from "../contract/model-graph.ts";
-import { truncate } from "../contract/truncate.ts";
+import { replaceHiddenCharacters } from "../contract/text/hidden-characters.ts";
+import { type ModelGraph, modelGraphLimits } from "../contract/jobs/model-graph.ts";
+import { truncate } from "../contract/text/bounded-text.ts";
 import type { CompressionReport } from "../engine/compression-report.ts";
 
 /** Content of `graph.json`. */

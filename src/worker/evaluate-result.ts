@@ -1,6 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
-import type { Accuracy } from "../contract/telemetry.ts";
+import type { Accuracy } from "../contract/jobs/telemetry.ts";
 import type { CompressionReport, WeightReport } from "../engine/compression-report.ts";
 import { evaluateModels } from "../engine/evaluate-models.ts";
 import { readPeakMemoryBytes } from "../engine/evaluate/read-peak-memory-bytes.ts";

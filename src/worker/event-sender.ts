@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { UnnumberedEvent } from "../contract/worker.ts";
+import type { UnnumberedEvent } from "../contract/jobs/worker.ts";
 import type { ServiceConnection } from "./service-connection.ts";
 
 /** How long events wait for others, to share a request. */

@@ -1,8 +1,8 @@
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { type ErrorCode, ServiceError } from "../contract/errors.ts";
-import { formatBytes } from "../contract/format-bytes.ts";
-import type { Assignment } from "../contract/worker.ts";
+import { formatBytes } from "../contract/text/format-bytes.ts";
+import type { Assignment } from "../contract/jobs/worker.ts";
 import type { BlobFiles } from "../storage/blob-store.ts";
 import { type FetchLimits, fetchModel, type FetchOptions } from "../storage/fetch-model.ts";
 import { stripUrlSecrets } from "../storage/strip-url-secrets.ts";

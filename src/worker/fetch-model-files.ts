@@ -1,10 +1,10 @@
 import { copyFile, constants, lstat, mkdir, rename, rm } from "node:fs/promises";
 import path from "node:path";
 import { ServiceError } from "../contract/errors.ts";
-import { type ModelFile, modelFilePath } from "../contract/manifest.ts";
-import { isRemoteSource, sourceBeside, uploadSource } from "../contract/model-source.ts";
-import { quoteName } from "../contract/quote-name.ts";
-import type { Assignment } from "../contract/worker.ts";
+import { type ModelFile, modelFilePath } from "../contract/models/manifest.ts";
+import { isRemoteSource, sourceBeside, uploadSource } from "../contract/models/model-source.ts";
+import { quoteName } from "../contract/text/quote-name.ts";
+import type { Assignment } from "../contract/jobs/worker.ts";
 import { listExternalData } from "../model-files/list-external-data.ts";
 import { type FetchedModel, fetchModel, type FetchOptions } from "../storage/fetch-model.ts";
 import { stripUrlSecrets } from "../storage/strip-url-secrets.ts";

@@ -1,5 +1,5 @@
-import type { Assignment } from "../contract/worker.ts";
-import type { LocatedSource } from "../contract/worker-transfers.ts";
+import type { Assignment } from "../contract/jobs/worker.ts";
+import type { LocatedSource } from "../contract/jobs/worker-transfers.ts";
 import type { BlobFiles } from "../storage/blob-store.ts";
 import type { Reporter } from "./reporter.ts";
 import type { RunStage } from "./stage-clock.ts";

@@ -1,4 +1,4 @@
-import type { TerminationMessage } from "../contract/worker.ts";
+import type { TerminationMessage } from "../contract/jobs/worker.ts";
 
 /** How a worker ends: its exit code, and what its pod leaves to be read. */
 export interface WorkerEnd extends Omit<TerminationMessage, "lastSeq"> {

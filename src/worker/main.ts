@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { Worker } from "node:worker_threads";
-import { workerExit } from "../contract/worker.ts";
+import { workerExit } from "../contract/jobs/worker.ts";
 import { crashEnd } from "./crash-end.ts";
 import type { JobThreadMessage, WorkerEnd } from "./job-thread-message.ts";
 import { onStopRequest } from "./on-stop-request.ts";

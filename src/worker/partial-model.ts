@@ -1,8 +1,8 @@
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { ServiceError } from "../contract/errors.ts";
-import { formatBytes } from "../contract/format-bytes.ts";
-import type { Assignment, ModelOutline } from "../contract/worker.ts";
+import { formatBytes } from "../contract/text/format-bytes.ts";
+import type { Assignment, ModelOutline } from "../contract/jobs/worker.ts";
 import type { FileRange } from "../engine/onnx/file-range.ts";
 import { hashSource } from "../engine/onnx/hash-source.ts";
 import { type OutlinePayload, readOutline } from "../engine/onnx/model-outline.ts";

@@ -1,7 +1,7 @@
 import { ServiceError } from "../contract/errors.ts";
-import { formatBytes } from "../contract/format-bytes.ts";
-import { findUploadHash } from "../contract/model-source.ts";
-import type { Assignment } from "../contract/worker.ts";
+import { formatBytes } from "../contract/text/format-bytes.ts";
+import { findUploadHash } from "../contract/models/model-source.ts";
+import type { Assignment } from "../contract/jobs/worker.ts";
 import {
   type CompressionPlan,
   type PlanOptions,

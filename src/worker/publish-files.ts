@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
-import type { Artifact } from "../contract/artifact.ts";
-import { formatBytes } from "../contract/format-bytes.ts";
+import type { Artifact } from "../contract/jobs/artifact.ts";
+import { formatBytes } from "../contract/text/format-bytes.ts";
 import type { JobContext } from "./job-context.ts";
 
 type PublishContext = Pick<

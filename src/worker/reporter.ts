@@ -1,15 +1,15 @@
-import type { Artifact } from "../contract/artifact.ts";
+import type { Artifact } from "../contract/jobs/artifact.ts";
 import type { JobError } from "../contract/errors.ts";
 import { textLimits } from "../contract/limits.ts";
-import type { LogLine } from "../contract/log.ts";
-import type { JobOutcome, WorkingStatus } from "../contract/status.ts";
-import { truncate } from "../contract/truncate.ts";
+import type { LogLine } from "../contract/jobs/log.ts";
+import type { JobOutcome, WorkingStatus } from "../contract/jobs/status.ts";
+import { truncate } from "../contract/text/bounded-text.ts";
 import type {
   EndedStage,
   ModelOutline,
   OptimizedShare,
   TelemetryUpdate,
-} from "../contract/worker.ts";
+} from "../contract/jobs/worker.ts";
 import type { EventSender } from "./event-sender.ts";
 import { splitLogLines } from "./split-log-lines.ts";
 

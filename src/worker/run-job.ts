@@ -1,6 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
-import type { Assignment } from "../contract/worker.ts";
+import type { Assignment } from "../contract/jobs/worker.ts";
 import { compressModel, predictCompression } from "../engine/compress-model.ts";
 import type { CompressionReport } from "../engine/compression-report.ts";
 import { createJobCandidates } from "./create-job-candidates.ts";

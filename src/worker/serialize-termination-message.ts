@@ -1,6 +1,6 @@
 import { textLimits } from "../contract/limits.ts";
-import { truncate } from "../contract/truncate.ts";
-import { terminationMessage, type TerminationMessage } from "../contract/worker.ts";
+import { truncate } from "../contract/text/bounded-text.ts";
+import { terminationMessage, type TerminationMessage } from "../contract/jobs/worker.ts";
 
 /** Longest termination message that Kubernetes keeps, bytes. */
 const maxBytes = 4096;

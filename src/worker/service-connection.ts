@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { problem, ServiceError } from "../contract/errors.ts";
-import { type Assignment, assignment, workerEventsAnswer } from "../contract/worker.ts";
-import { type LocatedSource, locatedSource } from "../contract/worker-transfers.ts";
+import { type Assignment, assignment, workerEventsAnswer } from "../contract/jobs/worker.ts";
+import { type LocatedSource, locatedSource } from "../contract/jobs/worker-transfers.ts";
 import type { RequestService, ServiceRequest } from "../storage/service-request.ts";
 import { requestWithRetry } from "./request-with-retry.ts";
 

@@ -1,5 +1,5 @@
-import { replaceHiddenCharacters } from "../contract/hidden-characters.ts";
-import { maxLogLineBytes } from "../contract/log.ts";
+import { replaceHiddenCharacters } from "../contract/text/hidden-characters.ts";
+import { maxLogLineBytes } from "../contract/jobs/log.ts";
 
 /**
  * Lines of at most `maxLogLineBytes`, without hidden characters: names in models are untrusted

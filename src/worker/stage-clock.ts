@@ -1,5 +1,5 @@
-import type { StageName } from "../contract/telemetry.ts";
-import type { Assignment, WorkerStep } from "../contract/worker.ts";
+import type { StageName } from "../contract/jobs/telemetry.ts";
+import type { Assignment, WorkerStep } from "../contract/jobs/worker.ts";
 import type { Reporter } from "./reporter.ts";
 
 type ProgressRanges = Partial<Record<StageName, readonly [number, number]>>;

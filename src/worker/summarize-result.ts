@@ -1,6 +1,6 @@
-import { formatBytes } from "../contract/format-bytes.ts";
-import { formatRatio } from "../contract/format-ratio.ts";
-import type { Accuracy } from "../contract/telemetry.ts";
+import { formatBytes } from "../contract/text/format-bytes.ts";
+import { formatRatio } from "../contract/jobs/latency.ts";
+import type { Accuracy } from "../contract/jobs/telemetry.ts";
 import type { CompressionReport } from "../engine/compression-report.ts";
 import type { Evaluation } from "./add-measured.ts";
 

@@ -1,6 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
-import type { Assignment, TerminationMessage } from "../contract/worker.ts";
+import type { Assignment, TerminationMessage } from "../contract/jobs/worker.ts";
 import type { BlobFiles } from "../storage/blob-store.ts";
 import { EventSender } from "./event-sender.ts";
 import { toJobError } from "./to-job-error.ts";

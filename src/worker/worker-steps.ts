@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
-import { formatBytes } from "../contract/format-bytes.ts";
-import { isRemoteSource } from "../contract/model-source.ts";
+import { formatBytes } from "../contract/text/format-bytes.ts";
+import { isRemoteSource } from "../contract/models/model-source.ts";
 import { assembleShares } from "../engine/compress-model.ts";
 import type { FetchRanges } from "../engine/onnx/file-range.ts";
 import { readOutline } from "../engine/onnx/model-outline.ts";

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import path from "node:path";
 import test, { type TestContext } from "node:test";
 import { getRequestListener } from "@hono/node-server";
-import type { UnnumberedEvent } from "../../src/contract/worker.ts";
+import type { UnnumberedEvent } from "../../src/contract/jobs/worker.ts";
 import { githubLimits } from "../../src/report/github-limits.ts";
 import { logEvent, makeTestApp, type TestApp, beginTestWorker } from "../server/test-app.ts";
 import { startGitHub } from "./support/github-double.ts";

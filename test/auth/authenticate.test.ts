@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { generateAccessToken } from "../../src/auth/access-token.ts";
-import { createdToken, token } from "../../src/contract/token.ts";
+import { createdToken, token } from "../../src/contract/people/token.ts";
 import { makeTestApp, problemIn } from "../server/test-app.ts";
 
 const hourMs = 3_600_000;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { checkClaims } from "../../src/auth/check-claims.ts";
-import { trustPolicy } from "../../src/contract/trust-policy.ts";
+import { trustPolicy } from "../../src/contract/people/trust-policy.ts";
 
 const issuer = "https://token.actions.githubusercontent.com";
 const trust = trustPolicy.parse({

@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from "node:http";
 import test, { type TestContext } from "node:test";
 import { SignJWT } from "jose";
 import { listenLocally } from "../support/listen-locally.ts";
-import { trustPolicy } from "../../src/contract/trust-policy.ts";
+import { trustPolicy } from "../../src/contract/people/trust-policy.ts";
 import { makeTestApp, problemIn } from "../server/test-app.ts";
 import { audience, makePair, startLocalIssuer } from "./local-issuer.ts";
 

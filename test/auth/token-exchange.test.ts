@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
 import { decodeJwt, exportJWK, SignJWT, UnsecuredJWT } from "jose";
-import { auditPage } from "../../src/contract/audit.ts";
-import { exchangedToken, token as tokenSchema } from "../../src/contract/token.ts";
-import { trustPolicy } from "../../src/contract/trust-policy.ts";
+import { auditPage } from "../../src/contract/people/audit.ts";
+import { exchangedToken, token as tokenSchema } from "../../src/contract/people/token.ts";
+import { trustPolicy } from "../../src/contract/people/trust-policy.ts";
 import {
   audience,
   type LocalIssuer,

@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import { resourceLabels, sharesAnnotation } from "../../src/contract/resource-labels.ts";
+import {
+  resourceLabels,
+  sharesAnnotation,
+} from "../../src/contract/custom-resources/resource-labels.ts";
 import { jobStep, workerJobName } from "../../src/resources/job-identity.ts";
 import { clusterMissing, helmMissing } from "../support/cluster/cluster-missing.ts";
 import { createTestNamespace } from "../support/cluster/shared-cluster.ts";

@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import test, { type TestContext } from "node:test";
 import { promisify } from "node:util";
-import { apiVersion } from "../../src/contract/api-group.ts";
+import { apiVersion } from "../../src/contract/custom-resources/api-group.ts";
 import { startOperator } from "../operator/start-operator.ts";
 import { clusterMissing, helmMissing } from "../support/cluster/cluster-missing.ts";
 import { type ControlPlane, startControlPlane } from "../support/cluster/control-plane.ts";

@@ -7,10 +7,10 @@ import { join } from "node:path";
 import test, { type TestContext } from "node:test";
 import { listenLocally } from "../support/listen-locally.ts";
 import { createClient } from "../../src/client/create-client.ts";
-import { routes } from "../../src/contract/routes.ts";
+import { routes } from "../../src/contract/routes/routes.ts";
 import { ProblemError } from "../../src/client/problem-error.ts";
 import { newId } from "../../src/contract/id.ts";
-import { defaultRecipe } from "../../src/contract/resolve-recipe.ts";
+import { defaultRecipe } from "../../src/contract/jobs/resolve-recipe.ts";
 
 type Answer = (request: IncomingMessage, response: ServerResponse, count: number) => void;
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
 import { createClient } from "../../src/client/create-client.ts";
-import { routes } from "../../src/contract/routes.ts";
+import { routes } from "../../src/contract/routes/routes.ts";
 import { externalTensor } from "../support/external-model.ts";
 import { writeTinyModel } from "../support/tiny-model.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { deriveBatchStatus, zeroCounts } from "../../src/contract/batch-status.ts";
-import type { JobStatus } from "../../src/contract/status.ts";
+import { deriveBatchStatus, zeroCounts } from "../../src/contract/jobs/batch.ts";
+import type { JobStatus } from "../../src/contract/jobs/status.ts";
 
 test("deriveBatchStatus() follows from the statuses of the jobs", () => {
   const cases: readonly [jobs: Partial<Record<JobStatus, number>>, want: string][] = [

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { type Baseline, baselineFigures } from "../../src/contract/baseline.ts";
-import { evaluateGates } from "../../src/contract/evaluate-gates.ts";
-import { type GateLimits, hasFailedGate } from "../../src/contract/gate.ts";
-import type { Telemetry } from "../../src/contract/telemetry.ts";
+import { type Baseline, baselineFigures } from "../../src/contract/jobs/baseline.ts";
+import { evaluateGates } from "../../src/contract/jobs/evaluate-gates.ts";
+import { type GateLimits, hasFailedGate } from "../../src/contract/jobs/gate.ts";
+import type { Telemetry } from "../../src/contract/jobs/telemetry.ts";
 
 const device = {
   executionProvider: "cpu",

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { formatBytes } from "../../src/contract/format-bytes.ts";
+import { formatBytes } from "../../src/contract/text/format-bytes.ts";
 
 test("formatBytes() writes sizes with three digits", () => {
   const cases: [number, string][] = [

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { formatRatio } from "../../src/contract/format-ratio.ts";
+import { formatRatio } from "../../src/contract/jobs/latency.ts";
 
 const cases = [
   ["an interval in numbers", { ratio: 0.98, ratioLow: 0.97, ratioHigh: 1 }, "0.98 (0.97-1.00)"],

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { z } from "zod";
-import { openApiDocument } from "../../src/contract/openapi-document.ts";
-import type { Route } from "../../src/contract/route.ts";
-import { routes } from "../../src/contract/routes.ts";
+import { openApiDocument } from "../../src/contract/openapi/openapi-document.ts";
+import type { Route } from "../../src/contract/routes/route.ts";
+import { routes } from "../../src/contract/routes/routes.ts";
 
 const schemaPart = z.record(z.string(), z.unknown());
 const answer = z.object({

@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { z } from "zod";
-import { batchRequest } from "../../src/contract/batch.ts";
+import { batchRequest } from "../../src/contract/jobs/batch.ts";
 import { formatProblem } from "../../src/contract/format-problem.ts";
-import { jobRequest } from "../../src/contract/job.ts";
-import { manifest } from "../../src/contract/manifest.ts";
+import { jobRequest } from "../../src/contract/jobs/job.ts";
+import { manifest } from "../../src/contract/models/manifest.ts";
 import { parseInput } from "../../src/contract/parse-input.ts";
 import { projectName } from "../../src/contract/project.ts";
-import { routes } from "../../src/contract/routes.ts";
-import { sourceCredentials } from "../../src/contract/source-credentials.ts";
-import { exchangeRequest, tokenRequest } from "../../src/contract/token.ts";
-import { trustPolicy } from "../../src/contract/trust-policy.ts";
-import { webhookRequest } from "../../src/contract/webhook.ts";
+import { routes } from "../../src/contract/routes/routes.ts";
+import { sourceCredentials } from "../../src/contract/models/source-credentials.ts";
+import { exchangeRequest, tokenRequest } from "../../src/contract/people/token.ts";
+import { trustPolicy } from "../../src/contract/people/trust-policy.ts";
+import { webhookRequest } from "../../src/contract/jobs/webhook.ts";
 
 const job = { model: { source: "https://models.example/a.onnx" }, target: "cpu" };
 const token = { name: "ci", scopes: ["jobs:read"] };

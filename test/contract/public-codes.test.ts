@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { glob, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import test from "node:test";
-import { eventReasonTable } from "../../src/contract/event-reasons.ts";
+import { eventReasonTable } from "../../src/contract/custom-resources/event-reasons.ts";
 import { errorTable } from "../../src/contract/errors.ts";
-import { batchStatus, jobStatus } from "../../src/contract/status.ts";
-import { statusReasonTable } from "../../src/contract/status-reasons.ts";
-import { warningTable } from "../../src/contract/warnings.ts";
-import { workerExit, workerExitMeanings } from "../../src/contract/worker.ts";
+import { batchStatus, jobStatus } from "../../src/contract/jobs/status.ts";
+import { statusReasonTable } from "../../src/contract/jobs/status-reasons.ts";
+import { warningTable } from "../../src/contract/jobs/warnings.ts";
+import { workerExit, workerExitMeanings } from "../../src/contract/jobs/worker.ts";
 import { findPublicCodes, type PublicCode } from "./find-public-codes.ts";
 
 const root = join(import.meta.dirname, "../..");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { requestedRecipe } from "../../src/contract/recipe.ts";
-import { defaultRecipe, resolveRecipe } from "../../src/contract/resolve-recipe.ts";
+import { requestedRecipe } from "../../src/contract/jobs/recipe.ts";
+import { defaultRecipe, resolveRecipe } from "../../src/contract/jobs/resolve-recipe.ts";
 
 test("resolveRecipe() lets later layers win field by field, inside nested fields too", () => {
   const resolved = resolveRecipe(

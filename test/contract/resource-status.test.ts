@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { maxBatchJobs } from "../../src/contract/batch.ts";
-import { batchResourceStatus } from "../../src/contract/batch-resource.ts";
-import { compressionJobStatus } from "../../src/contract/compression-job.ts";
+import { maxBatchJobs } from "../../src/contract/jobs/batch.ts";
+import { batchResourceStatus } from "../../src/contract/custom-resources/batch-resource.ts";
+import { compressionJobStatus } from "../../src/contract/custom-resources/compression-job.ts";
 import { assertFits, contractComplaints } from "../crds/contract-complaints.ts";
 import { largestStatus } from "../crds/largest-status.ts";
 import { specCases } from "../crds/spec-cases.ts";

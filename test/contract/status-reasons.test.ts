@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { compressionJobStatus } from "../../src/contract/compression-job.ts";
+import { compressionJobStatus } from "../../src/contract/custom-resources/compression-job.ts";
 import { errorTable } from "../../src/contract/errors.ts";
-import { job } from "../../src/contract/job.ts";
+import { job } from "../../src/contract/jobs/job.ts";
 import { textLimits } from "../../src/contract/limits.ts";
-import { jobStatus } from "../../src/contract/status.ts";
+import { jobStatus } from "../../src/contract/jobs/status.ts";
 import {
   type OwnStatusReason,
   statusCause,
   statusReasonTable,
-} from "../../src/contract/status-reasons.ts";
+} from "../../src/contract/jobs/status-reasons.ts";
 
 const reasons = Object.keys(statusReasonTable) as OwnStatusReason[];
 

@@ -8,7 +8,7 @@ import {
   type JobStatus,
   jobStatus,
   transitionTable,
-} from "../../src/contract/status.ts";
+} from "../../src/contract/jobs/status.ts";
 
 const kinds = fc.constantFrom(...jobKind.options);
 const statuses = fc.constantFrom(...jobStatus.options);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { configuredTarget } from "../../src/contract/target-pod.ts";
+import { configuredTarget } from "../../src/contract/custom-resources/target-pod.ts";
 import { fullTarget } from "../support/full-target.ts";
 
 const volume = { name: "data", emptyDir: {} };

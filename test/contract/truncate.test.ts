@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
-import { truncate } from "../../src/contract/truncate.ts";
+import { truncate } from "../../src/contract/text/bounded-text.ts";
 
 const texts = fc.string({ unit: fc.constantFrom("a", "é", "…", "😀", "👩‍🚀"), maxLength: 60 });
 const lengths = fc.integer({ min: 1, max: 80 });

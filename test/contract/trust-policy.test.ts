@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import test from "node:test";
 import { parse as parseYaml } from "yaml";
-import { batchRequest } from "../../src/contract/batch.ts";
-import { matchPolicy, trustPolicy } from "../../src/contract/trust-policy.ts";
+import { batchRequest } from "../../src/contract/jobs/batch.ts";
+import { matchPolicy, trustPolicy } from "../../src/contract/people/trust-policy.ts";
 
 const github = "https://token.actions.githubusercontent.com";
 const identity = { repository_owner_id: "45", repository_id: "123" };

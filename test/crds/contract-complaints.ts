@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { batchSpec } from "../../src/contract/batch-resource.ts";
-import { compressionJobSpec } from "../../src/contract/compression-job.ts";
+import { batchSpec } from "../../src/contract/custom-resources/batch-resource.ts";
+import { compressionJobSpec } from "../../src/contract/custom-resources/compression-job.ts";
 import type { SpecCase } from "./spec-cases.ts";
 import type { Complaints } from "./submit-resource.ts";
 

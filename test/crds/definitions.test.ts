@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import test, { type TestContext } from "node:test";
-import { batchResourceStatus } from "../../src/contract/batch-resource.ts";
-import { compressionJobStatus } from "../../src/contract/compression-job.ts";
-import { conditionTypes, unseenConditions } from "../../src/contract/condition.ts";
-import { isTerminal, jobStatus, transitionTable } from "../../src/contract/status.ts";
+import { batchResourceStatus } from "../../src/contract/custom-resources/batch-resource.ts";
+import { compressionJobStatus } from "../../src/contract/custom-resources/compression-job.ts";
+import { conditionTypes, unseenConditions } from "../../src/contract/custom-resources/condition.ts";
+import { isTerminal, jobStatus, transitionTable } from "../../src/contract/jobs/status.ts";
 import {
   batches as batchType,
   type CompressionJobObject,

@@ -1,6 +1,6 @@
 import { Agent, request } from "undici";
 import { z } from "zod";
-import { apiVersion } from "../../src/contract/api-group.ts";
+import { apiVersion } from "../../src/contract/custom-resources/api-group.ts";
 import type { Cluster } from "../support/cluster/cluster.ts";
 
 /** Fields that the API server refuses, with its messages; empty where it accepts the object. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
 import type { Page } from "playwright-core";
-import type { JobRequest } from "../../src/contract/job.ts";
+import type { JobRequest } from "../../src/contract/jobs/job.ts";
 import { chromiumMissing } from "../support/cluster/cluster-missing.ts";
 import {
   assertNoComplaints,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { JobSummary } from "../../src/contract/job-summary.ts";
+import type { JobSummary } from "../../src/contract/jobs/job-summary.ts";
 import { compareFigures } from "../../src/dashboard/shared/compare-figures.ts";
 
 const none = { latencyRatio: null, latencyRatioLow: null, latencyRatioHigh: null };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { summarizeJob } from "../../src/contract/job-summary.ts";
-import { job as jobSchema } from "../../src/contract/job.ts";
+import { summarizeJob } from "../../src/contract/jobs/job-summary.ts";
+import { job as jobSchema } from "../../src/contract/jobs/job.ts";
 import { lookAtJob } from "../../src/dashboard/batch/look-at-job.ts";
 import { makeTestApp, startJob } from "../server/test-app.ts";
 

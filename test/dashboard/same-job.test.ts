@@ -4,8 +4,8 @@ import { promisify } from "node:util";
 import test from "node:test";
 import { parse } from "yaml";
 import { z } from "zod";
-import { compressionJobSpec } from "../../src/contract/compression-job.ts";
-import { job as jobSchema, jobRequest } from "../../src/contract/job.ts";
+import { compressionJobSpec } from "../../src/contract/custom-resources/compression-job.ts";
+import { job as jobSchema, jobRequest } from "../../src/contract/jobs/job.ts";
 import { jobAsCurl, jobAsResource, jobAsStep } from "../../src/dashboard/job/same-job.ts";
 import { makeTestApp, startJob } from "../server/test-app.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { defaultRecipe } from "../../src/contract/resolve-recipe.ts";
-import type { Job } from "../../src/contract/job.ts";
+import { defaultRecipe } from "../../src/contract/jobs/resolve-recipe.ts";
+import type { Job } from "../../src/contract/jobs/job.ts";
 import { resultTable } from "../../src/demo/result-table.ts";
 
 const at = "2026-01-01T00:00:00.000Z";

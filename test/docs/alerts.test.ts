@@ -4,7 +4,7 @@ import { join } from "node:path";
 import test from "node:test";
 import { parse } from "yaml";
 import { z } from "zod";
-import { routes } from "../../src/contract/routes.ts";
+import { routes } from "../../src/contract/routes/routes.ts";
 
 const root = join(import.meta.dirname, "../..");
 const chartFolder = join(root, "charts/model-optimization");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import { resourceLabels } from "../../src/contract/resource-labels.ts";
+import { resourceLabels } from "../../src/contract/custom-resources/resource-labels.ts";
 import { type Installation, nodeName, patience } from "./installation.ts";
 import { listActivePodNames } from "./list-pod-names.ts";
 import type { Models } from "./jobs.ts";

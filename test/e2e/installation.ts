@@ -1,8 +1,8 @@
 import { copyFile, mkdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { type Client, createClient } from "../../src/client/create-client.ts";
-import { routes } from "../../src/contract/routes.ts";
-import { apiVersion } from "../../src/contract/api-group.ts";
+import { routes } from "../../src/contract/routes/routes.ts";
+import { apiVersion } from "../../src/contract/custom-resources/api-group.ts";
 import { chartFolder, helm, valueFlags } from "../charts/helm.ts";
 import { imageNames } from "../support/cluster/image-builds.ts";
 import type { NodeCluster } from "../support/cluster/start-cluster.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { createClient } from "../../src/client/create-client.ts";
-import { apiVersion } from "../../src/contract/api-group.ts";
-import { routes } from "../../src/contract/routes.ts";
+import { apiVersion } from "../../src/contract/custom-resources/api-group.ts";
+import { routes } from "../../src/contract/routes/routes.ts";
 import { chartFolder, helm, valueFlags } from "../charts/helm.ts";
 import { createStepRunner } from "./create-step-runner.ts";
 import { type Installation, mountModels, namespace, patience, release } from "./installation.ts";

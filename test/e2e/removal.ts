@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
-import { resourceLabels } from "../../src/contract/resource-labels.ts";
+import { resourceLabels } from "../../src/contract/custom-resources/resource-labels.ts";
 import { chartFolder, helm } from "../charts/helm.ts";
 import { createStepRunner } from "./create-step-runner.ts";
 import { type Installation, namespace, patience, release } from "./installation.ts";

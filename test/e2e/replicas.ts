@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { createClient } from "../../src/client/create-client.ts";
-import { routes } from "../../src/contract/routes.ts";
+import { routes } from "../../src/contract/routes/routes.ts";
 import { chartFolder, helm, valueFlags } from "../charts/helm.ts";
 import { startS3Server } from "../storage/s3-server.ts";
 import { callUntil } from "../support/call-until.ts";

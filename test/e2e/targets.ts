@@ -1,4 +1,4 @@
-import { builtinTargets, type Target } from "../../src/contract/target.ts";
+import { builtinTargets, type Target } from "../../src/contract/jobs/target.ts";
 import { imageNames } from "../support/cluster/image-builds.ts";
 
 const plain: Target = {

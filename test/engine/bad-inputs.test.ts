@@ -5,8 +5,8 @@ import { test } from "node:test";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { ServiceError } from "../../src/contract/errors.ts";
-import { resolveRecipe } from "../../src/contract/resolve-recipe.ts";
-import type { PartialRecipe } from "../../src/contract/recipe.ts";
+import { resolveRecipe } from "../../src/contract/jobs/resolve-recipe.ts";
+import type { PartialRecipe } from "../../src/contract/jobs/recipe.ts";
 import { createNormal, createRandom } from "../../src/engine/evaluate/random.ts";
 import {
   AttributeProto_AttributeType as AttributeType,

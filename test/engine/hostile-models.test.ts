@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { ServiceError } from "../../src/contract/errors.ts";
-import { resolveRecipe } from "../../src/contract/resolve-recipe.ts";
+import { resolveRecipe } from "../../src/contract/jobs/resolve-recipe.ts";
 import { openModel } from "../../src/engine/onnx/open-model.ts";
 import { planCompression } from "../../src/engine/plan-compression.ts";
 import { encodeHostile, hostileModels } from "./fuzz/hostile-models.ts";

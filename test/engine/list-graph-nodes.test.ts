@@ -3,8 +3,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
-import { defaultRecipe } from "../../src/contract/resolve-recipe.ts";
-import { builtinTargets } from "../../src/contract/target.ts";
+import { defaultRecipe } from "../../src/contract/jobs/resolve-recipe.ts";
+import { builtinTargets } from "../../src/contract/jobs/target.ts";
 import { planCompression } from "../../src/engine/plan-compression.ts";
 import {
   floatInitializer,

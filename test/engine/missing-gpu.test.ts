@@ -6,7 +6,7 @@ import { createCandidateRunner } from "../../src/engine/candidate-runner.ts";
 import { evaluateModels } from "../../src/engine/evaluate-models.ts";
 import { floatInitializer, node, tensorInfo, writeTinyModel } from "../support/tiny-model.ts";
 import { compressModel } from "../../src/engine/compress-model.ts";
-import { resolveRecipe } from "../../src/contract/resolve-recipe.ts";
+import { resolveRecipe } from "../../src/contract/jobs/resolve-recipe.ts";
 import { contribTarget, makeFolder } from "./quantize/compress.ts";
 
 const skip = existsSync("/proc/driver/nvidia/gpus") && "this machine has a GPU";

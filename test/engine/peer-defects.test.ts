@@ -3,7 +3,7 @@ import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fromBinary } from "@bufbuild/protobuf";
-import type { PartialRecipe } from "../../src/contract/recipe.ts";
+import type { PartialRecipe } from "../../src/contract/jobs/recipe.ts";
 import { ModelProtoSchema, TensorProto_DataType } from "../../src/engine/onnx/onnx_pb.js";
 import { pythonMissing } from "../support/python.ts";
 import { realModel, realModelMissing } from "../support/real-models.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import type { PartialRecipe } from "../../src/contract/recipe.ts";
+import type { PartialRecipe } from "../../src/contract/jobs/recipe.ts";
 import { evaluateModels } from "../../src/engine/evaluate-models.ts";
 import { pythonMissing, runPython } from "../support/python.ts";
 import { minilmData, realModel, realModelMissing } from "../support/real-models.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
-import { exchangedToken } from "../../src/contract/token.ts";
-import { trustPolicy } from "../../src/contract/trust-policy.ts";
+import { exchangedToken } from "../../src/contract/people/token.ts";
+import { trustPolicy } from "../../src/contract/people/trust-policy.ts";
 import { audience, startLocalIssuer } from "../auth/local-issuer.ts";
 import { makeTestApp, problemIn } from "../server/test-app.ts";
 import { reportedBatch, sha as head, startGitHubWithApp } from "./reported-batch.ts";

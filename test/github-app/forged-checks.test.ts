@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
-import { exchangedToken, type Scope } from "../../src/contract/token.ts";
-import { trustPolicy } from "../../src/contract/trust-policy.ts";
+import { exchangedToken, type Scope } from "../../src/contract/people/token.ts";
+import { trustPolicy } from "../../src/contract/people/trust-policy.ts";
 import { audience, startLocalIssuer } from "../auth/local-issuer.ts";
 import { tenantToken } from "../server/tenant-tokens.ts";
 import { makeTestApp, problemIn } from "../server/test-app.ts";
@@ -13,7 +13,7 @@ import {
   startGitHubWithApp,
   untilCheckRun,
 } from "./reported-batch.ts";
-import { batch as batchSchema } from "../../src/contract/batch.ts";
+import { batch as batchSchema } from "../../src/contract/jobs/batch.ts";
 
 const name = "Model compression";
 const mainCommit = "b".repeat(40);

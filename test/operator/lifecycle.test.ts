@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { recordFinalizer, resourceLabels } from "../../src/contract/resource-labels.ts";
+import {
+  recordFinalizer,
+  resourceLabels,
+} from "../../src/contract/custom-resources/resource-labels.ts";
 import type { KubernetesClient } from "../../src/kubernetes/kubernetes-client.ts";
 import { resources } from "../../src/kubernetes/resources.ts";
 import { clusterMissing } from "../support/cluster/cluster-missing.ts";

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { job as jobSchema, type Job } from "../../src/contract/job.ts";
-import { defaultRecipe } from "../../src/contract/resolve-recipe.ts";
-import { canTransition, isTerminal, type JobKind } from "../../src/contract/status.ts";
-import type { WorkerEvent } from "../../src/contract/worker.ts";
+import { job as jobSchema, type Job } from "../../src/contract/jobs/job.ts";
+import { defaultRecipe } from "../../src/contract/jobs/resolve-recipe.ts";
+import { canTransition, isTerminal, type JobKind } from "../../src/contract/jobs/status.ts";
+import type { WorkerEvent } from "../../src/contract/jobs/worker.ts";
 import { applyEvent, type JobEvent } from "../../src/records/apply-event.ts";
 
 const created = "2026-03-01T00:00:00.000Z";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import type { Artifact } from "../../src/contract/artifact.ts";
-import type { Job } from "../../src/contract/job.ts";
+import type { Artifact } from "../../src/contract/jobs/artifact.ts";
+import type { Job } from "../../src/contract/jobs/job.ts";
 import type { Revision } from "../../src/contract/revision.ts";
-import type { TelemetryUpdate } from "../../src/contract/worker.ts";
+import type { TelemetryUpdate } from "../../src/contract/jobs/worker.ts";
 import type { NewBatch } from "../../src/records/insert-batch.ts";
 import type { NewJob } from "../../src/records/insert-jobs.ts";
 import type { Records } from "../../src/records/open-records.ts";

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { maxBatchJobs } from "../../src/contract/batch.ts";
-import { zeroCounts } from "../../src/contract/batch-status.ts";
+import { maxBatchJobs, zeroCounts } from "../../src/contract/jobs/batch.ts";
 import { batchJobId } from "../../src/contract/id.ts";
-import { batchQuery } from "../../src/contract/page.ts";
+import { batchQuery } from "../../src/contract/jobs/page.ts";
 import type { Records } from "../../src/records/open-records.ts";
 import { makeNewBatch, makeNewJob, openTestRecords, targets } from "./new-jobs.ts";
 

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import { batchRequest } from "../../src/contract/batch.ts";
-import { githubReport } from "../../src/contract/github-report.ts";
-import type { WorkerEvent } from "../../src/contract/worker.ts";
-import { modelRoutes } from "../../src/contract/model-routes.ts";
-import { batchQuery, jobQuery } from "../../src/contract/page.ts";
+import { batchRequest } from "../../src/contract/jobs/batch.ts";
+import { githubReport } from "../../src/contract/jobs/github-report.ts";
+import type { WorkerEvent } from "../../src/contract/jobs/worker.ts";
+import { modelRoutes } from "../../src/contract/routes/model-routes.ts";
+import { batchQuery, jobQuery } from "../../src/contract/jobs/page.ts";
 import type { NewBatch } from "../../src/records/insert-batch.ts";
 import { openRecords, type Records } from "../../src/records/open-records.ts";
 import { testDatabase } from "../support/test-database.ts";

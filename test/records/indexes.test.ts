@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import test, { type TestContext } from "node:test";
-import { batchQuery, jobCountsQuery, jobQuery } from "../../src/contract/page.ts";
-import { modelRoutes } from "../../src/contract/model-routes.ts";
+import { batchQuery, jobCountsQuery, jobQuery } from "../../src/contract/jobs/page.ts";
+import { modelRoutes } from "../../src/contract/routes/model-routes.ts";
 import { openRecords, type Records } from "../../src/records/open-records.ts";
 import { makeNewBatch, makeNewJob } from "./new-jobs.ts";
 

@@ -1,6 +1,6 @@
-import type { JobPage, JobQuery } from "../../src/contract/page.ts";
-import type { Target } from "../../src/contract/target.ts";
-import { defaultRecipe } from "../../src/contract/resolve-recipe.ts";
+import type { JobPage, JobQuery } from "../../src/contract/jobs/page.ts";
+import type { Target } from "../../src/contract/jobs/target.ts";
+import { defaultRecipe } from "../../src/contract/jobs/resolve-recipe.ts";
 import type { NewJob } from "../../src/records/insert-jobs.ts";
 import type { NewBatch } from "../../src/records/insert-batch.ts";
 import { openRecords, type Records } from "../../src/records/open-records.ts";

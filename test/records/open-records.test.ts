@@ -8,7 +8,7 @@ import { test, type TestContext } from "node:test";
 import { promisify } from "node:util";
 import { Kysely, sql } from "kysely";
 import { Migrator } from "kysely/migration";
-import { jobQuery } from "../../src/contract/page.ts";
+import { jobQuery } from "../../src/contract/jobs/page.ts";
 import { migrations } from "../../src/records/migrations.ts";
 import { openRecords } from "../../src/records/open-records.ts";
 import { sqliteDialect } from "../../src/records/sqlite-dialect.ts";

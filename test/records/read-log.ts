@@ -1,4 +1,4 @@
-import type { LogLine } from "../../src/contract/log.ts";
+import type { LogLine } from "../../src/contract/jobs/log.ts";
 import type { Records } from "../../src/records/open-records.ts";
 
 /** All lines of a job's log. */

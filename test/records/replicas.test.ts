@@ -3,7 +3,7 @@ import { once } from "node:events";
 import test, { type TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { Client } from "pg";
-import { jobQuery } from "../../src/contract/page.ts";
+import { jobQuery } from "../../src/contract/jobs/page.ts";
 import { openRecords, type Records } from "../../src/records/open-records.ts";
 import { postgresMissing } from "../support/cluster/cluster-missing.ts";
 import { startPostgres } from "../support/postgres-server.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { FailOn } from "../../src/contract/action.ts";
+import type { FailOn } from "../../src/contract/jobs/action.ts";
 import { conclude } from "../../src/report/conclude.ts";
 import type { Report, ReportRow } from "../../src/report/report.ts";
 import { gateMissed, jobFailed, makeReport, makeRow } from "./make-report.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
-import type { Job } from "../../src/contract/job.ts";
+import type { Job } from "../../src/contract/jobs/job.ts";
 import { buildAnnotations } from "../../src/report/build-annotations.ts";
 import { conclude } from "../../src/report/conclude.ts";
 import { githubLimits } from "../../src/report/github-limits.ts";

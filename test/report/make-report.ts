@@ -1,7 +1,7 @@
-import { defaultRecipe } from "../../src/contract/resolve-recipe.ts";
-import { hasFailedGate } from "../../src/contract/gate.ts";
-import type { Job } from "../../src/contract/job.ts";
-import { isTerminal } from "../../src/contract/status.ts";
+import { defaultRecipe } from "../../src/contract/jobs/resolve-recipe.ts";
+import { hasFailedGate } from "../../src/contract/jobs/gate.ts";
+import type { Job } from "../../src/contract/jobs/job.ts";
+import { isTerminal } from "../../src/contract/jobs/status.ts";
 import type { Report, ReportRow } from "../../src/report/report.ts";
 
 const at = "2026-01-01T00:00:00.000Z";

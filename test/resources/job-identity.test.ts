@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { resourceLabels } from "../../src/contract/resource-labels.ts";
+import { resourceLabels } from "../../src/contract/custom-resources/resource-labels.ts";
 import { batchId, batchJobId, jobId, newId } from "../../src/contract/id.ts";
 import {
   resolveBatchId,

@@ -2,8 +2,11 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { resourceLabels, sharesAnnotation } from "../../src/contract/resource-labels.ts";
-import { workerContainer } from "../../src/contract/worker.ts";
+import {
+  resourceLabels,
+  sharesAnnotation,
+} from "../../src/contract/custom-resources/resource-labels.ts";
+import { workerContainer } from "../../src/contract/jobs/worker.ts";
 import type { KubernetesClient } from "../../src/kubernetes/kubernetes-client.ts";
 import { observedResources } from "../../src/resources/observed-resources.ts";
 import type { MessageReader } from "../../src/kubernetes/protobuf/message-reader.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import test, { type TestContext } from "node:test";
-import { artifactLink } from "../../src/contract/artifact-link.ts";
+import { artifactLink } from "../../src/contract/routes/artifact-routes.ts";
 import { beginTestWorker, makeTestApp, problemIn, startJob } from "./test-app.ts";
 
 const content = "0123456789";

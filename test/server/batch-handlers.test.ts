@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { batch } from "../../src/contract/batch.ts";
-import { batchPage } from "../../src/contract/page.ts";
+import { batch } from "../../src/contract/jobs/batch.ts";
+import { batchPage } from "../../src/contract/jobs/page.ts";
 import { makeTestApp, problemIn } from "./test-app.ts";
 
 const models = [

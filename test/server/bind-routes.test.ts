@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { errorTable } from "../../src/contract/errors.ts";
-import { permissionTable } from "../../src/contract/permissions.ts";
-import { type Route, routeErrorCodes } from "../../src/contract/route.ts";
-import { routes } from "../../src/contract/routes.ts";
+import { permissionTable } from "../../src/contract/people/permissions.ts";
+import { type Route, routeErrorCodes } from "../../src/contract/routes/route.ts";
+import { routes } from "../../src/contract/routes/routes.ts";
 import { makeTestApp, problemIn } from "./test-app.ts";
 
 /** Values that fit the schemas of path parameters. */

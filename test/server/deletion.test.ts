@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import test, { type TestContext } from "node:test";
-import { auditPage } from "../../src/contract/audit.ts";
-import { batch as batchSchema } from "../../src/contract/batch.ts";
-import { modelRoutes } from "../../src/contract/model-routes.ts";
+import { auditPage } from "../../src/contract/people/audit.ts";
+import { batch as batchSchema } from "../../src/contract/jobs/batch.ts";
+import { modelRoutes } from "../../src/contract/routes/model-routes.ts";
 import { purgeReleasedBlobs } from "../../src/service/purge-released-blobs.ts";
 import { beginTestWorker, makeTestApp, problemIn, startJob, type TestApp } from "./test-app.ts";
 

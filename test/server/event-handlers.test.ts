@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
 import { z } from "zod";
-import { batch as batchSchema } from "../../src/contract/batch.ts";
+import { batch as batchSchema } from "../../src/contract/jobs/batch.ts";
 import { beginTestWorker, makeTestApp, startJob, type TestApp } from "./test-app.ts";
 
 const shown = z.object({ id: z.string(), status: z.string().default("deleted") });

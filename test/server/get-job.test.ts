@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { jobDetail } from "../../src/contract/job-detail.ts";
-import { job as jobSchema } from "../../src/contract/job.ts";
+import { job as jobSchema, jobDetail } from "../../src/contract/jobs/job.ts";
 import { beginTestWorker, makeTestApp, problemIn, startJob } from "./test-app.ts";
 
 test("GET /jobs/{id} sends a job again only when it has changed", async (t) => {

@@ -3,9 +3,8 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import test from "node:test";
 import { pathToFileURL } from "node:url";
-import { jobDetail } from "../../src/contract/job-detail.ts";
-import { job } from "../../src/contract/job.ts";
-import { jobPage } from "../../src/contract/page.ts";
+import { job, jobDetail } from "../../src/contract/jobs/job.ts";
+import { jobPage } from "../../src/contract/jobs/page.ts";
 import { makeTestApp, problemIn, startJob, beginTestWorker } from "./test-app.ts";
 
 const model = { source: "https://models.example/folder/detector.onnx?version=1" };

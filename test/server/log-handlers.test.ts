@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { logLine } from "../../src/contract/log.ts";
+import { logLine } from "../../src/contract/jobs/log.ts";
 import {
   logEvent,
   makeTestApp,

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { parseClaims } from "../../src/auth/parse-claims.ts";
-import { administratorId } from "../../src/contract/person.ts";
-import type { Role } from "../../src/contract/role.ts";
-import { self } from "../../src/contract/session.ts";
-import { createdToken, type Scope } from "../../src/contract/token.ts";
+import { administratorId } from "../../src/contract/people/person.ts";
+import type { Role } from "../../src/contract/people/role.ts";
+import { self } from "../../src/contract/people/session.ts";
+import { createdToken, type Scope } from "../../src/contract/people/token.ts";
 import { makeTestApp, problemIn, startJob } from "./test-app.ts";
 import { issuer, setRole, signInIssued, singleSignOn } from "./test-people.ts";
 import { ownPage, signInTestPerson } from "./test-sessions.ts";

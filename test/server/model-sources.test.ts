@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
-import { job } from "../../src/contract/job.ts";
-import { locatedSource } from "../../src/contract/worker-transfers.ts";
+import { job } from "../../src/contract/jobs/job.ts";
+import { locatedSource } from "../../src/contract/jobs/worker-transfers.ts";
 import { commit, hubToken, startHubStandIn } from "../storage/hub-stand-in.ts";
 import { beginTestWorker, makeTestApp, problemIn } from "./test-app.ts";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { limits } from "../../src/contract/limits.ts";
-import { passkey, passkeyCreation, passkeyRequest } from "../../src/contract/passkey.ts";
-import { session } from "../../src/contract/session.ts";
+import { passkey, passkeyCreation, passkeyRequest } from "../../src/contract/people/passkey.ts";
+import { session } from "../../src/contract/people/session.ts";
 import { createSoftAuthenticator } from "../auth/soft-authenticator.ts";
 import { makeTestApp, problemIn, type TestApp } from "./test-app.ts";
 import { ownPage, signInTestPerson } from "./test-sessions.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { usage as usageSchema } from "../../src/contract/usage.ts";
+import { usage as usageSchema } from "../../src/contract/people/usage.ts";
 import { proposal, tenantToken } from "./tenant-tokens.ts";
 import { beginTestWorker, makeTestApp, problemIn, startJob, type TestApp } from "./test-app.ts";
 

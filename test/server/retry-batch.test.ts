@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { type Batch, batch as batchSchema } from "../../src/contract/batch.ts";
-import { retriedBatch } from "../../src/contract/batch-routes.ts";
+import { type Batch, batch as batchSchema } from "../../src/contract/jobs/batch.ts";
+import { retriedBatch } from "../../src/contract/routes/batch-routes.ts";
 import { completed, endJob, failed } from "../github-app/reported-batch.ts";
 import { tenantToken, workflowScopes } from "./tenant-tokens.ts";
 import { makeTestApp, problemIn, type TestApp } from "./test-app.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import test, { type TestContext } from "node:test";
-import { createdToken } from "../../src/contract/token.ts";
+import { createdToken } from "../../src/contract/people/token.ts";
 import { pythonInterpreter, pythonMissing } from "../support/python.ts";
 import { startRunningService } from "../support/running-service.ts";
 import { relayAnswers } from "./relay-answers.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { auditPage } from "../../src/contract/audit.ts";
-import { job } from "../../src/contract/job.ts";
+import { auditPage } from "../../src/contract/people/audit.ts";
+import { job } from "../../src/contract/jobs/job.ts";
 import { limits } from "../../src/contract/limits.ts";
-import { self } from "../../src/contract/session.ts";
+import { self } from "../../src/contract/people/session.ts";
 import { makeTestApp, problemIn, startJob } from "./test-app.ts";
 import { makeTestLink, ownPage, signInTestPerson } from "./test-sessions.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import test from "node:test";
-import { self } from "../../src/contract/session.ts";
+import { self } from "../../src/contract/people/session.ts";
 import { type HostileProvider, startHostileProvider } from "../auth/hostile-provider.ts";
 import { makePair } from "../auth/local-issuer.ts";
 import { startLocalProvider } from "../auth/local-provider.ts";

@@ -1,6 +1,6 @@
-import type { Workflow } from "../../src/contract/principal.ts";
+import type { Workflow } from "../../src/contract/people/principal.ts";
 import { defaultProject } from "../../src/contract/project.ts";
-import type { Scope } from "../../src/contract/token.ts";
+import type { Scope } from "../../src/contract/people/token.ts";
 import { issueToken } from "../../src/auth/issue-token.ts";
 import type { TestApp } from "./test-app.ts";
 

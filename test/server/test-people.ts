@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { hashSecret } from "../../src/auth/access-token.ts";
-import { member } from "../../src/contract/member.ts";
-import type { Role } from "../../src/contract/role.ts";
+import { member } from "../../src/contract/people/member.ts";
+import type { Role } from "../../src/contract/people/role.ts";
 import type { TestApp } from "./test-app.ts";
 import { ownPage } from "./test-sessions.ts";
 

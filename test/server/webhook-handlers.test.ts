@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { createdWebhook, webhook } from "../../src/contract/webhook.ts";
+import { createdWebhook, webhook } from "../../src/contract/jobs/webhook.ts";
 import { limits } from "../../src/contract/limits.ts";
-import { webhookRoutes } from "../../src/contract/webhook-routes.ts";
+import { webhookRoutes } from "../../src/contract/routes/webhook-routes.ts";
 import { makeNewBatch, makeNewJob } from "../records/new-jobs.ts";
 import { makeTestApp, problemIn, startJob } from "./test-app.ts";
 

@@ -3,9 +3,9 @@ import { chmod, mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { type TestContext } from "node:test";
-import type { LogLine } from "../../src/contract/log.ts";
-import { jobPage } from "../../src/contract/page.ts";
-import { isTerminal } from "../../src/contract/status.ts";
+import type { LogLine } from "../../src/contract/jobs/log.ts";
+import { jobPage } from "../../src/contract/jobs/page.ts";
+import { isTerminal } from "../../src/contract/jobs/status.ts";
 import { type RunningService, startRunningService } from "../support/running-service.ts";
 import { realModel } from "../support/real-models.ts";
 import { runServiceCommand } from "../support/run-service-command.ts";

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import test, { type TestContext } from "node:test";
 import { createClient } from "../../src/client/create-client.ts";
-import { routes } from "../../src/contract/routes.ts";
+import { routes } from "../../src/contract/routes/routes.ts";
 import { ipv6Missing } from "../support/ipv6-missing.ts";
 import { startRunningService } from "../support/running-service.ts";
 import { audience, startLocalIssuer } from "../auth/local-issuer.ts";

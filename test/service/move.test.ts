@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
-import { artifact } from "../../src/contract/artifact.ts";
+import { artifact } from "../../src/contract/jobs/artifact.ts";
 import { postgresMissing, s3Missing } from "../support/cluster/cluster-missing.ts";
 import { writeExternalModel } from "../support/external-model.ts";
 import { replicateService } from "../support/replicated-service.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import test from "node:test";
 import type { Client } from "../../src/client/create-client.ts";
-import type { LogLine } from "../../src/contract/log.ts";
+import type { LogLine } from "../../src/contract/jobs/log.ts";
 import { postgresMissing, s3Missing } from "../support/cluster/cluster-missing.ts";
 import { balanceConnections } from "../support/balance-connections.ts";
 import { callUntil } from "../support/call-until.ts";

@@ -6,7 +6,7 @@ import { request } from "node:http";
 import { join } from "node:path";
 import test from "node:test";
 import type { Client } from "../../src/client/create-client.ts";
-import type { LogLine } from "../../src/contract/log.ts";
+import type { LogLine } from "../../src/contract/jobs/log.ts";
 import { realModel } from "../support/real-models.ts";
 import { startRunningService } from "../support/running-service.ts";
 

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { test, type TestContext } from "node:test";
 import type { z } from "zod";
-import { sourceCredentials } from "../../src/contract/source-credentials.ts";
+import { sourceCredentials } from "../../src/contract/models/source-credentials.ts";
 import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
 import { fetchModel } from "../../src/storage/fetch-model.ts";
 import { putObject } from "../../src/storage/s3/objects.ts";

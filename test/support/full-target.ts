@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { configuredTarget } from "../../src/contract/target-pod.ts";
+import type { configuredTarget } from "../../src/contract/custom-resources/target-pod.ts";
 
 /** A target that has every field of pods. */
 export const fullTarget: z.input<typeof configuredTarget> = {

@@ -1,6 +1,6 @@
 import path from "node:path";
 import { InferenceSession, Tensor } from "onnxruntime-node";
-import type { PipelineManifest } from "../../src/contract/pipeline.ts";
+import type { PipelineManifest } from "../../src/contract/jobs/pipeline.ts";
 import { generateSample } from "../../src/engine/evaluate/generate-sample.ts";
 import { sizeChoices } from "../../src/engine/evaluate/input-sizes.ts";
 import {

@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import type { TestContext } from "node:test";
 import { type Client, createClient } from "../../src/client/create-client.ts";
-import { routes } from "../../src/contract/routes.ts";
+import { routes } from "../../src/contract/routes/routes.ts";
 import { testDatabase } from "./test-database.ts";
 import { inheritedEnvironment } from "./inherited-environment.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import test from "node:test";
-import { job as jobSchema } from "../../src/contract/job.ts";
+import { job as jobSchema } from "../../src/contract/jobs/job.ts";
 import { realModel } from "../support/real-models.ts";
 import { type RunningService, startRunningService } from "../support/running-service.ts";
 import { endMs, type ReceivedSpan, startCollector, startMs } from "./collector.ts";

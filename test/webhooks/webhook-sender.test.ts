@@ -3,7 +3,7 @@ import { createHmac } from "node:crypto";
 import test, { type TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { limits } from "../../src/contract/limits.ts";
-import { type CreatedWebhook, createdWebhook, webhook } from "../../src/contract/webhook.ts";
+import { type CreatedWebhook, createdWebhook, webhook } from "../../src/contract/jobs/webhook.ts";
 import { startWebhookSender } from "../../src/webhooks/webhook-sender.ts";
 import { completed, endJob, submitBatch } from "../github-app/reported-batch.ts";
 import { makeTestApp, startJob, type TestApp } from "../server/test-app.ts";

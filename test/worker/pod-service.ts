@@ -12,11 +12,15 @@ import { fileURLToPath } from "node:url";
 import { getRequestListener } from "@hono/node-server";
 import type { z } from "zod";
 import { ServiceError } from "../../src/contract/errors.ts";
-import type { Job } from "../../src/contract/job.ts";
-import type { PartialRecipe } from "../../src/contract/recipe.ts";
-import { resolveRecipe } from "../../src/contract/resolve-recipe.ts";
-import { builtinTargets } from "../../src/contract/target.ts";
-import { type WorkerEvent, workerEvent, terminationMessage } from "../../src/contract/worker.ts";
+import type { Job } from "../../src/contract/jobs/job.ts";
+import type { PartialRecipe } from "../../src/contract/jobs/recipe.ts";
+import { resolveRecipe } from "../../src/contract/jobs/resolve-recipe.ts";
+import { builtinTargets } from "../../src/contract/jobs/target.ts";
+import {
+  type WorkerEvent,
+  workerEvent,
+  terminationMessage,
+} from "../../src/contract/jobs/worker.ts";
 import type { JobPart } from "../../src/records/find-attempts.ts";
 import type { AttemptPod } from "../../src/records/begin-attempt.ts";
 import type { NewJob } from "../../src/records/insert-jobs.ts";
@@ -28,7 +32,7 @@ import { createStorageQuota } from "../../src/server/storage-quota.ts";
 import { wrongWorkerError } from "../../src/executors/worker-authentication.ts";
 import type { BlobStore } from "../../src/storage/blob-store.ts";
 import { createModelSources } from "../../src/storage/sources/model-sources.ts";
-import { sourceCredentials } from "../../src/contract/source-credentials.ts";
+import { sourceCredentials } from "../../src/contract/models/source-credentials.ts";
 import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
 import { inheritedEnvironment } from "../support/inherited-environment.ts";
 import { readLog } from "../records/read-log.ts";

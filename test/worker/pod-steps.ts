@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { workerExit, type WorkerStep } from "../../src/contract/worker.ts";
+import { workerExit, type WorkerStep } from "../../src/contract/jobs/worker.ts";
 import { eventsIn, type Pod, type PodService } from "./pod-service.ts";
 
 export async function waitForPodEnd(pod: Pod) {

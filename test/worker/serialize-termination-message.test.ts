@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { joinLines } from "../../src/contract/hidden-characters.ts";
-import { terminationMessage } from "../../src/contract/worker.ts";
+import { joinLines } from "../../src/contract/text/hidden-characters.ts";
+import { terminationMessage } from "../../src/contract/jobs/worker.ts";
 import { serializeTerminationMessage } from "../../src/worker/serialize-termination-message.ts";
 
 test("serializeTerminationMessage() says the outcome in what Kubernetes keeps, whatever the error says", () => {

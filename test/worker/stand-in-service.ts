@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { json } from "node:stream/consumers";
 import type { TestContext } from "node:test";
-import { type Assignment, type WorkerEvent, workerEvents } from "../../src/contract/worker.ts";
+import { type Assignment, type WorkerEvent, workerEvents } from "../../src/contract/jobs/worker.ts";
 
 interface StandInService {
   readonly url: string;

@@ -7,14 +7,14 @@ import path from "node:path";
 import { type TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import type { PartialRecipe } from "../../src/contract/recipe.ts";
-import { resolveRecipe } from "../../src/contract/resolve-recipe.ts";
-import { builtinTargets } from "../../src/contract/target.ts";
+import type { PartialRecipe } from "../../src/contract/jobs/recipe.ts";
+import { resolveRecipe } from "../../src/contract/jobs/resolve-recipe.ts";
+import { builtinTargets } from "../../src/contract/jobs/target.ts";
 import {
   type Assignment,
   type TelemetryUpdate,
   type WorkerEvent,
-} from "../../src/contract/worker.ts";
+} from "../../src/contract/jobs/worker.ts";
 import { realModel } from "../support/real-models.ts";
 import { standInService } from "./stand-in-service.ts";
 import { inheritedEnvironment } from "../support/inherited-environment.ts";

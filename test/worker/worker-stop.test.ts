@@ -4,8 +4,8 @@ import { once } from "node:events";
 import { readdir, readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { test } from "node:test";
-import type { PartialRecipe } from "../../src/contract/recipe.ts";
-import { workerExit } from "../../src/contract/worker.ts";
+import type { PartialRecipe } from "../../src/contract/jobs/recipe.ts";
+import { workerExit } from "../../src/contract/jobs/worker.ts";
 import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
 import { listenLocally } from "../support/listen-locally.ts";
 import {

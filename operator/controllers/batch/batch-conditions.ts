@@ -1,6 +1,9 @@
-import { type Condition, conditionTypes } from "../../../src/contract/condition.ts";
-import type { EventReason } from "../../../src/contract/event-reasons.ts";
-import { type BatchStatus, isTerminal } from "../../../src/contract/status.ts";
+import {
+  type Condition,
+  conditionTypes,
+} from "../../../src/contract/custom-resources/condition.ts";
+import type { EventReason } from "../../../src/contract/custom-resources/event-reasons.ts";
+import { type BatchStatus, isTerminal } from "../../../src/contract/jobs/status.ts";
 import { lifecycleConditions } from "../../../src/resources/lifecycle-conditions.ts";
 import { withCondition } from "../../../src/resources/with-condition.ts";
 import type { ObservedBatchState } from "./observed-batch-state.ts";

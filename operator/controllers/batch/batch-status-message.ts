@@ -1,5 +1,5 @@
-import type { StatusCounts } from "../../../src/contract/batch-status.ts";
-import type { BatchStatus } from "../../../src/contract/status.ts";
+import type { StatusCounts } from "../../../src/contract/jobs/batch.ts";
+import type { BatchStatus } from "../../../src/contract/jobs/status.ts";
 import { batchJobCount } from "../../../src/resources/child-compression-job.ts";
 import { countEndedJobs } from "./job-counts.ts";
 import { isFromEarlierBatch } from "./job-states.ts";

@@ -1,5 +1,8 @@
-import { type BatchResourceStatus, jobStateCodes } from "../../../src/contract/batch-resource.ts";
-import { isTerminal } from "../../../src/contract/status.ts";
+import {
+  type BatchResourceStatus,
+  jobStateCodes,
+} from "../../../src/contract/custom-resources/batch-resource.ts";
+import { isTerminal } from "../../../src/contract/jobs/status.ts";
 import { cancelPatches } from "./cancel.ts";
 import type { ChildPatch } from "./child-patch.ts";
 import { readJobStates, type BatchJobStates } from "./job-states.ts";

@@ -1,6 +1,9 @@
-import { type StatusCounts, zeroCounts } from "../../../src/contract/batch-status.ts";
-import { jobStateCodes, type JobStateCode } from "../../../src/contract/batch-resource.ts";
-import type { JobStatus } from "../../../src/contract/status.ts";
+import { type StatusCounts, zeroCounts } from "../../../src/contract/jobs/batch.ts";
+import {
+  jobStateCodes,
+  type JobStateCode,
+} from "../../../src/contract/custom-resources/batch-resource.ts";
+import type { JobStatus } from "../../../src/contract/jobs/status.ts";
 import type { ObservedBatchState } from "./observed-batch-state.ts";
 
 type UnmadeOrEndedCode = Exclude<JobStateCode, typeof jobStateCodes.created>;

@@ -1,5 +1,8 @@
-import { type JobStateCode, jobStateCodes } from "../../../src/contract/batch-resource.ts";
-import { hasFailedGate } from "../../../src/contract/gate.ts";
+import {
+  type JobStateCode,
+  jobStateCodes,
+} from "../../../src/contract/custom-resources/batch-resource.ts";
+import { hasFailedGate } from "../../../src/contract/jobs/gate.ts";
 import type { BatchObject, CompressionJobObject } from "../../../src/resources/custom-resources.ts";
 import type { Stored } from "../../../src/kubernetes/resources.ts";
 import type { ObservedBatchState } from "./observed-batch-state.ts";

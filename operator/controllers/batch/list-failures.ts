@@ -2,12 +2,12 @@ import {
   type BatchResourceStatus,
   jobStateCodes,
   type JobStateCode,
-} from "../../../src/contract/batch-resource.ts";
-import type { EventReason } from "../../../src/contract/event-reasons.ts";
-import { statusLimits } from "../../../src/contract/resource-status.ts";
+} from "../../../src/contract/custom-resources/batch-resource.ts";
+import type { EventReason } from "../../../src/contract/custom-resources/event-reasons.ts";
+import { statusLimits } from "../../../src/contract/custom-resources/api-group.ts";
 import { batchChildName } from "../../../src/contract/id.ts";
 import { textLimits } from "../../../src/contract/limits.ts";
-import { truncate } from "../../../src/contract/truncate.ts";
+import { truncate } from "../../../src/contract/text/bounded-text.ts";
 import { modelTargetPair } from "../../../src/resources/child-compression-job.ts";
 import type { ObservedBatchState } from "./observed-batch-state.ts";
 

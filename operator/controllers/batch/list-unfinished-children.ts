@@ -1,4 +1,4 @@
-import { isTerminal } from "../../../src/contract/status.ts";
+import { isTerminal } from "../../../src/contract/jobs/status.ts";
 import type { Stored } from "../../../src/kubernetes/resources.ts";
 import type { CompressionJobObject } from "../../../src/resources/custom-resources.ts";
 import type { ObservedBatchState } from "./observed-batch-state.ts";

@@ -1,8 +1,11 @@
-import { deriveBatchStatus } from "../../../src/contract/batch-status.ts";
-import { type BatchResourceStatus, jobStateCodes } from "../../../src/contract/batch-resource.ts";
+import { deriveBatchStatus } from "../../../src/contract/jobs/batch.ts";
+import {
+  type BatchResourceStatus,
+  jobStateCodes,
+} from "../../../src/contract/custom-resources/batch-resource.ts";
 import { textLimits } from "../../../src/contract/limits.ts";
-import { isTerminal } from "../../../src/contract/status.ts";
-import { truncate } from "../../../src/contract/truncate.ts";
+import { isTerminal } from "../../../src/contract/jobs/status.ts";
+import { truncate } from "../../../src/contract/text/bounded-text.ts";
 import { batchJobCount } from "../../../src/resources/child-compression-job.ts";
 import { resolveBatchId } from "../../../src/resources/job-identity.ts";
 import { batchConditions } from "./batch-conditions.ts";

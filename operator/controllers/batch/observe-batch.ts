@@ -1,4 +1,4 @@
-import { jobStateCodes } from "../../../src/contract/batch-resource.ts";
+import { jobStateCodes } from "../../../src/contract/custom-resources/batch-resource.ts";
 import { batchChildName } from "../../../src/contract/id.ts";
 import type { KubernetesClient } from "../../../src/kubernetes/kubernetes-client.ts";
 import { ignoreNotFound } from "../../../src/kubernetes/kubernetes-error.ts";

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { BatchResourceStatus } from "../../../src/contract/batch-resource.ts";
+import type { BatchResourceStatus } from "../../../src/contract/custom-resources/batch-resource.ts";
 import { objectKey } from "../../../src/kubernetes/object-key.ts";
 import { batches as batchType } from "../../../src/resources/custom-resources.ts";
 import type { BatchReconciliation } from "./batch-reconciliation.ts";

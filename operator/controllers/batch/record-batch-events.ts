@@ -1,6 +1,6 @@
-import type { BatchResourceStatus } from "../../../src/contract/batch-resource.ts";
-import type { EventReason } from "../../../src/contract/event-reasons.ts";
-import { isTerminal } from "../../../src/contract/status.ts";
+import type { BatchResourceStatus } from "../../../src/contract/custom-resources/batch-resource.ts";
+import type { EventReason } from "../../../src/contract/custom-resources/event-reasons.ts";
+import { isTerminal } from "../../../src/contract/jobs/status.ts";
 import type { EventRecorder } from "../../../src/controller-runtime/event-recorder.ts";
 import type { Stored } from "../../../src/kubernetes/resources.ts";
 import { type BatchObject, batches } from "../../../src/resources/custom-resources.ts";

@@ -1,4 +1,4 @@
-import { conditionTypes } from "../../../src/contract/condition.ts";
+import { conditionTypes } from "../../../src/contract/custom-resources/condition.ts";
 import type { BatchObject } from "../../../src/resources/custom-resources.ts";
 import { hasTrueCondition } from "../../../src/resources/has-true-condition.ts";
 import type { ChildPatch } from "./child-patch.ts";

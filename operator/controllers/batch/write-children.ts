@@ -1,4 +1,4 @@
-import type { EventReason } from "../../../src/contract/event-reasons.ts";
+import type { EventReason } from "../../../src/contract/custom-resources/event-reasons.ts";
 import { isAlreadyExists, isNotFound } from "../../../src/kubernetes/kubernetes-error.ts";
 import { errorMessageWithCauses } from "../../../src/log/error-message.ts";
 import { childCompressionJob } from "../../../src/resources/child-compression-job.ts";

@@ -1,5 +1,5 @@
-import { resourceLabels } from "../../../src/contract/resource-labels.ts";
-import type { ConfiguredTarget } from "../../../src/contract/target-pod.ts";
+import { resourceLabels } from "../../../src/contract/custom-resources/resource-labels.ts";
+import type { ConfiguredTarget } from "../../../src/contract/custom-resources/target-pod.ts";
 import type { Clock } from "../../../src/controller-runtime/clock.ts";
 import {
   type Controller,

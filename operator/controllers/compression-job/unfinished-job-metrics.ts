@@ -1,5 +1,5 @@
 import type { Registry } from "prom-client";
-import { isTerminal } from "../../../src/contract/status.ts";
+import { isTerminal } from "../../../src/contract/jobs/status.ts";
 import { registerGauge } from "../../../src/controller-runtime/register-gauge.ts";
 import type { WatchedResource } from "../../../src/controller-runtime/watch-resource.ts";
 import type { Stored } from "../../../src/kubernetes/resources.ts";

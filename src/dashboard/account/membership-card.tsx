@@ -1,5 +1,5 @@
-import { roleTable } from "../../contract/role.ts";
-import type { Self } from "../../contract/session.ts";
+import { roleTable } from "../../contract/people/role.ts";
+import type { Self } from "../../contract/people/session.ts";
 import { self } from "../session/session-state.ts";
 
 /** What the person may do, and where. */

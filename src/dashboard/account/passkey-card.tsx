@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import type { Passkey } from "../../contract/passkey.ts";
+import type { Passkey } from "../../contract/people/passkey.ts";
 import { service } from "../session/service.ts";
 import { Button } from "../shared/button.tsx";
 import { Icon } from "../shared/icon.tsx";

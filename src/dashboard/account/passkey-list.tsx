@@ -1,4 +1,4 @@
-import type { Passkey } from "../../contract/passkey.ts";
+import type { Passkey } from "../../contract/people/passkey.ts";
 import { Button } from "../shared/button.tsx";
 import { Age } from "../shared/time.tsx";
 

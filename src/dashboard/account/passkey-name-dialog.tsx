@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { type Passkey, passkeyName } from "../../contract/passkey.ts";
+import { type Passkey, passkeyName } from "../../contract/people/passkey.ts";
 import { createPasskey } from "../session/passkeys.ts";
 import { service } from "../session/service.ts";
 import { Dialog, DialogFormEnd } from "../shared/dialog.tsx";

@@ -1,4 +1,4 @@
-import type { Session } from "../../contract/session.ts";
+import type { Session } from "../../contract/people/session.ts";
 import { service } from "../session/service.ts";
 import { signOut } from "../session/session.ts";
 import { self } from "../session/session-state.ts";

@@ -1,5 +1,5 @@
-import type { AuditEntry } from "../../contract/audit.ts";
-import { administratorId } from "../../contract/person.ts";
+import type { AuditEntry } from "../../contract/people/audit.ts";
+import { administratorId } from "../../contract/people/person.ts";
 import { isId } from "../../contract/id.ts";
 import { service } from "../session/service.ts";
 import { MaybeError } from "../shared/notice.tsx";

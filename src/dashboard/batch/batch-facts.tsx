@@ -1,6 +1,6 @@
-import type { Batch } from "../../contract/batch.ts";
-import type { JobSummary } from "../../contract/job-summary.ts";
-import { isTerminal } from "../../contract/status.ts";
+import type { Batch } from "../../contract/jobs/batch.ts";
+import type { JobSummary } from "../../contract/jobs/job-summary.ts";
+import { isTerminal } from "../../contract/jobs/status.ts";
 import { suiteAddress } from "../shared/addresses.ts";
 import { describeCommit } from "../shared/describe-commit.ts";
 import { Age } from "../shared/time.tsx";

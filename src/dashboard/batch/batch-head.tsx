@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
-import type { Batch } from "../../contract/batch.ts";
-import { isTerminal } from "../../contract/status.ts";
+import type { Batch } from "../../contract/jobs/batch.ts";
+import { isTerminal } from "../../contract/jobs/status.ts";
 import { LiveSign } from "../live/live-sign.tsx";
 import { service } from "../session/service.ts";
 import { mayDo } from "../session/session.ts";

@@ -1,5 +1,5 @@
-import { formatBytes } from "../../contract/format-bytes.ts";
-import type { JobSummary } from "../../contract/job-summary.ts";
+import { formatBytes } from "../../contract/text/format-bytes.ts";
+import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { Icon } from "../shared/icon.tsx";
 import { type BatchJob, lookAtJob, looks, type MatrixView } from "./look-at-job.ts";
 

@@ -1,8 +1,8 @@
 import "./batch.css";
 import { useLocation, useRoute } from "preact-iso";
 import { useEffect, useMemo } from "preact/hooks";
-import type { Batch } from "../../contract/batch.ts";
-import type { JobSummary } from "../../contract/job-summary.ts";
+import type { Batch } from "../../contract/jobs/batch.ts";
+import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { MaybeError } from "../shared/notice.tsx";
 import { BatchFacts } from "./batch-facts.tsx";
 import { BatchHead } from "./batch-head.tsx";

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import type { JobSummary } from "../../contract/job-summary.ts";
+import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { jobAddress } from "../shared/addresses.ts";
 import { Button } from "../shared/button.tsx";
 import { Icon } from "../shared/icon.tsx";

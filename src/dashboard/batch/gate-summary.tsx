@@ -1,4 +1,4 @@
-import type { JobSummary } from "../../contract/job-summary.ts";
+import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { ToneSign } from "../shared/tone-sign.tsx";
 
 type GateResult = JobSummary["gates"][number];

@@ -1,7 +1,7 @@
-import type { Batch } from "../../contract/batch.ts";
-import { formatBytes } from "../../contract/format-bytes.ts";
-import type { JobSummary } from "../../contract/job-summary.ts";
-import { isTerminal, type JobStatus } from "../../contract/status.ts";
+import type { Batch } from "../../contract/jobs/batch.ts";
+import { formatBytes } from "../../contract/text/format-bytes.ts";
+import type { JobSummary } from "../../contract/jobs/job-summary.ts";
+import { isTerminal, type JobStatus } from "../../contract/jobs/status.ts";
 import { describeGate } from "../../report/describe-gate.ts";
 import { formatDecibels } from "../../report/format-figure.ts";
 import {

@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
-import type { Batch } from "../../contract/batch.ts";
-import type { JobSummary } from "../../contract/job-summary.ts";
+import type { Batch } from "../../contract/jobs/batch.ts";
+import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { watchChanges } from "../live/service-changes.ts";
 import { whenBack } from "../live/when-back.ts";
 import { service } from "../session/service.ts";

@@ -1,6 +1,6 @@
 import { useEffect } from "preact/hooks";
-import type { BatchSummary } from "../../contract/page.ts";
-import { isTerminal } from "../../contract/status.ts";
+import type { BatchSummary } from "../../contract/jobs/page.ts";
+import { isTerminal } from "../../contract/jobs/status.ts";
 import { LiveSign } from "../live/live-sign.tsx";
 import { watchChanges } from "../live/service-changes.ts";
 import { service } from "../session/service.ts";

@@ -1,4 +1,4 @@
-import type { Action } from "../../contract/permissions.ts";
+import type { Action } from "../../contract/people/permissions.ts";
 import { mayDo, signOut } from "../session/session.ts";
 import { pageSections } from "../shell/sidebar.tsx";
 import { chooseTheme } from "../shell/theme.ts";

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { isId } from "../../contract/id.ts";
-import type { JobSummary } from "../../contract/job-summary.ts";
+import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { service } from "../session/service.ts";
 import { jobAddress } from "../shared/addresses.ts";
 import { serviceNow } from "../shared/clock.ts";

@@ -1,4 +1,4 @@
-import type { ModelGraph } from "../../contract/model-graph.ts";
+import type { ModelGraph } from "../../contract/jobs/model-graph.ts";
 import { type Camera, readableScale, type ViewSize } from "./graph-camera.ts";
 import { type Tone, toneColour } from "./graph-colours.ts";
 import type { Palette } from "../shared/palette.ts";

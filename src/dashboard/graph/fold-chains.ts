@@ -1,4 +1,4 @@
-import type { ModelGraphNode } from "../../contract/model-graph.ts";
+import type { ModelGraphNode } from "../../contract/jobs/model-graph.ts";
 
 /** Nodes in a row of which each feeds the next one alone, shown as one. */
 export interface Block {

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { Job } from "../../contract/job.ts";
-import { formatBytes } from "../../contract/format-bytes.ts";
+import type { Job } from "../../contract/jobs/job.ts";
+import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { artifactAddress } from "../shared/addresses.ts";
 import { Button } from "../shared/button.tsx";
 import { MaybeError } from "../shared/notice.tsx";

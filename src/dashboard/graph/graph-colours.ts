@@ -1,5 +1,5 @@
-import type { ModelGraph } from "../../contract/model-graph.ts";
-import { formatBytes } from "../../contract/format-bytes.ts";
+import type { ModelGraph } from "../../contract/jobs/model-graph.ts";
+import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { lowDb } from "../shared/low-db.ts";
 import type { Palette } from "../shared/palette.ts";
 

@@ -1,5 +1,5 @@
 import "../shared/plain-zod.ts";
-import { type ModelGraph, modelGraph } from "../../contract/model-graph.ts";
+import { type ModelGraph, modelGraph } from "../../contract/jobs/model-graph.ts";
 import { type GraphLayout, layOutGraph } from "./lay-out-graph.ts";
 
 /** A graph that can be drawn, or why it cannot. */

@@ -1,4 +1,4 @@
-import type { ModelGraphNode } from "../../contract/model-graph.ts";
+import type { ModelGraphNode } from "../../contract/jobs/model-graph.ts";
 import { cutSegments, type Segment } from "./cut-segments.ts";
 import { type Block, foldChains } from "./fold-chains.ts";
 import {

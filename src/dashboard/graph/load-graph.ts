@@ -1,4 +1,4 @@
-import type { ModelGraph } from "../../contract/model-graph.ts";
+import type { ModelGraph } from "../../contract/jobs/model-graph.ts";
 import { trustWorkerAddress } from "../shared/trust-worker-address.ts";
 import type { GraphAnswer } from "./graph-worker.ts";
 import graphWorkerAddress from "./graph-worker.ts?worker&url";

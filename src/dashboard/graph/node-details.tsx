@@ -1,5 +1,5 @@
-import { formatBytes } from "../../contract/format-bytes.ts";
-import type { ModelGraphWeight } from "../../contract/model-graph.ts";
+import { formatBytes } from "../../contract/text/format-bytes.ts";
+import type { ModelGraphWeight } from "../../contract/jobs/model-graph.ts";
 import type { ShownGraph } from "./shown-graph.ts";
 
 /** What is known of the selected node. */

@@ -1,6 +1,6 @@
 import { type Signal, useComputed, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { formatBytes } from "../../contract/format-bytes.ts";
+import { formatBytes } from "../../contract/text/format-bytes.ts";
 import type { ShownGraph } from "./shown-graph.ts";
 
 /** As the style sheet's rows. */

@@ -1,6 +1,6 @@
 import { useEffect } from "preact/hooks";
 import type { ServiceStatus } from "../../contract/service-status.ts";
-import { formatBytes } from "../../contract/format-bytes.ts";
+import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { mayDo } from "../session/session.ts";
 import { service } from "../session/service.ts";
 import { formatDuration } from "../shared/format-time.ts";

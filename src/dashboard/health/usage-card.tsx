@@ -1,4 +1,4 @@
-import { formatBytes } from "../../contract/format-bytes.ts";
+import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { service } from "../session/service.ts";
 import { MaybeError } from "../shared/notice.tsx";
 import { ProgressBar } from "../shared/progress-bar.tsx";

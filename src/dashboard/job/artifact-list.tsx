@@ -1,4 +1,4 @@
-import { formatBytes } from "../../contract/format-bytes.ts";
+import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { artifactAddress } from "../shared/addresses.ts";
 import { Icon } from "../shared/icon.tsx";
 import type { JobDetail } from "./shown-job.ts";

@@ -1,5 +1,5 @@
 import { useEffect, useRef } from "preact/hooks";
-import { summarizeJob } from "../../contract/job-summary.ts";
+import { summarizeJob } from "../../contract/jobs/job-summary.ts";
 import { service } from "../session/service.ts";
 import { jobAddress } from "../shared/addresses.ts";
 import { compareFigures } from "../shared/compare-figures.ts";

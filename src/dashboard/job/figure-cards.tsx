@@ -1,6 +1,5 @@
-import { explainWideInterval } from "../../contract/explain-wide-interval.ts";
-import { formatBytes } from "../../contract/format-bytes.ts";
-import type { LatencyRatio } from "../../contract/latency.ts";
+import { explainWideInterval, type LatencyRatio } from "../../contract/jobs/latency.ts";
+import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { formatMs } from "../shared/format-ms.ts";
 import { judgeRatio } from "../shared/judge-ratio.ts";
 import { FigureCard } from "./figure-card.tsx";

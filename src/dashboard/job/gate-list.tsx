@@ -1,5 +1,5 @@
 import { describeGate } from "../../report/describe-gate.ts";
-import type { Job } from "../../contract/job.ts";
+import type { Job } from "../../contract/jobs/job.ts";
 import { Icon } from "../shared/icon.tsx";
 
 type GateResult = Job["gates"][number];

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useLocation } from "preact-iso";
-import { isTerminal } from "../../contract/status.ts";
+import { isTerminal } from "../../contract/jobs/status.ts";
 import { LiveSign } from "../live/live-sign.tsx";
 import { service } from "../session/service.ts";
 import { mayDo } from "../session/session.ts";

@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { delay } from "../../client/delay.ts";
-import type { LogLine } from "../../contract/log.ts";
+import type { LogLine } from "../../contract/jobs/log.ts";
 import { service } from "../session/service.ts";
 
 /** Lines after which the page may answer a person: a long log comes faster than it is read. */

@@ -1,5 +1,5 @@
-import { statusReasonTable } from "../../contract/status-reasons.ts";
-import { isTerminal } from "../../contract/status.ts";
+import { statusReasonTable } from "../../contract/jobs/status-reasons.ts";
+import { isTerminal } from "../../contract/jobs/status.ts";
 import { Icon } from "../shared/icon.tsx";
 import { ProgressBar } from "../shared/progress-bar.tsx";
 import type { JobDetail } from "./shown-job.ts";

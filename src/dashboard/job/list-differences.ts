@@ -1,4 +1,4 @@
-import type { Job } from "../../contract/job.ts";
+import type { Job } from "../../contract/jobs/job.ts";
 import { flattenFields } from "./flatten-fields.ts";
 
 type ComparedJob = Pick<Job, "model" | "recipe" | "telemetry">;

@@ -1,5 +1,5 @@
-import type { Job } from "../../contract/job.ts";
-import { isTerminal, type JobStatus } from "../../contract/status.ts";
+import type { Job } from "../../contract/jobs/job.ts";
+import { isTerminal, type JobStatus } from "../../contract/jobs/status.ts";
 
 /** A part of a job's time. */
 export interface JobSpan {

@@ -1,7 +1,7 @@
 import { type Signal, useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import type { LogLine } from "../../contract/log.ts";
+import type { LogLine } from "../../contract/jobs/log.ts";
 import type { JobLog } from "./job-log.ts";
 import { parseAnsi } from "./parse-ansi.ts";
 import { scaleScroll } from "./scale-scroll.ts";

@@ -1,5 +1,5 @@
 import { Fragment } from "preact";
-import type { Recipe } from "../../contract/recipe.ts";
+import type { Recipe } from "../../contract/jobs/recipe.ts";
 import { flattenFields } from "./flatten-fields.ts";
 
 /** The effective recipe, field by field. */

@@ -1,5 +1,5 @@
-import type { Job } from "../../contract/job.ts";
-import { apiVersion } from "../../contract/api-group.ts";
+import type { Job } from "../../contract/jobs/job.ts";
+import { apiVersion } from "../../contract/custom-resources/api-group.ts";
 
 /** A job's request, as `POST /compress` and `POST /quantize` take it. */
 function jobRequestBody(job: Job) {

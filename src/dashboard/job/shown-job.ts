@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import type { z } from "zod";
-import type { jobDetail } from "../../contract/job-detail.ts";
+import type { jobDetail } from "../../contract/jobs/job.ts";
 import { watchChanges } from "../live/service-changes.ts";
 import { whenBack } from "../live/when-back.ts";
 import { service } from "../session/service.ts";

@@ -1,4 +1,4 @@
-import type { Job } from "../../contract/job.ts";
+import type { Job } from "../../contract/jobs/job.ts";
 import { Icon } from "../shared/icon.tsx";
 
 /** What a job warns of. */

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
-import { formatBytes } from "../../contract/format-bytes.ts";
+import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { Button } from "../shared/button.tsx";
 import { lowDb } from "../shared/low-db.ts";
 import { loadWeights, type ReportedWeight } from "./load-weights.ts";

@@ -1,6 +1,6 @@
 import { type Signal, useSignal } from "@preact/signals";
-import type { JobSummary } from "../../contract/job-summary.ts";
-import { isTerminal } from "../../contract/status.ts";
+import type { JobSummary } from "../../contract/jobs/job-summary.ts";
+import { isTerminal } from "../../contract/jobs/status.ts";
 import { service } from "../session/service.ts";
 import { mayDo } from "../session/session.ts";
 import { Button } from "../shared/button.tsx";

@@ -1,4 +1,4 @@
-import { jobStatus, type JobStatus } from "../../contract/status.ts";
+import { jobStatus, type JobStatus } from "../../contract/jobs/status.ts";
 import { isId } from "../../contract/id.ts";
 
 /** What the list of jobs is restricted to; its address says it. */

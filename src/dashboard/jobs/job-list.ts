@@ -1,6 +1,6 @@
 import { batch, computed, type ReadonlySignal, signal, type Signal } from "@preact/signals";
-import { type JobSummary, summarizeJob } from "../../contract/job-summary.ts";
-import { isTerminal } from "../../contract/status.ts";
+import { type JobSummary, summarizeJob } from "../../contract/jobs/job-summary.ts";
+import { isTerminal } from "../../contract/jobs/status.ts";
 import { watchChanges } from "../live/service-changes.ts";
 import { whenBack } from "../live/when-back.ts";
 import { service } from "../session/service.ts";

@@ -1,7 +1,7 @@
 import type { Signal } from "@preact/signals";
-import { formatBytes } from "../../contract/format-bytes.ts";
-import type { JobSummary } from "../../contract/job-summary.ts";
-import { isTerminal } from "../../contract/status.ts";
+import { formatBytes } from "../../contract/text/format-bytes.ts";
+import type { JobSummary } from "../../contract/jobs/job-summary.ts";
+import { isTerminal } from "../../contract/jobs/status.ts";
 import { shortJobName } from "../shared/short-job-name.ts";
 import { LatencyMark } from "../shared/latency-mark.tsx";
 import { ProgressBar } from "../shared/progress-bar.tsx";

@@ -1,6 +1,6 @@
 import type { Signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { JobSummary } from "../../contract/job-summary.ts";
+import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { useWindowRows } from "../shared/use-window-rows.ts";
 import type { JobList } from "./job-list.ts";
 import { JobRow } from "./job-row.tsx";

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { limits } from "../../contract/limits.ts";
-import { type JobStatus, jobStatus } from "../../contract/status.ts";
+import { type JobStatus, jobStatus } from "../../contract/jobs/status.ts";
 import { watchChanges } from "../live/service-changes.ts";
 import { service } from "../session/service.ts";
 import type { JobFilters } from "./job-filters.ts";

@@ -1,6 +1,6 @@
 import { type Signal, signal } from "@preact/signals";
-import type { Job, JobRequest } from "../../contract/job.ts";
-import type { JobKind } from "../../contract/status.ts";
+import type { Job, JobRequest } from "../../contract/jobs/job.ts";
+import type { JobKind } from "../../contract/jobs/status.ts";
 import { jobTitle } from "../../report/job-title.ts";
 import type { FieldMessages } from "../shared/field-errors.ts";
 

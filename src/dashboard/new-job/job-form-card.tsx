@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useLocation } from "preact-iso";
 import { useMemo } from "preact/hooks";
-import type { Job } from "../../contract/job.ts";
+import type { Job } from "../../contract/jobs/job.ts";
 import { service } from "../session/service.ts";
 import { type FieldMessages, refusedFields } from "../shared/field-errors.ts";
 import { MaybeError } from "../shared/notice.tsx";

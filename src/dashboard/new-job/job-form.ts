@@ -1,5 +1,5 @@
 import { type Signal, signal } from "@preact/signals";
-import type { Job } from "../../contract/job.ts";
+import type { Job } from "../../contract/jobs/job.ts";
 import { createJobFields, type JobFields } from "./job-fields.ts";
 import type { ModelUpload } from "./model-upload.ts";
 

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { formatBytes } from "../../contract/format-bytes.ts";
+import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { Button } from "../shared/button.tsx";
 import { MaybeError } from "../shared/notice.tsx";
 import { ProgressBar } from "../shared/progress-bar.tsx";

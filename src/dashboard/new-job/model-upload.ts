@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { uploadSource } from "../../contract/model-source.ts";
+import { uploadSource } from "../../contract/models/model-source.ts";
 import { hashInWorker } from "./hash-in-worker.ts";
 import { sendFile } from "./send-file.ts";
 

@@ -1,8 +1,8 @@
 import { formatProblem } from "../../contract/format-problem.ts";
-import { gateLimits } from "../../contract/gate.ts";
-import { type JobRequest, jobRequest } from "../../contract/job.ts";
+import { gateLimits } from "../../contract/jobs/gate.ts";
+import { type JobRequest, jobRequest } from "../../contract/jobs/job.ts";
 import { parseInput } from "../../contract/parse-input.ts";
-import { requestedRecipe, type RequestedRecipe } from "../../contract/recipe.ts";
+import { requestedRecipe, type RequestedRecipe } from "../../contract/jobs/recipe.ts";
 import { invalidFields } from "../shared/field-errors.ts";
 import { parseText } from "../shared/parse-text.ts";
 import { gateNames, type JobFields, listKeptFields } from "./job-fields.ts";

@@ -1,8 +1,8 @@
 import type { Signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { granularitiesByScheme } from "../../contract/recipe.ts";
-import type { JobKind } from "../../contract/status.ts";
-import type { Target } from "../../contract/target.ts";
+import { granularitiesByScheme } from "../../contract/jobs/recipe.ts";
+import type { JobKind } from "../../contract/jobs/status.ts";
+import type { Target } from "../../contract/jobs/target.ts";
 import { service } from "../session/service.ts";
 import { Field } from "../shared/field.tsx";
 import { MaybeError } from "../shared/notice.tsx";

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
-import { formatBytes } from "../../contract/format-bytes.ts";
-import type { Job } from "../../contract/job.ts";
+import { formatBytes } from "../../contract/text/format-bytes.ts";
+import type { Job } from "../../contract/jobs/job.ts";
 import { service } from "../session/service.ts";
 import { sayError } from "../shared/notice.tsx";
 import type { JobForm } from "./job-form.ts";

@@ -1,4 +1,4 @@
-import { roleTable } from "../../contract/role.ts";
+import { roleTable } from "../../contract/people/role.ts";
 import { Dialog, DialogFormEnd } from "../shared/dialog.tsx";
 import { Field } from "../shared/field.tsx";
 import { MaybeError } from "../shared/notice.tsx";

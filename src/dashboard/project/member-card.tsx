@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
-import type { Member } from "../../contract/member.ts";
-import type { Role } from "../../contract/role.ts";
+import type { Member } from "../../contract/people/member.ts";
+import type { Role } from "../../contract/people/role.ts";
 import { loadSelf } from "../session/session.ts";
 import { self } from "../session/session-state.ts";
 import { service } from "../session/service.ts";

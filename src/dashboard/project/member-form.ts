@@ -1,7 +1,7 @@
 import { type Signal, useSignal } from "@preact/signals";
-import { groupPrefix, memberName } from "../../contract/member.ts";
-import { personQuery } from "../../contract/person.ts";
-import type { Role } from "../../contract/role.ts";
+import { groupPrefix, memberName } from "../../contract/people/member.ts";
+import { personQuery } from "../../contract/people/person.ts";
+import type { Role } from "../../contract/people/role.ts";
 import { service } from "../session/service.ts";
 import { refusedFields } from "../shared/field-errors.ts";
 

@@ -1,4 +1,4 @@
-import { groupPrefix, type Member } from "../../contract/member.ts";
+import { groupPrefix, type Member } from "../../contract/people/member.ts";
 
 /** What a member is called. */
 export function memberTitle({ member, person }: Member): string {

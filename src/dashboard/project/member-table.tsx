@@ -1,5 +1,5 @@
-import type { Member } from "../../contract/member.ts";
-import type { Role } from "../../contract/role.ts";
+import type { Member } from "../../contract/people/member.ts";
+import type { Role } from "../../contract/people/role.ts";
 import { self } from "../session/session-state.ts";
 import { Button } from "../shared/button.tsx";
 import { Age } from "../shared/time.tsx";

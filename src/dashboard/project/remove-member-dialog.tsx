@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import type { Member } from "../../contract/member.ts";
+import type { Member } from "../../contract/people/member.ts";
 import { loadSelf } from "../session/session.ts";
 import { self } from "../session/session-state.ts";
 import { service } from "../session/service.ts";

@@ -1,4 +1,4 @@
-import { type Role, role as roleSchema } from "../../contract/role.ts";
+import { type Role, role as roleSchema } from "../../contract/people/role.ts";
 
 interface RoleChoiceProps {
   readonly role: Role;

@@ -1,4 +1,4 @@
-import type { TrustCheck } from "../../contract/trust-check.ts";
+import type { TrustCheck } from "../../contract/people/trust-policy.ts";
 import { Field } from "../shared/field.tsx";
 import { formatDuration } from "../shared/format-time.ts";
 import { Icon } from "../shared/icon.tsx";

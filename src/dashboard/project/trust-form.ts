@@ -1,5 +1,5 @@
 import { type Signal, useSignal } from "@preact/signals";
-import { type TrustCheck, trustCheckRequest } from "../../contract/trust-check.ts";
+import { type TrustCheck, trustCheckRequest } from "../../contract/people/trust-policy.ts";
 import { service } from "../session/service.ts";
 
 const example = {

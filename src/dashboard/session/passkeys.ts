@@ -1,4 +1,4 @@
-import type { Passkey } from "../../contract/passkey.ts";
+import type { Passkey } from "../../contract/people/passkey.ts";
 import { announceSignIn } from "./session.ts";
 import { service } from "./service.ts";
 

@@ -1,5 +1,5 @@
 import { createCaller } from "../../client/create-caller.ts";
-import { routes } from "../../contract/routes.ts";
+import { routes } from "../../contract/routes/routes.ts";
 import type { Transport } from "../../client/transport.ts";
 import { fetchTransport } from "./fetch-transport.ts";
 import { access, sessionHasEnded } from "./session-state.ts";

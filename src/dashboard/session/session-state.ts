@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import type { Self } from "../../contract/session.ts";
+import type { Self } from "../../contract/people/session.ts";
 
 /** Who is signed in; undefined until it is known, and where nobody is. */
 export const self = signal<Self | undefined>(undefined);

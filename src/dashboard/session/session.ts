@@ -1,5 +1,5 @@
-import type { Self } from "../../contract/session.ts";
-import type { Action } from "../../contract/permissions.ts";
+import type { Self } from "../../contract/people/session.ts";
+import type { Action } from "../../contract/people/permissions.ts";
 import { ProblemError } from "../../client/problem-error.ts";
 import { setServiceTime } from "../shared/clock.ts";
 import { access, self, sessionHasEnded } from "./session-state.ts";

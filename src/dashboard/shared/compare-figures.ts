@@ -1,7 +1,7 @@
-import { formatBytes } from "../../contract/format-bytes.ts";
-import { separateRunsNoise } from "../../contract/gate-table.ts";
-import type { JobSummary } from "../../contract/job-summary.ts";
-import type { LatencyRatio } from "../../contract/latency.ts";
+import { formatBytes } from "../../contract/text/format-bytes.ts";
+import { separateRunsNoise } from "../../contract/jobs/gate-table.ts";
+import type { JobSummary } from "../../contract/jobs/job-summary.ts";
+import type { LatencyRatio } from "../../contract/jobs/latency.ts";
 import { formatChange, formatDecibels, formatPercent } from "../../report/format-figure.ts";
 import { formatMs } from "./format-ms.ts";
 import { type Judgement, judgeRatio } from "./judge-ratio.ts";

@@ -1,4 +1,4 @@
-import type { Suite } from "../../contract/suite.ts";
+import type { Suite } from "../../contract/jobs/suite.ts";
 
 /** In a table of batches: whether jobs fail gates. */
 export function GatesCell({ gatesFailed }: Pick<Suite["newest"], "gatesFailed">) {

@@ -1,4 +1,4 @@
-import type { LatencyRatio } from "../../contract/latency.ts";
+import type { LatencyRatio } from "../../contract/jobs/latency.ts";
 
 export type Judgement = "better" | "worse" | "same";
 

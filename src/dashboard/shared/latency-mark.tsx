@@ -1,5 +1,4 @@
-import { formatRatio } from "../../contract/format-ratio.ts";
-import type { LatencyRatio } from "../../contract/latency.ts";
+import { formatRatio, type LatencyRatio } from "../../contract/jobs/latency.ts";
 import { judgeRatio } from "./judge-ratio.ts";
 
 /** Ratios at the ends of the small scale; the original, 1, is in its middle. */

@@ -1,4 +1,4 @@
-import type { JobSummary } from "../../contract/job-summary.ts";
+import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { jobTitle } from "../../report/job-title.ts";
 
 /** A job's name beside its target: the model's where nobody gave the job another one. */

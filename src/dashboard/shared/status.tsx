@@ -1,4 +1,4 @@
-import type { BatchStatus, JobStatus } from "../../contract/status.ts";
+import type { BatchStatus, JobStatus } from "../../contract/jobs/status.ts";
 import { Icon, type IconName } from "./icon.tsx";
 
 interface StatusLook {

@@ -1,5 +1,5 @@
-import type { JobSummary } from "../../contract/job-summary.ts";
-import type { LatencyRatio } from "../../contract/latency.ts";
+import type { JobSummary } from "../../contract/jobs/job-summary.ts";
+import type { LatencyRatio } from "../../contract/jobs/latency.ts";
 
 type SummarizedRatio = Pick<
   JobSummary["figures"],

@@ -3,7 +3,7 @@ import { openDialog } from "../shared/open-dialog.ts";
 import { mayDo, signOut } from "../session/session.ts";
 import { self } from "../session/session-state.ts";
 import { Icon, type IconName } from "../shared/icon.tsx";
-import type { Action } from "../../contract/permissions.ts";
+import type { Action } from "../../contract/people/permissions.ts";
 import { ProjectChoice } from "./project-choice.tsx";
 import { ThemeButton } from "./theme-button.tsx";
 import { UsageSummary } from "./usage-summary.tsx";

@@ -1,8 +1,8 @@
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { z } from "zod";
-import { formatBytes } from "../../contract/format-bytes.ts";
-import type { usage } from "../../contract/usage.ts";
+import { formatBytes } from "../../contract/text/format-bytes.ts";
+import type { usage } from "../../contract/people/usage.ts";
 import { mayDo } from "../session/session.ts";
 import { service } from "../session/service.ts";
 

@@ -1,4 +1,4 @@
-import type { Self } from "../../contract/session.ts";
+import type { Self } from "../../contract/people/session.ts";
 import { signOut } from "../session/session.ts";
 import { self } from "../session/session-state.ts";
 import { Command } from "../shared/command.tsx";

@@ -1,4 +1,4 @@
-import { type SignInProblem, signInProblems } from "../../contract/sign-in-problem.ts";
+import { type SignInProblem, signInProblems } from "../../contract/people/session.ts";
 import { ErrorNotice } from "../shared/notice.tsx";
 
 /** Why the single sign-on signed nobody in, which leads to this page then. */

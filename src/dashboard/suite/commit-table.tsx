@@ -1,7 +1,7 @@
 import type { Signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { SuiteBatch, SuiteHistory } from "../../contract/suite.ts";
-import { formatBytes } from "../../contract/format-bytes.ts";
+import type { SuiteBatch, SuiteHistory } from "../../contract/jobs/suite.ts";
+import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { describeCommit } from "../shared/describe-commit.ts";
 import { Status } from "../shared/status.tsx";
 import { Age } from "../shared/time.tsx";

@@ -1,4 +1,4 @@
-import type { SuiteHistory } from "../../contract/suite.ts";
+import type { SuiteHistory } from "../../contract/jobs/suite.ts";
 
 type Job = SuiteHistory["jobs"][number];
 type FigureName = keyof Job["figures"];

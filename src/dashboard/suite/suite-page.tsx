@@ -2,7 +2,7 @@ import "./suite.css";
 import { useSignal } from "@preact/signals";
 import { useLocation, useRoute } from "preact-iso";
 import { useEffect, useMemo } from "preact/hooks";
-import type { SuiteHistory } from "../../contract/suite.ts";
+import type { SuiteHistory } from "../../contract/jobs/suite.ts";
 import { LiveSign } from "../live/live-sign.tsx";
 import { watchChanges } from "../live/service-changes.ts";
 import { service } from "../session/service.ts";

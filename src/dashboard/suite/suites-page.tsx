@@ -1,4 +1,4 @@
-import type { Suite } from "../../contract/suite.ts";
+import type { Suite } from "../../contract/jobs/suite.ts";
 import { service } from "../session/service.ts";
 import { suiteAddress } from "../shared/addresses.ts";
 import { GatesCell } from "../shared/gates-cell.tsx";

@@ -1,4 +1,4 @@
-import type { Target } from "../../contract/target.ts";
+import type { Target } from "../../contract/jobs/target.ts";
 import { service } from "../session/service.ts";
 import { MaybeError } from "../shared/notice.tsx";
 import { PageHead } from "../shared/page-head.tsx";

@@ -1,4 +1,4 @@
-import type { CreatedToken } from "../../contract/token.ts";
+import type { CreatedToken } from "../../contract/people/token.ts";
 import { Dialog, DialogFormEnd } from "../shared/dialog.tsx";
 import { Field } from "../shared/field.tsx";
 import { ErrorNotice } from "../shared/notice.tsx";

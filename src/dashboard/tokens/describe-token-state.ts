@@ -1,4 +1,4 @@
-import type { Token } from "../../contract/token.ts";
+import type { Token } from "../../contract/people/token.ts";
 
 export type TokenState = "valid" | "soon" | "expired" | "revoked";
 

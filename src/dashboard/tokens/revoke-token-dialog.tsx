@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import type { Token } from "../../contract/token.ts";
+import type { Token } from "../../contract/people/token.ts";
 import { service } from "../session/service.ts";
 import { Dialog, DialogRemovalEnd } from "../shared/dialog.tsx";
 import { ErrorNotice } from "../shared/notice.tsx";

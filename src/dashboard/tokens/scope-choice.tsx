@@ -1,4 +1,4 @@
-import { type Scope, scope as scopeSchema, scopeTable } from "../../contract/token.ts";
+import { type Scope, scope as scopeSchema, scopeTable } from "../../contract/people/token.ts";
 import type { TokenForm } from "./token-form.ts";
 
 /** The scopes of a token, with what each allows. */

@@ -1,4 +1,4 @@
-import type { CreatedToken } from "../../contract/token.ts";
+import type { CreatedToken } from "../../contract/people/token.ts";
 import { interfaceUrl } from "../session/service.ts";
 import { Command } from "../shared/command.tsx";
 import { Dialog } from "../shared/dialog.tsx";

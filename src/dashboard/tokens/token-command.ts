@@ -1,4 +1,4 @@
-import type { CreatedToken } from "../../contract/token.ts";
+import type { CreatedToken } from "../../contract/people/token.ts";
 
 /** A curl line that works at once with a token. */
 export function tokenCommand({ token }: Pick<CreatedToken, "token">, address: string): string {

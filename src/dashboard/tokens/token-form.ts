@@ -1,6 +1,6 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { limits } from "../../contract/limits.ts";
-import { type CreatedToken, type Scope, tokenRequest } from "../../contract/token.ts";
+import { type CreatedToken, type Scope, tokenRequest } from "../../contract/people/token.ts";
 import { service } from "../session/service.ts";
 import { type FieldMessages, invalidFields, refusedFields } from "../shared/field-errors.ts";
 

@@ -1,4 +1,4 @@
-import type { Token } from "../../contract/token.ts";
+import type { Token } from "../../contract/people/token.ts";
 import { serviceNow } from "../shared/clock.ts";
 import { Button } from "../shared/button.tsx";
 import { Icon } from "../shared/icon.tsx";

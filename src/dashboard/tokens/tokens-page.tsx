@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import type { CreatedToken, Token } from "../../contract/token.ts";
+import type { CreatedToken, Token } from "../../contract/people/token.ts";
 import { service } from "../session/service.ts";
 import { Button } from "../shared/button.tsx";
 import { Icon } from "../shared/icon.tsx";

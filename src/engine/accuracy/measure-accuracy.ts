@@ -1,5 +1,5 @@
 import { ServiceError } from "../../contract/errors.ts";
-import type { Accuracy, Telemetry } from "../../contract/telemetry.ts";
+import type { Accuracy, Telemetry } from "../../contract/jobs/telemetry.ts";
 import type { EvaluationWarning } from "../evaluate/evaluation-warning.ts";
 import { describeNotFiniteOutputs, isNothingCompared } from "../evaluate/not-finite-outputs.ts";
 import { describeLowAccuracy, summarizeAccuracy } from "../evaluate/summarize-accuracy.ts";

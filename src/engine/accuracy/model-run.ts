@@ -1,10 +1,10 @@
 import { ServiceError } from "../../contract/errors.ts";
-import { formatBytes } from "../../contract/format-bytes.ts";
+import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { errorMessage } from "../../log/error-message.ts";
 import type { ModelPair } from "../evaluate/model-pair.ts";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { openModel } from "../onnx/open-model.ts";
-import { quoteName } from "../../contract/quote-name.ts";
+import { quoteName } from "../../contract/text/quote-name.ts";
 import { pipelineGraph, type PipelineGraph } from "../pipeline/pipeline-graph.ts";
 import { estimateSessionBytes, limitSessionBytes, limitWeightBytes } from "./session-memory.ts";
 

@@ -1,5 +1,4 @@
-import { formatRatio } from "../../contract/format-ratio.ts";
-import type { Latency } from "../../contract/latency.ts";
+import { formatRatio, type Latency } from "../../contract/jobs/latency.ts";
 import type { EvaluationWarning } from "./evaluation-warning.ts";
 import {
   areNarrow,

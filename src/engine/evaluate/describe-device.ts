@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 import { availableParallelism, cpus } from "node:os";
 import path from "node:path";
 import { z } from "zod";
-import type { Telemetry } from "../../contract/telemetry.ts";
+import type { Telemetry } from "../../contract/jobs/telemetry.ts";
 import { parseInstructionSets } from "./parse-instruction-sets.ts";
 
 type Device = NonNullable<Telemetry["device"]>;

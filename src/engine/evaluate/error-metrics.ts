@@ -1,4 +1,4 @@
-import { maxSqnrDb } from "../../contract/telemetry.ts";
+import { maxSqnrDb } from "../../contract/jobs/telemetry.ts";
 import type { ErrorSums } from "./error-sums.ts";
 
 export interface ErrorMetrics {

@@ -1,4 +1,4 @@
-import type { WarningCode } from "../../contract/warnings.ts";
+import type { WarningCode } from "../../contract/jobs/warnings.ts";
 
 /** An entry of a job's `telemetry.warnings`. */
 export interface EvaluationWarning {

@@ -1,4 +1,4 @@
-import type { OutputAccuracy } from "../../contract/telemetry.ts";
+import type { OutputAccuracy } from "../../contract/jobs/telemetry.ts";
 import { errorMetrics } from "./error-metrics.ts";
 import { addErrors, addMissingErrors, emptyErrorSums, type ErrorSums } from "./error-sums.ts";
 import { tensorNumbers, type TensorData } from "./tensor-data.ts";

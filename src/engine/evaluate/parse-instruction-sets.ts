@@ -1,4 +1,4 @@
-import { instructionSets } from "../../contract/instruction-sets.ts";
+import { instructionSets } from "../../contract/jobs/latency.ts";
 
 /** Instruction sets of the first processor in the text of `/proc/cpuinfo` that matter. */
 export function parseInstructionSets(cpuinfo: string): string[] {

@@ -1,4 +1,4 @@
-import type { Accuracy } from "../../contract/telemetry.ts";
+import type { Accuracy } from "../../contract/jobs/telemetry.ts";
 import type { Sample } from "./tensor-data.ts";
 
 /** Samples to run both models on. */

@@ -1,4 +1,4 @@
-import type { Accuracy } from "../../contract/telemetry.ts";
+import type { Accuracy } from "../../contract/jobs/telemetry.ts";
 import type { EvaluationWarning } from "./evaluation-warning.ts";
 import { summarizeOutputAccuracy, type OutputComparison } from "./output-comparison.ts";
 import type { SampleSource } from "./sample-source.ts";

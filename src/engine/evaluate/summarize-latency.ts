@@ -1,4 +1,4 @@
-import { type Latency, maxLatencyShapes, type ModelLatency } from "../../contract/latency.ts";
+import { type Latency, maxLatencyShapes, type ModelLatency } from "../../contract/jobs/latency.ts";
 import type { RatioInterval } from "./estimate-ratio.ts";
 import type { RoundTimes } from "./latency-round.ts";
 import { describeShapes } from "./describe-sample.ts";

@@ -1,5 +1,5 @@
-import { maxLatencyShapes } from "../../contract/latency.ts";
-import type { Evaluation } from "../../contract/recipe.ts";
+import { maxLatencyShapes } from "../../contract/jobs/latency.ts";
+import type { Evaluation } from "../../contract/jobs/recipe.ts";
 import { compareLatency, type LatencyComparison } from "./compare-latency.ts";
 import type { Sample } from "./tensor-data.ts";
 

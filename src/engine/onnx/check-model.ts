@@ -11,7 +11,7 @@ import { TensorProto_DataType } from "./onnx_pb.js";
 import type { GraphProto, ModelProto, NodeProto, TensorProto } from "./onnx_pb.js";
 import type { OnnxModel } from "./onnx-model.ts";
 import { findPayload, isFixedWidth } from "./payload.ts";
-import { quoteName } from "../../contract/quote-name.ts";
+import { quoteName } from "../../contract/text/quote-name.ts";
 import { standardOpset } from "./standard-domain.ts";
 import { elementCount, formatShape } from "./tensor-shape.ts";
 

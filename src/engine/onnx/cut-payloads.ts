@@ -4,7 +4,7 @@ import {
   encodeExternalDataEntry,
   externalDataField,
 } from "./external-data-entry.ts";
-import { graphLimits } from "../../contract/graph-limits.ts";
+import { graphLimits } from "../../contract/jobs/model-graph.ts";
 import { payloadField, payloadKey } from "./payload.ts";
 import { spliceTensors } from "./splice-tensors.ts";
 import type { Splice } from "./splice-tensors.ts";

@@ -5,7 +5,7 @@ import { elementTypeName, rawByteLength } from "./element-type.ts";
 import type { TensorProto } from "./onnx_pb.js";
 import type { Payload } from "./onnx-model.ts";
 import { payloadField } from "./payload.ts";
-import { quoteName } from "../../contract/quote-name.ts";
+import { quoteName } from "../../contract/text/quote-name.ts";
 import { elementCount } from "./tensor-shape.ts";
 
 /** Resolves the external data of one model's tensors, confined to the model's folder. */

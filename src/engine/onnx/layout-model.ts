@@ -2,7 +2,7 @@ import { toBinary } from "@bufbuild/protobuf";
 import { ServiceError } from "../../contract/errors.ts";
 import { ByteWindow } from "./byte-window.ts";
 import { rawByteLength } from "./element-type.ts";
-import { graphLimits } from "../../contract/graph-limits.ts";
+import { graphLimits } from "../../contract/jobs/model-graph.ts";
 import { LayoutBuilder, type LayoutOptions } from "./layout-builder.ts";
 import type { ModelLayout } from "./model-layout.ts";
 import { modelGraphs, modelTensors } from "./model-traversal.ts";

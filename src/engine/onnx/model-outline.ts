@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { modelFile } from "../../contract/manifest.ts";
+import { modelFile } from "../../contract/models/manifest.ts";
 import { readJsonTrailer } from "./json-trailer.ts";
 
 const payload = z.object({

@@ -5,7 +5,7 @@ import { TensorProto_DataType } from "./onnx_pb.js";
 import type { TensorProto } from "./onnx_pb.js";
 import type { OnnxModel } from "./onnx-model.ts";
 import { findPayload, isFixedWidth } from "./payload.ts";
-import { quoteName } from "../../contract/quote-name.ts";
+import { quoteName } from "../../contract/text/quote-name.ts";
 import { readExactlySync } from "./read-exactly.ts";
 import { elementCount } from "./tensor-shape.ts";
 

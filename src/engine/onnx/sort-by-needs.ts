@@ -1,6 +1,6 @@
 import { ServiceError } from "../../contract/errors.ts";
 import type { NodeProto } from "./onnx_pb.js";
-import { quoteName } from "../../contract/quote-name.ts";
+import { quoteName } from "../../contract/text/quote-name.ts";
 
 /**
  * The nodes in an order in which each comes after those that it needs, given by their indices;

@@ -1,7 +1,7 @@
 import { ServiceError } from "../../contract/errors.ts";
 import { nodeSubgraphs } from "./model-traversal.ts";
 import type { GraphProto, NodeProto } from "./onnx_pb.js";
-import { quoteName } from "../../contract/quote-name.ts";
+import { quoteName } from "../../contract/text/quote-name.ts";
 import { sortByNeeds } from "./sort-by-needs.ts";
 
 /** A graph whose nodes are being visited. */

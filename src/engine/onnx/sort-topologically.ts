@@ -1,6 +1,6 @@
 import { ServiceError } from "../../contract/errors.ts";
 import type { NodeProto } from "./onnx_pb.js";
-import { quoteName } from "../../contract/quote-name.ts";
+import { quoteName } from "../../contract/text/quote-name.ts";
 import { sortByNeeds } from "./sort-by-needs.ts";
 import { usedNames } from "./used-names.ts";
 

@@ -3,7 +3,7 @@ import { ServiceError } from "../../contract/errors.ts";
 import { attributesWith, nodeWith, stringAttribute } from "../onnx/node-attributes.ts";
 import { NodeProtoSchema } from "../onnx/onnx_pb.js";
 import type { AttributeProto, NodeProto } from "../onnx/onnx_pb.js";
-import { quoteName } from "../../contract/quote-name.ts";
+import { quoteName } from "../../contract/text/quote-name.ts";
 import type { RewriteScope } from "./rewrite-scope.ts";
 
 /** The nodes, valid in the opset of the change, that do what the node did in the opset before. */

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { ServiceError } from "../../contract/errors.ts";
-import { quoteName } from "../../contract/quote-name.ts";
+import { quoteName } from "../../contract/text/quote-name.ts";
 import { nodeSubgraphs } from "../onnx/model-traversal.ts";
 import { ModelFacts } from "./model-facts.ts";
 import { OperatorSetIdProtoSchema } from "../onnx/onnx_pb.js";

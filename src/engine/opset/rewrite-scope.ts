@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { ServiceError } from "../../contract/errors.ts";
 import { KnownValues } from "./known-values.ts";
-import { quoteName } from "../../contract/quote-name.ts";
+import { quoteName } from "../../contract/text/quote-name.ts";
 import type { ModelFacts } from "./model-facts.ts";
 import {
   AttributeProto_AttributeType as AttributeType,

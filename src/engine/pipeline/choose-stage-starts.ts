@@ -1,5 +1,5 @@
 import { ServiceError } from "../../contract/errors.ts";
-import { maxPipelineStages } from "../../contract/pipeline.ts";
+import { maxPipelineStages } from "../../contract/jobs/pipeline.ts";
 import { balanceStages, findFewestStages, type BalanceProblem } from "./balance-stages.ts";
 import type { PipelineGraph } from "./pipeline-graph.ts";
 

@@ -1,4 +1,4 @@
-import type { Balance } from "../../contract/pipeline.ts";
+import type { Balance } from "../../contract/jobs/pipeline.ts";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
 import type { BalanceProblem } from "./balance-stages.ts";
 import { chooseStageStarts } from "./choose-stage-starts.ts";

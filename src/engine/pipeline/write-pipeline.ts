@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { pipelineManifest, type PipelineManifest } from "../../contract/pipeline.ts";
+import { pipelineManifest, type PipelineManifest } from "../../contract/jobs/pipeline.ts";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { writeModel, type WrittenFile } from "../onnx/write-model.ts";
 import { cutStages, type StageModel } from "./cut-stages.ts";

@@ -1,5 +1,5 @@
-import type { Recipe } from "../../contract/recipe.ts";
-import { quoteName } from "../../contract/quote-name.ts";
+import type { Recipe } from "../../contract/jobs/recipe.ts";
+import { quoteName } from "../../contract/text/quote-name.ts";
 import type { Weight } from "./find-weights.ts";
 
 /** @returns a function that says which pattern of the recipe excludes a weight, if one does */

@@ -2,7 +2,7 @@ import { TensorProto_DataType as DataType } from "../onnx/onnx_pb.js";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { tensorSource } from "../onnx/read-tensor.ts";
 import type { Weight } from "./find-weights.ts";
-import { quoteName } from "../../contract/quote-name.ts";
+import { quoteName } from "../../contract/text/quote-name.ts";
 import type { FloatType, SourceWeight } from "./tasks/weight-task.ts";
 import { countElements } from "../onnx/count-elements.ts";
 import { weightDims } from "./weight-dims.ts";

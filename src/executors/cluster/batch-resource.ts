@@ -1,5 +1,5 @@
-import { batchRequest } from "../../contract/batch.ts";
-import { resourceLabels } from "../../contract/resource-labels.ts";
+import { batchRequest } from "../../contract/jobs/batch.ts";
+import { resourceLabels } from "../../contract/custom-resources/resource-labels.ts";
 import type { BatchObject } from "../../resources/custom-resources.ts";
 
 /** The resource of a batch that was submitted over REST with the given request. */

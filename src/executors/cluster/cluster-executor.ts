@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import { jobId as jobIdSchema } from "../../contract/id.ts";
-import { recordFinalizer } from "../../contract/resource-labels.ts";
+import { recordFinalizer } from "../../contract/custom-resources/resource-labels.ts";
 import { systemClock } from "../../controller-runtime/clock.ts";
 import { type Controller, createSource } from "../../controller-runtime/controller.ts";
 import {

@@ -1,4 +1,4 @@
-import { resourceLabels } from "../../contract/resource-labels.ts";
+import { resourceLabels } from "../../contract/custom-resources/resource-labels.ts";
 import type { RuntimeMetrics } from "../../controller-runtime/metrics.ts";
 import { watchNamespaces } from "../../controller-runtime/watch-namespaces.ts";
 import { batches, compressionJobs } from "../../resources/custom-resources.ts";

@@ -1,8 +1,8 @@
-import type { CompressionJobStatus } from "../../contract/compression-job.ts";
-import { type Condition, conditionTypes } from "../../contract/condition.ts";
-import type { EventReason } from "../../contract/event-reasons.ts";
-import type { Job } from "../../contract/job.ts";
-import { isTerminal, type JobStatus, leadsTo } from "../../contract/status.ts";
+import type { CompressionJobStatus } from "../../contract/custom-resources/compression-job.ts";
+import { type Condition, conditionTypes } from "../../contract/custom-resources/condition.ts";
+import type { EventReason } from "../../contract/custom-resources/event-reasons.ts";
+import type { Job } from "../../contract/jobs/job.ts";
+import { isTerminal, type JobStatus, leadsTo } from "../../contract/jobs/status.ts";
 import type { Stored } from "../../kubernetes/resources.ts";
 import type { CompressionJobObject } from "../../resources/custom-resources.ts";
 import { lifecycleConditions } from "../../resources/lifecycle-conditions.ts";

@@ -1,8 +1,8 @@
-import type { CompressionJobStatus } from "../../contract/compression-job.ts";
+import type { CompressionJobStatus } from "../../contract/custom-resources/compression-job.ts";
 import { errorCode, type JobError } from "../../contract/errors.ts";
-import type { Job } from "../../contract/job.ts";
-import { type JobStatus, workingStatus } from "../../contract/status.ts";
-import type { TelemetryUpdate } from "../../contract/worker.ts";
+import type { Job } from "../../contract/jobs/job.ts";
+import { type JobStatus, workingStatus } from "../../contract/jobs/status.ts";
+import type { TelemetryUpdate } from "../../contract/jobs/worker.ts";
 import type { ObservedEvent } from "../../records/cluster-records.ts";
 import { findInterruption } from "./find-interruption.ts";
 

@@ -1,7 +1,7 @@
-import type { CompressionJobStatus } from "../../contract/compression-job.ts";
-import type { Job } from "../../contract/job.ts";
-import type { StatusReason } from "../../contract/status-reasons.ts";
-import { canTransition } from "../../contract/status.ts";
+import type { CompressionJobStatus } from "../../contract/custom-resources/compression-job.ts";
+import type { Job } from "../../contract/jobs/job.ts";
+import type { StatusReason } from "../../contract/jobs/status-reasons.ts";
+import { canTransition } from "../../contract/jobs/status.ts";
 
 /**
  * When the operator set a job that works, by its record, back to Pending, since its pods were taken

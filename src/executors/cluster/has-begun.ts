@@ -1,4 +1,4 @@
-import type { JobStatus } from "../../contract/status.ts";
+import type { JobStatus } from "../../contract/jobs/status.ts";
 import type { CompressionJobObject } from "../../resources/custom-resources.ts";
 import { resourceStatus } from "./desired-status.ts";
 

@@ -1,4 +1,4 @@
-import type { Job } from "../../contract/job.ts";
+import type { Job } from "../../contract/jobs/job.ts";
 import { findInNamespace } from "./find-in-namespace.ts";
 import type { SyncContext } from "./sync-context.ts";
 

@@ -1,6 +1,9 @@
-import type { CompressionJobSpec } from "../../contract/compression-job.ts";
-import { recordFinalizer, resourceLabels } from "../../contract/resource-labels.ts";
-import type { Job } from "../../contract/job.ts";
+import type { CompressionJobSpec } from "../../contract/custom-resources/compression-job.ts";
+import {
+  recordFinalizer,
+  resourceLabels,
+} from "../../contract/custom-resources/resource-labels.ts";
+import type { Job } from "../../contract/jobs/job.ts";
 import type { CompressionJobObject } from "../../resources/custom-resources.ts";
 
 /**

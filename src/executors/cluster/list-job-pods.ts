@@ -1,4 +1,4 @@
-import { resourceLabels } from "../../contract/resource-labels.ts";
+import { resourceLabels } from "../../contract/custom-resources/resource-labels.ts";
 import { observedResources } from "../../resources/observed-resources.ts";
 import { type ObservedWorkerPod, observedWorkerPod } from "./observed-worker-pod.ts";
 import type { KubernetesClient } from "../../kubernetes/kubernetes-client.ts";

@@ -1,5 +1,9 @@
-import { resourceLabels } from "../../contract/resource-labels.ts";
-import { type TerminationMessage, workerContainer, workerStep } from "../../contract/worker.ts";
+import { resourceLabels } from "../../contract/custom-resources/resource-labels.ts";
+import {
+  type TerminationMessage,
+  workerContainer,
+  workerStep,
+} from "../../contract/jobs/worker.ts";
 import { readTerminationMessage } from "../../resources/read-termination-message.ts";
 import type { ObservedPod } from "../../resources/observed-resources.ts";
 import { requireNamespace } from "../../kubernetes/require-namespace.ts";

@@ -1,6 +1,6 @@
 import type { ReconcileRun, Requeue } from "../../controller-runtime/controller.ts";
-import type { CompressionJobStatus } from "../../contract/compression-job.ts";
-import { isTerminal } from "../../contract/status.ts";
+import type { CompressionJobStatus } from "../../contract/custom-resources/compression-job.ts";
+import { isTerminal } from "../../contract/jobs/status.ts";
 import { type CompressionJobObject, compressionJobs } from "../../resources/custom-resources.ts";
 import type { Stored } from "../../kubernetes/resources.ts";
 import { mergePatch } from "./merge-patch.ts";

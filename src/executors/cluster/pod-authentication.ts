@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { ServiceError } from "../../contract/errors.ts";
-import { workerTokenAudience } from "../../contract/worker.ts";
+import { workerTokenAudience } from "../../contract/jobs/worker.ts";
 import type { KubernetesClient } from "../../kubernetes/kubernetes-client.ts";
 import { ignoreNotFound, KubernetesError } from "../../kubernetes/kubernetes-error.ts";
 import type { Reflector } from "../../kubernetes/reflector.ts";

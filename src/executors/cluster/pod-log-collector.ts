@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { LogLine } from "../../contract/log.ts";
-import { reportedBlob } from "../../contract/worker-blobs.ts";
-import type { WorkerEvent } from "../../contract/worker.ts";
+import type { LogLine } from "../../contract/jobs/log.ts";
+import { reportedBlob } from "../../contract/jobs/worker-transfers.ts";
+import type { WorkerEvent } from "../../contract/jobs/worker.ts";
 import type { KubernetesClient } from "../../kubernetes/kubernetes-client.ts";
 import { KubernetesError } from "../../kubernetes/kubernetes-error.ts";
 import { lostLines } from "../../records/lost-lines.ts";

@@ -1,4 +1,4 @@
-import { workerContainer, type WorkerEvent, workerEvent } from "../../contract/worker.ts";
+import { workerContainer, type WorkerEvent, workerEvent } from "../../contract/jobs/worker.ts";
 import type { KubernetesClient } from "../../kubernetes/kubernetes-client.ts";
 import { readPodLog } from "../../kubernetes/pod-log.ts";
 

@@ -1,7 +1,7 @@
 import type { ReconcileRun, Requeue } from "../../controller-runtime/controller.ts";
 import { textLimits } from "../../contract/limits.ts";
-import { isTerminal } from "../../contract/status.ts";
-import { truncate } from "../../contract/truncate.ts";
+import { isTerminal } from "../../contract/jobs/status.ts";
+import { truncate } from "../../contract/text/bounded-text.ts";
 import { type BatchObject, batches } from "../../resources/custom-resources.ts";
 import { ignoreNotFound, isInvalid, KubernetesError } from "../../kubernetes/kubernetes-error.ts";
 import type { Stored } from "../../kubernetes/resources.ts";

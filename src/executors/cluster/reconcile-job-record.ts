@@ -1,8 +1,11 @@
 import type { ReconcileRun, Requeue } from "../../controller-runtime/controller.ts";
-import type { CompressionJobStatus } from "../../contract/compression-job.ts";
-import { recordFinalizer, resourceLabels } from "../../contract/resource-labels.ts";
-import type { Job } from "../../contract/job.ts";
-import { isTerminal, leadsTo } from "../../contract/status.ts";
+import type { CompressionJobStatus } from "../../contract/custom-resources/compression-job.ts";
+import {
+  recordFinalizer,
+  resourceLabels,
+} from "../../contract/custom-resources/resource-labels.ts";
+import type { Job } from "../../contract/jobs/job.ts";
+import { isTerminal, leadsTo } from "../../contract/jobs/status.ts";
 import { type CompressionJobObject, compressionJobs } from "../../resources/custom-resources.ts";
 import type { Stored } from "../../kubernetes/resources.ts";
 import type { ClusterJob } from "../../records/cluster-records.ts";

@@ -1,14 +1,14 @@
 import type { ReconcileRun, Requeue } from "../../controller-runtime/controller.ts";
-import type { Job } from "../../contract/job.ts";
+import type { Job } from "../../contract/jobs/job.ts";
 import { parseBatchChildName } from "../../contract/id.ts";
 import { textLimits } from "../../contract/limits.ts";
-import { isTerminal } from "../../contract/status.ts";
+import { isTerminal } from "../../contract/jobs/status.ts";
 import {
   statusCause,
   type StatusReason,
   statusReasonTable,
-} from "../../contract/status-reasons.ts";
-import { truncate } from "../../contract/truncate.ts";
+} from "../../contract/jobs/status-reasons.ts";
+import { truncate } from "../../contract/text/bounded-text.ts";
 import { childCompressionJob } from "../../resources/child-compression-job.ts";
 import { compressionJobs } from "../../resources/custom-resources.ts";
 import {

@@ -1,11 +1,10 @@
-import { batchName } from "../../contract/batch.ts";
-import type { BatchSpec } from "../../contract/batch-resource.ts";
-import { effectiveRecipe, findTarget } from "../../contract/effective-recipe.ts";
+import { batchName } from "../../contract/jobs/batch.ts";
+import type { BatchSpec } from "../../contract/custom-resources/batch-resource.ts";
+import { effectiveRecipe, findTarget, resolveRecipe } from "../../contract/jobs/resolve-recipe.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { batchChildName, decodeIdTime } from "../../contract/id.ts";
-import type { RequestedRecipe } from "../../contract/recipe.ts";
-import { resolveRecipe } from "../../contract/resolve-recipe.ts";
-import type { Target } from "../../contract/target.ts";
+import type { RequestedRecipe } from "../../contract/jobs/recipe.ts";
+import type { Target } from "../../contract/jobs/target.ts";
 import type { BatchObject, CompressionJobObject } from "../../resources/custom-resources.ts";
 import { resolveBatchId, resolveJobId } from "../../resources/job-identity.ts";
 import { requireNamespace } from "../../kubernetes/require-namespace.ts";

@@ -1,5 +1,5 @@
-import type { CompressionJobStatus } from "../../contract/compression-job.ts";
-import { isTerminal } from "../../contract/status.ts";
+import type { CompressionJobStatus } from "../../contract/custom-resources/compression-job.ts";
+import { isTerminal } from "../../contract/jobs/status.ts";
 import type { ReconcileRun } from "../../controller-runtime/controller.ts";
 import { requireNamespace } from "../../kubernetes/require-namespace.ts";
 import type { Stored } from "../../kubernetes/resources.ts";

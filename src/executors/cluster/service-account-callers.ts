@@ -1,9 +1,13 @@
 import { createHash } from "node:crypto";
 import { type Caller, invalidTokenError } from "../../auth/authenticate.ts";
-import { apiGroup } from "../../contract/api-group.ts";
+import { apiGroup } from "../../contract/custom-resources/api-group.ts";
 import { ServiceError } from "../../contract/errors.ts";
-import { type Action, permissionTable } from "../../contract/permissions.ts";
-import { callerTokenAudience, serviceAccountVerbs } from "../../contract/service-account-verbs.ts";
+import {
+  type Action,
+  callerTokenAudience,
+  permissionTable,
+  serviceAccountVerbs,
+} from "../../contract/people/permissions.ts";
 import type { KubernetesClient } from "../../kubernetes/kubernetes-client.ts";
 import { KubernetesError } from "../../kubernetes/kubernetes-error.ts";
 import { resources } from "../../kubernetes/resources.ts";

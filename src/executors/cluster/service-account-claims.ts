@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { callerTokenAudience } from "../../contract/service-account-verbs.ts";
+import { callerTokenAudience } from "../../contract/people/permissions.ts";
 import { decodeTokenPayload } from "./decode-token-payload.ts";
 
 const serviceAccountClaims = z.object({

@@ -1,10 +1,10 @@
-import type { CompressionJobStatus } from "../../contract/compression-job.ts";
-import { statusLimits } from "../../contract/resource-status.ts";
-import type { Job } from "../../contract/job.ts";
+import type { CompressionJobStatus } from "../../contract/custom-resources/compression-job.ts";
+import { statusLimits } from "../../contract/custom-resources/api-group.ts";
+import type { Job } from "../../contract/jobs/job.ts";
 import { textLimits } from "../../contract/limits.ts";
-import { isTerminal } from "../../contract/status.ts";
-import type { Telemetry } from "../../contract/telemetry.ts";
-import { truncate } from "../../contract/truncate.ts";
+import { isTerminal } from "../../contract/jobs/status.ts";
+import type { Telemetry } from "../../contract/jobs/telemetry.ts";
+import { truncate } from "../../contract/text/bounded-text.ts";
 
 type StatusFields = Omit<CompressionJobStatus, "conditions" | "observedGeneration">;
 

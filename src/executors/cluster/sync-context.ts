@@ -4,8 +4,8 @@ import type { KubernetesClient } from "../../kubernetes/kubernetes-client.ts";
 import type { ObservedPod } from "../../resources/observed-resources.ts";
 import type { Records } from "../../records/open-records.ts";
 import type { Log } from "../../log/json-log.ts";
-import type { StoredUpload } from "../../contract/manifest.ts";
-import type { Target } from "../../contract/target.ts";
+import type { StoredUpload } from "../../contract/models/manifest.ts";
+import type { Target } from "../../contract/jobs/target.ts";
 import type { ServedNamespaces } from "../../resources/served-namespaces.ts";
 import type { PodLogCollector } from "./pod-log-collector.ts";
 

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { assignedBlobs } from "../../contract/worker-blobs.ts";
+import { assignedBlobs } from "../../contract/jobs/worker-transfers.ts";
 import type { StartedAttempt } from "../../records/begin-attempt.ts";
 import type { Records } from "../../records/open-records.ts";
 import type { BlobStore } from "../../storage/blob-store.ts";

@@ -1,5 +1,5 @@
 import type { JobError } from "../../contract/errors.ts";
-import { workerExit } from "../../contract/worker.ts";
+import { workerExit } from "../../contract/jobs/worker.ts";
 
 const crashSignals: ReadonlySet<string> = new Set([
   "SIGABRT",

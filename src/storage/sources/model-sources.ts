@@ -1,6 +1,6 @@
 import { ServiceError } from "../../contract/errors.ts";
-import type { BucketAccess, SourceCredentials } from "../../contract/source-credentials.ts";
-import type { LocatedSource } from "../../contract/worker-transfers.ts";
+import type { BucketAccess, SourceCredentials } from "../../contract/models/source-credentials.ts";
+import type { LocatedSource } from "../../contract/jobs/worker-transfers.ts";
 import { presignRequest } from "../s3/presign-request.ts";
 import {
   createHubAgent,

@@ -5,7 +5,7 @@ import path from "node:path";
 import test, { type TestContext } from "node:test";
 import { promisify } from "node:util";
 import type { Client } from "../../../src/client/create-client.ts";
-import type { Job } from "../../../src/contract/job.ts";
+import type { Job } from "../../../src/contract/jobs/job.ts";
 import { actMissing } from "../../support/cluster/cluster-missing.ts";
 import { realModel } from "../../support/real-models.ts";
 import { type RunningService, startRunningService } from "../../support/running-service.ts";

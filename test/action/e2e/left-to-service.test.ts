@@ -5,7 +5,7 @@ import { copyFile, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import test, { type TestContext } from "node:test";
-import type { Batch } from "../../../src/contract/batch.ts";
+import type { Batch } from "../../../src/contract/jobs/batch.ts";
 import { appId, startGitHubWithApp, untilCheckRun } from "../../github-app/reported-batch.ts";
 import { realModel } from "../../support/real-models.ts";
 import { type RunningService, startRunningService } from "../../support/running-service.ts";

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import test from "node:test";
-import { builtinTargets } from "../../../src/contract/target.ts";
+import { builtinTargets } from "../../../src/contract/jobs/target.ts";
 import { actMissing } from "../../support/cluster/cluster-missing.ts";
 import { realModel } from "../../support/real-models.ts";
 import { startRunningService } from "../../support/running-service.ts";

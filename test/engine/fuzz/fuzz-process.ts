@@ -1,9 +1,9 @@
 import { mkdirSync, openSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { ServiceError } from "../../../src/contract/errors.ts";
-import type { Recipe } from "../../../src/contract/recipe.ts";
-import { resolveRecipe } from "../../../src/contract/resolve-recipe.ts";
-import type { Target } from "../../../src/contract/target.ts";
+import type { Recipe } from "../../../src/contract/jobs/recipe.ts";
+import { resolveRecipe } from "../../../src/contract/jobs/resolve-recipe.ts";
+import type { Target } from "../../../src/contract/jobs/target.ts";
 import { compressModel } from "../../../src/engine/compress-model.ts";
 import { createRandom } from "../../../src/engine/evaluate/random.ts";
 import { openModel } from "../../../src/engine/onnx/open-model.ts";

@@ -7,7 +7,7 @@ import {
   pipelineManifest,
   type Balance,
   type PipelineManifest,
-} from "../../../src/contract/pipeline.ts";
+} from "../../../src/contract/jobs/pipeline.ts";
 import { tensorNumbers, type TensorData } from "../../../src/engine/evaluate/tensor-data.ts";
 import { TensorProto_DataType } from "../../../src/engine/onnx/onnx_pb.js";
 import { openModel } from "../../../src/engine/onnx/open-model.ts";

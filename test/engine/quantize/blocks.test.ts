@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { PartialRecipe } from "../../../src/contract/recipe.ts";
+import type { PartialRecipe } from "../../../src/contract/jobs/recipe.ts";
 import { TensorProto_DataType } from "../../../src/engine/onnx/onnx_pb.js";
 import { pythonMissing } from "../../support/python.ts";
 import { realModel, realModelMissing } from "../../support/real-models.ts";

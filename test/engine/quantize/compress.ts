@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { resolveRecipe } from "../../../src/contract/resolve-recipe.ts";
-import type { PartialRecipe } from "../../../src/contract/recipe.ts";
-import type { Target } from "../../../src/contract/target.ts";
+import { resolveRecipe } from "../../../src/contract/jobs/resolve-recipe.ts";
+import type { PartialRecipe } from "../../../src/contract/jobs/recipe.ts";
+import type { Target } from "../../../src/contract/jobs/target.ts";
 import { compressModel } from "../../../src/engine/compress-model.ts";
 import type { CompressionReport, WeightReport } from "../../../src/engine/compression-report.ts";
 import { runPython } from "../../support/python.ts";

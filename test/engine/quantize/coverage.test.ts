@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { z } from "zod";
-import type { PartialRecipe } from "../../../src/contract/recipe.ts";
+import type { PartialRecipe } from "../../../src/contract/jobs/recipe.ts";
 import type { CompressionReport } from "../../../src/engine/compression-report.ts";
 import { errorMetrics } from "../../../src/engine/evaluate/error-metrics.ts";
 import { addErrors, emptyErrorSums } from "../../../src/engine/evaluate/error-sums.ts";

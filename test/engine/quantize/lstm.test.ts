@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import type { PartialRecipe } from "../../../src/contract/recipe.ts";
-import { resolveRecipe } from "../../../src/contract/resolve-recipe.ts";
-import type { Target } from "../../../src/contract/target.ts";
+import type { PartialRecipe } from "../../../src/contract/jobs/recipe.ts";
+import { resolveRecipe } from "../../../src/contract/jobs/resolve-recipe.ts";
+import type { Target } from "../../../src/contract/jobs/target.ts";
 import type { CandidateRunner } from "../../../src/engine/candidate.ts";
 import { compressModel } from "../../../src/engine/compress-model.ts";
 import { TensorProto_DataType } from "../../../src/engine/onnx/onnx_pb.js";

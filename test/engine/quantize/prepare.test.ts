@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { resolveRecipe } from "../../../src/contract/resolve-recipe.ts";
+import { resolveRecipe } from "../../../src/contract/jobs/resolve-recipe.ts";
 import { compressModel } from "../../../src/engine/compress-model.ts";
 import { planCompression } from "../../../src/engine/plan-compression.ts";
 import {

@@ -1,6 +1,6 @@
-import type { CompressionJobStatus } from "../../../src/contract/compression-job.ts";
-import { type Job, job as jobSchema } from "../../../src/contract/job.ts";
-import { defaultRecipe } from "../../../src/contract/resolve-recipe.ts";
+import type { CompressionJobStatus } from "../../../src/contract/custom-resources/compression-job.ts";
+import { type Job, job as jobSchema } from "../../../src/contract/jobs/job.ts";
+import { defaultRecipe } from "../../../src/contract/jobs/resolve-recipe.ts";
 import type { CompressionJobObject } from "../../../src/resources/custom-resources.ts";
 import type { Stored } from "../../../src/kubernetes/resources.ts";
 

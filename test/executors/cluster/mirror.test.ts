@@ -3,10 +3,13 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
-import type { CompressionJobStatus } from "../../../src/contract/compression-job.ts";
-import { conditionTypes } from "../../../src/contract/condition.ts";
-import { recordFinalizer, resourceLabels } from "../../../src/contract/resource-labels.ts";
-import { assignment } from "../../../src/contract/worker.ts";
+import type { CompressionJobStatus } from "../../../src/contract/custom-resources/compression-job.ts";
+import { conditionTypes } from "../../../src/contract/custom-resources/condition.ts";
+import {
+  recordFinalizer,
+  resourceLabels,
+} from "../../../src/contract/custom-resources/resource-labels.ts";
+import { assignment } from "../../../src/contract/jobs/worker.ts";
 import { batches, compressionJobs } from "../../../src/resources/custom-resources.ts";
 import { resolveJobId } from "../../../src/resources/job-identity.ts";
 import { isNotFound } from "../../../src/kubernetes/kubernetes-error.ts";

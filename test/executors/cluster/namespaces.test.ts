@@ -5,9 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
 import { type Client, createClient } from "../../../src/client/create-client.ts";
-import { routes } from "../../../src/contract/routes.ts";
-import { recordFinalizer, resourceLabels } from "../../../src/contract/resource-labels.ts";
-import { assignment } from "../../../src/contract/worker.ts";
+import { routes } from "../../../src/contract/routes/routes.ts";
+import {
+  recordFinalizer,
+  resourceLabels,
+} from "../../../src/contract/custom-resources/resource-labels.ts";
+import { assignment } from "../../../src/contract/jobs/worker.ts";
 import type { KubernetesClient } from "../../../src/kubernetes/kubernetes-client.ts";
 import { isNotFound } from "../../../src/kubernetes/kubernetes-error.ts";
 import { compressionJobs } from "../../../src/resources/custom-resources.ts";

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { eventsFromStatus } from "../../../src/executors/cluster/events-from-status.ts";
 import { desiredStatus } from "../../../src/executors/cluster/desired-status.ts";
-import type { CompressionJobStatus } from "../../../src/contract/compression-job.ts";
-import type { Job } from "../../../src/contract/job.ts";
+import type { CompressionJobStatus } from "../../../src/contract/custom-resources/compression-job.ts";
+import type { Job } from "../../../src/contract/jobs/job.ts";
 import { applyEvent } from "../../../src/records/apply-event.ts";
-import { isTerminal } from "../../../src/contract/status.ts";
+import { isTerminal } from "../../../src/contract/jobs/status.ts";
 import { makeJob, makeResource } from "./make-job.ts";
 
 const now = new Date("2026-01-01T00:01:00.000Z");

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
-import { resourceLabels } from "../../../src/contract/resource-labels.ts";
+import { resourceLabels } from "../../../src/contract/custom-resources/resource-labels.ts";
 import {
   type TerminationMessage,
   type WorkerEvent,
   workerEventsAnswer,
-} from "../../../src/contract/worker.ts";
+} from "../../../src/contract/jobs/worker.ts";
 import { compressionJobs } from "../../../src/resources/custom-resources.ts";
 import { resolveJobId } from "../../../src/resources/job-identity.ts";
 import { isAlreadyExists } from "../../../src/kubernetes/kubernetes-error.ts";

@@ -1,4 +1,4 @@
-import { workerEvent } from "../../../src/contract/worker.ts";
+import { workerEvent } from "../../../src/contract/jobs/worker.ts";
 
 /** The lines that a worker printed as events. */
 export function printedLines(output: readonly string[]): string[] {

@@ -4,7 +4,7 @@ import { createServer, type Server } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { resourceLabels } from "../../../src/contract/resource-labels.ts";
+import { resourceLabels } from "../../../src/contract/custom-resources/resource-labels.ts";
 import { connectCluster } from "../../../src/kubernetes/connect-cluster.ts";
 import { isNotFound } from "../../../src/kubernetes/kubernetes-error.ts";
 import type { KubernetesClient } from "../../../src/kubernetes/kubernetes-client.ts";

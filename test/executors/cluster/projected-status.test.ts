@@ -4,11 +4,11 @@ import { desiredStatus } from "../../../src/executors/cluster/desired-status.ts"
 import {
   type CompressionJobStatus,
   compressionJobStatus,
-} from "../../../src/contract/compression-job.ts";
-import { conditionTypes } from "../../../src/contract/condition.ts";
-import { statusLimits } from "../../../src/contract/resource-status.ts";
-import type { Job } from "../../../src/contract/job.ts";
-import { jobStatus, type JobStatus, leadsTo } from "../../../src/contract/status.ts";
+} from "../../../src/contract/custom-resources/compression-job.ts";
+import { conditionTypes } from "../../../src/contract/custom-resources/condition.ts";
+import { statusLimits } from "../../../src/contract/custom-resources/api-group.ts";
+import type { Job } from "../../../src/contract/jobs/job.ts";
+import { jobStatus, type JobStatus, leadsTo } from "../../../src/contract/jobs/status.ts";
 import { compressionJobs } from "../../../src/resources/custom-resources.ts";
 import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
 import { connectTestCluster } from "../../kubernetes/connect-test-cluster.ts";

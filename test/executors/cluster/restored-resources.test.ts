@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { recordFinalizer } from "../../../src/contract/resource-labels.ts";
+import { recordFinalizer } from "../../../src/contract/custom-resources/resource-labels.ts";
 import { isNotFound } from "../../../src/kubernetes/kubernetes-error.ts";
 import type { Stored } from "../../../src/kubernetes/resources.ts";
 import {

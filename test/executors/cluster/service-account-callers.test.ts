@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { createClient } from "../../../src/client/create-client.ts";
-import { routes } from "../../../src/contract/routes.ts";
+import { routes } from "../../../src/contract/routes/routes.ts";
 import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
 import { createTestNamespace } from "../../support/cluster/shared-cluster.ts";
 import { startClusterService, until } from "./cluster-service.ts";

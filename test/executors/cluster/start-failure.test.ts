@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { builtinTargets } from "../../../src/contract/target.ts";
+import { builtinTargets } from "../../../src/contract/jobs/target.ts";
 import { createRuntimeMetrics } from "../../../src/controller-runtime/metrics.ts";
 import { createClusterExecutor } from "../../../src/executors/cluster/cluster-executor.ts";
 import { connectTestCluster } from "../../kubernetes/connect-test-cluster.ts";

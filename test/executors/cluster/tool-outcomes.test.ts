@@ -7,7 +7,7 @@ import test, { after } from "node:test";
 import { promisify } from "node:util";
 import { stringify } from "yaml";
 import { z } from "zod";
-import { apiVersion } from "../../../src/contract/api-group.ts";
+import { apiVersion } from "../../../src/contract/custom-resources/api-group.ts";
 import { helm } from "../../charts/helm.ts";
 import {
   clusterMissing,

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { json } from "node:stream/consumers";
-import { workerEvents } from "../../../src/contract/worker.ts";
+import { workerEvents } from "../../../src/contract/jobs/worker.ts";
 import type { Records } from "../../../src/records/open-records.ts";
 
 /** The two requests of a worker, answered from records. */

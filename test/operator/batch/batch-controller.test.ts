@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { recordFinalizer, resourceLabels } from "../../../src/contract/resource-labels.ts";
+import {
+  recordFinalizer,
+  resourceLabels,
+} from "../../../src/contract/custom-resources/resource-labels.ts";
 import { batchJobId } from "../../../src/contract/id.ts";
 import {
   batches as batchType,

@@ -3,8 +3,8 @@ import test from "node:test";
 import fc from "fast-check";
 import { batchJobCount } from "../../../src/resources/child-compression-job.ts";
 import { decideBatch } from "../../../operator/controllers/batch/decide-batch.ts";
-import { batchResourceStatus } from "../../../src/contract/batch-resource.ts";
-import { isTerminal } from "../../../src/contract/status.ts";
+import { batchResourceStatus } from "../../../src/contract/custom-resources/batch-resource.ts";
+import { isTerminal } from "../../../src/contract/jobs/status.ts";
 import { makeBatch } from "./make-batch.ts";
 import { type Happening, isUnfinished, SimulatedBatch } from "./simulate-batch.ts";
 

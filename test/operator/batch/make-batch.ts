@@ -1,4 +1,7 @@
-import { type BatchSpec, batchSpec } from "../../../src/contract/batch-resource.ts";
+import {
+  type BatchSpec,
+  batchSpec,
+} from "../../../src/contract/custom-resources/batch-resource.ts";
 import type { BatchObject } from "../../../src/resources/custom-resources.ts";
 import type { Stored } from "../../../src/kubernetes/resources.ts";
 

@@ -7,7 +7,7 @@ import {
   watchResource,
   type WatchedResource,
 } from "../../../src/controller-runtime/watch-resource.ts";
-import type { CompressionJobStatus } from "../../../src/contract/compression-job.ts";
+import type { CompressionJobStatus } from "../../../src/contract/custom-resources/compression-job.ts";
 import {
   type BatchObject,
   batches as batchType,

@@ -1,7 +1,10 @@
-import type { CompressionJobSpec } from "../../../src/contract/compression-job.ts";
-import { type BatchSpec, jobStateCodes } from "../../../src/contract/batch-resource.ts";
+import type { CompressionJobSpec } from "../../../src/contract/custom-resources/compression-job.ts";
+import {
+  type BatchSpec,
+  jobStateCodes,
+} from "../../../src/contract/custom-resources/batch-resource.ts";
 import { batchChildName, parseBatchChildName } from "../../../src/contract/id.ts";
-import { isTerminal, type JobStatus, transitionTable } from "../../../src/contract/status.ts";
+import { isTerminal, type JobStatus, transitionTable } from "../../../src/contract/jobs/status.ts";
 import {
   childCompressionJob,
   batchJobCount,

@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { workerJobManifest } from "../../../operator/controllers/compression-job/decide/worker-job-manifest.ts";
-import type { CompressionJob } from "../../../src/contract/compression-job.ts";
-import { builtinTargets } from "../../../src/contract/target.ts";
+import type { CompressionJob } from "../../../src/contract/custom-resources/compression-job.ts";
+import { builtinTargets } from "../../../src/contract/jobs/target.ts";
 import { systemClock } from "../../../src/controller-runtime/clock.ts";
-import { resourceLabels, syncRequestAnnotation } from "../../../src/contract/resource-labels.ts";
-import type { JobStatus } from "../../../src/contract/status.ts";
+import {
+  resourceLabels,
+  syncRequestAnnotation,
+} from "../../../src/contract/custom-resources/resource-labels.ts";
+import type { JobStatus } from "../../../src/contract/jobs/status.ts";
 import { type KubernetesJob, resources } from "../../../src/kubernetes/resources.ts";
 import { resolveJobId } from "../../../src/resources/job-identity.ts";
 import { clusterMissing } from "../../support/cluster/cluster-missing.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import { recordFinalizer } from "../../../src/contract/resource-labels.ts";
-import { isTerminal } from "../../../src/contract/status.ts";
+import { recordFinalizer } from "../../../src/contract/custom-resources/resource-labels.ts";
+import { isTerminal } from "../../../src/contract/jobs/status.ts";
 import { resources } from "../../../src/kubernetes/resources.ts";
 import { shiftedClock } from "../../support/clock-modules.ts";
 import { clusterMissing } from "../../support/cluster/cluster-missing.ts";

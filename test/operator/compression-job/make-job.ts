@@ -2,8 +2,8 @@ import {
   type CompressionJob,
   type CompressionJobSpec,
   compressionJobSpec,
-} from "../../../src/contract/compression-job.ts";
-import { builtinTargets, type Target } from "../../../src/contract/target.ts";
+} from "../../../src/contract/custom-resources/compression-job.ts";
+import { builtinTargets, type Target } from "../../../src/contract/jobs/target.ts";
 import type { WorkerJob } from "../../../operator/controllers/compression-job/observe/worker-job.ts";
 import type { StepWarning } from "../../../operator/controllers/compression-job/observe/step-warning.ts";
 import type { WorkerPod } from "../../../operator/controllers/compression-job/observe/worker-pod.ts";

@@ -1,10 +1,10 @@
-import { apiVersion } from "../../../src/contract/api-group.ts";
+import { apiVersion } from "../../../src/contract/custom-resources/api-group.ts";
 import type {
   CompressionJob,
   CompressionJobSpec,
   CompressionJobStatus,
-} from "../../../src/contract/compression-job.ts";
-import { conditionTypes } from "../../../src/contract/condition.ts";
+} from "../../../src/contract/custom-resources/compression-job.ts";
+import { conditionTypes } from "../../../src/contract/custom-resources/condition.ts";
 import { toCompressionJob } from "../../../operator/controllers/compression-job/observe/to-compression-job.ts";
 import { connectCluster } from "../../../src/kubernetes/connect-cluster.ts";
 import {

@@ -5,8 +5,11 @@ import { after, before, suite, test } from "node:test";
 import { parseAllDocuments } from "yaml";
 import { z } from "zod";
 import { workerJobManifest } from "../../../operator/controllers/compression-job/decide/worker-job-manifest.ts";
-import { resourceLabels } from "../../../src/contract/resource-labels.ts";
-import { type ConfiguredTarget, configuredTarget } from "../../../src/contract/target-pod.ts";
+import { resourceLabels } from "../../../src/contract/custom-resources/resource-labels.ts";
+import {
+  type ConfiguredTarget,
+  configuredTarget,
+} from "../../../src/contract/custom-resources/target-pod.ts";
 import { type Pod, resources, type Stored } from "../../../src/kubernetes/resources.ts";
 import { resolveJobId } from "../../../src/resources/job-identity.ts";
 import { clusterMissing, kueueMissing } from "../../support/cluster/cluster-missing.ts";

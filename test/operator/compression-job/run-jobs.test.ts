@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
-import type { CompressionJob } from "../../../src/contract/compression-job.ts";
-import { conditionTypes } from "../../../src/contract/condition.ts";
-import { recordFinalizer } from "../../../src/contract/resource-labels.ts";
-import { isTerminal, type JobStatus } from "../../../src/contract/status.ts";
+import type { CompressionJob } from "../../../src/contract/custom-resources/compression-job.ts";
+import { conditionTypes } from "../../../src/contract/custom-resources/condition.ts";
+import { recordFinalizer } from "../../../src/contract/custom-resources/resource-labels.ts";
+import { isTerminal, type JobStatus } from "../../../src/contract/jobs/status.ts";
 import {
   type KubernetesJob,
   type Pod,

@@ -7,15 +7,18 @@ import {
   type WorkerPod,
 } from "../../../operator/controllers/compression-job/observe/worker-pod.ts";
 import type { ObservedState } from "../../../operator/controllers/compression-job/observe/observed-state.ts";
-import type { CompressionJob } from "../../../src/contract/compression-job.ts";
-import { conditionTypes } from "../../../src/contract/condition.ts";
-import { recordFinalizer, resourceLabels } from "../../../src/contract/resource-labels.ts";
+import type { CompressionJob } from "../../../src/contract/custom-resources/compression-job.ts";
+import { conditionTypes } from "../../../src/contract/custom-resources/condition.ts";
+import {
+  recordFinalizer,
+  resourceLabels,
+} from "../../../src/contract/custom-resources/resource-labels.ts";
 import {
   canTransition,
   isTerminal,
   type JobStatus,
   leadsTo,
-} from "../../../src/contract/status.ts";
+} from "../../../src/contract/jobs/status.ts";
 import { jobStep } from "../../../src/resources/job-identity.ts";
 import { makeChild, makeObservedState, start } from "./make-job.ts";
 import { SimulatedCluster } from "./simulate-cluster.ts";

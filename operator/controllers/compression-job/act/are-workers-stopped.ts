@@ -1,4 +1,4 @@
-import { resourceLabels } from "../../../../src/contract/resource-labels.ts";
+import { resourceLabels } from "../../../../src/contract/custom-resources/resource-labels.ts";
 import type { KubernetesClient } from "../../../../src/kubernetes/kubernetes-client.ts";
 import { observedResources } from "../../../../src/resources/observed-resources.ts";
 import type { ObservedState } from "../observe/observed-state.ts";

@@ -1,4 +1,4 @@
-import { syncRequestAnnotation } from "../../../../src/contract/resource-labels.ts";
+import { syncRequestAnnotation } from "../../../../src/contract/custom-resources/resource-labels.ts";
 import { compressionJobs } from "../../../../src/resources/custom-resources.ts";
 import { resources } from "../../../../src/kubernetes/resources.ts";
 import type { Action } from "../decide/decision.ts";

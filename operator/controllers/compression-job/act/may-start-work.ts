@@ -1,4 +1,4 @@
-import { isTerminal } from "../../../../src/contract/status.ts";
+import { isTerminal } from "../../../../src/contract/jobs/status.ts";
 import { ignoreNotFound } from "../../../../src/kubernetes/kubernetes-error.ts";
 import { compressionJobs } from "../../../../src/resources/custom-resources.ts";
 import type { ObservedState } from "../observe/observed-state.ts";

@@ -1,4 +1,4 @@
-import { recordFinalizer } from "../../../../src/contract/resource-labels.ts";
+import { recordFinalizer } from "../../../../src/contract/custom-resources/resource-labels.ts";
 import type { ActionContext } from "./action-context.ts";
 import { patchCompressionJob } from "./patch-compression-job.ts";
 

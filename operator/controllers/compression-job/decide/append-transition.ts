@@ -1,5 +1,5 @@
-import type { CompressionJobStatus } from "../../../../src/contract/compression-job.ts";
-import { statusLimits } from "../../../../src/contract/resource-status.ts";
+import type { CompressionJobStatus } from "../../../../src/contract/custom-resources/compression-job.ts";
+import { statusLimits } from "../../../../src/contract/custom-resources/api-group.ts";
 
 type Transitions = NonNullable<CompressionJobStatus["transitions"]>;
 

@@ -1,5 +1,5 @@
-import type { CompressionJob } from "../../../../src/contract/compression-job.ts";
-import { statusCause } from "../../../../src/contract/status-reasons.ts";
+import type { CompressionJob } from "../../../../src/contract/custom-resources/compression-job.ts";
+import { statusCause } from "../../../../src/contract/jobs/status-reasons.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import { combineDecisions, type Decision, noActions } from "./decision.ts";
 import { lostPodReason } from "./lost-pods.ts";

@@ -1,4 +1,4 @@
-import { isTerminal } from "../../../../src/contract/status.ts";
+import { isTerminal } from "../../../../src/contract/jobs/status.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import { decideCancel, isCancelRequested } from "./cancel.ts";
 import { decideWork } from "./decide-work.ts";

@@ -1,6 +1,6 @@
-import type { CompressionJobStatus } from "../../../../src/contract/compression-job.ts";
-import type { EventReason } from "../../../../src/contract/event-reasons.ts";
-import type { StatusReason } from "../../../../src/contract/status-reasons.ts";
+import type { CompressionJobStatus } from "../../../../src/contract/custom-resources/compression-job.ts";
+import type { EventReason } from "../../../../src/contract/custom-resources/event-reasons.ts";
+import type { StatusReason } from "../../../../src/contract/jobs/status-reasons.ts";
 import type { KubernetesJob } from "../../../../src/kubernetes/resources.ts";
 import type { PascalCase } from "./pascal-case.ts";
 

@@ -1,6 +1,6 @@
-import { conditionTypes } from "../../../../src/contract/condition.ts";
-import { recordFinalizer } from "../../../../src/contract/resource-labels.ts";
-import { isTerminal } from "../../../../src/contract/status.ts";
+import { conditionTypes } from "../../../../src/contract/custom-resources/condition.ts";
+import { recordFinalizer } from "../../../../src/contract/custom-resources/resource-labels.ts";
+import { isTerminal } from "../../../../src/contract/jobs/status.ts";
 import { hasTrueCondition } from "../../../../src/resources/has-true-condition.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import { type Action, type Decision, noActions, requeueAt } from "./decision.ts";

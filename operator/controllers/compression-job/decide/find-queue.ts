@@ -1,6 +1,6 @@
-import type { CompressionJob } from "../../../../src/contract/compression-job.ts";
-import { resourceLabels } from "../../../../src/contract/resource-labels.ts";
-import type { ConfiguredTarget } from "../../../../src/contract/target-pod.ts";
+import type { CompressionJob } from "../../../../src/contract/custom-resources/compression-job.ts";
+import { resourceLabels } from "../../../../src/contract/custom-resources/resource-labels.ts";
+import type { ConfiguredTarget } from "../../../../src/contract/custom-resources/target-pod.ts";
 
 export type Queue = NonNullable<ConfiguredTarget["queue"]>;
 

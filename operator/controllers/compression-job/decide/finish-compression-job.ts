@@ -1,5 +1,5 @@
 import type { JobError } from "../../../../src/contract/errors.ts";
-import type { StatusCause } from "../../../../src/contract/status-reasons.ts";
+import type { StatusCause } from "../../../../src/contract/jobs/status-reasons.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import { type Decision, noActions, requeueAt } from "./decision.ts";
 import { pascalCase } from "./pascal-case.ts";

@@ -1,6 +1,6 @@
-import { canTransition } from "../../../../src/contract/status.ts";
+import { canTransition } from "../../../../src/contract/jobs/status.ts";
 import { textLimits } from "../../../../src/contract/limits.ts";
-import { truncate } from "../../../../src/contract/truncate.ts";
+import { truncate } from "../../../../src/contract/text/bounded-text.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import { mayRun } from "../observe/worker-pod.ts";
 import { appendTransition } from "./append-transition.ts";

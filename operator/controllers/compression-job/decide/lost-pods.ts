@@ -1,4 +1,4 @@
-import type { StatusReason } from "../../../../src/contract/status-reasons.ts";
+import type { StatusReason } from "../../../../src/contract/jobs/status-reasons.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import { mayRun, type WorkerPod } from "../observe/worker-pod.ts";
 import { type Action, combineDecisions, type Decision, noActions, requeueAt } from "./decision.ts";

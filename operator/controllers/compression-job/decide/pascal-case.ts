@@ -1,4 +1,4 @@
-import type { StatusReason } from "../../../../src/contract/status-reasons.ts";
+import type { StatusReason } from "../../../../src/contract/jobs/status-reasons.ts";
 
 export type PascalCase<Text extends string> = Text extends `${infer Head}_${infer Tail}`
   ? `${Capitalize<Head>}${PascalCase<Tail>}`

@@ -1,12 +1,12 @@
 import {
   type CompressionJobSpec,
   compressionJobSpec,
-} from "../../../../src/contract/compression-job.ts";
-import { effectiveRecipe, findTarget } from "../../../../src/contract/effective-recipe.ts";
+} from "../../../../src/contract/custom-resources/compression-job.ts";
+import { effectiveRecipe, findTarget } from "../../../../src/contract/jobs/resolve-recipe.ts";
 import { type JobError, ServiceError } from "../../../../src/contract/errors.ts";
 import { formatProblem } from "../../../../src/contract/format-problem.ts";
 import { parseInput } from "../../../../src/contract/parse-input.ts";
-import type { ConfiguredTarget } from "../../../../src/contract/target-pod.ts";
+import type { ConfiguredTarget } from "../../../../src/contract/custom-resources/target-pod.ts";
 
 export interface WorkPlan {
   readonly target: ConfiguredTarget;

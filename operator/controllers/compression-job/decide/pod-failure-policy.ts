@@ -1,6 +1,6 @@
 import type { JobError } from "../../../../src/contract/errors.ts";
 import { maxAttempts, maxDisruptions } from "../../../../src/contract/limits.ts";
-import { workerContainer, workerExit } from "../../../../src/contract/worker.ts";
+import { workerContainer, workerExit } from "../../../../src/contract/jobs/worker.ts";
 import type { KubernetesJob } from "../../../../src/kubernetes/resources.ts";
 import { readTerminationMessage } from "../../../../src/resources/read-termination-message.ts";
 import type { WorkerPod } from "../observe/worker-pod.ts";

@@ -1,4 +1,4 @@
-import type { EventReason } from "../../../../src/contract/event-reasons.ts";
+import type { EventReason } from "../../../../src/contract/custom-resources/event-reasons.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import { ownedWorkerJobs } from "../observe/owned-worker-jobs.ts";
 import { currentWarningMessage } from "../observe/step-warning.ts";

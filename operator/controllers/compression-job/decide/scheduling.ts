@@ -1,7 +1,10 @@
-import { type Condition, conditionTypes } from "../../../../src/contract/condition.ts";
-import type { EventReason } from "../../../../src/contract/event-reasons.ts";
+import {
+  type Condition,
+  conditionTypes,
+} from "../../../../src/contract/custom-resources/condition.ts";
+import type { EventReason } from "../../../../src/contract/custom-resources/event-reasons.ts";
 import { textLimits } from "../../../../src/contract/limits.ts";
-import { truncate } from "../../../../src/contract/truncate.ts";
+import { truncate } from "../../../../src/contract/text/bounded-text.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import { mayRun, type WorkerPod } from "../observe/worker-pod.ts";
 import { pascalCase } from "./pascal-case.ts";

@@ -1,4 +1,4 @@
-import { statusReasonTable } from "../../../../src/contract/status-reasons.ts";
+import { statusReasonTable } from "../../../../src/contract/jobs/status-reasons.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import { combineDecisions, type Decision, noActions } from "./decision.ts";
 import { reportWait } from "./report-wait.ts";

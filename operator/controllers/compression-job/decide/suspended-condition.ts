@@ -1,5 +1,8 @@
-import { type Condition, conditionTypes } from "../../../../src/contract/condition.ts";
-import type { EventReason } from "../../../../src/contract/event-reasons.ts";
+import {
+  type Condition,
+  conditionTypes,
+} from "../../../../src/contract/custom-resources/condition.ts";
+import type { EventReason } from "../../../../src/contract/custom-resources/event-reasons.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import type { Wait } from "./wait.ts";
 

@@ -1,8 +1,8 @@
 import type { JobError } from "../../../../src/contract/errors.ts";
 import { textLimits } from "../../../../src/contract/limits.ts";
-import type { StatusCause } from "../../../../src/contract/status-reasons.ts";
-import { isTerminal, type JobStatus, leadsTo } from "../../../../src/contract/status.ts";
-import { truncate } from "../../../../src/contract/truncate.ts";
+import type { StatusCause } from "../../../../src/contract/jobs/status-reasons.ts";
+import { isTerminal, type JobStatus, leadsTo } from "../../../../src/contract/jobs/status.ts";
+import { truncate } from "../../../../src/contract/text/bounded-text.ts";
 import { lifecycleConditions } from "../../../../src/resources/lifecycle-conditions.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import type { StatusPatch } from "./decision.ts";

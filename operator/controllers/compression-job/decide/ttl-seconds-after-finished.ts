@@ -1,5 +1,5 @@
-import type { CompressionJob } from "../../../../src/contract/compression-job.ts";
-import { resourceLabels } from "../../../../src/contract/resource-labels.ts";
+import type { CompressionJob } from "../../../../src/contract/custom-resources/compression-job.ts";
+import { resourceLabels } from "../../../../src/contract/custom-resources/resource-labels.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import { type Decision, noActions, requeueAt } from "./decision.ts";
 

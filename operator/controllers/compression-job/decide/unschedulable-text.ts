@@ -1,4 +1,4 @@
-import type { Target } from "../../../../src/contract/target.ts";
+import type { Target } from "../../../../src/contract/jobs/target.ts";
 
 const schedulerPhrases: readonly (readonly [
   RegExp,

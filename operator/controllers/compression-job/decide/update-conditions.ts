@@ -1,4 +1,4 @@
-import type { Condition } from "../../../../src/contract/condition.ts";
+import type { Condition } from "../../../../src/contract/custom-resources/condition.ts";
 import { withCondition } from "../../../../src/resources/with-condition.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 

@@ -1,8 +1,8 @@
-import type { CompressionJobStatus } from "../../../../src/contract/compression-job.ts";
-import type { Condition } from "../../../../src/contract/condition.ts";
+import type { CompressionJobStatus } from "../../../../src/contract/custom-resources/compression-job.ts";
+import type { Condition } from "../../../../src/contract/custom-resources/condition.ts";
 import { textLimits } from "../../../../src/contract/limits.ts";
-import { statusCause } from "../../../../src/contract/status-reasons.ts";
-import { truncate } from "../../../../src/contract/truncate.ts";
+import { statusCause } from "../../../../src/contract/jobs/status-reasons.ts";
+import { truncate } from "../../../../src/contract/text/bounded-text.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import type { StatusPatch } from "./decision.ts";
 import { interruptionPatch } from "./interruption-patch.ts";

@@ -1,5 +1,5 @@
-import type { OwnStatusReason } from "../../../../src/contract/status-reasons.ts";
-import type { Target } from "../../../../src/contract/target.ts";
+import type { OwnStatusReason } from "../../../../src/contract/jobs/status-reasons.ts";
+import type { Target } from "../../../../src/contract/jobs/target.ts";
 import type { WorkerJob } from "../observe/worker-job.ts";
 import type { WorkerPod } from "../observe/worker-pod.ts";
 

@@ -1,7 +1,10 @@
-import { apiVersion } from "../../../../src/contract/api-group.ts";
-import type { CompressionJob } from "../../../../src/contract/compression-job.ts";
-import { resourceLabels, sharesAnnotation } from "../../../../src/contract/resource-labels.ts";
-import type { ConfiguredTarget } from "../../../../src/contract/target-pod.ts";
+import { apiVersion } from "../../../../src/contract/custom-resources/api-group.ts";
+import type { CompressionJob } from "../../../../src/contract/custom-resources/compression-job.ts";
+import {
+  resourceLabels,
+  sharesAnnotation,
+} from "../../../../src/contract/custom-resources/resource-labels.ts";
+import type { ConfiguredTarget } from "../../../../src/contract/custom-resources/target-pod.ts";
 import type { KubernetesJob } from "../../../../src/kubernetes/resources.ts";
 import { compressionJobs } from "../../../../src/resources/custom-resources.ts";
 import { type JobStep, labelValue, workerJobName } from "../../../../src/resources/job-identity.ts";

@@ -1,6 +1,9 @@
-import type { ConfiguredTarget } from "../../../../src/contract/target-pod.ts";
-import { workerStop } from "../../../../src/contract/worker-stop.ts";
-import { workerContainer, workerTokenAudience } from "../../../../src/contract/worker.ts";
+import type { ConfiguredTarget } from "../../../../src/contract/custom-resources/target-pod.ts";
+import {
+  workerContainer,
+  workerStop,
+  workerTokenAudience,
+} from "../../../../src/contract/jobs/worker.ts";
 import type { Pod } from "../../../../src/kubernetes/resources.ts";
 import type { WorkerSettings } from "../observe/job-settings.ts";
 import { definedFields } from "./defined-fields.ts";

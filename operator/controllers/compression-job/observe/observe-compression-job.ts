@@ -1,4 +1,4 @@
-import type { ConfiguredTarget } from "../../../../src/contract/target-pod.ts";
+import type { ConfiguredTarget } from "../../../../src/contract/custom-resources/target-pod.ts";
 import type { CompressionJobObject } from "../../../../src/resources/custom-resources.ts";
 import { resolveJobId } from "../../../../src/resources/job-identity.ts";
 import type { Reflector } from "../../../../src/kubernetes/reflector.ts";

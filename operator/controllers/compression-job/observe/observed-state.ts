@@ -1,5 +1,5 @@
-import type { CompressionJob } from "../../../../src/contract/compression-job.ts";
-import type { ConfiguredTarget } from "../../../../src/contract/target-pod.ts";
+import type { CompressionJob } from "../../../../src/contract/custom-resources/compression-job.ts";
+import type { ConfiguredTarget } from "../../../../src/contract/custom-resources/target-pod.ts";
 import type { JobSettings } from "./job-settings.ts";
 import type { StepWarning } from "./step-warning.ts";
 import type { WorkerJob } from "./worker-job.ts";

@@ -1,5 +1,5 @@
-import { apiVersion } from "../../../../src/contract/api-group.ts";
-import type { CompressionJob } from "../../../../src/contract/compression-job.ts";
+import { apiVersion } from "../../../../src/contract/custom-resources/api-group.ts";
+import type { CompressionJob } from "../../../../src/contract/custom-resources/compression-job.ts";
 import type { CompressionJobObject } from "../../../../src/resources/custom-resources.ts";
 import type { Stored } from "../../../../src/kubernetes/resources.ts";
 

@@ -1,5 +1,5 @@
-import { conditionTypes } from "../../../../src/contract/condition.ts";
-import { isTerminal } from "../../../../src/contract/status.ts";
+import { conditionTypes } from "../../../../src/contract/custom-resources/condition.ts";
+import { isTerminal } from "../../../../src/contract/jobs/status.ts";
 import type { Stored } from "../../../../src/kubernetes/resources.ts";
 import type { CompressionJobObject } from "../../../../src/resources/custom-resources.ts";
 

@@ -2,7 +2,7 @@ import {
   resourceLabels,
   sharesAnnotation,
   syncRequestAnnotation,
-} from "../../../../src/contract/resource-labels.ts";
+} from "../../../../src/contract/custom-resources/resource-labels.ts";
 import { type JobStep, jobStep } from "../../../../src/resources/job-identity.ts";
 import {
   workerJobFinishedConditions,

@@ -1,5 +1,5 @@
-import { resourceLabels } from "../../../../src/contract/resource-labels.ts";
-import { workerContainer } from "../../../../src/contract/worker.ts";
+import { resourceLabels } from "../../../../src/contract/custom-resources/resource-labels.ts";
+import { workerContainer } from "../../../../src/contract/jobs/worker.ts";
 import type { ObservedPod } from "../../../../src/resources/observed-resources.ts";
 import { parseOptionalTime } from "./parse-optional-time.ts";
 import type { Stored } from "../../../../src/kubernetes/resources.ts";

@@ -1,5 +1,5 @@
-import type { Recipe } from "../../../contract/recipe.ts";
-import { lacksDotProducts, type Target } from "../../../contract/target.ts";
+import type { Recipe } from "../../../contract/jobs/recipe.ts";
+import { lacksDotProducts, type Target } from "../../../contract/jobs/target.ts";
 import type { Weight } from "../find-weights.ts";
 import type { AffineFormat } from "../kernels/affine-parameters.ts";
 import type { QuantizedStorage, WeightOperation } from "../weight-format.ts";

@@ -1,4 +1,4 @@
-import type { Recipe } from "../../../contract/recipe.ts";
+import type { Recipe } from "../../../contract/jobs/recipe.ts";
 import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
 import type { Weight, WeightConsumer } from "../find-weights.ts";
 import type { QuantizedStorage, WeightRestoration } from "../weight-format.ts";

@@ -1,4 +1,4 @@
-import type { Recipe } from "../../../contract/recipe.ts";
+import type { Recipe } from "../../../contract/jobs/recipe.ts";
 import { channelAxis, operatorName } from "../channel-axis.ts";
 import { countElements } from "../../onnx/count-elements.ts";
 import type { Weight, WeightConsumer } from "../find-weights.ts";

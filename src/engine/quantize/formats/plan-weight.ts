@@ -1,4 +1,4 @@
-import type { Recipe } from "../../../contract/recipe.ts";
+import type { Recipe } from "../../../contract/jobs/recipe.ts";
 import { elementTypeName } from "../../onnx/element-type.ts";
 import { countElements } from "../../onnx/count-elements.ts";
 import type { OnnxModel } from "../../onnx/onnx-model.ts";

@@ -1,6 +1,6 @@
 import { attributesWithout } from "../../onnx/node-attributes.ts";
 import { TensorProto_DataType as DataType, type NodeProto } from "../../onnx/onnx_pb.js";
-import type { Recipe } from "../../../contract/recipe.ts";
+import type { Recipe } from "../../../contract/jobs/recipe.ts";
 import { isAttributeSet, operatorName } from "../channel-axis.ts";
 import type { Weight, WeightConsumer } from "../find-weights.ts";
 import type { QuantizedMatrix } from "../graph-rewrite.ts";

@@ -1,4 +1,4 @@
-import type { Recipe } from "../../../contract/recipe.ts";
+import type { Recipe } from "../../../contract/jobs/recipe.ts";
 import { sortTopologically } from "../../onnx/sort-topologically.ts";
 import { nodeSubgraphs } from "../../onnx/model-traversal.ts";
 import { TensorProto_DataType as DataType, type NodeProto } from "../../onnx/onnx_pb.js";

@@ -1,7 +1,7 @@
 import { execFileSync, spawn } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { assignment, type UnnumberedEvent } from "../../../../src/contract/worker.ts";
+import { assignment, type UnnumberedEvent } from "../../../../src/contract/jobs/worker.ts";
 
 /** Tries everything that a worker must not be able to do, logs what it did, and crashes. */
 const { MOS_SERVICE_URL, MOS_JOB_ID = "", MOS_JOB_TOKEN, MOS_STORAGE_DIR = "" } = process.env;

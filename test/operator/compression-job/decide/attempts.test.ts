@@ -3,8 +3,8 @@ import test from "node:test";
 import { decide } from "../../../../operator/controllers/compression-job/decide/decide.ts";
 import type { WorkerPod } from "../../../../operator/controllers/compression-job/observe/worker-pod.ts";
 import { maxAttempts } from "../../../../src/contract/limits.ts";
-import { recordFinalizer } from "../../../../src/contract/resource-labels.ts";
-import { workerExit } from "../../../../src/contract/worker.ts";
+import { recordFinalizer } from "../../../../src/contract/custom-resources/resource-labels.ts";
+import { workerExit } from "../../../../src/contract/jobs/worker.ts";
 import { makeChild, makeJob, makeObservedState, makePod, start } from "../make-job.ts";
 
 const second = 1000;

@@ -5,10 +5,10 @@ import { decide } from "../../../../operator/controllers/compression-job/decide/
 import { toCompressionJob } from "../../../../operator/controllers/compression-job/observe/to-compression-job.ts";
 import { trimCompressionJob } from "../../../../operator/controllers/compression-job/observe/trim-compression-job.ts";
 import { mayRun } from "../../../../operator/controllers/compression-job/observe/worker-pod.ts";
-import { conditionTypes } from "../../../../src/contract/condition.ts";
-import { recordFinalizer } from "../../../../src/contract/resource-labels.ts";
-import { isTerminal, jobStatus } from "../../../../src/contract/status.ts";
-import { workerExit } from "../../../../src/contract/worker.ts";
+import { conditionTypes } from "../../../../src/contract/custom-resources/condition.ts";
+import { recordFinalizer } from "../../../../src/contract/custom-resources/resource-labels.ts";
+import { isTerminal, jobStatus } from "../../../../src/contract/jobs/status.ts";
+import { workerExit } from "../../../../src/contract/jobs/worker.ts";
 import { parseResponseJson } from "../../../../src/kubernetes/parse-response-json.ts";
 import type { Stored } from "../../../../src/kubernetes/resources.ts";
 import type { CompressionJobObject } from "../../../../src/resources/custom-resources.ts";

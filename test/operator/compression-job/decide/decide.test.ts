@@ -5,9 +5,9 @@ import type { WorkerJob } from "../../../../operator/controllers/compression-job
 import { decide } from "../../../../operator/controllers/compression-job/decide/decide.ts";
 import type { WorkerPod } from "../../../../operator/controllers/compression-job/observe/worker-pod.ts";
 import type { ObservedState } from "../../../../operator/controllers/compression-job/observe/observed-state.ts";
-import { recordFinalizer } from "../../../../src/contract/resource-labels.ts";
+import { recordFinalizer } from "../../../../src/contract/custom-resources/resource-labels.ts";
 import type { ErrorCode } from "../../../../src/contract/errors.ts";
-import { workerExit } from "../../../../src/contract/worker.ts";
+import { workerExit } from "../../../../src/contract/jobs/worker.ts";
 import { makeChild, makeJob, makePod, makeWarning, makeObservedState, start } from "../make-job.ts";
 
 const withFinalizer = { finalizers: [recordFinalizer] };

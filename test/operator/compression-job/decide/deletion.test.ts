@@ -2,8 +2,11 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { Action } from "../../../../operator/controllers/compression-job/decide/decision.ts";
 import { decide } from "../../../../operator/controllers/compression-job/decide/decide.ts";
-import { conditionTypes } from "../../../../src/contract/condition.ts";
-import { recordFinalizer, resourceLabels } from "../../../../src/contract/resource-labels.ts";
+import { conditionTypes } from "../../../../src/contract/custom-resources/condition.ts";
+import {
+  recordFinalizer,
+  resourceLabels,
+} from "../../../../src/contract/custom-resources/resource-labels.ts";
 import { jobSettings, makeChild, makeJob, makeObservedState, makePod, start } from "../make-job.ts";
 
 const withFinalizer = { finalizers: [recordFinalizer] };

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { decide } from "../../../../operator/controllers/compression-job/decide/decide.ts";
 import type { WorkerJob } from "../../../../operator/controllers/compression-job/observe/worker-job.ts";
-import { recordFinalizer } from "../../../../src/contract/resource-labels.ts";
+import { recordFinalizer } from "../../../../src/contract/custom-resources/resource-labels.ts";
 import { makeChild, makeJob, makeObservedState, start } from "../make-job.ts";
 
 const resource = makeJob({ metadata: { finalizers: [recordFinalizer] } });

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { workerJobManifest } from "../../../../operator/controllers/compression-job/decide/worker-job-manifest.ts";
-import { configuredTarget } from "../../../../src/contract/target-pod.ts";
-import type { Target } from "../../../../src/contract/target.ts";
+import { configuredTarget } from "../../../../src/contract/custom-resources/target-pod.ts";
+import type { Target } from "../../../../src/contract/jobs/target.ts";
 import { resolveJobId } from "../../../../src/resources/job-identity.ts";
 import { clusterMissing } from "../../../support/cluster/cluster-missing.ts";
 import { fullTarget } from "../../../support/full-target.ts";

@@ -1,0 +1,111 @@
+import { z } from "zod";
+import { type apiVersion, statusLimits, statusMessage, workTimes } from "./api-group.ts";
+import { artifact } from "../jobs/artifact.ts";
+import { conditions, type ConditionType, outcomeConditions } from "./condition.ts";
+import { describeChoices } from "../text/describe-choices.ts";
+import { jobError } from "../errors.ts";
+import { gateResult } from "../jobs/gate.ts";
+import { jobId } from "../id.ts";
+import { jobRequest } from "../jobs/job.ts";
+import { textLimits } from "../limits.ts";
+import { resourceControls } from "./resource-controls.ts";
+import { statusReasonDescription } from "../jobs/status-reasons.ts";
+import { jobKind, jobStatus, transition } from "../jobs/status.ts";
+import { telemetry } from "../jobs/telemetry.ts";
+
+/** Spec of a CompressionJob: kind, body of `POST /compress` or `POST /quantize`, and controls. */
+export const compressionJobSpec = z.strictObject({
+  kind: jobKind.default("compress"),
+  ...jobRequest.shape,
+  ...resourceControls,
+});
+export type CompressionJobSpec = z.infer<typeof compressionJobSpec>;
+
+/** Conditions of a CompressionJob, and what each means. */
+const jobConditionTable = {
+  Scheduled: "every pod that the step needs has a node",
+  Suspended: "the job is suspended",
+  Finished: "the job has ended",
+  Recorded:
+    "logs and result are in the service's records, so nothing is lost when pods are deleted",
+  ...outcomeConditions,
+} satisfies Partial<Record<ConditionType, string>>;
+
+const percentText = z.string().max(8);
+
+const statusTelemetry = telemetry
+  .omit({ accuracy: true, warnings: true })
+  .extend({
+    accuracy: telemetry.shape.accuracy.unwrap().omit({ outputs: true }).optional(),
+    warnings: z
+      .array(
+        z.object({
+          code: z.string().max(textLimits.reason),
+          message: z.string().max(textLimits.telemetryWarning),
+        }),
+      )
+      .max(statusLimits.warnings),
+  })
+  .partial();
+
+/** Status of a CompressionJob. The operator and the service both write it. */
+export const compressionJobStatus = z.object({
+  jobId: jobId.optional().describe("Id of the job in the REST interface."),
+  status: jobStatus,
+  statusReason: z.string().max(textLimits.reason).optional().describe(statusReasonDescription),
+  statusMessage: statusMessage
+    .optional()
+    .describe("The same for people: what a waiting job waits for."),
+  observedGeneration: z.int().min(0).optional(),
+  progress: percentText
+    .optional()
+    .describe("Share of the work that was done when the job ended, for people: `42%`."),
+  ratio: percentText
+    .optional()
+    .describe("Size of the result relative to the original, for people: `0.27`."),
+  ...workTimes,
+  transitions: z
+    .array(
+      transition.extend({
+        reason: z.string().max(textLimits.reason).optional(),
+        message: statusMessage.optional(),
+      }),
+    )
+    .max(statusLimits.transitions)
+    .optional()
+    .describe("The last statuses of the job, oldest first."),
+  telemetry: statusTelemetry
+    .optional()
+    .describe("Measured facts, once the job has ended; the REST interface has all of them."),
+  artifacts: z
+    .array(artifact)
+    .max(statusLimits.artifacts)
+    .optional()
+    .describe("The first files of the result, once the job has ended."),
+  gates: z.array(gateResult).max(statusLimits.gates).optional(),
+  error: jobError.extend({ message: statusMessage }).optional(),
+  conditions: conditions.optional().describe(describeChoices(jobConditionTable)),
+});
+export type CompressionJobStatus = z.infer<typeof compressionJobStatus>;
+
+interface ObjectMeta {
+  readonly name: string;
+  readonly namespace: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly generation: number;
+  readonly creationTimestamp: string;
+  readonly deletionTimestamp?: string;
+  readonly finalizers?: readonly string[];
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+export interface CompressionJob {
+  readonly apiVersion: typeof apiVersion;
+  readonly kind: "CompressionJob";
+  readonly metadata: ObjectMeta;
+  readonly spec: CompressionJobSpec;
+  /** Pending by default, before a controller has written it. */
+  readonly status: CompressionJobStatus;
+}

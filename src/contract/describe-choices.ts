@@ -1,5 +1,0 @@
-/** One sentence that lists the keys of a table, each with its meaning. */
-export function describeChoices(table: Readonly<Record<string, string>>): string {
-  const choices = Object.entries(table).map(([value, meaning]) => `\`${value}\`: ${meaning}`);
-  return `${choices.join("; ")}.`;
-}

@@ -1,0 +1,106 @@
+import { z } from "zod";
+
+const modelLatency = z.object({
+  p50Ms: z.number().describe("Median, milliseconds."),
+  p95Ms: z.number().optional().describe("Absent where fewer than 100 runs were timed."),
+  p99Ms: z.number().optional().describe("Absent where fewer than 500 runs were timed."),
+  runs: z.int().min(0).describe("Timed runs in all sessions."),
+});
+export type ModelLatency = z.infer<typeof modelLatency>;
+
+const latencyRatio = z.object({
+  ratio: z
+    .number()
+    .describe("Latency of the result relative to the original's: the geometric mean of sessions."),
+  ratioLow: z
+    .number()
+    .optional()
+    .describe(
+      "Least ratio of the 95 % confidence interval, which is over sessions. After few sessions " +
+        "it can be as wide as 0 to 10000000000: where its ends differ by a factor of more than " +
+        "4, reports say in words that the sessions are too few, as consumers should.",
+    ),
+  ratioHigh: z.number().optional().describe("Largest ratio of that interval."),
+  sessions: z
+    .int()
+    .min(0)
+    .optional()
+    .describe("Times that both models were opened anew and timed."),
+});
+export type LatencyRatio = z.infer<typeof latencyRatio>;
+
+/** Most input shapes that telemetry has a latency of. */
+export const maxLatencyShapes = 4;
+
+const shapeLatency = latencyRatio.omit({ sessions: true }).extend({
+  inputs: z.string().max(120).describe("The inputs' names, element types and shapes."),
+  originalP50Ms: z.number().describe("Median of the original, milliseconds."),
+  resultP50Ms: z.number().describe("Median of the result, milliseconds."),
+});
+
+export const latency = latencyRatio.extend({
+  original: modelLatency,
+  result: modelLatency,
+  shapes: z
+    .array(shapeLatency)
+    .max(maxLatencyShapes)
+    .optional()
+    .describe("Where there are several input shapes. The other figures are of the slowest one's."),
+  baseline: latencyRatio
+    .optional()
+    .describe("Of the result relative to the baseline's own result, timed in the same way."),
+});
+export type Latency = z.infer<typeof latency>;
+
+/** An interval whose ends differ by a larger factor leaves open half the ratio and the double. */
+const widestFactor = 4;
+
+/**
+ * What people read in place of an interval that says nothing, such as `timed in 2 sessions: too few
+ * for an interval`; undefined for one that says something, and where there is none.
+ */
+export function explainWideInterval({
+  ratioLow = 1,
+  ratioHigh = 1,
+  sessions,
+}: Omit<LatencyRatio, "ratio">): string | undefined {
+  if (ratioHigh <= widestFactor * ratioLow) return undefined;
+  return sessions === undefined
+    ? "timed in too few sessions for an interval"
+    : `timed in ${sessions} sessions: too few for an interval`;
+}
+
+/**
+ * Instruction sets that decide which kernels ONNX Runtime chooses, by their flags in
+ * `/proc/cpuinfo`; x86, then Arm.
+ */
+export const instructionSets = [
+  "sse4_2",
+  "avx",
+  "avx2",
+  "fma",
+  "f16c",
+  "avx512f",
+  "avx512_vnni",
+  "avx_vnni",
+  "avx512_bf16",
+  "amx_int8",
+  "amx_bf16",
+  "neon",
+  "asimd",
+  "asimddp",
+  "i8mm",
+  "sve",
+] as const;
+
+/**
+ * A ratio of latencies with its confidence interval, for people: `0.98 (0.97-1.00)`, or why the
+ * interval says nothing.
+ */
+export function formatRatio(latency: LatencyRatio): string {
+  const { ratio, ratioLow, ratioHigh } = latency;
+  const text = ratio.toFixed(2);
+  if (ratioLow === undefined || ratioHigh === undefined) return text;
+  const range = `${ratioLow.toFixed(2)}-${ratioHigh.toFixed(2)}`;
+  return `${text} (${explainWideInterval(latency) ?? range})`;
+}

@@ -1,0 +1,199 @@
+import { z } from "zod";
+import { dnsLabel } from "../text/kubernetes-names.ts";
+import { balance, maxPipelineStages } from "./pipeline.ts";
+import { type Rule, withRules } from "../rule.ts";
+import { boundedText } from "../text/bounded-text.ts";
+import { modelSource } from "../models/model-source.ts";
+
+const schemes = ["int8-dynamic", "int8-weight", "int4-weight", "fp16"] as const;
+const granularities = ["tensor", "channel", "block"] as const;
+
+type Scheme = (typeof schemes)[number];
+type Granularity = (typeof granularities)[number];
+
+/** The granularities that each scheme can have. */
+export const granularitiesByScheme: Readonly<Record<Scheme, readonly Granularity[]>> = {
+  "int8-dynamic": ["tensor", "channel"],
+  "int8-weight": granularities,
+  "int4-weight": ["block"],
+  fp16: granularities,
+};
+
+/** Pods that can work on one job at once. */
+const maxParallelism = 64;
+
+const nodePattern = boundedText({ min: 1, max: 253 });
+
+const sharding = z.strictObject({
+  maxShardBytes: z
+    .int()
+    .min(65_536)
+    .describe(
+      "Largest weight shard, bytes. A tensor is never split: one that is larger gets a shard " +
+        "of its own.",
+    ),
+  stages: z
+    .int()
+    .min(1)
+    .max(maxPipelineStages)
+    .optional()
+    .describe(
+      "Cuts the result into a pipeline of so many stages, each an ONNX model of its own. " +
+        "Without it, as many as `maxStageBytes` needs; without both, there is no pipeline.",
+    ),
+  maxStageBytes: z
+    .int()
+    .min(1024)
+    .optional()
+    .describe("Most bytes of weights in a stage, such as a device's memory."),
+  balance,
+});
+
+const evaluation = z.strictObject({
+  level: z
+    .enum(["outputs", "weights", "none"])
+    .describe(
+      "`outputs` runs original and result and compares; `weights` measures each weight's " +
+        "error only; `none` measures sizes only.",
+    ),
+  data: modelSource
+    .optional()
+    .describe(
+      "`.npz` file with an array for each input, stacked along a first axis of samples. " +
+        "Without it, data is generated to the inputs' types and shapes.",
+    ),
+  samples: z.int().min(1).max(1024).describe("Samples to compare outputs on."),
+  latencyBudgetSeconds: z
+    .number()
+    .min(0)
+    .max(3600)
+    .describe(
+      "Seconds for which both models are timed at most, less where the ratio of their latencies " +
+        "is known well before. Two sessions of each are timed whatever it is; at 0 nothing is.",
+    ),
+  minCosine: z
+    .number()
+    .min(-1)
+    .max(1)
+    .describe(
+      "Least cosine similarity of any output. Below it the job fails on the caller's data, " +
+        "and completes with a warning on generated data.",
+    ),
+});
+
+/** What to do to the model. Fields missing in a request come from the target's default recipe. */
+export const recipe = z
+  .strictObject({
+    scheme: z
+      .enum(schemes)
+      .describe(
+        "`int8-dynamic`: weights and activations in int8, activations scaled at run time " +
+          "(MatMul, Gemm; LSTM where `operators` is `contrib`). `int8-weight` and " +
+          "`int4-weight`: weights stored in 8 or 4 bits, arithmetic in floating point, " +
+          "except for products that are faster with activations " +
+          "rounded to int8 for each block. `fp16`: half precision.",
+      ),
+    granularity: z
+      .enum(granularities)
+      .describe(
+        "One scale for each tensor, each output channel, or each block of `blockSize` weights " +
+          "along the reduced axis.",
+      ),
+    blockSize: z
+      .literal([16, 32, 64, 128, 256])
+      .describe("Weights that share a scale where granularity is `block`."),
+    symmetric: z.boolean().describe("Zero maps to the middle code and no zero points are stored."),
+    reduceRange: z
+      .boolean()
+      .describe(
+        "7-bit weights for `int8-dynamic`, exact on x86 CPUs without VNNI, whose int8 " +
+          "products saturate. Without it, targets whose `instructionSets` have no dot products " +
+          "of 8-bit integers get uint8 weights, which are exact there too.",
+      ),
+    operators: z
+      .enum(["standard", "contrib"])
+      .describe(
+        "`standard` uses the ONNX operator set alone; `contrib` may use ONNX Runtime's own " +
+          "operators (MatMulNBits, GatherBlockQuantized, DynamicQuantizeLSTM).",
+      ),
+    dequantize: z
+      .enum(["load", "run"])
+      .describe(
+        "When weights become floating point again, where no operator takes them quantized. " +
+          "`load`: once, as the runtime loads the model; it is as fast as the original and takes " +
+          "as much memory. `run`: each time that they are used (DequantizeLinear), which takes " +
+          "less memory and more time.",
+      ),
+    fallback: z
+      .enum(["none", "int8-weight"])
+      .describe("Scheme for weights that `scheme` cannot represent; `none` leaves them unchanged."),
+    exclude: z
+      .array(nodePattern)
+      .max(256)
+      .describe("Names of nodes or weights to leave unchanged; `*` stands for any characters."),
+    minElements: z.int().min(0).describe("Weights with fewer elements are left unchanged."),
+    parallelism: z
+      .int()
+      .min(1)
+      .max(maxParallelism)
+      .describe(
+        "Pods that optimize the weights at once, for `compress` in a cluster: one pod shards " +
+          "the model, so many optimize a share each, and one assembles and evaluates the " +
+          "result. With 1 a single pod does it all. Without meaning on one machine, where " +
+          "worker threads share the work.",
+      ),
+    sharding: sharding.describe("How the result is divided into files, for `compress`."),
+    evaluation: evaluation.describe("How the result is compared with the original."),
+  })
+  .meta({ id: "Recipe" });
+export type Recipe = z.infer<typeof recipe>;
+export type Evaluation = z.infer<typeof evaluation>;
+
+const partialShape = recipe.partial().shape;
+
+/** A recipe as callers and targets write it: any part of it. */
+export const partialRecipe = z
+  .strictObject({
+    ...partialShape,
+    sharding: sharding
+      .partial()
+      .optional()
+      .describe("How the result is divided into files, for `compress`."),
+    evaluation: evaluation
+      .partial()
+      .optional()
+      .describe("How the result is compared with the original."),
+  })
+  .meta({ id: "PartialRecipe" });
+export type PartialRecipe = z.infer<typeof partialRecipe>;
+
+export const presetName = dnsLabel;
+
+const recipeRules = schemes
+  .filter((scheme) => granularitiesByScheme[scheme].length < granularities.length)
+  .map((scheme): Rule<PartialRecipe> => {
+    const allowed = granularitiesByScheme[scheme];
+    return {
+      field: "granularity",
+      message: `must be ${allowed.join(" or ")} for the scheme ${scheme}`,
+      isMet: (recipe) =>
+        recipe.scheme !== scheme ||
+        recipe.granularity === undefined ||
+        allowed.includes(recipe.granularity),
+      cel:
+        `self.?scheme.orValue('') != '${scheme}' || self.?granularity.orValue('${allowed[0]}') ` +
+        `in ['${allowed.join("', '")}']`,
+    };
+  });
+
+/** A recipe in a request: a preset of the target, and fields that override it. */
+export const requestedRecipe = withRules(
+  z.strictObject({
+    preset: presetName
+      .optional()
+      .describe("Name of one of the target's presets; the other fields override it."),
+    ...partialRecipe.shape,
+  }),
+  recipeRules,
+).meta({ id: "RequestedRecipe" });
+export type RequestedRecipe = z.infer<typeof requestedRecipe>;

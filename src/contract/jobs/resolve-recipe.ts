@@ -1,0 +1,65 @@
+import { type PartialRecipe, type Recipe, recipe, type RequestedRecipe } from "./recipe.ts";
+import type { Target } from "./target.ts";
+import { ServiceError } from "../errors.ts";
+
+/** The recipe where neither the request nor the target sets a field. */
+export const defaultRecipe: Recipe = {
+  scheme: "int8-weight",
+  granularity: "channel",
+  blockSize: 32,
+  symmetric: true,
+  reduceRange: false,
+  operators: "standard",
+  dequantize: "load",
+  fallback: "none",
+  exclude: [],
+  minElements: 256,
+  parallelism: 1,
+  sharding: { maxShardBytes: 1_073_741_824, balance: "bytes" },
+  evaluation: { level: "outputs", samples: 8, latencyBudgetSeconds: 20, minCosine: 0.9 },
+};
+
+/**
+ * The default recipe with the fields of partial recipes over it; later layers override earlier
+ * ones. 4-bit weights have a scale for each block by default.
+ */
+export function resolveRecipe(...layers: PartialRecipe[]): Recipe {
+  const all = [defaultRecipe, ...layers];
+  const scheme = layers.findLast((layer) => layer.scheme !== undefined)?.scheme;
+  return recipe.parse({
+    ...Object.assign(
+      {},
+      defaultRecipe,
+      scheme === "int4-weight" && { granularity: "block" },
+      ...layers,
+    ),
+    sharding: Object.assign({}, ...all.map((layer) => layer.sharding)),
+    evaluation: Object.assign({}, ...all.map((layer) => layer.evaluation)),
+  });
+}
+
+/** @throws ServiceError unknown_target */
+export function findTarget<Known extends Target>(targets: readonly Known[], name: string): Known {
+  const target = targets.find((known) => known.name === name);
+  if (target !== undefined) return target;
+  const known = targets.map((other) => other.name).join(", ");
+  throw new ServiceError("unknown_target", `Target "${name}" is not one of ${known}`);
+}
+
+/**
+ * The recipe of a job: the request's fields over the preset's over the target's.
+ * @throws ServiceError validation_failed for a preset that the target does not have
+ */
+export function effectiveRecipe(
+  { name, presets, recipe }: Target,
+  requested: RequestedRecipe = {},
+): Recipe {
+  const { preset, ...fields } = requested;
+  if (preset === undefined) return resolveRecipe(recipe, fields);
+  const layer = Object.hasOwn(presets, preset) ? presets[preset] : undefined;
+  if (layer !== undefined) return resolveRecipe(recipe, layer, fields);
+  const known = Object.keys(presets).join(", ");
+  const allowed = known === "" ? "it has none" : `it has ${known}`;
+  const message = `Target "${name}" has no preset "${preset}": ${allowed}`;
+  throw new ServiceError("validation_failed", message);
+}

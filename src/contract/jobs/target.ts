@@ -1,0 +1,133 @@
+import { z } from "zod";
+import { dnsLabel, quantity } from "../text/kubernetes-names.ts";
+import { instructionSets } from "./latency.ts";
+import { partialRecipe, presetName } from "./recipe.ts";
+
+export const targetName = dnsLabel.describe("Name of a target.");
+
+/** A named hardware profile. */
+export const target = z
+  .strictObject({
+    name: targetName,
+    description: z.string().max(500).describe("For people: the hardware, and what is done for it."),
+    executionProvider: z
+      .enum(["cpu", "cuda"])
+      .describe("ONNX Runtime execution provider that evaluates models on the target."),
+    operators: z
+      .enum(["standard", "contrib"])
+      .describe(
+        "Whether models for the target may use ONNX Runtime's own operators besides the " +
+          "standard ones.",
+      ),
+    instructionSets: z
+      .array(z.enum(instructionSets))
+      .max(instructionSets.length)
+      .optional()
+      .describe(
+        "Instruction sets of the target's processors. Jobs on machines that lack one of them " +
+          "time nothing, and choose by this list; without it, every machine is the target.",
+      ),
+    recipe: partialRecipe.describe("Default recipe of jobs for the target."),
+    presets: z
+      .record(presetName, partialRecipe)
+      .default({})
+      .describe("Named recipes that a request may ask for."),
+    gpu: z
+      .strictObject({
+        resource: z.string().max(253).describe("Extended resource, for instance `nvidia.com/gpu`."),
+        count: z.int().min(1).max(64).describe("Units of it that each worker pod gets."),
+      })
+      .optional()
+      .describe("What a worker pod requests in a cluster; without meaning on one machine."),
+    resources: z
+      .strictObject({
+        cpu: quantity.optional().describe("Processors, such as `4` or `500m`."),
+        memory: quantity.optional().describe("Memory, such as `16Gi`: also the limit."),
+        ephemeralStorage: quantity
+          .optional()
+          .describe("Disk of the node; without it as much as `scratch`."),
+        limits: z
+          .strictObject({
+            cpu: quantity.optional(),
+            memory: quantity.optional(),
+            ephemeralStorage: quantity.optional(),
+          })
+          .optional()
+          .describe("What it may use at most; without it memory is limited to its request."),
+      })
+      .optional()
+      .describe(
+        "What a worker pod requests: by default 100m of CPU, 256Mi of memory and 256Mi of disk.",
+      ),
+    scratch: quantity
+      .optional()
+      .describe(
+        "Largest scratch volume of a worker pod, for the model and the result; without it " +
+          "unlimited.",
+      ),
+    nodeSelector: z
+      .record(z.string().max(317), z.string().max(63))
+      .optional()
+      .describe("Labels of the nodes that worker pods run on."),
+    tolerations: z
+      .array(
+        z.strictObject({
+          key: z.string().max(317).optional(),
+          operator: z.enum(["Exists", "Equal"]).optional(),
+          value: z.string().max(63).optional(),
+          effect: z.enum(["NoSchedule", "PreferNoSchedule", "NoExecute"]).optional(),
+        }),
+      )
+      .max(16)
+      .optional()
+      .describe("Taints of nodes that worker pods tolerate."),
+    runtimeClassName: z
+      .string()
+      .max(253)
+      .optional()
+      .describe("Runtime class of worker pods, such as `nvidia`."),
+    priorityClassName: z.string().max(253).optional().describe("Priority class of worker pods."),
+    image: z
+      .string()
+      .max(500)
+      .optional()
+      .describe("Worker image; without it the installation's own."),
+  })
+  .meta({ id: "Target" });
+export type Target = z.infer<typeof target>;
+
+const dotProductSets: readonly string[] = ["avx512_vnni", "avx_vnni", "amx_int8", "asimddp"];
+
+/** Whether a target's processors are known to have no dot products of 8-bit integers. */
+export function lacksDotProducts({ instructionSets: declared }: Target): boolean {
+  return declared !== undefined && !declared.some((name) => dotProductSets.includes(name));
+}
+
+/** The targets of a service whose administrator has not configured any. */
+export const builtinTargets: readonly Target[] = [
+  {
+    name: "cpu",
+    description:
+      "Any CPU runtime of the ONNX standard. Weights in 8 bits for each output channel, " +
+      "arithmetic in float.",
+    executionProvider: "cpu",
+    operators: "standard",
+    recipe: { scheme: "int8-weight" },
+    presets: {},
+  },
+  {
+    name: "cpu-int8",
+    description:
+      "x86 CPU servers running ONNX Runtime. Integer arithmetic for MatMul, Gemm and LSTM, other " +
+      "weights in 8 bits.",
+    executionProvider: "cpu",
+    operators: "contrib",
+    recipe: {
+      scheme: "int8-dynamic",
+      reduceRange: true,
+      operators: "contrib",
+      fallback: "int8-weight",
+    },
+    presets: { vnni: { scheme: "int8-dynamic", reduceRange: false, fallback: "int8-weight" } },
+  },
+];

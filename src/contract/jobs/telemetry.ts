@@ -1,0 +1,147 @@
+import { z } from "zod";
+import { latency } from "./latency.ts";
+import { listCodes } from "../text/describe-choices.ts";
+import { warningTable } from "./warnings.ts";
+
+/**
+ * SQNR of identical outputs, dB; float32 cannot express a smaller error. Its negative is the SQNR
+ * of outputs that are not finite.
+ */
+export const maxSqnrDb = 150;
+
+const outputAccuracy = z.object({
+  name: z.string(),
+  sqnrDb: z
+    .number()
+    .describe(
+      `Signal to quantization noise ratio over all samples, dB, within ±${maxSqnrDb}; ` +
+        `${maxSqnrDb} for identical outputs.`,
+    ),
+  cosine: z.number().describe("Cosine similarity over all samples, -1 to 1."),
+  maxAbsoluteError: z
+    .number()
+    .nullable()
+    .describe("Largest difference of two elements; null where one of them is not finite."),
+  top1Agreement: z
+    .number()
+    .nullable()
+    .describe(
+      "Share of samples whose largest element is the same along the last axis; null for " +
+        "outputs without such an axis.",
+    ),
+});
+export type OutputAccuracy = z.infer<typeof outputAccuracy>;
+
+export const accuracy = z.object({
+  level: z
+    .enum(["outputs", "weights"])
+    .describe("What was compared: outputs of both models, or each weight with its original."),
+  data: z
+    .enum(["caller", "generated"])
+    .describe("Where the samples came from. Figures on generated data show gross damage only."),
+  samples: z
+    .int()
+    .min(0)
+    .describe("Samples that the outputs were compared on; 0 at level `weights`."),
+  sqnrDb: z.number().describe("Of the worst output, or of the worst weight at level `weights`."),
+  cosine: z.number().describe("Of the worst output, or of the worst weight at level `weights`."),
+  outputs: z.array(outputAccuracy).max(64),
+});
+export type Accuracy = z.infer<typeof accuracy>;
+
+const peakMemory = "Peak resident memory, bytes, that running";
+const peakMemoryScope =
+  " takes: the model, its inputs and outputs, without Node and the runtime themselves. Absent " +
+  "for a model that does not fit into the available memory and was run in stages.";
+
+/** Not an enum, since warnings of other versions are read too. */
+const warningCode = z.string().describe(`Stable code, such as ${listCodes(warningTable)}.`);
+
+const stageSeconds = z
+  .object({
+    fetch: z.number().describe("Fetching the model and the evaluation data."),
+    shard: z.number().describe("Reading the model's graph and dividing its weights."),
+    optimize: z.number().describe("Choosing formats and writing the result."),
+    evaluate: z.number().describe("Running and comparing original and result."),
+    publish: z.number().describe("Storing the files of the result."),
+  })
+  .describe("Seconds that the worker spent in each stage.");
+
+/** The stages of a worker. */
+export const stageName = stageSeconds.keyof();
+export type StageName = z.infer<typeof stageName>;
+
+/**
+ * Measured facts of a job. What is not measured yet, or not at the recipe's evaluation level, is
+ * absent.
+ */
+export const telemetry = z
+  .object({
+    progress: z.object({
+      fraction: z.number().min(0).max(1).describe("Share of the whole job that is done."),
+      message: z.string().max(500).optional().describe("What is being done."),
+    }),
+    size: z
+      .object({
+        originalBytes: z.int().min(0),
+        resultBytes: z.int().min(0),
+        ratio: z.number().describe("resultBytes / originalBytes."),
+        predicted: z
+          .boolean()
+          .default(false)
+          .describe(
+            "True where the figures are the plan's and nothing was written. They are exact " +
+              "unless a weight has values that the scheme cannot represent.",
+          ),
+      })
+      .optional()
+      .describe("Bytes on disk of the ONNX file and its external data."),
+    weights: z
+      .object({
+        total: z.int().min(0).describe("Weights of the model."),
+        quantized: z
+          .int()
+          .min(0)
+          .describe(
+            "Weights that the recipe changed; the report says what was done to each and why.",
+          ),
+        quantizedBytes: z.int().min(0).describe("Bytes of those weights in the original."),
+      })
+      .optional(),
+    accuracy: accuracy.optional(),
+    latency: latency.optional(),
+    memory: z
+      .object({
+        originalPeakBytes: z.int().min(0).describe(`${peakMemory} the original${peakMemoryScope}`),
+        resultPeakBytes: z.int().min(0).describe(`${peakMemory} the result${peakMemoryScope}`),
+        workerPeakBytes: z
+          .int()
+          .min(0)
+          .describe(
+            "Peak resident memory of the worker that compressed the model, bytes, with Node.",
+          ),
+      })
+      .partial()
+      .optional(),
+    device: z
+      .object({
+        executionProvider: z
+          .string()
+          .max(64)
+          .describe("ONNX Runtime execution provider that ran the models, such as `cpu`."),
+        name: z.string().max(200).describe("Processor that ran the evaluation."),
+        cores: z.int().min(0).optional().describe("Processors that the worker could use."),
+        instructionSets: z
+          .array(z.string().max(32))
+          .max(32)
+          .optional()
+          .describe("Instruction sets that matter to inference, such as `avx512_vnni`; on Linux."),
+        threads: z.int().min(0).describe("Threads that a model was run on."),
+        runtime: z.string().max(200).describe("Name and version of the runtime."),
+      })
+      .optional(),
+    stageSeconds: stageSeconds.partial().optional(),
+    warnings: z.array(z.object({ code: warningCode, message: z.string().max(1000) })).max(64),
+  })
+  .meta({ id: "Telemetry" });
+export type Telemetry = z.infer<typeof telemetry>;

@@ -1,0 +1,181 @@
+import { z } from "zod";
+import { artifact } from "./artifact.ts";
+import { logLine } from "./log.ts";
+import { recipe } from "./recipe.ts";
+import { jobKind, jobOutcome, workingStatus } from "./status.ts";
+import { target } from "./target.ts";
+import { stageName, telemetry } from "./telemetry.ts";
+import { jobError } from "../errors.ts";
+import { jobId } from "../id.ts";
+import { textLimits } from "../limits.ts";
+import { modelFile } from "../models/manifest.ts";
+import { modelReference, sha256 } from "../models/model.ts";
+import { joinLines } from "../text/hidden-characters.ts";
+
+/** A worker's share of a job that several pods work on; the steps follow one another. */
+export const workerStep = z.enum(["shard", "optimize", "assemble"]);
+export type WorkerStep = z.infer<typeof workerStep>;
+
+/** Outcome of a pod's share of the weights: a blob with the new forms, in the order of the plan. */
+export const optimizedShare = z.object({
+  index: z.int().min(0).describe("Number of the share, from 0."),
+  sha256,
+  bytes: z.int().min(0),
+});
+export type OptimizedShare = z.infer<typeof optimizedShare>;
+
+/**
+ * What the shard step stored of the model for the later ones: a blob with all but the content of
+ * its large tensors, which they fetch by ranges.
+ */
+const modelOutline = z.object({ sha256, bytes: z.int().min(0) });
+export type ModelOutline = z.infer<typeof modelOutline>;
+
+/** What a worker is to do: the answer to `GET /worker/v1/jobs/{id}`. */
+export const assignment = z.object({
+  id: jobId,
+  kind: jobKind,
+  model: modelReference.extend({
+    name: z.string(),
+    files: z
+      .array(modelFile)
+      .optional()
+      .describe("Where the source is a manifest: what it names, the ONNX file first."),
+  }),
+  target,
+  recipe,
+  dryRun: z.boolean().describe("Only plan, write no model."),
+  attempt: z
+    .int()
+    .min(1)
+    .describe("1 for the first worker of the job, one more for each after it."),
+  part: z
+    .object({
+      step: workerStep,
+      index: z.int().min(0).describe("Number of the share, from 0; 0 for steps of one pod."),
+      shares: z
+        .array(optimizedShare)
+        .describe(
+          "For `assemble`: every share, in order. For `optimize`: its own, where an earlier pod " +
+            "has finished it.",
+        ),
+      outline: modelOutline
+        .nullable()
+        .describe("For the steps after `shard`; null where they read the model where it is."),
+    })
+    .nullable()
+    .describe("The worker's part of the job; null where it does all of it."),
+  baseline: z
+    .array(artifact.pick({ name: true, sha256: true }))
+    .nullable()
+    .describe(
+      "Files of the baseline's result, the ONNX file first, to time the job's result against; " +
+        "null where no gate compares their latency.",
+    ),
+  limits: z.object({
+    maxModelBytes: z.int(),
+    allowedRoots: z.array(z.string()).describe("Folders under which `file://` models may lie."),
+    allowPrivateAddresses: z.boolean(),
+  }),
+});
+export type Assignment = z.infer<typeof assignment>;
+
+/** Facts that a worker measured; each replaces the one of the same name. */
+const telemetryUpdate = telemetry.partial();
+export type TelemetryUpdate = z.infer<typeof telemetryUpdate>;
+
+/** A stage that ended when the event was reported. */
+const endedStage = z.object({
+  name: stageName,
+  seconds: z.number().min(0).describe("From its start to its end, other stages within it too."),
+});
+export type EndedStage = z.infer<typeof endedStage>;
+
+/** An error as a worker reports it; what runs the model could have written its message. */
+const workerError = (maxLength: number) =>
+  jobError.extend({ message: z.string().max(maxLength).overwrite(joinLines) });
+
+const eventBase = { seq: z.int().min(1), at: z.iso.datetime() };
+
+/**
+ * What a worker reports to the service. Sequence numbers rise by one from 1, so that an event that
+ * is reported twice is recorded once.
+ */
+export const workerEvent = z.discriminatedUnion("type", [
+  z.object({
+    ...eventBase,
+    type: z.literal("log"),
+    ...logLine.pick({ stream: true, text: true }).shape,
+  }),
+  z.object({ ...eventBase, type: z.literal("status"), status: workingStatus }),
+  z.object({ ...eventBase, type: z.literal("model"), bytes: z.int(), sha256 }),
+  z.object({
+    ...eventBase,
+    type: z.literal("telemetry"),
+    telemetry: telemetryUpdate,
+    stage: endedStage.optional(),
+  }),
+  z.object({ ...eventBase, type: z.literal("artifact"), artifact }),
+  z.object({ ...eventBase, type: z.literal("outline"), outline: modelOutline }),
+  z.object({ ...eventBase, type: z.literal("share"), share: optimizedShare }),
+  z.object({
+    ...eventBase,
+    type: z.literal("result"),
+    outcome: jobOutcome,
+    error: workerError(textLimits.errorMessage).optional(),
+  }),
+]);
+export type WorkerEvent = z.infer<typeof workerEvent>;
+
+type Unnumbered<Event> = Event extends unknown ? Omit<Event, "seq" | "at"> : never;
+
+/** An event before it has its number and time. */
+export type UnnumberedEvent = Unnumbered<WorkerEvent>;
+
+/** Body and answer of `POST /worker/v1/jobs/{id}/events`. Without events it is a heartbeat. */
+export const workerEvents = z.object({ events: z.array(workerEvent).max(1000) });
+export const workerEventsAnswer = z.object({
+  nextSeq: z
+    .int()
+    .describe("The next event that the service waits for; earlier ones are recorded."),
+  cancelled: z.boolean().describe("The job was cancelled: stop."),
+});
+
+/** A pod's termination message (JSON): the result, also where the worker could not report it. */
+export const terminationMessage = z.object({
+  outcome: jobOutcome,
+  error: workerError(textLimits.statusMessage).optional(),
+  lastSeq: z.int().min(0).describe("Sequence number of the worker's last event."),
+});
+export type TerminationMessage = z.infer<typeof terminationMessage>;
+
+/** Name of the worker's container in its pod. */
+export const workerContainer = "worker";
+
+/** Audience of the service-account tokens by which workers in pods authenticate. */
+export const workerTokenAudience = "model-optimization-worker";
+
+/** Exit codes of a worker; a pod's failure policy reads them. `killed` is 128 + SIGKILL. */
+export const workerExit = {
+  completed: 0,
+  failed: 10,
+  cancelled: 11,
+  crashed: 70,
+  killed: 137,
+} as const;
+
+/** What each exit code means. */
+export const workerExitMeanings: Readonly<Record<keyof typeof workerExit, string>> = {
+  completed: "The worker has done its work and reported the result.",
+  failed: "The job failed for the reason in the termination message; it is not tried again.",
+  cancelled: "The worker was stopped by a signal or by the job's cancellation.",
+  crashed: "The worker crashed; another attempt is started.",
+  killed:
+    "The worker was killed; another attempt is started, except where it was for lack of memory.",
+};
+
+/**
+ * A stopped worker in a pod delivers its last events for so long, and has the rest of the pod's
+ * grace period to end.
+ */
+export const workerStop = { deliverySeconds: 25, graceSeconds: 30 } as const;

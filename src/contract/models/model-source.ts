@@ -1,0 +1,58 @@
+import { boundedText } from "../text/bounded-text.ts";
+
+const forms = [
+  "https?:\\/\\/",
+  "file:\\/\\/\\/",
+  "upload:sha256:[0-9a-f]{64}$",
+  "(s3|gs):\\/\\/[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]\\/.",
+  "hf:\\/\\/[A-Za-z0-9._-]{1,96}\\/[A-Za-z0-9._-]{1,96}(@[A-Za-z0-9._%-]{1,200})?\\/.",
+];
+
+/** Where a file is that a job reads: its model, or the data of its evaluation. */
+export const modelSource = boundedText({ min: 1, max: 2048 }).regex(
+  new RegExp(`^(${forms.join("|")})`),
+  {
+    error:
+      "must be https://…, http://…, s3://BUCKET/KEY, gs://BUCKET/KEY, " +
+      "hf://OWNER/REPOSITORY@REVISION/PATH, file:///… or upload:sha256:<64 hex digits>",
+  },
+);
+
+/** Whether workers get a file over the network, so that later steps of a job use a stored copy. */
+export function isRemoteSource(source: string): boolean {
+  return /^(https?|s3|gs|hf):/.test(source);
+}
+
+/** Whether the service says at which address workers find a file. */
+export function isLocatedSource(source: string): boolean {
+  return /^(s3|gs|hf):/.test(source);
+}
+
+const uploadScheme = "upload:sha256:";
+
+/** How a request names an uploaded file or a manifest. */
+export function uploadSource(sha256: string): string {
+  return uploadScheme + sha256;
+}
+
+/** Hash of the upload that a source names; undefined for other sources. */
+export function findUploadHash(source: string): string | undefined {
+  return source.startsWith(uploadScheme) ? source.slice(uploadScheme.length) : undefined;
+}
+
+/** Source of a file below the folder of a remote file. */
+export function sourceBeside(source: string, path: string): string {
+  if (isLocatedSource(source)) return folderPart(source) + path;
+  const url = new URL(source);
+  url.pathname = folderPart(url.pathname) + path.split("/").map(encodeURIComponent).join("/");
+  return url.href;
+}
+
+/** Whether a source of the service's credentials is another one or lies below its folder. */
+export function isSourceBeside(source: string, other: string): boolean {
+  return source === other || (isLocatedSource(other) && source.startsWith(folderPart(other)));
+}
+
+function folderPart(path: string): string {
+  return path.replace(/[^/]*$/, "");
+}

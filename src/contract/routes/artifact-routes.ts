@@ -1,0 +1,124 @@
+import { z } from "zod";
+import type { Route } from "./route.ts";
+import { batchId, jobId } from "../id.ts";
+import { artifact, artifactName } from "../jobs/artifact.ts";
+import { integerParameter } from "../jobs/page.ts";
+import { limits } from "../limits.ts";
+import { sha256 } from "../models/model.ts";
+
+const artifactLinkRequest = z
+  .strictObject({
+    expiresInSeconds: z
+      .int()
+      .min(1)
+      .max(limits.linkSeconds)
+      .default(3600)
+      .describe("For how long the link is valid."),
+  })
+  .meta({ id: "ArtifactLinkRequest" });
+
+export const artifactLink = z
+  .object({
+    url: z.string().describe("GET downloads the file; who has the link needs no access token."),
+    expiresAt: z.iso.datetime(),
+  })
+  .meta({ id: "ArtifactLink" });
+
+const linkedArtifactParams = z.object({ id: jobId, name: artifactName });
+
+/** What the signature covers besides the path. */
+const linkedArtifactQuery = z.strictObject({
+  expires: integerParameter(z.int().min(0)).describe("End of its validity, seconds since 1970."),
+  sha256,
+  signature: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{43}$/, { error: "must be 43 characters of base64url" })
+    .describe("HMAC of all the rest."),
+});
+export type LinkedArtifact = z.infer<typeof linkedArtifactParams> &
+  Omit<z.infer<typeof linkedArtifactQuery>, "signature">;
+
+const fileHeaders = ["etag", "accept-ranges", "content-disposition"] as const;
+
+const downloadHeaders = z.object({
+  range: z.string().max(200).optional().describe("One range of bytes, `bytes=FIRST-LAST`."),
+  "if-none-match": z.string().max(1000).optional(),
+  "if-range": z.string().max(200).optional(),
+});
+
+const downloadReplies = {
+  200: { stream: ["application/octet-stream"], headers: [...fileHeaders, "content-length"] },
+  206: {
+    stream: ["application/octet-stream"],
+    headers: [...fileHeaders, "content-length", "content-range"],
+  },
+  304: { empty: true, headers: ["etag"] },
+} as const;
+
+export const artifactRoutes = {
+  listArtifacts: {
+    method: "GET",
+    path: "/jobs/{id}/artifacts",
+    summary: "Files that a job produced",
+    action: "readWork",
+    names: "job",
+    params: z.object({ id: jobId }),
+    replies: {
+      200: { json: z.object({ artifacts: z.array(artifact) }).meta({ id: "ArtifactList" }) },
+    },
+    errors: ["not_found"],
+  },
+  getArtifact: {
+    method: "GET",
+    path: "/jobs/{id}/artifacts/{name}",
+    summary: "Download a file that a job produced",
+    action: "readWork",
+    names: "job",
+    params: z.object({ id: jobId, name: artifactName }),
+    headers: downloadHeaders,
+    replies: downloadReplies,
+    errors: ["not_found", "range_not_satisfiable"],
+  },
+  linkArtifact: {
+    method: "POST",
+    path: "/jobs/{id}/artifacts/{name}/link",
+    summary:
+      "Make a link to a file, which is valid for a while without an access token, as long as the " +
+      "job has the file",
+    action: "readWork",
+    names: "job",
+    params: z.object({ id: jobId, name: artifactName }),
+    body: artifactLinkRequest,
+    bodyBytes: 4096,
+    audited: true,
+    replies: { 201: { json: artifactLink } },
+    errors: ["unsupported_media_type", "payload_too_large", "not_found"],
+  },
+  getLinkedArtifact: {
+    method: "GET",
+    path: "/links/{id}/{name}",
+    summary: "Download a file by a link to it",
+    action: "followLink",
+    open: true,
+    params: linkedArtifactParams,
+    query: linkedArtifactQuery,
+    headers: downloadHeaders,
+    replies: downloadReplies,
+    errors: ["not_found", "link_expired", "range_not_satisfiable"],
+  },
+  getBatchArtifacts: {
+    method: "GET",
+    path: "/batches/{id}/artifacts",
+    summary:
+      "Download all files that the jobs of a batch have produced as a tar archive, each as " +
+      "`JOB-NAME/ARTIFACT`, behind a `manifest.json` with their jobs and hashes. The connection " +
+      "breaks where a file cannot be read",
+    action: "readWork",
+    names: "batch",
+    params: z.object({ id: batchId }),
+    replies: {
+      200: { stream: ["application/x-tar"], headers: ["content-disposition"] },
+    },
+    errors: ["not_found"],
+  },
+} as const satisfies Record<string, Route>;
