@@ -11,7 +11,7 @@ import {
 } from "../contract/people/role.ts";
 import type { Scope, Token } from "../contract/people/token.ts";
 import type { Records } from "../records/open-records.ts";
-import type { FoundToken } from "../records/token-records.ts";
+import type { FoundToken } from "../records/people/token-records.ts";
 import { hashSecret, isWellFormedToken } from "./access-token.ts";
 import { type CookieSettings, readSessionSecret } from "./session-cookie.ts";
 

@@ -1,6 +1,6 @@
 import { limits } from "../contract/limits.ts";
 import type { CreatedToken, TokenRequest } from "../contract/people/token.ts";
-import type { AuditedChange } from "../records/add-audit-entry.ts";
+import type { AuditedChange } from "../records/people/add-audit-entry.ts";
 import type { Records } from "../records/open-records.ts";
 import { issueToken } from "./issue-token.ts";
 

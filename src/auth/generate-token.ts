@@ -1,4 +1,4 @@
-import type { NewToken } from "../records/token-records.ts";
+import type { NewToken } from "../records/people/token-records.ts";
 import { generateAccessToken, hashSecret, tokenPrefix } from "./access-token.ts";
 
 export type TokenFields = Omit<NewToken, "prefix" | "hash">;

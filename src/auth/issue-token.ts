@@ -1,5 +1,5 @@
 import type { CreatedToken } from "../contract/people/token.ts";
-import type { AuditedChange } from "../records/add-audit-entry.ts";
+import type { AuditedChange } from "../records/people/add-audit-entry.ts";
 import type { Records } from "../records/open-records.ts";
 import { generateToken, type TokenFields } from "./generate-token.ts";
 

@@ -6,7 +6,7 @@ import {
 } from "../contract/text/hidden-characters.ts";
 import { limits, textLimits } from "../contract/limits.ts";
 import { truncate } from "../contract/text/bounded-text.ts";
-import type { IssuedPerson } from "../records/save-person.ts";
+import type { IssuedPerson } from "../records/people/person-access.ts";
 
 const text = z.string().min(1).optional().catch(undefined);
 

@@ -1,5 +1,5 @@
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
-import type { SpentIdentity } from "../records/identity-records.ts";
+import type { SpentIdentity } from "../records/people/identity-records.ts";
 
 /** How long a person may take to use a passkey, milliseconds. */
 export const passkeyMs = 300_000;

@@ -5,8 +5,8 @@ import {
   passkeyRequest,
   type UsedCredential,
 } from "../contract/people/passkey.ts";
-import type { SpentIdentity } from "../records/identity-records.ts";
-import type { Credential } from "../records/passkey-records.ts";
+import type { SpentIdentity } from "../records/people/identity-records.ts";
+import type { Credential } from "../records/people/passkey-records.ts";
 import { createChallenge, passkeyMs, readChallenge } from "./passkey-challenge.ts";
 
 /** Whom passkeys are for: browsers use them at this origin alone. */

@@ -1,6 +1,6 @@
 import { limits } from "../contract/limits.ts";
 import type { CreatedToken, Token } from "../contract/people/token.ts";
-import type { AuditedChange } from "../records/add-audit-entry.ts";
+import type { AuditedChange } from "../records/people/add-audit-entry.ts";
 import type { Records } from "../records/open-records.ts";
 import { generateToken } from "./generate-token.ts";
 

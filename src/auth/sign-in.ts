@@ -4,9 +4,9 @@ import { ServiceError } from "../contract/errors.ts";
 import { defaultProject } from "../contract/project.ts";
 import type { Session, SignInMethod } from "../contract/people/session.ts";
 import type { Records } from "../records/open-records.ts";
-import type { IssuedPerson } from "../records/save-person.ts";
-import type { UsedPasskey } from "../records/passkey-records.ts";
-import type { NewSession } from "../records/session-records.ts";
+import type { IssuedPerson } from "../records/people/person-access.ts";
+import type { UsedPasskey } from "../records/people/passkey-records.ts";
+import type { NewSession } from "../records/people/session-records.ts";
 import { hashSecret } from "./access-token.ts";
 
 const minuteMs = 60_000;

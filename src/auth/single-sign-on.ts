@@ -1,6 +1,6 @@
 import * as client from "openid-client";
 import { ServiceError } from "../contract/errors.ts";
-import type { IssuedPerson } from "../records/save-person.ts";
+import type { IssuedPerson } from "../records/people/person-access.ts";
 import { parseClaims } from "./parse-claims.ts";
 import { readBoundedText } from "./read-bounded-text.ts";
 

@@ -1,5 +1,5 @@
 import type { CheckRunAction } from "../github/check-run-requests.ts";
-import type { ReportRecord } from "../records/insert-report.ts";
+import type { ReportRecord } from "../records/jobs/insert-report.ts";
 import { classifyOutcome } from "../report/outcome.ts";
 import type { ReportRow } from "../report/report.ts";
 

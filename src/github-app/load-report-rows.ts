@@ -1,7 +1,7 @@
 import { hasFailedGate } from "../contract/jobs/gate.ts";
 import type { Job } from "../contract/jobs/job.ts";
 import { isTerminal } from "../contract/jobs/status.ts";
-import type { ReportRecord } from "../records/insert-report.ts";
+import type { ReportRecord } from "../records/jobs/insert-report.ts";
 import type { Records } from "../records/open-records.ts";
 import type { ReportRow } from "../report/report.ts";
 

@@ -1,6 +1,6 @@
 import { httpErrorStatus } from "../github/http-error-status.ts";
 import type { Log } from "../log/json-log.ts";
-import type { ReportRecord } from "../records/insert-report.ts";
+import type { ReportRecord } from "../records/jobs/insert-report.ts";
 import type { Records } from "../records/open-records.ts";
 import type { Installations } from "./installations.ts";
 import { publishReport } from "./publish-report.ts";

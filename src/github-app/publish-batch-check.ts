@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { CheckRunAction, CheckRunContent } from "../github/check-run-requests.ts";
 import type { CheckRunWriter } from "../github/check-run-writer.ts";
-import type { ReportRecord } from "../records/insert-report.ts";
+import type { ReportRecord } from "../records/jobs/insert-report.ts";
 import type { Records } from "../records/open-records.ts";
 import { buildAnnotations } from "../report/build-annotations.ts";
 import type { Verdict } from "../report/conclude.ts";

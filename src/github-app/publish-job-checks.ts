@@ -1,6 +1,6 @@
 import type { CheckRunWriter } from "../github/check-run-writer.ts";
 import { jobCheckRun } from "../github/job-check-run.ts";
-import type { ReportRecord } from "../records/insert-report.ts";
+import type { ReportRecord } from "../records/jobs/insert-report.ts";
 import type { Records } from "../records/open-records.ts";
 import type { EndedRow } from "../report/ended-row.ts";
 import { reportCheckName } from "./report-check-name.ts";

@@ -1,6 +1,6 @@
 import { CheckRunWriter } from "../github/check-run-writer.ts";
 import { parseRepository } from "../github/parse-repository.ts";
-import type { ReportRecord } from "../records/insert-report.ts";
+import type { ReportRecord } from "../records/jobs/insert-report.ts";
 import type { Records } from "../records/open-records.ts";
 import { conclude, type Verdict } from "../report/conclude.ts";
 import { isEndedRow } from "../report/ended-row.ts";

@@ -1,4 +1,4 @@
-import type { ReportRecord } from "../records/insert-report.ts";
+import type { ReportRecord } from "../records/jobs/insert-report.ts";
 
 /**
  * The name of a report's check run. A plan proves nothing, so that it has another name than the

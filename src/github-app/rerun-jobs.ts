@@ -1,9 +1,9 @@
 import type { BatchRequest } from "../contract/jobs/batch.ts";
 import type { Job } from "../contract/jobs/job.ts";
 import type { Owner } from "../contract/people/principal.ts";
-import type { AuditedChange } from "../records/add-audit-entry.ts";
+import type { AuditedChange } from "../records/people/add-audit-entry.ts";
 import type { Records } from "../records/open-records.ts";
-import type { ReportRecord } from "../records/insert-report.ts";
+import type { ReportRecord } from "../records/jobs/insert-report.ts";
 import { isRerunnable } from "./check-run-actions.ts";
 import { loadReportRows } from "./load-report-rows.ts";
 

@@ -1,10 +1,17 @@
 import { type Kysely, sql } from "kysely";
-import { Changes } from "./changes.ts";
-import { openDatabase } from "./open-database.ts";
-import type { Schema } from "./schema.ts";
-import { firstRowTables, tableKeys } from "./table-keys.ts";
-import { countRows, hashRows, readRows, type Row, type TableName } from "./table-rows.ts";
-import { UnusableDatabaseError } from "./unusable-database-error.ts";
+import { Changes } from "./database/changes.ts";
+import { openDatabase } from "./database/open-database.ts";
+import type { Schema } from "./database/schema.ts";
+import {
+  countRows,
+  firstRowTables,
+  hashRows,
+  readRows,
+  type Row,
+  tableKeys,
+  type TableName,
+} from "./database/table-keys.ts";
+import { UnusableDatabaseError } from "./database/postgres-errors.ts";
 
 const tables = Object.keys(tableKeys) as TableName[];
 

@@ -6,7 +6,7 @@ import { ServiceError } from "../contract/errors.ts";
 import type { Ownership } from "../contract/people/principal.ts";
 import type { Route } from "../contract/routes/route.ts";
 import { type RouteName, type Routes, routes } from "../contract/routes/routes.ts";
-import type { AuditedChange } from "../records/add-audit-entry.ts";
+import type { AuditedChange } from "../records/people/add-audit-entry.ts";
 import { buildResponse } from "./build-response.ts";
 import { notFoundError } from "./not-found-error.ts";
 import { readRequest, type RequestParts } from "./read-request.ts";

@@ -2,10 +2,10 @@ import { type Batch, batchName, type BatchRequest } from "../contract/jobs/batch
 import type { CreatedBy } from "../contract/jobs/creation.ts";
 import { batchChildName, newId } from "../contract/id.ts";
 import type { Owner } from "../contract/people/principal.ts";
-import type { NewBatch } from "../records/insert-batch.ts";
-import type { CreatingRequest } from "../records/record-creation.ts";
-import type { NewJob } from "../records/insert-jobs.ts";
-import type { NewReport } from "../records/insert-report.ts";
+import type { NewBatch } from "../records/jobs/insert-batch.ts";
+import type { CreatingRequest } from "../records/people/record-creation.ts";
+import type { NewJob } from "../records/jobs/insert-jobs.ts";
+import type { NewReport } from "../records/jobs/insert-report.ts";
 import { validationError } from "./field-errors.ts";
 import { resolveJobs } from "./resolve-jobs.ts";
 import type { ServerContext } from "./server-context.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { z } from "zod";
-import type { IdempotentAnswer, IdempotencyRef } from "../records/record-creation.ts";
+import type { IdempotentAnswer, IdempotencyRef } from "../records/people/record-creation.ts";
 import type { Caller } from "../auth/authenticate.ts";
 import { seal, unseal } from "../auth/sealed-text.ts";
 import type { ServerContext } from "./server-context.ts";

@@ -3,8 +3,8 @@ import { type BatchRequest, groupByTargets } from "../contract/jobs/batch.ts";
 import type { CreatedBy } from "../contract/jobs/creation.ts";
 import type { Job } from "../contract/jobs/job.ts";
 import type { Owner } from "../contract/people/principal.ts";
-import type { CreatingRequest } from "../records/record-creation.ts";
-import type { ReportRecord } from "../records/insert-report.ts";
+import type { CreatingRequest } from "../records/people/record-creation.ts";
+import type { ReportRecord } from "../records/jobs/insert-report.ts";
 import { prepareBatch } from "./create-batch.ts";
 import type { ServerContext } from "./server-context.ts";
 

@@ -4,7 +4,7 @@ import type { Caller } from "../auth/authenticate.ts";
 import type { ResponseHeader, Route } from "../contract/routes/route.ts";
 import type { RouteName, Routes } from "../contract/routes/routes.ts";
 import type { JsonText } from "./json-text.ts";
-import type { AuditedChange } from "../records/add-audit-entry.ts";
+import type { AuditedChange } from "../records/people/add-audit-entry.ts";
 import type { ServerContext } from "./server-context.ts";
 
 /** A route's request, each part in the type that its schema gives. */

@@ -1,4 +1,4 @@
-import { parseJob } from "../records/parse-job.ts";
+import { parseJob } from "../records/jobs/find-record.ts";
 import { showJob } from "./show-job.ts";
 
 /** An address in a job's document that has user information or a query. */

@@ -1,6 +1,6 @@
 import { reachedOrigin } from "../contract/people/may.ts";
 import type { SuiteBatch } from "../contract/jobs/suite.ts";
-import type { ReportRecord } from "../records/insert-report.ts";
+import type { ReportRecord } from "../records/jobs/insert-report.ts";
 import type { RouteHandlers } from "./route-handlers.ts";
 import type { ServerContext } from "./server-context.ts";
 

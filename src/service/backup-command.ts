@@ -1,7 +1,7 @@
 import { constants, copyFile, link, mkdir, open } from "node:fs/promises";
 import { dirname } from "node:path";
-import { copyDatabase } from "../records/copy-database.ts";
-import { listReferencedBlobs } from "../records/list-referenced-blobs.ts";
+import { copyDatabase } from "../records/database/copy-database.ts";
+import { listReferencedBlobs } from "../records/blobs/list-referenced-blobs.ts";
 import { StartError } from "../settings/start-error.ts";
 import { blobPath } from "../storage/blob-path.ts";
 import { statOrUndefined, systemErrorCode } from "../storage/file-error.ts";

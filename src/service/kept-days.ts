@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { projectName } from "../contract/project.ts";
-import type { Kept, KeptTimes, Retention } from "../records/retention.ts";
+import type { Kept, KeptTimes, Retention } from "../records/jobs/retention.ts";
 
 const dayMs = 86_400_000;
 const maxDays = 36_500;

@@ -1,6 +1,6 @@
-import { listReferencedBlobs } from "../records/list-referenced-blobs.ts";
+import { listReferencedBlobs } from "../records/blobs/list-referenced-blobs.ts";
 import { moveRecords } from "../records/move-records.ts";
-import { UnusableDatabaseError } from "../records/unusable-database-error.ts";
+import { UnusableDatabaseError } from "../records/database/postgres-errors.ts";
 import { StartError } from "../settings/start-error.ts";
 import { blobPath } from "../storage/blob-path.ts";
 import type { BlobFiles } from "../storage/blob-store.ts";

@@ -1,5 +1,5 @@
 import { openRecords, type Records, type RecordsOptions } from "../records/open-records.ts";
-import { UnusableDatabaseError } from "../records/unusable-database-error.ts";
+import { UnusableDatabaseError } from "../records/database/postgres-errors.ts";
 import { StartError } from "../settings/start-error.ts";
 import { makePrivate } from "./make-private.ts";
 import type { RecordsPlace } from "./records-place.ts";

@@ -1,6 +1,6 @@
 import type { Log } from "../log/json-log.ts";
 import type { Records } from "../records/open-records.ts";
-import type { Retention } from "../records/retention.ts";
+import type { Retention } from "../records/jobs/retention.ts";
 import { StartError } from "../settings/start-error.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import { createDirectoryBlobStore } from "../storage/directory-blob-store.ts";

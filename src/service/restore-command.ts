@@ -1,7 +1,7 @@
 import { ServiceError } from "../contract/errors.ts";
-import { copyDatabase } from "../records/copy-database.ts";
-import { listReferencedBlobs } from "../records/list-referenced-blobs.ts";
-import { UnusableDatabaseError } from "../records/unusable-database-error.ts";
+import { copyDatabase } from "../records/database/copy-database.ts";
+import { listReferencedBlobs } from "../records/blobs/list-referenced-blobs.ts";
+import { UnusableDatabaseError } from "../records/database/postgres-errors.ts";
 import { StartError } from "../settings/start-error.ts";
 import { blobPath } from "../storage/blob-path.ts";
 import type { BlobStore } from "../storage/blob-store.ts";

@@ -1,7 +1,7 @@
 import type { Attributes } from "@opentelemetry/api";
 import type { Job } from "../contract/jobs/job.ts";
-import type { AttemptRecord } from "../records/find-attempts.ts";
-import type { TracedJob } from "../records/trace-records.ts";
+import type { AttemptRecord } from "../records/jobs/find-attempts.ts";
+import type { TracedJob } from "../records/jobs/trace-records.ts";
 
 /** A span of something that is over. Times are milliseconds since 1970. */
 export interface DescribedSpan {

@@ -3,7 +3,10 @@ import { limits } from "../contract/limits.ts";
 import { webhookEvent } from "../contract/jobs/webhook.ts";
 import { truncate } from "../contract/text/bounded-text.ts";
 import { errorMessage } from "../log/error-message.ts";
-import type { AttemptOutcome, DueDelivery } from "../records/end-delivery-attempt.ts";
+import type {
+  AttemptOutcome,
+  DueDelivery,
+} from "../records/deliveries/webhook-delivery-records.ts";
 import { checkUrl } from "../storage/check-url.ts";
 import { signEvent } from "./sign-event.ts";
 

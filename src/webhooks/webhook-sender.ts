@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { limits } from "../contract/limits.ts";
 import type { Log } from "../log/json-log.ts";
 import type { Records } from "../records/open-records.ts";
-import type { DueDelivery } from "../records/end-delivery-attempt.ts";
+import type { DueDelivery } from "../records/deliveries/webhook-delivery-records.ts";
 import { type Connections, openConnections } from "../storage/connections.ts";
 import { sendEvent } from "./send-event.ts";
 

@@ -5,7 +5,7 @@ import { job as jobSchema, type Job } from "../../src/contract/jobs/job.ts";
 import { defaultRecipe } from "../../src/contract/jobs/resolve-recipe.ts";
 import { canTransition, isTerminal, type JobKind } from "../../src/contract/jobs/status.ts";
 import type { WorkerEvent } from "../../src/contract/jobs/worker.ts";
-import { applyEvent, type JobEvent } from "../../src/records/apply-event.ts";
+import { applyEvent, type JobEvent } from "../../src/records/jobs/apply-event.ts";
 
 const created = "2026-03-01T00:00:00.000Z";
 const now = new Date("2026-03-01T00:01:00.000Z");

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Changes } from "../../src/records/changes.ts";
-import { noEffects } from "../../src/records/effects.ts";
+import { Changes, noEffects } from "../../src/records/database/changes.ts";
 import { makeNewBatch, makeNewJob, openTestRecords } from "./new-jobs.ts";
 
 function changed(...ids: string[]) {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sql } from "kysely";
-import { Changes } from "../../src/records/changes.ts";
-import { openDatabase } from "../../src/records/open-database.ts";
+import { Changes } from "../../src/records/database/changes.ts";
+import { openDatabase } from "../../src/records/database/open-database.ts";
 import { openRecords } from "../../src/records/open-records.ts";
 import { keptDatabase } from "../support/test-database.ts";
 import { makeNewBatch, makeNewJob, openTestRecords } from "./new-jobs.ts";

@@ -5,7 +5,7 @@ import { githubReport } from "../../src/contract/jobs/github-report.ts";
 import type { WorkerEvent } from "../../src/contract/jobs/worker.ts";
 import { modelRoutes } from "../../src/contract/routes/model-routes.ts";
 import { batchQuery, jobQuery } from "../../src/contract/jobs/page.ts";
-import type { NewBatch } from "../../src/records/insert-batch.ts";
+import type { NewBatch } from "../../src/records/jobs/insert-batch.ts";
 import { openRecords, type Records } from "../../src/records/open-records.ts";
 import { testDatabase } from "../support/test-database.ts";
 import { makeNewBatch, makeNewJob, readLogTexts } from "./new-jobs.ts";

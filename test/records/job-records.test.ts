@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { jobQuery } from "../../src/contract/jobs/page.ts";
 import { job as jobSchema } from "../../src/contract/jobs/job.ts";
-import { parseJob } from "../../src/records/parse-job.ts";
-import type { NewJob } from "../../src/records/insert-jobs.ts";
+import { parseJob } from "../../src/records/jobs/find-record.ts";
+import type { NewJob } from "../../src/records/jobs/insert-jobs.ts";
 import { listJobs, makeNewBatch, makeNewJob, openTestRecords, targets } from "./new-jobs.ts";
 
 const project = "default";

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import type { WorkerEvent } from "../../src/contract/jobs/worker.ts";
-import { Changes } from "../../src/records/changes.ts";
-import { openDatabase } from "../../src/records/open-database.ts";
+import { Changes } from "../../src/records/database/changes.ts";
+import { openDatabase } from "../../src/records/database/open-database.ts";
 import { openRecords } from "../../src/records/open-records.ts";
-import { countRows } from "../../src/records/table-rows.ts";
+import { countRows } from "../../src/records/database/table-keys.ts";
 import { keptDatabase } from "../support/test-database.ts";
 import { makeNewJob } from "./new-jobs.ts";
 import { readLog } from "./read-log.ts";

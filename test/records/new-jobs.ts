@@ -1,11 +1,11 @@
 import type { JobPage, JobQuery } from "../../src/contract/jobs/page.ts";
 import type { Target } from "../../src/contract/jobs/target.ts";
 import { defaultRecipe } from "../../src/contract/jobs/resolve-recipe.ts";
-import type { NewJob } from "../../src/records/insert-jobs.ts";
-import type { NewBatch } from "../../src/records/insert-batch.ts";
+import type { NewJob } from "../../src/records/jobs/insert-jobs.ts";
+import type { NewBatch } from "../../src/records/jobs/insert-batch.ts";
 import { openRecords, type Records } from "../../src/records/open-records.ts";
 import { testDatabase } from "../support/test-database.ts";
-import { parseJob } from "../../src/records/parse-job.ts";
+import { parseJob } from "../../src/records/jobs/find-record.ts";
 import { readLog } from "./read-log.ts";
 
 const target: Target = {

@@ -9,9 +9,9 @@ import { promisify } from "node:util";
 import { Kysely, sql } from "kysely";
 import { Migrator } from "kysely/migration";
 import { jobQuery } from "../../src/contract/jobs/page.ts";
-import { migrations } from "../../src/records/migrations.ts";
+import { migrations } from "../../src/records/database/migrations.ts";
 import { openRecords } from "../../src/records/open-records.ts";
-import { sqliteDialect } from "../../src/records/sqlite-dialect.ts";
+import { sqliteDialect } from "../../src/records/database/sqlite-dialect.ts";
 import { listJobs, makeNewBatch, makeNewJob } from "./new-jobs.ts";
 import { readLog } from "./read-log.ts";
 

@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
-import { Changes } from "../../src/records/changes.ts";
-import { openDatabase } from "../../src/records/open-database.ts";
-import type { Schema } from "../../src/records/schema.ts";
+import { Changes } from "../../src/records/database/changes.ts";
+import { openDatabase } from "../../src/records/database/open-database.ts";
+import type { Schema } from "../../src/records/database/schema.ts";
 import { testDatabase } from "../support/test-database.ts";
 
 /** The database of records that are not opened. */

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import { type Kysely, sql } from "kysely";
-import { Changes } from "../../src/records/changes.ts";
-import { migrations } from "../../src/records/migrations.ts";
-import { openDatabase } from "../../src/records/open-database.ts";
-import { postgresMigrations } from "../../src/records/postgres-migrations.ts";
-import type { Schema } from "../../src/records/schema.ts";
+import { Changes } from "../../src/records/database/changes.ts";
+import { migrations } from "../../src/records/database/migrations.ts";
+import { openDatabase } from "../../src/records/database/open-database.ts";
+import { postgresMigrations } from "../../src/records/database/postgres-migrations.ts";
+import type { Schema } from "../../src/records/database/schema.ts";
 import { postgresMissing } from "../support/cluster/cluster-missing.ts";
 import { startPostgres } from "../support/postgres-server.ts";
 

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { shareFlushes } from "../../src/records/share-flushes.ts";
+import { groupCommit } from "../../src/records/database/group-commit.ts";
 
 test("calls that come during a flush share the next one", async () => {
   const flushes: PromiseWithResolvers<void>[] = [];
-  const flush = shareFlushes(() => {
+  const flush = groupCommit(() => {
     const running = Promise.withResolvers<void>();
     flushes.push(running);
     return running.promise;
@@ -25,7 +25,7 @@ test("a flush that fails fails its callers alone", async () => {
   const failure = new Error("EIO");
   const outcomes = [Promise.reject(failure), Promise.resolve()];
   outcomes[0]?.catch(() => {});
-  const flush = shareFlushes(() => outcomes.shift() ?? Promise.resolve());
+  const flush = groupCommit(() => outcomes.shift() ?? Promise.resolve());
   await assert.rejects(flush(), failure);
   await flush();
 });

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { Kysely, sql } from "kysely";
 import { Migrator } from "kysely/migration";
-import { migrations } from "../../src/records/migrations.ts";
+import { migrations } from "../../src/records/database/migrations.ts";
 import { openRecords } from "../../src/records/open-records.ts";
-import { sqliteDialect } from "../../src/records/sqlite-dialect.ts";
+import { sqliteDialect } from "../../src/records/database/sqlite-dialect.ts";
 
 const now = () => new Date();
 

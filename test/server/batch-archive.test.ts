@@ -12,7 +12,7 @@ import test, { type TestContext } from "node:test";
 import { getRequestListener } from "@hono/node-server";
 import { z } from "zod";
 import { batch as batchSchema } from "../../src/contract/jobs/batch.ts";
-import type { ProducingJob } from "../../src/records/list-batch-artifacts.ts";
+import type { ProducingJob } from "../../src/records/jobs/list-batch-artifacts.ts";
 import { writeBatchArchive } from "../../src/server/batch-archive.ts";
 import { listen } from "../../src/service/listen.ts";
 import { openS3BlobStore } from "../../src/storage/s3/s3-blob-store.ts";

@@ -21,9 +21,9 @@ import {
   workerEvent,
   terminationMessage,
 } from "../../src/contract/jobs/worker.ts";
-import type { JobPart } from "../../src/records/find-attempts.ts";
-import type { AttemptPod } from "../../src/records/begin-attempt.ts";
-import type { NewJob } from "../../src/records/insert-jobs.ts";
+import type { JobPart } from "../../src/records/jobs/find-attempts.ts";
+import type { AttemptPod } from "../../src/records/jobs/begin-attempt.ts";
+import type { NewJob } from "../../src/records/jobs/insert-jobs.ts";
 import { openRecords, type Records } from "../../src/records/open-records.ts";
 import { createServiceMetrics } from "../../src/server/service-metrics.ts";
 import { createApp } from "../../src/server/create-app.ts";

@@ -1,9 +1,9 @@
 import { batchJobId } from "../../contract/id.ts";
 import { requireNamespace } from "../../kubernetes/require-namespace.ts";
 import type { Stored } from "../../kubernetes/resources.ts";
-import type { ClusterBatch } from "../../records/cluster-records.ts";
-import type { NewJob } from "../../records/insert-jobs.ts";
-import { listNamedUploads } from "../../records/list-named-uploads.ts";
+import type { ClusterBatch } from "../../records/jobs/cluster-records.ts";
+import type { NewJob } from "../../records/jobs/insert-jobs.ts";
+import { listNamedUploads } from "../../records/jobs/require-uploads.ts";
 import type { CompressionJobObject } from "../../resources/custom-resources.ts";
 import { findFirstOfProject } from "./find-first-of-project.ts";
 import { findInNamespace } from "./find-in-namespace.ts";

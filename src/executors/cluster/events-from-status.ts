@@ -3,7 +3,7 @@ import { errorCode, type JobError } from "../../contract/errors.ts";
 import type { Job } from "../../contract/jobs/job.ts";
 import { type JobStatus, workingStatus } from "../../contract/jobs/status.ts";
 import type { TelemetryUpdate } from "../../contract/jobs/worker.ts";
-import type { ObservedEvent } from "../../records/cluster-records.ts";
+import type { ObservedEvent } from "../../records/jobs/cluster-records.ts";
 import { findInterruption } from "./find-interruption.ts";
 
 /**

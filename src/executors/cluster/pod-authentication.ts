@@ -7,7 +7,7 @@ import type { Reflector } from "../../kubernetes/reflector.ts";
 import type { ObservedPod } from "../../resources/observed-resources.ts";
 import { objectKey } from "../../kubernetes/object-key.ts";
 import { namespaceProject, type ServedNamespaces } from "../../resources/served-namespaces.ts";
-import type { ClusterJob } from "../../records/cluster-records.ts";
+import type { ClusterJob } from "../../records/jobs/cluster-records.ts";
 import { resources, type TokenReview } from "../../kubernetes/resources.ts";
 import type { Records } from "../../records/open-records.ts";
 import { invalidTokenError } from "../../auth/authenticate.ts";

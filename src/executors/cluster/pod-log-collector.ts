@@ -4,7 +4,7 @@ import { reportedBlob } from "../../contract/jobs/worker-transfers.ts";
 import type { WorkerEvent } from "../../contract/jobs/worker.ts";
 import type { KubernetesClient } from "../../kubernetes/kubernetes-client.ts";
 import { KubernetesError } from "../../kubernetes/kubernetes-error.ts";
-import { lostLines } from "../../records/lost-lines.ts";
+import { lostLines } from "../../records/jobs/lost-lines.ts";
 import type { Records } from "../../records/open-records.ts";
 import type { Log } from "../../log/json-log.ts";
 import { LimitedReads } from "./limited-reads.ts";

@@ -5,7 +5,7 @@ import { truncate } from "../../contract/text/bounded-text.ts";
 import { type BatchObject, batches } from "../../resources/custom-resources.ts";
 import { ignoreNotFound, isInvalid, KubernetesError } from "../../kubernetes/kubernetes-error.ts";
 import type { Stored } from "../../kubernetes/resources.ts";
-import type { ClusterBatch, ObservedEvent } from "../../records/cluster-records.ts";
+import type { ClusterBatch, ObservedEvent } from "../../records/jobs/cluster-records.ts";
 import { findInNamespace } from "./find-in-namespace.ts";
 import { createBatchRecord } from "./create-batch-record.ts";
 import { batchResource } from "./batch-resource.ts";

@@ -8,7 +8,7 @@ import type { Job } from "../../contract/jobs/job.ts";
 import { isTerminal, leadsTo } from "../../contract/jobs/status.ts";
 import { type CompressionJobObject, compressionJobs } from "../../resources/custom-resources.ts";
 import type { Stored } from "../../kubernetes/resources.ts";
-import type { ClusterJob } from "../../records/cluster-records.ts";
+import type { ClusterJob } from "../../records/jobs/cluster-records.ts";
 import { requireNamespace } from "../../kubernetes/require-namespace.ts";
 import { findFirstOfProject, hasProject } from "./find-first-of-project.ts";
 import { findInNamespace } from "./find-in-namespace.ts";

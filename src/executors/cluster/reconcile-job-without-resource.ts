@@ -18,7 +18,7 @@ import {
   KubernetesError,
 } from "../../kubernetes/kubernetes-error.ts";
 import { listJobPods } from "./list-job-pods.ts";
-import type { ClusterJob, ObservedEvent } from "../../records/cluster-records.ts";
+import type { ClusterJob, ObservedEvent } from "../../records/jobs/cluster-records.ts";
 import { createOrGet } from "./create-or-get.ts";
 import { readUnlessGone } from "./read-unless-gone.ts";
 import { jobResource } from "./job-resource.ts";

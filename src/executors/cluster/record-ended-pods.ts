@@ -1,6 +1,6 @@
 import { isCreatedFor } from "./is-created-for.ts";
 import { listJobPods } from "./list-job-pods.ts";
-import type { ClusterJob } from "../../records/cluster-records.ts";
+import type { ClusterJob } from "../../records/jobs/cluster-records.ts";
 import { byJob, podJobKey, type SyncContext } from "./sync-context.ts";
 import { observedWorkerPod, type ObservedWorkerPod } from "./observed-worker-pod.ts";
 import { setBounded } from "./set-bounded.ts";

@@ -10,9 +10,9 @@ import { resolveBatchId, resolveJobId } from "../../resources/job-identity.ts";
 import { requireNamespace } from "../../kubernetes/require-namespace.ts";
 import type { KubernetesObject, Stored } from "../../kubernetes/resources.ts";
 import { hasBegun } from "./has-begun.ts";
-import type { NewBatch } from "../../records/insert-batch.ts";
-import type { NewJob } from "../../records/insert-jobs.ts";
-import { jobFromRequest } from "../../records/job-from-request.ts";
+import type { NewBatch } from "../../records/jobs/insert-batch.ts";
+import type { NewJob } from "../../records/jobs/insert-jobs.ts";
+import { jobFromRequest } from "../../records/jobs/job-from-request.ts";
 
 /** The record of a job that was created as a resource. */
 export function jobFromResource(

@@ -3,7 +3,7 @@ import { isTerminal } from "../../contract/jobs/status.ts";
 import type { ReconcileRun } from "../../controller-runtime/controller.ts";
 import { requireNamespace } from "../../kubernetes/require-namespace.ts";
 import type { Stored } from "../../kubernetes/resources.ts";
-import type { ClusterJob } from "../../records/cluster-records.ts";
+import type { ClusterJob } from "../../records/jobs/cluster-records.ts";
 import { type CompressionJobObject, compressionJobs } from "../../resources/custom-resources.ts";
 import { namespaceProject } from "../../resources/served-namespaces.ts";
 import { resourceStatus, withConditions } from "./desired-status.ts";

@@ -1,5 +1,5 @@
-import type { NewJob } from "../../records/insert-jobs.ts";
-import { listNamedUploads } from "../../records/list-named-uploads.ts";
+import type { NewJob } from "../../records/jobs/insert-jobs.ts";
+import { listNamedUploads } from "../../records/jobs/require-uploads.ts";
 import type { SyncContext } from "./sync-context.ts";
 
 interface RecordedResource {

@@ -1,5 +1,5 @@
 import { errorMessage } from "../../log/error-message.ts";
-import type { Effects } from "../../records/effects.ts";
+import type { CommittedChanges } from "../../records/database/changes.ts";
 import type { Records } from "../../records/open-records.ts";
 import { endInterrupted, listInterrupted } from "./resume-unfinished-jobs.ts";
 
@@ -35,7 +35,7 @@ export function followReplicas(
     read().catch((error: unknown) => log(`Cannot read the jobs: ${errorMessage(error)}`));
   };
 
-  async function hear({ waiting, begun }: Effects): Promise<void> {
+  async function hear({ waiting, begun }: CommittedChanges): Promise<void> {
     for (const jobId of begun) jobs.remove(jobId);
     if (waiting.size === 0) return;
     for (const { project, jobId } of await attempts.listWaiting([...waiting])) {

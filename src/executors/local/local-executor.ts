@@ -7,7 +7,7 @@ import { hashSecret } from "../../auth/access-token.ts";
 import type { JobError } from "../../contract/errors.ts";
 import { maxAttempts, silentWorkerSeconds } from "../../contract/limits.ts";
 import { errorMessage } from "../../log/error-message.ts";
-import type { ProcessIdentity } from "../../records/process-identity.ts";
+import type { ProcessIdentity } from "../../records/database/replica.ts";
 import type { Executor } from "../executor.ts";
 import { isStorageFailure } from "../../storage/file-error.ts";
 import { createSecretAuthentication, type WorkerAuthentication } from "../worker-authentication.ts";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { keepTail } from "./keep-tail.ts";
 import { readStartMark, stopProcessGroup } from "./process-group.ts";
 import type { WorkerProcessExit } from "./worker-exit-error.ts";
-import type { ProcessIdentity } from "../../records/process-identity.ts";
+import type { ProcessIdentity } from "../../records/database/replica.ts";
 
 /**
  * How long a stopped worker may take before it is killed, as one is whose thread is busy: with what

@@ -4,7 +4,7 @@ import { eventsFromStatus } from "../../../src/executors/cluster/events-from-sta
 import { desiredStatus } from "../../../src/executors/cluster/desired-status.ts";
 import type { CompressionJobStatus } from "../../../src/contract/custom-resources/compression-job.ts";
 import type { Job } from "../../../src/contract/jobs/job.ts";
-import { applyEvent } from "../../../src/records/apply-event.ts";
+import { applyEvent } from "../../../src/records/jobs/apply-event.ts";
 import { isTerminal } from "../../../src/contract/jobs/status.ts";
 import { makeJob, makeResource } from "./make-job.ts";
 

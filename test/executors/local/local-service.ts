@@ -8,7 +8,7 @@ import type { Job } from "../../../src/contract/jobs/job.ts";
 import { isTerminal } from "../../../src/contract/jobs/status.ts";
 import type { Executor } from "../../../src/executors/executor.ts";
 import { createLocalExecutor } from "../../../src/executors/local/local-executor.ts";
-import type { NewJob } from "../../../src/records/insert-jobs.ts";
+import type { NewJob } from "../../../src/records/jobs/insert-jobs.ts";
 import { openRecords, type Records } from "../../../src/records/open-records.ts";
 import { makeNewJob } from "../../records/new-jobs.ts";
 import { createDirectoryBlobStore } from "../../../src/storage/directory-blob-store.ts";

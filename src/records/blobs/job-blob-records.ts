@@ -1,0 +1,48 @@
+import type { Store } from "../database/store.ts";
+
+interface StoredBlob {
+  readonly sha256: string;
+  readonly bytes: number;
+}
+
+/** Blobs that workers of jobs have stored: what they may report and read again. */
+export function jobBlobRecords({ db }: Store) {
+  return {
+    async add(jobId: string, { sha256, bytes }: StoredBlob): Promise<void> {
+      await db
+        .insertInto("job_blobs")
+        .values({ job_id: jobId, sha256, bytes })
+        .onConflict((conflict) => conflict.doNothing())
+        .execute();
+    },
+
+    has: (jobId: string, sha256: string) => hasJobBlob(db, jobId, sha256),
+
+    /**
+     * Whether others have the blob and the job does not. Nobody has what a worker stored after the
+     * backup was made that the records are restored from.
+     */
+    async isForeign(jobId: string, sha256: string): Promise<boolean> {
+      const owners = await db
+        .selectFrom("job_blobs")
+        .where("sha256", "=", sha256)
+        .select("job_id as owner")
+        .unionAll(
+          db.selectFrom("project_blobs").where("sha256", "=", sha256).select("project as owner"),
+        )
+        .execute();
+      return owners.length > 0 && !owners.some(({ owner }) => owner === jobId);
+    },
+  };
+}
+
+/** Whether a worker of the job has stored the blob. */
+export async function hasJobBlob(db: Store["db"], jobId: string, sha256: string): Promise<boolean> {
+  const row = await db
+    .selectFrom("job_blobs")
+    .select("sha256")
+    .where("job_id", "=", jobId)
+    .where("sha256", "=", sha256)
+    .executeTakeFirst();
+  return row !== undefined;
+}

@@ -1,0 +1,156 @@
+import { sql } from "kysely";
+import { ServiceError } from "../../contract/errors.ts";
+import { limits } from "../../contract/limits.ts";
+import type { Manifest, ModelFile, StoredUpload } from "../../contract/models/manifest.ts";
+import type { Owner } from "../../contract/people/principal.ts";
+import { addAuditEntry, type AuditedChange } from "../people/add-audit-entry.ts";
+import { insertProjectBlob, selectProjectBlobs } from "./project-blob-records.ts";
+import { runWriteTransaction, type Store, type WriteTransaction } from "../database/store.ts";
+
+const rowsPerQuery = 200;
+
+type StoredManifest = Omit<StoredUpload, "files">;
+
+/** Uploads that name other uploads, of which a model consists. */
+export function manifestRecords(store: Store) {
+  return {
+    /**
+     * The files of a manifest with their sizes.
+     * @throws ServiceError model_not_found for files that the owner has not uploaded
+     */
+    findFiles: (owner: Owner, manifest: Manifest) => findUploads(store.db, owner, manifest),
+
+    /**
+     * Records a manifest that is stored.
+     * @throws ServiceError too_many_manifests, and as `findFiles()` does
+     */
+    add: (owner: Owner, manifest: Manifest, recorded: StoredManifest & { audit: AuditedChange }) =>
+      runWriteTransaction(store, async (writing) => {
+        const files = await findUploads(writing.trx, owner, manifest);
+        await requireManifestRoom(writing, { project: owner.project, manifest: recorded.sha256 });
+        await insertProjectBlob(writing, owner, recorded);
+        await insertFiles(writing, { project: owner.project, manifest: recorded.sha256 }, files);
+        await addAuditEntry(writing, recorded.audit, { subject: recorded.sha256 });
+      }),
+
+    /**
+     * Records an upload of which the records know nothing any more, with all that it names. False
+     * where the project has no room for another manifest.
+     */
+    restore: (project: string, upload: StoredUpload) =>
+      runWriteTransaction(store, async (writing) => {
+        const owner = { project, origin: null };
+        const name = { project, manifest: upload.sha256 };
+        const others = upload.files.length === 0 ? 0 : await countOtherManifests(writing, name);
+        if (others >= limits.manifests) return false;
+        for (const file of [upload, ...upload.files]) await insertProjectBlob(writing, owner, file);
+        await insertFiles(writing, name, upload.files);
+        return true;
+      }),
+  };
+}
+
+async function findUploads(
+  db: Store["db"],
+  { project, origin }: Owner,
+  { files }: Manifest,
+): Promise<ModelFile[]> {
+  const bytes = new Map<string, number>();
+  for (let start = 0; start < files.length; start += rowsPerQuery) {
+    const hashes = files.slice(start, start + rowsPerQuery).map(({ sha256 }) => sha256);
+    const search = { project, repository: origin?.repository };
+    const rows = await selectProjectBlobs(db, search).where("sha256", "in", hashes).execute();
+    for (const row of rows) bytes.set(row.sha256, row.bytes);
+  }
+  const missing = files.flatMap(({ sha256 }, i) =>
+    bytes.has(sha256) ? [] : [{ pointer: `/files/${i}/sha256`, message: "Was not uploaded" }],
+  );
+  if (missing.length > 0) {
+    const message = `${missing.length} of the manifest's ${files.length} files were not uploaded`;
+    throw new ServiceError("model_not_found", message, { fields: missing });
+  }
+  return files.map((file) => ({ ...file, bytes: bytes.get(file.sha256) ?? 0 }));
+}
+
+interface ManifestName {
+  readonly project: string;
+  readonly manifest: string;
+}
+
+async function requireManifestRoom(writing: WriteTransaction, name: ManifestName): Promise<void> {
+  const count = await countOtherManifests(writing, name);
+  if (count < limits.manifests) return;
+  const message = `The project has ${count} manifests, of ${limits.manifests} at most; delete some`;
+  throw new ServiceError("too_many_manifests", message);
+}
+
+async function countOtherManifests(
+  { trx }: WriteTransaction,
+  { project, manifest }: ManifestName,
+): Promise<number> {
+  const { count } = await trx
+    .selectFrom("manifest_files")
+    .select(({ fn }) => fn.countAll<number>().as("count"))
+    .where("project", "=", project)
+    .where("manifest", "!=", manifest)
+    // As the index says it.
+    .where("position", "=", sql.lit(0))
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+async function insertFiles(
+  { trx }: WriteTransaction,
+  name: ManifestName,
+  files: readonly ModelFile[],
+): Promise<void> {
+  const rows = files.map((file, position) => ({ ...name, position, ...file }));
+  for (let start = 0; start < rows.length; start += rowsPerQuery) {
+    await trx
+      .insertInto("manifest_files")
+      .values(rows.slice(start, start + rowsPerQuery))
+      .onConflict((conflict) => conflict.doNothing())
+      .execute();
+  }
+}
+
+interface ManifestSearch extends ManifestName {
+  /** Of the workflow that names the manifest; undefined for any. */
+  readonly repository: string | undefined;
+}
+
+/**
+ * What a manifest names, the ONNX file first; undefined for other uploads. The text of a manifest
+ * is no manifest of a workflow that has not uploaded the files: it could name others' by hash.
+ */
+export async function findManifestFiles(
+  trx: Store["db"],
+  { project, repository, manifest }: ManifestSearch,
+): Promise<ModelFile[] | undefined> {
+  const own = selectProjectBlobs(trx, { project, repository }).select("sha256");
+  const rows = await trx
+    .selectFrom("manifest_files as file")
+    .select((eb) => {
+      const uploads = own.where("project_blobs.sha256", "=", sql.ref<string>("file.sha256"));
+      const isOwn = eb.case().when(eb.exists(uploads)).then(1).else(0).end();
+      return ["file.path", "file.sha256", "file.bytes", isOwn.as("isOwn")];
+    })
+    .where("file.project", "=", project)
+    .where("file.manifest", "=", manifest)
+    .orderBy("file.position")
+    .execute();
+  if (rows.length === 0 || rows.some(({ isOwn }) => isOwn === 0)) return undefined;
+  return rows.map(({ path, sha256, bytes }) => ({ path, sha256, bytes }));
+}
+
+/** Manifests of the project that name an upload. */
+export function selectManifestsWith(
+  db: Store["db"],
+  { project, sha256 }: { readonly project: string; readonly sha256: string },
+) {
+  return db
+    .selectFrom("manifest_files")
+    .distinct()
+    .where("project", "=", project)
+    .where("sha256", "=", sha256);
+}

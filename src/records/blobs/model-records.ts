@@ -1,0 +1,167 @@
+import { type Expression, sql } from "kysely";
+import { z } from "zod";
+import { ServiceError } from "../../contract/errors.ts";
+import type { ModelPage, ModelQuery } from "../../contract/routes/model-routes.ts";
+import { uploadSource } from "../../contract/models/model-source.ts";
+import { liveStatuses } from "../../contract/jobs/status.ts";
+import { addAuditEntry, type AuditedChange } from "../people/add-audit-entry.ts";
+import { buildPage, parseCursor } from "../database/rows.ts";
+import { selectManifestsWith } from "./manifest-records.ts";
+import { selectProjectBlobs } from "./project-blob-records.ts";
+import { releaseBlobs } from "./release-blobs.ts";
+import type { Schema } from "../database/schema.ts";
+import { type Store, runWriteTransaction, type WriteTransaction } from "../database/store.ts";
+
+/** Manifests that one transaction forgets with all that they name: others wait for it. */
+const manifestsPerStep = 400;
+
+const manifestSource = sql<string>`${uploadSource("")} || manifest`.as("source");
+
+/** Sources of uploads, or the query that finds them. */
+type UploadSources = readonly string[] | Expression<string>;
+
+const uploadCursor = z.string().regex(/^\d{4}-[0-9:.TZ-]{10,30} [0-9a-f]{64} \S{0,200}$/);
+
+/** Uploaded models of projects, as lists and deletions see them. */
+export function modelRecords(store: Store) {
+  return {
+    list: (project: string, query: ModelQuery) => listUploads(store, project, query),
+
+    /**
+     * Forgets an upload and the manifests that name it; false where there is none. A deletion that
+     * is interrupted can be repeated.
+     * @throws ServiceError model_in_use
+     */
+    delete: (project: string, sha256: string, audit?: AuditedChange) =>
+      deleteUpload(store, { project, sha256 }, audit),
+  };
+}
+
+async function listUploads(
+  store: Store,
+  project: string,
+  { cursor, limit }: ModelQuery,
+): Promise<ModelPage> {
+  let uploads = selectUploads(store, project);
+  if (cursor !== undefined) {
+    const [time, sha256, repository] = parseCursor(cursor, uploadCursor).split(" ");
+    uploads = uploads.where(
+      sql<boolean>`(created_at, sha256, repository_id) < (${time}, ${sha256}, ${repository})`,
+    );
+  }
+  const rows = await uploads.limit(limit + 1).execute();
+  const { entries, nextCursor } = buildPage(rows.map(identifyUpload), limit);
+  return { models: entries.map(({ model }) => model), nextCursor };
+}
+
+/** Newest first. */
+function selectUploads({ db }: Store, project: string) {
+  return db
+    .selectFrom("project_blobs")
+    .select(["created_at", "sha256", "repository_id", "bytes"])
+    .where("project", "=", project)
+    .orderBy("created_at", "desc")
+    .orderBy("sha256", "desc")
+    .orderBy("repository_id", "desc");
+}
+
+type UploadRow = Omit<Schema["project_blobs"], "project">;
+
+/** An upload with what a cursor names it by. */
+function identifyUpload({ created_at: createdAt, sha256, repository_id, bytes }: UploadRow) {
+  const model = { source: uploadSource(sha256), sha256, bytes, createdAt };
+  return { id: `${createdAt} ${sha256} ${repository_id}`, model };
+}
+
+async function deleteUpload(
+  store: Store,
+  upload: ProjectUpload,
+  audit: AuditedChange | undefined,
+): Promise<boolean> {
+  const named = selectManifestsWith(store.db, upload).select(manifestSource).$asScalar();
+  await requireUnusedUpload(store.db, upload, named);
+  for (;;) {
+    const isDeleted = await runWriteTransaction(store, (writing) =>
+      deleteStep(writing, upload, audit),
+    );
+    if (isDeleted !== undefined) return isDeleted;
+  }
+}
+
+/** Undefined where manifests are left, which have lost a file and are none any more. */
+async function deleteStep(
+  writing: WriteTransaction,
+  { project, sha256 }: ProjectUpload,
+  audit: AuditedChange | undefined,
+): Promise<boolean | undefined> {
+  const { trx } = writing;
+  const uploads = selectProjectBlobs(trx, { project, repository: undefined });
+  const upload = await uploads.where("sha256", "=", sha256).limit(1).executeTakeFirst();
+  if (upload === undefined) return false;
+  const naming = selectManifestsWith(trx, { project, sha256 }).select("manifest");
+  const manifests = (await naming.limit(manifestsPerStep).execute()).map((row) => row.manifest);
+  const sources = [sha256, ...manifests].map(uploadSource);
+  await requireUnusedUpload(trx, { project, sha256 }, sources);
+  await forgetUploads(writing, project, manifests);
+  if (manifests.length === manifestsPerStep) return undefined;
+  await forgetUploads(writing, project, [sha256]);
+  await addAuditEntry(writing, audit, { subject: sha256 });
+  return true;
+}
+
+/** @throws ServiceError model_in_use */
+async function requireUnusedUpload(
+  db: Store["db"],
+  { project, sha256 }: ProjectUpload,
+  sources: UploadSources,
+): Promise<void> {
+  const user = await findJobThatUses(db, project, sources);
+  if (user === undefined) return;
+  throw new ServiceError("model_in_use", `Model "${sha256}" is needed by job "${user}"`);
+}
+
+interface ProjectUpload {
+  readonly project: string;
+  readonly sha256: string;
+}
+
+/** Forgets uploads of a project, by any of its members, and what they name as manifests. */
+export async function forgetUploads(
+  writing: WriteTransaction,
+  project: string,
+  hashes: readonly string[],
+): Promise<void> {
+  if (hashes.length === 0) return;
+  const { trx } = writing;
+  await trx
+    .deleteFrom("manifest_files")
+    .where("project", "=", project)
+    .where("manifest", "in", hashes)
+    .execute();
+  await trx
+    .deleteFrom("project_blobs")
+    .where("project", "=", project)
+    .where("sha256", "in", hashes)
+    .execute();
+  await releaseBlobs(writing, hashes);
+}
+
+/** A job of the project that has not ended and names one of the uploads. */
+export async function findJobThatUses(
+  db: Store["db"],
+  project: string,
+  sources: UploadSources,
+): Promise<string | undefined> {
+  for (const column of ["model_source", "evaluation_data"] as const) {
+    const row = await db
+      .selectFrom("jobs")
+      .select("id")
+      .where("project", "=", project)
+      .where(column, "in", sources)
+      .where("status", "in", liveStatuses)
+      .limit(1)
+      .executeTakeFirst();
+    if (row) return row.id;
+  }
+  return undefined;
+}

@@ -1,0 +1,69 @@
+import { z } from "zod";
+import type { CommittedChanges } from "./changes.ts";
+
+/** The server's channel on which replicas announce what they commit. */
+export const noticeChannel = "mos_changes";
+
+/** A notice has at most 8,000 bytes, and an id at most 63. */
+const idsPerNotice = 100;
+
+const kinds = ["changed", "sending", "waiting", "begun", "cancelling", "ended"] as const;
+const ids = z.array(z.string()).default([]);
+const notice = z.object({
+  replica: z.int(),
+  changed: ids,
+  sending: ids,
+  waiting: ids,
+  begun: ids,
+  cancelling: ids,
+  ended: ids,
+});
+
+const noticeText = z
+  .string()
+  .transform((text, context) => {
+    try {
+      const document: unknown = JSON.parse(text);
+      return document;
+    } catch {
+      context.addIssue("must be JSON");
+      return z.NEVER;
+    }
+  })
+  .pipe(notice);
+
+/** Effects of another replica's transaction, or a part of them. */
+interface Notice {
+  readonly replica: number;
+  readonly effects: CommittedChanges;
+}
+
+/** The texts by which a replica notifies others of a transaction. */
+export function formatNotices(replica: number, effects: CommittedChanges): string[] {
+  const entries = kinds.flatMap((kind) => Array.from(effects[kind], (id) => ({ kind, id })));
+  const count = Math.ceil(entries.length / idsPerNotice);
+  return Array.from({ length: count }, (_, i) => {
+    const part = entries.slice(i * idsPerNotice, (i + 1) * idsPerNotice);
+    const byKind = Object.groupBy(part, ({ kind }) => kind);
+    const listed = kinds.map((kind) => [kind, byKind[kind]?.map(({ id }) => id)]);
+    return JSON.stringify({ replica, ...Object.fromEntries(listed) });
+  });
+}
+
+/** Undefined for a text that is none, such as somebody else's on the channel. */
+export function parseNotice(text: string): Notice | undefined {
+  const parsed = noticeText.safeParse(text);
+  if (!parsed.success) return undefined;
+  const { replica, ...effects } = parsed.data;
+  return {
+    replica,
+    effects: {
+      changed: new Set(effects.changed),
+      sending: new Set(effects.sending),
+      waiting: new Set(effects.waiting),
+      begun: new Set(effects.begun),
+      cancelling: new Set(effects.cancelling),
+      ended: new Set(effects.ended),
+    },
+  };
+}

@@ -1,0 +1,190 @@
+import type { Insertable } from "kysely";
+import {
+  type AttemptOutcome,
+  type DueDelivery,
+  endDeliveryAttempt,
+  retrySeconds,
+  secondsLater,
+} from "./webhook-delivery-records.ts";
+import { isId, newId } from "../../contract/id.ts";
+import { eventType, isWanted, webhook, type WebhookEvent } from "../../contract/jobs/webhook.ts";
+import { limits } from "../../contract/limits.ts";
+import { chunkRows } from "../database/rows.ts";
+import type { Schema } from "../database/schema.ts";
+import { runWriteTransaction, type Store, type WriteTransaction } from "../database/store.ts";
+
+/** A job or batch whose status changed. */
+interface Changed {
+  readonly id: string;
+  readonly name: string;
+  readonly status: string;
+  /** Of a job. */
+  readonly batchId?: string | null;
+}
+
+/**
+ * Queues the events of changed statuses for the project's webhooks, with the change itself. What is
+ * beyond a webhook's limit is skipped.
+ */
+export async function queueWebhookEvents(
+  writing: WriteTransaction,
+  project: string,
+  changed: readonly Changed[],
+): Promise<void> {
+  const webhooks = await writing.trx
+    .selectFrom("webhooks")
+    .select(["id", "events", "waiting_deliveries"])
+    .where("project", "=", project)
+    .where("disabled_at", "is", null)
+    .execute();
+  for (const { id, events, waiting_deliveries: waiting } of webhooks) {
+    const filters = webhook.shape.events.parse(JSON.parse(events));
+    const wanted = changed.filter((each) => isWanted(changeType(each), filters));
+    const room = Math.max(0, limits.webhookWaitingDeliveries - waiting);
+    await insertDeliveries(writing, id, wanted.slice(0, room));
+    if (wanted.length > room) await recordSkipped(writing, id, wanted.length - room);
+  }
+}
+
+async function insertDeliveries(
+  { trx, now, effects }: WriteTransaction,
+  webhookId: string,
+  events: readonly Changed[],
+): Promise<void> {
+  for (const chunk of chunkRows(events)) {
+    const rows = chunk.map((event) => deliveryRow(webhookId, event, now));
+    await trx.insertInto("webhook_deliveries").values(rows).execute();
+    effects.sending.add(webhookId);
+  }
+}
+
+async function recordSkipped(
+  { trx, now }: WriteTransaction,
+  webhookId: string,
+  count: number,
+): Promise<void> {
+  await trx
+    .updateTable("webhooks")
+    .set((eb) => ({
+      skipped_events: eb("skipped_events", "+", count),
+      last_skipped_at: now.toISOString(),
+    }))
+    .where("id", "=", webhookId)
+    .execute();
+}
+
+function changeType({ id, status }: Changed) {
+  return eventType(isId("job", id) ? "job" : "batch", status);
+}
+
+function deliveryRow(
+  webhookId: string,
+  { id, name, status, batchId }: Changed,
+  now: Date,
+): Insertable<Schema["webhook_deliveries"]> {
+  const type = changeType({ id, name, status });
+  const at = now.toISOString();
+  const self = `/v1/${isId("job", id) ? "jobs" : "batches"}/${id}`;
+  const data = { id, name, status, batchId, links: { self } };
+  return {
+    id: newId("delivery", now),
+    webhook_id: webhookId,
+    type,
+    body: JSON.stringify({ type, timestamp: at, data } satisfies WebhookEvent),
+    status: "pending",
+    created_at: at,
+    attempts: 0,
+    next_attempt_at: at,
+  };
+}
+
+/** What is to be sent to webhooks of all projects. */
+export function webhookQueue(store: Store) {
+  return {
+    /** Webhooks with deliveries that are due. */
+    listDue: () => listDueWebhooks(store),
+
+    /**
+     * Begins attempts at a webhook's deliveries that are due, the oldest first. The next attempt is
+     * set before, so that one that a crash interrupts is repeated.
+     */
+    begin: (webhookId: string, count: number) =>
+      runWriteTransaction(store, (writing) => beginAttempts(writing, webhookId, count)),
+
+    end: (delivery: DueDelivery, outcome: AttemptOutcome) =>
+      runWriteTransaction(store, (writing) => endDeliveryAttempt(writing, delivery, outcome)),
+  };
+}
+
+async function listDueWebhooks({ db, now }: Store): Promise<string[]> {
+  const at = now().toISOString();
+  const rows = await db
+    .selectFrom("webhooks")
+    .select("id")
+    .where("disabled_at", "is", null)
+    .where((eb) =>
+      eb.exists(
+        eb
+          .selectFrom("webhook_deliveries")
+          .select("id")
+          .whereRef("webhook_id", "=", "webhooks.id")
+          .where("next_attempt_at", "<=", at),
+      ),
+    )
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
+async function beginAttempts(
+  writing: WriteTransaction,
+  webhookId: string,
+  count: number,
+): Promise<DueDelivery[]> {
+  const at = writing.now.toISOString();
+  const begun: DueDelivery[] = [];
+  for (const { secret, old_secret: old, old_secret_until, ...row } of await selectDue(
+    writing,
+    webhookId,
+    count,
+  )) {
+    const attempt = row.attempts + 1;
+    await beginAttemptOnce(writing, row.id, attempt);
+    const isOldUsed = old !== null && (old_secret_until ?? "") > at;
+    const secrets = isOldUsed ? [secret, old] : [secret];
+    begun.push({ ...row, webhookId, secrets, attempt });
+  }
+  return begun;
+}
+
+async function selectDue({ trx, now }: WriteTransaction, webhookId: string, count: number) {
+  return trx
+    .selectFrom("webhook_deliveries as delivery")
+    .innerJoin("webhooks", "webhooks.id", "delivery.webhook_id")
+    .select(["delivery.id", "delivery.body", "delivery.attempts"])
+    .select(["delivery.created_at as createdAt", "url"])
+    .select(["secret", "old_secret", "old_secret_until"])
+    .where("delivery.webhook_id", "=", webhookId)
+    .where("delivery.next_attempt_at", "<=", now.toISOString())
+    .where("webhooks.disabled_at", "is", null)
+    .orderBy("delivery.next_attempt_at")
+    .limit(count)
+    .execute();
+}
+
+async function beginAttemptOnce(
+  { trx, now }: WriteTransaction,
+  id: string,
+  attempt: number,
+): Promise<void> {
+  await trx
+    .updateTable("webhook_deliveries")
+    .set({
+      attempts: attempt,
+      response_status: null,
+      error: null,
+      last_attempt_at: now.toISOString(),
+      next_attempt_at: secondsLater(now, limits.webhookAnswerSeconds + retrySeconds(attempt)),
+    })
+    .where("id", "=", id)
+    .execute();
+}

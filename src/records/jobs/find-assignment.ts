@@ -1,0 +1,130 @@
+import type { Job } from "../../contract/jobs/job.ts";
+import {
+  findUploadHash,
+  isRemoteSource,
+  uploadSource,
+} from "../../contract/models/model-source.ts";
+import type { Owner } from "../../contract/people/principal.ts";
+import { isTerminal } from "../../contract/jobs/status.ts";
+import { target } from "../../contract/jobs/target.ts";
+import {
+  type Assignment,
+  type ModelOutline,
+  type OptimizedShare,
+  optimizedShare,
+} from "../../contract/jobs/worker.ts";
+import { currentAttempts, findAttempts, type JobPart } from "./find-attempts.ts";
+import { hasJobBlob } from "../blobs/job-blob-records.ts";
+import { findManifestFiles } from "../blobs/manifest-records.ts";
+import { parseOwner } from "../people/owner-records.ts";
+import { parseJob } from "./find-record.ts";
+import type { WriteTransaction } from "../database/store.ts";
+
+/** An assignment without the limits, which are the service's. */
+type NewAssignment = Omit<Assignment, "limits">;
+
+/** What the worker of an attempt does; undefined where the job or the attempt has ended. */
+export async function findAssignment(
+  trx: WriteTransaction["trx"],
+  jobId: string,
+  number: number,
+): Promise<NewAssignment | undefined> {
+  const row = await trx.selectFrom("jobs").selectAll().where("id", "=", jobId).executeTakeFirst();
+  if (row === undefined) return undefined;
+  const job = parseJob(row.document);
+  const current = currentAttempts(await findAttempts(trx, jobId));
+  const attempt = current.find((one) => one.attempt === number);
+  if (attempt === undefined || attempt.endedAt !== null || isTerminal(job.status)) return undefined;
+  const { id, kind, recipe, dryRun } = job;
+  const step = attempt.part?.step;
+  const isLater = step === "optimize" || step === "assemble";
+  const finished = isLater ? await listOptimizedShares(trx, jobId) : [];
+  const shares =
+    step === "assemble" ? finished : finished.filter(({ index }) => index === attempt.part?.index);
+  const outline = isLater ? await findOutline(trx, jobId) : null;
+  return {
+    id,
+    kind,
+    recipe,
+    dryRun,
+    model: await findAssignedModel(trx, { part: attempt.part, job, owner: parseOwner(row) }),
+    target: target.parse(JSON.parse(row.target_document)),
+    attempt: number,
+    part: attempt.part && { ...attempt.part, shares, outline },
+    baseline: await findBaselineFiles(trx, job, attempt.part),
+  };
+}
+
+/** Files of the baseline's result where this worker is to time them; null where there are none. */
+async function findBaselineFiles(
+  trx: WriteTransaction["trx"],
+  { baseline, gateLimits, dryRun }: Job,
+  part: JobPart | null,
+): Promise<Assignment["baseline"]> {
+  const isEvaluated = !dryRun && (part === null || part.step === "assemble");
+  if (baseline === null || gateLimits.maxLatencyRegression === undefined || !isEvaluated)
+    return null;
+  const row = await trx
+    .selectFrom("jobs")
+    .select("document")
+    .where("id", "=", baseline.jobId)
+    .executeTakeFirst();
+  if (row === undefined) return null;
+  const { artifacts } = parseJob(row.document);
+  const files = ["model", "weights"].flatMap((kind) =>
+    artifacts.filter((artifact) => artifact.kind === kind),
+  );
+  return files.length === 0 ? null : files.map(({ name, sha256 }) => ({ name, sha256 }));
+}
+
+/**
+ * Later steps work on the file that was sharded. It is in the blob store, unless the source is a
+ * file that the workers read directly. A hash that no worker of the job has stored is not believed:
+ * the file could be another's.
+ */
+async function findAssignedModel(
+  trx: WriteTransaction["trx"],
+  { part, job, owner: { project, origin } }: ModelQuestion,
+): Promise<Assignment["model"]> {
+  const { actualSha256, bytes: _bytes, ...named } = job.model;
+  const manifest = findUploadHash(named.source);
+  const repository = origin?.repository;
+  const files = manifest && (await findManifestFiles(trx, { project, repository, manifest }));
+  const pinned = files ? { ...named, files } : named;
+  if (part === null || part.step === "shard" || actualSha256 === null) return pinned;
+  const model = { ...pinned, sha256: actualSha256 };
+  const source = uploadSource(actualSha256);
+  if (!isRemoteSource(pinned.source)) return model;
+  return (await hasJobBlob(trx, job.id, actualSha256)) ? { ...model, source } : pinned;
+}
+
+interface ModelQuestion {
+  readonly part: JobPart | null;
+  readonly job: Job;
+  readonly owner: Owner;
+}
+
+async function listOptimizedShares(
+  trx: WriteTransaction["trx"],
+  jobId: string,
+): Promise<OptimizedShare[]> {
+  const rows = await trx
+    .selectFrom("job_shares")
+    .select(["share as index", "sha256", "bytes"])
+    .where("job_id", "=", jobId)
+    .orderBy("share")
+    .execute();
+  return rows.map((row) => optimizedShare.parse(row));
+}
+
+async function findOutline(
+  trx: WriteTransaction["trx"],
+  jobId: string,
+): Promise<ModelOutline | null> {
+  const row = await trx
+    .selectFrom("job_outlines")
+    .select(["sha256", "bytes"])
+    .where("job_id", "=", jobId)
+    .executeTakeFirst();
+  return row ?? null;
+}

@@ -1,0 +1,61 @@
+import { type Batch, batch as batchSchema } from "../../contract/jobs/batch.ts";
+import type { Job } from "../../contract/jobs/job.ts";
+import { batchSummary } from "../../contract/jobs/page.ts";
+import type { JobStatus } from "../../contract/jobs/status.ts";
+import { parseJob, parseResource } from "./find-record.ts";
+import type { WriteTransaction } from "../database/store.ts";
+import type { BatchSource } from "./suite-records.ts";
+
+export async function findBatch(
+  trx: WriteTransaction["trx"],
+  project: string,
+  id: string,
+): Promise<Batch | undefined> {
+  const row = await trx
+    .selectFrom("batches")
+    .select("document")
+    .where("id", "=", id)
+    .where("project", "=", project)
+    .executeTakeFirst();
+  if (row === undefined) return undefined;
+  const jobs = await trx
+    .selectFrom("jobs")
+    .select(["id", "model_name as model", "target", "status", "gates_failed"])
+    .where("batch_id", "=", id)
+    .orderBy("id")
+    .execute();
+  return batchSchema.parse({
+    ...batchSummary.parse(JSON.parse(row.document)),
+    jobs: jobs.map(({ gates_failed, ...job }) => ({ ...job, gatesFailed: gates_failed === 1 })),
+  });
+}
+
+/** Jobs of a batch that have one of the statuses, in its order. */
+export async function listBatchJobs(
+  trx: WriteTransaction["trx"],
+  id: string,
+  statuses: readonly JobStatus[],
+): Promise<Job[]> {
+  const rows = await trx
+    .selectFrom("jobs")
+    .select("document")
+    .where("batch_id", "=", id)
+    .where("status", "in", statuses)
+    .orderBy("id")
+    .execute();
+  return rows.map(({ document }) => parseJob(document));
+}
+
+/** Where a batch comes from. */
+export async function findBatchSource(
+  trx: WriteTransaction["trx"],
+  id: string,
+): Promise<BatchSource> {
+  const row = await trx
+    .selectFrom("batches")
+    .select(["repository_id", "resource"])
+    .where("id", "=", id)
+    .executeTakeFirst();
+  const isResource = parseResource(row?.resource ?? null)?.isSource ?? false;
+  return { repository: row?.repository_id ?? null, isResource };
+}

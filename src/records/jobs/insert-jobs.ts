@@ -1,0 +1,166 @@
+import type { Insertable } from "kysely";
+import { emptyTelemetry } from "./apply-event.ts";
+import { type ResourceReference, serializeResource } from "./find-record.ts";
+import { jobColumns } from "./job-columns.ts";
+import { batchJobId, newId } from "../../contract/id.ts";
+import type { Baseline } from "../../contract/jobs/baseline.ts";
+import type { CreatedBy } from "../../contract/jobs/creation.ts";
+import type { GateLimits } from "../../contract/jobs/gate.ts";
+import type { Job } from "../../contract/jobs/job.ts";
+import type { Recipe } from "../../contract/jobs/recipe.ts";
+import { statusCause } from "../../contract/jobs/status-reasons.ts";
+import type { JobKind } from "../../contract/jobs/status.ts";
+import type { Target } from "../../contract/jobs/target.ts";
+import type { ModelReference } from "../../contract/models/model.ts";
+import type { Origin } from "../../contract/people/principal.ts";
+import { quotaError } from "../../contract/people/usage.ts";
+import { chunkRows } from "../database/rows.ts";
+import type { Schema } from "../database/schema.ts";
+import type { WriteTransaction } from "../database/store.ts";
+import { originColumns } from "../people/owner-records.ts";
+import { readWaitingJobs } from "../people/usage-records.ts";
+
+/** A job to create: the request with everything resolved. */
+export interface NewJob {
+  readonly kind: JobKind;
+  readonly name: string;
+  readonly model: ModelReference & { readonly name: string };
+  readonly target: Target;
+  readonly recipe: Recipe;
+  readonly gateLimits: GateLimits;
+  /** Plan alone. */
+  readonly dryRun: boolean;
+  readonly deadlineSeconds?: number | undefined;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly createdBy?: CreatedBy;
+  /** What the job is compared with. */
+  readonly baseline?: Baseline | null;
+  /**
+   * Present where the job was created as a resource. The ids of a batch's jobs follow from its own.
+   */
+  readonly id?: string;
+  readonly createdAt?: string;
+  /** The custom resource of the job. */
+  readonly resource?: ResourceReference;
+  /** Of a job that was created as a resource: whether a worker has worked on it. */
+  readonly hasBegun?: boolean;
+  /** The workflow that it comes from. */
+  readonly origin?: Origin | null;
+  /** Of the span of the request that creates it, where the service traces requests. */
+  readonly traceparent?: string | undefined;
+}
+
+interface JobScope {
+  readonly project: string;
+  readonly batchId: string | null;
+}
+
+/** Creates jobs that all wait for a worker, in the given order. */
+export async function insertJobs(
+  { trx, now, effects }: WriteTransaction,
+  { project, batchId }: JobScope,
+  newJobs: readonly NewJob[],
+): Promise<Job[]> {
+  const created = newJobs.map((newJob, index) => {
+    const id = batchId === null ? (newJob.id ?? newId("job", now)) : batchJobId(batchId, index);
+    return { newJob, job: pendingJob(newJob, { id, batchId, now }) };
+  });
+  const jobRows = created.map(({ newJob, job }) => newJobRow(project, newJob, job));
+  const labelRows = created.flatMap(({ job }) => jobLabelRows(project, job));
+  for (const chunk of chunkRows(jobRows)) await trx.insertInto("jobs").values(chunk).execute();
+  for (const chunk of chunkRows(labelRows)) {
+    await trx.insertInto("job_labels").values(chunk).execute();
+  }
+  for (const { job } of created) effects.waiting.add(job.id);
+  return created.map(({ job }) => job);
+}
+
+function newJobRow(project: string, newJob: NewJob, job: Job): Insertable<Schema["jobs"]> {
+  return {
+    id: job.id,
+    project,
+    kind: job.kind,
+    batch_id: job.batchId,
+    model_name: job.model.name,
+    model_source: job.model.source,
+    target: job.target,
+    attempt: 0,
+    next_log_seq: 1,
+    baseline_job_id: job.baseline?.jobId ?? null,
+    evaluation_data: job.recipe.evaluation.data ?? null,
+    target_document: JSON.stringify(newJob.target),
+    resource: serializeResource(newJob.resource),
+    traceparent: newJob.traceparent ?? null,
+    ...originColumns(newJob.origin),
+    ...jobColumns(job),
+  };
+}
+
+function jobLabelRows(project: string, { id, labels }: Job): Insertable<Schema["job_labels"]>[] {
+  return Object.entries(labels).map(([key, value]) => ({ job_id: id, project, key, value }));
+}
+
+interface JobIdentity {
+  readonly id: string;
+  readonly batchId: string | null;
+  readonly now: Date;
+}
+
+function pendingJob(newJob: NewJob, { id, batchId, now }: JobIdentity): Job {
+  const { kind, name, target, recipe, gateLimits, dryRun, deadlineSeconds } = newJob;
+  const { reason, message } = statusCause("queued");
+  const at = newJob.createdAt ?? now.toISOString();
+  const job: Job = {
+    id,
+    kind,
+    name,
+    status: "Pending",
+    statusReason: reason,
+    statusMessage: message,
+    batchId,
+    model: { ...newJob.model, bytes: null, actualSha256: null },
+    target: target.name,
+    recipe,
+    gateLimits,
+    dryRun,
+    labels: { ...newJob.labels },
+    createdAt: at,
+    updatedAt: at,
+    startedAt: null,
+    finishedAt: null,
+    transitions: [{ status: "Pending", at, reason, message }],
+    telemetry: emptyTelemetry,
+    artifacts: [],
+    baseline: newJob.baseline ?? null,
+    gates: [],
+    error: null,
+  };
+  if (deadlineSeconds !== undefined) job.deadlineSeconds = deadlineSeconds;
+  if (newJob.createdBy !== undefined) job.createdBy = newJob.createdBy;
+  return job;
+}
+
+/** Jobs that wait end within minutes, or not at all soon. */
+const retrySeconds = 60;
+
+/**
+ * Requires room for jobs that a request adds.
+ * @throws ServiceError too_many_jobs where more jobs of the project would wait than it may have
+ */
+export async function requireQueueCapacity(
+  { trx, maxWaitingJobs }: WriteTransaction,
+  project: string,
+  { length: added }: readonly unknown[],
+): Promise<void> {
+  if (maxWaitingJobs === Infinity) return;
+  const waiting = await readWaitingJobs(trx, project);
+  if (waiting + added <= maxWaitingJobs) return;
+  const waitingJobs = `${waiting} jobs of the project wait, of ${maxWaitingJobs} at most`;
+  throw quotaError({
+    code: "too_many_jobs",
+    message: `${waitingJobs}, and ${added} were asked for`,
+    name: "waiting-jobs",
+    size: maxWaitingJobs,
+    retrySeconds,
+  });
+}

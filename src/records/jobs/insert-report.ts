@@ -1,0 +1,115 @@
+import { z } from "zod";
+import { type BatchRequest, batchRequest } from "../../contract/jobs/batch.ts";
+import { type GithubReport, githubReport } from "../../contract/jobs/github-report.ts";
+import type { Schema } from "../database/schema.ts";
+import type { WriteTransaction } from "../database/store.ts";
+
+/** A report that a new batch asks for, or one in which its jobs replace others. */
+export type NewReport =
+  | {
+      readonly settings: GithubReport;
+      readonly request: BatchRequest;
+      /** Whether the results may become baselines by a button. */
+      readonly isAcceptable: boolean;
+    }
+  | {
+      /** Id of the report. */
+      readonly repeats: string;
+      /** The round that the batch belongs to. */
+      readonly round: number;
+      /** Of the jobs that are replaced, in the order of the new batch's jobs. */
+      readonly positions: readonly number[];
+    };
+
+/** A batch's report on GitHub. */
+export interface ReportRecord {
+  /** Of the batch that asked for the report. */
+  readonly id: string;
+  readonly project: string;
+  readonly settings: GithubReport;
+  readonly request: BatchRequest;
+  /** In the order of models × targets. */
+  readonly jobIds: readonly string[];
+  /** Rises each time that jobs are submitted again. */
+  readonly round: number;
+  /** GitHub's number of the check run of this round. */
+  readonly checkRun: number | null;
+  /** Hash of what the check run shows. */
+  readonly contentHash: string | null;
+  /** Whether the results were accepted as baselines of later jobs. */
+  readonly isAccepted: boolean;
+  /** Whether they may become baselines by a button. */
+  readonly isAcceptable: boolean;
+}
+
+const ids = z.array(z.string());
+
+interface InsertedReport extends Extract<NewReport, { settings: unknown }> {
+  readonly id: string;
+  readonly project: string;
+  readonly jobIds: readonly string[];
+}
+
+export async function insertReport(
+  { trx, effects }: WriteTransaction,
+  report: InsertedReport,
+): Promise<void> {
+  const { id, project, settings, request, jobIds, isAcceptable } = report;
+  await trx
+    .insertInto("github_reports")
+    .values({
+      id,
+      project,
+      settings: JSON.stringify(settings),
+      request: JSON.stringify(request),
+      jobs: JSON.stringify(jobIds),
+      round: 1,
+      check_run: null,
+      content_hash: null,
+      is_accepted: 0,
+      is_acceptable: isAcceptable ? 1 : 0,
+      is_open: 1,
+    })
+    .execute();
+  effects.changed.add(id);
+}
+
+interface Repetition extends Extract<NewReport, { repeats: unknown }> {
+  readonly jobIds: readonly string[];
+}
+
+/** Replaces jobs of a report. The first batch of a round starts it, with a check run of its own. */
+export async function replaceReportJobs(
+  { trx, effects }: WriteTransaction,
+  repetition: Repetition,
+): Promise<void> {
+  const { repeats: id, round, positions, jobIds } = repetition;
+  const reports = trx.selectFrom("github_reports").select(["jobs", "round"]).where("id", "=", id);
+  const row = await reports.executeTakeFirstOrThrow();
+  const jobs = ids
+    .parse(JSON.parse(row.jobs))
+    .map((former, i) => jobIds[positions.indexOf(i)] ?? former);
+  const columns = { jobs: JSON.stringify(jobs) };
+  const newRound = { round, check_run: null, content_hash: null, is_accepted: 0, is_open: 1 };
+  await trx
+    .updateTable("github_reports")
+    .set(row.round === round ? columns : { ...columns, ...newRound })
+    .where("id", "=", id)
+    .execute();
+  effects.changed.add(id);
+}
+
+export function parseReportRow(row: Schema["github_reports"]): ReportRecord {
+  return {
+    id: row.id,
+    project: row.project,
+    settings: githubReport.parse(JSON.parse(row.settings)),
+    request: batchRequest.parse(JSON.parse(row.request)),
+    jobIds: ids.parse(JSON.parse(row.jobs)),
+    round: row.round,
+    checkRun: row.check_run,
+    contentHash: row.content_hash,
+    isAccepted: row.is_accepted === 1,
+    isAcceptable: row.is_acceptable === 1,
+  };
+}

@@ -1,0 +1,201 @@
+import { parseReportRow, type ReportRecord } from "./insert-report.ts";
+import { readJobTexts } from "./read-job-texts.ts";
+import { jobSummary } from "../../contract/jobs/job-summary.ts";
+import { type BatchSummary, batchSummary } from "../../contract/jobs/page.ts";
+import type { Suite, SuiteHistory, SuiteHistoryQuery } from "../../contract/jobs/suite.ts";
+import { limits } from "../../contract/limits.ts";
+import type { Origin } from "../../contract/people/principal.ts";
+import { runReadTransaction, type Store, type WriteTransaction } from "../database/store.ts";
+
+interface SuiteSearch extends Partial<Origin> {
+  readonly project: string;
+}
+
+interface RecordedHistory extends Omit<SuiteHistory, "batches"> {
+  readonly batches: readonly (Pick<BatchSummary, "id" | "createdAt" | "revision"> & {
+    readonly report: ReportRecord | undefined;
+  })[];
+}
+
+/** Suites, which are there as long as they have batches. */
+export function suiteRecords(store: Store) {
+  return {
+    list: (search: SuiteSearch) => runReadTransaction(store, (trx) => listSuites(trx, search)),
+
+    readHistory: (search: SuiteSearch, query: SuiteHistoryQuery) =>
+      runReadTransaction(store, (trx) => readHistory(trx, search, query)),
+  };
+}
+
+function selectBatches(db: Store["db"], { project, repository, commit }: SuiteSearch) {
+  let rows = db.selectFrom("batches").where("project", "=", project);
+  if (repository !== undefined) rows = rows.where("repository_id", "=", repository);
+  if (commit !== undefined) rows = rows.where("commit_sha", "=", commit);
+  return rows;
+}
+
+async function listSuites(db: Store["db"], search: SuiteSearch): Promise<Suite[]> {
+  const rows = await selectBatches(db, search)
+    .where("suite", "is not", null)
+    .select(({ fn }) => ["suite", fn.countAll<number>().as("batches"), fn.max("id").as("newest")])
+    .groupBy("suite")
+    .orderBy("newest", "desc")
+    .limit(limits.listedSuites)
+    .execute();
+  return describeSuites(db, search, rows);
+}
+
+async function describeSuites(
+  db: Store["db"],
+  search: SuiteSearch,
+  rows: readonly { suite: string | null; batches: number; newest: string }[],
+): Promise<Suite[]> {
+  if (rows.length === 0) return [];
+  const newest = await selectBatches(db, search)
+    .where(
+      "id",
+      "in",
+      rows.map((row) => row.newest),
+    )
+    .select(["id", "document"])
+    .execute();
+  const batches = new Map(newest.map(({ id, document }) => [id, parseBatch(document)]));
+  return rows.flatMap((row) => {
+    const batch = batches.get(row.newest);
+    if (batch === undefined || row.suite === null) return [];
+    return [{ name: row.suite, batches: Number(row.batches), newest: batch }];
+  });
+}
+
+async function readHistory(
+  db: Store["db"],
+  search: SuiteSearch,
+  { suite, model: asked, limit }: SuiteHistoryQuery,
+): Promise<RecordedHistory> {
+  const rows = await selectBatches(db, search)
+    .where("suite", "=", suite)
+    .select("document")
+    .orderBy("id", "desc")
+    .limit(limit)
+    .execute();
+  const batches = rows.map(({ document }) => parseBatch(document));
+  const [newest] = batches;
+  if (newest === undefined) return { suite, model: null, models: [], batches: [], jobs: [] };
+  const models = await listModelNames(db, newest.id);
+  const model = asked ?? models[0] ?? "";
+  const ids = batches.map(({ id }) => id);
+  const reports = await findReports(db, ids);
+  const described = batches.toReversed().map((batch) => {
+    return { ...batch, report: reports.get(batch.id) };
+  });
+  return {
+    suite,
+    model,
+    models,
+    batches: described,
+    jobs: await listModelJobs(db, { ids, model }),
+  };
+}
+
+function parseBatch(document: string): BatchSummary {
+  return batchSummary.parse(JSON.parse(document));
+}
+
+async function listModelNames(db: Store["db"], batch: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom("jobs")
+    .select(({ fn }) => ["model_name", fn.min("id").as("first")])
+    .where("batch_id", "=", batch)
+    .groupBy("model_name")
+    .orderBy("first")
+    .execute();
+  return rows.map((row) => row.model_name);
+}
+
+async function listModelJobs(
+  db: Store["db"],
+  { ids, model }: { readonly ids: readonly string[]; readonly model: string },
+): Promise<SuiteHistory["jobs"]> {
+  const rows = await db
+    .selectFrom("jobs")
+    .select(({ fn }) => fn.max("id").as("newest"))
+    .where("batch_id", "in", ids)
+    .where("model_name", "=", model)
+    .groupBy(["batch_id", "target"])
+    .orderBy("newest", "desc")
+    .limit(limits.historyJobs)
+    .execute();
+  if (rows.length === 0) return [];
+  const newest = rows.map((row) => row.newest);
+  const found = await readJobTexts(db.selectFrom("jobs").where("id", "in", newest), "summary");
+  const jobs = found.map(({ text }) => jobSummary.parse(JSON.parse(text)));
+  return jobs.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+async function findReports(
+  db: Store["db"],
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, ReportRecord>> {
+  const rows = await db.selectFrom("github_reports").selectAll().where("id", "in", ids).execute();
+  return new Map(rows.map((row) => [row.id, parseReportRow(row)]));
+}
+
+export interface SuiteOwner {
+  readonly project: string;
+  readonly suite: string;
+}
+
+/** Where something that records baselines comes from. */
+export interface BatchSource {
+  /** Of the workflow that asked for it. */
+  readonly repository: string | null;
+  /** Whether it is a resource of a cluster that no request created. */
+  readonly isResource: boolean;
+}
+
+/** A suite's repository: null where no workflow recorded it first, undefined where nobody did. */
+export async function findSuiteRepository(
+  db: Store["db"],
+  { project, suite }: SuiteOwner,
+): Promise<string | null | undefined> {
+  const row = await db
+    .selectFrom("suites")
+    .select("repository_id")
+    .where("project", "=", project)
+    .where("name", "=", suite)
+    .executeTakeFirst();
+  return row?.repository_id;
+}
+
+/** Makes a suite without baselines the repository's. Gives whose it is then. */
+export async function claimSuite(
+  { trx }: WriteTransaction,
+  { project, suite }: SuiteOwner,
+  repository: string | null,
+): Promise<string | null> {
+  await trx
+    .insertInto("suites")
+    .values({ project, name: suite, repository_id: repository })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  return (await findSuiteRepository(trx, { project, suite })) ?? null;
+}
+
+/**
+ * Whether a batch records baselines in a suite that was claimed. Who writes resources has no scope
+ * that says for which repositories: a resource does so only where the suite belongs to none.
+ */
+export function recordsInSuite(
+  { repository, isResource }: BatchSource,
+  suiteRepository: string | null,
+): boolean {
+  return isResource ? suiteRepository === null : reachesSuite(repository, suiteRepository);
+}
+
+/** Whether something of a repository, or of none, reaches the suite of another. */
+export function reachesSuite(
+  repository: string | null,
+  suiteRepository: string | null | undefined,
+): boolean {
+  return repository === null || suiteRepository === undefined || suiteRepository === repository;
+}

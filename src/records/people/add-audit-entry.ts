@@ -1,0 +1,43 @@
+import type { AuditEntry } from "../../contract/people/audit.ts";
+import { newId } from "../../contract/id.ts";
+import type { WriteTransaction } from "../database/store.ts";
+
+/** Who asked for a change, and how. It is written to the audit in the change's transaction. */
+export interface AuditedChange extends Pick<AuditEntry, "action" | "tokenId" | "tokenName"> {
+  /** Of the caller. */
+  readonly project: string;
+  /** Who was signed in. */
+  readonly personId?: string | null;
+}
+
+interface ChangedThing {
+  /** Its id, name or SHA-256. */
+  readonly subject: string;
+  /** Whose it is, where that is not the caller's project: both have an entry then. */
+  readonly project?: string;
+}
+
+/** Adds a change to the audit, unless nobody asked for it. */
+export async function addAuditEntry(
+  { trx, now }: WriteTransaction,
+  change: AuditedChange | undefined,
+  { subject, project }: ChangedThing,
+): Promise<void> {
+  if (change === undefined) return;
+  const { action, tokenId, tokenName, personId = null } = change;
+  for (const each of new Set([change.project, project ?? change.project])) {
+    await trx
+      .insertInto("audit")
+      .values({
+        id: newId("audit", now),
+        project: each,
+        at: now.toISOString(),
+        action,
+        token_id: tokenId,
+        token_name: tokenName,
+        person_id: personId,
+        subject,
+      })
+      .execute();
+  }
+}
