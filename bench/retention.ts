@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { type UnnumberedEvent, workerEvent } from "../src/contract/jobs/worker.ts";
 import { openRecords } from "../src/records/open-records.ts";
-import { purgeReleasedBlobs } from "../src/service/purge-released-blobs.ts";
+import { purgeReleasedBlobs } from "../src/service/storage-folder/purge-regularly.ts";
 import { createDirectoryBlobStore } from "../src/storage/directory-blob-store.ts";
 import { makeNewJob } from "../test/records/new-jobs.ts";
 import { limitRow, reportBench } from "./result.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { secureUrl } from "../src/contract/text/secure-url.ts";
 import { trustPolicy } from "../src/contract/people/trust-policy.ts";
-import { settings } from "../src/service/settings.ts";
+import { settings } from "../src/service/settings/settings.ts";
 import { aYear, named, pods, resources, stringMap } from "./chart-pod-values.ts";
 
 const tracing = z

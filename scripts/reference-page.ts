@@ -26,7 +26,7 @@ import { scopeTable } from "../src/contract/people/token.ts";
 import { warningTable } from "../src/contract/jobs/warnings.ts";
 import { weightForms } from "../src/contract/jobs/weight-forms.ts";
 import { workerExit, workerExitMeanings } from "../src/contract/jobs/worker.ts";
-import { settings } from "../src/service/settings.ts";
+import { settings } from "../src/service/settings/settings.ts";
 
 const exitCodes: Readonly<Record<string, number>> = workerExit;
 

@@ -1,5 +1,6 @@
 import { createHash, randomInt } from "node:crypto";
 import { crc32 } from "node:zlib";
+import type { NewToken } from "../records/people/token-records.ts";
 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const scheme = "mos_";
@@ -32,7 +33,7 @@ export function hashSecret(secret: string): string {
 }
 
 /** The token's first characters, by which a list shows it. */
-export function tokenPrefix(token: string): string {
+function tokenPrefix(token: string): string {
   return token.slice(0, prefixLength);
 }
 
@@ -44,4 +45,15 @@ function tokenChecksum(text: string): string {
     rest = Math.floor(rest / alphabet.length);
   }
   return digits;
+}
+
+export type TokenFields = Omit<NewToken, "prefix" | "hash">;
+
+/** A new secret, and the token to store for it. */
+export function generateToken(fields: TokenFields): { secret: string; newToken: NewToken } {
+  const secret = generateAccessToken();
+  return {
+    secret,
+    newToken: { ...fields, prefix: tokenPrefix(secret), hash: hashSecret(secret) },
+  };
 }

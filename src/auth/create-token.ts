@@ -1,8 +1,8 @@
+import { generateToken, type TokenFields } from "./access-token.ts";
 import { limits } from "../contract/limits.ts";
-import type { CreatedToken, TokenRequest } from "../contract/people/token.ts";
-import type { AuditedChange } from "../records/people/add-audit-entry.ts";
+import type { CreatedToken, Token, TokenRequest } from "../contract/people/token.ts";
 import type { Records } from "../records/open-records.ts";
-import { issueToken } from "./issue-token.ts";
+import type { AuditedChange } from "../records/people/add-audit-entry.ts";
 
 const dayMs = 86_400_000;
 
@@ -26,4 +26,50 @@ export async function createToken(
   const fields = { name, scopes: uniqueScopes, expiresAt, policy: null };
   const { project, personId = null, audit } = owner;
   return issueToken(records, { ...fields, project, personId, audit });
+}
+
+interface IssuedToken extends TokenFields {
+  readonly project: string;
+  readonly audit?: AuditedChange | undefined;
+}
+
+/** Generates a token and stores its hash; the secret exists only in the result. */
+export async function issueToken(
+  { tokens }: Pick<Records, "tokens">,
+  { project, audit, ...fields }: IssuedToken,
+): Promise<CreatedToken> {
+  const { secret, newToken } = generateToken(fields);
+  return { ...(await tokens.create(project, newToken, audit)), token: secret };
+}
+
+const hourMs = 3_600_000;
+
+interface Rotation {
+  readonly project: string;
+  readonly token: Token;
+  /** Whose the new token is; null for nobody's. */
+  readonly personId: string | null;
+  readonly now: Date;
+  readonly audit?: AuditedChange | undefined;
+}
+
+/**
+ * Creates a token with the name, scopes and lifetime of another one, which stays valid for a while.
+ */
+export async function rotateToken(
+  { tokens }: Pick<Records, "tokens">,
+  { project, token, personId, now, audit }: Rotation,
+): Promise<CreatedToken> {
+  const { id, name, scopes, createdAt, expiresAt, policy } = token;
+  const lifetimeMs = expiresAt === null ? null : Date.parse(expiresAt) - Date.parse(createdAt);
+  const { secret, newToken } = generateToken({
+    name,
+    scopes,
+    policy,
+    personId,
+    expiresAt: lifetimeMs === null ? null : new Date(now.getTime() + lifetimeMs).toISOString(),
+  });
+  const endsAt = new Date(now.getTime() + limits.rotationHours * hourMs);
+  const created = await tokens.replace(newToken, { project, id, endsAt }, audit);
+  return { ...created, token: secret };
 }

@@ -1,11 +1,12 @@
 import { z } from "zod";
 import { ServiceError } from "../contract/errors.ts";
+import { limits, textLimits } from "../contract/limits.ts";
+import { matchPolicy, type TrustCheck, type TrustPolicy } from "../contract/people/trust-policy.ts";
+import { truncate } from "../contract/text/bounded-text.ts";
 import {
   hasHiddenCharacters,
   replaceHiddenCharacters,
 } from "../contract/text/hidden-characters.ts";
-import { limits, textLimits } from "../contract/limits.ts";
-import { truncate } from "../contract/text/bounded-text.ts";
 import type { IssuedPerson } from "../records/people/person-access.ts";
 
 const text = z.string().min(1).optional().catch(undefined);
@@ -56,4 +57,21 @@ function isGroupName(name: unknown): name is string {
 
 function shownText(said: string): string {
   return truncate(replaceHiddenCharacters(said.toWellFormed()), textLimits.name);
+}
+
+/** Which access token the claims of an identity token give, whose signature nobody asks for. */
+export function checkClaims(
+  { issuers, policies }: TrustPolicy,
+  claims: Readonly<Record<string, unknown>>,
+): TrustCheck {
+  const trusted = issuers.find(({ issuer }) => issuer === claims["iss"]);
+  if (trusted === undefined) return { grant: null, mismatch: "iss" };
+  if ("aud" in claims && claims["aud"] !== trusted.audience) {
+    return { grant: null, mismatch: "aud" };
+  }
+  const candidates = policies.filter(({ issuer }) => issuer === trusted.issuer);
+  const match = matchPolicy(candidates, claims);
+  if ("mismatch" in match) return { grant: null, mismatch: match.mismatch };
+  const { name: policy, project, scopes, expiresInSeconds } = match.policy;
+  return { grant: { policy, project, scopes, expiresInSeconds }, mismatch: null };
 }

@@ -1,5 +1,7 @@
-import { isReading } from "../contract/routes/route.ts";
+import { z } from "zod";
+import { seal, unseal } from "./sealed-text.ts";
 import { ServiceError } from "../contract/errors.ts";
+import { isReading } from "../contract/routes/route.ts";
 
 /** How the session's cookie is set. */
 export interface CookieSettings {
@@ -18,7 +20,7 @@ export function readSessionSecret(settings: CookieSettings, request: Request): s
 }
 
 /** Undefined where the request has no such cookie. */
-export function readCookie(request: Request, name: string): string | undefined {
+function readCookie(request: Request, name: string): string | undefined {
   const cookies = (request.headers.get("cookie") ?? "").split("; ");
   return cookies.find((each) => each.startsWith(`${name}=`))?.slice(name.length + 1);
 }
@@ -53,18 +55,84 @@ function sessionCookieName(settings: CookieSettings, request: Request): string {
 }
 
 /** Cookies know no ports: without one in the name, services of one host would share a session. */
-export function cookieName(name: string, settings: CookieSettings, request: Request): string {
+function cookieName(name: string, settings: CookieSettings, request: Request): string {
   if (settings.publicUrl?.startsWith("https:")) return `__Host-${name}`;
   const numbered = `${name}-${new URL(request.url).port || "80"}`;
   return isSecure(settings, request) ? `__Host-${numbered}` : numbered;
 }
 
 /** Whether people reach the service by TLS, which it can speak itself. */
-export function isSecure({ publicUrl }: CookieSettings, request: Request): boolean {
+function isSecure({ publicUrl }: CookieSettings, request: Request): boolean {
   return new URL(publicUrl ?? request.url).protocol === "https:";
 }
 
 /** Undefined for the origin `null`, which sandboxed pages have. */
 function hostName(origin: string): string | undefined {
   return URL.parse(origin)?.host;
+}
+
+/** How long a person may take at the issuer, seconds. */
+const flowSeconds = 600;
+
+const storedFlow = z.object({
+  state: z.string(),
+  nonce: z.string(),
+  verifier: z.string(),
+  /** Address of the page to open in the end. */
+  returnTo: z.string(),
+  /** Milliseconds since 1970. */
+  expiresAt: z.number(),
+});
+type StoredFlow = z.infer<typeof storedFlow>;
+
+/**
+ * `Set-Cookie` that binds a sign-in to the browser which began it. It is sent with the navigation
+ * by which the issuer's page leads back, so that it cannot be `Strict`.
+ */
+export function flowCookie(
+  settings: CookieSettings,
+  request: Request,
+  { key, now, ...flow }: Omit<StoredFlow, "expiresAt"> & { readonly key: Buffer; now: Date },
+): string {
+  const expiresAt = now.getTime() + flowSeconds * 1000;
+  const value = seal(JSON.stringify({ ...flow, expiresAt }), key);
+  return formatFlowCookie(settings, request, { value, maxAge: flowSeconds });
+}
+
+/** `Set-Cookie` that ends what `flowCookie` began. */
+export function endedFlowCookie(settings: CookieSettings, request: Request): string {
+  return formatFlowCookie(settings, request, { value: "", maxAge: 0 });
+}
+
+/** Undefined where the browser began no sign-in, or too long ago. */
+export function readFlow(
+  settings: CookieSettings,
+  request: Request,
+  { key, now }: { readonly key: Buffer; readonly now: Date },
+): StoredFlow | undefined {
+  const sealed = readCookie(request, flowCookieName(settings, request));
+  const flow = sealed === undefined ? undefined : unsealFlow(sealed, key);
+  return flow !== undefined && flow.expiresAt > now.getTime() ? flow : undefined;
+}
+
+function unsealFlow(sealed: string, key: Buffer): StoredFlow | undefined {
+  try {
+    return storedFlow.parse(JSON.parse(unseal(sealed, key)));
+  } catch {
+    return undefined;
+  }
+}
+
+function formatFlowCookie(
+  settings: CookieSettings,
+  request: Request,
+  { value, maxAge }: { readonly value: string; readonly maxAge: number },
+): string {
+  const attributes = ["Path=/", "HttpOnly", "SameSite=Lax", `Max-Age=${maxAge}`];
+  if (isSecure(settings, request)) attributes.push("Secure");
+  return [`${flowCookieName(settings, request)}=${value}`, ...attributes].join("; ");
+}
+
+function flowCookieName(settings: CookieSettings, request: Request): string {
+  return cookieName("mos-sign-in", settings, request);
 }

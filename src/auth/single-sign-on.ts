@@ -2,7 +2,7 @@ import * as client from "openid-client";
 import { ServiceError } from "../contract/errors.ts";
 import type { IssuedPerson } from "../records/people/person-access.ts";
 import { parseClaims } from "./parse-claims.ts";
-import { readBoundedText } from "./read-bounded-text.ts";
+import { readBoundedText } from "./identity-verifier.ts";
 
 /** An OpenID Connect provider, and the service as its client. */
 export interface SingleSignOnOptions {

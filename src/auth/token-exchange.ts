@@ -6,7 +6,7 @@ import { truncate } from "../contract/text/bounded-text.ts";
 import { matchPolicy, type Policy, type TrustPolicy } from "../contract/people/trust-policy.ts";
 import type { Log } from "../log/json-log.ts";
 import type { Records } from "../records/open-records.ts";
-import { generateToken } from "./generate-token.ts";
+import { generateToken } from "./access-token.ts";
 import {
   clockToleranceSeconds,
   createIdentityVerifier,

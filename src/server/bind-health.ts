@@ -1,7 +1,7 @@
 import type { Hono } from "hono";
 import { ServiceError } from "../contract/errors.ts";
-import { findRoute } from "./find-route.ts";
-import type { ServerContext } from "./server-context.ts";
+import { findRoute } from "./http/request-id.ts";
+import type { ServerContext } from "./http/server-context.ts";
 
 /** Probes, which need no token. */
 export function bindHealth(app: Hono, context: ServerContext): void {

@@ -1,36 +1,35 @@
 import { Hono } from "hono";
-import { openApiDocument } from "../contract/openapi/openapi-document.ts";
-import { artifactHandlers } from "./artifact-handlers.ts";
-import { auditHandlers } from "./audit-handlers.ts";
-import { batchHandlers } from "./batch-handlers.ts";
-import { bindDashboard } from "./bind-dashboard.ts";
-import { bindGitHubWebhook } from "./bind-github-webhook.ts";
 import { bindHealth, bindMetrics, countRequests } from "./bind-health.ts";
-import { bindRoutes } from "./bind-routes.ts";
-import { bindSingleSignOn } from "./bind-single-sign-on.ts";
-import { bindWorkerBlobs } from "./bind-worker-blobs.ts";
-import { bindWorkerProtocol } from "./bind-worker-protocol.ts";
-import { createEventHandlers } from "./event-handlers.ts";
-import { jobHandlers } from "./job-handlers.ts";
-import { linkHandlers } from "./link-handlers.ts";
-import { createLogHandlers } from "./log-handlers.ts";
-import { logRequests } from "./log-requests.ts";
-import { memberHandlers } from "./member-handlers.ts";
-import { modelHandlers } from "./model-handlers.ts";
-import { notFoundError } from "./not-found-error.ts";
-import { passkeyHandlers } from "./passkey-handlers.ts";
-import { problemResponse } from "./problem-response.ts";
-import { projectHandlers } from "./project-handlers.ts";
-import type { RouteHandlers } from "./route-handlers.ts";
-import type { ServerContext } from "./server-context.ts";
-import { sessionHandlers } from "./session-handlers.ts";
-import { statusHandlers } from "./status-handlers.ts";
-import { suiteHandlers } from "./suite-handlers.ts";
-import { targetHandlers } from "./target-handlers.ts";
-import { tokenHandlers } from "./token-handlers.ts";
-import { traceRequests } from "./trace-requests.ts";
-import { usageHandlers } from "./usage-handlers.ts";
-import { webhookHandlers } from "./webhook-handlers.ts";
+import { artifactHandlers } from "./handlers/artifact-handlers.ts";
+import { batchHandlers } from "./handlers/batch-handlers.ts";
+import { bindGitHubWebhook } from "./handlers/bind-github-webhook.ts";
+import { bindSingleSignOn } from "./handlers/bind-single-sign-on.ts";
+import { createEventHandlers } from "./handlers/event-handlers.ts";
+import { jobHandlers } from "./handlers/job-handlers.ts";
+import { linkHandlers } from "./handlers/link-handlers.ts";
+import { createLogHandlers } from "./handlers/log-handlers.ts";
+import { modelHandlers } from "./handlers/model-handlers.ts";
+import { passkeyHandlers } from "./handlers/passkey-handlers.ts";
+import {
+  auditHandlers,
+  memberHandlers,
+  projectHandlers,
+  usageHandlers,
+} from "./handlers/project-handlers.ts";
+import { statusHandlers, targetHandlers } from "./handlers/service-handlers.ts";
+import { sessionHandlers } from "./handlers/session-handlers.ts";
+import { suiteHandlers } from "./handlers/suite-handlers.ts";
+import { tokenHandlers } from "./handlers/token-handlers.ts";
+import { webhookHandlers } from "./handlers/webhook-handlers.ts";
+import { bindDashboard } from "./http/bind-dashboard.ts";
+import { bindRoutes, type RouteHandlers } from "./http/bind-routes.ts";
+import { notFoundError, problemResponse } from "./http/problem-response.ts";
+import { requestId, requestSpan, traceRequests } from "./http/request-id.ts";
+import type { ServerContext } from "./http/server-context.ts";
+import { bindWorkerBlobs } from "./worker-protocol/bind-worker-blobs.ts";
+import { bindWorkerProtocol } from "./worker-protocol/bind-worker-protocol.ts";
+import { openApiDocument } from "../contract/openapi/openapi-document.ts";
+import type { Log } from "../log/json-log.ts";
 
 /** What is answered on ports of its own, where it is. */
 interface SeparateApps {
@@ -106,4 +105,32 @@ function createHandlers(context: ServerContext): RouteHandlers {
     ...webhookHandlers,
     getOpenApi: async () => ({ status: 200, json: (document ??= openApiDocument()) }),
   };
+}
+
+const probes: ReadonlySet<string> = new Set(["/healthz", "/readyz", "/metrics"]);
+
+/**
+ * Gives each answer the id of its request, and logs a line for it: the path without its query, in
+ * which sources with secrets can be.
+ */
+function logRequests(app: Hono, log: Log): void {
+  app.use(async (c, next) => {
+    const start = performance.now();
+    await next();
+    const id = requestId(c.req.raw);
+    c.res.headers.set("x-request-id", id);
+    const { method, path } = c.req;
+    // Machines ask for these every few seconds; a worker's requests are logged where they fail.
+    const isRoutine = probes.has(path) || (path.startsWith("/worker/") && c.res.status < 400);
+    if (isRoutine) return;
+    const ms = Math.round(performance.now() - start);
+    log("info", "A request was answered", {
+      requestId: id,
+      traceId: requestSpan(c.req.raw)?.traceId,
+      method,
+      path,
+      status: c.res.status,
+      ms,
+    });
+  });
 }

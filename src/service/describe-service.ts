@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { z } from "zod";
 import type { ServiceStatus } from "../contract/service-status.ts";
-import type { Settings } from "./settings.ts";
+import type { Settings } from "./settings/settings.ts";
 
 const manifestFile = path.join(import.meta.dirname, "../../package.json");
 const manifest = z.object({

@@ -1,6 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 import { extname, join } from "node:path";
-import type { Dashboard, DashboardFile } from "../server/dashboard.ts";
+import type { Dashboard, DashboardFile } from "../server/http/bind-dashboard.ts";
 import { statOrUndefined } from "../storage/file-error.ts";
 
 /** Where the built page is; `npm start` builds it. */

@@ -3,17 +3,17 @@ import { describeStartError } from "../settings/describe-start-error.ts";
 import { findUnknownVariables } from "../settings/find-unknown-variables.ts";
 import { parseEnvironment } from "../settings/parse-environment.ts";
 import { StartError } from "../settings/start-error.ts";
-import { backupUsage, runBackupCommand } from "./backup-command.ts";
-import { describeCommands } from "./describe-commands.ts";
-import { moveUsage, runMoveCommand } from "./move-command.ts";
-import { projectUsage, runProjectCommand } from "./project-command.ts";
-import { recordsPlace } from "./records-place.ts";
-import { restoreUsage, runRestoreCommand } from "./restore-command.ts";
-import { settings } from "./settings.ts";
-import { runSignInCommand, signInUsage } from "./sign-in-command.ts";
+import { backupUsage, runBackupCommand } from "./commands/backup-command.ts";
+import { describeCommands } from "./commands/command-line.ts";
+import { moveUsage, runMoveCommand } from "./commands/move-command.ts";
+import { projectUsage, runProjectCommand } from "./commands/project-command.ts";
+import { recordsPlace } from "./storage-folder/data-directory.ts";
+import { restoreUsage, runRestoreCommand } from "./commands/restore-command.ts";
+import { settings } from "./settings/settings.ts";
+import { runSignInCommand, signInUsage } from "./commands/sign-in-command.ts";
 import { startService } from "./start-service.ts";
-import { reportFirstToken } from "./report-first-token.ts";
-import { runTokenCommand, tokenUsage } from "./token-command.ts";
+import { reportFirstToken } from "./first-sign-in.ts";
+import { runTokenCommand, tokenUsage } from "./commands/token-command.ts";
 
 /** Node reads modules that it has compiled before from the last one, where it is set. */
 const inheritedByWorkers = ["PATH", "HOME", "NODE_COMPILE_CACHE"];

@@ -9,8 +9,8 @@ import type { Records } from "../records/open-records.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import { findStoredUpload } from "../storage/find-stored-upload.ts";
 import { StartError } from "../settings/start-error.ts";
-import { listSecretFiles } from "./secret-files.ts";
-import type { Settings } from "./settings.ts";
+import { listSecretFiles } from "./settings/read-credentials.ts";
+import type { Settings } from "./settings/settings.ts";
 
 interface ExecutorDependencies {
   readonly records: Records;

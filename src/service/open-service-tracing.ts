@@ -1,9 +1,9 @@
 import type { Log } from "../log/json-log.ts";
 import type { Records } from "../records/open-records.ts";
-import type { ServerContext } from "../server/server-context.ts";
+import type { ServerContext } from "../server/http/server-context.ts";
 import type { Tracing } from "../tracing/open-tracing.ts";
-import { readCredentialFile } from "./read-credential-file.ts";
-import type { Settings } from "./settings.ts";
+import { readCredentialFile } from "./settings/read-credentials.ts";
+import type { Settings } from "./settings/settings.ts";
 
 interface TracedParts extends Pick<ServerContext, "about"> {
   readonly records: Records;

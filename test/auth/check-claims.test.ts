@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { checkClaims } from "../../src/auth/check-claims.ts";
+import { checkClaims } from "../../src/auth/parse-claims.ts";
 import { trustPolicy } from "../../src/contract/people/trust-policy.ts";
 
 const issuer = "https://token.actions.githubusercontent.com";

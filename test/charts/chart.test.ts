@@ -10,9 +10,9 @@ import { chartValues } from "../../scripts/chart-values.ts";
 import { builtinTargets } from "../../src/contract/jobs/target.ts";
 import { resourceLabels } from "../../src/contract/custom-resources/resource-labels.ts";
 import { trustPolicy as trustPolicySchema } from "../../src/contract/people/trust-policy.ts";
-import { settings as serviceSettings } from "../../src/service/settings.ts";
+import { settings as serviceSettings } from "../../src/service/settings/settings.ts";
 import { readTargets } from "../../src/settings/read-targets.ts";
-import { readTrustPolicy } from "../../src/service/read-trust-policy.ts";
+import { readTrustPolicy } from "../../src/service/settings/read-trust-policy.ts";
 import { fullTarget } from "../support/full-target.ts";
 import { helmMissing } from "../support/cluster/cluster-missing.ts";
 import {

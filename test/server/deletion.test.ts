@@ -4,7 +4,7 @@ import test, { type TestContext } from "node:test";
 import { auditPage } from "../../src/contract/people/audit.ts";
 import { batch as batchSchema } from "../../src/contract/jobs/batch.ts";
 import { modelRoutes } from "../../src/contract/routes/model-routes.ts";
-import { purgeReleasedBlobs } from "../../src/service/purge-released-blobs.ts";
+import { purgeReleasedBlobs } from "../../src/service/storage-folder/purge-regularly.ts";
 import { beginTestWorker, makeTestApp, problemIn, startJob, type TestApp } from "./test-app.ts";
 
 const hourMs = 3_600_000;

@@ -8,7 +8,7 @@ import { administratorId } from "../../src/contract/people/person.ts";
 import type { Route } from "../../src/contract/routes/route.ts";
 import { routes } from "../../src/contract/routes/routes.ts";
 import { createdToken, type Scope } from "../../src/contract/people/token.ts";
-import { mayStillCall } from "../../src/server/may-still-call.ts";
+import { mayStillCall } from "../../src/server/handlers/may-still-call.ts";
 import { proposal, pushed, tenantToken } from "./tenant-tokens.ts";
 import { makeTestApp, problemIn, type TestApp } from "./test-app.ts";
 import { setRole, signInIssued, singleSignOn } from "./test-people.ts";

@@ -9,7 +9,7 @@ import { uploadSource } from "../../src/contract/models/model-source.ts";
 import { assignment } from "../../src/contract/jobs/worker.ts";
 import { Changes } from "../../src/records/database/changes.ts";
 import { openDatabase } from "../../src/records/database/open-database.ts";
-import { purgeReleasedBlobs } from "../../src/service/purge-released-blobs.ts";
+import { purgeReleasedBlobs } from "../../src/service/storage-folder/purge-regularly.ts";
 import { keptDatabase } from "../support/test-database.ts";
 import { pushed, tenantToken } from "./tenant-tokens.ts";
 import {

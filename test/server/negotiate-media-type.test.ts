@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { negotiateMediaType } from "../../src/server/negotiate-media-type.ts";
+import { negotiateMediaType } from "../../src/server/http/negotiate-media-type.ts";
 
 const offered = ["text/plain", "text/event-stream", "application/x-ndjson"] as const;
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { parseByteRange } from "../../src/server/parse-byte-range.ts";
+import { parseByteRange } from "../../src/server/http/blob-response.ts";
 
 const cases: [string, { start: number; end: number } | undefined][] = [
   ["bytes=0-0", { start: 0, end: 0 }],

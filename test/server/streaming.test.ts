@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { createServer, type Server } from "node:http";
 import test, { type TestContext } from "node:test";
 import { getRequestListener } from "@hono/node-server";
-import { listen } from "../../src/service/listen.ts";
+import { listen } from "../../src/service/http-server/listen.ts";
 import { logEvent, makeTestApp, startJob, beginTestWorker } from "./test-app.ts";
 
 /** The app on a socket. */

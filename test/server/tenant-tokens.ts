@@ -1,7 +1,7 @@
 import type { Workflow } from "../../src/contract/people/principal.ts";
 import { defaultProject } from "../../src/contract/project.ts";
 import type { Scope } from "../../src/contract/people/token.ts";
-import { issueToken } from "../../src/auth/issue-token.ts";
+import { issueToken } from "../../src/auth/create-token.ts";
 import type { TestApp } from "./test-app.ts";
 
 export const workflowScopes: readonly Scope[] = [

@@ -4,7 +4,7 @@ import type { ServerResponse } from "node:http";
 import { connect, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import test, { type TestContext } from "node:test";
-import { startHttpServer } from "../../src/service/start-http-server.ts";
+import { startHttpServer } from "../../src/service/http-server/start-http-server.ts";
 
 const shared = [Buffer.from("one\n"), Buffer.from(""), Buffer.from("zwölf\n")];
 const sent = "4\r\none\n\r\n7\r\nzwölf\n\r\n0\r\n\r\n";

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
-import { offerFirstSignIn } from "../../src/service/offer-first-sign-in.ts";
+import { offerFirstSignIn } from "../../src/service/first-sign-in.ts";
 import { openTestRecords } from "../records/new-jobs.ts";
 import { ownPage } from "../server/test-sessions.ts";
 import { startRunningService } from "../support/running-service.ts";

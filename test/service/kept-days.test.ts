@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { buildRetention, keptDays } from "../../src/service/kept-days.ts";
+import { buildRetention, keptDays } from "../../src/service/settings/storage-settings.ts";
 
 const dayMs = 86_400_000;
 

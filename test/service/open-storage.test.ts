@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import test, { type TestContext } from "node:test";
 import type { Log } from "../../src/log/json-log.ts";
-import { openStorage } from "../../src/service/open-storage.ts";
-import { recordsPlace } from "../../src/service/records-place.ts";
+import { openStorage } from "../../src/service/storage-folder/open-storage.ts";
+import { recordsPlace } from "../../src/service/storage-folder/data-directory.ts";
 
 async function makeStorage(t: TestContext, log: Log = () => {}) {
   const parent = await mkdtemp(join(tmpdir(), "storage-"));

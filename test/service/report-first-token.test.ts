@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { type TestContext } from "node:test";
-import { reportFirstToken } from "../../src/service/report-first-token.ts";
+import { reportFirstToken } from "../../src/service/first-sign-in.ts";
 import { startRunningService } from "../support/running-service.ts";
 
 async function reportToken(t: TestContext, isTTY: boolean) {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { listSecretFiles } from "../../src/service/secret-files.ts";
-import { settings } from "../../src/service/settings.ts";
+import { listSecretFiles } from "../../src/service/settings/read-credentials.ts";
+import { settings } from "../../src/service/settings/settings.ts";
 
 const publicFiles = ["MOS_TARGETS_FILE", "MOS_TLS_CERTIFICATE_FILE", "MOS_TRUST_POLICY_FILE"];
 

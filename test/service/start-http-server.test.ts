@@ -4,8 +4,8 @@ import { connect, type Socket } from "node:net";
 import test, { type TestContext } from "node:test";
 import { defaultConnectionLimits } from "../../src/contract/connection-limits.ts";
 import { ServiceError } from "../../src/contract/errors.ts";
-import { readBoundedBody } from "../../src/server/read-bounded-body.ts";
-import { startHttpServer } from "../../src/service/start-http-server.ts";
+import { readBoundedBody } from "../../src/server/http/read-json.ts";
+import { startHttpServer } from "../../src/service/http-server/start-http-server.ts";
 
 /** A second in place of each time that a client is given. */
 const short = {

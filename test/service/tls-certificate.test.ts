@@ -9,8 +9,8 @@ import { connect, type TLSSocket } from "node:tls";
 import { promisify } from "node:util";
 import { connectionLimits, defaultConnectionLimits } from "../../src/contract/connection-limits.ts";
 import type { Log } from "../../src/log/json-log.ts";
-import { startHttpServer } from "../../src/service/start-http-server.ts";
-import { readTlsCertificate } from "../../src/service/tls-certificate.ts";
+import { startHttpServer } from "../../src/service/http-server/start-http-server.ts";
+import { readTlsCertificate } from "../../src/service/http-server/tls-certificate.ts";
 import { opensslMissing } from "../support/cluster/cluster-missing.ts";
 import { createCertificate } from "../support/create-certificate.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { settings } from "../../src/service/settings.ts";
+import { settings } from "../../src/service/settings/settings.ts";
 import { parseEnvironment } from "../../src/settings/parse-environment.ts";
 
 function readProxies(list: string) {

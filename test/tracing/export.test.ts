@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
 import { openServiceTracing } from "../../src/service/open-service-tracing.ts";
-import { settings } from "../../src/service/settings.ts";
+import { settings } from "../../src/service/settings/settings.ts";
 import { parseEnvironment } from "../../src/settings/parse-environment.ts";
 import { makeTestApp, problemIn } from "../server/test-app.ts";
 import { opensslMissing } from "../support/cluster/cluster-missing.ts";

@@ -1,0 +1,70 @@
+import { writeBatchArchive } from "./batch-archive.ts";
+import { mayStillCall } from "./may-still-call.ts";
+import { requireJob } from "./require-job.ts";
+import { invalidTokenError } from "../../auth/authenticate.ts";
+import type { Artifact } from "../../contract/jobs/artifact.ts";
+import type { BlobStore } from "../../storage/blob-store.ts";
+import type { RouteHandlers } from "../http/bind-routes.ts";
+import { blobResponse } from "../http/blob-response.ts";
+import { isETagMatch } from "../http/build-response.ts";
+import { createByteStream } from "../http/byte-stream.ts";
+import { notFoundError } from "../http/problem-response.ts";
+
+type ArtifactHandlers = Pick<RouteHandlers, "listArtifacts" | "getArtifact" | "getBatchArtifacts">;
+
+export const artifactHandlers: ArtifactHandlers = {
+  async listArtifacts({ records }, { caller, params }) {
+    const { artifacts } = await requireJob(records, caller, params.id);
+    return { status: 200, json: { artifacts } };
+  },
+
+  async getArtifact({ records, blobs }, { caller, params, headers }) {
+    const job = await records.jobs.find(caller.project, params.id);
+    const artifact = job?.artifacts.find(({ name }) => name === params.name);
+    if (!artifact) throw notFoundError("artifact", params.name, `of job "${params.id}"`);
+    return artifactResponse(blobs, artifact, headers);
+  },
+
+  async getBatchArtifacts(context, { caller, params: { id }, request }) {
+    const { records, blobs } = context;
+    const jobs = await records.batches.listArtifacts(caller.project, id);
+    const stream = createByteStream({
+      write: () => writeBatchArchive(blobs, id, jobs),
+      // An archive that only ended would look whole.
+      async isAllowed() {
+        if (await mayStillCall(context, { caller, request })) return true;
+        throw invalidTokenError("The access token is no longer valid");
+      },
+    });
+    const headers = { "content-disposition": `attachment; filename="${id}.tar"` };
+    return { status: 200, stream, mediaType: "application/x-tar", headers };
+  },
+};
+
+/** Request headers of downloads. */
+interface DownloadHeaders {
+  readonly range?: string | undefined;
+  readonly "if-none-match"?: string | undefined;
+  readonly "if-range"?: string | undefined;
+}
+
+/** @throws ServiceError range_not_satisfiable */
+export function artifactResponse(
+  blobs: BlobStore,
+  { sha256, bytes, name }: Artifact,
+  headers: DownloadHeaders,
+) {
+  const etag = `"${sha256}"`;
+  if (isETagMatch(headers["if-none-match"], etag)) {
+    return { status: 304 as const, headers: { etag } };
+  }
+  const isRangeCurrent = (headers["if-range"] ?? etag) === etag;
+  const range = isRangeCurrent ? headers.range : undefined;
+  const response = blobResponse(blobs, { sha256, bytes }, range);
+  const fileHeaders = {
+    etag,
+    "accept-ranges": "bytes",
+    "content-disposition": `attachment; filename="${name}"`,
+  };
+  return { ...response, headers: { ...fileHeaders, ...response.headers } };
+}

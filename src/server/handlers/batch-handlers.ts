@@ -1,0 +1,137 @@
+import { createBatch } from "./create-batch.ts";
+import { requireRecorded } from "./require-job.ts";
+import { requireOwnSuite } from "./require-own-suite.ts";
+import { requireAllowedReport, resolveReport } from "./resolve-report.ts";
+import { type RepeatedBatch, resubmitJobs } from "./resubmit-jobs.ts";
+import { createdByCaller, createIdempotently } from "./start-job.ts";
+import type { Caller } from "../../auth/authenticate.ts";
+import { ServiceError } from "../../contract/errors.ts";
+import { type Batch, batch as batchSchema, batchFields } from "../../contract/jobs/batch.ts";
+import { hasScope, reachedOrigin } from "../../contract/people/may.ts";
+import { creationOwner } from "../../contract/people/principal.ts";
+import { type RetriedBatch, retriedBatch } from "../../contract/routes/batch-routes.ts";
+import type { RouteHandlers } from "../http/bind-routes.ts";
+import { notFoundError } from "../http/problem-response.ts";
+import { linkFormerTrace, requestSpan } from "../http/request-id.ts";
+import type { ServerContext } from "../http/server-context.ts";
+
+/** Starts jobs of a batch anew, by default those that failed. */
+const retryBatch: RouteHandlers["retryBatch"] = async (context, input) => {
+  const { caller, params, query, audit } = input;
+  const statuses = query.status ?? ["Failed"];
+  const found = await context.records.batches.findWithJobs(caller.project, params.id, statuses);
+  if (!found) throw notFoundError("batch", params.id);
+  const { batch, jobs } = found;
+  const [first] = jobs;
+  if (first === undefined) {
+    const message = `No job of batch "${batch.id}" is ${statuses.join(" or ")}`;
+    throw new ServiceError("nothing_to_retry", message);
+  }
+  await linkFormerTrace(context, input.request, first.id);
+  const repeated = describeRepeated(batch);
+  if (repeated.revision?.recordBaseline) await requireOwnSuite(context, caller, repeated);
+  const retried = { ...input, body: { batch: batch.id, statuses } };
+  const { created, headers } = await createIdempotently<RetriedBatch>(context, retried, {
+    schema: retriedBatch,
+    async create(answered) {
+      await context.requireSpace();
+      const createdBy = createdByCaller(caller);
+      const report = await findOwnReport(context, caller, batch.id);
+      const traceparent = requestSpan(input.request)?.traceparent;
+      const order = { batch: repeated, jobs, report, createdBy, traceparent, audit, answered };
+      return resubmitJobs(context, creationOwner(caller), order);
+    },
+  });
+  return { status: 202, json: created, headers };
+};
+
+/**
+ * A workflow writes the check run of a report again where it could ask for that report now.
+ * @throws ServiceError validation_failed
+ */
+async function findOwnReport({ records, github }: ServerContext, caller: Caller, batchId: string) {
+  if (!hasScope(caller, "requestReport")) return undefined;
+  const report = await records.reports.find(batchId);
+  if (report && caller.workflow !== null) {
+    const asked = { ...report.request, report: { github: report.settings } };
+    await requireAllowedReport(github, caller.workflow, asked);
+  }
+  return report;
+}
+
+/** A batch's parallelism is in its request alone, which is not kept. */
+function describeRepeated({ name, suite, revision, kind, failFast, labels }: Batch): RepeatedBatch {
+  return {
+    name,
+    suite: suite ?? undefined,
+    revision: revision ?? undefined,
+    kind,
+    failFast,
+    labels,
+    parallelism: batchFields.shape.parallelism.parse(undefined),
+  };
+}
+
+type BatchHandlers = Pick<
+  RouteHandlers,
+  "submitBatch" | "listBatches" | "getBatch" | "cancelBatch" | "retryBatch" | "deleteBatch"
+>;
+
+export const batchHandlers: BatchHandlers = {
+  async submitBatch(context, input) {
+    const { caller, body, audit } = input;
+    if (body.revision?.recordBaseline) await requireOwnSuite(context, caller, body);
+    const { report, ...request } = body;
+    const submission = report
+      ? await resolveReport(context, caller, { ...request, report })
+      : { request, report };
+    const { created, replayed, headers } = await createIdempotently<Batch>(context, input, {
+      schema: batchSchema,
+      create: async (answered) => {
+        await context.requireSpace();
+        const createdBy = createdByCaller(caller);
+        const traceparent = requestSpan(input.request)?.traceparent;
+        const submitted = { ...submission, answered, createdBy, traceparent, audit };
+        return createBatch(context, creationOwner(caller), submitted);
+      },
+    });
+    if (!replayed) {
+      const jobIds = created.jobs.map((job) => job.id);
+      context.executor.submit(caller.project, jobIds);
+    }
+    const location = `/v1/batches/${created.id}`;
+    return { status: 202, json: created, headers: { location, ...headers } };
+  },
+
+  async listBatches({ records }, { caller, query }) {
+    const origin = reachedOrigin(caller, "readWork");
+    return { status: 200, json: await records.batches.list(caller.project, query, origin) };
+  },
+
+  async getBatch({ records }, { caller, params }) {
+    const batch = await records.batches.find(caller.project, params.id);
+    if (!batch) throw notFoundError("batch", params.id);
+    return { status: 200, json: batch };
+  },
+
+  async cancelBatch({ records }, { caller, params, audit }) {
+    const batch = await records.batches.cancel(caller.project, params.id, audit);
+    if (!batch) throw notFoundError("batch", params.id);
+    return { status: batch.status === "Cancelled" ? 200 : 202, json: batch };
+  },
+
+  retryBatch,
+
+  async deleteBatch(context, { caller, params: { id }, audit }) {
+    const { records } = context;
+    const isDeleted = await records.deletions.deleteBatch({
+      project: caller.project,
+      id,
+      audit,
+      withBaselines: hasScope(caller, "recordBaselines"),
+      requireJobs: (jobIds) => requireRecorded(context, jobIds),
+    });
+    if (!isDeleted) throw notFoundError("batch", id);
+    return { status: 204 };
+  },
+};

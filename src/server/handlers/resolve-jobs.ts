@@ -1,0 +1,170 @@
+import { type FieldError, ServiceError } from "../../contract/errors.ts";
+import type { JobRequest } from "../../contract/jobs/job.ts";
+import type { Recipe } from "../../contract/jobs/recipe.ts";
+import { effectiveRecipe, findTarget } from "../../contract/jobs/resolve-recipe.ts";
+import { findUploadHash, isLocatedSource } from "../../contract/models/model-source.ts";
+import type { ModelReference } from "../../contract/models/model.ts";
+import type { Owner } from "../../contract/people/principal.ts";
+import type { NewJob } from "../../records/jobs/insert-jobs.ts";
+import { type JobFields, jobFromRequest } from "../../records/jobs/job-from-request.ts";
+import { checkAllowedPath, resolveAllowedPath } from "../../storage/allowed-path.ts";
+import { checkUrl } from "../../storage/check-url.ts";
+import { validationError } from "../http/field-errors.ts";
+import type { ServerContext } from "../http/server-context.ts";
+
+/** A value of a request and its JSON pointer. */
+interface RequestField<T> {
+  readonly value: T;
+  readonly pointer: string;
+}
+
+interface ResolveJobsRequest extends JobFields, Pick<JobRequest, "recipe"> {
+  /** Whose the jobs will be. */
+  readonly owner: Owner;
+  readonly models: readonly RequestField<ModelReference>[];
+  readonly targets: readonly RequestField<string>[];
+}
+
+/**
+ * The jobs of models × targets, with target and recipe resolved.
+ * @throws ServiceError of the first field that the service refuses, with all refused fields
+ */
+export async function resolveJobs(
+  context: ServerContext,
+  request: ResolveJobsRequest,
+): Promise<NewJob[]> {
+  requireAllowedDeadline(context, request);
+  const refusals: Refusal[] = [];
+  const targets = resolveTargets(context, request, refusals);
+  const pinned = await pinSources(context, request, refusals);
+  throwRefusals(refusals);
+  const { origin } = request.owner;
+  return request.models.flatMap(({ value }) =>
+    targets.map((resolved) => {
+      const model = { ...value, source: pinned.get(value.source) ?? value.source };
+      const recipe = withPinnedData(resolved.recipe, pinned);
+      return { ...jobFromRequest(request, model, { ...resolved, recipe }), origin };
+    }),
+  );
+}
+
+function withPinnedData(recipe: Recipe, pinned: ReadonlyMap<string, string>): Recipe {
+  const data = pinned.get(recipe.evaluation.data ?? "");
+  return data === undefined ? recipe : { ...recipe, evaluation: { ...recipe.evaluation, data } };
+}
+
+/** @throws ServiceError validation_failed */
+function requireAllowedDeadline(
+  { quotas }: ServerContext,
+  { deadlineSeconds = 0 }: ResolveJobsRequest,
+): void {
+  if (deadlineSeconds <= quotas.deadlineSeconds) return;
+  const allowed = `this service allows at most ${quotas.deadlineSeconds}`;
+  const message = `Is ${deadlineSeconds}, and ${allowed}`;
+  throw validationError([{ pointer: "/deadlineSeconds", message }]);
+}
+
+function resolveTargets(
+  context: ServerContext,
+  { recipe: requested = {}, targets }: ResolveJobsRequest,
+  refusals: Refusal[],
+): Pick<NewJob, "target" | "recipe">[] {
+  const presetPointer = "/recipe/preset";
+  return targets.flatMap(({ value, pointer }) => {
+    const target = collectRefusal(refusals, pointer, () => findTarget(context.targets, value));
+    if (!target) return [];
+    const resolve = () => effectiveRecipe(target, requested);
+    const recipe = collectRefusal(refusals, presetPointer, resolve);
+    return recipe ? [{ target, recipe }] : [];
+  });
+}
+
+/** The models and the evaluation data. */
+function listSources({ models, recipe }: ResolveJobsRequest): RequestField<string>[] {
+  const sources = models.map(({ value, pointer }) => {
+    return { value: value.source, pointer: `${pointer}/source` };
+  });
+  const data = recipe?.evaluation?.data;
+  if (data !== undefined) sources.push({ value: data, pointer: "/recipe/evaluation/data" });
+  return sources;
+}
+
+/** Each source with what its jobs record. */
+async function pinSources(
+  context: ServerContext,
+  request: ResolveJobsRequest,
+  refusals: Refusal[],
+): Promise<ReadonlyMap<string, string>> {
+  const pinned = new Map<string, string>();
+  const fieldsOfSources = Map.groupBy(listSources(request), ({ value }) => value);
+  const checks = [...fieldsOfSources].map(async ([source, fields]) => {
+    return checkSource(context, request.owner, source).then(
+      (recorded) => void pinned.set(source, recorded),
+      (error: unknown) => fields.map(({ pointer }) => buildRefusal(pointer, error)),
+    );
+  });
+  refusals.push(...(await Promise.all(checks)).flatMap((refused) => refused ?? []));
+  return pinned;
+}
+
+interface Refusal {
+  readonly field: FieldError;
+  readonly error: ServiceError;
+}
+
+function buildRefusal(pointer: string, error: unknown): Refusal {
+  if (!(error instanceof ServiceError)) throw error;
+  return { field: { pointer, message: error.message }, error };
+}
+
+function collectRefusal<T>(refusals: Refusal[], pointer: string, resolve: () => T): T | undefined {
+  try {
+    return resolve();
+  } catch (error) {
+    refusals.push(buildRefusal(pointer, error));
+    return undefined;
+  }
+}
+
+function throwRefusals(refusals: readonly Refusal[]): void {
+  const [first] = refusals;
+  if (!first) return;
+  const { code, message, headers } = first.error;
+  const fields = refusals.map(({ field }) => field);
+  throw new ServiceError(code, message, { cause: first.error, headers, fields });
+}
+
+/**
+ * Refuses, before a job is created, a source that is not the owner's or that no worker would fetch.
+ * The worker checks again what can change meanwhile.
+ * @returns the source as the job records it
+ * @throws ServiceError model_source_refused, model_not_found, model_fetch_failed, unavailable
+ */
+async function checkSource(context: ServerContext, owner: Owner, source: string): Promise<string> {
+  if (isLocatedSource(source)) return context.sources.pin(owner.project, source);
+  await checkFixedSource(context, owner, source);
+  return source;
+}
+
+async function checkFixedSource(
+  { records, blobs, limits, executor }: ServerContext,
+  { project, origin }: Owner,
+  source: string,
+): Promise<void> {
+  if (source.startsWith("file:")) {
+    // In a cluster the workers' disks have the files, and the service's need not.
+    if (executor.projectNamespace === undefined)
+      await resolveAllowedPath(source, limits.allowedRoots);
+    else checkAllowedPath(source, limits.allowedRoots);
+    return;
+  }
+  const sha256 = findUploadHash(source);
+  if (sha256 !== undefined) {
+    const search = { project, repository: origin?.repository, sha256 };
+    if ((await records.projectBlobs.has(search)) && (await blobs.find(sha256))) return;
+    throw new ServiceError("model_not_found", `No file with SHA-256 ${sha256} was uploaded`);
+  }
+  const url = URL.parse(source);
+  if (!url) throw new ServiceError("model_source_refused", `"${source}" is not a URL`);
+  checkUrl(url, limits.allowPrivateAddresses);
+}

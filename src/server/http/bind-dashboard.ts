@@ -1,0 +1,84 @@
+import type { Hono } from "hono";
+
+/** What the page may load and do: its own scripts, styles and requests alone, and in no frame. */
+const pagePolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self' data:",
+  "font-src 'self'",
+  "worker-src 'self'",
+  "manifest-src 'self'",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types dashboard",
+].join("; ");
+
+/** Of the worker that hashes files in WebAssembly; a worker has the policy of its own answer. */
+const hashWorkerPolicy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'";
+
+const pageHeaders = {
+  "content-security-policy": pagePolicy,
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "permissions-policy": "camera=(), microphone=(), geolocation=()",
+  "referrer-policy": "no-referrer",
+};
+
+/** Serves the files of the page, and its document at every address that browsers open. */
+export function bindDashboard(app: Hono, dashboard: Dashboard): void {
+  app.get("/assets/:name", async (c, next) => {
+    const file = dashboard.files.get(c.req.path);
+    return file ? fileResponse(c.req.path, file, c.req.header("accept-encoding")) : next();
+  });
+  app.get("*", async (c, next) => {
+    const isPage = c.req.header("accept")?.includes("text/html") && !isInterface(c.req.path);
+    if (!isPage) return next();
+    const theme = /(?:^|; )mos-theme=(light|dark)(?:;|$)/.exec(c.req.header("cookie") ?? "")?.[1];
+    return shellResponse(dashboard.shell, theme);
+  });
+}
+
+/** Addresses for programs, which show their answers to browsers too. */
+function isInterface(path: string): boolean {
+  return /^\/(v1|worker|auth|assets|github|healthz|readyz|metrics)(\/|$)/.test(path);
+}
+
+function shellResponse(shell: string, theme: string | undefined): Response {
+  const html = theme === undefined ? shell : shell.replace("<html", `<html data-theme="${theme}"`);
+  const headers = { "content-type": "text/html; charset=utf-8", "cache-control": "no-cache" };
+  return new Response(html, { headers: { ...pageHeaders, ...headers } });
+}
+
+function fileResponse(path: string, file: DashboardFile, accepted = ""): Response {
+  const names = accepted.split(",").map((name) => name.trim().split(";", 1)[0]);
+  const [encoding, content] = [...file.encoded].find(([name]) => names.includes(name)) ?? [];
+  const headers = new Headers({
+    "content-type": file.mediaType,
+    "cache-control": "public, max-age=31536000, immutable",
+    "content-security-policy": path.includes("hash-worker") ? hashWorkerPolicy : pagePolicy,
+    "cross-origin-resource-policy": "same-origin",
+    vary: "accept-encoding",
+  });
+  if (encoding !== undefined) headers.set("content-encoding", encoding);
+  return new Response(content ?? file.content, { headers });
+}
+
+/** A file of the page, as it is and compressed. */
+export interface DashboardFile {
+  readonly mediaType: string;
+  readonly content: Uint8Array<ArrayBuffer>;
+  /** By the names that `Accept-Encoding` has for them, the smallest first. */
+  readonly encoded: ReadonlyMap<string, Uint8Array<ArrayBuffer>>;
+}
+
+/** The built page. */
+export interface Dashboard {
+  /** The document of every address. */
+  readonly shell: string;
+  /** By their paths; the names contain hashes of their contents. */
+  readonly files: ReadonlyMap<string, DashboardFile>;
+}

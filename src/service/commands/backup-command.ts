@@ -1,0 +1,56 @@
+import { constants, copyFile, link, mkdir, open } from "node:fs/promises";
+import { dirname } from "node:path";
+import { copyDatabase } from "../../records/database/copy-database.ts";
+import { listReferencedBlobs } from "../../records/blobs/list-referenced-blobs.ts";
+import { StartError } from "../../settings/start-error.ts";
+import { blobPath } from "../../storage/blob-path.ts";
+import { statOrUndefined, systemErrorCode } from "../../storage/file-error.ts";
+import { syncFolder } from "../../storage/sync-folder.ts";
+import { copyFiles, describeCopies, requireEmptyFolder } from "./copied-files.ts";
+import { databasePath, type RecordsPlace, requireFile } from "../storage-folder/data-directory.ts";
+import { parsePositionals } from "./command-line.ts";
+
+export const backupUsage = "backup FOLDER";
+
+/**
+ * Copies records and the files that they name into an empty folder, whether the service runs or
+ * not. Files lie in both as one where both are on the same disk: they never change.
+ */
+export async function runBackupCommand(
+  args: readonly string[],
+  place: RecordsPlace,
+): Promise<string> {
+  const [folder = ""] = parsePositionals(args, { count: 1, usage: backupUsage });
+  const { directory } = requireFile(place);
+  if ((await statOrUndefined(databasePath(directory))) === undefined) {
+    throw new StartError(`There are no records in the data directory "${directory}"`);
+  }
+  await requireEmptyFolder(folder);
+  const copy = databasePath(folder);
+  await copyDatabase(databasePath(directory), copy);
+  const folders = new Set([folder]);
+  const copied = await copyFiles(listReferencedBlobs(copy), async (sha256) => {
+    const target = blobPath(folder, sha256);
+    const size = await linkBlob(blobPath(directory, sha256), target);
+    if (size !== undefined) folders.add(dirname(target)).add(dirname(dirname(target)));
+    return size;
+  });
+  for (const written of folders) await syncFolder(written);
+  return describeCopies(copied, folder);
+}
+
+/** The blob's size; undefined where there is none. */
+async function linkBlob(from: string, to: string): Promise<number | undefined> {
+  const stats = await statOrUndefined(from);
+  if (stats === undefined) return undefined;
+  await mkdir(dirname(to), { recursive: true, mode: 0o700 });
+  try {
+    await link(from, to);
+  } catch (error) {
+    if (!["EXDEV", "EPERM", "EMLINK", "ENOTSUP"].includes(systemErrorCode(error))) throw error;
+    await copyFile(from, to, constants.COPYFILE_EXCL);
+    await using file = await open(to, "r");
+    await file.sync();
+  }
+  return stats.size;
+}

@@ -1,0 +1,45 @@
+import { StartError } from "../../settings/start-error.ts";
+
+interface CommandShape {
+  /** Arguments that the command takes. */
+  readonly count: number;
+  readonly usage: string;
+}
+
+/**
+ * The arguments of a command that has no options.
+ * @throws StartError for an option or another number of arguments
+ */
+export function parsePositionals(
+  args: readonly string[],
+  { count, usage }: CommandShape,
+): readonly string[] {
+  const option = args.find((arg) => arg.startsWith("-"));
+  if (option !== undefined) {
+    throw new StartError(`Option "${option}" is not known\nUsage: ${usage}`);
+  }
+  if (args.length === count) return args;
+  const expected = count === 1 ? "1 argument is" : `${count || "no"} arguments are`;
+  throw new StartError(`${args.length} were given, and ${expected} expected\nUsage: ${usage}`);
+}
+
+/** How a command besides the service itself is called, and what it does. */
+interface CommandDescription {
+  readonly usage: string;
+  readonly summary: string;
+}
+
+const settingsPage = "docs/reference.md#settings-of-the-service";
+
+/** What `--help` prints. */
+export function describeCommands(commands: Iterable<CommandDescription>): string {
+  const lines = Array.from(commands, ({ usage, summary }) => `  ${usage}\n      ${summary}\n`);
+  return [
+    "Usage: node src/service/main.ts [COMMAND]",
+    "",
+    `Without a command the service starts. Settings are environment variables: ${settingsPage}`,
+    "",
+    "Commands:",
+    ...lines,
+  ].join("\n");
+}

@@ -1,0 +1,44 @@
+import { mkdir, readdir } from "node:fs/promises";
+import { formatBytes } from "../../contract/text/format-bytes.ts";
+import { StartError } from "../../settings/start-error.ts";
+
+/** What a backup or a restoration copied. */
+interface CopiedFiles {
+  readonly files: number;
+  readonly bytes: number;
+  /** Hashes of files that records name and that are not there. */
+  readonly missing: readonly string[];
+}
+
+/** Copies files one after the other; the copy's size is undefined where there is no file. */
+export async function copyFiles(
+  hashes: readonly string[],
+  copy: (sha256: string) => Promise<number | undefined>,
+): Promise<CopiedFiles> {
+  const missing: string[] = [];
+  let bytes = 0;
+  for (const sha256 of hashes) {
+    const size = await copy(sha256);
+    if (size === undefined) missing.push(sha256);
+    bytes += size ?? 0;
+  }
+  return { files: hashes.length - missing.length, bytes, missing };
+}
+
+export function describeCopies(copied: CopiedFiles, folder: string): string {
+  const { files, bytes } = copied;
+  const summary = `Records and ${files} files (${formatBytes(bytes)}) are in "${folder}"`;
+  return [summary, ...describeMissing(copied)].join("\n");
+}
+
+export function describeMissing({ missing }: Pick<CopiedFiles, "missing">): string[] {
+  return missing.map((sha256) => `Missing: ${sha256}`);
+}
+
+/** Creates a folder, or takes one that is there and empty. @throws StartError */
+export async function requireEmptyFolder(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const [first] = await readdir(folder);
+  if (first === undefined) return;
+  throw new StartError(`The folder "${folder}" has to be empty, and contains "${first}"`);
+}

@@ -1,0 +1,17 @@
+import type { Records } from "../../records/open-records.ts";
+import { openServiceRecords } from "../storage-folder/open-service-records.ts";
+import type { RecordsPlace } from "../storage-folder/data-directory.ts";
+
+/** Runs a command on the service's records, whether the service runs or not. */
+export async function withRecords<T>(
+  place: RecordsPlace,
+  run: (records: Records, now: Date) => Promise<T>,
+): Promise<T> {
+  const now = () => new Date();
+  const records = await openServiceRecords(place, { now });
+  try {
+    return await run(records, now());
+  } finally {
+    await records.close();
+  }
+}

@@ -1,0 +1,228 @@
+import { delimiter, resolve } from "node:path";
+import { z } from "zod";
+import { fairnessSettings } from "./fairness-settings.ts";
+import { s3Settings, storageSettings } from "./storage-settings.ts";
+import { tracingSettings } from "./tracing-settings.ts";
+import { secureUrl } from "../../contract/text/secure-url.ts";
+import { number, text } from "../../settings/environment-values.ts";
+import { namespaceList } from "../../settings/namespace-list.ts";
+import { parseNetworks } from "../../settings/parse-networks.ts";
+
+/** Environment variables of the single sign-on of people. */
+const singleSignOnSettings = {
+  MOS_OIDC_ISSUER: secureUrl
+    .optional()
+    .describe(
+      "OpenID Connect provider at which people sign in; without it they do by links and passkeys.",
+    ),
+  MOS_OIDC_CLIENT_ID: text.optional().describe("The provider's name of the service."),
+  MOS_OIDC_CLIENT_SECRET_FILE: text
+    .optional()
+    .describe("File with the secret that the provider has given the service."),
+  MOS_OIDC_SCOPES: z
+    .string()
+    .regex(/^openid( \S+)*$/, { error: 'must be "openid" and more, separated by spaces' })
+    .default("openid profile email")
+    .describe("Scopes to ask for; some providers say groups for `groups` alone."),
+  MOS_OIDC_GROUPS_CLAIM: text
+    .default("groups")
+    .describe("Claim with the names of a person's groups, which can be members of projects."),
+};
+
+/** Every environment variable that the service reads. */
+export const settings = z.object({
+  MOS_HOST: text
+    .default("127.0.0.1")
+    .describe("Address to listen on; `*` is every one, IPv6 and IPv4."),
+  MOS_PORT: number
+    .pipe(z.int().max(65_535))
+    .default(8080)
+    .describe("Port to listen on; 0 takes a free one."),
+  MOS_HEALTH_PORT: number
+    .pipe(z.int().max(65_535))
+    .optional()
+    .describe(
+      "Port of its own for `/healthz`, `/readyz` and `/metrics`, which is not public then.",
+    ),
+  MOS_WORKER_PORT: number
+    .pipe(z.int().max(65_535))
+    .optional()
+    .describe(
+      [
+        "Port of its own for workers, whose requests `MOS_PORT` does not answer then;",
+        "0 takes a free one.",
+      ].join(" "),
+    ),
+  MOS_STOP_DELAY_SECONDS: number
+    .pipe(z.int().max(300))
+    .default(0)
+    .describe(
+      [
+        "Seconds for which a service that is asked to stop answers requests still, until load",
+        "balancers send them to other replicas.",
+      ].join(" "),
+    ),
+  MOS_TLS_CERTIFICATE_FILE: text
+    .optional()
+    .describe(
+      [
+        "PEM file of the certificate, with its chain, by which the service answers `https` on",
+        "`MOS_PORT` and `MOS_WORKER_PORT`; without it by `http`. It is read again when it changes.",
+      ].join(" "),
+    ),
+  MOS_TLS_KEY_FILE: text.optional().describe("PEM file of the certificate's private key."),
+  MOS_FIRST_SIGN_IN_FILE: text
+    .optional()
+    .describe(
+      [
+        "File with a secret of 43 letters, digits, `-` or `_`, by which the first administrator",
+        "signs in once, at `/sign-in#SECRET`; it counts until somebody with a role has signed in.",
+      ].join(" "),
+    ),
+  MOS_TRUSTED_PROXIES: z
+    .string()
+    .default("")
+    .transform((list, context) => {
+      const isTrusted = parseNetworks(list);
+      if (isTrusted === undefined) {
+        context.addIssue("must be a list of addresses and networks such as 10.0.0.0/8");
+      }
+      return isTrusted ?? (() => false);
+    })
+    .describe(
+      [
+        "Addresses and networks of proxies, separated by commas: `X-Forwarded-For` counts in their",
+        "requests alone, and limits of connections by address do not hold for them.",
+      ].join(" "),
+    ),
+  MOS_DATA_DIR: text.default("./data").describe("Folder of everything that the service keeps."),
+  ...storageSettings,
+  MOS_WORKERS: number
+    .pipe(z.int().min(1).max(1024))
+    .optional()
+    .describe("Jobs that are worked on at once; without it one for every two cores."),
+  ...fairnessSettings,
+  ...s3Settings,
+  MOS_MAX_MODEL_BYTES: number
+    .pipe(z.int().min(1))
+    .default(64 * 1024 ** 3)
+    .describe("Largest model, bytes."),
+  MOS_ALLOWED_ROOTS: z
+    .string()
+    .default("")
+    .transform(splitPathList)
+    .describe(
+      [
+        "Folders under which `file://` models may lie, separated by colons; without it there are",
+        "none. On one machine each has to be there at the start; in a cluster pods have them.",
+      ].join(" "),
+    ),
+  MOS_ALLOW_PRIVATE_ADDRESSES: z
+    .enum(["true", "false"])
+    .default("false")
+    .transform((allowed) => allowed === "true")
+    .describe(
+      [
+        "Whether models may come from, and events be sent to, `http://` and",
+        "addresses that are not on the public internet.",
+      ].join(" "),
+    ),
+  MOS_TARGETS_FILE: text
+    .optional()
+    .describe(
+      [
+        "YAML file of the targets, in the form of the answer to `GET /targets`;",
+        "without it there are built-in ones.",
+      ].join(" "),
+    ),
+  MOS_TRUST_POLICY_FILE: text
+    .optional()
+    .describe(
+      [
+        "YAML file that says whose OpenID Connect identity tokens are",
+        "exchanged for access tokens; without it none are.",
+      ].join(" "),
+    ),
+  MOS_PUBLIC_URL: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe(
+      [
+        "Address at which people reach the service, for links in check runs and to artifacts;",
+        "with `https` cookies are sent by TLS alone.",
+      ].join(" "),
+    ),
+  ...singleSignOnSettings,
+  MOS_GITHUB_APP_ID: z
+    .string()
+    .regex(/^\d+$/, { error: "must be a number" })
+    .optional()
+    .describe(
+      [
+        "Number of the GitHub App that the service reports as;",
+        "without it batches cannot ask for a report.",
+      ].join(" "),
+    ),
+  MOS_GITHUB_APP_KEY_FILE: text.optional().describe("PEM file with the GitHub App's private key."),
+  MOS_GITHUB_WEBHOOK_SECRET_FILE: text
+    .optional()
+    .describe(
+      "File with the secret of the GitHub App's webhook, which leads to `/github/webhook`.",
+    ),
+  MOS_GITHUB_API_URL: z
+    .url({ protocol: /^https?$/ })
+    .default("https://api.github.com")
+    .describe("GitHub's REST interface; that of GitHub Enterprise Server ends in `/api/v3`."),
+  MOS_EXECUTOR: z
+    .enum(["local", "cluster"])
+    .default("local")
+    .describe("Who works on jobs: processes on this machine, or pods of a Kubernetes cluster."),
+  MOS_NAMESPACE: text
+    .optional()
+    .describe(
+      [
+        "Namespace of the service, whose custom resources are those of the project `default`;",
+        "without it the pod's own, or that of the kubeconfig's context.",
+      ].join(" "),
+    ),
+  MOS_NAMESPACES: namespaceList.describe(
+    [
+      "Other namespaces of custom resources, each the project of its name, separated by commas;",
+      "`*` is every one.",
+    ].join(" "),
+  ),
+  MOS_KUBECONFIG: text
+    .optional()
+    .describe("File with the access to the cluster, for a service that runs outside of it."),
+  MOS_SERVICE_ACCOUNT_CALLERS: z
+    .enum(["true", "false"])
+    .default("false")
+    .transform((allowed) => allowed === "true")
+    .describe(
+      [
+        "Whether programs of the cluster call the service by tokens of their ServiceAccounts, as",
+        "far as Kubernetes lets them; only with `MOS_EXECUTOR=cluster`.",
+      ].join(" "),
+    ),
+  MOS_WORKER_SERVICE_ACCOUNT: text
+    .default("model-optimization-worker")
+    .describe("Service account of worker pods: the service refuses all others."),
+  MOS_RESOURCE_TTL_SECONDS: number
+    .pipe(z.int().max(31_536_000))
+    .default(86_400)
+    .describe(
+      [
+        "Seconds after a job's end at which a custom resource",
+        "that was created for a REST request is deleted.",
+      ].join(" "),
+    ),
+  ...tracingSettings,
+  KUBERNETES_SERVICE_HOST: text.optional().describe("Set by Kubernetes in every pod."),
+  KUBERNETES_SERVICE_PORT: text.optional().describe("Set by Kubernetes in every pod."),
+});
+export type Settings = z.infer<typeof settings>;
+
+function splitPathList(list: string): string[] {
+  const paths = list.split(delimiter).filter((path) => path !== "");
+  return paths.map((path) => resolve(path));
+}

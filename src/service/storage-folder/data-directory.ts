@@ -1,0 +1,79 @@
+import { chmod, mkdir, open } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { StartError } from "../../settings/start-error.ts";
+import { statOrUndefined } from "../../storage/file-error.ts";
+import { syncFolder } from "../../storage/sync-folder.ts";
+import type { Settings } from "../settings/settings.ts";
+
+/**
+ * Locks a data directory for this service until it is disposed of. SQLite's lock belongs to the
+ * process, so the operating system frees it however the process ends.
+ * @throws StartError where another service has locked it
+ */
+export function lockDataDirectory(directory: string): Disposable {
+  const lock = new DatabaseSync(join(directory, "service.lock"), { timeout: 0 });
+  try {
+    lock.exec("begin exclusive");
+  } catch (cause) {
+    lock.close();
+    throw new StartError(`Another service uses the data directory "${directory}"`, { cause });
+  }
+  return { [Symbol.dispose]: () => lock.close() };
+}
+
+/**
+ * Makes the data directory and its database, with hashes of tokens and everybody's jobs, readable
+ * by their owner only. SQLite gives its other files the mode of the database.
+ */
+export async function makePrivate({ directory, database, isFile }: RecordsPlace): Promise<void> {
+  await createFolder(resolve(directory));
+  await restrict(directory, 0o700);
+  if (!isFile) return;
+  await (await open(database, "a", 0o600)).close();
+  for (const suffix of ["", "-wal", "-shm"]) await restrict(`${database}${suffix}`, 0o600);
+}
+
+/** Creates a folder, and those that it lies in, so that they survive a power failure. */
+async function createFolder(folder: string): Promise<void> {
+  const first = await mkdir(folder, { recursive: true, mode: 0o700 });
+  if (first === undefined) return;
+  for (let created = folder; ; created = dirname(created)) {
+    await syncFolder(dirname(created));
+    if (created === first) return;
+  }
+}
+
+/** A volume whose root belongs to another user keeps the mode that its administrator gave it. */
+async function restrict(file: string, mode: number): Promise<void> {
+  const stats = await statOrUndefined(file);
+  if (stats?.uid === process.getuid?.()) await chmod(file, mode);
+}
+
+/** The file of the service's records. */
+export function databasePath(dataDirectory: string): string {
+  return join(dataDirectory, "service.sqlite");
+}
+
+/** Where the service keeps its records. */
+export interface RecordsPlace {
+  /** The data directory. */
+  readonly directory: string;
+  /** A file there, or the URL of a PostgreSQL database. */
+  readonly database: string;
+  readonly isFile: boolean;
+}
+
+export function recordsPlace({
+  MOS_DATA_DIR: directory,
+  MOS_DATABASE_URL: url,
+}: Pick<Settings, "MOS_DATA_DIR" | "MOS_DATABASE_URL">): RecordsPlace {
+  return { directory, database: url ?? databasePath(directory), isFile: url === undefined };
+}
+
+/** @throws StartError where the records are on a server */
+export function requireFile(place: RecordsPlace): RecordsPlace {
+  if (place.isFile) return place;
+  const message = "The records are in the database of MOS_DATABASE_URL, which this does not copy";
+  throw new StartError(`${message}: use the server's own tools, such as pg_dump`);
+}
