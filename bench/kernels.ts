@@ -1,4 +1,4 @@
-import { emptyErrorSums } from "../src/engine/evaluate/error-sums.ts";
+import { emptyErrorSums } from "../src/engine/evaluate/error-metrics.ts";
 import { createMatMulNBitsBlocks } from "../src/engine/quantize/kernels/block-format.ts";
 import {
   createChannelRanges,

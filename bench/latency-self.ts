@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { comparableOutputs } from "../src/engine/evaluate/comparable-outputs.ts";
+import { comparableOutputs } from "../src/engine/evaluate/output-comparison.ts";
 import { compareLatency } from "../src/engine/evaluate/compare-latency.ts";
 import { ModelSession } from "../src/engine/evaluate/model-session.ts";
-import { runOnGeneratedSample } from "../src/engine/evaluate/choose-sizes.ts";
+import { runOnGeneratedSample } from "../src/engine/evaluate/generate-sample.ts";
 import type { Sample } from "../src/engine/evaluate/tensor-data.ts";
 import { realModel, type RealModelName } from "../test/support/real-models.ts";
 import { type BenchRow, reportBench } from "./result.ts";

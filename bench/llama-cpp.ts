@@ -4,9 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { z } from "zod";
-import { errorMetrics } from "../src/engine/evaluate/error-metrics.ts";
-import { createNormal, createRandom } from "../src/engine/evaluate/random.ts";
-import { emptyErrorSums } from "../src/engine/evaluate/error-sums.ts";
+import { emptyErrorSums, errorMetrics } from "../src/engine/evaluate/error-metrics.ts";
+import { createNormal, createRandom } from "../src/engine/evaluate/generate-sample.ts";
 import {
   type BlockFormat,
   createMatMulNBitsBlocks,

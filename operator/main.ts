@@ -7,16 +7,17 @@ import { connectCluster } from "../src/kubernetes/connect-cluster.ts";
 import type { KubernetesClient } from "../src/kubernetes/kubernetes-client.ts";
 import { jsonLog, type Log } from "../src/log/json-log.ts";
 import { scopeClients, type ServedNamespaces } from "../src/resources/served-namespaces.ts";
-import { describeStartError } from "../src/settings/describe-start-error.ts";
-import { everyAddress } from "../src/settings/every-address.ts";
-import { parseEnvironment } from "../src/settings/parse-environment.ts";
+import {
+  describeStartError,
+  everyAddress,
+  parseEnvironment,
+  StartError,
+} from "../src/settings/parse-environment.ts";
 import { readTargets } from "../src/settings/read-targets.ts";
-import { StartError } from "../src/settings/start-error.ts";
 import type { JobSettings } from "./controllers/compression-job/observe/job-settings.ts";
 import { runOperator } from "./run-operator.ts";
-import { releaseFromDeletedNamespace } from "./release-from-deleted-namespace.ts";
+import { releaseFromDeletedNamespace, uninstall } from "./uninstall.ts";
 import { type connectionSettings, settings, uninstallSettings } from "./settings.ts";
-import { uninstall } from "./uninstall.ts";
 
 type Settings = z.infer<typeof settings>;
 

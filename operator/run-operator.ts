@@ -1,14 +1,33 @@
-import type { ConfiguredTarget } from "../src/contract/custom-resources/target-pod.ts";
-import { systemClock as clock } from "../src/controller-runtime/clock.ts";
-import { type RunOptions, runControllers } from "../src/controller-runtime/run-controllers.ts";
-import type { KubernetesClient } from "../src/kubernetes/kubernetes-client.ts";
-import { scopeClients, type ServedNamespaces } from "../src/resources/served-namespaces.ts";
 import { createBatchController } from "./controllers/batch/batch-controller.ts";
 import { createCompressionJobController } from "./controllers/compression-job/compression-job-controller.ts";
+import {
+  registerUnfinishedJobs,
+  registerWorkerFailures,
+  unfinishedJobIndexers,
+} from "./controllers/compression-job/failure-metrics.ts";
+import { jobIdIndex, jobIdKey } from "./controllers/compression-job/observe/job-id-index.ts";
 import type { JobSettings } from "./controllers/compression-job/observe/job-settings.ts";
-import { registerUnfinishedJobs } from "./controllers/compression-job/unfinished-job-metrics.ts";
-import { registerWorkerFailures } from "./controllers/compression-job/worker-failure-metrics.ts";
-import { watchOperatorResources } from "./watch-operator-resources.ts";
+import { trimCompressionJob } from "./controllers/compression-job/observe/observe-compression-job.ts";
+import {
+  involvedObjectIndex,
+  warningFieldSelector,
+} from "./controllers/compression-job/observe/step-warning.ts";
+import { resourceLabels } from "../src/contract/custom-resources/resource-labels.ts";
+import type { ConfiguredTarget } from "../src/contract/custom-resources/target-pod.ts";
+import { systemClock as clock } from "../src/controller-runtime/clock.ts";
+import { runControllers, type RunOptions } from "../src/controller-runtime/run-controllers.ts";
+import { watchNamespaces } from "../src/controller-runtime/watch-resource.ts";
+import type { KubernetesClient } from "../src/kubernetes/kubernetes-client.ts";
+import type { KubernetesObject, Stored } from "../src/kubernetes/resources.ts";
+import type { Log } from "../src/log/json-log.ts";
+import {
+  batches,
+  type CompressionJobObject,
+  compressionJobs,
+} from "../src/resources/custom-resources.ts";
+import { resolveJobId } from "../src/resources/job-identity.ts";
+import { type ObservedEvent, observedResources } from "../src/resources/observed-resources.ts";
+import { scopeClients, type ServedNamespaces } from "../src/resources/served-namespaces.ts";
 
 interface OperatorOptions extends Pick<RunOptions, "election" | "health" | "metrics" | "log"> {
   readonly client: KubernetesClient;
@@ -48,4 +67,42 @@ export async function runOperator(options: OperatorOptions, stop: AbortSignal): 
     },
     stop,
   );
+}
+
+const workerSelection = {
+  labelSelector: resourceLabels.jobId,
+  indexers: {
+    [jobIdIndex]: ({ metadata }: Stored<KubernetesObject>) => {
+      const id = metadata.labels?.[resourceLabels.jobId];
+      return id === undefined ? [] : [jobIdKey(metadata, id)];
+    },
+  },
+};
+
+/** Caches of everything that the controllers read, of all namespaces that the clients see. */
+export function watchOperatorResources(clients: readonly KubernetesClient[], log: Log) {
+  return {
+    compressionJobs: watchNamespaces(clients, {
+      log,
+      type: compressionJobs,
+      transform: trimCompressionJob,
+      indexers: {
+        ...unfinishedJobIndexers,
+        [jobIdIndex]: (job: Stored<CompressionJobObject>) => [
+          jobIdKey(job.metadata, resolveJobId(job)),
+        ],
+      },
+    }),
+    batches: watchNamespaces(clients, { log, type: batches }),
+    workerJobs: watchNamespaces(clients, { log, ...workerSelection, type: observedResources.jobs }),
+    pods: watchNamespaces(clients, { log, ...workerSelection, type: observedResources.pods }),
+    warnings: watchNamespaces(clients, {
+      log,
+      type: observedResources.events,
+      fieldSelector: warningFieldSelector,
+      indexers: {
+        [involvedObjectIndex]: ({ involvedObject }: ObservedEvent) => [involvedObject.uid ?? ""],
+      },
+    }),
+  };
 }

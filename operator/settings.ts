@@ -1,7 +1,5 @@
 import { z } from "zod";
-import { everyAddress } from "../src/settings/every-address.ts";
-import { namespaceList } from "../src/settings/namespace-list.ts";
-import { number, text } from "../src/settings/environment-values.ts";
+import { everyAddress, namespaceList, number, text } from "../src/settings/parse-environment.ts";
 import { operatorLease } from "../src/resources/permissions.ts";
 import type { Pod } from "../src/kubernetes/resources.ts";
 

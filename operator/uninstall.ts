@@ -1,21 +1,27 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { resourceLabels } from "../src/contract/custom-resources/resource-labels.ts";
-import { acquireLeadership } from "../src/controller-runtime/acquire-leadership.ts";
+import { deleteInBackground } from "./controllers/compression-job/act/execute-action.ts";
+import type { JobSettings } from "./controllers/compression-job/observe/job-settings.ts";
+import { isWorkerJob, toWorkerJob } from "./controllers/compression-job/observe/worker-job.ts";
+import {
+  isWorkerPod,
+  mayRun,
+  toWorkerPod,
+} from "./controllers/compression-job/observe/worker-pod.ts";
+import {
+  recordFinalizer,
+  resourceLabels,
+} from "../src/contract/custom-resources/resource-labels.ts";
 import { systemClock as clock } from "../src/controller-runtime/clock.ts";
-import { fenceWrites } from "../src/controller-runtime/fence-writes.ts";
+import { acquireLeadership, fenceWrites } from "../src/controller-runtime/leadership.ts";
 import type { KubernetesClient } from "../src/kubernetes/kubernetes-client.ts";
+import { ignoreNotFound } from "../src/kubernetes/kubernetes-error.ts";
+import { findNamespacePhase } from "../src/kubernetes/namespaces.ts";
 import { objectKey } from "../src/kubernetes/object-key.ts";
-import { resources } from "../src/kubernetes/resources.ts";
+import { resources, type Stored } from "../src/kubernetes/resources.ts";
 import type { Log } from "../src/log/json-log.ts";
+import { type CompressionJobObject, compressionJobs } from "../src/resources/custom-resources.ts";
 import { observedResources } from "../src/resources/observed-resources.ts";
 import { scopeClients, type ServedNamespaces } from "../src/resources/served-namespaces.ts";
-import { deleteInBackground } from "./controllers/compression-job/act/delete-in-background.ts";
-import { isWorkerJob } from "./controllers/compression-job/observe/is-worker-job.ts";
-import { isWorkerPod } from "./controllers/compression-job/observe/is-worker-pod.ts";
-import type { JobSettings } from "./controllers/compression-job/observe/job-settings.ts";
-import { toWorkerJob } from "./controllers/compression-job/observe/worker-job.ts";
-import { mayRun, toWorkerPod } from "./controllers/compression-job/observe/worker-pod.ts";
-import { releaseCompressionJobs } from "./release-compression-jobs.ts";
 
 /** By which worker Jobs and pods of the installation are known. */
 type WorkerAccount = Pick<JobSettings, "serviceAccount">;
@@ -105,4 +111,62 @@ async function stopWorkerPods(
     }
   }
   return names;
+}
+
+/** Ten thousand resources are released within the grace period of the operator's pod. */
+const concurrentPatches = 16;
+
+/**
+ * Removes the finalizer of all CompressionJobs that the clients list, where no operator will do so
+ * any more. Returns their number.
+ */
+async function releaseCompressionJobs(clients: readonly KubernetesClient[]): Promise<number> {
+  const kept = listKeptJobs(clients);
+  const counts = Array.from({ length: concurrentPatches }, async () => {
+    let count = 0;
+    for await (const { client, job } of kept) count += await releaseCompressionJob(client, job);
+    return count;
+  });
+  return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
+}
+
+async function* listKeptJobs(clients: readonly KubernetesClient[]) {
+  for (const scope of clients) {
+    for await (const { items } of scope.list(compressionJobs)) {
+      for (const job of items) {
+        const client = scope.inNamespace(job.metadata.namespace);
+        if (job.metadata.finalizers?.includes(recordFinalizer)) yield { client, job };
+      }
+    }
+  }
+}
+
+async function releaseCompressionJob(
+  client: KubernetesClient,
+  { metadata: { name, finalizers = [] } }: Stored<CompressionJobObject>,
+): Promise<number> {
+  const others = finalizers.filter((finalizer) => finalizer !== recordFinalizer);
+  const patch = { metadata: { finalizers: others } };
+  const released = await ignoreNotFound(client.patch(compressionJobs, name, patch));
+  return released === undefined ? 0 : 1;
+}
+
+/**
+ * Releases all CompressionJobs if the operator's namespace is being deleted, which ends this one.
+ * Kubernetes deletes the pods of a namespace before anything else, and waits for their end.
+ */
+export async function releaseFromDeletedNamespace(
+  client: KubernetesClient,
+  scopes: readonly KubernetesClient[],
+  log: Log,
+): Promise<void> {
+  try {
+    if ((await findNamespacePhase(client)) === "active") return;
+    const released = await releaseCompressionJobs(scopes);
+    log("info", "The namespace is being deleted: CompressionJobs are released", { released });
+  } catch (error) {
+    log("error", "Cannot release the CompressionJobs of a namespace that may be deleted", {
+      error,
+    });
+  }
 }

@@ -1,6 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { deleteInBackground } from "../../operator/controllers/compression-job/act/delete-in-background.ts";
-import { removeLostPod } from "../../operator/controllers/compression-job/act/remove-lost-pod.ts";
+import {
+  deleteInBackground,
+  removeLostPod,
+} from "../../operator/controllers/compression-job/act/execute-action.ts";
 import type { KubernetesClient } from "../../src/kubernetes/kubernetes-client.ts";
 import { ignoreNotFound } from "../../src/kubernetes/kubernetes-error.ts";
 import { resources } from "../../src/kubernetes/resources.ts";

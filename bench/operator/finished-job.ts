@@ -1,6 +1,6 @@
 import { resourceLabels } from "../../src/contract/custom-resources/resource-labels.ts";
 import type { KubernetesClient } from "../../src/kubernetes/kubernetes-client.ts";
-import { parseResponseJson } from "../../src/kubernetes/parse-response-json.ts";
+import { parseResponseJson } from "../../src/kubernetes/cluster-client.ts";
 import {
   type KubernetesJob,
   type KubernetesObject,

@@ -1,8 +1,7 @@
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { request } from "undici";
-import { presignRequest } from "../../src/storage/s3/presign-request.ts";
-import type { S3Access } from "../../src/storage/s3/s3-address.ts";
+import { presignRequest, type S3Access } from "../../src/storage/s3/s3-client.ts";
 
 /** Stores a file of any size up to 5 GiB as one object. */
 export async function storeObject(access: S3Access, key: string, file: string): Promise<void> {

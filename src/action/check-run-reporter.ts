@@ -1,15 +1,18 @@
 import * as core from "@actions/core";
+import type { GitHub } from "./connect-github.ts";
+import type { WorkflowRun } from "./workflow-run.ts";
 import type { FailOn, JobChecks } from "../contract/jobs/action.ts";
-import type { CheckRunIdentity, CheckRunWriter } from "../github/check-run-writer.ts";
-import { httpErrorStatus } from "../github/http-error-status.ts";
-import { jobCheckRun } from "../github/job-check-run.ts";
+import { jobCheckRun } from "../github/check-run-requests.ts";
+import {
+  type CheckRunIdentity,
+  CheckRunWriter,
+  httpErrorStatus,
+} from "../github/check-run-writer.ts";
 import { errorMessage } from "../log/error-message.ts";
 import type { Annotation } from "../report/build-annotations.ts";
-import { conclude, type Verdict } from "../report/conclude.ts";
-import type { EndedRow } from "../report/ended-row.ts";
-import { isJobCheckWanted, maxJobChecks } from "../report/is-job-check-wanted.ts";
+import { conclude, isJobCheckWanted, maxJobChecks, type Verdict } from "../report/conclude.ts";
 import { renderBatchCheck } from "../report/render-batch.ts";
-import type { Report } from "../report/report.ts";
+import type { EndedRow, Report } from "../report/report.ts";
 
 const progressIntervalMs = 10_000;
 
@@ -123,4 +126,15 @@ function describeRefusal(error: unknown): string {
     "for pull requests from forks and of Dependabot GitHub never does.",
     "The job's summary has the results.",
   ].join(" ");
+}
+
+/** As many as Octokit itself makes of other requests. */
+const maxTries = 4;
+
+/** Writes check runs of the commit that the workflow runs for. */
+export function createCheckRunWriter(
+  github: GitHub,
+  { repo, headSha }: Pick<WorkflowRun, "repo" | "headSha">,
+): CheckRunWriter {
+  return new CheckRunWriter(github, { repo, headSha, maxTries });
 }

@@ -1,23 +1,22 @@
+import { setTimeout as delay } from "node:timers/promises";
 import * as core from "@actions/core";
-import type { ServiceClient } from "./service-client.ts";
-import { type Annotation, buildAnnotations } from "../report/build-annotations.ts";
-import { isEndedRow } from "../report/ended-row.ts";
-import type { Report } from "../report/report.ts";
-import { buildGithubReport } from "./build-github-report.ts";
-import { cancelSubmission } from "./cancel-submission.ts";
-import { checkTargets } from "./check-targets.ts";
-import { describeAbort } from "./describe-abort.ts";
+import { describeAbort, InputError } from "./explain-error.ts";
+import type { NamedModel } from "./find-models.ts";
 import { followJobs } from "./follow-jobs.ts";
 import { JobTracker } from "./job-tracker.ts";
-import { openServiceSession } from "./open-service-session.ts";
 import { planBatch } from "./plan-batch.ts";
-import type { Credentials } from "./resolve-credentials.ts";
 import { resolveRevision } from "./resolve-revision.ts";
-import { setOutputs } from "./set-outputs.ts";
+import { cancelBatches } from "./run-post.ts";
+import { type Credentials, openServiceSession, type ServiceClient } from "./service-client.ts";
 import type { Step } from "./step.ts";
-import { type Submission, submitBatches } from "./submit-batches.ts";
-import type { SubmittedWork } from "./submitted-work.ts";
-import { uploadModels } from "./upload-models.ts";
+import { getBatches, listJobs, type Submission, submitBatches } from "./submit-batches.ts";
+import { uploadFile, type UploadOptions } from "./upload-artifact.ts";
+import type { ActionOutputName } from "../contract/jobs/action.ts";
+import type { GithubReport, Places } from "../contract/jobs/github-report.ts";
+import { isTerminal } from "../contract/jobs/status.ts";
+import type { ModelReference } from "../contract/models/model.ts";
+import { type Annotation, buildAnnotations } from "../report/build-annotations.ts";
+import { isEndedRow, type Report } from "../report/report.ts";
 
 export interface CompressionResult {
   readonly report: Report;
@@ -110,4 +109,97 @@ function buildReport(step: Step, work: SubmittedWork | undefined): Report {
 function batchUrl({ inputs, run }: Step, submission: Submission | undefined): string {
   const [first] = submission?.batches ?? [];
   return first ? `${inputs["service-url"]}/batches/${first.id}` : run.url;
+}
+
+/** The step's batches at the service. */
+interface SubmittedWork {
+  readonly client: ServiceClient;
+  readonly submission: Submission;
+  readonly tracker: JobTracker;
+  readonly places: Places;
+}
+
+const waitLimitMs = 20_000;
+const pollMs = 500;
+
+/** Cancels what was submitted and, where asked to, waits a while until no worker runs. */
+async function cancelSubmission(
+  work: SubmittedWork,
+  { waits }: { readonly waits: boolean },
+): Promise<void> {
+  const ids = work.submission.batches.map(({ id }) => id);
+  if (await cancelBatches(work.client, ids)) core.saveState("finished", "true");
+  if (!waits) return;
+  try {
+    await recordEnds(work, ids, AbortSignal.timeout(waitLimitMs));
+  } catch (error) {
+    core.info(`Not all jobs are seen to have ended: ${String(error)}`);
+  }
+}
+
+async function recordEnds(
+  { client, tracker }: SubmittedWork,
+  ids: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    const batches = await getBatches(client, ids, signal);
+    tracker.recordBatches(batches);
+    if (batches.every(({ status }) => isTerminal(status))) break;
+    await delay(pollMs, undefined, { signal });
+  }
+  for (const batch of ids) tracker.recordJobs(await listJobs(client, { batch }, signal));
+}
+
+/**
+ * Uploads the files that the service lacks, and gives all models as a batch references them.
+ * @throws InputError for a model that is larger than the service allows
+ */
+async function uploadModels(
+  models: readonly NamedModel[],
+  client: ServiceClient,
+  options: UploadOptions,
+): Promise<ModelReference[]> {
+  const references: ModelReference[] = [];
+  for (const model of models) {
+    const source = "source" in model ? model.source : await uploadFile(client, model, options);
+    references.push({ name: model.name, source, sha256: model.sha256 });
+  }
+  return references;
+}
+
+/** @throws InputError for targets that the service does not have */
+async function checkTargets(
+  client: ServiceClient,
+  names: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
+  const { targets } = await client.call("listTargets", {}, { signal });
+  const known = targets.map(({ name }) => name);
+  const unknown = names.filter((name) => !known.includes(name));
+  if (unknown.length === 0) return;
+  const message = `The service has no target ${unknown.join(", ")}; it has ${known.join(", ")}`;
+  throw new InputError([{ message }]);
+}
+
+/** Sets outputs of the step. */
+export function setOutputs(
+  outputs: Readonly<Partial<Record<ActionOutputName, string | number>>>,
+): void {
+  for (const [name, value] of Object.entries(outputs)) core.setOutput(name, value);
+}
+
+/** What the service needs to write the step's check runs. */
+function buildGithubReport(
+  { inputs, run, identity }: Pick<Step, "inputs" | "run" | "identity">,
+  places: Places,
+): GithubReport {
+  return {
+    repository: run.repository,
+    sha: run.headSha,
+    checkName: identity.checkName,
+    jobChecks: inputs["job-checks"],
+    failOn: inputs["fail-on"],
+    places,
+  };
 }

@@ -4,7 +4,7 @@ import { formatProblem } from "../contract/format-problem.ts";
 import type { Place } from "../contract/jobs/github-report.ts";
 import { modelReference } from "../contract/models/model.ts";
 import { parseInput } from "../contract/parse-input.ts";
-import { InputError, type InputProblem } from "./input-error.ts";
+import { InputError, type InputProblem } from "./explain-error.ts";
 import type { ModelEntry } from "./model-entry.ts";
 
 /** A model of the batch: a file to upload, or a source from which the service reads it. */

@@ -1,13 +1,17 @@
 import type { Writable } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
 import * as core from "@actions/core";
-import type { ServiceClient } from "./service-client.ts";
-import type { Job } from "../contract/jobs/job.ts";
-import { jobTitle } from "../report/job-title.ts";
 import type { JobTracker } from "./job-tracker.ts";
-import { printOutput } from "./print-output.ts";
+import { escapeLogLine, printOutput } from "./print-output.ts";
 import { retryWhileUnreachable } from "./retry-while-unreachable.ts";
-import type { StepJob, Submission } from "./submit-batches.ts";
-import { watchBatches } from "./watch-batches.ts";
+import type { ServiceClient } from "./service-client.ts";
+import { getBatches, type StepJob, type Submission } from "./submit-batches.ts";
+import type { Job } from "../contract/jobs/job.ts";
+import { isTerminal } from "../contract/jobs/status.ts";
+import { formatBytes } from "../contract/text/format-bytes.ts";
+import { formatDecibels } from "../report/format-figure.ts";
+import { describeJobFailure, jobTitle } from "../report/render-job.ts";
+import { classifyOutcome, outcomes, type Report, type ReportRow } from "../report/report.ts";
 
 /** Last lines of a job's output that its report shows. */
 const keptLines = 100;
@@ -87,4 +91,64 @@ async function printJobOutput(
     }, signal);
   });
   return lastLines;
+}
+
+const pollMs = 2_000;
+const statusLineMs = 30_000;
+
+interface WatchOptions {
+  readonly tracker: JobTracker;
+  readonly signal: AbortSignal;
+  readonly onPoll: () => void;
+}
+
+/** Polls the batches and logs their progress until all jobs have ended. */
+async function watchBatches(
+  client: ServiceClient,
+  { batches }: Submission,
+  { tracker, signal, onPoll }: WatchOptions,
+): Promise<void> {
+  const ids = batches.map(({ id }) => id);
+  let loggedAt = performance.now();
+  let loggedLine = "";
+  for (;;) {
+    const current = await retryWhileUnreachable(
+      async () => getBatches(client, ids, signal),
+      signal,
+    );
+    tracker.recordBatches(current);
+    onPoll();
+    if (current.every(({ status }) => isTerminal(status))) return;
+    const line = tracker.statusLine();
+    if (line !== loggedLine && performance.now() - loggedAt >= statusLineMs) {
+      loggedAt = performance.now();
+      loggedLine = line;
+      core.info(`[batch] ${line}`);
+    }
+    await delay(pollMs, undefined, { signal });
+  }
+}
+
+/** Logs the outcome of each job on a line. */
+export function logResults({ rows }: Report): void {
+  for (const row of rows) core.info(escapeLogLine(resultLine(row)));
+}
+
+function resultLine(row: ReportRow): string {
+  const { size, accuracy } = row.job?.telemetry ?? {};
+  const parts = [
+    `${jobTitle(row)} ${outcomes[classifyOutcome(row)].words}`,
+    size && describeSizes(size),
+    accuracy && formatDecibels(accuracy.sqnrDb),
+    row.job && describeJobFailure(row.job),
+  ];
+  return parts.filter(Boolean).join(", ");
+}
+
+function describeSizes({
+  originalBytes,
+  resultBytes,
+  ratio,
+}: NonNullable<Job["telemetry"]["size"]>): string {
+  return `${formatBytes(originalBytes)} → ${formatBytes(resultBytes)} (${ratio.toFixed(2)})`;
 }

@@ -1,7 +1,7 @@
 import * as core from "@actions/core";
 import { context } from "@actions/github";
 import { EnvHttpProxyAgent } from "undici";
-import { InputError } from "./input-error.ts";
+import { InputError } from "./explain-error.ts";
 import { runMain } from "./run-main.ts";
 import { runPost } from "./run-post.ts";
 

@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import type { Writable } from "node:stream";
 import * as core from "@actions/core";
-import { escapeLogLine } from "./escape-log-line.ts";
 
 type PrintLine = (text: string) => Promise<void>;
 
@@ -30,4 +29,9 @@ export async function printOutput<T>(
 function disableCommands(text: string, mark: string): string {
   const line = escapeLogLine(text);
   return line.includes("::") ? `::stop-commands::${mark}\n${line}\n::${mark}::\n` : `${line}\n`;
+}
+
+/** Foreign text on one line of the step's log, without commands of the form `##[` to the runner. */
+export function escapeLogLine(text: string): string {
+  return text.replaceAll("##[", "##\u200b[").replaceAll(/[\r\n]+/g, " ");
 }

@@ -1,6 +1,6 @@
 import { type ActionInput, actionInputs } from "../contract/jobs/action.ts";
 import { truncate } from "../contract/text/bounded-text.ts";
-import { InputError } from "./input-error.ts";
+import { InputError } from "./explain-error.ts";
 import { type Inputs, inputsSchema } from "./inputs.ts";
 
 /** Of an invalid input, in the error message. */

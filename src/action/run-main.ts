@@ -3,22 +3,16 @@ import { setTimeout as delay } from "node:timers/promises";
 import * as core from "@actions/core";
 import { conclude, type Verdict } from "../report/conclude.ts";
 import type { Report } from "../report/report.ts";
-import { CheckRunReporter } from "./check-run-reporter.ts";
-import { compress, type CompressionResult } from "./compress.ts";
+import { CheckRunReporter, createCheckRunWriter } from "./check-run-reporter.ts";
+import { compress, type CompressionResult, setOutputs } from "./compress.ts";
 import { connectGitHub, type GitHub } from "./connect-github.ts";
-import { createCheckRunWriter } from "./create-check-run-writer.ts";
 import { downloadArtifacts } from "./download-artifacts.ts";
-import { logResults } from "./log-results.ts";
+import { logResults } from "./follow-jobs.ts";
 import { readInputs } from "./read-inputs.ts";
-import { reportUntrusted } from "./report-untrusted.ts";
-import { resolveCredentials } from "./resolve-credentials.ts";
-import { setOutputs } from "./set-outputs.ts";
+import { reportUntrusted, writeAnnotations, writeComment, writeReport } from "./write-report.ts";
+import { resolveCredentials } from "./service-client.ts";
 import type { Step, StepProcess } from "./step.ts";
-import { digest, stepIdentity } from "./step-identity.ts";
-import { readWorkflowRun } from "./workflow-run.ts";
-import { writeAnnotations } from "./write-annotations.ts";
-import { writeComment } from "./write-comment.ts";
-import { writeReport } from "./write-report.ts";
+import { digest, readWorkflowRun, stepIdentity } from "./workflow-run.ts";
 
 /** The runner kills a step 10 s after it cancels it. */
 const cancelGraceMs = 5_000;

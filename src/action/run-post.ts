@@ -1,16 +1,19 @@
 import * as core from "@actions/core";
+import { createCheckRunWriter } from "./check-run-reporter.ts";
+import { connectGitHub } from "./connect-github.ts";
+import { readInputs } from "./read-inputs.ts";
+import {
+  type Credentials,
+  openServiceSession,
+  resolveCredentials,
+  type ServiceClient,
+} from "./service-client.ts";
+import type { Step, StepProcess } from "./step.ts";
+import { listJobs } from "./submit-batches.ts";
+import { readWorkflowRun, stepIdentity } from "./workflow-run.ts";
+import { ProblemError } from "../client/problem-error.ts";
 import { conclude } from "../report/conclude.ts";
 import { renderBatchCheck } from "../report/render-batch.ts";
-import { cancelBatches } from "./cancel-batches.ts";
-import { connectGitHub } from "./connect-github.ts";
-import { createCheckRunWriter } from "./create-check-run-writer.ts";
-import { listJobs } from "./list-jobs.ts";
-import { openServiceSession } from "./open-service-session.ts";
-import { readInputs } from "./read-inputs.ts";
-import { type Credentials, resolveCredentials } from "./resolve-credentials.ts";
-import type { Step, StepProcess } from "./step.ts";
-import { stepIdentity } from "./step-identity.ts";
-import { readWorkflowRun } from "./workflow-run.ts";
 
 type KilledStep = Pick<Step, "inputs" | "run" | "identity" | "dispatcher">;
 
@@ -48,4 +51,34 @@ async function cancelCheckRun({ inputs, run, identity, dispatcher }: KilledStep)
   const report = { name: identity.checkName, url: run.url, rows: [], abortReason } as const;
   const output = renderBatchCheck(report, conclude(report, inputs["fail-on"]));
   await checks.update(checkRun, { output, conclusion: "cancelled" });
+}
+
+const timeoutMs = 5_000;
+
+/** Requests the cancellation of batches. Gives whether the service accepted it for all of them. */
+export async function cancelBatches(
+  client: ServiceClient,
+  ids: readonly string[],
+): Promise<boolean> {
+  const signal = AbortSignal.timeout(timeoutMs);
+  const cancelled = await Promise.all(
+    ids.map(async (id) => requestCancellation(client, id, signal)),
+  );
+  return cancelled.every(Boolean);
+}
+
+async function requestCancellation(
+  client: ServiceClient,
+  id: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  try {
+    await client.call("cancelBatch", { params: { id } }, { signal });
+    core.info(`Batch ${id} is cancelled`);
+    return true;
+  } catch (error) {
+    if (error instanceof ProblemError && error.problem.code === "batch_finished") return true;
+    core.warning(`Batch ${id} could not be cancelled: ${String(error)}`);
+    return false;
+  }
 }

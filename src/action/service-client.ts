@@ -1,4 +1,10 @@
+import * as core from "@actions/core";
+import type { Dispatcher } from "undici";
+import { InputError } from "./explain-error.ts";
+import type { Inputs } from "./inputs.ts";
+import type { WorkflowRun } from "./workflow-run.ts";
 import { type Client, createClient } from "../client/create-client.ts";
+import type { Scope } from "../contract/people/token.ts";
 import { artifactRoutes } from "../contract/routes/artifact-routes.ts";
 import { batchRoutes } from "../contract/routes/batch-routes.ts";
 import { jobRoutes } from "../contract/routes/job-routes.ts";
@@ -22,8 +28,94 @@ const routes = {
 
 export type ServiceClient = Client<keyof typeof routes>;
 
-export function createServiceClient(
+function createServiceClient(
   connection: Omit<Parameters<typeof createClient>[0], "routes">,
 ): ServiceClient {
   return createClient({ ...connection, routes });
+}
+
+interface ServiceSession {
+  readonly client: ServiceClient;
+  /** What the token allows, where the service stated it. */
+  readonly scopes: readonly Scope[] | undefined;
+}
+
+export async function openServiceSession(
+  credentials: Credentials,
+  connection: { readonly baseUrl: string; readonly dispatcher: Dispatcher },
+): Promise<ServiceSession> {
+  if ("token" in credentials) {
+    const { token } = credentials;
+    core.setSecret(token);
+    return { client: createServiceClient({ ...connection, token }), scopes: undefined };
+  }
+  const exchanged = new ExchangedToken(createServiceClient(connection), credentials.audience);
+  const scopes = await exchanged.exchange();
+  return { client: createServiceClient({ ...connection, token: () => exchanged.value }), scopes };
+}
+
+/** Before the token expires. */
+const renewalMarginMs = 5 * 60_000;
+const renewalRetryMs = 30_000;
+
+/** A token of the service in exchange for the workflow's, renewed while the process lives. */
+class ExchangedToken {
+  readonly #client: ServiceClient;
+  readonly #audience: string;
+  #value = "";
+
+  constructor(client: ServiceClient, audience: string) {
+    this.#client = client;
+    this.#audience = audience;
+  }
+
+  get value(): string {
+    return this.#value;
+  }
+
+  /** Gets a new token, and schedules its renewal. Gives what it allows. */
+  async exchange(): Promise<readonly Scope[]> {
+    const identity = await core.getIDToken(this.#audience);
+    const body = { token: identity };
+    const { token, expiresAt, scopes } = await this.#client.call("exchangeToken", { body });
+    this.#value = token;
+    core.setSecret(token);
+    this.#renewIn(Date.parse(expiresAt) - Date.now() - renewalMarginMs);
+    return scopes;
+  }
+
+  #renewIn(ms: number): void {
+    setTimeout(() => void this.#renew(), Math.max(ms, renewalRetryMs)).unref();
+  }
+
+  async #renew(): Promise<void> {
+    try {
+      await this.exchange();
+    } catch (error) {
+      core.info(`The access token was not renewed yet: ${String(error)}`);
+      this.#renewIn(renewalRetryMs);
+    }
+  }
+}
+
+/** A token of the service, or the audience of the OIDC token that is exchanged for one. */
+export type Credentials = { readonly token: string } | { readonly audience: string };
+
+/**
+ * The credentials of the step; undefined where GitHub gives the workflow none.
+ * @throws InputError where the workflow's author could give some
+ */
+export function resolveCredentials(
+  inputs: Pick<Inputs, "token" | "audience" | "service-url">,
+  { untrusted }: Pick<WorkflowRun, "untrusted">,
+  environment: NodeJS.ProcessEnv,
+): Credentials | undefined {
+  if (inputs.token !== undefined) return { token: inputs.token };
+  if (environment["ACTIONS_ID_TOKEN_REQUEST_URL"]) {
+    return { audience: inputs.audience ?? inputs["service-url"].replace(/\/v1$/, "") };
+  }
+  if (untrusted) return undefined;
+  const found = 'Input "token" is missing, and the workflow has no OIDC token';
+  const advice = "give the job `permissions: id-token: write`, or `token` a secret";
+  throw new InputError([{ message: `${found}: ${advice}` }]);
 }

@@ -3,8 +3,7 @@ import type { Dispatcher } from "undici";
 import type { CheckRunReporter } from "./check-run-reporter.ts";
 import type { GitHub } from "./connect-github.ts";
 import type { Inputs } from "./inputs.ts";
-import type { StepIdentity } from "./step-identity.ts";
-import type { WorkflowContext, WorkflowRun } from "./workflow-run.ts";
+import type { StepIdentity, WorkflowContext, WorkflowRun } from "./workflow-run.ts";
 
 /** What the runner and `main` pass to each phase of the step. */
 export interface StepProcess {

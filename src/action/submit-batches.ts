@@ -1,13 +1,16 @@
 import * as core from "@actions/core";
+import type { BatchPlan } from "./plan-batch.ts";
 import type { ServiceClient } from "./service-client.ts";
+import { digest, type StepIdentity } from "./workflow-run.ts";
+import { ProblemError } from "../client/problem-error.ts";
 import { type Batch, type BatchRequest, groupByTargets } from "../contract/jobs/batch.ts";
+import { hasFailedGate } from "../contract/jobs/gate.ts";
 import type { Job } from "../contract/jobs/job.ts";
+import type { JobQuery } from "../contract/jobs/page.ts";
+import { limits } from "../contract/limits.ts";
 import type { ModelReference } from "../contract/models/model.ts";
 import type { Revision } from "../contract/revision.ts";
-import { findFormerJob, listFormerJobs } from "./former-jobs.ts";
-import type { BatchPlan } from "./plan-batch.ts";
-import { digest, type StepIdentity } from "./step-identity.ts";
-import { submitPlannedBatch } from "./submit-planned-batch.ts";
+import { redactSource } from "../contract/text/redact-source.ts";
 
 /** A job of the step: one model for one target. */
 export interface StepJob {
@@ -90,4 +93,85 @@ function stepJobs(pairs: readonly StepPair[], batches: readonly Batch[]): StepJo
     const job = submitted.find((one) => one.model === name && one.target === target);
     return job ? [{ id: job.id, model: name, target }] : [];
   });
+}
+
+/** Submits a batch, which records no baseline where the token does not allow it. */
+async function submitPlannedBatch(client: ServiceClient, body: BatchRequest): Promise<Batch> {
+  const batch = await submitIdempotently(client, body).catch(async (error: unknown) => {
+    const isRefused = error instanceof ProblemError && error.problem.code === "missing_scope";
+    if (!isRefused || !body.revision?.recordBaseline) throw error;
+    core.notice(
+      "The results are not recorded as a baseline: the token lacks the scope baselines:write",
+    );
+    const revision = { ...body.revision, recordBaseline: false };
+    return submitIdempotently(client, { ...body, revision });
+  });
+  core.info(`Batch ${batch.id}: ${batch.jobs.length} jobs`);
+  return batch;
+}
+
+/** Creates no second batch when repeated. The body's labels make the key unique to the attempt. */
+async function submitIdempotently(client: ServiceClient, body: BatchRequest): Promise<Batch> {
+  return client.call("submitBatch", { headers: { "idempotency-key": digest(body) }, body });
+}
+
+/** Jobs with the labels that completed, with their gates passed. */
+async function listFormerJobs(
+  client: ServiceClient,
+  labels: Readonly<Record<string, string>>,
+): Promise<Job[]> {
+  const jobs = await listJobs(client, { labels, status: ["Completed"] });
+  return jobs.filter(({ gates }) => !hasFailedGate(gates));
+}
+
+/** The job that compressed the very same model for the target. */
+function findFormerJob(
+  jobs: readonly Job[],
+  model: ModelReference,
+  target: string,
+): Job | undefined {
+  const { name, source, sha256 } = model;
+  // The model at a URL may have changed since.
+  if (!source.startsWith("upload:") && sha256 === undefined) return undefined;
+  return jobs.find(
+    (job) =>
+      job.target === target &&
+      job.model.name === name &&
+      job.model.source === redactSource(source) &&
+      job.model.sha256 === sha256,
+  );
+}
+
+/** Batches by their ids, as they are now. */
+export async function getBatches(
+  client: ServiceClient,
+  ids: readonly string[],
+  signal: AbortSignal,
+): Promise<Batch[]> {
+  return Promise.all(
+    ids.map(async (id) => client.call("getBatch", { params: { id } }, { signal })),
+  );
+}
+
+interface JobFilter {
+  readonly batch?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly status?: JobQuery["status"];
+}
+
+/** All pages of the jobs that match the filter, newest first. */
+export async function listJobs(
+  client: ServiceClient,
+  { labels, ...filter }: JobFilter,
+  signal?: AbortSignal,
+): Promise<Job[]> {
+  const label = labels && Object.entries(labels).map(([name, value]) => `${name}=${value}`);
+  const jobs: Job[] = [];
+  for (let cursor: string | undefined; ;) {
+    const query = { ...filter, label, limit: String(limits.pageMax), cursor };
+    const page = await client.call("listJobs", { query }, signal && { signal });
+    jobs.push(...page.jobs.filter((job) => "recipe" in job));
+    if (page.nextCursor === null) return jobs;
+    cursor = page.nextCursor;
+  }
 }

@@ -1,7 +1,9 @@
+import { createHash } from "node:crypto";
 import type { context } from "@actions/github";
-import type { RepositoryName } from "../github/parse-repository.ts";
+import type { Inputs } from "./inputs.ts";
 import { findTriggeringCommit, type TriggeringCommit } from "./triggering-commit.ts";
 import { type WorkflowEvent, workflowEvent } from "./workflow-event.ts";
+import type { RepositoryName } from "../github/check-run-requests.ts";
 
 /** The run as `@actions/github` reads it from the runner's environment. */
 export type WorkflowContext = typeof context;
@@ -65,4 +67,35 @@ function findUntrustedOrigin(
   if (eventName === "pull_request_target") return undefined;
   if (actor === "dependabot[bot]") return "dependabot";
   return pullRequest && pullRequest.head.repo?.full_name !== repository ? "fork" : undefined;
+}
+
+/** Identifies the step, and its leg of a matrix. */
+export interface StepIdentity {
+  /** Name of the check run of the whole batch. */
+  readonly checkName: string;
+  /** Labels of the jobs of all attempts of the step. */
+  readonly runLabels: Readonly<Record<string, string>>;
+  /** Labels of the jobs of this attempt. */
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+const defaultCheckName = "Model compression";
+
+/** The identity, which differs between attempts of a run in the attempt's label alone. */
+export function stepIdentity(
+  run: Pick<WorkflowRun, "repository" | "runId" | "attempt" | "step">,
+  { "check-name": given, matrix = [] }: Pick<Inputs, "check-name" | "matrix">,
+): StepIdentity {
+  const leg = matrix.length === 0 ? "" : ` (${matrix.join(", ")})`;
+  const checkName = given ?? `${defaultCheckName}${leg}`;
+  const runLabels = {
+    "github-run": run.runId,
+    "github-step": digest([run.repository, run.step, checkName, leg]),
+  };
+  return { checkName, runLabels, labels: { ...runLabels, "github-attempt": String(run.attempt) } };
+}
+
+/** SHA-256 of a JSON value, in as many digits as fit in a label. */
+export function digest(value: unknown): string {
+  return createHash("sha256").update(JSON.stringify(value)).digest("hex").slice(0, 40);
 }

@@ -2,11 +2,16 @@ import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import * as core from "@actions/core";
+import { setOutputs } from "./compress.ts";
+import type { GitHub } from "./connect-github.ts";
+import type { Step } from "./step.ts";
+import { digest } from "./workflow-run.ts";
+import type { RepositoryName } from "../github/check-run-requests.ts";
+import type { Annotation } from "../report/build-annotations.ts";
 import type { Verdict } from "../report/conclude.ts";
-import { renderJobSummary } from "../report/render-batch.ts";
+import { renderComment, renderJobSummary } from "../report/render-batch.ts";
 import { reportDocument } from "../report/report-document.ts";
 import type { Report } from "../report/report.ts";
-import { setOutputs } from "./set-outputs.ts";
 
 /**
  * Writes the report to files in a new folder, to the job's summary and to the step's outputs. Gives
@@ -38,4 +43,80 @@ function jobCountOutputs({ rows }: Report) {
     failed: rows.filter(({ status }) => status === "Failed").length,
     "gates-failed": rows.filter(({ gatesFailed }) => gatesFailed).length,
   };
+}
+
+/** The runner takes no more of one step. */
+const maxAnnotations = 10;
+
+/** Annotates lines by commands of the runner, where the workflow may write no check runs. */
+export function writeAnnotations(annotations: readonly Annotation[]): void {
+  for (const { place, level, title, message } of annotations.slice(0, maxAnnotations)) {
+    const issueCommand = level === "failure" ? core.error : core.warning;
+    issueCommand(message, { title, file: place.file, startLine: place.line });
+  }
+}
+
+/** Comments on the pull request, where the workflow asks for it. A failure is a warning. */
+export async function writeComment(
+  { inputs, run, identity, github }: Step,
+  report: Report,
+  verdict: Verdict,
+): Promise<void> {
+  const { repo, pullRequest } = run;
+  if (!inputs.comment || !github || pullRequest === undefined) return;
+  const marker = `<!-- model-optimization ${digest(identity.checkName)} -->`;
+  const body = renderComment(report, verdict, marker);
+  try {
+    await writeStickyComment(github, { repo, pullRequest, marker }, body);
+  } catch (error) {
+    core.warning(`No comment: ${String(error)}. It needs \`permissions: pull-requests: write\`.`);
+  }
+}
+
+interface CommentPlace {
+  readonly repo: RepositoryName;
+  readonly pullRequest: number;
+  /** Invisible text at the start of the comment, by which later runs find it. */
+  readonly marker: string;
+}
+
+/** Updates the comment on a pull request that has the marker, or creates it. */
+async function writeStickyComment(
+  github: GitHub,
+  { repo, pullRequest, marker }: CommentPlace,
+  body: string,
+): Promise<void> {
+  const place = { ...repo, issue_number: pullRequest };
+  const pages = github.paginate.iterator(github.rest.issues.listComments, {
+    ...place,
+    per_page: 100,
+  });
+  for await (const { data } of pages) {
+    // A person's comment could start with the marker, too.
+    const own = data.find(
+      (comment) => comment.user?.type === "Bot" && comment.body?.startsWith(marker),
+    );
+    if (own) {
+      await github.rest.issues.updateComment({ ...repo, comment_id: own.id, body });
+      return;
+    }
+  }
+  await github.rest.issues.createComment({ ...place, body });
+}
+
+/** Reports that the step can do nothing, as GitHub gives the workflow no credentials. */
+export async function reportUntrusted(step: Step): Promise<void> {
+  const { run, identity, reporter, environment } = step;
+  const verdict = { conclusion: "neutral" as const, title: "Nothing was compressed" };
+  const origin = run.untrusted === "dependabot" ? "of Dependabot" : "from forks";
+  const failureMessage = [
+    `GitHub gives workflows of pull requests ${origin} neither secrets nor OIDC tokens,`,
+    "so that the service cannot know this one.",
+    "A maintainer can run the workflow on a branch of the repository.",
+  ].join(" ");
+  const report = { name: identity.checkName, url: run.url, rows: [], failureMessage };
+  core.notice(`${verdict.title}: ${failureMessage}`);
+  await writeReport(report, verdict, environment);
+  // The token of a fork's workflow may write nothing.
+  if (run.untrusted !== "fork") await reporter?.complete(report, verdict, []);
 }

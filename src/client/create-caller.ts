@@ -2,8 +2,12 @@ import type { LogLine } from "../contract/jobs/log.ts";
 import type { Reply, Route } from "../contract/routes/route.ts";
 import type { RouteName, Routes } from "../contract/routes/routes.ts";
 import type { JobStatus } from "../contract/jobs/status.ts";
-import { followLogs } from "./follow-logs.ts";
-import { readChanges, type ReadChangesOptions, type ServiceChange } from "./read-changes.ts";
+import {
+  followLogs,
+  readChanges,
+  type ReadChangesOptions,
+  type ServiceChange,
+} from "./follow-logs.ts";
 import { retry } from "./retry.ts";
 import {
   type CallInput,

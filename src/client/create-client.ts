@@ -1,11 +1,13 @@
-import type { Dispatcher } from "undici";
-import type { RouteName, Routes } from "../contract/routes/routes.ts";
+import { Readable } from "node:stream";
+import { type Dispatcher, getGlobalDispatcher, request } from "undici";
 import { createCaller, type RouteCaller } from "./create-caller.ts";
-import { downloadArtifact, type ArtifactDownloadOptions } from "./download-artifact.ts";
+import { type ArtifactDownloadOptions, downloadArtifact } from "./download-artifact.ts";
+import { silenceLimitMs } from "./follow-logs.ts";
 import type { Connection } from "./send-request.ts";
-import { createUndiciTransport } from "./undici-transport.ts";
+import type { Transport } from "./transport.ts";
 import type { UploadOptions } from "./upload-blob.ts";
 import { type UploadedModel, uploadModel } from "./upload-model.ts";
+import type { RouteName, Routes } from "../contract/routes/routes.ts";
 
 interface ClientOptions<R extends Partial<Routes>> extends Pick<
   Connection<R>,
@@ -33,5 +35,20 @@ export function createClient<R extends Partial<Routes>>({
     uploadModel: (file, uploading = {}) => uploadModel(file, uploading, connection),
     downloadArtifact: (jobId, name, downloading) =>
       downloadArtifact({ jobId, name }, downloading, connection),
+  };
+}
+
+/** Sends requests of Node; a dispatcher such as a proxy agent takes the place of the global one. */
+function createUndiciTransport(dispatcher: Dispatcher | undefined): Transport {
+  return async ({ method, url, headers, body, signal }) => {
+    const { statusCode, ...answer } = await request(url, {
+      method,
+      headers,
+      body: typeof body === "object" ? Readable.from(body.stream()) : (body ?? null),
+      bodyTimeout: silenceLimitMs,
+      signal: signal ?? null,
+      dispatcher: dispatcher ?? getGlobalDispatcher(),
+    });
+    return { status: statusCode, headers: answer.headers, body: answer.body };
   };
 }

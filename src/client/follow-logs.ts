@@ -1,9 +1,11 @@
-import { logEnd, type LogLine, logLine } from "../contract/jobs/log.ts";
-import { type JobStatus, jobStatus } from "../contract/jobs/status.ts";
-import { delay } from "./delay.ts";
-import { readEventStream } from "./read-event-stream.ts";
+import type { z } from "zod";
+import { delay, isConnectionError, retry } from "./retry.ts";
 import { type Connection, sendRequest } from "./send-request.ts";
-import { isConnectionError, retry } from "./retry.ts";
+import { logEnd, type LogLine, logLine } from "../contract/jobs/log.ts";
+import { type BatchSummary, batchSummary } from "../contract/jobs/page.ts";
+import { type JobStatus, jobStatus } from "../contract/jobs/status.ts";
+import { limits } from "../contract/limits.ts";
+import { deletion, jobChange } from "../contract/routes/event-routes.ts";
 
 const pauseMs = 200;
 
@@ -43,3 +45,70 @@ export async function* followLogs(
     }
   }
 }
+
+export interface ServiceChange {
+  /** What the next request passes as `after`. */
+  readonly seq: number;
+  readonly job?: z.output<typeof jobChange>;
+  readonly batch?: BatchSummary;
+  /** Ids of what was deleted. */
+  readonly deletedJob?: string;
+  readonly deletedBatch?: string;
+}
+
+export interface ReadChangesOptions {
+  /** Number of the last change that was seen; by default only later ones are read. */
+  readonly after?: number | undefined;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Yields changes of jobs and batches as they happen, first one without either that has the present
+ * number, until the connection is lost.
+ */
+export async function* readChanges(
+  { after, signal }: ReadChangesOptions,
+  connection: Connection,
+): AsyncGenerator<ServiceChange> {
+  const query = { after: after?.toString() };
+  const answer = await sendRequest("streamEvents", { query }, { ...connection, signal });
+  for await (const { event, id, data } of readEventStream(answer.body)) {
+    const seq = Number(id);
+    if (event === "job") yield { seq, job: jobChange.parse(JSON.parse(data)) };
+    else if (event === "batch") yield { seq, batch: batchSummary.parse(JSON.parse(data)) };
+    else if (event === "job.deleted") yield { seq, deletedJob: parseDeleted(data) };
+    else if (event === "batch.deleted") yield { seq, deletedBatch: parseDeleted(data) };
+    else yield { seq };
+  }
+}
+
+function parseDeleted(text: string): string {
+  return deletion.parse(JSON.parse(text)).id;
+}
+
+interface StreamEvent {
+  readonly event: string | undefined;
+  readonly id: string | undefined;
+  /** Empty for an event that has an id alone. */
+  readonly data: string;
+}
+
+/** Complete events of an event stream. What follows the last blank line is incomplete. */
+async function* readEventStream(body: AsyncIterable<Uint8Array>): AsyncGenerator<StreamEvent> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const chunk of body) {
+    const blocks = (rest + decoder.decode(chunk, { stream: true })).split("\n\n");
+    rest = blocks.pop() ?? "";
+    for (const block of blocks) {
+      const fields = new Map(
+        block.split("\n").map((line) => [line.split(":", 1)[0], line.replace(/^[^:]*: ?/, "")]),
+      );
+      const [event, id, data = ""] = ["event", "id", "data"].map((name) => fields.get(name));
+      if (id !== undefined || data !== "") yield { event, id, data };
+    }
+  }
+}
+
+/** Silence after which an answer counts as lost; pings keep quiet streams open. */
+export const silenceLimitMs = 4 * limits.pingSeconds * 1000;

@@ -1,7 +1,6 @@
-import type { ErrorCode } from "../contract/errors.ts";
-import { delay } from "./delay.ts";
 import { ProblemError, UnexpectedAnswerError } from "./problem-error.ts";
 import { ConnectionError } from "./transport.ts";
+import type { ErrorCode } from "../contract/errors.ts";
 
 const tries = 5;
 const firstDelayMs = 200;
@@ -89,4 +88,24 @@ function isCutAnswer(error: unknown): boolean {
     error.name === "HTTPParserError" &&
     error.message.includes("Invalid EOF state")
   );
+}
+
+/**
+ * Resolves after a time, in Node and in browsers.
+ * @throws the signal's reason once it is aborted
+ */
+export function delay(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  if (signal?.aborted) return Promise.reject(toError(signal.reason));
+  const abort = () => reject(toError(signal?.reason));
+  const timer = setTimeout(resolve, ms);
+  signal?.addEventListener("abort", abort, { once: true });
+  return promise.finally(() => {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", abort);
+  });
+}
+
+function toError(reason: unknown): Error {
+  return reason instanceof Error ? reason : new Error("Aborted", { cause: reason });
 }

@@ -1,6 +1,5 @@
-import type { KubernetesObject, Stored } from "../kubernetes/resources.ts";
 import type { WatchedResource } from "./watch-resource.ts";
-import type { Lane } from "./lane.ts";
+import type { KubernetesObject, Stored } from "../kubernetes/resources.ts";
 
 /** Brings the cluster to the desired state, key by key. */
 export interface Controller {
@@ -60,4 +59,13 @@ export function createSource<T extends KubernetesObject>(
         for (const key of mapToKeys(object)) listener(key, selectLane(object));
       }),
   };
+}
+
+/** Lanes of a work queue: urgent keys come first, those of the periodic resync last. */
+export const lanes = ["urgent", "normal", "resync"] as const;
+
+export type Lane = (typeof lanes)[number];
+
+export function moreUrgentLane(lane: Lane, other: Lane | undefined): Lane {
+  return other !== undefined && lanes.indexOf(other) < lanes.indexOf(lane) ? other : lane;
 }

@@ -1,3 +1,5 @@
+import { createHash } from "node:crypto";
+import type { Clock } from "./clock.ts";
 import type { KubernetesClient } from "../kubernetes/kubernetes-client.ts";
 import { isAlreadyExists } from "../kubernetes/kubernetes-error.ts";
 import {
@@ -8,9 +10,6 @@ import {
 } from "../kubernetes/resources.ts";
 import { errorMessageWithCauses } from "../log/error-message.ts";
 import type { Log } from "../log/json-log.ts";
-import { buildEvent, type ObjectEvent } from "./build-event.ts";
-import type { Clock } from "./clock.ts";
-import { EventAllowances } from "./event-allowances.ts";
 
 /** Writes Kubernetes events. An event that cannot be written is logged and lost. */
 export interface EventRecorder {
@@ -97,5 +96,89 @@ class CountingRecorder implements EventRecorder {
       const update = { count: count + 1, lastTimestamp: event.lastTimestamp };
       await client.patch(resources.events, name, update, { ...call, resourceVersion });
     }
+  }
+}
+
+/** An event of an object, shown by `kubectl describe`. */
+export interface ObjectEvent {
+  readonly type: "Normal" | "Warning";
+  /** In UpperCamelCase, for instance `PodFailed`. */
+  readonly reason: string;
+  readonly message: string;
+}
+
+interface Occurrence<T extends KubernetesObject> {
+  readonly type: ResourceType<T>;
+  readonly object: Stored<T>;
+  readonly event: ObjectEvent;
+  readonly component: string;
+  readonly at: Date;
+}
+
+/** Limit of the API server. */
+const maxMessageLength = 1_024;
+
+/**
+ * The Event object of an occurrence. Its name follows from the object, the reason and the message,
+ * so that every process of the component counts the same event.
+ */
+function buildEvent<T extends KubernetesObject>(occurrence: Occurrence<T>) {
+  const { type, object, event, component, at } = occurrence;
+  const { name, uid, namespace = "" } = object.metadata;
+  const { apiVersion, kind } = type;
+  const message = event.message.slice(0, maxMessageLength);
+  const identity = JSON.stringify([component, uid, event.type, event.reason, message]);
+  return {
+    metadata: { name: `${eventNamePrefix(name)}.${shortDigest(identity)}`, namespace },
+    involvedObject: { apiVersion, kind, name, namespace, uid },
+    ...event,
+    message,
+    source: { component },
+    reportingComponent: component,
+    reportingInstance: "",
+    firstTimestamp: at.toISOString(),
+    lastTimestamp: at.toISOString(),
+    count: 1,
+  };
+}
+
+function eventNamePrefix(name: string): string {
+  return name.slice(0, 200).replace(/[^a-z0-9]+$/, "");
+}
+
+function shortDigest(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 16);
+}
+
+interface Allowance {
+  readonly left: number;
+  readonly at: number;
+}
+
+/** Events of one object in a row; after them, one every `allowanceMs`. */
+const maxInARow = 25;
+const allowanceMs = 300_000;
+/** Objects whose allowance is known. */
+const maxObjects = 4_096;
+
+/** Limits the rate of events of each object. */
+class EventAllowances {
+  readonly #clock: Clock;
+  readonly #byUid = new Map<string, Allowance>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Whether another event of the object is allowed; counts it if so. */
+  take(uid: string): boolean {
+    const now = this.#clock.now();
+    const before = this.#byUid.get(uid) ?? { left: maxInARow, at: now };
+    const left = Math.min(maxInARow, before.left + (now - before.at) / allowanceMs);
+    this.#byUid.delete(uid);
+    this.#byUid.set(uid, { left: left < 1 ? left : left - 1, at: now });
+    const [oldest] = this.#byUid.keys();
+    if (oldest !== undefined && this.#byUid.size > maxObjects) this.#byUid.delete(oldest);
+    return left >= 1;
   }
 }

@@ -1,14 +1,16 @@
 import { once } from "node:events";
 import type { KubernetesClient } from "../kubernetes/kubernetes-client.ts";
-import { acquireLeadership } from "./acquire-leadership.ts";
+import {
+  acquireLeadership,
+  type ElectionTiming,
+  fenceWrites,
+  type Leadership,
+} from "./leadership.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import type { Controller } from "./controller.ts";
 import { createEventRecorder, type EventRecorder } from "./event-recorder.ts";
-import { fenceWrites } from "./fence-writes.ts";
 import { startHealthServer } from "./health-server.ts";
 import type { Log } from "../log/json-log.ts";
-import type { Leadership } from "./leadership.ts";
-import type { ElectionTiming } from "./lease-record.ts";
 import type { RuntimeMetrics } from "./metrics.ts";
 import { startController } from "./start-controller.ts";
 import type { ResourceWatch } from "./watch-resource.ts";

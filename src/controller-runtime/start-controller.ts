@@ -1,9 +1,8 @@
 import { isConflict } from "../kubernetes/kubernetes-error.ts";
 import type { Log } from "../log/json-log.ts";
 import type { Clock } from "./clock.ts";
-import type { Controller, ReconcileRun, Requeue } from "./controller.ts";
+import type { Controller, Lane, ReconcileRun, Requeue } from "./controller.ts";
 import { NotLeaderError } from "./leadership.ts";
-import type { Lane } from "./lane.ts";
 import { type QueueObserver, type QueueStats, WorkQueue } from "./work-queue.ts";
 import { WriteExpectations } from "./write-expectations.ts";
 

@@ -2,18 +2,20 @@ import { availableParallelism } from "node:os";
 import { ServiceError } from "../contract/errors.ts";
 import type { Evaluation } from "../contract/jobs/recipe.ts";
 import { planModelRuns } from "./accuracy/model-run.ts";
-import { readAvailableMemoryBytes } from "./accuracy/read-available-memory-bytes.ts";
+import { readAvailableMemoryBytes } from "./accuracy/available-memory.ts";
 import type { CandidateRatio, CandidateRunner, TimingOptions } from "./candidate.ts";
-import { comparableOutputs } from "./evaluate/comparable-outputs.ts";
+import {
+  addSampleOutput,
+  comparableOutputs,
+  emptyOutputComparison,
+  summarizeOutputAccuracy,
+} from "./evaluate/output-comparison.ts";
 import { compareLatency } from "./evaluate/compare-latency.ts";
 import { describeDevice } from "./evaluate/describe-device.ts";
-import { findDistinctSamples } from "./evaluate/distinct-samples.ts";
+import { findDistinctSamples, openSamples } from "./evaluate/open-samples.ts";
 import { labelRuntimeErrors } from "./evaluate/label-runtime-errors.ts";
 import type { ModelPair } from "./evaluate/model-pair.ts";
 import { ModelSession } from "./evaluate/model-session.ts";
-import { openSamples } from "./evaluate/open-samples.ts";
-import { addSampleOutput, emptyOutputComparison } from "./evaluate/output-comparison.ts";
-import { summarizeOutputAccuracy } from "./evaluate/output-comparison.ts";
 import type { Sample, TensorData } from "./evaluate/tensor-data.ts";
 
 interface RunnerOptions {

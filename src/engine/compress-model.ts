@@ -1,10 +1,21 @@
-import { buildCompressionReport } from "./compression-report.ts";
-import type { CompressionReport } from "./compression-report.ts";
-import { carryOutPasses } from "./carry-out-passes.ts";
-import type { CompressOptions } from "./execute-plan.ts";
-import { logPlan } from "./log-plan.ts";
-import { planCompression, type PlanOptions } from "./plan-compression.ts";
-import { readPartitions } from "./quantize/tasks/completed-tasks.ts";
+import { randomUUID } from "node:crypto";
+import { mkdir, rename, rm } from "node:fs/promises";
+import path from "node:path";
+import { chooseRestoredAtLoad } from "./choose-restored-at-load.ts";
+import { buildCompressionReport, type CompressionReport } from "./compression-report.ts";
+import {
+  type CompressOptions,
+  executePlan,
+  reusePayloads,
+  type WrittenPlan,
+} from "./execute-plan.ts";
+import type { WrittenFile } from "./onnx/write-model.ts";
+import { type CompressionPlan, planCompression, type PlanOptions } from "./plan-compression.ts";
+import { firstPlan, type PlanRevision } from "./quantize/plan-revision.ts";
+import { type CompletedTasks, readPartitions } from "./quantize/tasks/partition.ts";
+import type { TaskResult } from "./quantize/tasks/weight-task.ts";
+import type { WeightPlan } from "./quantize/weight-plan.ts";
+import { lacksDotProducts } from "../contract/jobs/target.ts";
 
 /**
  * Compresses a model by a recipe. Weights are read, transformed and written a tile at a time.
@@ -43,4 +54,123 @@ export async function predictCompression(
   const plan = known ?? (await planCompression(modelPath, options));
   logPlan(plan, options.log);
   return buildCompressionReport(plan, [], []);
+}
+
+interface Pass extends WrittenPlan {
+  readonly files: readonly WrittenFile[];
+  /** By the position of the weight. */
+  readonly results: ReadonlyMap<number, TaskResult>;
+}
+
+/**
+ * Plans and writes a model, and once more from what is written where weights turned out to fit no
+ * format or operators to be slower: nothing is computed twice.
+ */
+async function carryOutPasses(
+  shares: CompletedTasks,
+  modelPath: string,
+  options: CompressOptions,
+): Promise<CompressionReport> {
+  const scratch = path.join(options.outputDirectory, `.passes-${randomUUID()}`);
+  const onProgress = createRisingProgress(options.onProgress);
+  try {
+    const work = { shares, modelPath, scratch, options: { ...options, onProgress } };
+    const { plan, directory, files, results } = await findFinalPass(work);
+    for (const { name } of files.toReversed()) {
+      await rename(path.join(directory, name), path.join(options.outputDirectory, name));
+    }
+    return buildCompressionReport(plan, files, [...results.values()]);
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+/** Fractions of later passes start from 0; the caller sees none that is less than one before. */
+function createRisingProgress(report: CompressOptions["onProgress"]) {
+  let highest = 0;
+  return (fraction: number, message: string) => {
+    highest = Math.max(highest, fraction);
+    report(highest, message);
+  };
+}
+
+interface PassWork {
+  readonly shares: CompletedTasks;
+  readonly modelPath: string;
+  /** Folder of all passes. */
+  readonly scratch: string;
+  readonly options: CompressOptions;
+}
+
+async function findFinalPass(work: PassWork): Promise<Pass> {
+  const rejected = new Map<number, string>();
+  let pass = await runPass(work, { ...firstPlan, rejected }, undefined);
+  for (let found = listRejections(pass); found.length > 0; found = listRejections(pass)) {
+    for (const { weight, rejection = "" } of found) rejected.set(weight, rejection);
+    pass = await runPass(work, { ...firstPlan, rejected }, pass);
+  }
+  const { candidates, target, signal, log } = work.options;
+  if (work.options.recipe.dequantize === "run") return pass;
+  const folded = await chooseRestoredAtLoad(pass, {
+    ...work,
+    signal,
+    log,
+    candidates,
+    lacksDotProducts: lacksDotProducts(target),
+    replan: (slow) => planCompression(work.modelPath, work.options, { rejected, folded: slow }),
+  });
+  return folded.size === 0 ? pass : runPass(work, { rejected, folded }, pass);
+}
+
+function listRejections({ results }: Pass): TaskResult[] {
+  return [...results.values()].filter(({ rejection }) => rejection !== undefined);
+}
+
+/** Carries out a plan, with what an earlier pass has written, whose files go afterwards. */
+async function runPass(
+  { shares, modelPath, scratch, options }: PassWork,
+  revision: PlanRevision,
+  earlier: Pass | undefined,
+): Promise<Pass> {
+  options.signal.throwIfAborted();
+  const known = earlier === undefined ? options.plan : undefined;
+  const plan = known ?? (await planCompression(modelPath, options, revision));
+  logPlan(plan, options.log);
+  const isWritten = earlier !== undefined && earlier.files.length > 0;
+  const tasks = isWritten ? reusePayloads(plan, earlier) : plan.tasks;
+  const directory = path.join(scratch, randomUUID());
+  await mkdir(directory, { recursive: true });
+  const { files, results } = await executePlan({ ...plan, tasks }, shares, {
+    ...options,
+    outputDirectory: directory,
+  });
+  const planned = new Set(plan.tasks.map(({ weight }) => weight));
+  const kept = [...(isWritten ? earlier.results : [])].filter(([weight]) => planned.has(weight));
+  if (earlier !== undefined) await rm(earlier.directory, { recursive: true });
+  const all = new Map([...kept, ...results.map((result) => [result.weight, result] as const)]);
+  return { plan, directory, files, results: all };
+}
+
+/** Writes what a plan does to a model, and why weights stay as they are, to a job's log. */
+function logPlan(
+  { weights, shards, originalBytes, resultBytes }: CompressionPlan,
+  log: (line: string) => void,
+): void {
+  const changed = weights.filter(({ format }) => format !== undefined);
+  const change = `${changed.length} of ${weights.length} weights change`;
+  log(`Plan: ${change}, ${originalBytes} to ${resultBytes} bytes`);
+  if (shards.count > 1) log(`Weights are divided into ${shards.count} shards`);
+  for (const [reason, count] of countReasons(weights)) {
+    log(`Left alone: ${count} weights: each ${reason}`);
+  }
+}
+
+/** The reasons for which weights do not change, most frequent first. */
+function countReasons(weights: readonly WeightPlan[]): [string, number][] {
+  const counts = new Map<string, number>();
+  for (const { format, reason } of weights) {
+    if (format !== undefined || reason === undefined) continue;
+    counts.set(reason, (counts.get(reason) ?? 0) + 1);
+  }
+  return [...counts].sort((a, b) => b[1] - a[1]);
 }

@@ -1,7 +1,6 @@
 import type { CheckRunAction } from "../github/check-run-requests.ts";
 import type { ReportRecord } from "../records/jobs/insert-report.ts";
-import { classifyOutcome } from "../report/outcome.ts";
-import type { ReportRow } from "../report/report.ts";
+import { classifyOutcome, type ReportRow } from "../report/report.ts";
 
 export const rerunAction: CheckRunAction = {
   identifier: "rerun",

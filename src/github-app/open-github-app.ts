@@ -1,10 +1,9 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { type AppCredentials, Installations } from "./github-client.ts";
+import { findMergedCommit, Publication, type PublicationContext } from "./publication.ts";
+import { createWebhookReceiver, type SubmitRerun, type WebhookEvent } from "./webhook-receiver.ts";
 import type { Log } from "../log/json-log.ts";
 import type { Records } from "../records/open-records.ts";
-import { findMergedCommit } from "./find-merged-commit.ts";
-import { type AppCredentials, Installations } from "./installations.ts";
-import { startReportLoop } from "./report-loop.ts";
-import type { SubmitRerun } from "./rerun-jobs.ts";
-import { createWebhookReceiver, type WebhookEvent } from "./webhook-receiver.ts";
 
 export interface GitHubAppOptions extends AppCredentials {
   /** Address of the service for links in check runs, with `/v1`. */
@@ -60,4 +59,89 @@ export function openGitHubApp(
 function findWebUrl(apiUrl: string): string {
   const { origin, host } = new URL(apiUrl);
   return host === "api.github.com" ? "https://github.com" : origin;
+}
+
+/** Changes within it are published together. */
+const coalesceMs = 1_000;
+/** Failed publications are tried again without a change. */
+const recheckMs = 3_000;
+const closeTimeoutMs = 2_000;
+
+/**
+ * Publishes all open reports after each change, and at intervals, until it is stopped. Of several
+ * replicas the leader does.
+ */
+function startReportLoop(context: PublicationContext): { stop(): Promise<void> } {
+  const { records, log } = context;
+  const stopped = new AbortController();
+  const { signal } = stopped;
+  const publications = new OpenPublications(context, signal);
+  let changed = Promise.withResolvers<void>();
+  const unsubscribe = records.changes.onChanged(() => changed.resolve());
+
+  async function startDue(): Promise<void> {
+    await publications
+      .startDue()
+      .catch((error: unknown) => log("error", "Reports cannot be read", { error }));
+  }
+
+  async function runUntilStopped(): Promise<void> {
+    while (!signal.aborted) {
+      changed = Promise.withResolvers<void>();
+      if (records.replica.isLeader()) await startDue();
+      await Promise.race([changed.promise, sleepUnlessStopped(recheckMs, signal)]);
+      await sleepUnlessStopped(coalesceMs, signal);
+    }
+  }
+  const running = runUntilStopped();
+
+  return {
+    async stop() {
+      unsubscribe();
+      stopped.abort();
+      await running;
+      await Promise.race([publications.settled(), delay(closeTimeoutMs)]);
+    },
+  };
+}
+
+async function sleepUnlessStopped(ms: number, signal: AbortSignal): Promise<void> {
+  await delay(ms, undefined, { signal, ref: false }).catch(() => {});
+}
+
+/** The publications of all open reports. */
+class OpenPublications {
+  readonly #context: PublicationContext;
+  readonly #signal: AbortSignal;
+  readonly #byReport = new Map<string, Publication>();
+  readonly #running = new Set<Promise<void>>();
+
+  constructor(context: PublicationContext, signal: AbortSignal) {
+    this.#context = context;
+    this.#signal = signal;
+  }
+
+  async startDue(): Promise<void> {
+    const open = await this.#context.records.reports.listOpen();
+    this.#dropClosed(new Set(open.map(({ id }) => id)));
+    for (const report of open) {
+      const publication = this.#byReport.get(report.id) ?? new Publication(this.#context);
+      this.#byReport.set(report.id, publication);
+      if (!publication.isDue) continue;
+      const work = publication
+        .publish(report, this.#signal)
+        .finally(() => this.#running.delete(work));
+      this.#running.add(work);
+    }
+  }
+
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#running);
+  }
+
+  #dropClosed(open: ReadonlySet<string>): void {
+    for (const [id, { isBusy }] of this.#byReport) {
+      if (!open.has(id) && !isBusy) this.#byReport.delete(id);
+    }
+  }
 }

@@ -1,9 +1,24 @@
-import { httpErrorStatus } from "../github/http-error-status.ts";
+import { createHash } from "node:crypto";
+import { checkRunActions } from "./check-run-actions.ts";
+import type { GitHubClient, Installations } from "./github-client.ts";
+import { ServiceError } from "../contract/errors.ts";
+import { hasFailedGate } from "../contract/jobs/gate.ts";
+import type { Job } from "../contract/jobs/job.ts";
+import { isTerminal } from "../contract/jobs/status.ts";
+import {
+  type CheckRunAction,
+  type CheckRunContent,
+  jobCheckRun,
+  parseRepository,
+} from "../github/check-run-requests.ts";
+import { CheckRunWriter, httpErrorStatus } from "../github/check-run-writer.ts";
 import type { Log } from "../log/json-log.ts";
 import type { ReportRecord } from "../records/jobs/insert-report.ts";
 import type { Records } from "../records/open-records.ts";
-import type { Installations } from "./installations.ts";
-import { publishReport } from "./publish-report.ts";
+import { buildAnnotations } from "../report/build-annotations.ts";
+import { conclude, isJobCheckWanted, maxJobChecks, type Verdict } from "../report/conclude.ts";
+import { renderBatchCheck } from "../report/render-batch.ts";
+import { type EndedRow, isEndedRow, type ReportRow } from "../report/report.ts";
 
 export interface PublicationContext {
   readonly records: Records;
@@ -87,4 +102,195 @@ export class Publication {
 /** Whether GitHub answers the same to every later try. */
 function isPermanentError(error: unknown): boolean {
   return [404, 410, 422].includes(httpErrorStatus(error) ?? 0);
+}
+
+interface PublishOptions {
+  readonly records: Records;
+  readonly client: GitHubClient;
+  /** Address of the service for links, with `/v1`. */
+  readonly publicUrl: string;
+  /** Whether check runs get buttons. */
+  readonly hasActions: boolean;
+  /** Whether an update of the progress is due. */
+  readonly withProgress: boolean;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Writes what the check runs of a report lack. Every write is recorded, so that it can stop at any
+ * time.
+ */
+async function publishReport(report: ReportRecord, options: PublishOptions): Promise<void> {
+  const { records, publicUrl, hasActions, withProgress, signal } = options;
+  const checks = createWriter(report, options.client);
+  const rows = await loadReportRows(records, report, publicUrl);
+  const verdict = concludeReport(report, rows);
+  const isDue = verdict.conclusion === null && withProgress;
+  if (report.checkRun === null || isDue) {
+    const progress = { rows, verdict: { ...verdict, conclusion: null }, actions: [] };
+    report = await publishBatchCheck(report, progress, { records, checks, publicUrl });
+  }
+  await publishJobChecks(report, rows.filter(isEndedRow), { records, checks, signal });
+  if (verdict.conclusion === null || signal.aborted) return;
+  const actions = hasActions ? checkRunActions(report, rows) : [];
+  await publishBatchCheck(report, { rows, verdict, actions }, { records, checks, publicUrl });
+  await records.reports.close(report);
+}
+
+/** A write that fails is tried again by the report loop. */
+function createWriter({ settings }: ReportRecord, client: GitHubClient): CheckRunWriter {
+  const repo = parseRepository(settings.repository);
+  return new CheckRunWriter(client, { repo, headSha: settings.sha, maxTries: 1 });
+}
+
+/** Gates do not fail a report whose results were accepted. */
+function concludeReport(
+  { settings: { failOn }, isAccepted }: ReportRecord,
+  rows: readonly ReportRow[],
+): Verdict {
+  return conclude({ rows }, isAccepted && failOn !== "nothing" ? "jobs" : failOn);
+}
+
+interface BatchResults {
+  readonly rows: readonly ReportRow[];
+  readonly verdict: Verdict;
+  readonly actions: readonly CheckRunAction[];
+}
+
+interface CheckDependencies {
+  readonly records: Records;
+  readonly checks: CheckRunWriter;
+  /** Address of the service for links, with `/v1`. */
+  readonly publicUrl: string;
+}
+
+/** Writes the check run of the batch, where it changes. Gives the report with what was recorded. */
+async function publishBatchCheck(
+  report: ReportRecord,
+  { rows, verdict, actions }: BatchResults,
+  { records, checks, publicUrl }: CheckDependencies,
+): Promise<ReportRecord> {
+  const { id, round, settings } = report;
+  const url = `${publicUrl}/batches/${id}`;
+  const name = reportCheckName(report);
+  const output = renderBatchCheck({ name, url, rows }, verdict);
+  const { conclusion } = verdict;
+  const content: CheckRunContent = conclusion ? { output, conclusion, actions } : { output };
+  const contentHash = hashContent(content);
+  if (contentHash === report.contentHash) return report;
+  let { checkRun } = report;
+  if (checkRun === null) {
+    const identity = { name, externalId: `${id}/${round}`, detailsUrl: url };
+    checkRun = await checks.createOrUpdate(identity, content);
+  } else {
+    const { places } = settings;
+    const annotations = conclusion && places ? buildAnnotations(rows, places) : [];
+    await checks.update(checkRun, { ...content, annotations });
+  }
+  await records.reports.recordCheckRun(report, { checkRun, contentHash });
+  return { ...report, checkRun, contentHash };
+}
+
+function hashContent(content: CheckRunContent): string {
+  return createHash("sha256").update(JSON.stringify(content)).digest("hex");
+}
+
+interface JobCheckOptions {
+  readonly records: Records;
+  readonly checks: CheckRunWriter;
+  readonly signal: AbortSignal;
+}
+
+/** Last lines of a job's output that its check run shows. */
+const logTailLines = 100;
+
+/** Creates the jobs' own check runs that are wanted and not recorded. */
+async function publishJobChecks(
+  report: ReportRecord,
+  rows: readonly EndedRow[],
+  options: JobCheckOptions,
+): Promise<void> {
+  const { jobChecks } = report.settings;
+  const jobCount = report.jobIds.length;
+  const created = new Set(await options.records.reports.listCheckedJobs(report));
+  for (const row of rows) {
+    if (created.size >= maxJobChecks || options.signal.aborted) return;
+    if (created.has(row.id) || !isJobCheckWanted(row, { jobChecks, jobCount })) continue;
+    await publishJobCheck(report, row, options);
+    created.add(row.id);
+  }
+}
+
+async function publishJobCheck(
+  report: ReportRecord,
+  row: EndedRow,
+  { records, checks }: JobCheckOptions,
+): Promise<void> {
+  const entries = await records.logs.tail(row.id, logTailLines);
+  const lines = entries.map(({ text }) => text);
+  const { name, content } = jobCheckRun(row, lines, {
+    checkName: reportCheckName(report),
+    failOn: report.settings.failOn,
+  });
+  const identity = { name, externalId: row.id, detailsUrl: row.logUrl };
+  await checks.createOrUpdate(identity, content);
+  await records.reports.recordJobCheck(report, row.id);
+}
+
+/** The jobs of a report as they are now. */
+export async function loadReportRows(
+  { reports }: Pick<Records, "reports">,
+  report: ReportRecord,
+  publicUrl: string,
+): Promise<ReportRow[]> {
+  const jobs = await reports.listJobs(report);
+  return jobs.map((job) => jobRow(job, publicUrl));
+}
+
+function jobRow(job: Job, publicUrl: string): ReportRow {
+  const { id, model, target, status } = job;
+  return {
+    id,
+    model: model.name,
+    target,
+    status,
+    gatesFailed: hasFailedGate(job.gates),
+    logUrl: `${publicUrl}/jobs/${id}/logs`,
+    job: isTerminal(status) ? job : undefined,
+  };
+}
+
+/**
+ * The name of a report's check run. A plan proves nothing, so that it has another name than the
+ * check that branch protection may require.
+ */
+function reportCheckName({ settings, request }: ReportRecord): string {
+  return request.dryRun ? `${settings.checkName} (dry run)` : settings.checkName;
+}
+
+/**
+ * The commit that GitHub merged into the base of a pull request to make the given one; undefined
+ * where that is no such merge, or in a repository without the app.
+ * @throws ServiceError unavailable
+ */
+export async function findMergedCommit(
+  installations: Installations,
+  repository: string,
+  mergeCommit: string,
+): Promise<string | undefined> {
+  try {
+    const client = await installations.getClient(repository);
+    const { data } = await client.rest.git.getCommit({
+      ...parseRepository(repository),
+      commit_sha: mergeCommit,
+      request: { retries: 0 },
+    });
+    const [, merged, ...others] = data.parents;
+    return others.length === 0 ? merged?.sha : undefined;
+  } catch (cause) {
+    if ([403, 404, 409, 422].includes(httpErrorStatus(cause) ?? 0)) return undefined;
+    const headers = { "retry-after": "5" };
+    const message = "GitHub does not say which commit the pull request has";
+    throw new ServiceError("unavailable", message, { cause, headers });
+  }
 }

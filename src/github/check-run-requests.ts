@@ -1,7 +1,8 @@
 import type { Annotation } from "../report/build-annotations.ts";
-import type { Conclusion } from "../report/conclude.ts";
-import { githubLimits } from "../report/github-limits.ts";
-import type { CheckOutput } from "../report/report.ts";
+import { conclude, type Conclusion } from "../report/conclude.ts";
+import { githubLimits } from "../report/markdown.ts";
+import { jobTitle, renderJobCheck } from "../report/render-job.ts";
+import type { CheckOutput, EndedRow } from "../report/report.ts";
 
 /** A button below a check run of a GitHub App. */
 export interface CheckRunAction {
@@ -62,4 +63,35 @@ function annotationBody({ place, level, title, message }: Annotation) {
     title,
     message,
   };
+}
+
+interface JobCheckOptions {
+  /** Name of the check run of the whole batch. */
+  readonly checkName: string;
+  readonly failOn: Parameters<typeof conclude>[1];
+}
+
+/** The check run of a job that has ended, with the last lines of its output. */
+export function jobCheckRun(
+  row: EndedRow,
+  lastLines: readonly string[],
+  { checkName, failOn }: JobCheckOptions,
+): { name: string; content: CheckRunContent } {
+  const { conclusion } = conclude({ rows: [row] }, failOn);
+  return {
+    name: `${checkName}: ${jobTitle(row)}`,
+    content: { output: renderJobCheck(row, lastLines), conclusion: conclusion ?? "neutral" },
+  };
+}
+
+/** A repository, as parameters of GitHub's REST API name it. */
+export interface RepositoryName {
+  readonly owner: string;
+  readonly repo: string;
+}
+
+/** Splits `owner/name`. */
+export function parseRepository(fullName: string): RepositoryName {
+  const [owner = "", repo = ""] = fullName.split("/");
+  return { owner, repo };
 }

@@ -1,8 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Octokit } from "@octokit/rest";
-import { type CheckRunContent, checkRunRequests } from "./check-run-requests.ts";
-import { httpErrorStatus } from "./http-error-status.ts";
-import type { RepositoryName } from "./parse-repository.ts";
+import {
+  type CheckRunContent,
+  checkRunRequests,
+  type RepositoryName,
+} from "./check-run-requests.ts";
 
 /** The methods of an Octokit that write check runs. */
 interface ChecksClient {
@@ -122,4 +124,14 @@ export class CheckRunWriter {
       await delay(firstPauseMs * tries ** 2);
     }
   }
+}
+
+/**
+ * The HTTP status of an error of Octokit, which is 500 without an answer of GitHub; undefined for
+ * any other error.
+ */
+export function httpErrorStatus(error: unknown): number | undefined {
+  return error instanceof Error && "status" in error && typeof error.status === "number"
+    ? error.status
+    : undefined;
 }

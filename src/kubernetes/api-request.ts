@@ -1,4 +1,4 @@
-import { allNamespaces } from "./all-namespaces.ts";
+import { allNamespaces } from "./object-key.ts";
 import { protobufContentType } from "./protobuf/responses.ts";
 import type { KubernetesObject, ResourceType } from "./resources.ts";
 

@@ -1,6 +1,4 @@
 import { type ApiRequest, apiRequest } from "./api-request.ts";
-import { decodePage } from "./decode-page.ts";
-import { decodeUtf8 } from "./protobuf/decode-utf8.ts";
 import type {
   DeleteOptions,
   KubernetesClient,
@@ -14,9 +12,15 @@ import type {
   WriteOptions,
 } from "./kubernetes-client.ts";
 import { responseError } from "./kubernetes-error.ts";
-import { parseJsonEvents } from "./parse-json-events.ts";
-import { parseResponseJson } from "./parse-response-json.ts";
-import { decodeEvents, decodeObject, type KubernetesStatus } from "./protobuf/responses.ts";
+import { readLines } from "./pod-log.ts";
+import { decodeUtf8 } from "./protobuf/decode-utf8.ts";
+import {
+  decodeEvents,
+  type DecodeEventsOptions,
+  decodeList,
+  decodeObject,
+  type KubernetesStatus,
+} from "./protobuf/responses.ts";
 import { type KubernetesObject, resources, type ResourceType, type Stored } from "./resources.ts";
 import type { CallOptions, Transport } from "./transport.ts";
 
@@ -187,4 +191,46 @@ function withResourceVersion(
   resourceVersion: string,
 ): object {
   return { ...patch, metadata: { ...patch.metadata, resourceVersion } };
+}
+
+interface ErrorEvent {
+  readonly type: "ERROR";
+  readonly object: KubernetesStatus;
+}
+
+/** Events of a watch in JSON, one a line, until an event of type ERROR, which is thrown. */
+async function* parseJsonEvents<T extends KubernetesObject>(
+  chunks: AsyncIterable<Uint8Array>,
+  { maxBytes, createError }: DecodeEventsOptions,
+): AsyncGenerator<WatchEvent<T>, void, undefined> {
+  for await (const line of readLines(chunks, maxBytes)) {
+    const event = parseResponseJson<WatchEvent<T> | ErrorEvent>(line);
+    if (event.type === "ERROR") throw createError(event.object);
+    yield event;
+  }
+}
+
+interface Page<T extends KubernetesObject> {
+  readonly metadata: { readonly resourceVersion: string; readonly continue?: string };
+  readonly items: readonly Stored<T>[];
+}
+
+/**
+ * Decodes a page of a list and frees its bytes, which lie outside of the heap: hundreds of them
+ * would be there before the heap has grown enough to be collected.
+ */
+function decodePage<T extends KubernetesObject>(
+  { protobuf }: ResourceType<T>,
+  answer: Uint8Array<ArrayBuffer>,
+): Page<T> {
+  const page: Page<T> = protobuf
+    ? decodeList(protobuf, answer)
+    : parseResponseJson(decodeUtf8(answer));
+  answer.buffer.transfer(0);
+  return page;
+}
+
+/** The API server is trusted to answer with objects of the requested type. */
+export function parseResponseJson<T>(json: string): T {
+  return JSON.parse(json);
 }

@@ -11,3 +11,6 @@ export function objectKey({
 }): string {
   return namespace === undefined ? name : [namespace, name].join("/");
 }
+
+/** As a client's namespace: every one. Their objects can be listed and watched, and no more. */
+export const allNamespaces = "";

@@ -11,7 +11,6 @@ import type {
   V1TokenReview,
 } from "@kubernetes/client-node";
 import type { MessageReader } from "./protobuf/message-reader.ts";
-import type { Serialized } from "./serialized.ts";
 
 export type ObjectMeta = Serialized<V1ObjectMeta>;
 export type Pod = Serialized<V1Pod>;
@@ -94,3 +93,15 @@ export const resources = {
   ),
   tokenReviews: clusterType<TokenReview>("authentication.k8s.io/v1", "TokenReview", "tokenreviews"),
 };
+
+/**
+ * A type of the Kubernetes client in the form of its JSON: dates are ISO strings, and names that
+ * the client escapes with an underscore lack it.
+ */
+export type Serialized<T> = T extends Date
+  ? string
+  : T extends readonly (infer Element)[]
+    ? Serialized<Element>[]
+    : T extends object
+      ? { [Key in keyof T as Key extends `_${infer Name}` ? Name : Key]: Serialized<T[Key]> }
+      : T;

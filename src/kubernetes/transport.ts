@@ -1,15 +1,13 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { Dispatcher } from "undici";
-// `undici` itself loads its fetch, cache, mocks and proxies too: 11 MB.
 import sendRequest from "undici/lib/api/api-request.js";
 import Pool from "undici/lib/dispatcher/pool.js";
 import type { ApiRequest, Verb } from "./api-request.ts";
-import { sleep } from "./back-off.ts";
 import type { ClusterAccess } from "./cluster-access.ts";
-import { createDeadline } from "./deadline.ts";
 import { KubernetesError, responseError } from "./kubernetes-error.ts";
 import { decodeStatus, protobufContentType } from "./protobuf/responses.ts";
-import { retryDelayMs } from "./retry-delay-ms.ts";
 
+// `undici` itself loads its fetch, cache, mocks and proxies too: 11 MB.
 export interface CallOptions {
   readonly signal?: AbortSignal;
   /** Time limit of the call with all its retries; 30 seconds by default. */
@@ -183,4 +181,78 @@ function connectionError(action: string, error: unknown, signal: AbortSignal | u
   if (signal?.aborted) return signal.reason;
   const message = `Cannot ${action}: ${error instanceof Error ? error.message : String(error)}`;
   return new KubernetesError(message, { reason: "ConnectionFailed", cause: error });
+}
+
+/** A time limit of a call, to be disposed of when the call ends. */
+interface Deadline extends Disposable {
+  /**
+   * Aborted at the deadline with a `KubernetesError`, or when the signal of the caller is aborted.
+   */
+  readonly signal: AbortSignal;
+  /** Milliseconds of `performance.now()`. */
+  readonly at: number;
+}
+
+function createDeadline(action: string, ms: number, parent: AbortSignal | undefined): Deadline {
+  const controller = new AbortController();
+  const message = `Cannot ${action}: no answer within ${ms / 1000} s`;
+  const timer = setTimeout(
+    () => controller.abort(new KubernetesError(message, { reason: "DeadlineExceeded" })),
+    ms,
+  );
+  const onAbort = () => controller.abort(parent?.reason);
+  parent?.addEventListener("abort", onAbort);
+  if (parent?.aborted) onAbort();
+  return {
+    signal: controller.signal,
+    at: performance.now() + ms,
+    [Symbol.dispose]() {
+      clearTimeout(timer);
+      parent?.removeEventListener("abort", onAbort);
+    },
+  };
+}
+
+const maxAttempts = 8;
+const maxRetryMs = 5_000;
+const transientStatuses = new Set([500, 502, 503, 504]);
+/** Errors of connections that were never opened: the server has not received the request. */
+const unsentCodes = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "UND_ERR_CONNECT_TIMEOUT",
+]);
+
+/** Delay before the request is retried, in milliseconds; undefined when it is not to be retried. */
+function retryDelayMs(request: ApiRequest, error: unknown, attempt: number): number | undefined {
+  if (!(error instanceof KubernetesError) || attempt >= maxAttempts) return undefined;
+  const wasUnsent = error.status === 429 || unsentCodes.has(networkErrorCode(error.cause));
+  const isLost =
+    error.status === undefined && networkErrorCode(error.cause) !== "UND_ERR_DESTROYED";
+  const isTransient = isLost || (error.status !== undefined && transientStatuses.has(error.status));
+  if (!wasUnsent && !(isTransient && request.repeatable)) return undefined;
+  return (error.retryAfterSeconds ?? 0) * 1000 + backOffMs(attempt, maxRetryMs);
+}
+
+function networkErrorCode(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "";
+}
+
+const firstMs = 100;
+
+/**
+ * Delay before the next attempt, in milliseconds. It doubles with each failure in a row, with a
+ * random part so that clients that failed together do not retry together.
+ */
+export function backOffMs(failures: number, maxMs: number): number {
+  if (failures === 0) return 0;
+  return Math.min(firstMs * 2 ** (failures - 1), maxMs) * (0.5 + Math.random() / 2);
+}
+
+/** Waits `ms`. When the signal is aborted it throws the signal's reason. */
+export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  await delay(ms, undefined, { signal }).catch(() => signal?.throwIfAborted());
 }

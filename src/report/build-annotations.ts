@@ -1,9 +1,8 @@
 import type { GateName } from "../contract/jobs/gate-table.ts";
 import type { Place, Places } from "../contract/jobs/github-report.ts";
-import { describeGate } from "./describe-gate.ts";
-import { githubLimits } from "./github-limits.ts";
-import { jobTitle } from "./job-title.ts";
-import { truncateToBytes } from "./markdown.ts";
+import { describeGate } from "./figures.ts";
+import { githubLimits, truncateToBytes } from "./markdown.ts";
+import { jobTitle } from "./render-job.ts";
 import type { ReportRow } from "./report.ts";
 
 /** A message beside a line of the repository. */

@@ -1,6 +1,5 @@
-import type { FailOn } from "../contract/jobs/action.ts";
-import { type Outcome, classifyOutcome, outcomes } from "./outcome.ts";
-import type { Report } from "./report.ts";
+import { classifyOutcome, type Outcome, outcomes, type Report, type ReportRow } from "./report.ts";
+import type { FailOn, JobChecks } from "../contract/jobs/action.ts";
 
 /** The outcomes of jobs that fail the batch as a whole. */
 const failingOutcomes: Record<FailOn, readonly Outcome[]> = {
@@ -80,4 +79,27 @@ export function countOutcomes(rows: Report["rows"]): Record<Outcome, number> {
   const counts = { passed: 0, warned: 0, missed: 0, failed: 0, cancelled: 0, open: 0 };
   for (const row of rows) counts[classifyOutcome(row)]++;
   return counts;
+}
+
+/** In a batch of at most so many jobs, `auto` stands for `all`. */
+const fewJobs = 12;
+/** Per batch, as GitHub takes 500 writes an hour. */
+export const maxJobChecks = 100;
+
+/** Whether a job that has ended gets a check run of its own. */
+export function isJobCheckWanted(
+  row: ReportRow,
+  { jobChecks, jobCount }: { jobChecks: JobChecks; jobCount: number },
+): boolean {
+  const isBad = ["failed", "missed"].includes(classifyOutcome(row));
+  switch (jobChecks) {
+    case "auto":
+      return isBad || jobCount <= fewJobs;
+    case "all":
+      return true;
+    case "failed":
+      return isBad;
+    case "none":
+      return false;
+  }
 }

@@ -1,12 +1,16 @@
 import { composeSections, type Section } from "./compose-sections.ts";
 import { countOutcomes, type Verdict } from "./conclude.ts";
-import { detailSections } from "./detail-sections.ts";
-import { githubLimits } from "./github-limits.ts";
-import { codeBlock, inlineCode, truncateToBytes } from "./markdown.ts";
-import { type Outcome, outcomes } from "./outcome.ts";
-import { problemSections } from "./problem-sections.ts";
-import { ratioCharts } from "./ratio-charts.ts";
-import type { CheckOutput, Report } from "./report.ts";
+import { codeBlock, githubLimits, inlineCode, truncateToBytes } from "./markdown.ts";
+import { describeJobFailure } from "./render-job.ts";
+import {
+  type CheckOutput,
+  classifyOutcome,
+  type Outcome,
+  outcomes,
+  type Report,
+  type ReportRow,
+} from "./report.ts";
+import { detailSections } from "./sections.ts";
 
 const maxFailureMessageBytes = 4_000;
 
@@ -67,4 +71,67 @@ function outcomeCounts(rows: Report["rows"]): string {
     return `${mark} ${counts[outcome]} ${words}`;
   });
   return parts.join(" · ");
+}
+
+/** The table below has the others. */
+const maxProblems = 50;
+
+/** The jobs that did not pass, with the reasons. */
+function problemSections(rows: readonly ReportRow[]): Section[] {
+  const lines = rows.flatMap((row) => {
+    const failure = row.job && describeJobFailure(row.job);
+    return failure ? problemLine(row, failure) : [];
+  });
+  if (lines.length === 0) return [];
+  const omitted = lines.length - maxProblems;
+  const foot = omitted > 0 ? `\n- ${omitted} more in the table` : "";
+  return [{ head: "### What went wrong\n", rows: lines.slice(0, maxProblems), foot }];
+}
+
+function problemLine(row: ReportRow, failure: string): string {
+  const { mark } = outcomes[classifyOutcome(row)];
+  const title = `${inlineCode(row.model)} for ${inlineCode(row.target)}`;
+  return `- ${mark} ${title}: ${inlineCode(failure)} ([log](${row.logUrl}))`;
+}
+
+const maxBars = 16;
+
+/** Bar charts of sizes and latencies relative to the original's, in Mermaid. */
+function ratioCharts(rows: readonly ReportRow[]): Section[] {
+  return [
+    ratioChart("Size of the result, original = 1", rows, ({ telemetry }) => telemetry.size?.ratio),
+    ratioChart(
+      "Median latency of the result, original = 1",
+      rows,
+      ({ telemetry }) => telemetry.latency?.ratio,
+    ),
+  ].flatMap((section) => section ?? []);
+}
+
+function ratioChart(
+  title: string,
+  rows: readonly ReportRow[],
+  measure: (job: NonNullable<ReportRow["job"]>) => number | undefined,
+): Section | undefined {
+  const bars = rows.flatMap(({ model, target, job }) => {
+    const ratio = job && measure(job);
+    return ratio === undefined ? [] : { label: `"${sanitizeLabel(`${model} ${target}`)}"`, ratio };
+  });
+  if (bars.length < 2 || bars.length > maxBars) return undefined;
+  const top = Math.max(1, ...bars.map(({ ratio }) => Math.ceil(ratio * 10) / 10));
+  const lines = [
+    "```mermaid",
+    "xychart-beta horizontal",
+    `  title "${title}"`,
+    `  x-axis [${bars.map(({ label }) => label).join(", ")}]`,
+    `  y-axis 0 --> ${top}`,
+    `  bar [${bars.map(({ ratio }) => ratio.toFixed(3)).join(", ")}]`,
+    "```",
+  ];
+  return { head: lines.join("\n"), rows: [] };
+}
+
+function sanitizeLabel(text: string): string {
+  const label = text.replaceAll(/[^\w .-]/g, "_");
+  return label.length <= 40 ? label : `${label.slice(0, 20)}..${label.slice(-18)}`;
 }

@@ -1,16 +1,24 @@
-import type { Job } from "../contract/jobs/job.ts";
 import { composeSections, type Section } from "./compose-sections.ts";
-import { describeGate } from "./describe-gate.ts";
-import { describeJobFailure } from "./describe-job-failure.ts";
-import type { EndedRow } from "./ended-row.ts";
+import { describeGate } from "./figures.ts";
 import { formatDecibels } from "./format-figure.ts";
-import { githubLimits } from "./github-limits.ts";
-import { inlineCode, tableHead, tableRow, truncateToBytes, utf8ByteLength } from "./markdown.ts";
-import { measurementNotes } from "./measurement-notes.ts";
-import { measurementTable } from "./measurement-table.ts";
-import { classifyOutcome, outcomes } from "./outcome.ts";
-import { renderLogTail } from "./render-log-tail.ts";
-import type { CheckOutput } from "./report.ts";
+import {
+  codeBlock,
+  githubLimits,
+  inlineCode,
+  tableHead,
+  tableRow,
+  truncateToBytes,
+  utf8ByteLength,
+} from "./markdown.ts";
+import { measurementNotes, measurementTable } from "./measurements.ts";
+import {
+  type CheckOutput,
+  classifyOutcome,
+  type EndedRow,
+  outcomes,
+  type ReportRow,
+} from "./report.ts";
+import type { Job } from "../contract/jobs/job.ts";
 
 /** The check run of a job, with the last lines of its output. */
 export function renderJobCheck(row: EndedRow, output: readonly string[]): CheckOutput {
@@ -63,4 +71,38 @@ function summaryHead(row: EndedRow): string {
 function gateMark({ passed, level }: Job["gates"][number]): string {
   if (passed) return outcomes.passed.mark;
   return level === "warn" ? outcomes.warned.mark : outcomes.missed.mark;
+}
+
+const maxLineBytes = 1_000;
+const maxLines = 100;
+
+interface TailLimits {
+  readonly maxBytes: number;
+  /** The page that has the whole output. */
+  readonly url: string;
+}
+
+/** As many of the last lines of a job's output as fit. */
+function renderLogTail(output: readonly string[], { maxBytes, url }: TailLimits): string {
+  const head = `### End of the output\n\n[All of it](${url})`;
+  const lines = output.slice(-maxLines).map((line) => truncateToBytes(line, maxLineBytes));
+  let tail = head;
+  for (let first = lines.length - 1; first >= 0; first--) {
+    const longer = `${head}\n\n${codeBlock(lines.slice(first))}`;
+    if (utf8ByteLength(longer) > maxBytes) break;
+    tail = longer;
+  }
+  return tail;
+}
+
+/** Why a job did not pass, on one line; the empty string for a job that did. */
+export function describeJobFailure({ error, gates }: Pick<Job, "error" | "gates">): string {
+  if (error) return `${error.code}: ${error.message}`;
+  const missed = gates.filter(({ passed }) => !passed);
+  return missed.map(describeGate).join(", ");
+}
+
+/** What reports and logs call a job. */
+export function jobTitle({ model, target }: Pick<ReportRow, "model" | "target">): string {
+  return `${model} for ${target}`;
 }

@@ -1,5 +1,5 @@
 import type { Job } from "../contract/jobs/job.ts";
-import type { JobStatus } from "../contract/jobs/status.ts";
+import { isTerminal, type JobStatus } from "../contract/jobs/status.ts";
 
 /** One job of a report. */
 export interface ReportRow {
@@ -33,4 +33,31 @@ export interface CheckOutput {
   readonly title: string;
   readonly summary: string;
   readonly text: string;
+}
+
+/** The row of a job that has ended. */
+export type EndedRow = ReportRow & { readonly job: Job };
+
+export function isEndedRow(row: ReportRow): row is EndedRow {
+  return row.job !== undefined;
+}
+
+/** The outcomes of a job, with their marks and words in reports. */
+export const outcomes = {
+  passed: { mark: "✅", words: "passed" },
+  warned: { mark: "⚠️", words: "passed with a warning" },
+  missed: { mark: "❌", words: "failed a gate" },
+  failed: { mark: "❌", words: "failed" },
+  cancelled: { mark: "⛔", words: "cancelled" },
+  open: { mark: "⏳", words: "not ended" },
+} as const;
+
+export type Outcome = keyof typeof outcomes;
+
+export function classifyOutcome({ status, gatesFailed, job }: ReportRow): Outcome {
+  if (!isTerminal(status)) return "open";
+  if (status === "Failed") return "failed";
+  if (status === "Cancelled") return "cancelled";
+  if (gatesFailed) return "missed";
+  return job?.gates.some(({ passed }) => !passed) ? "warned" : "passed";
 }

@@ -1,5 +1,5 @@
 import { defaultProject } from "../contract/project.ts";
-import { allNamespaces } from "../kubernetes/all-namespaces.ts";
+import { allNamespaces } from "../kubernetes/object-key.ts";
 import type { KubernetesClient } from "../kubernetes/kubernetes-client.ts";
 
 /** The namespaces whose resources an installation works on. */

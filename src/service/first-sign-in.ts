@@ -5,7 +5,7 @@ import { offerSignIn } from "../auth/sign-in.ts";
 import { signInRequest } from "../contract/people/session.ts";
 import { defaultProject } from "../contract/project.ts";
 import type { Records } from "../records/open-records.ts";
-import { StartError } from "../settings/start-error.ts";
+import { StartError } from "../settings/parse-environment.ts";
 
 /** A token with every scope; undefined where the service has a token already. */
 export async function createFirstToken(

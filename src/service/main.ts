@@ -1,8 +1,10 @@
 import { jsonLog } from "../log/json-log.ts";
-import { describeStartError } from "../settings/describe-start-error.ts";
-import { findUnknownVariables } from "../settings/find-unknown-variables.ts";
-import { parseEnvironment } from "../settings/parse-environment.ts";
-import { StartError } from "../settings/start-error.ts";
+import {
+  describeStartError,
+  findUnknownVariables,
+  parseEnvironment,
+  StartError,
+} from "../settings/parse-environment.ts";
 import { backupUsage, runBackupCommand } from "./commands/backup-command.ts";
 import { describeCommands } from "./commands/command-line.ts";
 import { moveUsage, runMoveCommand } from "./commands/move-command.ts";

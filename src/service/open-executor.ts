@@ -7,8 +7,8 @@ import type { ClusterSource } from "../kubernetes/connect-cluster.ts";
 import type { Log } from "../log/json-log.ts";
 import type { Records } from "../records/open-records.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
-import { findStoredUpload } from "../storage/find-stored-upload.ts";
-import { StartError } from "../settings/start-error.ts";
+import { findStoredUpload } from "../storage/partial-uploads.ts";
+import { StartError } from "../settings/parse-environment.ts";
 import { listSecretFiles } from "./settings/read-credentials.ts";
 import type { Settings } from "./settings/settings.ts";
 

@@ -7,7 +7,7 @@ import { defaultProject } from "../contract/project.ts";
 import { builtinTargets, type Target } from "../contract/jobs/target.ts";
 import type { TrustPolicy } from "../contract/people/trust-policy.ts";
 import { type GitHubAppOptions, openGitHubApp } from "../github-app/open-github-app.ts";
-import type { SubmitRerun } from "../github-app/rerun-jobs.ts";
+import type { SubmitRerun } from "../github-app/webhook-receiver.ts";
 import type { Log } from "../log/json-log.ts";
 import type { Records } from "../records/open-records.ts";
 import { resubmitJobs } from "../server/handlers/resubmit-jobs.ts";

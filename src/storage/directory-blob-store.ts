@@ -7,6 +7,7 @@ import {
   link,
   mkdir,
   open,
+  readdir,
   rename,
   rm,
   symlink,
@@ -14,15 +15,12 @@ import {
 import { hostname } from "node:os";
 import path from "node:path";
 import type { Blob, BlobStore, WriteOptions } from "./blob-store.ts";
-import { blobPath } from "./blob-path.ts";
 import { createDiskSpace, type DiskSpace } from "./disk-space.ts";
 import { statOrUndefined, storageError, systemErrorCode } from "./file-error.ts";
 import { createPartialFiles } from "./partial-files.ts";
+import { isPartialUpload } from "./partial-upload-path.ts";
 import { createPartialUploads } from "./partial-uploads.ts";
-import { receiveFile } from "./receive-file.ts";
-import { removeAbandoned } from "./remove-abandoned.ts";
-import { syncFolder } from "./sync-folder.ts";
-import { writeStream } from "./write-stream.ts";
+import { receiveFile, syncFolder, writeStream } from "./receive-file.ts";
 
 /**
  * A store in a folder: `blobs/ab/abcd…` for complete content, `incoming/` for what is being written
@@ -116,5 +114,40 @@ async function linkOrCopy(from: string, to: string): Promise<void> {
     if (code === "EXDEV") return symlink(path.resolve(from), to);
     if (!["EPERM", "EMLINK", "ENOTSUP"].includes(code)) throw error;
     await copyFile(from, to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
+  }
+}
+
+/** Where a directory store keeps a blob. */
+export function blobPath(directory: string, sha256: string): string {
+  return path.join(directory, "blobs", sha256.slice(0, 2), sha256);
+}
+
+/** A temporary file without a write for so long has no writer, on whatever machine it ran. */
+const abandonedAfterMs = 24 * 60 * 60 * 1000;
+
+/** Removes temporary files whose writer has ended, and uploads that were not continued. */
+async function removeAbandoned(incoming: string): Promise<void> {
+  for (const name of await readdir(incoming)) {
+    const file = path.join(incoming, name);
+    const stats = await statOrUndefined(file);
+    const isOld = stats !== undefined && stats.mtimeMs < Date.now() - abandonedAfterMs;
+    if (isOld || !(isPartialUpload(name) || mayHaveWriter(name))) await rm(file, { force: true });
+  }
+}
+
+/**
+ * Whether the process in a temporary file's name may still run; on other machines that cannot be
+ * known.
+ */
+function mayHaveWriter(name: string): boolean {
+  const [, host, pid] = /^(.*)\.(\d+)\.[^.]*$/.exec(name) ?? [];
+  return host !== hostname() || isProcessAlive(Number(pid));
+}
+
+function isProcessAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return systemErrorCode(error) === "EPERM";
   }
 }

@@ -1,14 +1,16 @@
 import { createHash, type Hash } from "node:crypto";
 import { type FileHandle, open, rm } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
-import type { Dispatcher } from "undici";
+import { type Dispatcher, request } from "undici";
+import { type Connections, openConnections } from "./connections.ts";
+import { storageError, systemErrorCode } from "./file-error.ts";
+import { checkUrl } from "./public-address.ts";
+import { writeAllBytes } from "./receive-file.ts";
+import { stripUrlSecrets } from "./strip-url-secrets.ts";
 import { ServiceError } from "../contract/errors.ts";
 import type { LocatedSource } from "../contract/jobs/worker-transfers.ts";
-import { type Connections, openConnections } from "./connections.ts";
-import { systemErrorCode, storageError } from "./file-error.ts";
-import { followRedirects, PermanentDownloadError, readAnswerHeader } from "./follow-redirects.ts";
-import { watchPace, type Pace, type SlowestPace } from "./watch-pace.ts";
-import { writeAllBytes } from "./write-all-bytes.ts";
+import { slowestDownload } from "../contract/limits.ts";
+import { formatBytes } from "../contract/text/format-bytes.ts";
 
 /** Attempts in a row that bring no new byte. */
 const maxFruitlessAttempts = 4;
@@ -163,4 +165,105 @@ function modelFetchError({ name }: DownloadSource, cause: unknown): ServiceError
     cause instanceof Error && cause.message !== "" ? cause.message : systemErrorCode(cause);
   const message = `Cannot fetch "${name}": ${reason}`;
   return new ServiceError("model_fetch_failed", message, { cause });
+}
+
+const maxRedirects = 5;
+const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+/** An answer that another attempt would get again. */
+class PermanentDownloadError extends Error {}
+
+interface RedirectOptions {
+  readonly connections: Connections;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly allowPrivateAddresses: boolean;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Requests a file. Follows redirects itself, to check each address like the first. Another origin
+ * gets no headers of the source and is not trusted.
+ */
+async function followRedirects(
+  source: LocatedSource,
+  { connections, headers, allowPrivateAddresses, signal }: RedirectOptions,
+): Promise<Dispatcher.ResponseData> {
+  const first = new URL(source.url);
+  let url = first;
+  for (let hop = 0; hop <= maxRedirects; hop++) {
+    const isOrigin = url.origin === first.origin;
+    const isTrusted = isOrigin && source.isTrusted;
+    checkUrl(url, isTrusted || allowPrivateAddresses);
+    const answer = await request(url, {
+      dispatcher: isTrusted ? connections.trusted : connections.strangers,
+      headers: isOrigin ? { ...source.headers, ...headers } : headers,
+      signal,
+    });
+    const location = readAnswerHeader(answer, "location");
+    if (!redirectStatuses.has(answer.statusCode) || location === undefined) {
+      await checkAnswerStatus(answer, url);
+      return answer;
+    }
+    await answer.body.dump();
+    if (!URL.canParse(location, url.href)) {
+      throw new PermanentDownloadError(`redirects to "${location}", which is not a URL`);
+    }
+    url = new URL(location, url);
+  }
+  throw new PermanentDownloadError(`redirects more than ${maxRedirects} times`);
+}
+
+export function readAnswerHeader(
+  answer: Pick<Dispatcher.ResponseData, "headers">,
+  name: string,
+): string | undefined {
+  const value = answer.headers[name];
+  return Array.isArray(value) ? value[0] : value;
+}
+
+async function checkAnswerStatus(answer: Dispatcher.ResponseData, url: URL): Promise<void> {
+  const { statusCode } = answer;
+  if (statusCode === 200 || statusCode === 206) return;
+  await answer.body.dump();
+  const message = `the host answered ${statusCode}`;
+  if (statusCode === 404 || statusCode === 410) {
+    const source = stripUrlSecrets(url);
+    throw new ServiceError("model_not_found", `"${source}" does not exist: ${message}`);
+  }
+  if (statusCode === 429 || statusCode >= 500) throw new Error(message);
+  throw new PermanentDownloadError(message);
+}
+
+/** The fewest bytes that may arrive within a time. */
+export interface SlowestPace {
+  readonly bytes: number;
+  readonly seconds: number;
+}
+
+export interface Pace extends Disposable {
+  /** Aborted with a ServiceError model_source_slow. */
+  readonly signal: AbortSignal;
+  count(bytes: number): void;
+}
+
+/** Watches that a download goes on, from its first moment and over lost connections. */
+export function watchPace(url: string, slowest: SlowestPace = slowestDownload): Pace {
+  const abort = new AbortController();
+  let bytes = 0;
+  const timer = setInterval(() => {
+    if (bytes < slowest.bytes) abort.abort(slowSourceError(url, bytes, slowest));
+    bytes = 0;
+  }, slowest.seconds * 1000).unref();
+  return {
+    signal: abort.signal,
+    count: (more) => {
+      bytes += more;
+    },
+    [Symbol.dispose]: () => clearInterval(timer),
+  };
+}
+
+function slowSourceError(url: string, bytes: number, { seconds, bytes: least }: SlowestPace) {
+  const arrived = `${formatBytes(bytes)} of "${url}" arrived within ${seconds} s`;
+  return new ServiceError("model_source_slow", `${arrived}; the least is ${formatBytes(least)}`);
 }

@@ -5,8 +5,7 @@ import { isLocatedSource } from "../contract/models/model-source.ts";
 import type { LocatedSource } from "../contract/jobs/worker-transfers.ts";
 import { resolveAllowedPath } from "./allowed-path.ts";
 import type { BlobFiles } from "./blob-store.ts";
-import { download } from "./download.ts";
-import type { Pace, SlowestPace } from "./watch-pace.ts";
+import { download, type Pace, type SlowestPace } from "./download.ts";
 import { hashStoredFile } from "./hash-stored-file.ts";
 import { stripUrlSecrets } from "./strip-url-secrets.ts";
 

@@ -1,15 +1,18 @@
-import { rm } from "node:fs/promises";
+import { readdir, rm } from "node:fs/promises";
 import path from "node:path";
-import { ServiceError } from "../contract/errors.ts";
 import type { Blob, Upload } from "./blob-store.ts";
 import type { DiskSpace } from "./disk-space.ts";
 import { statOrUndefined, storageError } from "./file-error.ts";
-import { createKeptUpload, type KeptUpload, takeKept } from "./kept-uploads.ts";
-import { listInterruptedUploads } from "./list-interrupted-uploads.ts";
-import { partialUploadPath } from "./partial-upload-path.ts";
-import type { UploadContent } from "./partial-uploads.ts";
+import { isProjectUpload, partialUploadPath } from "./partial-upload-path.ts";
+import {
+  createKeptUpload,
+  type KeptUpload,
+  takeKept,
+  type UploadContent,
+} from "./partial-uploads.ts";
 import { receiveFile } from "./receive-file.ts";
-import { removeExcess } from "./remove-excess.ts";
+import { ServiceError } from "../contract/errors.ts";
+import { limits } from "../contract/limits.ts";
 
 interface PartialFilesOptions {
   /** Folder of uploads until they are complete. */
@@ -65,4 +68,51 @@ async function receivePartial(
     for (const excess of removed) kept.delete(excess);
     throw failure;
   }
+}
+
+interface InterruptedUpload {
+  readonly file: string;
+  readonly bytes: number;
+  /** When it was written last, milliseconds since 1970. */
+  readonly at: number;
+}
+
+/** A project's uploads that were interrupted and that nobody sends at present. */
+async function listInterruptedUploads(
+  incoming: string,
+  project: string,
+  receiving: ReadonlyMap<string, unknown>,
+): Promise<InterruptedUpload[]> {
+  const files = (await readdir(incoming))
+    .filter((name) => isProjectUpload(project, name) && !receiving.has(name))
+    .map((name) => path.join(incoming, name));
+  const found = await Promise.all(
+    files.map(async (file) => ({ file, stats: await statOrUndefined(file) })),
+  );
+  return found.flatMap(({ file, stats }) =>
+    stats ? [{ file, bytes: stats.size, at: stats.mtimeMs }] : [],
+  );
+}
+
+/**
+ * Removes the oldest of a project's interrupted uploads where there is too much of them, but none
+ * that is being received.
+ * @returns their files
+ */
+async function removeExcess(
+  incoming: string,
+  project: string,
+  receiving: ReadonlyMap<string, unknown>,
+): Promise<string[]> {
+  const found = await listInterruptedUploads(incoming, project, receiving);
+  const newestFirst = found.toSorted((a, b) => b.at - a.at);
+  const removed: string[] = [];
+  let total = 0;
+  for (const [i, { file, bytes }] of newestFirst.entries()) {
+    total += bytes;
+    if (i + 1 < limits.partialUploads && total <= limits.partialUploadBytes) continue;
+    await rm(file, { force: true });
+    removed.push(file);
+  }
+  return removed;
 }

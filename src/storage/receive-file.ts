@@ -1,10 +1,8 @@
+import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import { ServiceError } from "../contract/errors.ts";
 import type { Blob, ReceiveOptions, WriteOptions } from "./blob-store.ts";
-import { type ContentMeter, createContentMeter } from "./content-meter.ts";
-import { writeAllBytes } from "./write-all-bytes.ts";
-import { writePieces } from "./write-pieces.ts";
+import { ServiceError } from "../contract/errors.ts";
 
 interface ReceiveFileOptions extends WriteOptions, ReceiveOptions {
   /** Knows what of the content is in the file already: nothing, by default. */
@@ -73,4 +71,91 @@ async function measureStart(
   await file.truncate(offset);
   const kept = createReadStream(path, { highWaterMark: 1 << 20, signal });
   for await (const chunk of kept) meter.add(chunk);
+}
+
+/** Size and hash of content as it comes. */
+export interface ContentMeter {
+  readonly bytes: number;
+  add(chunk: Uint8Array): void;
+  /** More content may follow. */
+  finish(): Blob;
+}
+
+export function createContentMeter(): ContentMeter {
+  const hash = createHash("sha256");
+  let bytes = 0;
+  return {
+    get bytes() {
+      return bytes;
+    },
+    add(chunk) {
+      bytes += chunk.byteLength;
+      hash.update(chunk);
+    },
+    finish: () => ({ sha256: hash.copy().digest("hex"), bytes }),
+  };
+}
+
+/**
+ * Writes a source piece by piece. Also a source that is stuck ends when the signal is aborted; no
+ * write is under way any more when this has ended.
+ */
+export async function writePieces(
+  source: AsyncIterable<Uint8Array>,
+  write: (piece: Uint8Array) => Promise<void>,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const pieces = source[Symbol.asyncIterator]();
+  let isRead = false;
+  try {
+    for (;;) {
+      signal?.throwIfAborted();
+      const { done, value } = await unlessAborted(pieces.next(), signal);
+      isRead = done === true;
+      if (isRead) return;
+      await write(value);
+    }
+  } finally {
+    // Not awaited: what is stuck does not end either.
+    if (!isRead) void pieces.return?.().catch(() => {});
+  }
+}
+
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  const onAbort = () => reject(signal.reason);
+  signal.addEventListener("abort", onAbort);
+  work.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+  return promise;
+}
+
+/** Writes all bytes at a position of a file. */
+export async function writeAllBytes(
+  file: FileHandle,
+  bytes: Uint8Array,
+  position: number,
+): Promise<void> {
+  for (let done = 0; done < bytes.length;) {
+    done += (await file.write(bytes, done, bytes.length - done, position + done)).bytesWritten;
+  }
+}
+
+/** Writes content to a file from a position on. */
+export async function writeStream(
+  file: FileHandle,
+  source: AsyncIterable<Uint8Array>,
+  start: number,
+): Promise<void> {
+  let position = start;
+  for await (const chunk of source) {
+    await writeAllBytes(file, chunk, position);
+    position += chunk.length;
+  }
+}
+
+/** Makes the names of what a folder contains survive a power failure. */
+export async function syncFolder(folder: string): Promise<void> {
+  await using handle = await open(folder, "r");
+  await handle.sync();
 }

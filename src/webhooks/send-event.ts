@@ -7,7 +7,7 @@ import type {
   AttemptOutcome,
   DueDelivery,
 } from "../records/deliveries/webhook-delivery-records.ts";
-import { checkUrl } from "../storage/check-url.ts";
+import { checkUrl } from "../storage/public-address.ts";
 import { signEvent } from "./sign-event.ts";
 
 interface SendOptions {

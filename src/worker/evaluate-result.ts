@@ -1,15 +1,14 @@
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
-import type { Accuracy } from "../contract/jobs/telemetry.ts";
+import type { JobInputs } from "./fetch-inputs.ts";
+import type { JobContext } from "./job-context.ts";
+import type { Stage } from "./reporter.ts";
+import { ServiceOutage } from "./service-connection.ts";
+import type { Accuracy, Telemetry } from "../contract/jobs/telemetry.ts";
 import type { CompressionReport, WeightReport } from "../engine/compression-report.ts";
 import { evaluateModels } from "../engine/evaluate-models.ts";
 import { readPeakMemoryBytes } from "../engine/evaluate/read-peak-memory-bytes.ts";
 import { errorMessage } from "../log/error-message.ts";
-import type { Evaluation } from "./add-measured.ts";
-import type { JobInputs } from "./fetch-inputs.ts";
-import { ServiceOutage } from "./service-errors.ts";
-import type { JobContext } from "./job-context.ts";
-import type { Stage } from "./stage-clock.ts";
 
 interface EvaluationTask extends Pick<
   JobContext,
@@ -95,5 +94,18 @@ function weightAccuracy(weights: readonly WeightReport[]): { accuracy?: Accuracy
       cosine: Math.min(...errors.map(({ cosine }) => cosine)),
       outputs: [],
     },
+  };
+}
+
+/** What is known of a result besides its size. */
+export type Evaluation = Pick<Telemetry, "accuracy" | "latency" | "memory" | "device" | "warnings">;
+
+/** Adds what was just measured. Warnings and figures of memory join those before. */
+export function addMeasured(known: Evaluation, measured: Partial<Evaluation>): Evaluation {
+  return {
+    ...known,
+    ...measured,
+    memory: { ...known.memory, ...measured.memory },
+    warnings: [...known.warnings, ...(measured.warnings ?? [])],
   };
 }

@@ -7,7 +7,7 @@ import type { BlobFiles } from "../storage/blob-store.ts";
 import { type FetchLimits, fetchModel, type FetchOptions } from "../storage/fetch-model.ts";
 import { stripUrlSecrets } from "../storage/strip-url-secrets.ts";
 import { type FetchedFiles, fetchModelFiles } from "./fetch-model-files.ts";
-import type { Stage } from "./stage-clock.ts";
+import type { Stage } from "./reporter.ts";
 
 /** Largest file of evaluation data, bytes. */
 const maxEvaluationDataBytes = 8 * 1024 ** 3;

@@ -8,7 +8,7 @@ import type { Assignment } from "../contract/jobs/worker.ts";
 import { listExternalData } from "../model-files/list-external-data.ts";
 import { type FetchedModel, fetchModel, type FetchOptions } from "../storage/fetch-model.ts";
 import { stripUrlSecrets } from "../storage/strip-url-secrets.ts";
-import { type Pace, watchPace } from "../storage/watch-pace.ts";
+import { type Pace, watchPace } from "../storage/download.ts";
 
 /** What each file counts for at the pace besides its bytes: each takes requests of its own. */
 const countedPerFile = 64 * 1024;

@@ -1,15 +1,20 @@
-import type { JobError } from "../contract/errors.ts";
-import type { CompressionReport } from "../engine/compression-report.ts";
-import { errorMessage } from "../log/error-message.ts";
-import { addMeasured, type Evaluation } from "./add-measured.ts";
-import { cutPipeline } from "./cut-pipeline.ts";
-import { describeGraph } from "./describe-graph.ts";
-import { evaluateResult } from "./evaluate-result.ts";
+import { writeFile } from "node:fs/promises";
+import path from "node:path";
+import { addMeasured, evaluateResult, type Evaluation } from "./evaluate-result.ts";
 import type { JobInputs } from "./fetch-inputs.ts";
 import type { JobContext } from "./job-context.ts";
-import { publishDocuments, publishFiles } from "./publish-files.ts";
-import { summarizeResult } from "./summarize-result.ts";
+import { cutPipeline } from "./plan-model.ts";
 import { toJobError } from "./to-job-error.ts";
+import type { JobError } from "../contract/errors.ts";
+import type { Artifact } from "../contract/jobs/artifact.ts";
+import { formatRatio } from "../contract/jobs/latency.ts";
+import { type ModelGraph, modelGraphLimits } from "../contract/jobs/model-graph.ts";
+import type { Accuracy } from "../contract/jobs/telemetry.ts";
+import { truncate } from "../contract/text/bounded-text.ts";
+import { formatBytes } from "../contract/text/format-bytes.ts";
+import { replaceHiddenCharacters } from "../contract/text/hidden-characters.ts";
+import type { CompressionReport } from "../engine/compression-report.ts";
+import { errorMessage } from "../log/error-message.ts";
 
 /**
  * The work after the compression: stores the result, cuts the pipeline, evaluates, and stores the
@@ -104,4 +109,94 @@ function sizeTelemetry(
       quantizedBytes: quantized.reduce((sum, weight) => sum + weight.originalBytes, 0),
     },
   };
+}
+
+type PublishContext = Pick<
+  JobContext,
+  "blobs" | "outputDirectory" | "reporter" | "runStage" | "signal"
+>;
+
+/** Stores files of the result and reports each as soon as it is stored. */
+async function publishFiles(
+  { blobs, outputDirectory, reporter, runStage, signal }: PublishContext,
+  files: readonly Pick<Artifact, "name" | "kind" | "bytes">[],
+): Promise<void> {
+  const total = files.reduce((sum, file) => sum + file.bytes, 0);
+  await runStage("publish", async ({ log, onProgress }) => {
+    let done = 0;
+    for (const { name, kind, bytes } of files) {
+      const blob = await blobs.writeFile(path.join(outputDirectory, name), { signal });
+      reporter.artifact({ name, kind, ...blob });
+      log(`${name}: ${formatBytes(bytes)}, SHA-256 ${blob.sha256}`);
+      done += bytes;
+      onProgress(done / total, `Storing: ${formatBytes(done)} of ${formatBytes(total)}`);
+    }
+  });
+}
+
+/** Stores and reports files of JSON that say what was done. */
+async function publishDocuments(
+  { blobs, outputDirectory, reporter, runStage, signal }: PublishContext,
+  documents: readonly (Pick<Artifact, "name" | "kind"> & { readonly content: string })[],
+): Promise<void> {
+  await runStage("publish", async () => {
+    for (const { name, kind, content } of documents) {
+      const file = path.join(outputDirectory, name);
+      await writeFile(file, content);
+      const blob = await blobs.writeFile(file, { signal });
+      reporter.artifact({ name, kind, ...blob });
+    }
+  });
+}
+
+/** The figures of a job, for the end of its log. */
+function summarizeResult(
+  { originalBytes, resultBytes, weights }: CompressionReport,
+  evaluation: Evaluation,
+): string[] {
+  const { accuracy, latency } = evaluation;
+  const changed = weights.filter(({ form }) => form !== null).length;
+  const ratio = (resultBytes / originalBytes).toFixed(3);
+  const lines = [
+    `Size: ${formatBytes(originalBytes)} to ${formatBytes(resultBytes)}, ratio ${ratio}`,
+    `Weights: ${changed} of ${weights.length} changed`,
+  ];
+  if (accuracy) lines.push(accuracyLine(accuracy));
+  if (latency) {
+    const [original, result] = [latency.original.p50Ms.toFixed(2), latency.result.p50Ms.toFixed(2)];
+    lines.push(`Latency: median ${original} ms to ${result} ms, ratio ${formatRatio(latency)}`);
+  }
+  return lines;
+}
+
+function accuracyLine({ level, samples, data, sqnrDb, cosine }: Accuracy): string {
+  const basis = level === "weights" ? "worst weight" : `worst output on ${samples} ${data} samples`;
+  return `Accuracy: SQNR ${sqnrDb.toFixed(1)} dB, cosine ${cosine.toFixed(5)}, ${basis}`;
+}
+
+/** Content of `graph.json`. */
+function describeGraph({
+  nodes,
+  weights,
+}: Pick<CompressionReport, "nodes" | "weights">): ModelGraph {
+  return {
+    nodes: nodes.map(({ name, opType, inputs, weights: positions }) => ({
+      name: shownName(name),
+      opType: shownName(opType),
+      inputs: [...inputs],
+      weights: [...positions],
+    })),
+    weights: weights.map(({ name, originalBytes, resultBytes, form, reason, error }) => ({
+      name: shownName(name),
+      originalBytes,
+      resultBytes,
+      form,
+      reason,
+      sqnrDb: error?.sqnrDb ?? null,
+    })),
+  };
+}
+
+function shownName(name: string): string {
+  return truncate(replaceHiddenCharacters(name), modelGraphLimits.name);
 }

@@ -1,8 +1,7 @@
 import type { Assignment } from "../contract/jobs/worker.ts";
 import type { LocatedSource } from "../contract/jobs/worker-transfers.ts";
 import type { BlobFiles } from "../storage/blob-store.ts";
-import type { Reporter } from "./reporter.ts";
-import type { RunStage } from "./stage-clock.ts";
+import type { Reporter, RunStage } from "./reporter.ts";
 
 export interface JobDependencies {
   readonly blobs: BlobFiles;

@@ -3,7 +3,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { workerExit } from "../contract/jobs/worker.ts";
 import { createDirectoryBlobStore } from "../storage/directory-blob-store.ts";
 import { createServiceBlobStore } from "../storage/service-blob-store.ts";
-import { crashEnd } from "./crash-end.ts";
+import { crashEnd } from "./job-end.ts";
 import type { JobThreadMessage } from "./job-thread-message.ts";
 import { createServiceConnection, type RequestTimeouts } from "./service-connection.ts";
 import { workOnAssignment } from "./work-on-assignment.ts";

@@ -1,11 +1,9 @@
-import { writeFileSync } from "node:fs";
+import { fstatSync, writeFileSync } from "node:fs";
 import { Worker } from "node:worker_threads";
-import { workerExit } from "../contract/jobs/worker.ts";
-import { crashEnd } from "./crash-end.ts";
+import { crashEnd, serializeTerminationMessage } from "./job-end.ts";
 import type { JobThreadMessage, WorkerEnd } from "./job-thread-message.ts";
-import { onStopRequest } from "./on-stop-request.ts";
-import { serializeTerminationMessage } from "./serialize-termination-message.ts";
 import { type WorkerSettings, workerSettings } from "./worker-settings.ts";
+import { workerExit } from "../contract/jobs/worker.ts";
 
 /** A worker that is stopped exits after this time, unless its thread hears of it. */
 const stopLimitMs = 400;
@@ -99,3 +97,15 @@ class JobSupervisor {
 
 const supervisor = new JobSupervisor(workerSettings.parse(process.env));
 onStopRequest((reason) => supervisor.stop(reason));
+
+/**
+ * Calls `stop` when the worker has to stop: on SIGTERM or SIGINT, and when standard input closes,
+ * where that is a pipe: then the process that started the worker has ended.
+ */
+function onStopRequest(stop: (reason: string) => void): void {
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => stop(signal));
+  const input = fstatSync(0);
+  if (!input.isFIFO() && !input.isSocket()) return;
+  process.stdin.resume();
+  process.stdin.on("close", () => stop("its service has ended"));
+}

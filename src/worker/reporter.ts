@@ -1,17 +1,20 @@
-import type { Artifact } from "../contract/jobs/artifact.ts";
+import type { EventSender } from "./event-sender.ts";
 import type { JobError } from "../contract/errors.ts";
-import { textLimits } from "../contract/limits.ts";
-import type { LogLine } from "../contract/jobs/log.ts";
+import type { Artifact } from "../contract/jobs/artifact.ts";
+import { type LogLine, maxLogLineBytes } from "../contract/jobs/log.ts";
 import type { JobOutcome, WorkingStatus } from "../contract/jobs/status.ts";
-import { truncate } from "../contract/text/bounded-text.ts";
+import type { StageName } from "../contract/jobs/telemetry.ts";
 import type {
+  Assignment,
   EndedStage,
   ModelOutline,
   OptimizedShare,
   TelemetryUpdate,
+  WorkerStep,
 } from "../contract/jobs/worker.ts";
-import type { EventSender } from "./event-sender.ts";
-import { splitLogLines } from "./split-log-lines.ts";
+import { textLimits } from "../contract/limits.ts";
+import { truncate } from "../contract/text/bounded-text.ts";
+import { replaceHiddenCharacters } from "../contract/text/hidden-characters.ts";
 
 interface ReporterOptions {
   readonly sender: Pick<EventSender, "add">;
@@ -70,4 +73,97 @@ export function createReporter({
     share: (share) => sender.add({ type: "share", share }),
     result: (outcome, error) => sender.add({ type: "result", outcome, error }),
   };
+}
+
+type ProgressRanges = Partial<Record<StageName, readonly [number, number]>>;
+
+/** A worker's progress before and after each of its stages. */
+const stageProgressRanges: Record<"all" | WorkerStep, ProgressRanges> = {
+  all: {
+    fetch: [0, 0.15],
+    shard: [0.15, 0.2],
+    optimize: [0.2, 0.6],
+    publish: [0.6, 0.65],
+    evaluate: [0.65, 1],
+  },
+  shard: { fetch: [0, 0.7], shard: [0.7, 0.8], publish: [0.8, 1] },
+  optimize: { fetch: [0, 0.2], optimize: [0.2, 0.9], publish: [0.9, 1] },
+  assemble: { fetch: [0, 0.1], optimize: [0.1, 0.3], publish: [0.3, 0.4], evaluate: [0.4, 1] },
+};
+
+export interface Stage {
+  /** `fraction` of the stage. */
+  onProgress(this: void, fraction: number, message: string): void;
+  log(this: void, line: string): void;
+}
+
+export type RunStage = <T>(name: StageName, work: (stage: Stage) => Promise<T>) => Promise<T>;
+
+interface ClockOptions {
+  readonly assignment: Pick<Assignment, "part" | "recipe">;
+  readonly reporter: Reporter;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Runs the stages of a worker; reports the time of each, also of one that fails, and its progress
+ * as part of the worker's. A stage can run several times, also within another one, whose time it is
+ * not.
+ */
+export function createStageClock({
+  assignment: { part, recipe },
+  reporter,
+  signal,
+}: ClockOptions): RunStage {
+  const seconds: Partial<Record<StageName, number>> = {};
+  let counted = 0;
+  const share = part?.step === "optimize" ? ` ${part.index + 1}/${recipe.parallelism}` : "";
+  return async (name, work) => {
+    signal.throwIfAborted();
+    const [from, to] = stageProgressRanges[part?.step ?? "all"][name] ?? [0, 1];
+    const startedAt = performance.now();
+    const countedBefore = counted;
+    try {
+      return await work({
+        onProgress: (fraction, message) =>
+          reporter.progress(from + fraction * (to - from), message),
+        log: (line) => reporter.log(`[${name}${share}] ${line}`),
+      });
+    } finally {
+      const elapsed = (performance.now() - startedAt) / 1000;
+      const all = (seconds[name] ?? 0) + elapsed - (counted - countedBefore);
+      counted = countedBefore + elapsed;
+      seconds[name] = Number(all.toFixed(3));
+      reporter.stage({ name, seconds: Number(elapsed.toFixed(3)) }, { ...seconds });
+    }
+  };
+}
+
+/**
+ * Lines of at most `maxLogLineBytes`, without hidden characters: names in models are untrusted
+ * text.
+ */
+export function splitLogLines(text: string): string[] {
+  return text
+    .toWellFormed()
+    .split(/\r\n|\n|\r/)
+    .map(replaceHiddenCharacters)
+    .flatMap(splitLongLine);
+}
+
+function splitLongLine(line: string): string[] {
+  const pieces: string[] = [];
+  let rest = Buffer.from(line);
+  while (rest.length > maxLogLineBytes) {
+    let end = maxLogLineBytes;
+    while (isContinuation(rest[end])) end--;
+    pieces.push(rest.subarray(0, end).toString());
+    rest = rest.subarray(end);
+  }
+  return [...pieces, rest.toString()];
+}
+
+/** Whether a byte continues a UTF-8 character, which a cut before it would break. */
+function isContinuation(byte: number | undefined): boolean {
+  return byte !== undefined && (byte & 0xc0) === 0x80;
 }

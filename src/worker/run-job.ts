@@ -3,13 +3,12 @@ import path from "node:path";
 import type { Assignment } from "../contract/jobs/worker.ts";
 import { compressModel, predictCompression } from "../engine/compress-model.ts";
 import type { CompressionReport } from "../engine/compression-report.ts";
-import { createJobCandidates } from "./create-job-candidates.ts";
+import { createJobCandidates, explainMissingData, planModel, planOptions } from "./plan-model.ts";
 import { fetchInputs, type JobInputs } from "./fetch-inputs.ts";
 import { finishJob } from "./finish-job.ts";
 import type { JobDependencies, JobContext } from "./job-context.ts";
-import { planModel, planOptions, explainMissingData } from "./plan-model.ts";
 import { assembleModel, optimizePart, shardModel } from "./worker-steps.ts";
-import { createStageClock } from "./stage-clock.ts";
+import { createStageClock } from "./reporter.ts";
 
 /** Does the work of a job, or the worker's part of it, until its files are stored and reported. */
 export async function runJob(assignment: Assignment, dependencies: JobDependencies): Promise<void> {

@@ -6,8 +6,7 @@ import { EventSender } from "./event-sender.ts";
 import { toJobError } from "./to-job-error.ts";
 import { createReporter, type Reporter } from "./reporter.ts";
 import { runJob } from "./run-job.ts";
-import type { ServiceConnection } from "./service-connection.ts";
-import { ServiceOutage } from "./service-errors.ts";
+import { type ServiceConnection, ServiceOutage } from "./service-connection.ts";
 import { errorMessage } from "../log/error-message.ts";
 
 /** How a job's work ended. */

@@ -3,18 +3,16 @@ import path from "node:path";
 import { formatBytes } from "../contract/text/format-bytes.ts";
 import { isRemoteSource } from "../contract/models/model-source.ts";
 import { assembleShares } from "../engine/compress-model.ts";
-import type { FetchRanges } from "../engine/onnx/file-range.ts";
+import type { FetchRanges } from "../engine/onnx/payload.ts";
 import { readOutline } from "../engine/onnx/model-outline.ts";
-import { optimizeShare } from "../engine/optimize-share.ts";
-import { writeOutline } from "../engine/write-outline.ts";
-import { createJobCandidates } from "./create-job-candidates.ts";
+import { optimizeShare, writeOutline } from "../engine/partial-plan.ts";
+import { createJobCandidates, planModel, planOptions } from "./plan-model.ts";
 import { fetchInputs, type JobInputs, modelFileName } from "./fetch-inputs.ts";
 import type { FetchedFiles } from "./fetch-model-files.ts";
 import { finishJob } from "./finish-job.ts";
 import { PartialModel } from "./partial-model.ts";
-import { planModel, planOptions } from "./plan-model.ts";
 import type { JobContext } from "./job-context.ts";
-import type { Stage } from "./stage-clock.ts";
+import type { Stage } from "./reporter.ts";
 
 /** Fetches, plans and stores the model for the workers of the later steps. */
 export async function shardModel(context: JobContext): Promise<void> {

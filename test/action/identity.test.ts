@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import test, { type TestContext } from "node:test";
 import { Agent } from "undici";
-import { openServiceSession } from "../../src/action/open-service-session.ts";
+import { openServiceSession } from "../../src/action/service-client.ts";
 import { prepareStep } from "./prepare-step.ts";
 import { type IdentityProvider, startIdentityProvider } from "./support/identity-provider.ts";
 import { workflowEvents } from "./support/workflow-event.ts";

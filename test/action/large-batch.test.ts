@@ -4,7 +4,7 @@ import path from "node:path";
 import test, { type TestContext } from "node:test";
 import { getRequestListener } from "@hono/node-server";
 import type { UnnumberedEvent } from "../../src/contract/jobs/worker.ts";
-import { githubLimits } from "../../src/report/github-limits.ts";
+import { githubLimits } from "../../src/report/markdown.ts";
 import { logEvent, makeTestApp, type TestApp, beginTestWorker } from "../server/test-app.ts";
 import { startGitHub } from "./support/github-double.ts";
 import { listenLocally } from "../support/listen-locally.ts";

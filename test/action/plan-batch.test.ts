@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import test, { type TestContext } from "node:test";
-import { InputError } from "../../src/action/input-error.ts";
+import { InputError } from "../../src/action/explain-error.ts";
 import { planBatch } from "../../src/action/plan-batch.ts";
 import { readInputs } from "../../src/action/read-inputs.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { InputError } from "../../src/action/input-error.ts";
+import { InputError } from "../../src/action/explain-error.ts";
 import { readInputs } from "../../src/action/read-inputs.ts";
 
 function read(inputs: Readonly<Record<string, string>>) {

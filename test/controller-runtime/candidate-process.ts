@@ -1,7 +1,7 @@
 import { writeSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { z } from "zod";
-import { acquireLeadership } from "../../src/controller-runtime/acquire-leadership.ts";
+import { acquireLeadership } from "../../src/controller-runtime/leadership.ts";
 import { systemClock } from "../../src/controller-runtime/clock.ts";
 import { connectCluster } from "../../src/kubernetes/connect-cluster.ts";
 

@@ -4,12 +4,12 @@ import { setImmediate as turn } from "node:timers/promises";
 import { systemClock } from "../../src/controller-runtime/clock.ts";
 import {
   type Controller,
-  type Source,
   createSource,
+  type Lane,
+  type Source,
 } from "../../src/controller-runtime/controller.ts";
 import { startController } from "../../src/controller-runtime/start-controller.ts";
 import { watchResource } from "../../src/controller-runtime/watch-resource.ts";
-import type { Lane } from "../../src/controller-runtime/lane.ts";
 import { WriteExpectations } from "../../src/controller-runtime/write-expectations.ts";
 import { connectCluster } from "../../src/kubernetes/connect-cluster.ts";
 import type { KubernetesClient } from "../../src/kubernetes/kubernetes-client.ts";

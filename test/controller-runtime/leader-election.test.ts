@@ -5,10 +5,13 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import test, { type TestContext } from "node:test";
-import { acquireLeadership } from "../../src/controller-runtime/acquire-leadership.ts";
+import {
+  acquireLeadership,
+  type ElectionTiming,
+  type Leadership,
+  NotLeaderError,
+} from "../../src/controller-runtime/leadership.ts";
 import { type Clock, systemClock } from "../../src/controller-runtime/clock.ts";
-import { type Leadership, NotLeaderError } from "../../src/controller-runtime/leadership.ts";
-import type { ElectionTiming } from "../../src/controller-runtime/lease-record.ts";
 import { connectCluster } from "../../src/kubernetes/connect-cluster.ts";
 import type { KubernetesClient } from "../../src/kubernetes/kubernetes-client.ts";
 import { resources } from "../../src/kubernetes/resources.ts";

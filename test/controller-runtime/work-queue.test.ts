@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import fc from "fast-check";
-import type { Lane } from "../../src/controller-runtime/lane.ts";
+import type { Lane } from "../../src/controller-runtime/controller.ts";
 import { WorkQueue } from "../../src/controller-runtime/work-queue.ts";
 import { createManualClock } from "./manual-clock.ts";
 

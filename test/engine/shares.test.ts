@@ -6,7 +6,7 @@ import { resolveRecipe } from "../../src/contract/jobs/resolve-recipe.ts";
 import type { PartialRecipe } from "../../src/contract/jobs/recipe.ts";
 import { assembleShares, compressModel } from "../../src/engine/compress-model.ts";
 import type { CompressionReport } from "../../src/engine/compression-report.ts";
-import { optimizeShare } from "../../src/engine/optimize-share.ts";
+import { optimizeShare } from "../../src/engine/partial-plan.ts";
 import { TensorProto_DataLocation as DataLocation } from "../../src/engine/onnx/onnx_pb.js";
 import { realModel, realModelMissing } from "../support/real-models.ts";
 import type { RealModelName } from "../support/real-models.ts";

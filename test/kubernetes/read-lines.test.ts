@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { readLines } from "../../src/kubernetes/read-lines.ts";
+import { readLines } from "../../src/kubernetes/pod-log.ts";
 
 test("readLines() gives the same lines however the bytes are cut", async () => {
   const text = fc.string({

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { RecentLines } from "../../src/kubernetes/recent-lines.ts";
+import { RecentLines } from "../../src/kubernetes/pod-log.ts";
 
 test("RecentLines distinguishes new lines from those that come again, whenever the log is opened anew", () => {
   const line = fc.record({

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
-import { TextTemplates } from "../../src/kubernetes/text-templates.ts";
+import { TextTemplates } from "../../src/kubernetes/object-cache.ts";
 
 const anyObject = fc.record({
   name: fc.string({ unit: "grapheme" }),

@@ -4,13 +4,13 @@ import fc from "fast-check";
 import type { Job } from "../../src/contract/jobs/job.ts";
 import { buildAnnotations } from "../../src/report/build-annotations.ts";
 import { conclude } from "../../src/report/conclude.ts";
-import { githubLimits } from "../../src/report/github-limits.ts";
+import { githubLimits } from "../../src/report/markdown.ts";
 import {
   renderBatchCheck,
   renderComment,
   renderJobSummary,
 } from "../../src/report/render-batch.ts";
-import type { EndedRow } from "../../src/report/ended-row.ts";
+import type { EndedRow } from "../../src/report/report.ts";
 import { renderJobCheck } from "../../src/report/render-job.ts";
 import { gateMissed, jobFailed, makeJob, makeReport, makeRow } from "./make-report.ts";
 

@@ -18,7 +18,7 @@ import { test, type TestContext } from "node:test";
 import { pathToFileURL } from "node:url";
 import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
 import { fetchModel, type FetchLimits } from "../../src/storage/fetch-model.ts";
-import type { SlowestPace } from "../../src/storage/watch-pace.ts";
+import type { SlowestPace } from "../../src/storage/download.ts";
 import { listenLocally } from "../support/listen-locally.ts";
 
 async function makeFetch(

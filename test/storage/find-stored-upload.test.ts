@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import test from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { limits } from "../../src/contract/limits.ts";
-import { findStoredUpload } from "../../src/storage/find-stored-upload.ts";
+import { findStoredUpload } from "../../src/storage/partial-uploads.ts";
 
 const sha256 = "f".repeat(64);
 const named = Array.from({ length: limits.manifestFiles }, (_, i) => {

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { type LookupAddress, lookup } from "node:dns";
 import { test } from "node:test";
-import { isPublicAddress } from "../../src/storage/is-public-address.ts";
-import { createPublicLookup } from "../../src/storage/public-address.ts";
+import { createPublicLookup, isPublicAddress } from "../../src/storage/public-address.ts";
 
 test("isPublicAddress() distinguishes the public internet from everything else", () => {
   for (const address of [

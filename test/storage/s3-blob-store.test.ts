@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { buffer } from "node:stream/consumers";
 import { test, type TestContext } from "node:test";
-import type { S3Access } from "../../src/storage/s3/s3-address.ts";
+import type { S3Access } from "../../src/storage/s3/s3-client.ts";
 import { openS3BlobStore } from "../../src/storage/s3/s3-blob-store.ts";
 import { s3Missing } from "../support/cluster/cluster-missing.ts";
 import { cutAfter, denyAccess, slowDown, startFaultyS3Server, startS3Server } from "./s3-server.ts";

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { blobPath } from "../../src/storage/blob-path.ts";
+import { blobPath } from "../../src/storage/directory-blob-store.ts";
 import { systemErrorCode } from "../../src/storage/file-error.ts";
 import type { Acknowledged } from "./submit-until.ts";
 

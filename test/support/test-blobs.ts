@@ -2,9 +2,8 @@ import { randomUUID } from "node:crypto";
 import type { TestContext } from "node:test";
 import type { BlobStore } from "../../src/storage/blob-store.ts";
 import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
-import type { S3Access } from "../../src/storage/s3/s3-address.ts";
+import { createS3Client, type S3Access } from "../../src/storage/s3/s3-client.ts";
 import { openS3BlobStore } from "../../src/storage/s3/s3-blob-store.ts";
-import { createS3Client } from "../../src/storage/s3/s3-client.ts";
 
 /** Names an S3 server that the tests use in place of folders: its `S3Access` as JSON. */
 export const bucketServerVariable = "MOS_TEST_S3_SERVER";

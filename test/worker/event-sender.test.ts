@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { EventSender } from "../../src/worker/event-sender.ts";
-import { createServiceConnection } from "../../src/worker/service-connection.ts";
-import { ServiceRefusal } from "../../src/worker/service-errors.ts";
+import { createServiceConnection, ServiceRefusal } from "../../src/worker/service-connection.ts";
 import { standInService } from "./stand-in-service.ts";
 
 const timeouts = { start: 300_000, events: 300_000, files: 300_000, token: 0 };

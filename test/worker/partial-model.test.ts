@@ -4,7 +4,7 @@ import path from "node:path";
 import { test } from "node:test";
 import type { PartialRecipe } from "../../src/contract/jobs/recipe.ts";
 import { workerExit } from "../../src/contract/jobs/worker.ts";
-import { blobPath } from "../../src/storage/blob-path.ts";
+import { blobPath } from "../../src/storage/directory-blob-store.ts";
 import { floatInitializer, node, tensorInfo, writeTinyModel } from "../support/tiny-model.ts";
 import { type PodService, startPodService } from "./pod-service.ts";
 import { listJobArtifacts, runSteps, waitForPodEnd } from "./pod-steps.ts";

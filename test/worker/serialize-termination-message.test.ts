@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { joinLines } from "../../src/contract/text/hidden-characters.ts";
 import { terminationMessage } from "../../src/contract/jobs/worker.ts";
-import { serializeTerminationMessage } from "../../src/worker/serialize-termination-message.ts";
+import { serializeTerminationMessage } from "../../src/worker/job-end.ts";
 
 test("serializeTerminationMessage() says the outcome in what Kubernetes keeps, whatever the error says", () => {
   const anyText = fc.oneof(

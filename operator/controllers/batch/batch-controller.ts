@@ -7,10 +7,9 @@ import {
 } from "../../../src/controller-runtime/controller.ts";
 import { objectKey } from "../../../src/kubernetes/object-key.ts";
 import type { BatchDependencies, BatchReconciliation } from "./batch-reconciliation.ts";
-import { decideBatch } from "./decide-batch.ts";
+import { decideBatch, deleteExpiredBatch } from "./decide-batch.ts";
 import { observeBatch } from "./observe-batch.ts";
 import { patchBatchStatus } from "./patch-batch-status.ts";
-import { deleteExpiredBatch } from "./ttl-seconds-after-finished.ts";
 import { writeChildren } from "./write-children.ts";
 
 /**

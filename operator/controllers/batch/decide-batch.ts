@@ -1,14 +1,21 @@
+import { type BatchJobStates, readJobStates } from "./job-states.ts";
+import { nextBatchStatus } from "./next-batch-status.ts";
+import type { ObservedBatchState } from "./observed-batch-state.ts";
 import {
   type BatchResourceStatus,
   jobStateCodes,
 } from "../../../src/contract/custom-resources/batch-resource.ts";
+import { conditionTypes } from "../../../src/contract/custom-resources/condition.ts";
 import { isTerminal } from "../../../src/contract/jobs/status.ts";
-import { cancelPatches } from "./cancel.ts";
-import type { ChildPatch } from "./child-patch.ts";
-import { readJobStates, type BatchJobStates } from "./job-states.ts";
-import { nextBatchStatus } from "./next-batch-status.ts";
-import type { ObservedBatchState } from "./observed-batch-state.ts";
-import { suspendPatches, wasSuspended } from "./suspend.ts";
+import type { Clock } from "../../../src/controller-runtime/clock.ts";
+import type { KubernetesClient } from "../../../src/kubernetes/kubernetes-client.ts";
+import type { Stored } from "../../../src/kubernetes/resources.ts";
+import {
+  batches,
+  type BatchObject,
+  type CompressionJobObject,
+} from "../../../src/resources/custom-resources.ts";
+import { hasTrueCondition } from "../../../src/resources/has-true-condition.ts";
 
 interface BatchDecision {
   /** Indexes of the jobs to create. */
@@ -46,4 +53,65 @@ function listJobsToCreate(
   return [...states.keys()]
     .filter((index) => states[index] === jobStateCodes.notCreated && !nameConflicts.has(index))
     .slice(0, freeSlots);
+}
+
+/** `spec.cancel`, or `spec.failFast` after a failure: cancels all jobs. */
+function cancelPatches(observed: ObservedBatchState): ChildPatch[] {
+  return listUnfinishedChildren(observed)
+    .filter(({ spec }) => !spec.cancel)
+    .map((child) => ({ child, spec: { cancel: true } }));
+}
+
+/** `spec.suspend`: only a batch that was suspended resumes jobs that a user suspended. */
+function suspendPatches(observed: ObservedBatchState): ChildPatch[] {
+  const { suspend } = observed.batch.spec;
+  if (!suspend && !wasSuspended(observed.batch)) return [];
+  return listUnfinishedChildren(observed)
+    .filter(({ spec }) => spec.suspend !== suspend)
+    .map((child) => ({ child, spec: { suspend } }));
+}
+
+/** Whether the status has the batch as suspended, or as not completely resumed. */
+function wasSuspended({ status }: BatchObject): boolean {
+  return hasTrueCondition(status?.conditions, conditionTypes.suspended);
+}
+
+function listUnfinishedChildren({ children }: ObservedBatchState): Stored<CompressionJobObject>[] {
+  return [...children.values()].filter(
+    ({ status }) => status === undefined || !isTerminal(status.status),
+  );
+}
+
+/** A change of a CompressionJob of the batch. */
+export interface ChildPatch {
+  readonly child: Stored<CompressionJobObject>;
+  readonly spec: { readonly cancel: true } | { readonly suspend: boolean };
+}
+
+interface ExpiringBatch {
+  readonly client: KubernetesClient;
+  readonly batch: Stored<BatchObject>;
+  readonly clock: Clock;
+  /** Of batches without one of their own; undefined where they stay for good. */
+  readonly resourceTtlSeconds?: number | undefined;
+}
+
+/**
+ * `spec.ttlSecondsAfterFinished`: deletes the batch so long after its end. Where it is too early,
+ * the milliseconds until then.
+ */
+export async function deleteExpiredBatch({
+  client,
+  batch,
+  clock,
+  resourceTtlSeconds,
+}: ExpiringBatch): Promise<number | undefined> {
+  const { ttlSecondsAfterFinished: ttlSeconds = resourceTtlSeconds } = batch.spec;
+  const { finishedAt } = batch.status ?? {};
+  if (ttlSeconds === undefined || finishedAt === undefined) return undefined;
+  const waitMs = Date.parse(finishedAt) + ttlSeconds * 1_000 - clock.date().getTime();
+  if (waitMs > 0) return waitMs;
+  const { name, uid } = batch.metadata;
+  await client.delete(batches, name, { propagationPolicy: "Background", uid });
+  return undefined;
 }

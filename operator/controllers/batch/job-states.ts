@@ -1,12 +1,14 @@
+import type { ObservedBatchState } from "./observed-batch-state.ts";
 import {
   type JobStateCode,
   jobStateCodes,
 } from "../../../src/contract/custom-resources/batch-resource.ts";
+import { type StatusCounts, zeroCounts } from "../../../src/contract/jobs/batch.ts";
 import { hasFailedGate } from "../../../src/contract/jobs/gate.ts";
-import type { BatchObject, CompressionJobObject } from "../../../src/resources/custom-resources.ts";
+import type { JobStatus } from "../../../src/contract/jobs/status.ts";
 import type { Stored } from "../../../src/kubernetes/resources.ts";
-import type { ObservedBatchState } from "./observed-batch-state.ts";
 import { batchJobCount } from "../../../src/resources/child-compression-job.ts";
+import type { BatchObject, CompressionJobObject } from "../../../src/resources/custom-resources.ts";
 
 export interface BatchJobStates {
   /** One for each job. */
@@ -82,4 +84,34 @@ function childJobState({ status }: CompressionJobObject): JobStateCode {
     case undefined:
       return jobStateCodes.created;
   }
+}
+
+type UnmadeOrEndedCode = Exclude<JobStateCode, typeof jobStateCodes.created>;
+
+const statusByState: Readonly<Record<UnmadeOrEndedCode, JobStatus>> = {
+  [jobStateCodes.notCreated]: "Pending",
+  [jobStateCodes.completed]: "Completed",
+  [jobStateCodes.gateFailed]: "Completed",
+  [jobStateCodes.failed]: "Failed",
+  [jobStateCodes.cancelled]: "Cancelled",
+};
+
+/** How many jobs have each status. */
+export function countJobsByStatus(
+  { children }: ObservedBatchState,
+  states: readonly JobStateCode[],
+): StatusCounts {
+  const counts = { ...zeroCounts };
+  states.forEach((state, index) => {
+    const status =
+      state === jobStateCodes.created
+        ? (children.get(index)?.status?.status ?? "Pending")
+        : statusByState[state];
+    counts[status]++;
+  });
+  return counts;
+}
+
+export function countEndedJobs({ Completed, Failed, Cancelled }: StatusCounts): number {
+  return Completed + Failed + Cancelled;
 }

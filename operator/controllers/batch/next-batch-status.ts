@@ -1,19 +1,30 @@
-import { deriveBatchStatus } from "../../../src/contract/jobs/batch.ts";
+import {
+  type BatchJobStates,
+  countEndedJobs,
+  countJobsByStatus,
+  isFromEarlierBatch,
+} from "./job-states.ts";
+import type { ObservedBatchState } from "./observed-batch-state.ts";
+import { statusLimits } from "../../../src/contract/custom-resources/api-group.ts";
 import {
   type BatchResourceStatus,
+  type JobStateCode,
   jobStateCodes,
 } from "../../../src/contract/custom-resources/batch-resource.ts";
+import {
+  type Condition,
+  conditionTypes,
+} from "../../../src/contract/custom-resources/condition.ts";
+import type { EventReason } from "../../../src/contract/custom-resources/event-reasons.ts";
+import { batchChildName } from "../../../src/contract/id.ts";
+import { deriveBatchStatus, type StatusCounts } from "../../../src/contract/jobs/batch.ts";
+import { type BatchStatus, isTerminal } from "../../../src/contract/jobs/status.ts";
 import { textLimits } from "../../../src/contract/limits.ts";
-import { isTerminal } from "../../../src/contract/jobs/status.ts";
 import { truncate } from "../../../src/contract/text/bounded-text.ts";
-import { batchJobCount } from "../../../src/resources/child-compression-job.ts";
+import { batchJobCount, modelTargetPair } from "../../../src/resources/child-compression-job.ts";
 import { resolveBatchId } from "../../../src/resources/job-identity.ts";
-import { batchConditions } from "./batch-conditions.ts";
-import { batchStatusMessage, type BatchSituation } from "./batch-status-message.ts";
-import { countEndedJobs, countJobsByStatus } from "./job-counts.ts";
-import type { BatchJobStates } from "./job-states.ts";
-import { listFailures } from "./list-failures.ts";
-import type { ObservedBatchState } from "./observed-batch-state.ts";
+import { lifecycleConditions } from "../../../src/resources/lifecycle-conditions.ts";
+import { withCondition } from "../../../src/resources/with-condition.ts";
 
 /** Equal to the present status where nothing has changed. Terminal statuses stay. */
 export function nextBatchStatus(
@@ -80,4 +91,148 @@ function truncatedMessage(
 function earliestStart({ children }: ObservedBatchState): string | undefined {
   const starts = [...children.values()].flatMap(({ status }) => status?.startedAt ?? []);
   return starts.toSorted()[0];
+}
+
+interface ConditionInputs {
+  readonly status: BatchStatus;
+  readonly message: string | undefined;
+  readonly isSuspended: boolean;
+}
+
+/** Those of its status, and `Suspended` of a batch that is or was. */
+function batchConditions(
+  { batch, now }: ObservedBatchState,
+  { status, message = "", isSuspended }: ConditionInputs,
+): Condition[] {
+  const observedGeneration = batch.metadata.generation ?? 0;
+  const before = batch.status?.conditions;
+  const conditions = statusConditions(status, message, before).reduce<Condition[]>(
+    (all, condition) => withCondition(all, { ...condition, observedGeneration }, now),
+    before ?? [],
+  );
+  if (isTerminal(status)) return conditions;
+  const hasSuspended = conditions.some(({ type }) => type === conditionTypes.suspended);
+  if (!isSuspended && !hasSuspended) return conditions;
+  const suspended = isSuspended ? suspendedCondition : resumedCondition;
+  return withCondition(conditions, { ...suspended, observedGeneration }, now);
+}
+
+type ConditionValue = Omit<Condition, "lastTransitionTime" | "observedGeneration">;
+
+/** The message of a batch that goes on changes with every job: conditions do not have it. */
+function statusConditions(
+  status: BatchStatus,
+  message: string,
+  before: readonly Condition[] | undefined,
+): ConditionValue[] {
+  if (isTerminal(status)) return lifecycleConditions(status, message, before);
+  const type = conditionTypes.finished;
+  const unfinished: ConditionValue = { type, status: "False", reason: status, message: "" };
+  return [unfinished, ...lifecycleConditions(status, "", before)];
+}
+
+const suspendedCondition: ConditionValue = {
+  type: conditionTypes.suspended,
+  status: "True",
+  reason: "Suspended" satisfies EventReason,
+  message: "",
+};
+
+const resumedCondition: ConditionValue = {
+  type: conditionTypes.suspended,
+  status: "False",
+  reason: "Resumed" satisfies EventReason,
+  message: "",
+};
+
+type Failures = NonNullable<BatchResourceStatus["failures"]>;
+
+const maxModelName = 100;
+
+/** The first failures. A reported one stays when its CompressionJob is deleted. */
+function listFailures(observed: ObservedBatchState, states: readonly JobStateCode[]): Failures {
+  const { batch } = observed;
+  const reported = batch.status?.failures ?? [];
+  const reportedJobs = new Set(reported.map(({ job }) => job));
+  const newFailures = states.flatMap((state, index) => {
+    const job = batchChildName(batch.metadata.name, index);
+    if (state !== jobStateCodes.failed || reportedJobs.has(job)) return [];
+    const { model, target } = modelTargetPair(batch, index);
+    const name = model.name ?? model.source.slice(-maxModelName);
+    return [{ job, model: name, target, ...failureCause(observed, index) }];
+  });
+  return [...reported, ...newFailures].slice(0, statusLimits.failures);
+}
+
+function failureCause(
+  { children, nameConflicts }: ObservedBatchState,
+  index: number,
+): Pick<Failures[number], "reason" | "message"> {
+  if (nameConflicts.has(index)) {
+    return {
+      reason: "NameConflict" satisfies EventReason,
+      message: "Another CompressionJob has the name, and does not belong to the Batch",
+    };
+  }
+  const { error, statusReason, statusMessage } = children.get(index)?.status ?? {};
+  const message = error?.message ?? statusMessage ?? "";
+  return {
+    reason: error?.code ?? statusReason ?? "",
+    message: truncate(message, textLimits.batchFailure),
+  };
+}
+
+/** Figures of a batch, and the status that follows from them. */
+interface BatchSituation {
+  readonly status: BatchStatus;
+  readonly counts: StatusCounts;
+  readonly gatesFailed: number;
+  readonly stopping: boolean;
+}
+
+/** What people want to know beside the figures. */
+function batchStatusMessage(
+  observed: ObservedBatchState,
+  situation: BatchSituation,
+): string | undefined {
+  const { counts, gatesFailed } = situation;
+  const all = `${batchJobCount(observed.batch)} jobs`;
+  switch (situation.status) {
+    case "Completed":
+      return gatesFailed > 0 ? `${gatesFailed} of ${all} have a gate that failed` : undefined;
+    case "Failed":
+      return `${counts.Failed} of ${all} failed`;
+    case "Cancelled":
+      return `${counts.Cancelled} of ${all} were cancelled`;
+    case "Cancelling":
+      return `${countUnfinished(observed, counts)} of ${all} have still to stop`;
+    case "Pending":
+    case "Running":
+      return unfinishedMessage(observed, situation);
+  }
+}
+
+function unfinishedMessage(
+  observed: ObservedBatchState,
+  { status, counts, stopping }: BatchSituation,
+): string | undefined {
+  const { batch, children } = observed;
+  const unfinished = `${countUnfinished(observed, counts)} of ${batchJobCount(batch)} jobs`;
+  if (stopping) return `A job failed: ${unfinished} are being cancelled`;
+  if (batch.spec.suspend) return `Suspended: ${unfinished} wait`;
+  const leftover = findLeftover(observed);
+  if (leftover !== undefined) {
+    return `Waits until CompressionJob "${leftover}" of an earlier Batch of this name is deleted`;
+  }
+  if (status === "Running") return undefined;
+  return [...children.values()].find((child) => child.status?.statusMessage)?.status?.statusMessage;
+}
+
+function countUnfinished({ batch }: ObservedBatchState, counts: StatusCounts): number {
+  return batchJobCount(batch) - countEndedJobs(counts);
+}
+
+function findLeftover({ batch, nameConflicts }: ObservedBatchState): string | undefined {
+  const leftover = [...nameConflicts.values()].find((other) => isFromEarlierBatch(other, batch));
+  return leftover?.metadata.name;
 }

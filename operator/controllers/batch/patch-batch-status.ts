@@ -1,9 +1,16 @@
 import { isDeepStrictEqual } from "node:util";
-import type { BatchResourceStatus } from "../../../src/contract/custom-resources/batch-resource.ts";
-import { objectKey } from "../../../src/kubernetes/object-key.ts";
-import { batches as batchType } from "../../../src/resources/custom-resources.ts";
 import type { BatchReconciliation } from "./batch-reconciliation.ts";
-import { recordBatchEvents } from "./record-batch-events.ts";
+import type { BatchResourceStatus } from "../../../src/contract/custom-resources/batch-resource.ts";
+import type { EventReason } from "../../../src/contract/custom-resources/event-reasons.ts";
+import { isTerminal } from "../../../src/contract/jobs/status.ts";
+import type { EventRecorder } from "../../../src/controller-runtime/event-recorder.ts";
+import { objectKey } from "../../../src/kubernetes/object-key.ts";
+import type { Stored } from "../../../src/kubernetes/resources.ts";
+import {
+  batches as batchType,
+  batches,
+  type BatchObject,
+} from "../../../src/resources/custom-resources.ts";
 
 /** A change of figures alone is written no more often. */
 const writeEveryMs = 1_000;
@@ -31,4 +38,48 @@ export async function patchBatchStatus(
 function nullRemovedFields(before: object, next: object): Record<string, null> {
   const removed = Object.keys(before).filter((field) => !(field in next));
   return Object.fromEntries(removed.map((field) => [field, null]));
+}
+
+/** Records events for new failures and for the end of a batch. */
+function recordBatchEvents(
+  events: EventRecorder,
+  batch: Stored<BatchObject>,
+  next: BatchResourceStatus,
+): void {
+  recordNewFailures(events, batch, next);
+  recordBatchEnd(events, batch, next);
+}
+
+function recordNewFailures(
+  events: EventRecorder,
+  batch: Stored<BatchObject>,
+  next: BatchResourceStatus,
+): void {
+  for (const { job, reason: why, message } of newFailures(batch, next)) {
+    const reason: EventReason = "JobFailed";
+    events.record(batches, batch, {
+      type: "Warning",
+      reason,
+      message: `${job}: ${why}: ${message}`,
+    });
+  }
+}
+
+function recordBatchEnd(
+  events: EventRecorder,
+  batch: Stored<BatchObject>,
+  next: BatchResourceStatus,
+): void {
+  if (next.status === batch.status?.status || !isTerminal(next.status)) return;
+  const reason: EventReason = next.status;
+  events.record(batches, batch, {
+    type: next.status === "Failed" ? "Warning" : "Normal",
+    reason,
+    message: next.statusMessage ?? `${next.jobs} jobs are Completed`,
+  });
+}
+
+function newFailures({ status }: BatchObject, next: BatchResourceStatus) {
+  const recorded = new Set(status?.failures?.map(({ job }) => job));
+  return (next.failures ?? []).filter(({ job }) => !recorded.has(job));
 }

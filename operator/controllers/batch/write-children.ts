@@ -7,7 +7,7 @@ import {
   compressionJobs as compressionJobType,
 } from "../../../src/resources/custom-resources.ts";
 import type { BatchReconciliation } from "./batch-reconciliation.ts";
-import type { ChildPatch } from "./child-patch.ts";
+import type { ChildPatch } from "./decide-batch.ts";
 
 const callsAtOnce = 8;
 

@@ -1,9 +1,19 @@
+import type { ActionContext, ActionDependencies } from "./act/action-context.ts";
+import { executeAction, isNamespaceTerminating, setFinalizer } from "./act/execute-action.ts";
+import { StartedJobs } from "./act/started-jobs.ts";
+import { decide } from "./decide/decide.ts";
+import { DeletionTimes } from "./observe/deletion-times.ts";
+import { jobIdIndex, jobIdKey } from "./observe/job-id-index.ts";
+import type { JobSettings } from "./observe/job-settings.ts";
+import { observeCompressionJob } from "./observe/observe-compression-job.ts";
+import type { ObservedState } from "./observe/observed-state.ts";
 import { resourceLabels } from "../../../src/contract/custom-resources/resource-labels.ts";
 import type { ConfiguredTarget } from "../../../src/contract/custom-resources/target-pod.ts";
 import type { Clock } from "../../../src/controller-runtime/clock.ts";
 import {
   type Controller,
   createSource,
+  type Requeue,
   type Source,
 } from "../../../src/controller-runtime/controller.ts";
 import type { WatchedResource } from "../../../src/controller-runtime/watch-resource.ts";
@@ -12,16 +22,6 @@ import { objectKey } from "../../../src/kubernetes/object-key.ts";
 import type { KubernetesObject, Stored } from "../../../src/kubernetes/resources.ts";
 import type { CompressionJobObject } from "../../../src/resources/custom-resources.ts";
 import type { ObservedEvent, ObservedPod } from "../../../src/resources/observed-resources.ts";
-import type { ActionDependencies } from "./act/action-context.ts";
-import { goesWithNamespace } from "./act/goes-with-namespace.ts";
-import { setFinalizer } from "./act/set-finalizer.ts";
-import { StartedJobs } from "./act/started-jobs.ts";
-import { DeletionTimes } from "./observe/deletion-times.ts";
-import type { JobSettings } from "./observe/job-settings.ts";
-import { jobIdIndex, jobIdKey } from "./observe/job-id-index.ts";
-import { observeCompressionJob } from "./observe/observe-compression-job.ts";
-import type { ObservedState } from "./observe/observed-state.ts";
-import { reconcileCompressionJob } from "./reconcile-compression-job.ts";
 
 interface CompressionJobControllerOptions extends Omit<ActionDependencies, "startedJobs"> {
   /** For each list of the CompressionJobs that are served. */
@@ -56,7 +56,7 @@ export function createCompressionJobController(
       }
       const client = options.client.inNamespace(resource.metadata.namespace);
       const context = { ...options, client, startedJobs, run, resource };
-      if (await goesWithNamespace(context, options.client.namespace)) {
+      if (await isNamespaceTerminating(context, options.client.namespace)) {
         await setFinalizer(context, { present: false });
         return undefined;
       }
@@ -104,4 +104,22 @@ function createCompressionJobSources(options: CompressionJobControllerOptions): 
     createSource(pods, { mapToKeys, isGrouped: true }),
     createSource(warnings, { mapToKeys: mapWarningToKeys, isGrouped: true }),
   ];
+}
+
+/** When the caches were behind the API server. */
+const staleCacheRetryMs = 1_000;
+
+/** Decides and acts; decides again where an action observed more. */
+async function reconcileCompressionJob(
+  context: ActionContext,
+  observed: ObservedState,
+): Promise<Requeue | undefined> {
+  const { actions, requeueAt } = decide(observed);
+  for (const action of actions) {
+    const result = await executeAction(context, action, observed);
+    if (result === "stale") return { requeueAfterMs: staleCacheRetryMs };
+    if (result !== undefined) return reconcileCompressionJob(context, result);
+  }
+  if (requeueAt === undefined) return undefined;
+  return { requeueAfterMs: Math.max(1, requeueAt - observed.now) };
 }

@@ -2,7 +2,7 @@ import type { Batch } from "../../contract/jobs/batch.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { isTerminal, type JobStatus } from "../../contract/jobs/status.ts";
-import { describeGate } from "../../report/describe-gate.ts";
+import { describeGate } from "../../report/figures.ts";
 import { formatDecibels } from "../../report/format-figure.ts";
 import {
   type ComparedFigure,

@@ -1,4 +1,4 @@
-import { describeGate } from "../../report/describe-gate.ts";
+import { describeGate } from "../../report/figures.ts";
 import type { Job } from "../../contract/jobs/job.ts";
 import { Icon } from "../shared/icon.tsx";
 

@@ -1,4 +1,4 @@
-import type { ServiceChange } from "../../client/read-changes.ts";
+import type { ServiceChange } from "../../client/follow-logs.ts";
 import type { JobFilters } from "./job-filters.ts";
 
 export type JobChange = NonNullable<ServiceChange["job"]>;

@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
-import { delay } from "../../client/delay.ts";
+import { delay } from "../../client/retry.ts";
 import { ProblemError } from "../../client/problem-error.ts";
-import type { ServiceChange } from "../../client/read-changes.ts";
+import type { ServiceChange } from "../../client/follow-logs.ts";
 import { service } from "../session/service.ts";
 import { access } from "../session/session-state.ts";
 import { readServiceTime } from "../shared/clock.ts";

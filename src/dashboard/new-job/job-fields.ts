@@ -1,7 +1,7 @@
 import { type Signal, signal } from "@preact/signals";
 import type { Job, JobRequest } from "../../contract/jobs/job.ts";
 import type { JobKind } from "../../contract/jobs/status.ts";
-import { jobTitle } from "../../report/job-title.ts";
+import { jobTitle } from "../../report/render-job.ts";
 import type { FieldMessages } from "../shared/field-errors.ts";
 
 /** Gates that the form offers, with their labels. */

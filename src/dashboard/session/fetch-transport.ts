@@ -1,4 +1,4 @@
-import { silenceLimitMs } from "../../client/silence-limit.ts";
+import { silenceLimitMs } from "../../client/follow-logs.ts";
 import { ConnectionError, type Transport } from "../../client/transport.ts";
 
 /** Sends requests of a page with its session's cookie. */

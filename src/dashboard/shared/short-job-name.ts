@@ -1,5 +1,5 @@
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
-import { jobTitle } from "../../report/job-title.ts";
+import { jobTitle } from "../../report/render-job.ts";
 
 /** A job's name beside its target: the model's where nobody gave the job another one. */
 export function shortJobName({

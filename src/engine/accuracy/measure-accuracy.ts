@@ -1,13 +1,18 @@
+import type { ModelRun } from "./model-run.ts";
+import type { Recording } from "./record-original.ts";
+import { runOnSamples } from "./run-whole-model.ts";
+import type { RunSettings } from "./sample-visitor.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import type { Accuracy, Telemetry } from "../../contract/jobs/telemetry.ts";
 import type { EvaluationWarning } from "../evaluate/evaluation-warning.ts";
 import { describeNotFiniteOutputs, isNothingCompared } from "../evaluate/not-finite-outputs.ts";
+import {
+  addSampleOutput,
+  emptyOutputComparison,
+  type OutputComparison,
+} from "../evaluate/output-comparison.ts";
 import { describeLowAccuracy, summarizeAccuracy } from "../evaluate/summarize-accuracy.ts";
-import { compareResult } from "./compare-result.ts";
-import { findNotANumber } from "./find-not-a-number.ts";
-import type { ModelRun } from "./model-run.ts";
-import type { Recording } from "./record-original.ts";
-import type { RunSettings } from "./sample-visitor.ts";
+import { type Sample, type TensorData, tensorNumbers } from "../evaluate/tensor-data.ts";
 
 interface AccuracyOptions extends RunSettings {
   readonly minCosine: number;
@@ -59,4 +64,52 @@ function createDataError(cause: string | undefined): ServiceError {
   const message = "The original's outputs are not finite on any sample of the evaluation data";
   const reason = cause === undefined ? "" : `: ${cause}`;
   return new ServiceError("evaluation_data_invalid", `${message}${reason}`);
+}
+
+interface CompareOptions extends RunSettings {
+  readonly onProgress: (fraction: number, message: string) => void;
+}
+
+interface ComparedResult {
+  /** One for each of the recording's outputs, in their order. */
+  readonly comparisons: readonly OutputComparison[];
+  readonly peakBytes: number | undefined;
+  readonly warnings: readonly EvaluationWarning[];
+}
+
+/**
+ * Runs the result on the original's samples and compares its outputs with the recorded ones.
+ * @throws ServiceError those of runOnSamples
+ */
+async function compareResult(
+  run: ModelRun,
+  recording: Recording,
+  options: CompareOptions,
+): Promise<ComparedResult> {
+  const { source, outputs } = recording;
+  const comparisons = new Map(outputs.map((name) => [name, emptyOutputComparison(name)]));
+  const visitor = {
+    prepare: () => Promise.resolve({ source, outputs }),
+    visit: async (sample: number, results: readonly TensorData[]) => {
+      for (const result of results) {
+        const comparison = comparisons.get(result.name);
+        const original = await recording.tensors.read(sample, result.name);
+        if (comparison && original) addSampleOutput(comparison, original, result);
+      }
+    },
+    onProgress: (fraction: number) => options.onProgress(fraction, "Comparing the result"),
+  };
+  const { peakBytes, warnings } = await runOnSamples(run, visitor, options);
+  return { comparisons: [...comparisons.values()], peakBytes, warnings };
+}
+
+/** Names the first input that has NaN; undefined where there is none. */
+async function findNotANumber(samples: AsyncIterable<Sample>): Promise<string | undefined> {
+  let index = 0;
+  for await (const sample of samples) {
+    index += 1;
+    const tensor = sample.find((each) => tensorNumbers(each).some(Number.isNaN));
+    if (tensor !== undefined) return `input "${tensor.name}" of sample ${index} has NaN`;
+  }
+  return undefined;
 }

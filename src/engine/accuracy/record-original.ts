@@ -1,10 +1,10 @@
-import { comparableOutputs } from "../evaluate/comparable-outputs.ts";
-import { describeShapes } from "../evaluate/describe-sample.ts";
+import { comparableOutputs } from "../evaluate/output-comparison.ts";
+import { describeShapes } from "../evaluate/generate-sample.ts";
 import type { EvaluationWarning } from "../evaluate/evaluation-warning.ts";
 import { openSamples } from "../evaluate/open-samples.ts";
 import type { RunnableModel } from "../evaluate/runnable-model.ts";
 import type { ModelRun } from "./model-run.ts";
-import { runOnSamples } from "./run-on-samples.ts";
+import { runOnSamples } from "./run-whole-model.ts";
 import type { RunSettings, SampleWork } from "./sample-visitor.ts";
 import { TensorSpool } from "./tensor-spool.ts";
 

@@ -1,14 +1,20 @@
-import { ServiceError } from "../../contract/errors.ts";
-import type { ModelSession } from "../evaluate/model-session.ts";
-import { cutStages, type StageModel } from "../pipeline/cut-stages.ts";
-import { planPipeline, type PipelinePlan } from "../pipeline/plan-pipeline.ts";
-import { weightlessModel } from "../pipeline/weightless-model.ts";
-import { withProbeSession } from "../pipeline/with-probe-session.ts";
-import { CrossingTensors } from "./crossing-tensors.ts";
+import { mkdtemp, rm } from "node:fs/promises";
+import path from "node:path";
 import type { ModelRun } from "./model-run.ts";
 import { runSample } from "./run-sample.ts";
 import type { RunSettings, SampleVisitor, SampleWork } from "./sample-visitor.ts";
-import { withStageSession } from "./with-stage-session.ts";
+import { type SpoolMemory, TensorSpool } from "./tensor-spool.ts";
+import { ServiceError } from "../../contract/errors.ts";
+import { labelRuntimeErrors } from "../evaluate/label-runtime-errors.ts";
+import type { ModelPair } from "../evaluate/model-pair.ts";
+import { ModelSession } from "../evaluate/model-session.ts";
+import type { TensorData } from "../evaluate/tensor-data.ts";
+import type { OnnxModel } from "../onnx/onnx-model.ts";
+import { writeModel } from "../onnx/write-model.ts";
+import { cutStages, type StageModel } from "../pipeline/cut-stages.ts";
+import { type PipelinePlan, planPipeline } from "../pipeline/plan-pipeline.ts";
+import { weightlessModel } from "../pipeline/weightless-model.ts";
+import { withProbeSession } from "../pipeline/with-probe-session.ts";
 
 type StagedRun = Required<ModelRun>;
 
@@ -99,5 +105,92 @@ async function runStageOnSamples(
       tensors.filter(({ name }) => work.outputs.includes(name)),
     );
     onProgress(++index / source.count);
+  }
+}
+
+interface StageSessionOptions extends RunSettings {
+  /** The model that the stage is from. */
+  readonly which: keyof ModelPair;
+}
+
+/**
+ * Writes a stage to a folder of its own and opens it; deletes the folder afterwards.
+ * @throws ServiceError evaluation_failed if the runtime cannot load it; storage_full
+ */
+async function withStageSession(
+  model: OnnxModel,
+  { which, executionProvider, threads, scratchDirectory, signal }: StageSessionOptions,
+  use: (session: ModelSession) => Promise<void>,
+): Promise<void> {
+  const folder = await mkdtemp(path.join(scratchDirectory, "stage-"));
+  try {
+    await writeModel(model, { directory: folder, name: "model", signal });
+    const file = path.join(folder, "model.onnx");
+    const opening = ModelSession.open(file, { executionProvider, threads, signal });
+    await using session = await labelRuntimeErrors(which, opening, { signal });
+    await use(session);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+interface CrossingOptions {
+  /** Folder for spools. */
+  readonly scratchDirectory: string;
+  readonly spoolMemory: SpoolMemory;
+}
+
+interface StageTensors {
+  readonly names: readonly string[];
+  readonly spool: TensorSpool;
+}
+
+/** Tensors between the stages of a model that are run one after the other. */
+class CrossingTensors implements AsyncDisposable {
+  readonly #options: CrossingOptions;
+  #stages: readonly StageTensors[] = [];
+
+  constructor(options: CrossingOptions) {
+    this.#options = options;
+  }
+
+  /** Begins a stage whose outputs of these names are used by later ones. */
+  beginStage(names: readonly string[]): void {
+    const { scratchDirectory: directory, spoolMemory: memory } = this.#options;
+    this.#stages = [...this.#stages, { names, spool: new TensorSpool({ directory, memory }) }];
+  }
+
+  /** Whether the stage that was begun last has an output of the name for later ones. */
+  takes(name: string): boolean {
+    return this.#stages.at(-1)?.names.includes(name) === true;
+  }
+
+  /** Keeps outputs of the stage that was begun last, as far as later ones use them. */
+  async write(sample: number, tensors: readonly TensorData[]): Promise<void> {
+    const used = tensors.filter(({ name }) => this.takes(name));
+    await this.#stages.at(-1)?.spool.write(sample, used);
+  }
+
+  async read(sample: number, names: readonly string[]): Promise<TensorData[]> {
+    const found: TensorData[] = [];
+    for (const stage of this.#stages) {
+      for (const name of stage.names.filter((each) => names.includes(each))) {
+        const tensor = await stage.spool.read(sample, name);
+        if (tensor !== undefined) found.push(tensor);
+      }
+    }
+    return found;
+  }
+
+  /** Deletes what no later stage uses. */
+  async keepOnly(names: readonly string[]): Promise<void> {
+    const isKept = (stage: StageTensors) => stage.names.some((name) => names.includes(name));
+    const unused = this.#stages.filter((stage) => !isKept(stage));
+    this.#stages = this.#stages.filter(isKept);
+    for (const { spool } of unused) await spool[Symbol.asyncDispose]();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.keepOnly([]);
   }
 }

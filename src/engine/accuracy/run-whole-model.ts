@@ -1,15 +1,16 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import path from "node:path";
+import type { ModelRun } from "./model-run.ts";
+import { runSample } from "./run-sample.ts";
+import { runStages } from "./run-stages.ts";
+import type { RunSettings, SampleRun, SampleVisitor, SampleWork } from "./sample-visitor.ts";
 import { countNodesOnCpu, describeNodesOnCpu } from "../evaluate/count-nodes-on-cpu.ts";
 import type { EvaluationWarning } from "../evaluate/evaluation-warning.ts";
 import { labelRuntimeErrors } from "../evaluate/label-runtime-errors.ts";
 import { ModelSession } from "../evaluate/model-session.ts";
-import type { ModelRun } from "./model-run.ts";
-import { runSample } from "./run-sample.ts";
-import type { RunSettings, SampleRun, SampleVisitor, SampleWork } from "./sample-visitor.ts";
 
 /** Runs a model in one session. Its place is profiled where nodes may run on the CPU instead. */
-export async function runWholeModel<Work extends SampleWork>(
+async function runWholeModel<Work extends SampleWork>(
   run: ModelRun,
   visitor: SampleVisitor<Work>,
   settings: RunSettings,
@@ -70,4 +71,21 @@ async function findNodesOnCpu(
   if (profileFolder === undefined) return [];
   await labelRuntimeErrors(which, session.endProfile(), { signal });
   return describeNodesOnCpu(which, await countNodesOnCpu(profileFolder));
+}
+
+/**
+ * Runs a model on samples, one after the other or, where it is run in stages, stage by stage. No
+ * process of it is left afterwards.
+ * @throws ServiceError evaluation_failed if it cannot be loaded or run; evaluation_data_invalid if
+ * it is the original, which refuses the caller's data
+ */
+export async function runOnSamples<Work extends SampleWork>(
+  run: ModelRun,
+  visitor: SampleVisitor<Work>,
+  settings: RunSettings,
+): Promise<SampleRun<Work>> {
+  const { staging } = run;
+  if (staging === undefined) return runWholeModel(run, visitor, settings);
+  const work = await runStages({ ...run, staging }, visitor, settings);
+  return { work, peakBytes: undefined, warnings: [] };
 }

@@ -1,8 +1,8 @@
 import type { EvaluationWarning } from "../evaluate/evaluation-warning.ts";
 import type { RunnableModel } from "../evaluate/runnable-model.ts";
-import type { SampleSource } from "../evaluate/sample-source.ts";
+import type { SampleSource } from "../evaluate/open-samples.ts";
 import type { TensorData } from "../evaluate/tensor-data.ts";
-import type { SpoolMemory } from "./spool-memory.ts";
+import type { SpoolMemory } from "./tensor-spool.ts";
 
 export interface RunSettings {
   readonly executionProvider: "cpu" | "cuda";

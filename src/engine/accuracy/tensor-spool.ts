@@ -1,9 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { open, rm, type FileHandle } from "node:fs/promises";
+import { type FileHandle, open, rm } from "node:fs/promises";
 import path from "node:path";
 import type { TensorData } from "../evaluate/tensor-data.ts";
 import { readExactly } from "../onnx/read-exactly.ts";
-import type { SpoolMemory } from "./spool-memory.ts";
 
 interface SpoolOptions {
   /** Folder for the file. */
@@ -85,4 +84,24 @@ function tensorKey(sample: number, name: string): string {
 
 function spoolEndError(): Error {
   return new Error("A file of spooled tensors is shorter than what was written to it");
+}
+
+/** Memory that the spools of an evaluation share, bytes. */
+export class SpoolMemory {
+  #freeBytes: number;
+
+  constructor(bytes: number) {
+    this.#freeBytes = bytes;
+  }
+
+  /** Takes so many bytes; false where fewer are free. */
+  take(bytes: number): boolean {
+    if (bytes > this.#freeBytes) return false;
+    this.#freeBytes -= bytes;
+    return true;
+  }
+
+  giveBack(bytes: number): void {
+    this.#freeBytes += bytes;
+  }
 }

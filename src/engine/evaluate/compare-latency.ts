@@ -1,17 +1,21 @@
-import { formatRatio, type Latency } from "../../contract/jobs/latency.ts";
 import type { EvaluationWarning } from "./evaluation-warning.ts";
+import { createRandom } from "./generate-sample.ts";
 import {
   areNarrow,
   areNoisy,
   estimateForDecision,
   estimateShapes,
-  isLook,
+  isInterimAnalysis,
+  maxRounds,
   minDecisionRounds,
-} from "./latency-looks.ts";
-import type { RoundTimes } from "./latency-round.ts";
-import { measureRounds, type RoundsOptions } from "./measure-rounds.ts";
+  minRounds,
+} from "./interim-analysis.ts";
+import { measureRound, type Order, type RoundTimes } from "./latency-round.ts";
+import type { RatioInterval } from "./ratio-estimate.ts";
+import { RuntimeProcess } from "./runtime-process.ts";
 import { findSlowest, summarizeLatency } from "./summarize-latency.ts";
 import type { Sample } from "./tensor-data.ts";
+import { formatRatio, type Latency } from "../../contract/jobs/latency.ts";
 
 export interface LatencyComparison {
   readonly latency: Latency;
@@ -32,7 +36,7 @@ export async function compareLatency(options: RoundsOptions): Promise<LatencyCom
   for await (const { times, isLast } of measureRounds(options)) {
     rounds.push(times);
     const mayDecide = isDecided !== undefined && rounds.length >= minDecisionRounds;
-    if (!isLast && !mayDecide && !isLook(rounds.length)) continue;
+    if (!isLast && !mayDecide && !isInterimAnalysis(rounds.length)) continue;
     const estimate = isDecided === undefined ? estimateShapes : estimateForDecision;
     const shapes = measureShapes(samples, rounds, estimate);
     const intervals = shapes.map(({ interval }) => interval);
@@ -61,4 +65,90 @@ function noisyWarning({ sessions, ...measured }: Latency): EvaluationWarning {
     `The latency's ratio, ${formatRatio(measured)}, is not known well after ` +
     `${sessions} sessions of each model`;
   return { code: "latency_noisy", message };
+}
+
+interface RoundsOptions {
+  readonly originalPath: string;
+  readonly resultPath: string;
+  /** One sample for each distinct input shape, at least one. */
+  readonly samples: readonly Sample[];
+  readonly executionProvider: "cpu" | "cuda";
+  /** Threads of each operator. */
+  readonly threads: number;
+  /**
+   * Ends the measurement before the interval is narrow, for callers that only need a decision. The
+   * interval is that of one look then.
+   */
+  readonly isDecided?: (interval: RatioInterval) => boolean;
+  /** No session is begun that would end later; two are measured whatever it is. */
+  readonly budgetSeconds: number;
+  readonly signal: AbortSignal;
+  readonly onProgress: (fraction: number, message: string) => void;
+}
+
+interface Round {
+  readonly times: RoundTimes[];
+  /** Whether no further round is allowed. */
+  readonly isLast: boolean;
+}
+
+/** Milliseconds of runs that a round has for each input shape. */
+const timedMsLimits = { least: 150, most: 600 };
+
+/** Measures rounds until there are as many as allowed or the next would end after the budget. */
+async function* measureRounds(options: RoundsOptions): AsyncGenerator<Round, void, undefined> {
+  const { originalPath, resultPath, samples, executionProvider, threads, signal } = options;
+  const started = performance.now();
+  await using process = new RuntimeProcess(signal);
+  const paths = { original: originalPath, result: resultPath };
+  const feeds = await sendSamples(process, samples);
+  const timedMs = chooseTimedMs(options);
+  const fixed = { process, paths, feeds, executionProvider, threads, timedMs, signal };
+  let rounds = 0;
+  let longestMs = 0;
+  for (const order of drawOrders()) {
+    const roundStarted = performance.now();
+    const times = await measureRound({ ...fixed, order });
+    rounds += 1;
+    const now = performance.now();
+    longestMs = Math.max(longestMs, now - roundStarted);
+    const nextShare = (now - started + longestMs) / (options.budgetSeconds * 1000);
+    const isLast = rounds >= minRounds && (rounds === maxRounds || nextShare > 1);
+    const done = Math.max(rounds / maxRounds, Math.min(nextShare, 1));
+    options.onProgress(done, `Timed both models in ${rounds} sessions`);
+    yield { times, isLast };
+  }
+}
+
+/**
+ * A share of the budget, since the quartile of many runs is known better than that of few; for a
+ * decision the least.
+ */
+function chooseTimedMs({ budgetSeconds, samples, isDecided }: RoundsOptions): number {
+  if (isDecided !== undefined) return timedMsLimits.least;
+  const share = (budgetSeconds * 1000) / maxRounds / samples.length;
+  return Math.min(timedMsLimits.most, Math.max(timedMsLimits.least, share));
+}
+
+/** Sends the samples to the process. @returns their names there */
+async function sendSamples(process: RuntimeProcess, samples: readonly Sample[]): Promise<string[]> {
+  const names = samples.map((_, index) => String(index));
+  for (const [index, sample] of samples.entries()) {
+    const feed = names[index] ?? "";
+    await process.request({ do: "feed", feed, inputs: [...sample] }, "fed");
+  }
+  return names;
+}
+
+/**
+ * Which model each round opens first: drawn by lot, and the other one in the round after it, since
+ * the place in the process's memory makes a difference.
+ */
+function* drawOrders(): Generator<Order, never, undefined> {
+  const random = createRandom(0);
+  for (;;) {
+    const order: Order = random() < 0.5 ? ["original", "result"] : ["result", "original"];
+    yield order;
+    yield [order[1], order[0]];
+  }
 }

@@ -4,8 +4,8 @@ import { createRequire } from "node:module";
 import { availableParallelism, cpus } from "node:os";
 import path from "node:path";
 import { z } from "zod";
+import { instructionSets } from "../../contract/jobs/latency.ts";
 import type { Telemetry } from "../../contract/jobs/telemetry.ts";
-import { parseInstructionSets } from "./parse-instruction-sets.ts";
 
 type Device = NonNullable<Telemetry["device"]>;
 
@@ -47,4 +47,11 @@ async function readGpuName(): Promise<string | undefined> {
   if (device === undefined) return undefined;
   const information = await readFile(path.join(nvidiaDevices, device, "information"), "utf8");
   return /^Model:\s*(.+)$/m.exec(information)?.[1];
+}
+
+/** Instruction sets of the first processor in the text of `/proc/cpuinfo` that matter. */
+export function parseInstructionSets(cpuinfo: string): string[] {
+  const [, line = ""] = /^(?:flags|Features)\s*:(.*)$/m.exec(cpuinfo) ?? [];
+  const flags = new Set(line.trim().split(/\s+/));
+  return instructionSets.filter((flag) => flags.has(flag));
 }

@@ -1,15 +1,18 @@
-import { ServiceError } from "../../contract/errors.ts";
-import { inputShape, type SizeChoice } from "./input-sizes.ts";
-import { createNormal, createRandom } from "./random.ts";
+import { inputShape, type SizeChoice, sizeChoices } from "./input-sizes.ts";
+import type { RunnableModel } from "./runnable-model.ts";
+import { RuntimeCrashError } from "./runtime-process.ts";
 import type { TensorSignature } from "./session-protocol.ts";
 import {
-  tensorElements,
   elementType,
-  elementTypes,
   type ElementType,
+  elementTypes,
   type Sample,
+  type TensorData,
+  tensorElements,
 } from "./tensor-data.ts";
-import { countElements } from "../onnx/count-elements.ts";
+import { ServiceError } from "../../contract/errors.ts";
+import { errorMessage } from "../../log/error-message.ts";
+import { countElements } from "../onnx/tensor-shape.ts";
 
 /** Largest generated sample, all inputs together, bytes: it is in memory as a whole. */
 const maxSampleBytes = 1_073_741_824;
@@ -103,4 +106,113 @@ function fillTensor(bytes: Uint8Array, type: ElementType, value: (index: number)
   } else {
     for (let index = 0; index < elements.length; index++) elements[index] = value(index);
   }
+}
+
+/** Types and shapes of a sample: `x: float32[1,3], y: int64[1]`. */
+export function describeShapes(sample: Sample): string {
+  return sample.map(({ name, type, shape }) => `${name}: ${type}[${shape.join()}]`).join(", ");
+}
+
+/** Types and shapes of a sample, and what the model takes. */
+export function describeSample({ signature }: RunnableModel, sample: Sample): string {
+  if (signature.inputs.length === 0) return "which has no inputs";
+  const wanted = signature.inputs.map((input) => {
+    if (!input.isTensor) return input.name;
+    const { name, type, shape } = input;
+    return `${name}: ${type}[${shape.map((size) => (size === "" ? "?" : size)).join()}]`;
+  });
+  return `${describeShapes(sample)} where the model takes ${wanted.join(", ")}`;
+}
+
+export interface TrialOptions {
+  /** Outputs that are fetched. */
+  readonly outputs: readonly string[];
+  readonly signal: AbortSignal;
+}
+
+/** The model's inputs. @throws ServiceError evaluation_failed for one that takes no tensor. */
+export function requireTensorInputs({ signature }: RunnableModel): TensorSignature[] {
+  return signature.inputs.map((input) => {
+    if (input.isTensor) return input;
+    const message = `Input "${input.name}" takes no tensor, which cannot be evaluated`;
+    throw new ServiceError("evaluation_failed", message);
+  });
+}
+
+/** Generates a sample on which the model runs, and runs it. */
+export async function runOnGeneratedSample(
+  model: RunnableModel,
+  options: TrialOptions,
+): Promise<{ sample: Sample; outputs: TensorData[] }> {
+  const inputs = requireTensorInputs(model);
+  const sample = generateSample(inputs, await chooseSizes(model, inputs, options), 0);
+  return { sample, outputs: await model.run(sample, options.outputs) };
+}
+
+/**
+ * The first choice of sizes on which the model runs and has at least one output element.
+ * @throws ServiceError evaluation_failed if there is none
+ */
+export async function chooseSizes(
+  model: RunnableModel,
+  inputs: readonly TensorSignature[],
+  options: TrialOptions,
+): Promise<SizeChoice> {
+  const tried = new Set<string>();
+  let refusal: Error | undefined;
+  for (const choice of sizeChoices) {
+    const sample = generateSample(inputs, choice, 0);
+    const key = `${describeShapes(sample)} ${choice.idLimit}`;
+    if (tried.has(key)) continue;
+    tried.add(key);
+    const error = await trySample(model, sample, options);
+    if (error === undefined) return choice;
+    refusal ??= error;
+  }
+  const advice = `give evaluation data. ${refusal?.message ?? ""}`;
+  throw new ServiceError(
+    "evaluation_failed",
+    `The original runs on none of ${tried.size} generated inputs; ${advice}`,
+    { cause: refusal },
+  );
+}
+
+/** Why a sample cannot be used; undefined where it can. A crash is no question of sizes. */
+async function trySample(
+  model: RunnableModel,
+  sample: Sample,
+  { outputs, signal }: TrialOptions,
+): Promise<Error | undefined> {
+  const shapes = describeShapes(sample);
+  try {
+    const tensors = await model.run(sample, outputs);
+    const isEmpty = tensors.every(({ shape }) => countElements(shape) === 0);
+    return isEmpty ? new Error(`Its outputs are empty on ${shapes}`) : undefined;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof RuntimeCrashError) {
+      const message = `The original could not be run on ${shapes}: ${error.message}`;
+      throw new ServiceError("evaluation_failed", message, { cause: error });
+    }
+    return new Error(`On ${shapes}: ${errorMessage(error)}`, { cause: error });
+  }
+}
+
+/**
+ * Seeded source of numbers evenly spread over [0, 1), the same on every machine: mulberry32 by
+ * Tommy Ettinger (public domain).
+ */
+export function createRandom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let bits = Math.imul(state ^ (state >>> 15), state | 1);
+    bits ^= bits + Math.imul(bits ^ (bits >>> 7), bits | 61);
+    return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** Numbers of the standard normal distribution (Box-Muller transform). */
+export function createNormal(random: () => number): () => number {
+  return () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
 }

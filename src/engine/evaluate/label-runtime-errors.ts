@@ -1,7 +1,7 @@
 import { ServiceError, type ErrorCode } from "../../contract/errors.ts";
 import { errorMessage } from "../../log/error-message.ts";
 import type { ModelPair } from "./model-pair.ts";
-import { RuntimeCrashError } from "./runtime-crash-error.ts";
+import { RuntimeCrashError } from "./runtime-process.ts";
 
 interface LabelOptions {
   readonly signal: AbortSignal;

@@ -1,4 +1,4 @@
-import { comparableOutputs } from "./comparable-outputs.ts";
+import { comparableOutputs } from "./output-comparison.ts";
 import { labelRuntimeErrors } from "./label-runtime-errors.ts";
 import { warmUp } from "./warm-up.ts";
 import type { ModelPair } from "./model-pair.ts";

@@ -1,12 +1,22 @@
+import { type FileHandle, open } from "node:fs/promises";
 import { setImmediate } from "node:timers/promises";
-import { openCallerSamples } from "./caller-samples.ts";
-import { chooseSizes, requireTensorInputs, type TrialOptions } from "./choose-sizes.ts";
-import { generateSample } from "./generate-sample.ts";
+import {
+  chooseSizes,
+  describeShapes,
+  generateSample,
+  requireTensorInputs,
+  type TrialOptions,
+} from "./generate-sample.ts";
 import type { SizeChoice } from "./input-sizes.ts";
+import { evaluationDataInvalidError, matchArraysToInputs } from "./npy-arrays.ts";
 import type { RunnableModel } from "./runnable-model.ts";
-import type { SampleSource } from "./sample-source.ts";
 import type { TensorSignature } from "./session-protocol.ts";
-import type { Sample } from "./tensor-data.ts";
+import { elementTypes, type Sample, type SampleArray, type TensorData } from "./tensor-data.ts";
+import { readZipEntry } from "./zip-directory.ts";
+import { ServiceError } from "../../contract/errors.ts";
+import type { Accuracy } from "../../contract/jobs/telemetry.ts";
+import { errorMessage } from "../../log/error-message.ts";
+import { countElements } from "../onnx/tensor-shape.ts";
 
 interface SampleOptions extends TrialOptions {
   /** A local `.npz` file; without it, data is generated. */
@@ -83,4 +93,136 @@ async function* generateSamples(
     await setImmediate();
     yield generateSample(inputs, choice, seed);
   }
+}
+
+interface CallerSamples extends AsyncDisposable {
+  readonly count: number;
+  /** In order, each read when it is wanted; each iteration starts with the first. */
+  readonly samples: AsyncIterable<Sample>;
+}
+
+/**
+ * Opens a `.npz` file with an array for each input, stacked along a first axis of samples. An array
+ * that has the input's own rank counts as samples of batch size 1. The file stays open until the
+ * returned object is disposed of.
+ * @throws ServiceError evaluation_data_invalid with the array and what the model takes
+ */
+export async function openCallerSamples(
+  path: string,
+  inputs: readonly TensorSignature[],
+): Promise<CallerSamples> {
+  if (inputs.length === 0) {
+    throw evaluationDataInvalidError(
+      "The model has no inputs, so that there is nothing to evaluate it on",
+    );
+  }
+  const file = await open(path);
+  try {
+    const arrays = await matchArraysToInputs(file, inputs);
+    const count = countSamples(arrays);
+    return {
+      count,
+      samples: { [Symbol.asyncIterator]: () => readSamples(file, arrays, count) },
+      [Symbol.asyncDispose]: () => file.close(),
+    };
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+function countSamples(arrays: readonly SampleArray[]): number {
+  const [first] = arrays;
+  for (const { name, samples } of arrays) {
+    if (first === undefined || samples === first.samples) continue;
+    const expected = `array "${first.name}" has ${first.samples}`;
+    throw evaluationDataInvalidError(`Array "${name}" has ${samples} samples and ${expected}`);
+  }
+  return first?.samples ?? 0;
+}
+
+/** The samples in order, each read when the consumer wants it. */
+async function* readSamples(
+  file: FileHandle,
+  arrays: readonly SampleArray[],
+  count: number,
+): AsyncGenerator<Sample, void, undefined> {
+  const readers = arrays.map((array) => readTensors(file, array));
+  try {
+    for (let sample = 0; sample < count; sample++) {
+      const tensors = await Promise.all(readers.map((reader) => reader.next()));
+      yield tensors.flatMap(({ value }) => (value ? [value] : []));
+    }
+  } catch (error) {
+    throw error instanceof ServiceError
+      ? error
+      : evaluationDataInvalidError(`The evaluation data is damaged: ${errorMessage(error)}`, error);
+  } finally {
+    await Promise.all(readers.map((reader) => reader.return()));
+  }
+}
+
+/** Cuts the entry's bytes into tensors of one sample each. */
+async function* readTensors(
+  file: FileHandle,
+  array: SampleArray,
+): AsyncGenerator<TensorData, void, undefined> {
+  const { name, type, shape } = array;
+  const size = countElements(shape) * elementTypes[type].bytes;
+  while (size === 0) yield { name, type, shape: [...shape], bytes: new Uint8Array() };
+  let toSkip = array.dataOffset;
+  let bytes = new Uint8Array(size);
+  let filled = 0;
+  for await (let chunk of readZipEntry(file, array.entry)) {
+    const skipped = Math.min(toSkip, chunk.length);
+    toSkip -= skipped;
+    chunk = chunk.subarray(skipped);
+    while (chunk.length > 0) {
+      const taken = chunk.subarray(0, size - filled);
+      bytes.set(taken, filled);
+      filled += taken.length;
+      chunk = chunk.subarray(taken.length);
+      if (filled < size) continue;
+      yield { name, type, shape: [...shape], bytes };
+      bytes = new Uint8Array(size);
+      filled = 0;
+    }
+  }
+  throw evaluationDataInvalidError(`Array "${name}" ends before its last sample`);
+}
+
+/** Most bytes of all samples together; the first one may have more. */
+const maxBytes = 256 * 1024 ** 2;
+
+/**
+ * The first sample of each shape, as many as are reasonable to keep in memory. Generated samples
+ * all have one shape.
+ */
+export async function findDistinctSamples({
+  data,
+  samples,
+}: Pick<SampleSource, "data" | "samples">): Promise<Sample[]> {
+  const byShape = new Map<string, Sample>();
+  let bytes = 0;
+  for await (const sample of samples) {
+    const shapes = describeShapes(sample);
+    if (byShape.has(shapes)) continue;
+    bytes += sample.reduce((sum, tensor) => sum + tensor.bytes.length, 0);
+    if (byShape.size > 0 && bytes > maxBytes) break;
+    byShape.set(shapes, sample);
+    if (data === "generated") break;
+  }
+  return [...byShape.values()];
+}
+
+/** Samples to run both models on. */
+export interface SampleSource extends AsyncDisposable {
+  readonly data: Accuracy["data"];
+  readonly count: number;
+  /** Samples of the caller beyond `count`. */
+  readonly unused: number;
+  /** In order; each iteration starts with the first. */
+  readonly samples: AsyncIterable<Sample>;
+  /** Error code if the original cannot be run on them. */
+  readonly failureCode: "evaluation_data_invalid" | "evaluation_failed";
 }

@@ -1,8 +1,8 @@
-import { fork, type ChildProcess } from "node:child_process";
+import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { RuntimeCrashError } from "./runtime-crash-error.ts";
 import { sessionReply, type SessionReply, type SessionRequest } from "./session-protocol.ts";
+import { ServiceError } from "../../contract/errors.ts";
 
 /** Characters at the end of a process's error output that the message of a crash has. */
 const maxErrorOutputLength = 4000;
@@ -90,4 +90,11 @@ function isReply<Kind extends SessionReply["is"]>(
   kind: Kind,
 ): reply is Extract<SessionReply, { is: Kind }> {
   return reply.is === kind;
+}
+
+/** The runtime's process ended before it was asked to; no fault of what was sent to it. */
+export class RuntimeCrashError extends ServiceError {
+  constructor(message: string) {
+    super("evaluation_failed", message);
+  }
 }

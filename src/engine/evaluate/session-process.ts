@@ -1,12 +1,9 @@
 import { Worker } from "node:worker_threads";
-import { InferenceSession, type Tensor } from "onnxruntime-node";
-import { errorMessage } from "../../log/error-message.ts";
-import { createAlignedTensor } from "./create-aligned-tensor.ts";
-import { leaveOutWaiting } from "./leave-out-waiting.ts";
-import { type OpenRequest, sessionOptions } from "./session-options.ts";
-import { sessionRequest, type SessionReply, type SessionRequest } from "./session-protocol.ts";
-import { elementType, type TensorData } from "./tensor-data.ts";
+import { InferenceSession, Tensor } from "onnxruntime-node";
 import { readPeakMemoryBytes, resetPeakMemory } from "./read-peak-memory-bytes.ts";
+import { type SessionReply, sessionRequest, type SessionRequest } from "./session-protocol.ts";
+import { elementType, rawTensorElements, type TensorData } from "./tensor-data.ts";
+import { errorMessage } from "../../log/error-message.ts";
 
 interface OpenModel {
   readonly session: InferenceSession;
@@ -113,3 +110,46 @@ process.on("message", (message) => {
     (error: unknown) => process.send?.({ is: "error", message: errorMessage(error) }),
   );
 });
+
+type OpenRequest = Extract<SessionRequest, { do: "open" }>;
+
+/** Options of ONNX Runtime for a request to open a model. */
+function sessionOptions(request: OpenRequest): InferenceSession.SessionOptions {
+  const { executionProvider, threads, optimize, profilePrefix } = request;
+  const options: InferenceSession.SessionOptions = {
+    executionProviders: executionProvider === "cpu" ? ["cpu"] : [executionProvider, "cpu"],
+    intraOpNumThreads: threads,
+    graphOptimizationLevel: optimize ? "all" : "disabled",
+    logSeverityLevel: 3,
+    // Threads that spin after a run would slow the other model down, which runs next.
+    extra: { session: { force_spinning_stop: "1" } },
+  };
+  if (profilePrefix === undefined) return options;
+  return { ...options, enableProfiling: true, profileFilePrefix: profilePrefix };
+}
+
+/**
+ * The milliseconds of a run of one thread, without those for which others had the processor.
+ * @param before this process's resource usage at the run's beginning; the run has just ended
+ */
+function leaveOutWaiting(milliseconds: number, before: NodeJS.ResourceUsage): number {
+  const after = process.resourceUsage();
+  if (after.involuntaryContextSwitches === before.involuntaryContextSwitches) return milliseconds;
+  const processorUs =
+    after.userCPUTime - before.userCPUTime + after.systemCPUTime - before.systemCPUTime;
+  return Math.min(milliseconds, processorUs / 1000);
+}
+
+/**
+ * The runtime does not copy inputs, and some of its kernels round otherwise on memory that is less
+ * aligned than its own. Resizable buffers start at a page.
+ */
+function createAlignedTensor({ type, shape, bytes }: TensorData): Tensor {
+  const aligned = new Uint8Array(
+    new ArrayBuffer(bytes.length, { maxByteLength: bytes.length }),
+    0,
+    bytes.length,
+  );
+  aligned.set(bytes);
+  return new Tensor(type, rawTensorElements({ type, bytes: aligned }), shape);
+}

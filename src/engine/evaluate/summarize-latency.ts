@@ -1,7 +1,7 @@
 import { type Latency, maxLatencyShapes, type ModelLatency } from "../../contract/jobs/latency.ts";
-import type { RatioInterval } from "./estimate-ratio.ts";
+import type { RatioInterval } from "./ratio-estimate.ts";
 import type { RoundTimes } from "./latency-round.ts";
-import { describeShapes } from "./describe-sample.ts";
+import { describeShapes } from "./generate-sample.ts";
 import { percentile } from "./percentile.ts";
 import type { Sample } from "./tensor-data.ts";
 

@@ -12,7 +12,7 @@ import type { GraphProto, ModelProto, NodeProto, TensorProto } from "./onnx_pb.j
 import type { OnnxModel } from "./onnx-model.ts";
 import { findPayload, isFixedWidth } from "./payload.ts";
 import { quoteName } from "../../contract/text/quote-name.ts";
-import { standardOpset } from "./standard-domain.ts";
+import { standardOpset } from "./node-attributes.ts";
 import { elementCount, formatShape } from "./tensor-shape.ts";
 
 /** Operator sets that can be read: from the first that can be raised to the last published. */

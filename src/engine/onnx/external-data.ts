@@ -1,12 +1,13 @@
 import { lstatSync, realpathSync } from "node:fs";
 import { dirname, isAbsolute, join, sep } from "node:path";
-import { ServiceError } from "../../contract/errors.ts";
 import { elementTypeName, rawByteLength } from "./element-type.ts";
 import type { TensorProto } from "./onnx_pb.js";
 import type { Payload } from "./onnx-model.ts";
 import { payloadField } from "./payload.ts";
-import { quoteName } from "../../contract/text/quote-name.ts";
 import { elementCount } from "./tensor-shape.ts";
+import { concatBytes, lengthPrefix } from "./wire-format.ts";
+import { ServiceError } from "../../contract/errors.ts";
+import { quoteName } from "../../contract/text/quote-name.ts";
 
 /** Resolves the external data of one model's tensors, confined to the model's folder. */
 export class ExternalData {
@@ -137,4 +138,21 @@ function externalDataRefusedError(location: string, why: string): ServiceError {
     "external_data_refused",
     `External data location ${quoteName(location)} ${why}`,
   );
+}
+
+/** Fields of TensorProto that say where content outside of the ONNX file is. */
+export const externalDataField = 13;
+export const dataLocationField = 14;
+
+/** Encodes one entry of a TensorProto's `external_data`, tag included. */
+export function encodeExternalDataEntry(key: string, value: string): Uint8Array {
+  const text = new TextEncoder();
+  const [keyBytes, valueBytes] = [text.encode(key), text.encode(value)];
+  const entry = concatBytes([
+    lengthPrefix(1, keyBytes.length),
+    keyBytes,
+    lengthPrefix(2, valueBytes.length),
+    valueBytes,
+  ]);
+  return concatBytes([lengthPrefix(externalDataField, entry.length), entry]);
 }

@@ -1,6 +1,6 @@
 import { clone, create, toBinary } from "@bufbuild/protobuf";
 import { ServiceError } from "../../contract/errors.ts";
-import { calledFunctionId, functionId } from "./function-id.ts";
+import { calledFunctionId, functionId } from "./node-attributes.ts";
 import { nestedGraphs, nodeSubgraphs } from "./model-traversal.ts";
 import { AttributeProtoSchema, FunctionProtoSchema, NodeProtoSchema } from "./onnx_pb.js";
 import type {
@@ -10,7 +10,7 @@ import type {
   ModelProto,
   NodeProto,
 } from "./onnx_pb.js";
-import { UniqueNames } from "./unique-names.ts";
+import { UniqueNames } from "./names.ts";
 
 /** Most nodes after inlining; functions that call others can expand to any number. */
 const maxNodes = 200_000;

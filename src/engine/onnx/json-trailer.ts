@@ -1,7 +1,7 @@
 import { open } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
 import { readExactly } from "./read-exactly.ts";
-import { writeFully } from "./write-fully.ts";
+import { writeFully } from "./write-model.ts";
 
 /** Largest trailer: a hundred times what a model of 10,000 weights needs, bytes. */
 const maxTrailerBytes = 256 * 1024 * 1024;

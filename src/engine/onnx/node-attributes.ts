@@ -1,10 +1,12 @@
 import { create } from "@bufbuild/protobuf";
 import {
+  type AttributeProto,
   AttributeProto_AttributeType as AttributeType,
   AttributeProtoSchema,
+  type ModelProto,
+  type NodeProto,
   NodeProtoSchema,
 } from "./onnx_pb.js";
-import type { AttributeProto, NodeProto } from "./onnx_pb.js";
 
 export function findAttribute(node: NodeProto, name: string): AttributeProto | undefined {
   return node.attribute.find((attribute) => attribute.name === name);
@@ -41,4 +43,31 @@ export function attributesWithout(node: NodeProto, ...names: readonly string[]):
 /** The attributes of a node with one set. */
 export function attributesWith(node: NodeProto, attribute: AttributeProto): AttributeProto[] {
   return [...attributesWithout(node, attribute.name), attribute];
+}
+
+interface FunctionName {
+  readonly domain: string;
+  readonly name: string;
+  readonly overload: string;
+}
+
+/** Identifies a model-local function, and the function that a node may call. */
+export function functionId({ domain, name, overload }: FunctionName): string {
+  return [isStandardDomain({ domain }) ? "" : domain, name, overload].join("\0");
+}
+
+/** The id that the function has that a node calls, if it calls one. */
+export function calledFunctionId(node: Omit<FunctionName, "name"> & { opType: string }): string {
+  return functionId({ ...node, name: node.opType });
+}
+
+/** Whether a node, function or import is in the domain of the standard operators. */
+export function isStandardDomain({ domain }: { readonly domain: string }): boolean {
+  return domain === "" || domain === "ai.onnx";
+}
+
+/** Version of the standard operator set that a model or function imports. */
+export function standardOpset(imports: ModelProto["opsetImport"]): number | undefined {
+  const entry = imports.find(isStandardDomain);
+  return entry === undefined ? undefined : Number(entry.version);
 }

@@ -1,10 +1,10 @@
 import { create } from "@bufbuild/protobuf";
 import {
   StringStringEntryProtoSchema,
+  type TensorProto,
   TensorProto_DataLocation,
   TensorProtoSchema,
 } from "./onnx_pb.js";
-import type { TensorProto } from "./onnx_pb.js";
 import type { OnnxModel, Payload } from "./onnx-model.ts";
 
 /** Fields of TensorProto that can be a payload; typed ones keep their packed encoding. */
@@ -66,4 +66,24 @@ export function addComputedTensor(
 
 export function isFixedWidth(field: number): boolean {
   return fixedWidthFields.has(field);
+}
+
+/** A part of a model's ONNX file, bytes. */
+export interface FileRange {
+  readonly offset: number;
+  readonly length: number;
+}
+
+/** Brings parts of the ONNX file to this machine, where not all of it is there. */
+export type FetchRanges = (ranges: readonly FileRange[]) => Promise<void>;
+
+type Source = ({ readonly kind: "file"; readonly path: string } & FileRange) | { kind: string };
+
+/** Those of the sources that lie in the ONNX file. */
+export function rangesInModel({ path }: OnnxModel, sources: readonly Source[]): FileRange[] {
+  return sources.flatMap((source) =>
+    "path" in source && source.path === path
+      ? [{ offset: source.offset, length: source.length }]
+      : [],
+  );
 }

@@ -1,14 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { open, rename, rm } from "node:fs/promises";
-import type { FileHandle } from "node:fs/promises";
+import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { ServiceError } from "../../contract/errors.ts";
-import { layoutModel } from "./layout-model.ts";
-import type { FileLayout, ModelLayout } from "./model-layout.ts";
+import { type FileLayout, layoutModel, type ModelLayout, type Placement } from "./layout-model.ts";
+import { modelGraphs } from "./model-traversal.ts";
 import type { OnnxModel } from "./onnx-model.ts";
+import { payloadIndex } from "./payload.ts";
 import { readExactly } from "./read-exactly.ts";
-import { weightIndexFile } from "./weight-index-file.ts";
-import { writeFully } from "./write-fully.ts";
+import { ServiceError } from "../../contract/errors.ts";
 
 const copyBytes = 1 * 1024 * 1024;
 
@@ -143,4 +141,40 @@ class OpenFiles implements AsyncDisposable {
 
 function modelTruncatedError(): ServiceError {
   return new ServiceError("model_truncated", "The model file became shorter while it was read");
+}
+
+/** The index of weight files in safetensors' form, which says which file has which tensor. */
+function weightIndexFile(model: OnnxModel, layout: ModelLayout): FileLayout | undefined {
+  const weights = layout.files.filter(({ kind }) => kind === "weights");
+  if (weights.length === 0) return undefined;
+  const names = new Set(weights.map(({ name }) => name));
+  const weightMap: Record<string, string> = {};
+  let totalSize = 0;
+  for (const graph of modelGraphs(model.proto)) {
+    for (const tensor of graph.initializer) {
+      const place = findPlacement(layout, payloadIndex(tensor));
+      if (place === undefined || !names.has(place.file)) continue;
+      weightMap[tensor.name] = place.file;
+      totalSize += model.payloads[payloadIndex(tensor) ?? -1]?.length ?? 0;
+    }
+  }
+  const index = { metadata: { total_size: totalSize }, weight_map: weightMap };
+  const bytes = new TextEncoder().encode(`${JSON.stringify(index, undefined, 2)}\n`);
+  const name = `${layout.files[0]?.name.replace(/\.onnx$/, "")}.index.json`;
+  return { name, kind: "manifest", bytes: bytes.length, literals: [{ offset: 0, bytes }] };
+}
+
+function findPlacement(layout: ModelLayout, index: number | undefined): Placement | undefined {
+  return index === undefined ? undefined : layout.placements.get(index)?.[0];
+}
+
+/** Writes all bytes at a position of a file. */
+export async function writeFully(
+  file: FileHandle,
+  bytes: Uint8Array,
+  position: number,
+): Promise<void> {
+  for (let done = 0; done < bytes.length;) {
+    done += (await file.write(bytes, done, bytes.length - done, position + done)).bytesWritten;
+  }
 }

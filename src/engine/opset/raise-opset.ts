@@ -9,8 +9,8 @@ import { opsetChanges } from "./opset-changes.ts";
 import { opsetVersions } from "./opset-versions.ts";
 import { RewriteScope } from "./rewrite-scope.ts";
 import type { ModelRewrite } from "./rewrite-scope.ts";
-import { isStandardDomain, standardOpset } from "../onnx/standard-domain.ts";
-import { UniqueNames } from "../onnx/unique-names.ts";
+import { isStandardDomain, standardOpset } from "../onnx/node-attributes.ts";
+import { UniqueNames } from "../onnx/names.ts";
 
 /** The oldest opset whose operators can be raised, and the newest they can be raised to. */
 const raisableOpsets = { first: 7, last: 21 } as const;

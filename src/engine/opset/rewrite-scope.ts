@@ -17,7 +17,7 @@ import type {
   NodeProto,
   TensorProto,
 } from "../onnx/onnx_pb.js";
-import type { UniqueNames } from "../onnx/unique-names.ts";
+import type { UniqueNames } from "../onnx/names.ts";
 
 /** What the rewrites of a whole model share. */
 export interface ModelRewrite {

@@ -1,4 +1,4 @@
-import { calledFunctionId, functionId } from "../onnx/function-id.ts";
+import { calledFunctionId, functionId } from "../onnx/node-attributes.ts";
 import { nestedGraphs } from "../onnx/model-traversal.ts";
 import type { FunctionProto, ModelProto, NodeProto } from "../onnx/onnx_pb.js";
 

@@ -1,5 +1,5 @@
 import type { NodeProto } from "../onnx/onnx_pb.js";
-import { isStandardDomain } from "../onnx/standard-domain.ts";
+import { isStandardDomain } from "../onnx/node-attributes.ts";
 
 /** Whether a node is the standard Constant, which computes nothing. */
 export function isConstantNode(node: NodeProto): boolean {

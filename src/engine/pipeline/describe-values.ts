@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
-import { runOnGeneratedSample } from "../evaluate/choose-sizes.ts";
+import { runOnGeneratedSample } from "../evaluate/generate-sample.ts";
 import { tensorNumbers, type TensorData } from "../evaluate/tensor-data.ts";
-import { countElements } from "../onnx/count-elements.ts";
+import { countElements } from "../onnx/tensor-shape.ts";
 import { findDataType, rawByteLength } from "../onnx/element-type.ts";
 import {
   GraphProtoSchema,
@@ -11,7 +11,7 @@ import {
   type ValueInfoProto,
 } from "../onnx/onnx_pb.js";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
-import { UniqueNames } from "../onnx/unique-names.ts";
+import { UniqueNames } from "../onnx/names.ts";
 import type { PipelineGraph } from "./pipeline-graph.ts";
 import { weightlessModel } from "./weightless-model.ts";
 import { withProbeSession, type ProbeOptions } from "./with-probe-session.ts";

@@ -3,7 +3,7 @@ import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { z } from "zod";
 import type { ModelSession } from "../evaluate/model-session.ts";
-import { runOnGeneratedSample } from "../evaluate/choose-sizes.ts";
+import { runOnGeneratedSample } from "../evaluate/generate-sample.ts";
 import { percentile } from "../evaluate/percentile.ts";
 import { nodeWith } from "../onnx/node-attributes.ts";
 import { GraphProtoSchema, ModelProtoSchema } from "../onnx/onnx_pb.js";

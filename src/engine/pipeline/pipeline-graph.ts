@@ -1,7 +1,7 @@
 import { nodeTensors } from "../onnx/model-traversal.ts";
 import type { GraphProto, ModelProto, NodeProto } from "../onnx/onnx_pb.js";
-import { sortTopologically } from "../onnx/sort-topologically.ts";
-import { usedNames } from "../onnx/used-names.ts";
+import { sortTopologically } from "../onnx/sort-nodes.ts";
+import { usedNames } from "../onnx/names.ts";
 import { isConstantNode } from "./constant-node.ts";
 import { deferParameterSteps } from "./defer-parameter-steps.ts";
 import { ParameterIndex } from "./parameter-index.ts";

@@ -1,4 +1,4 @@
-import { countElements } from "../onnx/count-elements.ts";
+import { countElements } from "../onnx/tensor-shape.ts";
 import { floatTypes } from "../onnx/element-type.ts";
 import { findAttribute } from "../onnx/node-attributes.ts";
 import type { NodeProto } from "../onnx/onnx_pb.js";

@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { countElements } from "../onnx/count-elements.ts";
+import { countElements } from "../onnx/tensor-shape.ts";
 import { floatTypes } from "../onnx/element-type.ts";
 import { findAttribute } from "../onnx/node-attributes.ts";
 import { TensorProto_DataType as DataType, TensorProtoSchema } from "../onnx/onnx_pb.js";

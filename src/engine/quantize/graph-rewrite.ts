@@ -1,6 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { sortTopologically } from "../onnx/sort-topologically.ts";
-import { sortNodes } from "../onnx/sort-nodes.ts";
+import { sortNodes, sortTopologically } from "../onnx/sort-nodes.ts";
 import { graphsAndFunctions, outermostGraphs } from "../onnx/model-traversal.ts";
 import { nodeWith } from "../onnx/node-attributes.ts";
 import {
@@ -12,7 +11,7 @@ import {
 import type { AttributeProto, NodeProto, TensorProto } from "../onnx/onnx_pb.js";
 import { addComputedTensor, payloadIndex } from "../onnx/payload.ts";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
-import { UniqueNames } from "../onnx/unique-names.ts";
+import { UniqueNames } from "../onnx/names.ts";
 import type { Weight } from "./find-weights.ts";
 import type { Scope } from "./graph-index.ts";
 import type { WeightTask } from "./tasks/weight-task.ts";

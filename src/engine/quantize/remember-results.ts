@@ -1,5 +1,5 @@
 /** A function that computes each key's result once. */
-export function rememberResults<Key extends object, Result>(
+export function memoize<Key extends object, Result>(
   compute: (key: Key) => Result,
 ): (key: Key) => Result {
   const results = new Map<Key, { readonly result: Result }>();

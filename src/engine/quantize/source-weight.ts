@@ -4,7 +4,7 @@ import { tensorSource } from "../onnx/read-tensor.ts";
 import type { Weight } from "./find-weights.ts";
 import { quoteName } from "../../contract/text/quote-name.ts";
 import type { FloatType, SourceWeight } from "./tasks/weight-task.ts";
-import { countElements } from "../onnx/count-elements.ts";
+import { countElements } from "../onnx/tensor-shape.ts";
 import { weightDims } from "./weight-dims.ts";
 
 /** The part of a task that says what it reads. The task's digest depends on the order. */

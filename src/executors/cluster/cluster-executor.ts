@@ -10,7 +10,7 @@ import {
   startController,
 } from "../../controller-runtime/start-controller.ts";
 import type { ResourceWatch } from "../../controller-runtime/watch-resource.ts";
-import { backOffMs } from "../../kubernetes/back-off.ts";
+import { backOffMs } from "../../kubernetes/transport.ts";
 import type { Log } from "../../log/json-log.ts";
 import { resolveBatchId, resolveJobId } from "../../resources/job-identity.ts";
 import { projectNamespace } from "../../resources/served-namespaces.ts";
@@ -18,7 +18,7 @@ import type { CallerAuthentication } from "../../auth/authenticate.ts";
 import { ServiceAccountCallers } from "./service-account-callers.ts";
 import type { Executor } from "../executor.ts";
 import type { WorkerAuthentication } from "../worker-authentication.ts";
-import { createSyncContext, type SyncOptions } from "./create-sync-context.ts";
+import { byId, createSyncContext, type SyncContext, type SyncOptions } from "./sync-context.ts";
 import { observedWorkerPod } from "./observed-worker-pod.ts";
 import { createPodAuthentication } from "./pod-authentication.ts";
 import { reconcileBatchRecord } from "./reconcile-batch-record.ts";
@@ -26,7 +26,6 @@ import { reconcileJobRecord } from "./reconcile-job-record.ts";
 import { createRecordChangeSource, type RecordChangeSource } from "./record-change-source.ts";
 import { recordEndedPods } from "./record-ended-pods.ts";
 import { hasRecordedCondition, resourceStatus } from "./desired-status.ts";
-import { byId, type SyncContext } from "./sync-context.ts";
 
 export interface ClusterExecutorOptions extends SyncOptions {
   /** Whether programs of the cluster call the service by their ServiceAccounts. */

@@ -1,10 +1,10 @@
 import type { CompressionJobStatus } from "../../contract/custom-resources/compression-job.ts";
 import { errorCode, type JobError } from "../../contract/errors.ts";
 import type { Job } from "../../contract/jobs/job.ts";
-import { type JobStatus, workingStatus } from "../../contract/jobs/status.ts";
+import type { StatusReason } from "../../contract/jobs/status-reasons.ts";
+import { canTransition, type JobStatus, workingStatus } from "../../contract/jobs/status.ts";
 import type { TelemetryUpdate } from "../../contract/jobs/worker.ts";
 import type { ObservedEvent } from "../../records/jobs/cluster-records.ts";
-import { findInterruption } from "./find-interruption.ts";
 
 /**
  * The status of a resource as events of its job's record; those that the record has already change
@@ -90,4 +90,21 @@ function jobErrorFromStatus({
   if (error !== undefined) return error;
   const code = errorCode.safeParse(statusReason).data ?? "worker_crashed";
   return { code, message: statusMessage ?? "The job failed without a reason" };
+}
+
+/**
+ * When the operator set a job that works, by its record, back to Pending, since its pods were taken
+ * away. Undefined where the record has that already, and where new pods start.
+ */
+export function findInterruption(
+  { status, statusReason, transitions }: CompressionJobStatus,
+  job: Job,
+): string | undefined {
+  const last = transitions?.at(-1);
+  if (status !== "Pending" || last?.status !== "Pending") return undefined;
+  if (statusReason === ("starting" satisfies StatusReason)) return undefined;
+  const isRecorded = job.transitions.some(
+    (known) => known.status === "Pending" && known.at === last.at,
+  );
+  return isRecorded || !canTransition(job.kind, job.status, "Pending") ? undefined : last.at;
 }

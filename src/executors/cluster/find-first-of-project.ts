@@ -1,5 +1,5 @@
 import { defaultProject } from "../../contract/project.ts";
-import { requireNamespace } from "../../kubernetes/require-namespace.ts";
+import { requireNamespace } from "../../kubernetes/namespaces.ts";
 import type { KubernetesObject, Stored } from "../../kubernetes/resources.ts";
 import { namespaceProject } from "../../resources/served-namespaces.ts";
 import type { SyncContext } from "./sync-context.ts";

@@ -6,7 +6,7 @@ import {
 } from "../../contract/jobs/worker.ts";
 import { readTerminationMessage } from "../../resources/read-termination-message.ts";
 import type { ObservedPod } from "../../resources/observed-resources.ts";
-import { requireNamespace } from "../../kubernetes/require-namespace.ts";
+import { requireNamespace } from "../../kubernetes/namespaces.ts";
 import { resources, type Stored } from "../../kubernetes/resources.ts";
 import type { AttemptPod as PodRecord } from "../../records/jobs/begin-attempt.ts";
 

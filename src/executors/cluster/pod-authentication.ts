@@ -1,23 +1,21 @@
 import { createHash } from "node:crypto";
+import { z } from "zod";
+import { observedWorkerPod, type ObservedWorkerPod } from "./observed-worker-pod.ts";
+import type { PodLogCollector } from "./pod-log-collector.ts";
+import { UnknownTokenLimit } from "./stranger-limit.ts";
+import { invalidTokenError } from "../../auth/authenticate.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { workerTokenAudience } from "../../contract/jobs/worker.ts";
 import type { KubernetesClient } from "../../kubernetes/kubernetes-client.ts";
 import { ignoreNotFound, KubernetesError } from "../../kubernetes/kubernetes-error.ts";
-import type { Reflector } from "../../kubernetes/reflector.ts";
-import type { ObservedPod } from "../../resources/observed-resources.ts";
 import { objectKey } from "../../kubernetes/object-key.ts";
-import { namespaceProject, type ServedNamespaces } from "../../resources/served-namespaces.ts";
-import type { ClusterJob } from "../../records/jobs/cluster-records.ts";
+import type { Reflector } from "../../kubernetes/reflector.ts";
 import { resources, type TokenReview } from "../../kubernetes/resources.ts";
+import type { ClusterJob } from "../../records/jobs/cluster-records.ts";
 import type { Records } from "../../records/open-records.ts";
-import { invalidTokenError } from "../../auth/authenticate.ts";
-import { wrongWorkerError, type WorkerAuthentication } from "../worker-authentication.ts";
-import type { PodLogCollector } from "./pod-log-collector.ts";
-import { readPodTokenClaims } from "./pod-token-claims.ts";
-import { isCreatedFor } from "./is-created-for.ts";
-import { setBounded } from "./set-bounded.ts";
-import { StrangerLimit } from "./stranger-limit.ts";
-import { observedWorkerPod, type ObservedWorkerPod } from "./observed-worker-pod.ts";
+import { type ObservedPod, observedResources } from "../../resources/observed-resources.ts";
+import { namespaceProject, type ServedNamespaces } from "../../resources/served-namespaces.ts";
+import { type WorkerAuthentication, wrongWorkerError } from "../worker-authentication.ts";
 
 interface PodAuthenticationOptions {
   readonly client: KubernetesClient;
@@ -66,7 +64,7 @@ class PodAuthentication implements WorkerAuthentication {
   /** By pod and job: labels of pods can be changed. */
   readonly #attempts = new Map<string, number>();
   /** Of tokens that name no pod of the cache: a new pod's are few. */
-  readonly #strangers = new StrangerLimit();
+  readonly #strangers = new UnknownTokenLimit();
 
   constructor(options: PodAuthenticationOptions) {
     this.#options = options;
@@ -201,4 +199,63 @@ function clusterUnreachableError(cause: unknown): ServiceError {
     cause,
     headers: { "retry-after": "1" },
   });
+}
+
+const podTokenClaims = z.object({
+  exp: z.number(),
+  "kubernetes.io": z.object({
+    namespace: z.string(),
+    pod: z.object({ name: z.string(), uid: z.string() }),
+  }),
+});
+
+interface PodTokenClaims {
+  readonly namespace: string;
+  readonly podName: string;
+  readonly podUid: string;
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number;
+}
+
+/** What a token says of itself, unverified; undefined where it is not that of a pod. */
+function readPodTokenClaims(token: string): PodTokenClaims | undefined {
+  const { success, data } = podTokenClaims.safeParse(decodeTokenPayload(token));
+  if (!success) return undefined;
+  const { namespace, pod } = data["kubernetes.io"];
+  const { name: podName, uid: podUid } = pod;
+  return { namespace, podName, podUid, expiresAt: data.exp * 1000 };
+}
+
+/** Whether the Job that created the pod is there and belongs to the resource with the uid. */
+export async function isCreatedFor(
+  client: KubernetesClient,
+  { workerJob, namespace }: ObservedWorkerPod,
+  resourceUid: string,
+): Promise<boolean> {
+  if (workerJob === undefined) return false;
+  const own = client.inNamespace(namespace);
+  const live = await ignoreNotFound(own.get(observedResources.jobs, workerJob.name));
+  const owner = live?.metadata.ownerReferences?.find(({ controller }) => controller);
+  return live?.metadata.uid === workerJob.uid && owner?.uid === resourceUid;
+}
+
+/** The claims of a token, unverified; undefined where it has none. */
+export function decodeTokenPayload(token: string): unknown {
+  const [, payload = ""] = token.split(".");
+  try {
+    return JSON.parse(Buffer.from(payload, "base64url").toString());
+  } catch {
+    return undefined;
+  }
+}
+
+/** Entries of one cache; the oldest above it are forgotten. */
+const maxCachedEntries = 10_000;
+
+/** Sets an entry and deletes the oldest one above the limit. */
+export function setBounded<T>(entries: Map<string, T>, key: string, value: T): void {
+  entries.delete(key);
+  entries.set(key, value);
+  const [oldest] = entries.keys();
+  if (entries.size > maxCachedEntries && oldest !== undefined) entries.delete(oldest);
 }

@@ -1,18 +1,15 @@
 import { setTimeout as delay } from "node:timers/promises";
+import type { ObservedWorkerPod } from "./observed-worker-pod.ts";
+import { LimitedReads, type LossReason, type UnreadLogs } from "./unread-logs.ts";
 import type { LogLine } from "../../contract/jobs/log.ts";
 import { reportedBlob } from "../../contract/jobs/worker-transfers.ts";
-import type { WorkerEvent } from "../../contract/jobs/worker.ts";
+import { workerContainer, type WorkerEvent, workerEvent } from "../../contract/jobs/worker.ts";
 import type { KubernetesClient } from "../../kubernetes/kubernetes-client.ts";
 import { KubernetesError } from "../../kubernetes/kubernetes-error.ts";
+import { readPodLog } from "../../kubernetes/pod-log.ts";
+import type { Log } from "../../log/json-log.ts";
 import { lostLines } from "../../records/jobs/lost-lines.ts";
 import type { Records } from "../../records/open-records.ts";
-import type { Log } from "../../log/json-log.ts";
-import { LimitedReads } from "./limited-reads.ts";
-import type { LossReason } from "./log-metrics.ts";
-import { SilentNodes } from "./silent-nodes.ts";
-import type { UnreadLogs } from "./unread-logs.ts";
-import { readWorkerLog } from "./read-worker-log.ts";
-import type { ObservedWorkerPod } from "./observed-worker-pod.ts";
 
 interface PodLogCollectorOptions {
   readonly records: Records;
@@ -182,4 +179,51 @@ function hasReportedAll({ terminationMessage }: ObservedWorkerPod, nextSeq: numb
   if (terminationMessage === undefined) return false;
   const { error, lastSeq } = terminationMessage;
   return error?.code !== "worker_crashed" && nextSeq > lastSeq;
+}
+
+/** A line of a worker's output: an event, or other text, for instance of a crash. */
+type OutputLine = { readonly event: WorkerEvent } | { readonly text: string };
+
+/** The output of a pod's worker until now. Its last event is the result. */
+async function* readWorkerLog(client: KubernetesClient, pod: string): AsyncGenerator<OutputLine> {
+  const log = { pod, container: workerContainer };
+  let hasResult = false;
+  for await (const { text } of readPodLog(client, log, () => hasResult)) {
+    const line = parseOutputLine(text);
+    hasResult ||= "event" in line && line.event.type === "result";
+    yield line;
+  }
+}
+
+function parseOutputLine(text: string): OutputLine {
+  try {
+    return { event: workerEvent.parse(JSON.parse(text)) };
+  } catch {
+    return { text };
+  }
+}
+
+/** The logs of a node that cannot be read for so long count as lost: it restarts within that. */
+const lostAfterMs = 600_000;
+/** Failures of a node that are further apart are not in a row: a read fails within a minute. */
+const failureGapMs = 180_000;
+
+/** Nodes of which the last read failed. */
+class SilentNodes {
+  /** When the first failure in a row was, and the last. */
+  readonly #failures = new Map<string, { readonly since: number; readonly last: number }>();
+
+  answered(node: string): void {
+    this.#failures.delete(node);
+  }
+
+  /** Counts a failure; returns whether there were no others for so long that the node is lost. */
+  failed(node: string): boolean {
+    const now = performance.now();
+    const known = this.#failures.get(node);
+    const isInRow = known !== undefined && now - known.last < failureGapMs;
+    const since = isInRow ? known.since : now;
+    this.#failures.set(node, { since, last: now });
+    return now - since >= lostAfterMs;
+  }
 }

@@ -1,18 +1,29 @@
-import type { ReconcileRun, Requeue } from "../../controller-runtime/controller.ts";
-import { textLimits } from "../../contract/limits.ts";
+import { batchResource, createOrGet, readUnlessGone } from "./custom-resources.ts";
+import { findFirstOfProject } from "./find-first-of-project.ts";
+import {
+  batchFromResource,
+  jobFromResource,
+  lacksUpload,
+  restoreUploads,
+} from "./records-from-resources.ts";
+import { byId, findInNamespace, requeueSoon, type SyncContext } from "./sync-context.ts";
+import { batchJobId } from "../../contract/id.ts";
+import type { Job } from "../../contract/jobs/job.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
+import { textLimits } from "../../contract/limits.ts";
 import { truncate } from "../../contract/text/bounded-text.ts";
-import { type BatchObject, batches } from "../../resources/custom-resources.ts";
+import type { ReconcileRun, Requeue } from "../../controller-runtime/controller.ts";
 import { ignoreNotFound, isInvalid, KubernetesError } from "../../kubernetes/kubernetes-error.ts";
+import { requireNamespace } from "../../kubernetes/namespaces.ts";
 import type { Stored } from "../../kubernetes/resources.ts";
 import type { ClusterBatch, ObservedEvent } from "../../records/jobs/cluster-records.ts";
-import { findInNamespace } from "./find-in-namespace.ts";
-import { createBatchRecord } from "./create-batch-record.ts";
-import { batchResource } from "./batch-resource.ts";
-import { createOrGet } from "./create-or-get.ts";
-import { readUnlessGone } from "./read-unless-gone.ts";
-import { requeueSoon } from "./requeue-soon.ts";
-import type { SyncContext } from "./sync-context.ts";
+import type { NewJob } from "../../records/jobs/insert-jobs.ts";
+import { listNamedUploads } from "../../records/jobs/require-uploads.ts";
+import {
+  batches,
+  type BatchObject,
+  type CompressionJobObject,
+} from "../../resources/custom-resources.ts";
 
 const cancellation: readonly ObservedEvent[] = [{ type: "cancel" }, { type: "stopped" }];
 
@@ -125,4 +136,51 @@ async function endJobsWithoutResource(
 
 function hasEnded({ status }: BatchObject): boolean {
   return status !== undefined && isTerminal(status.status);
+}
+
+/** Creates the record of a batch that was not created over REST, with all of its jobs. */
+async function createBatchRecord(
+  context: SyncContext,
+  id: string,
+): Promise<ClusterBatch | undefined> {
+  const first = await findFirstOfProject(context, context.batches.cache.byIndex(byId, id));
+  if (first === undefined) return undefined;
+  const { resource, project } = first;
+  const batch = batchFromResource(resource, context.targets);
+  const createdAt = resource.metadata.creationTimestamp;
+  const namespace = requireNamespace(resource);
+  const children = batch.jobs.map((job, i) => {
+    return { job, child: findInNamespace(context.jobs, batchJobId(id, i), namespace) };
+  });
+  const restored = children.filter(({ child }) => child === undefined || !lacksUpload(child));
+  await restoreUploads(context, { project, createdAt, jobs: restored.map(({ job }) => job) });
+  const jobs = children.map(({ job, child }) => {
+    return { ...job, hasBegun: child !== undefined && isBegunChild(context, child, job) };
+  });
+  await context.records.cluster.createBatch(project, { ...batch, jobs });
+  return context.records.cluster.findBatch(id);
+}
+
+/** Whether the resource is at work on what the batch says: anybody can create one of that id. */
+function isBegunChild(
+  { targets }: SyncContext,
+  child: Stored<CompressionJobObject>,
+  job: NewJob,
+): boolean {
+  const begun = jobFromResource(child, targets);
+  const uploads = new Set(listNamedUploads([begun]));
+  return begun.hasBegun === true && listNamedUploads([job]).every((hash) => uploads.has(hash));
+}
+
+/** Whether a job's batch is cancelled as a whole: then the operator cancels the jobs. */
+export async function isBatchCancelled(
+  { records, batches }: SyncContext,
+  { batchId }: Job,
+  namespace: string,
+): Promise<boolean> {
+  if (batchId === null) return false;
+  const batch = findInNamespace(batches, batchId, namespace);
+  if (batch === undefined) return false;
+  const status = await records.batches.findStatus(batchId);
+  return batch.spec.cancel || status === "Cancelling";
 }

@@ -9,22 +9,21 @@ import { isTerminal, leadsTo } from "../../contract/jobs/status.ts";
 import { type CompressionJobObject, compressionJobs } from "../../resources/custom-resources.ts";
 import type { Stored } from "../../kubernetes/resources.ts";
 import type { ClusterJob } from "../../records/jobs/cluster-records.ts";
-import { requireNamespace } from "../../kubernetes/require-namespace.ts";
+import { requireNamespace } from "../../kubernetes/namespaces.ts";
 import { findFirstOfProject, hasProject } from "./find-first-of-project.ts";
-import { findInNamespace } from "./find-in-namespace.ts";
-import { isBatchCancelled } from "./is-batch-cancelled.ts";
-import { requeueSoon } from "./requeue-soon.ts";
+import { byId, findInNamespace, requeueSoon, type SyncContext } from "./sync-context.ts";
+import { isBatchCancelled } from "./reconcile-batch-record.ts";
 import { type JobPods, recordEndedPods } from "./record-ended-pods.ts";
-import { byId, type SyncContext } from "./sync-context.ts";
-import { findInterruption } from "./find-interruption.ts";
-import { eventsFromStatus } from "./events-from-status.ts";
-import { hasRecordedCondition, desiredStatus, resourceStatus } from "./desired-status.ts";
+import { eventsFromStatus, findInterruption } from "./events-from-status.ts";
+import {
+  desiredStatus,
+  hasRecordedCondition,
+  patchResourceStatus,
+  resourceStatus,
+} from "./desired-status.ts";
 import { reconcileJobWithoutResource } from "./reconcile-job-without-resource.ts";
-import { jobFromResource } from "./records-from-resources.ts";
+import { jobFromResource, lacksUpload, restoreUploads } from "./records-from-resources.ts";
 import { refuseResources } from "./refuse-resources.ts";
-import { lacksUpload } from "./lacks-upload.ts";
-import { restoreUploads } from "./restore-uploads.ts";
-import { patchResourceStatus } from "./patch-resource-status.ts";
 
 type Resource = Stored<CompressionJobObject>;
 

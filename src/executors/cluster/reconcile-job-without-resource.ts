@@ -17,16 +17,11 @@ import {
   isInvalid,
   KubernetesError,
 } from "../../kubernetes/kubernetes-error.ts";
-import { listJobPods } from "./list-job-pods.ts";
+import { listJobPods, recordEndedPods } from "./record-ended-pods.ts";
 import type { ClusterJob, ObservedEvent } from "../../records/jobs/cluster-records.ts";
-import { createOrGet } from "./create-or-get.ts";
-import { readUnlessGone } from "./read-unless-gone.ts";
-import { jobResource } from "./job-resource.ts";
-import { requeueSoon } from "./requeue-soon.ts";
-import { isBatchCancelled } from "./is-batch-cancelled.ts";
-import { recordEndedPods } from "./record-ended-pods.ts";
-import { findInNamespace } from "./find-in-namespace.ts";
-import type { SyncContext } from "./sync-context.ts";
+import { createOrGet, jobResource, readUnlessGone } from "./custom-resources.ts";
+import { findInNamespace, requeueSoon, type SyncContext } from "./sync-context.ts";
+import { isBatchCancelled } from "./reconcile-batch-record.ts";
 
 /**
  * Reconciles a job whose resource is not in the cache: it was not created yet, or it was deleted.

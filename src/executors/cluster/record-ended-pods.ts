@@ -1,9 +1,11 @@
-import { isCreatedFor } from "./is-created-for.ts";
-import { listJobPods } from "./list-job-pods.ts";
-import type { ClusterJob } from "../../records/jobs/cluster-records.ts";
-import { byJob, podJobKey, type SyncContext } from "./sync-context.ts";
+import { readUnlessGone } from "./custom-resources.ts";
 import { observedWorkerPod, type ObservedWorkerPod } from "./observed-worker-pod.ts";
-import { setBounded } from "./set-bounded.ts";
+import { isCreatedFor, setBounded } from "./pod-authentication.ts";
+import { byJob, podJobKey, type SyncContext } from "./sync-context.ts";
+import { resourceLabels } from "../../contract/custom-resources/resource-labels.ts";
+import type { KubernetesClient } from "../../kubernetes/kubernetes-client.ts";
+import type { ClusterJob } from "../../records/jobs/cluster-records.ts";
+import { observedResources } from "../../resources/observed-resources.ts";
 
 export interface JobPods {
   /** Pods whose workers may report more. */
@@ -64,4 +66,21 @@ async function isOwnWorker(
   const isOwn = await isCreatedFor(client, pod, uid);
   if (isOwn) setBounded(ownPods, key, true);
   return isOwn;
+}
+
+/** The pods of a job as the API server has them now: a cache may be behind. */
+export async function listJobPods(
+  client: KubernetesClient,
+  jobId: string,
+): Promise<ObservedWorkerPod[]> {
+  return (await readUnlessGone(client, listPods(client, jobId))) ?? [];
+}
+
+async function listPods(client: KubernetesClient, jobId: string): Promise<ObservedWorkerPod[]> {
+  const labelSelector = `${resourceLabels.jobId}=${jobId}`;
+  const pods: ObservedWorkerPod[] = [];
+  for await (const { items } of client.list(observedResources.pods, { labelSelector })) {
+    pods.push(...items.map(observedWorkerPod));
+  }
+  return pods;
 }

@@ -1,18 +1,21 @@
-import { batchName } from "../../contract/jobs/batch.ts";
+import { resourceStatus } from "./desired-status.ts";
+import type { SyncContext } from "./sync-context.ts";
 import type { BatchSpec } from "../../contract/custom-resources/batch-resource.ts";
-import { effectiveRecipe, findTarget, resolveRecipe } from "../../contract/jobs/resolve-recipe.ts";
-import { ServiceError } from "../../contract/errors.ts";
+import { type ErrorCode, ServiceError } from "../../contract/errors.ts";
 import { batchChildName, decodeIdTime } from "../../contract/id.ts";
+import { batchName } from "../../contract/jobs/batch.ts";
 import type { RequestedRecipe } from "../../contract/jobs/recipe.ts";
+import { effectiveRecipe, findTarget, resolveRecipe } from "../../contract/jobs/resolve-recipe.ts";
+import type { JobStatus } from "../../contract/jobs/status.ts";
 import type { Target } from "../../contract/jobs/target.ts";
-import type { BatchObject, CompressionJobObject } from "../../resources/custom-resources.ts";
-import { resolveBatchId, resolveJobId } from "../../resources/job-identity.ts";
-import { requireNamespace } from "../../kubernetes/require-namespace.ts";
+import { requireNamespace } from "../../kubernetes/namespaces.ts";
 import type { KubernetesObject, Stored } from "../../kubernetes/resources.ts";
-import { hasBegun } from "./has-begun.ts";
 import type { NewBatch } from "../../records/jobs/insert-batch.ts";
 import type { NewJob } from "../../records/jobs/insert-jobs.ts";
 import { jobFromRequest } from "../../records/jobs/job-from-request.ts";
+import { listNamedUploads } from "../../records/jobs/require-uploads.ts";
+import type { BatchObject, CompressionJobObject } from "../../resources/custom-resources.ts";
+import { resolveBatchId, resolveJobId } from "../../resources/job-identity.ts";
 
 /** The record of a job that was created as a resource. */
 export function jobFromResource(
@@ -101,3 +104,44 @@ const unknownTarget: Omit<Target, "name"> = {
   recipe: {},
   presets: {},
 };
+
+const begunStatuses: ReadonlySet<JobStatus> = new Set(["Sharding", "Optimizing", "Completed"]);
+
+/** Whether a worker has worked on the job of a resource: the service gave it an assignment. */
+function hasBegun(resource: CompressionJobObject): boolean {
+  const { status, transitions = [] } = resourceStatus(resource);
+  return [status, ...transitions.map((each) => each.status)].some((each) =>
+    begunStatuses.has(each),
+  );
+}
+
+/** Whether a resource has failed since its project does not have the model, or the data. */
+export function lacksUpload(resource: CompressionJobObject): boolean {
+  const { status, statusReason } = resourceStatus(resource);
+  return status === "Failed" && statusReason === ("model_not_found" satisfies ErrorCode);
+}
+
+interface RecordedResource {
+  readonly project: string;
+  readonly createdAt: string | undefined;
+  readonly jobs: readonly Pick<NewJob, "model" | "recipe">[];
+}
+
+/**
+ * Records the uploads that jobs of a resource name and that the records do not know, where they are
+ * younger than the resource: the database was lost, and without the files of its manifest no job
+ * can be worked on. They are the project's then, whichever workflow uploaded them. A later resource
+ * gets no upload of another project by its hash.
+ */
+export async function restoreUploads(
+  { records, findUpload, log }: Pick<SyncContext, "records" | "findUpload" | "log">,
+  { project, createdAt, jobs }: RecordedResource,
+): Promise<void> {
+  if (createdAt === undefined || !(await records.cluster.wereCreatedAfter(createdAt))) return;
+  for (const sha256 of listNamedUploads(jobs)) {
+    if (await records.projectBlobs.has({ project, repository: undefined, sha256 })) continue;
+    const upload = await findUpload(sha256);
+    if (upload === undefined || (await records.manifests.restore(project, upload))) continue;
+    log("warn", "The project has too many manifests to restore an upload", { project, sha256 });
+  }
+}

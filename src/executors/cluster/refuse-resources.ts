@@ -1,13 +1,13 @@
 import type { CompressionJobStatus } from "../../contract/custom-resources/compression-job.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import type { ReconcileRun } from "../../controller-runtime/controller.ts";
-import { requireNamespace } from "../../kubernetes/require-namespace.ts";
+import { requireNamespace } from "../../kubernetes/namespaces.ts";
 import type { Stored } from "../../kubernetes/resources.ts";
 import type { ClusterJob } from "../../records/jobs/cluster-records.ts";
 import { type CompressionJobObject, compressionJobs } from "../../resources/custom-resources.ts";
 import { namespaceProject } from "../../resources/served-namespaces.ts";
 import { resourceStatus, withConditions } from "./desired-status.ts";
-import { mergePatch } from "./merge-patch.ts";
+import { mergePatch } from "./custom-resources.ts";
 import type { SyncContext } from "./sync-context.ts";
 
 type Resource = Stored<CompressionJobObject>;

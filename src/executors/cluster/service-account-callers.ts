@@ -1,4 +1,7 @@
 import { createHash } from "node:crypto";
+import { z } from "zod";
+import { decodeTokenPayload, setBounded } from "./pod-authentication.ts";
+import { UnknownTokenLimit } from "./stranger-limit.ts";
 import { type Caller, invalidTokenError } from "../../auth/authenticate.ts";
 import { apiGroup } from "../../contract/custom-resources/api-group.ts";
 import { ServiceError } from "../../contract/errors.ts";
@@ -12,9 +15,6 @@ import type { KubernetesClient } from "../../kubernetes/kubernetes-client.ts";
 import { KubernetesError } from "../../kubernetes/kubernetes-error.ts";
 import { resources } from "../../kubernetes/resources.ts";
 import { namespaceProject, type ServedNamespaces } from "../../resources/served-namespaces.ts";
-import { readServiceAccountClaims } from "./service-account-claims.ts";
-import { setBounded } from "./set-bounded.ts";
-import { StrangerLimit } from "./stranger-limit.ts";
 
 interface CallerOptions {
   readonly client: KubernetesClient;
@@ -40,7 +40,7 @@ const resourcesToAsk = ["compressionjobs", "batches"];
 export class ServiceAccountCallers {
   readonly #options: CallerOptions;
   readonly #answers = new Map<string, CachedAnswer>();
-  readonly #strangers = new StrangerLimit();
+  readonly #strangers = new UnknownTokenLimit();
 
   constructor(options: CallerOptions) {
     this.#options = options;
@@ -149,4 +149,31 @@ function forbiddenError(message: string): ServiceError {
 function unansweredError(cause: KubernetesError): ServiceError {
   const message = "The cluster cannot be asked about the token";
   return new ServiceError("unavailable", message, { cause, headers: { "retry-after": "1" } });
+}
+
+const serviceAccountClaims = z.object({
+  aud: z.array(z.string()).refine((audiences) => audiences.includes(callerTokenAudience)),
+  exp: z.number(),
+  "kubernetes.io": z.object({
+    namespace: z.string(),
+    serviceaccount: z.object({ name: z.string(), uid: z.string() }),
+  }),
+});
+
+interface ServiceAccountClaims {
+  readonly namespace: string;
+  /** Name of the user that the account is. */
+  readonly username: string;
+  readonly uid: string;
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number;
+}
+
+/** What a token says of itself, unverified; undefined where it is not for callers. */
+function readServiceAccountClaims(token: string): ServiceAccountClaims | undefined {
+  const { success, data } = serviceAccountClaims.safeParse(decodeTokenPayload(token));
+  if (!success) return undefined;
+  const { namespace, serviceaccount } = data["kubernetes.io"];
+  const username = `system:serviceaccount:${namespace}:${serviceaccount.name}`;
+  return { namespace, username, uid: serviceaccount.uid, expiresAt: data.exp * 1000 };
 }

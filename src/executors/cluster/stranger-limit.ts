@@ -4,7 +4,7 @@ import { ServiceError } from "../../contract/errors.ts";
 const strangerReviewsPerSecond = 20;
 
 /** Limits the reviews of tokens that may be made up, so that they cost the API server little. */
-export class StrangerLimit {
+export class UnknownTokenLimit {
   #second = 0;
   #reviews = 0;
 

@@ -1,13 +1,25 @@
-import type { WatchedResource } from "../../controller-runtime/watch-resource.ts";
-import type { BatchObject, CompressionJobObject } from "../../resources/custom-resources.ts";
-import type { KubernetesClient } from "../../kubernetes/kubernetes-client.ts";
-import type { ObservedPod } from "../../resources/observed-resources.ts";
-import type { Records } from "../../records/open-records.ts";
-import type { Log } from "../../log/json-log.ts";
-import type { StoredUpload } from "../../contract/models/manifest.ts";
+import { observedWorkerPod } from "./observed-worker-pod.ts";
+import { PodLogCollector } from "./pod-log-collector.ts";
+import { registerLogMetrics, UnreadLogs } from "./unread-logs.ts";
+import { resourceLabels } from "../../contract/custom-resources/resource-labels.ts";
 import type { Target } from "../../contract/jobs/target.ts";
-import type { ServedNamespaces } from "../../resources/served-namespaces.ts";
-import type { PodLogCollector } from "./pod-log-collector.ts";
+import type { StoredUpload } from "../../contract/models/manifest.ts";
+import type { Requeue } from "../../controller-runtime/controller.ts";
+import type { RuntimeMetrics } from "../../controller-runtime/metrics.ts";
+import { type WatchedResource, watchNamespaces } from "../../controller-runtime/watch-resource.ts";
+import type { KubernetesClient } from "../../kubernetes/kubernetes-client.ts";
+import type { KubernetesObject, Stored } from "../../kubernetes/resources.ts";
+import type { Log } from "../../log/json-log.ts";
+import type { Records } from "../../records/open-records.ts";
+import {
+  batches,
+  type BatchObject,
+  type CompressionJobObject,
+  compressionJobs,
+} from "../../resources/custom-resources.ts";
+import { resolveBatchId, resolveJobId } from "../../resources/job-identity.ts";
+import { type ObservedPod, observedResources } from "../../resources/observed-resources.ts";
+import { scopeClients, type ServedNamespaces } from "../../resources/served-namespaces.ts";
 
 /** The records, the caches of the cluster, and everything else that reconciling them needs. */
 export interface SyncContext {
@@ -45,3 +57,61 @@ export const byJob = "job";
 export function podJobKey({ namespace, jobId }: { namespace: string; jobId: string }): string {
   return `${namespace}/${jobId}`;
 }
+
+export type SyncOptions = Pick<
+  SyncContext,
+  | "records"
+  | "client"
+  | "namespaces"
+  | "findUpload"
+  | "targets"
+  | "resourceTtlSeconds"
+  | "workerServiceAccount"
+  | "now"
+  | "log"
+> & { readonly metrics: RuntimeMetrics };
+
+/** Starts the watches of jobs, batches and pods. */
+export function createSyncContext(
+  options: SyncOptions,
+  enqueue: SyncContext["enqueue"],
+): SyncContext {
+  const { records, client, namespaces, metrics, log } = options;
+  const scopes = scopeClients(client, namespaces);
+  const unread = new UnreadLogs();
+  const countLoss = registerLogMetrics(metrics.registry, unread);
+  return {
+    ...options,
+    enqueue,
+    logCollector: new PodLogCollector({ records, client, enqueue, unread, countLoss, log }),
+    ownPods: new Map(),
+    statusWrittenAt: new Map(),
+    jobs: watchNamespaces(scopes, {
+      type: compressionJobs,
+      indexers: { [byId]: (job) => [resolveJobId(job)] },
+      log,
+    }),
+    batches: watchNamespaces(scopes, {
+      type: batches,
+      indexers: { [byId]: (batch) => [resolveBatchId(batch)] },
+      log,
+    }),
+    pods: watchNamespaces(scopes, {
+      type: observedResources.pods,
+      labelSelector: resourceLabels.jobId,
+      indexers: { [byJob]: (pod) => [podJobKey(observedWorkerPod(pod))] },
+      log,
+    }),
+  };
+}
+
+/** The resource of a job or batch: another namespace may have one with a copy of its id. */
+export function findInNamespace<T extends KubernetesObject>(
+  { cache }: Pick<WatchedResource<T>, "cache">,
+  id: string,
+  namespace: string,
+): Stored<T> | undefined {
+  return cache.byIndex(byId, id).find(({ metadata }) => metadata.namespace === namespace);
+}
+
+export const requeueSoon: Requeue = { requeueAfterMs: 1_000 };

@@ -1,3 +1,5 @@
+import { Counter, Gauge, type Registry } from "prom-client";
+
 /** Ended pods whose logs are still to be read, by uid. */
 export class UnreadLogs {
   readonly #since = new Map<string, number>();
@@ -23,4 +25,96 @@ export class UnreadLogs {
   clear(): void {
     this.#since.clear();
   }
+}
+
+interface WaitingRead {
+  readonly node: string;
+  readonly start: () => void;
+}
+
+interface ReadLimits {
+  /** Reads at once. */
+  readonly all: number;
+  /** Of these, from one node. */
+  readonly perNode: number;
+}
+
+/** Starts reads from nodes, a limited number at once: a silent node delays only its own. */
+export class LimitedReads {
+  readonly #limits: ReadLimits;
+  readonly #running = new Map<string, number>();
+  readonly #waiting: WaitingRead[] = [];
+  #count = 0;
+
+  constructor(limits: ReadLimits) {
+    this.#limits = limits;
+  }
+
+  async run<T>(node: string, read: () => Promise<T>): Promise<T> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#waiting.push({ node, start: resolve });
+    this.#startNext();
+    await promise;
+    try {
+      return await read();
+    } finally {
+      this.#count--;
+      this.#running.set(node, this.#runningOn(node) - 1);
+      if (this.#runningOn(node) === 0) this.#running.delete(node);
+      this.#startNext();
+    }
+  }
+
+  #startNext(): void {
+    if (this.#count >= this.#limits.all) return;
+    const index = this.#waiting.findIndex(
+      ({ node }) => this.#runningOn(node) < this.#limits.perNode,
+    );
+    const [next] = index === -1 ? [] : this.#waiting.splice(index, 1);
+    if (next === undefined) return;
+    this.#count++;
+    this.#running.set(next.node, this.#runningOn(next.node) + 1);
+    next.start();
+  }
+
+  #runningOn(node: string): number {
+    return this.#running.get(node) ?? 0;
+  }
+}
+
+/** Why lines of a worker cannot be read any more. */
+const lossReasons = ["pod_deleted", "log_gone", "node_silent"] as const;
+export type LossReason = (typeof lossReasons)[number];
+
+const gauges: readonly (readonly [
+  name: string,
+  help: string,
+  read: (unread: UnreadLogs) => number,
+])[] = [
+  ["mos_unread_pod_logs", "Ended pods whose logs are still to be read.", ({ count }) => count],
+  [
+    "mos_pod_log_lag_seconds",
+    "Since the pod ended whose log has been unread for longest; 0 where all are read.",
+    ({ lagSeconds }) => lagSeconds,
+  ],
+];
+
+/** @returns a function that counts a pod whose last lines are lost */
+export function registerLogMetrics(
+  registry: Registry,
+  unread: UnreadLogs,
+): (reason: LossReason) => void {
+  for (const [name, help, read] of gauges) {
+    const collect = () => gauge.set(read(unread));
+    const gauge: Gauge = new Gauge({ name, help, registers: [registry], collect });
+  }
+  const lost = new Counter({
+    registers: [registry],
+    name: "mos_pod_logs_lost_total",
+    help: "Pods whose last lines may be missing in their job's log.",
+    labelNames: ["reason"],
+  });
+  // A rate is known only of a series that began before its first loss.
+  for (const reason of lossReasons) lost.inc({ reason }, 0);
+  return (reason) => lost.inc({ reason });
 }

@@ -1,8 +1,11 @@
+import { execFile } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
-import { type FileHandle, mkdir, open, realpath } from "node:fs/promises";
+import { type FileHandle, mkdir, open, realpath, rename } from "node:fs/promises";
 import path from "node:path";
-import { blobPath } from "../../storage/blob-path.ts";
+import { promisify } from "node:util";
 import type { Blob, BlobStore } from "../../storage/blob-store.ts";
+import { blobPath } from "../../storage/directory-blob-store.ts";
 import { storageError, systemErrorCode } from "../../storage/file-error.ts";
 import type { MeterBytes } from "../worker-authentication.ts";
 
@@ -87,4 +90,29 @@ async function openFileWithin(directory: string, file: string): Promise<FileHand
 async function isWithin(directory: string, file: string, { fd }: FileHandle): Promise<boolean> {
   const opened = process.platform === "linux" ? `/proc/self/fd/${fd}` : file;
   return (await realpath(opened)).startsWith(`${await realpath(directory)}${path.sep}`);
+}
+
+const run = promisify(execFile);
+const marker = ".removed-";
+
+/** The job whose scratch folder has the name, also where the folder is being removed. */
+export function scratchOwner(name: string): string {
+  return name.split(marker)[0] ?? name;
+}
+
+/**
+ * Removes a scratch folder, which is renamed first: what a worker left so that it cannot be removed
+ * is never used by another attempt. `rm` takes paths that are longer than those of the system.
+ */
+export async function removeScratch(folder: string): Promise<void> {
+  const name = path.basename(folder);
+  const isRenamed = name.includes(marker);
+  const removed = isRenamed ? folder : `${folder}${marker}${randomUUID()}`;
+  try {
+    if (!isRenamed) await rename(folder, removed);
+  } catch (error) {
+    if (systemErrorCode(error) === "ENOENT") return;
+    throw error;
+  }
+  await run("rm", ["-rf", "--", removed]);
 }

@@ -6,8 +6,11 @@ import type { Records } from "../../records/open-records.ts";
 import type { BlobStore } from "../../storage/blob-store.ts";
 import type { Contain } from "./containment.ts";
 import { prepareJobStorage } from "./job-storage.ts";
-import { runWorkerProcess, type WorkerProcess } from "./run-worker-process.ts";
-import type { WorkerProcessExit } from "./worker-exit-error.ts";
+import {
+  runWorkerProcess,
+  type WorkerProcess,
+  type WorkerProcessExit,
+} from "./run-worker-process.ts";
 
 export interface LaunchOptions {
   readonly records: Records;

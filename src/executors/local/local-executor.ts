@@ -12,7 +12,7 @@ import type { Executor } from "../executor.ts";
 import { isStorageFailure } from "../../storage/file-error.ts";
 import { createSecretAuthentication, type WorkerAuthentication } from "../worker-authentication.ts";
 import { type ContainmentOptions, openContainment } from "./containment.ts";
-import { createBlobTransfer } from "./job-storage.ts";
+import { createBlobTransfer, removeScratch } from "./job-storage.ts";
 import {
   jobStorage,
   type LaunchOptions,
@@ -21,9 +21,8 @@ import {
 } from "./launch-worker.ts";
 import { FairQueue } from "./fair-queue.ts";
 import { followReplicas } from "./follow-replicas.ts";
-import { removeScratch } from "./remove-scratch.ts";
 import { resumeUnfinishedJobs } from "./resume-unfinished-jobs.ts";
-import { workerExitError } from "./worker-exit-error.ts";
+import { workerExitError } from "./run-worker-process.ts";
 
 interface LocalExecutorOptions extends Omit<LaunchOptions, "contain"> {
   /** Parallel workers; by default one for every two cores. */

@@ -6,8 +6,8 @@ import { maxDisruptions } from "../../contract/limits.ts";
 import type { UnfinishedJob } from "../../records/jobs/list-unfinished-jobs.ts";
 import type { Records } from "../../records/open-records.ts";
 import { errorMessage } from "../../log/error-message.ts";
-import { removeScratch, scratchOwner } from "./remove-scratch.ts";
-import { readStartMark, stopProcessGroup } from "./process-group.ts";
+import { removeScratch, scratchOwner } from "./job-storage.ts";
+import { readStartMark, stopProcessGroup } from "./run-worker-process.ts";
 
 interface ResumeOptions {
   readonly workDirectory: string;

@@ -8,7 +8,7 @@ import type { Owner } from "../../contract/people/principal.ts";
 import type { NewJob } from "../../records/jobs/insert-jobs.ts";
 import { type JobFields, jobFromRequest } from "../../records/jobs/job-from-request.ts";
 import { checkAllowedPath, resolveAllowedPath } from "../../storage/allowed-path.ts";
-import { checkUrl } from "../../storage/check-url.ts";
+import { checkUrl } from "../../storage/public-address.ts";
 import { validationError } from "../http/field-errors.ts";
 import type { ServerContext } from "../http/server-context.ts";
 

@@ -1,7 +1,7 @@
 import { ServiceError } from "../../contract/errors.ts";
 import { limits } from "../../contract/limits.ts";
 import { type CreatedWebhook, createdWebhook } from "../../contract/jobs/webhook.ts";
-import { checkUrl } from "../../storage/check-url.ts";
+import { checkUrl } from "../../storage/public-address.ts";
 import { generateWebhookSecret } from "../../webhooks/sign-event.ts";
 import { createIdempotently } from "./start-job.ts";
 import { validationError } from "../http/field-errors.ts";

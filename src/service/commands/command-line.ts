@@ -1,4 +1,4 @@
-import { StartError } from "../../settings/start-error.ts";
+import { StartError } from "../../settings/parse-environment.ts";
 
 interface CommandShape {
   /** Arguments that the command takes. */

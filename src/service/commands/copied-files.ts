@@ -1,6 +1,6 @@
 import { mkdir, readdir } from "node:fs/promises";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
-import { StartError } from "../../settings/start-error.ts";
+import { StartError } from "../../settings/parse-environment.ts";
 
 /** What a backup or a restoration copied. */
 interface CopiedFiles {

@@ -1,8 +1,8 @@
 import { listReferencedBlobs } from "../../records/blobs/list-referenced-blobs.ts";
 import { moveRecords } from "../../records/move-records.ts";
 import { UnusableDatabaseError } from "../../records/database/postgres-errors.ts";
-import { StartError } from "../../settings/start-error.ts";
-import { blobPath } from "../../storage/blob-path.ts";
+import { StartError } from "../../settings/parse-environment.ts";
+import { blobPath } from "../../storage/directory-blob-store.ts";
 import type { BlobFiles } from "../../storage/blob-store.ts";
 import { statOrUndefined } from "../../storage/file-error.ts";
 import { copyFiles, describeMissing } from "./copied-files.ts";

@@ -1,7 +1,7 @@
 import { formatProblems } from "../../contract/format-problem.ts";
 import { parseInput } from "../../contract/parse-input.ts";
 import { defaultProject, projectName } from "../../contract/project.ts";
-import { StartError } from "../../settings/start-error.ts";
+import { StartError } from "../../settings/parse-environment.ts";
 import { parsePositionals } from "./command-line.ts";
 import type { RecordsPlace } from "../storage-folder/data-directory.ts";
 import { withRecords } from "./with-records.ts";

@@ -4,7 +4,7 @@ import { formatProblem } from "../../contract/format-problem.ts";
 import { parseInput } from "../../contract/parse-input.ts";
 import { type TokenRequest, tokenRequest } from "../../contract/people/token.ts";
 import { defaultProject } from "../../contract/project.ts";
-import { StartError } from "../../settings/start-error.ts";
+import { StartError } from "../../settings/parse-environment.ts";
 import { projectUsage } from "./project-command.ts";
 import type { RecordsPlace } from "../storage-folder/data-directory.ts";
 import { withRecords } from "./with-records.ts";

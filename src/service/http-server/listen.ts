@@ -1,8 +1,7 @@
 import { once } from "node:events";
 import type { AddressInfo, Server } from "node:net";
 import { errorMessage } from "../../log/error-message.ts";
-import { everyAddress } from "../../settings/every-address.ts";
-import { StartError } from "../../settings/start-error.ts";
+import { everyAddress, StartError } from "../../settings/parse-environment.ts";
 
 interface ListenOptions {
   readonly host: string;

@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { createSecureContext, type Server } from "node:tls";
 import type { Log } from "../../log/json-log.ts";
-import { StartError } from "../../settings/start-error.ts";
+import { StartError } from "../../settings/parse-environment.ts";
 import type { Settings } from "../settings/settings.ts";
 
 interface CertificateFiles {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { quotas } from "../../contract/limits.ts";
-import { number } from "../../settings/environment-values.ts";
+import { number } from "../../settings/parse-environment.ts";
 
 /** Environment variables that say how much of the service a caller may use. */
 export const fairnessSettings = {

@@ -4,9 +4,9 @@ import {
   type SourceCredentials,
   sourceCredentials,
 } from "../../contract/models/source-credentials.ts";
-import { readYamlFile } from "../../settings/read-yaml-file.ts";
-import { StartError } from "../../settings/start-error.ts";
-import type { S3Access } from "../../storage/s3/s3-address.ts";
+import { readYamlFile } from "../../settings/read-targets.ts";
+import { StartError } from "../../settings/parse-environment.ts";
+import type { S3Access } from "../../storage/s3/s3-client.ts";
 import { maxContentBytes } from "../../storage/s3/stored-chunks.ts";
 
 /**

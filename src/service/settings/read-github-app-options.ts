@@ -1,6 +1,6 @@
 import { createPrivateKey } from "node:crypto";
 import type { GitHubAppOptions } from "../../github-app/open-github-app.ts";
-import { StartError } from "../../settings/start-error.ts";
+import { StartError } from "../../settings/parse-environment.ts";
 import { parseSecret, readCredentialFile } from "./read-credentials.ts";
 import type { Settings } from "./settings.ts";
 

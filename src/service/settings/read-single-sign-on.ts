@@ -1,5 +1,5 @@
 import type { SingleSignOnOptions } from "../../auth/single-sign-on.ts";
-import { StartError } from "../../settings/start-error.ts";
+import { StartError } from "../../settings/parse-environment.ts";
 import { parseSecret, readCredentialFile } from "./read-credentials.ts";
 import type { Settings } from "./settings.ts";
 

@@ -1,5 +1,5 @@
 import { access } from "node:fs/promises";
-import { StartError } from "../../settings/start-error.ts";
+import { StartError } from "../../settings/parse-environment.ts";
 import { systemErrorCode } from "../../storage/file-error.ts";
 
 /** @throws StartError that names every folder whose files cannot be opened */

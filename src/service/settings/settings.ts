@@ -4,9 +4,7 @@ import { fairnessSettings } from "./fairness-settings.ts";
 import { s3Settings, storageSettings } from "./storage-settings.ts";
 import { tracingSettings } from "./tracing-settings.ts";
 import { secureUrl } from "../../contract/text/secure-url.ts";
-import { number, text } from "../../settings/environment-values.ts";
-import { namespaceList } from "../../settings/namespace-list.ts";
-import { parseNetworks } from "../../settings/parse-networks.ts";
+import { namespaceList, number, parseNetworks, text } from "../../settings/parse-environment.ts";
 
 /** Environment variables of the single sign-on of people. */
 const singleSignOnSettings = {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { projectName } from "../../contract/project.ts";
 import type { Kept, KeptTimes, Retention } from "../../records/jobs/retention.ts";
-import { number, text } from "../../settings/environment-values.ts";
+import { number, text } from "../../settings/parse-environment.ts";
 
 function days(kept: string) {
   return keptDays

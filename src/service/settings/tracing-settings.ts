@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { number, text } from "../../settings/environment-values.ts";
+import { number, text } from "../../settings/parse-environment.ts";
 
 const address = z.url({ protocol: /^https?$/ });
 

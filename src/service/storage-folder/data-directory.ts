@@ -1,9 +1,9 @@
 import { chmod, mkdir, open } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { StartError } from "../../settings/start-error.ts";
+import { StartError } from "../../settings/parse-environment.ts";
 import { statOrUndefined } from "../../storage/file-error.ts";
-import { syncFolder } from "../../storage/sync-folder.ts";
+import { syncFolder } from "../../storage/receive-file.ts";
 import type { Settings } from "../settings/settings.ts";
 
 /**

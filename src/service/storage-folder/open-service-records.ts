@@ -1,6 +1,6 @@
 import { openRecords, type Records, type RecordsOptions } from "../../records/open-records.ts";
 import { UnusableDatabaseError } from "../../records/database/postgres-errors.ts";
-import { StartError } from "../../settings/start-error.ts";
+import { StartError } from "../../settings/parse-environment.ts";
 import { makePrivate, type RecordsPlace } from "./data-directory.ts";
 
 /**

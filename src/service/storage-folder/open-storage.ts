@@ -1,11 +1,11 @@
 import type { Log } from "../../log/json-log.ts";
 import type { Records } from "../../records/open-records.ts";
 import type { Retention } from "../../records/jobs/retention.ts";
-import { StartError } from "../../settings/start-error.ts";
+import { StartError } from "../../settings/parse-environment.ts";
 import type { BlobStore } from "../../storage/blob-store.ts";
 import { createDirectoryBlobStore } from "../../storage/directory-blob-store.ts";
 import { createDiskSpace, type DiskSpace } from "../../storage/disk-space.ts";
-import type { S3Access } from "../../storage/s3/s3-address.ts";
+import type { S3Access } from "../../storage/s3/s3-client.ts";
 import { openS3BlobStore } from "../../storage/s3/s3-blob-store.ts";
 import { lockDataDirectory, makePrivate, type RecordsPlace } from "./data-directory.ts";
 import { openServiceRecords } from "./open-service-records.ts";

@@ -1,10 +1,7 @@
-import { readAnswerHeader } from "../follow-redirects.ts";
-import { readEtag } from "./objects.ts";
+import { readAnswerHeader } from "../download.ts";
+import { blobPrefix, readEtag } from "./objects.ts";
 import { readXmlElements, readXmlText } from "../read-xml-text.ts";
-import { encodeKey } from "./s3-address.ts";
-import { blobPrefix } from "./blob-key.ts";
-import { isUnavailable } from "./repeat-request.ts";
-import type { S3Client } from "./s3-client.ts";
+import { encodeKey, isUnavailable, type S3Client } from "./s3-client.ts";
 
 const copiesAtOnce = 8;
 

@@ -1,25 +1,28 @@
 import { randomUUID } from "node:crypto";
-import { ServiceError } from "../../contract/errors.ts";
-import type { Blob, Upload, WriteOptions } from "../blob-store.ts";
-import { partialUploadName } from "../partial-upload-path.ts";
-import type { UploadContent } from "../partial-uploads.ts";
-import { finishContent } from "../receive-file.ts";
-import { blobKey } from "./blob-key.ts";
 import { incomingFolder, listKeptUploads, removeExcessUploads } from "./incoming-uploads.ts";
-import { findObject } from "./objects.ts";
-import type { S3Client } from "./s3-client.ts";
-import { type KeptChunks, takeKeptChunks } from "./kept-chunks.ts";
-import { countChunks } from "./read-chunks.ts";
-import { isUnavailable } from "./repeat-request.ts";
-import { createUploadTurns } from "./upload-turns.ts";
+import { blobKey, findObject, listObjects } from "./objects.ts";
+import { readObject } from "./read-object.ts";
+import { isUnavailable, type S3Client } from "./s3-client.ts";
 import {
   chunkBytes,
+  chunkKey,
   createStoredChunks,
   joinChunks,
   removeChunks,
-  type StoredChunks,
   storeChunks,
+  type StoredChunks,
 } from "./stored-chunks.ts";
+import { createUploadTurns } from "./upload-turns.ts";
+import { ServiceError } from "../../contract/errors.ts";
+import type { Blob, Upload, WriteOptions } from "../blob-store.ts";
+import { partialUploadName } from "../partial-upload-path.ts";
+import {
+  checkUploadOffset,
+  maxReadings,
+  tooManyReadingsError,
+  type UploadContent,
+} from "../partial-uploads.ts";
+import { finishContent } from "../receive-file.ts";
 
 /** Half of the time for which a released blob is kept. */
 const renewedAfterMs = 30 * 60_000;
@@ -123,4 +126,75 @@ async function publishChunks(
     await joinChunks(client, key, { folder, etags, tail, signal });
   }
   return blob;
+}
+
+/** An interrupted upload as far as it is known without reading it. */
+interface KeptChunks {
+  readonly chunks: StoredChunks;
+  /** How often it was read again since it was begun. */
+  readonly readings: number;
+}
+
+/** What is kept of an upload before a byte. */
+async function takeKeptChunks(
+  { client, kept }: { readonly client: S3Client; readonly kept: Map<string, KeptChunks> },
+  name: string,
+  offset: number,
+): Promise<KeptChunks & { readonly head: Uint8Array }> {
+  const folder = incomingFolder(name);
+  const known = kept.get(name);
+  kept.delete(name);
+  const count = Math.floor(offset / chunkBytes);
+  if (offset === 0) {
+    await removeChunks(client, folder);
+    return { chunks: createStoredChunks(), readings: 0, head: new Uint8Array() };
+  }
+  checkUploadOffset(offset, (await countChunks(client, folder)) * chunkBytes);
+  const bytes = offset - count * chunkBytes;
+  const head = await readChunkHead(client, folder, { index: count, bytes });
+  await removeChunks(client, folder, count);
+  if (known?.chunks.meter.bytes === count * chunkBytes) return { ...known, head };
+  const readings = (known?.readings ?? 0) + 1;
+  if (readings > maxReadings) {
+    await removeChunks(client, folder);
+    throw tooManyReadingsError();
+  }
+  return { chunks: await measureChunks(client, folder, count), readings, head };
+}
+
+/** How many chunks of an upload are there without a gap. */
+async function countChunks(client: S3Client, folder: string): Promise<number> {
+  let count = 0;
+  for await (const { key, bytes } of listObjects(client, folder)) {
+    if (key !== chunkKey(folder, count) || bytes !== chunkBytes) break;
+    count++;
+  }
+  return count;
+}
+
+/** Reads the first chunks of an upload to measure them. */
+async function measureChunks(
+  client: S3Client,
+  folder: string,
+  count: number,
+): Promise<StoredChunks> {
+  const chunks = createStoredChunks();
+  const onEtag = (etag: string) => void chunks.etags.push(etag);
+  for (let i = 0; i < count; i++) {
+    for await (const piece of readObject(client, chunkKey(folder, i), { onEtag })) {
+      chunks.meter.add(piece);
+    }
+  }
+  return chunks;
+}
+
+/** The first bytes of a chunk. */
+async function readChunkHead(
+  client: S3Client,
+  folder: string,
+  { index, bytes }: { readonly index: number; readonly bytes: number },
+): Promise<Uint8Array> {
+  if (bytes === 0) return new Uint8Array();
+  const range = { end: bytes - 1 };
+  return Buffer.concat(await Array.fromAsync(readObject(client, chunkKey(folder, index), range)));
 }

@@ -1,9 +1,7 @@
 import { createHash } from "node:crypto";
-import { readAnswerHeader } from "../follow-redirects.ts";
-import type { S3Client } from "./s3-client.ts";
-import { encodeKey } from "./s3-address.ts";
+import { encodeKey, type S3Client, S3Error } from "./s3-client.ts";
+import { readAnswerHeader } from "../download.ts";
 import { readXmlElements, readXmlText } from "../read-xml-text.ts";
-import { S3Error } from "./s3-error.ts";
 
 /** Most keys that a request lists or deletes. */
 const pageKeys = 1000;
@@ -114,4 +112,11 @@ export async function copyObject(
   // The status is sent before the copy is complete.
   const [problem] = readXmlElements(text, "Error");
   if (problem !== undefined) throw new Error(`"${from}" cannot be copied: ${problem}`);
+}
+
+export const blobPrefix = "blobs/";
+
+/** Key of a blob. */
+export function blobKey(sha256: string): string {
+  return `${blobPrefix}${sha256.slice(0, 2)}/${sha256}`;
 }

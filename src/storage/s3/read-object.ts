@@ -1,8 +1,7 @@
 import { PassThrough, pipeline, type Readable } from "node:stream";
 import type { Dispatcher } from "undici";
-import { readAnswerHeader } from "../follow-redirects.ts";
-import type { S3Client, S3Request } from "./s3-client.ts";
-import { S3Error } from "./s3-error.ts";
+import { readAnswerHeader } from "../download.ts";
+import { type S3Client, S3Error, type S3Request } from "./s3-client.ts";
 
 /** How often a broken connection is opened again without a new byte. */
 const maxFruitlessReadings = 3;

@@ -1,19 +1,30 @@
+import { createHash, randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { open, rm } from "node:fs/promises";
-import type { BlobStore } from "../blob-store.ts";
+import { createChunkedUploads } from "./chunked-uploads.ts";
+import { incomingFolder, removeAbandonedUploads } from "./incoming-uploads.ts";
+import {
+  blobKey,
+  checksumHeaders,
+  copyObject,
+  findObject,
+  listObjects,
+  putObject,
+  removeObjects,
+} from "./objects.ts";
+import { readObject, streamObject } from "./read-object.ts";
+import {
+  createS3Client,
+  presignRequest,
+  type S3Access,
+  type S3Client,
+  S3Error,
+  type S3Limits,
+} from "./s3-client.ts";
+import type { BlobStore, DirectTransfers } from "../blob-store.ts";
 import { storageError } from "../file-error.ts";
 import { createPartialUploads } from "../partial-uploads.ts";
-import { receiveFile } from "../receive-file.ts";
-import { writeStream } from "../write-stream.ts";
-import { blobKey } from "./blob-key.ts";
-import { checkBucket } from "./check-bucket.ts";
-import { createChunkedUploads } from "./chunked-uploads.ts";
-import { createDirectTransfers } from "./direct-transfers.ts";
-import { removeAbandonedUploads } from "./incoming-uploads.ts";
-import { findObject, removeObjects } from "./objects.ts";
-import { readObject, streamObject } from "./read-object.ts";
-import type { S3Access } from "./s3-address.ts";
-import { createS3Client, type S3Limits } from "./s3-client.ts";
+import { receiveFile, writeStream } from "../receive-file.ts";
 
 interface S3BlobStore extends BlobStore, AsyncDisposable {}
 
@@ -63,4 +74,89 @@ export async function openS3BlobStore(access: S3Access, limits?: S3Limits): Prom
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
+}
+
+const probe = Buffer.from("Written to see whether the bucket can be used.");
+
+interface BucketAbilities {
+  /** Whether the server verifies the SHA-256 of what it is sent, and remembers it. */
+  readonly verifiesSha256: boolean;
+}
+
+/** Whether content with another hash than the header's is refused, and not only remembered. */
+async function refusesOtherContent(client: S3Client, key: string): Promise<boolean> {
+  const headers = checksumHeaders(createHash("sha256").update("other content").digest("hex"));
+  try {
+    await client.send({ method: "PUT", key, headers, body: probe });
+    await removeObjects(client, [key]);
+    return false;
+  } catch (error) {
+    if (error instanceof S3Error && error.status === 400) return true;
+    throw error;
+  }
+}
+
+/**
+ * Writes, finds, lists and deletes an object.
+ * @throws Error that names what the server refuses
+ */
+async function checkBucket(client: S3Client): Promise<BucketAbilities> {
+  const folder = incomingFolder(`.${randomUUID()}`);
+  const key = `${folder}probe`;
+  try {
+    await putObject(client, key, { content: probe });
+    const found = await findObject(client, key);
+    const listed = await Array.fromAsync(listObjects(client, folder));
+    await removeObjects(client, [key]);
+    if (found === undefined || listed.length !== 1) throw new Error("It forgets what is written");
+    const sha256 = createHash("sha256").update(probe).digest("hex");
+    const isRemembered = found.sha256 === sha256;
+    return { verifiesSha256: isRemembered && (await refusesOtherContent(client, key)) };
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new Error(`Bucket "${client.bucket}" cannot be used: ${reason}`, { cause });
+  }
+}
+
+/** Largest object of one request. */
+const maxDirectBytes = 5 * 1024 ** 3;
+/** A request that has begun goes on: an address is asked for again where a connection breaks. */
+const addressSeconds = 900;
+
+/**
+ * Presigned requests. The server verifies the hash of what it is sent, below a key of the sender:
+ * knowing a blob's hash is no proof of having it.
+ */
+function createDirectTransfers(
+  client: S3Client,
+  access: S3Access,
+  { verifiesSha256 }: { readonly verifiesSha256: boolean },
+): DirectTransfers {
+  return {
+    findAddress: (sha256) =>
+      presignRequest(access, { method: "GET", key: blobKey(sha256), seconds: addressSeconds }),
+    async prepare(sender, { sha256, bytes }) {
+      if (!verifiesSha256 || bytes > maxDirectBytes) return undefined;
+      const headers = checksumHeaders(sha256);
+      const key = directKey(sender, sha256);
+      const put = { method: "PUT", key, headers, seconds: addressSeconds } as const;
+      const url = await presignRequest(access, put);
+      return { url, headers };
+    },
+    async findSent(sender, sha256) {
+      const key = directKey(sender, sha256);
+      const found = await findObject(client, key);
+      if (found?.sha256 !== sha256) return undefined;
+      const { bytes } = found;
+      return {
+        bytes,
+        accept: async () => copyObject(client, { from: key, to: blobKey(sha256) }),
+        discard: async () => removeObjects(client, [key]),
+      };
+    },
+  };
+}
+
+function directKey(sender: string, sha256: string): string {
+  return `${incomingFolder(`.${sender}.${sha256}`)}content`;
 }

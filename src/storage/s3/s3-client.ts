@@ -1,9 +1,9 @@
 import { Readable } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
 import { AwsV4Signer } from "aws4fetch";
-import { Agent, type Dispatcher, request } from "undici";
-import { repeatRequest } from "./repeat-request.ts";
-import { objectUrl, type S3Access } from "./s3-address.ts";
-import { createS3Error } from "./s3-error.ts";
+import { Agent, type Dispatcher, errors, request } from "undici";
+import { ServiceError } from "../../contract/errors.ts";
+import { readXmlText } from "../read-xml-text.ts";
 
 export interface S3Limits {
   /** Time in which no byte is taken of a request and none is sent of its answer, milliseconds. */
@@ -84,4 +84,140 @@ function* divide(content: Uint8Array): Generator<Uint8Array> {
   for (let at = 0; at < content.length; at += pieceBytes) {
     yield content.subarray(at, at + pieceBytes);
   }
+}
+
+/** A bucket and the key that opens it. */
+export interface S3Access {
+  /** Address of the server, such as `https://s3.eu-central-1.amazonaws.com`. */
+  readonly endpoint: string;
+  readonly region: string;
+  readonly bucket: string;
+  /** Whether the bucket is in the path of an address, else in its host. */
+  readonly isPathStyle: boolean;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+}
+
+/** Address of an object; without a key that of the bucket. */
+function objectUrl(
+  { endpoint, bucket, isPathStyle }: Omit<S3Access, "accessKeyId" | "secretAccessKey">,
+  key: string,
+  query: Readonly<Record<string, string>> = {},
+): URL {
+  const url = new URL(endpoint);
+  const base = url.pathname.replace(/\/$/, "");
+  if (!isPathStyle) url.host = `${bucket}.${url.host}`;
+  url.pathname = `${base}${isPathStyle ? `/${bucket}` : ""}/${encodeKey(key)}`;
+  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
+  return url;
+}
+
+/** As signatures have it: all but the unreserved characters of RFC 3986 and slashes. */
+export function encodeKey(key: string): string {
+  return encodeURIComponent(key)
+    .replaceAll("%2F", "/")
+    .replace(/[!'()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`);
+}
+
+/** An answer of an S3 server that repeating the request does not change. */
+export class S3Error extends Error {
+  readonly status: number;
+  /** Code of the server, such as `AccessDenied`; empty where it named none. */
+  readonly code: string;
+
+  constructor(message: string, { status, code }: { status: number; code: string }) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+function createS3Error(call: string, status: number, xml: string): S3Error {
+  const code = readXmlText(xml, "Code") ?? "";
+  const reason = readXmlText(xml, "Message") ?? "";
+  const details = [code, reason].filter((text) => text !== "").join(": ");
+  const message = `The S3 server answered ${status} to ${call}${details && `: ${details}`}`;
+  return new S3Error(message, { status, code });
+}
+
+/** How often a request is sent that is not answered, or with a failure of the server. */
+const maxAttempts = 5;
+/** How often to a server that is silent: another connection may reach another one. */
+const maxSilentAttempts = 2;
+const firstRetryMs = 100;
+const silences = [
+  errors.ConnectTimeoutError,
+  errors.HeadersTimeoutError,
+  errors.BodyTimeoutError,
+] as const;
+
+/** @throws S3Error for a refusal; ServiceError unavailable, storage_full */
+async function repeatRequest<T>(
+  sendOnce: () => Promise<T>,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  for (let [attempt, silent] = [1, 0]; ; attempt++) {
+    try {
+      return await sendOnce();
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (isRefusal(error)) throw refusedAccessError(error) ?? error;
+      if (isFull(error)) {
+        throw new ServiceError("storage_full", "The S3 server has no space left", { cause: error });
+      }
+      if (silences.some((silence) => error instanceof silence)) silent++;
+      if (attempt === maxAttempts || silent === maxSilentAttempts) throw unavailableError(error);
+    }
+    await delay(firstRetryMs * 2 ** attempt, undefined, { signal });
+  }
+}
+
+function isRefusal(error: unknown): boolean {
+  const temporary = ["SlowDown", "RequestTimeout", "OperationAborted"];
+  return (
+    error instanceof S3Error &&
+    error.status < 500 &&
+    error.status !== 429 &&
+    !temporary.includes(error.code)
+  );
+}
+
+/** A key that is no longer valid, lacks a right or is used by a machine whose clock is wrong. */
+function refusedAccessError(error: unknown): ServiceError | undefined {
+  if (!(error instanceof S3Error) || ![401, 403].includes(error.status)) return undefined;
+  return new ServiceError("unavailable", error.message, { cause: error });
+}
+
+function isFull(error: unknown): boolean {
+  const codes = ["QuotaExceeded", "XMinioStorageFull"];
+  return error instanceof S3Error && (error.status === 507 || codes.includes(error.code));
+}
+
+function unavailableError(cause: unknown): ServiceError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new ServiceError("unavailable", `The S3 server does not answer: ${reason}`, { cause });
+}
+
+/** Whether the server failed at a request, and would at another one: to clean up is in vain. */
+export function isUnavailable(error: unknown): boolean {
+  return error instanceof ServiceError && error.code === "unavailable";
+}
+
+interface PresignedRequest {
+  readonly method: "GET" | "PUT";
+  readonly key: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly seconds: number;
+}
+
+/** Address by which anyone can send a request for a while, with the headers that are signed. */
+export async function presignRequest(
+  access: S3Access,
+  { method, key, headers = {}, seconds }: PresignedRequest,
+): Promise<string> {
+  const { accessKeyId, secretAccessKey, region } = access;
+  const url = objectUrl(access, key, { "X-Amz-Expires": String(seconds) }).href;
+  const signing = { method, url, headers, accessKeyId, secretAccessKey, region };
+  const signer = new AwsV4Signer({ ...signing, service: "s3", signQuery: true });
+  return (await signer.sign()).url.href;
 }

@@ -1,6 +1,9 @@
-import { type ContentMeter, createContentMeter } from "../content-meter.ts";
-import { checkContentSize } from "../receive-file.ts";
-import { writePieces } from "../write-pieces.ts";
+import {
+  checkContentSize,
+  type ContentMeter,
+  createContentMeter,
+  writePieces,
+} from "../receive-file.ts";
 import { assembleObject } from "./assemble-object.ts";
 import { listObjects, putObject, removeObjects } from "./objects.ts";
 import type { S3Client } from "./s3-client.ts";

@@ -1,8 +1,8 @@
 import { lookup } from "node:dns";
 import { Agent, type Dispatcher, request } from "undici";
 import { ServiceError } from "../../contract/errors.ts";
-import { readAnswerHeader } from "../follow-redirects.ts";
-import { encodeKey } from "../s3/s3-address.ts";
+import { readAnswerHeader } from "../download.ts";
+import { encodeKey } from "../s3/s3-client.ts";
 import { lookupLimits } from "./lookup-turns.ts";
 import type { HubSource } from "./parse-source.ts";
 

@@ -1,7 +1,7 @@
 import { ServiceError } from "../../contract/errors.ts";
 import type { BucketAccess, SourceCredentials } from "../../contract/models/source-credentials.ts";
 import type { LocatedSource } from "../../contract/jobs/worker-transfers.ts";
-import { presignRequest } from "../s3/presign-request.ts";
+import { presignRequest } from "../s3/s3-client.ts";
 import {
   createHubAgent,
   findCommit,

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
-import { readAvailableMemoryBytes } from "../../../src/engine/accuracy/read-available-memory-bytes.ts";
+import { readAvailableMemoryBytes } from "../../../src/engine/accuracy/available-memory.ts";
 
 const meminfo = "MemTotal:  9000 kB\nMemFree:  100 kB\nMemAvailable:  8000 kB\n";
 const machine = 8000 * 1024;

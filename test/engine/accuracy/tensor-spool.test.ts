@@ -3,8 +3,7 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { SpoolMemory } from "../../../src/engine/accuracy/spool-memory.ts";
-import { TensorSpool } from "../../../src/engine/accuracy/tensor-spool.ts";
+import { SpoolMemory, TensorSpool } from "../../../src/engine/accuracy/tensor-spool.ts";
 import type { TensorData } from "../../../src/engine/evaluate/tensor-data.ts";
 
 function bytesTensor(name: string, ...values: number[]): TensorData {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { strToU8, zipSync } from "fflate";
-import { openCallerSamples } from "../../../src/engine/evaluate/caller-samples.ts";
+import { openCallerSamples } from "../../../src/engine/evaluate/open-samples.ts";
 import type { TensorSignature } from "../../../src/engine/evaluate/session-protocol.ts";
 import {
   elementType,

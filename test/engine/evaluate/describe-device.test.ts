@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { describeDevice } from "../../../src/engine/evaluate/describe-device.ts";
-import { parseInstructionSets } from "../../../src/engine/evaluate/parse-instruction-sets.ts";
+import {
+  describeDevice,
+  parseInstructionSets,
+} from "../../../src/engine/evaluate/describe-device.ts";
 
 test("parseInstructionSets() reads the flags of x86 that matter to inference", () => {
   const text =

@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { errorMetrics } from "../../../src/engine/evaluate/error-metrics.ts";
-import { addErrors, emptyErrorSums } from "../../../src/engine/evaluate/error-sums.ts";
+import {
+  addErrors,
+  emptyErrorSums,
+  errorMetrics,
+} from "../../../src/engine/evaluate/error-metrics.ts";
 
 function figures(original: number[], changed: number[]) {
   const sums = emptyErrorSums();

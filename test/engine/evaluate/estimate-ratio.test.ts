@@ -1,9 +1,16 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { criticalT } from "../../../src/engine/evaluate/critical-t.ts";
-import { estimateRatio, relativeHalfWidth } from "../../../src/engine/evaluate/estimate-ratio.ts";
-import { areNarrow, areNoisy, estimateShapes } from "../../../src/engine/evaluate/latency-looks.ts";
-import { createNormal, createRandom } from "../../../src/engine/evaluate/random.ts";
+import {
+  criticalT,
+  estimateRatio,
+  relativeHalfWidth,
+} from "../../../src/engine/evaluate/ratio-estimate.ts";
+import {
+  areNarrow,
+  areNoisy,
+  estimateShapes,
+} from "../../../src/engine/evaluate/interim-analysis.ts";
+import { createNormal, createRandom } from "../../../src/engine/evaluate/generate-sample.ts";
 
 const criticalValues: readonly [errorRate: number, degrees: number, value: number][] = [
   [0.05, 1, 12.7062],

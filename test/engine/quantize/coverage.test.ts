@@ -6,8 +6,11 @@ import { after, before, test } from "node:test";
 import { z } from "zod";
 import type { PartialRecipe } from "../../../src/contract/jobs/recipe.ts";
 import type { CompressionReport } from "../../../src/engine/compression-report.ts";
-import { errorMetrics } from "../../../src/engine/evaluate/error-metrics.ts";
-import { addErrors, emptyErrorSums } from "../../../src/engine/evaluate/error-sums.ts";
+import {
+  addErrors,
+  emptyErrorSums,
+  errorMetrics,
+} from "../../../src/engine/evaluate/error-metrics.ts";
 import type { Sample, TensorData } from "../../../src/engine/evaluate/tensor-data.ts";
 import { pythonMissing, runPythonFile } from "../../support/python.ts";
 import { findRunnableSample, runModel } from "../../support/run-pipeline.ts";

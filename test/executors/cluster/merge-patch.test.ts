@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
-import { mergePatch } from "../../../src/executors/cluster/merge-patch.ts";
+import { mergePatch } from "../../../src/executors/cluster/custom-resources.ts";
 
 type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 

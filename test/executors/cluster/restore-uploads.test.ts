@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { sql } from "kysely";
 import { limits } from "../../../src/contract/limits.ts";
-import { restoreUploads } from "../../../src/executors/cluster/restore-uploads.ts";
+import { restoreUploads } from "../../../src/executors/cluster/records-from-resources.ts";
 import { Changes } from "../../../src/records/database/changes.ts";
 import { openDatabase } from "../../../src/records/database/open-database.ts";
 import { openRecords } from "../../../src/records/open-records.ts";

@@ -4,7 +4,7 @@ import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import test from "node:test";
 import { promisify } from "node:util";
-import { readStartMark } from "../../../src/executors/local/process-group.ts";
+import { readStartMark } from "../../../src/executors/local/run-worker-process.ts";
 import { project, startService } from "./local-service.ts";
 
 test("a worker that hangs is stopped, its job tried again and then failed", async (t) => {

@@ -2,7 +2,7 @@ import type { BatchDependencies } from "../../../operator/controllers/batch/batc
 import { createBatchController } from "../../../operator/controllers/batch/batch-controller.ts";
 import { systemClock } from "../../../src/controller-runtime/clock.ts";
 import { startController } from "../../../src/controller-runtime/start-controller.ts";
-import type { ObjectEvent } from "../../../src/controller-runtime/build-event.ts";
+import type { ObjectEvent } from "../../../src/controller-runtime/event-recorder.ts";
 import {
   watchResource,
   type WatchedResource,

@@ -5,7 +5,7 @@ import type {
   CompressionJobStatus,
 } from "../../../src/contract/custom-resources/compression-job.ts";
 import { conditionTypes } from "../../../src/contract/custom-resources/condition.ts";
-import { toCompressionJob } from "../../../operator/controllers/compression-job/observe/to-compression-job.ts";
+import { toCompressionJob } from "../../../operator/controllers/compression-job/observe/observe-compression-job.ts";
 import { connectCluster } from "../../../src/kubernetes/connect-cluster.ts";
 import {
   type CompressionJobObject,

@@ -1,7 +1,7 @@
 import { createCompressionJobController } from "../../../operator/controllers/compression-job/compression-job-controller.ts";
 import { type Clock, systemClock } from "../../../src/controller-runtime/clock.ts";
 import { startController } from "../../../src/controller-runtime/start-controller.ts";
-import { watchOperatorResources } from "../../../operator/watch-operator-resources.ts";
+import { watchOperatorResources } from "../../../operator/run-operator.ts";
 import { connectCluster } from "../../../src/kubernetes/connect-cluster.ts";
 import { jobSettings, targets } from "./make-job.ts";
 

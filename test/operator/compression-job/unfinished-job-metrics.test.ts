@@ -4,7 +4,7 @@ import { Registry } from "prom-client";
 import {
   registerUnfinishedJobs,
   unfinishedJobIndexers,
-} from "../../../operator/controllers/compression-job/unfinished-job-metrics.ts";
+} from "../../../operator/controllers/compression-job/failure-metrics.ts";
 import { watchResource } from "../../../src/controller-runtime/watch-resource.ts";
 import { compressionJobs } from "../../../src/resources/custom-resources.ts";
 import { type Answer, answer, connectStandIn } from "../../kubernetes/stand-in-api-server.ts";

@@ -1,6 +1,5 @@
 import type { V1Namespace, V1Node, V1Secret, V1ServiceAccount } from "@kubernetes/client-node";
-import { resourceType } from "../../../src/kubernetes/resources.ts";
-import type { Serialized } from "../../../src/kubernetes/serialized.ts";
+import { resourceType, type Serialized } from "../../../src/kubernetes/resources.ts";
 
 export type Secret = Serialized<V1Secret>;
 

@@ -2,9 +2,8 @@ import { resourceLabels } from "../../../../src/contract/custom-resources/resour
 import type { KubernetesClient } from "../../../../src/kubernetes/kubernetes-client.ts";
 import { observedResources } from "../../../../src/resources/observed-resources.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
-import { isWorkerPod } from "../observe/is-worker-pod.ts";
+import { isWorkerPod, mayRun, toWorkerPod } from "../observe/worker-pod.ts";
 import { toWorkerJob } from "../observe/worker-job.ts";
-import { mayRun, toWorkerPod } from "../observe/worker-pod.ts";
 
 /** Asks the API server, not a cache. Jobs and pods under other accounts run no workers. */
 export async function areWorkersStopped(

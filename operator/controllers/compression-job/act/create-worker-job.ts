@@ -1,15 +1,18 @@
+import type { ActionContext, ActionResult } from "./action-context.ts";
+import { areWorkersStopped } from "./are-workers-stopped.ts";
+import { isTerminal } from "../../../../src/contract/jobs/status.ts";
+import type { KubernetesClient } from "../../../../src/kubernetes/kubernetes-client.ts";
 import {
   ignoreNotFound,
   isAlreadyExists,
   isInvalid,
   KubernetesError,
 } from "../../../../src/kubernetes/kubernetes-error.ts";
-import type { KubernetesJob } from "../../../../src/kubernetes/resources.ts";
+import { type KubernetesJob, resources } from "../../../../src/kubernetes/resources.ts";
+import { compressionJobs } from "../../../../src/resources/custom-resources.ts";
 import { observedResources } from "../../../../src/resources/observed-resources.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import { toWorkerJob } from "../observe/worker-job.ts";
-import type { ActionContext, ActionResult } from "./action-context.ts";
-import { mayStartWork } from "./may-start-work.ts";
 
 export async function createWorkerJob(
   context: ActionContext,
@@ -44,4 +47,39 @@ async function observeExisting(
   const workerJob = toWorkerJob(existing);
   const others = observed.workerJobs.filter(({ name }) => name !== workerJob.name);
   return { ...observed, workerJobs: [...others, workerJob] };
+}
+
+/**
+ * Asks the API server about a job whose work may have started before: it may have ended, and its
+ * worker Job may have expired, while the caches were behind.
+ */
+async function mayStartWork(
+  { client, startedJobs, resource: { metadata } }: ActionContext,
+  observed: ObservedState,
+): Promise<boolean> {
+  if (!(await startedJobs.mayInclude(metadata))) return true;
+  const live = await ignoreNotFound(client.get(compressionJobs, metadata.name));
+  if (live?.metadata.uid !== metadata.uid || live.metadata.deletionTimestamp) return false;
+  const { status, startedAt } = live.status ?? { status: "Pending" };
+  if (live.spec.cancel || status === "Cancelling" || isTerminal(status)) return false;
+  const hasBegun = status !== "Pending" || startedAt !== undefined;
+  return !hasBegun || (await areWorkersStopped(client, observed));
+}
+
+/** Of the nodes of a job's pods, those that are there and report to the control plane. */
+export async function findReadyNodes(
+  client: KubernetesClient,
+  { pods }: ObservedState,
+): Promise<ReadonlySet<string>> {
+  const names = new Set(pods.flatMap(({ node }) => node ?? []));
+  const ready = await Promise.all(
+    Array.from(names, async (name) => {
+      const node = await ignoreNotFound(client.get(resources.nodes, name));
+      const conditions = node?.status?.conditions ?? [];
+      return conditions.some(({ type, status }) => type === "Ready" && status === "True")
+        ? [name]
+        : [];
+    }),
+  );
+  return new Set(ready.flat());
 }

@@ -1,12 +1,20 @@
-import { isTerminal } from "../../../../src/contract/jobs/status.ts";
-import type { ObservedState } from "../observe/observed-state.ts";
-import { decideCancel, isCancelRequested } from "./cancel.ts";
-import { decideWork } from "./decide-work.ts";
-import { type Action, combineDecisions, type Decision } from "./decision.ts";
-import { finalizeEndedJob } from "./finalize-ended-job.ts";
+import { decideCancel, endWorkers, isCancelRequested, stopWorkers } from "./cancel.ts";
+import { remainingDeadlineSeconds } from "./deadline-seconds.ts";
+import { type Action, combineDecisions, type Decision, requeueAt } from "./decision.ts";
+import { isTerminalAndRecorded, releaseUnrecorded, removeFinalizer } from "./finalizer.ts";
+import { findStepEnd } from "./find-step-end.ts";
+import { failCompressionJob, finishCompressionJob } from "./finish-compression-job.ts";
 import { removeLostPods } from "./lost-pods.ts";
-import { requestSyncs } from "./request-syncs.ts";
-import { setWorkerJobTtls } from "./worker-job-ttl.ts";
+import { monitorStep, requestSyncs } from "./monitor-step.ts";
+import { firstStep, nextStep } from "./parallelism.ts";
+import { planWork, startStep } from "./plan-work.ts";
+import { deleteAfterTtl, jobEndTime, setWorkerJobTtls } from "./ttl-seconds-after-finished.ts";
+import { isTerminal } from "../../../../src/contract/jobs/status.ts";
+import type { JobStep } from "../../../../src/resources/job-identity.ts";
+import type { ObservedState } from "../observe/observed-state.ts";
+import { currentWarningMessage } from "../observe/step-warning.ts";
+import { latestWorkerJob, workerJobPods } from "../observe/steps.ts";
+import { mayRun } from "../observe/worker-pod.ts";
 
 /**
  * What to do about a CompressionJob. Depends on nothing but the observed state: after a crash
@@ -41,4 +49,59 @@ function decideLifecycle(observed: ObservedState): Decision {
   const { resource } = observed;
   if (isTerminal(resource.status.status)) return finalizeEndedJob(observed);
   return isCancelRequested(resource) ? decideCancel(observed) : decideWork(observed);
+}
+
+/** What to do about a job that has neither ended nor been cancelled. */
+function decideWork(observed: ObservedState): Decision {
+  const workerJob = latestWorkerJob(observed);
+  if (workerJob === undefined) return planAndStartStep(observed);
+  const { now, settings } = observed;
+  const pods = workerJobPods(observed, workerJob);
+  const warningMessage = currentWarningMessage(observed);
+  const { podStartSeconds } = settings;
+  const deadlineSeconds = remainingDeadlineSeconds(observed);
+  const step = { workerJob, pods, now, warningMessage, podStartSeconds, deadlineSeconds };
+  const end = findStepEnd(step);
+  if (end === undefined) return monitorStep(observed, { workerJob, pods });
+  const next = nextStep(workerJob);
+  if (end.error !== undefined || next === undefined) return finishCompressionJob(observed, end);
+  return planAndStartStep(observed, { step: next, parallelism: workerJob.parallelism });
+}
+
+/** Starts a step, by default the first, or fails a job that cannot be done. */
+function planAndStartStep(
+  observed: ObservedState,
+  next?: { readonly step: JobStep; readonly parallelism: number },
+): Decision {
+  const { plan, error } = planWork(observed.resource.spec, observed.targets);
+  if (plan === undefined) return failCompressionJob(observed, error);
+  const { target, parallelism } = plan;
+  const { step, ...rest } = next ?? { step: firstStep(parallelism), parallelism };
+  return startStep(observed, { target, ...rest }, step);
+}
+
+/** A worker whose result the service has has this long to exit. */
+const workerExitMs = 30_000;
+
+/** The Job controller has this long to end a Job whose pods have ended. */
+const workerJobEndMs = 3_000;
+
+/** Stops the workers of a job that has ended, then removes the finalizer, then the resource. */
+function finalizeEndedJob(observed: ObservedState): Decision {
+  const isCancelled = observed.resource.status.status === "Cancelled";
+  const stopping = isCancelled ? stopWorkers(observed) : endWorkers(observed);
+  if (stopping !== undefined) {
+    const stopAt = isCancelled ? observed.now : workersEndTime(observed);
+    return observed.now < stopAt ? requeueAt(stopAt) : stopping;
+  }
+  if (!isTerminalAndRecorded(observed)) return releaseUnrecorded(observed);
+  return removeFinalizer(observed) ?? deleteAfterTtl(observed);
+}
+
+/** Until when the workers that are left may end by themselves, milliseconds since 1970. */
+function workersEndTime({ resource, pods, now }: ObservedState): number {
+  const running = pods.filter(mayRun);
+  if (running.some(({ phase }) => phase === "Pending")) return now;
+  const mayBeEnding = running.length > 0 || resource.status.status === "Completed";
+  return jobEndTime(resource) + (mayBeEnding ? workerExitMs : workerJobEndMs);
 }

@@ -1,7 +1,7 @@
 import { readTerminationMessage } from "../../../../src/resources/read-termination-message.ts";
 import type { WorkerPod } from "../observe/worker-pod.ts";
 import { checkDeadline } from "./deadline-seconds.ts";
-import { firstAnswer } from "./first-answer.ts";
+import { firstAnswer } from "./waiting.ts";
 import {
   checkAttempts,
   checkExceededLimits,

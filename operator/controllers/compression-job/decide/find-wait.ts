@@ -1,8 +1,7 @@
-import { firstAnswer } from "./first-answer.ts";
+import { firstAnswer, type StepWait, type WaitingStep } from "./waiting.ts";
 import { checkPodWarning, checkUnstartedPod } from "./pod-start-seconds.ts";
 import { checkUnscheduledPod } from "./scheduling.ts";
-import { checkSuspended } from "./suspend.ts";
-import type { StepWait, WaitingStep } from "./wait.ts";
+import { checkSuspended } from "./cancel.ts";
 import { checkMissingPods } from "./worker-job-rejection.ts";
 
 const checks = [

@@ -4,7 +4,7 @@ import type { ObservedState } from "../observe/observed-state.ts";
 import { type Decision, noActions, requeueAt } from "./decision.ts";
 import { pascalCase } from "./pascal-case.ts";
 import type { StepEnd } from "./step-end.ts";
-import { transitionPatch } from "./transition-patch.ts";
+import { transitionPatch } from "./status-patch.ts";
 
 /** The service has the details from the worker's report: it has this long to write the result. */
 const serviceReportMs = 10_000;

@@ -1,17 +1,21 @@
-import type { ObservedState } from "../observe/observed-state.ts";
-import { currentWarningMessage } from "../observe/step-warning.ts";
-import type { WorkerJob } from "../observe/worker-job.ts";
-import { isFailingToStart, type WorkerPod } from "../observe/worker-pod.ts";
-import { combineDecisions, type Decision, noActions, requeueAt } from "./decision.ts";
+import { suspendStep } from "./cancel.ts";
 import { remainingDeadlineSeconds } from "./deadline-seconds.ts";
+import { combineDecisions, type Decision, noActions, requeueAt } from "./decision.ts";
 import { findQueue } from "./find-queue.ts";
 import { findWait } from "./find-wait.ts";
+import { podEndTime } from "./pod-failure-policy.ts";
 import { podStartDeadline } from "./pod-start-seconds.ts";
 import { reportWait } from "./report-wait.ts";
 import { areAllScheduled } from "./scheduling.ts";
-import { suspendStep } from "./suspend.ts";
+import type { StepWait } from "./waiting.ts";
 import { workedSeconds } from "./worked-seconds.ts";
-import type { StepWait } from "./wait.ts";
+import type { EventReason } from "../../../../src/contract/custom-resources/event-reasons.ts";
+import type { ObservedState } from "../observe/observed-state.ts";
+import { ownedWorkerJobs } from "../observe/owned-worker-jobs.ts";
+import { currentWarningMessage } from "../observe/step-warning.ts";
+import { workerJobPods } from "../observe/steps.ts";
+import type { WorkerJob } from "../observe/worker-job.ts";
+import { isFailingToStart, mayRun, type WorkerPod } from "../observe/worker-pod.ts";
 
 /** A shorter wait is not worth a write. */
 const minWaitMs = 3_000;
@@ -73,4 +77,42 @@ function requeueForWarning({ stepWarning, now }: ObservedState): Decision {
   const { from = 0, until = 0 } = stepWarning ?? {};
   const times = [from, until].filter((time) => time > now);
   return combineDecisions(...times.map(requeueAt));
+}
+
+/** How long a worker Job that has not ended may be without a pod that runs or waits. */
+const syncRequestSeconds = 60;
+
+/**
+ * Changes worker Jobs for which nothing happens: Kubernetes' Job controller skips a Job of which it
+ * has not seen its own last write, and may not come back to it until the Job changes. A warning
+ * shows that it did: pods are refused.
+ */
+export function requestSyncs(observed: ObservedState): Decision {
+  if (currentWarningMessage(observed) !== "") return noActions;
+  const idle = ownedWorkerJobs(observed).filter(
+    (workerJob) =>
+      workerJob.end === undefined &&
+      !workerJob.suspended &&
+      !workerJob.deleting &&
+      !workerJobPods(observed, workerJob).some(mayRun),
+  );
+  return combineDecisions(...idle.map((workerJob) => requestSyncAfter(observed, workerJob)));
+}
+
+function requestSyncAfter(observed: ObservedState, workerJob: WorkerJob): Decision {
+  const { name, createdAt, startedAt = createdAt, syncRequestedAt = createdAt } = workerJob;
+  const podEnds = workerJobPods(observed, workerJob).map(podEndTime);
+  const idleSince = Math.max(createdAt, startedAt, syncRequestedAt, ...podEnds);
+  const { now: at } = observed;
+  if (at < idleSince + syncRequestSeconds * 1000) {
+    return requeueAt(idleSince + syncRequestSeconds * 1000);
+  }
+  const reason: EventReason = "SyncRequested";
+  const message = `Nothing happened to the Job "${name}" for ${syncRequestSeconds} s`;
+  return {
+    actions: [
+      { type: "requestSync", name, at },
+      { type: "recordEvent", warning: true, reason, message },
+    ],
+  };
 }

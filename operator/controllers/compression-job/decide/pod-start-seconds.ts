@@ -6,7 +6,7 @@ import {
   type WorkerPod,
 } from "../observe/worker-pod.ts";
 import type { ObservedStep, StepEnd } from "./step-end.ts";
-import type { StepWait, Wait, WaitingStep } from "./wait.ts";
+import type { StepWait, Wait, WaitingStep } from "./waiting.ts";
 
 /** Reasons of containers that wait for their image. */
 const imageReasons: ReadonlySet<string> = new Set([

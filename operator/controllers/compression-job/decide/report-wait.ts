@@ -1,7 +1,7 @@
 import type { ObservedState } from "../observe/observed-state.ts";
 import { type Decision, noActions } from "./decision.ts";
 import { pascalCase } from "./pascal-case.ts";
-import { waitKind, type Wait } from "./wait.ts";
+import { waitKind, type Wait } from "./waiting.ts";
 import { waitPatch } from "./wait-patch.ts";
 
 /** Reports what the job waits for, or that it no longer waits, unless that is reported already. */

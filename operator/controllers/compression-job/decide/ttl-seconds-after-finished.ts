@@ -1,7 +1,9 @@
+import { type Decision, noActions, requeueAt } from "./decision.ts";
+import { isTerminalAndRecorded } from "./finalizer.ts";
 import type { CompressionJob } from "../../../../src/contract/custom-resources/compression-job.ts";
 import { resourceLabels } from "../../../../src/contract/custom-resources/resource-labels.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
-import { type Decision, noActions, requeueAt } from "./decision.ts";
+import { ownedWorkerJobs } from "../observe/owned-worker-jobs.ts";
 
 /** `spec.ttlSecondsAfterFinished`: deletes the resource so long after its end. */
 export function deleteAfterTtl(observed: ObservedState): Decision {
@@ -24,4 +26,19 @@ function findTtlSeconds({ resource, settings }: ObservedState): number | undefin
 /** When a job ended that is in a terminal status, milliseconds since 1970. */
 export function jobEndTime({ metadata, status }: CompressionJob): number {
   return Date.parse(status.finishedAt ?? metadata.creationTimestamp);
+}
+
+/**
+ * Lets the worker Jobs of a recorded job expire. Before, they show which steps are done, and their
+ * pods have the logs, however long operator and service are away.
+ */
+export function setWorkerJobTtls(observed: ObservedState): Decision {
+  const { ttlSeconds: seconds } = observed.settings;
+  const expiring = isTerminalAndRecorded(observed)
+    ? ownedWorkerJobs(observed).filter(
+        ({ deleting, end, ttlSeconds }) =>
+          !deleting && end !== undefined && ttlSeconds === undefined,
+      )
+    : [];
+  return { actions: expiring.map(({ name }) => ({ type: "setWorkerJobTtl", name, seconds })) };
 }

@@ -5,11 +5,9 @@ import { statusCause } from "../../../../src/contract/jobs/status-reasons.ts";
 import { truncate } from "../../../../src/contract/text/bounded-text.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import type { StatusPatch } from "./decision.ts";
-import { interruptionPatch } from "./interruption-patch.ts";
+import { interruptionPatch, isWaitReason, suspendedCondition, type Wait } from "./waiting.ts";
 import { scheduledCondition } from "./scheduling.ts";
-import { suspendedCondition } from "./suspended-condition.ts";
-import { updateConditions } from "./update-conditions.ts";
-import { isWaitReason, type Wait } from "./wait.ts";
+import { updateConditions } from "./status-patch.ts";
 
 /**
  * Reports what a job waits for, or that it no longer waits, in a condition, and of a job without a

@@ -1,3 +1,6 @@
+import { findQueue, type Queue } from "./find-queue.ts";
+import { completionFields } from "./parallelism.ts";
+import { podFailurePolicy } from "./pod-failure-policy.ts";
 import { apiVersion } from "../../../../src/contract/custom-resources/api-group.ts";
 import type { CompressionJob } from "../../../../src/contract/custom-resources/compression-job.ts";
 import {
@@ -5,15 +8,15 @@ import {
   sharesAnnotation,
 } from "../../../../src/contract/custom-resources/resource-labels.ts";
 import type { ConfiguredTarget } from "../../../../src/contract/custom-resources/target-pod.ts";
-import type { KubernetesJob } from "../../../../src/kubernetes/resources.ts";
+import {
+  workerContainer,
+  workerStop,
+  workerTokenAudience,
+} from "../../../../src/contract/jobs/worker.ts";
+import type { KubernetesJob, Pod } from "../../../../src/kubernetes/resources.ts";
 import { compressionJobs } from "../../../../src/resources/custom-resources.ts";
 import { type JobStep, labelValue, workerJobName } from "../../../../src/resources/job-identity.ts";
 import type { WorkerSettings } from "../observe/job-settings.ts";
-import { definedFields } from "./defined-fields.ts";
-import { findQueue, type Queue } from "./find-queue.ts";
-import { completionFields } from "./parallelism.ts";
-import { podFailurePolicy } from "./pod-failure-policy.ts";
-import { workerPodSpec, type WorkerPodPlan } from "./worker-pod-spec.ts";
 
 type Metadata = NonNullable<KubernetesJob["metadata"]>;
 
@@ -87,4 +90,159 @@ function controllerReference({ metadata }: CompressionJob) {
   const { name, uid } = metadata;
   const { kind } = compressionJobs;
   return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
+}
+
+type PodSpec = NonNullable<Pod["spec"]>;
+type Container = PodSpec["containers"][number];
+type Volume = NonNullable<PodSpec["volumes"]>[number];
+
+interface WorkerPodPlan {
+  readonly jobId: string;
+  readonly target: ConfiguredTarget;
+  readonly deadlineSeconds: number;
+}
+
+const tokenSeconds = 3600;
+const uid = 10_001;
+const workDirectory = "/work";
+const tokenDirectory = "/var/run/secrets/modeloptimization.dev/token";
+
+function workerPodSpec(plan: WorkerPodPlan, settings: WorkerSettings): PodSpec {
+  const { target, deadlineSeconds } = plan;
+  const { nodeSelector, tolerations, runtimeClassName, priorityClassName, pod = {} } = target;
+  const { affinity, topologySpreadConstraints, imagePullSecrets, resourceClaims } = pod;
+  return {
+    restartPolicy: "Never",
+    // The pod's deadline and not the Job's: the time without a node does not count.
+    activeDeadlineSeconds: deadlineSeconds,
+    terminationGracePeriodSeconds: workerStop.graceSeconds,
+    serviceAccountName: settings.serviceAccount,
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    securityContext: {
+      runAsNonRoot: true,
+      ...userIds(settings),
+      seccompProfile: { type: "RuntimeDefault" },
+    },
+    ...definedFields({ nodeSelector, runtimeClassName, priorityClassName }),
+    ...definedFields({ tolerations: tolerations?.map(definedFields) }),
+    ...definedFields({ affinity, topologySpreadConstraints, imagePullSecrets }),
+    ...definedFields({ resourceClaims: resourceClaims?.map(podClaim) }),
+    containers: [buildContainer(plan, settings)],
+    volumes: [workVolume(target), tokenVolume, ...settings.volumes, ...(pod.volumes ?? [])],
+  };
+}
+
+function userIds({ hasOwnUser }: WorkerSettings): PodSpec["securityContext"] {
+  return hasOwnUser ? { runAsUser: uid, runAsGroup: uid, fsGroup: uid } : {};
+}
+
+type Claim = NonNullable<NonNullable<ConfiguredTarget["pod"]>["resourceClaims"]>[number];
+
+/** Which request of the claim is used is said by the container. */
+function podClaim(used: Claim) {
+  const { request: _, ...claim } = used;
+  return claim;
+}
+
+function workVolume({ scratch }: ConfiguredTarget): Volume {
+  return { name: "work", emptyDir: definedFields({ sizeLimit: scratch }) };
+}
+
+const tokenVolume: Volume = {
+  name: "token",
+  projected: {
+    sources: [
+      {
+        serviceAccountToken: {
+          path: "token",
+          audience: workerTokenAudience,
+          expirationSeconds: tokenSeconds,
+        },
+      },
+    ],
+  },
+};
+
+function buildContainer({ jobId, target }: WorkerPodPlan, settings: WorkerSettings): Container {
+  return {
+    name: workerContainer,
+    image: target.image ?? settings.image,
+    imagePullPolicy: settings.imagePullPolicy,
+    env: [...(target.pod?.env ?? []), ...workerEnvironment(jobId, settings)],
+    resources: containerResources(target),
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ["ALL"] },
+    },
+    terminationMessagePolicy: "File",
+    volumeMounts: workerVolumeMounts(target, settings),
+  };
+}
+
+function workerVolumeMounts(
+  { pod = {} }: ConfiguredTarget,
+  settings: WorkerSettings,
+): NonNullable<Container["volumeMounts"]> {
+  return [
+    { name: "work", mountPath: workDirectory },
+    { name: "token", mountPath: tokenDirectory, readOnly: true },
+    ...settings.volumeMounts,
+    ...(pod.volumeMounts ?? []),
+  ];
+}
+
+function workerEnvironment(jobId: string, { serviceUrl, serviceCaFile }: WorkerSettings) {
+  const variables = {
+    MOS_SERVICE_URL: serviceUrl,
+    MOS_JOB_ID: jobId,
+    MOS_JOB_TOKEN_FILE: `${tokenDirectory}/token`,
+    MOS_WORK_DIR: workDirectory,
+    TMPDIR: workDirectory,
+    ...definedFields({ NODE_EXTRA_CA_CERTS: serviceCaFile }),
+  };
+  return Object.entries(variables).map(([name, value]) => ({ name, value }));
+}
+
+/** What a small job needs, for targets that say nothing: nodes are not filled without measure. */
+const defaultRequests = { cpu: "100m", memory: "256Mi", disk: "256Mi" };
+
+/** Memory and GPUs are limited to what is requested; CPU and disk by the target's limits alone. */
+function containerResources({
+  gpu,
+  resources = {},
+  scratch = defaultRequests.disk,
+  pod: { resourceClaims } = {},
+}: ConfiguredTarget): NonNullable<Container["resources"]> {
+  const { cpu = defaultRequests.cpu, memory, ephemeralStorage = scratch, limits = {} } = resources;
+  const claims = resourceClaims?.map(({ name, request }) => ({
+    name,
+    ...definedFields({ request }),
+  }));
+  const gpus = gpu && { [gpu.resource]: String(gpu.count) };
+  return {
+    requests: {
+      cpu,
+      memory: memory ?? defaultRequests.memory,
+      "ephemeral-storage": ephemeralStorage,
+    },
+    limits: {
+      ...definedFields({
+        cpu: limits.cpu,
+        memory: limits.memory ?? memory,
+        "ephemeral-storage": limits.ephemeralStorage,
+      }),
+      ...gpus,
+    },
+    ...definedFields({ claims }),
+  };
+}
+
+type DefinedFields<T> = { [Key in keyof T]?: Exclude<T[Key], undefined> };
+
+/** Leaves out what is undefined, which types of the Kubernetes client do not allow. */
+function definedFields<T extends object>(fields: T): DefinedFields<T> {
+  const entries = Object.entries(fields).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as DefinedFields<T>;
 }

@@ -3,7 +3,7 @@ import { mayRun } from "../observe/worker-pod.ts";
 import { combineDecisions, type Decision, requeueAt } from "./decision.ts";
 import { failCompressionJob } from "./finish-compression-job.ts";
 import { reportWait } from "./report-wait.ts";
-import type { StepWait, Wait, WaitingStep } from "./wait.ts";
+import type { StepWait, Wait, WaitingStep } from "./waiting.ts";
 
 /** The cluster may accept later what it rejected. */
 const rejectionRetryMs = 30_000;

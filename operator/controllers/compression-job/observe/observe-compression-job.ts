@@ -1,24 +1,30 @@
-import type { ConfiguredTarget } from "../../../../src/contract/custom-resources/target-pod.ts";
-import type { CompressionJobObject } from "../../../../src/resources/custom-resources.ts";
-import { resolveJobId } from "../../../../src/resources/job-identity.ts";
-import type { Reflector } from "../../../../src/kubernetes/reflector.ts";
-import type {
-  ObservedEvent,
-  ObservedWorkerJob,
-  ObservedPod,
-} from "../../../../src/resources/observed-resources.ts";
-import type { Stored } from "../../../../src/kubernetes/resources.ts";
 import type { DeletionTimes } from "./deletion-times.ts";
-import { isWorkerPod } from "./is-worker-pod.ts";
 import { jobIdIndex, jobIdKey } from "./job-id-index.ts";
 import type { JobSettings } from "./job-settings.ts";
 import type { ObservedState } from "./observed-state.ts";
-import { findStepWarning, type StepWarning } from "./step-warning.ts";
+import {
+  findStepWarning,
+  involvedObjectIndex,
+  type StepWarning,
+  toWarningEvent,
+} from "./step-warning.ts";
 import { latestWorkerJob, workerJobPods } from "./steps.ts";
-import { toCompressionJob } from "./to-compression-job.ts";
-import { involvedObjectIndex, toWarningEvent } from "./warning-event.ts";
 import { toWorkerJob } from "./worker-job.ts";
-import { toWorkerPod, type WorkerPod } from "./worker-pod.ts";
+import { isWorkerPod, toWorkerPod, type WorkerPod } from "./worker-pod.ts";
+import { apiVersion } from "../../../../src/contract/custom-resources/api-group.ts";
+import type { CompressionJob } from "../../../../src/contract/custom-resources/compression-job.ts";
+import { conditionTypes } from "../../../../src/contract/custom-resources/condition.ts";
+import type { ConfiguredTarget } from "../../../../src/contract/custom-resources/target-pod.ts";
+import { isTerminal } from "../../../../src/contract/jobs/status.ts";
+import type { Reflector } from "../../../../src/kubernetes/reflector.ts";
+import type { Stored } from "../../../../src/kubernetes/resources.ts";
+import type { CompressionJobObject } from "../../../../src/resources/custom-resources.ts";
+import { resolveJobId } from "../../../../src/resources/job-identity.ts";
+import type {
+  ObservedEvent,
+  ObservedPod,
+  ObservedWorkerJob,
+} from "../../../../src/resources/observed-resources.ts";
 
 interface CompressionJobSources {
   readonly workerJobs: Reflector<ObservedWorkerJob>;
@@ -71,4 +77,33 @@ function observeStepWarning(
   return findStepWarning(workerJob, workerJobPods(observed, workerJob), (uid) =>
     warnings.byIndex(involvedObjectIndex, uid).map(toWarningEvent),
   );
+}
+
+/** A stored object with the defaults that the API server leaves out. */
+export function toCompressionJob(object: Stored<CompressionJobObject>): CompressionJob {
+  const { metadata, spec, status = { status: "Pending" } } = object;
+  const { namespace = "", generation = 0 } = metadata;
+  return {
+    apiVersion,
+    kind: "CompressionJob",
+    metadata: { ...metadata, namespace, generation },
+    spec,
+    status,
+  };
+}
+
+/**
+ * What a cache keeps of a CompressionJob: all but the result, on which no decision depends, and of
+ * one that has ended no history either.
+ */
+export function trimCompressionJob({
+  status,
+  ...object
+}: Stored<CompressionJobObject>): Stored<CompressionJobObject> {
+  if (status === undefined) return object;
+  const { telemetry: _, artifacts: __, ...trimmedStatus } = status;
+  if (!isTerminal(status.status)) return { ...object, status: trimmedStatus };
+  const { transitions: ___, conditions, ...ended } = trimmedStatus;
+  const recorded = conditions?.filter(({ type }) => type === conditionTypes.recorded) ?? [];
+  return { ...object, status: { ...ended, conditions: recorded } };
 }

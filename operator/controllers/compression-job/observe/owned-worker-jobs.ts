@@ -1,6 +1,5 @@
-import { isWorkerJob } from "./is-worker-job.ts";
+import { isWorkerJob, type WorkerJob } from "./worker-job.ts";
 import type { ObservedState } from "./observed-state.ts";
-import type { WorkerJob } from "./worker-job.ts";
 
 type Owner = Pick<ObservedState, "resource" | "settings">;
 

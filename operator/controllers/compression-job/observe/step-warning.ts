@@ -1,6 +1,7 @@
-import type { WarningEvent } from "./warning-event.ts";
 import type { WorkerJob } from "./worker-job.ts";
-import { podStartTime, isBeingPrepared, type WorkerPod } from "./worker-pod.ts";
+import { isBeingPrepared, podStartTime, type WorkerPod } from "./worker-pod.ts";
+import type { Stored } from "../../../../src/kubernetes/resources.ts";
+import type { ObservedEvent } from "../../../../src/resources/observed-resources.ts";
 
 /** Warnings about a pod matter once its preparation takes so long. */
 const preparationMs = 30_000;
@@ -48,4 +49,34 @@ export function currentWarningMessage({
   return stepWarning !== undefined && stepWarning.from <= now && now < stepWarning.until
     ? stepWarning.message
     : "";
+}
+
+/** Index of warnings by the UID of the involved object. */
+export const involvedObjectIndex = "about";
+
+/**
+ * Selects the cluster's warnings among events, without those of the operator about its own
+ * resources. Why a pod has no node is in the pod's status.
+ */
+export const warningFieldSelector = [
+  "type=Warning",
+  "reason!=FailedScheduling",
+  "involvedObject.kind!=CompressionJob",
+  "involvedObject.kind!=Batch",
+].join(",");
+
+/** A warning about a worker Job or a pod. */
+interface WarningEvent {
+  readonly message: string;
+  /** When it was last repeated, milliseconds since 1970. */
+  readonly at: number;
+}
+
+export function toWarningEvent({
+  metadata,
+  message = "",
+  lastTimestamp,
+  eventTime,
+}: Stored<ObservedEvent>): WarningEvent {
+  return { message, at: Date.parse(lastTimestamp ?? eventTime ?? metadata.creationTimestamp) };
 }

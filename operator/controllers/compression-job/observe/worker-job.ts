@@ -1,15 +1,16 @@
+import type { JobSettings } from "./job-settings.ts";
 import {
   resourceLabels,
   sharesAnnotation,
   syncRequestAnnotation,
 } from "../../../../src/contract/custom-resources/resource-labels.ts";
+import type { Stored } from "../../../../src/kubernetes/resources.ts";
+import { compressionJobs } from "../../../../src/resources/custom-resources.ts";
 import { type JobStep, jobStep } from "../../../../src/resources/job-identity.ts";
 import {
-  workerJobFinishedConditions,
   type ObservedWorkerJob,
+  workerJobFinishedConditions,
 } from "../../../../src/resources/observed-resources.ts";
-import { parseOptionalTime } from "./parse-optional-time.ts";
-import type { Stored } from "../../../../src/kubernetes/resources.ts";
 
 /** How a Job ended, as its conditions have it. */
 interface WorkerJobEnd {
@@ -81,4 +82,20 @@ function readWorkerJobEnd(
   const at = Date.parse(condition.lastTransitionTime ?? "");
   if (!complete && deletedAt !== undefined && at >= Date.parse(deletedAt)) return undefined;
   return { complete, reason: condition.reason ?? "", message: condition.message ?? "", at };
+}
+
+/**
+ * Whether an operator of this installation created the Job. Who may create Jobs writes any label
+ * and owner, but an admission policy leaves Jobs under the workers' account to the operator.
+ */
+export function isWorkerJob(
+  { controller, serviceAccount }: WorkerJob,
+  settings: Pick<JobSettings, "serviceAccount">,
+): boolean {
+  return controller?.kind === compressionJobs.kind && serviceAccount === settings.serviceAccount;
+}
+
+/** Milliseconds since 1970. */
+export function parseOptionalTime(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : Date.parse(text);
 }

@@ -1,8 +1,9 @@
+import type { JobSettings } from "./job-settings.ts";
+import { parseOptionalTime } from "./worker-job.ts";
 import { resourceLabels } from "../../../../src/contract/custom-resources/resource-labels.ts";
 import { workerContainer } from "../../../../src/contract/jobs/worker.ts";
-import type { ObservedPod } from "../../../../src/resources/observed-resources.ts";
-import { parseOptionalTime } from "./parse-optional-time.ts";
 import type { Stored } from "../../../../src/kubernetes/resources.ts";
+import type { ObservedPod } from "../../../../src/resources/observed-resources.ts";
 
 /** How a worker's process ended. */
 interface Termination {
@@ -133,4 +134,12 @@ function readContainerState({ containerStatuses = [] }: PodStatus, createdAt: st
       at: Date.parse(terminated.finishedAt ?? createdAt),
     },
   };
+}
+
+/** Whether a pod with a job's id runs a worker: others may have been given the label by anybody. */
+export function isWorkerPod(
+  { spec }: Stored<ObservedPod>,
+  { serviceAccount }: Pick<JobSettings, "serviceAccount">,
+): boolean {
+  return spec?.serviceAccountName === serviceAccount;
 }

@@ -1,4 +1,4 @@
-import { countElements } from "../../onnx/count-elements.ts";
+import { countElements } from "../../onnx/tensor-shape.ts";
 import type { Weight } from "../find-weights.ts";
 import type { GraphRewrite } from "../graph-rewrite.ts";
 import { floatBytes, requireFloatType, sourceWeight } from "../source-weight.ts";

@@ -3,7 +3,7 @@ import { exclusionFinder } from "../exclusion-finder.ts";
 import type { Weight } from "../find-weights.ts";
 import { chooseHalfNodes, noHalfNodes, type HalfChoice } from "../half/choose-half-nodes.ts";
 import type { PlanRevision } from "../plan-revision.ts";
-import { rememberResults } from "../remember-results.ts";
+import { memoize } from "../remember-results.ts";
 import type { WeightPlan } from "../weight-plan.ts";
 import type { RecipeForTarget } from "./list-candidates.ts";
 import { pairRecurrentWeights } from "./pair-recurrent-weights.ts";
@@ -29,7 +29,7 @@ export function chooseFormats(
 ): FormatPlan {
   const findExclusion = exclusionFinder(options.recipe);
   // Thousands of nodes may take one weight, each of which asks.
-  const findObstacle = rememberResults(
+  const findObstacle = memoize(
     (weight: Weight) => rejected.get(weight.index) ?? findExclusion(weight),
   );
   const half =

@@ -1,6 +1,6 @@
 import type { Recipe } from "../../../contract/jobs/recipe.ts";
 import { channelAxis, operatorName } from "../channel-axis.ts";
-import { countElements } from "../../onnx/count-elements.ts";
+import { countElements } from "../../onnx/tensor-shape.ts";
 import type { Weight, WeightConsumer } from "../find-weights.ts";
 import type { AffineFormat } from "../kernels/affine-parameters.ts";
 import { countBlocks, type BlockFormat, type MatrixShape } from "../kernels/block-format.ts";

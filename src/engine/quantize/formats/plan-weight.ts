@@ -1,6 +1,6 @@
 import type { Recipe } from "../../../contract/jobs/recipe.ts";
 import { elementTypeName } from "../../onnx/element-type.ts";
-import { countElements } from "../../onnx/count-elements.ts";
+import { countElements } from "../../onnx/tensor-shape.ts";
 import type { OnnxModel } from "../../onnx/onnx-model.ts";
 import type { Weight, WeightConsumer } from "../find-weights.ts";
 import type { HalfChoice } from "../half/choose-half-nodes.ts";

@@ -1,4 +1,4 @@
-import { countElements } from "../../onnx/count-elements.ts";
+import { countElements } from "../../onnx/tensor-shape.ts";
 import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
 import type { Weight } from "../find-weights.ts";
 import type { GraphRewrite } from "../graph-rewrite.ts";

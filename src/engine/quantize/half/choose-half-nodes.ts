@@ -1,5 +1,5 @@
 import type { Recipe } from "../../../contract/jobs/recipe.ts";
-import { sortTopologically } from "../../onnx/sort-topologically.ts";
+import { sortTopologically } from "../../onnx/sort-nodes.ts";
 import { nodeSubgraphs } from "../../onnx/model-traversal.ts";
 import { TensorProto_DataType as DataType, type NodeProto } from "../../onnx/onnx_pb.js";
 import type { OnnxModel } from "../../onnx/onnx-model.ts";
@@ -7,9 +7,9 @@ import { maxPlannedBytes, readTensor } from "../../onnx/read-tensor.ts";
 import { channelAxis, operatorName } from "../channel-axis.ts";
 import type { Weight } from "../find-weights.ts";
 import type { Scope } from "../graph-index.ts";
-import { countElements } from "../../onnx/count-elements.ts";
+import { countElements } from "../../onnx/tensor-shape.ts";
 import { weightDims } from "../weight-dims.ts";
-import { rememberResults } from "../remember-results.ts";
+import { memoize } from "../remember-results.ts";
 import { halfOperators, halfPositions } from "./half-operators.ts";
 
 /** Largest finite half-precision number, and the smallest that does not become zero. */
@@ -65,7 +65,7 @@ export function chooseHalfNodes({
     recipe,
     weightAt: indexWeights(weights),
     findObstacle,
-    findLoss: rememberResults((weight: Weight) => findHalfRangeLoss(weight, { model })),
+    findLoss: memoize((weight: Weight) => findHalfRangeLoss(weight, { model })),
     nodes: new Set<NodeProto>(),
     values: new Map(),
     wide: new Set<string>(),

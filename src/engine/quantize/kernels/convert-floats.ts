@@ -1,4 +1,4 @@
-import type { ErrorSums } from "../../evaluate/error-sums.ts";
+import type { ErrorSums } from "../../evaluate/error-metrics.ts";
 import {
   clearKernelSums,
   memoryOffsets,

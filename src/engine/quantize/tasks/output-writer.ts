@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync, writeSync } from "node:fs";
+import type { PlacedTask, WeightTask } from "./weight-task.ts";
+import type { OnnxModel } from "../../onnx/onnx-model.ts";
 import type { Destination } from "../../onnx/write-model.ts";
-import { copyHalfBytes, type HalfByteRun } from "./copy-half-bytes.ts";
-import type { PlacedTask } from "./placed-task.ts";
 
 /** A part of a payload that is an array of rows: `elements` of each of some rows. */
 export interface OutputRectangle {
@@ -83,4 +83,42 @@ export class OutputWriter implements Disposable {
       this.#writeAt(destination, bytes, start);
     }
   }
+}
+
+/** Half bytes, counted from the low bits of the first byte on. */
+interface HalfByteRun {
+  readonly from: number;
+  readonly to: number;
+  readonly count: number;
+}
+
+/** Copies half bytes; those of `target` beside them stay as they are. */
+function copyHalfBytes(
+  source: Uint8Array,
+  target: Uint8Array,
+  { from, to, count }: HalfByteRun,
+): void {
+  for (let index = 0; index < count; index++) {
+    const [read, written] = [from + index, to + index];
+    const value = (Number(source[Math.floor(read / 2)]) >> ((read % 2) * 4)) & 15;
+    const at = Math.floor(written / 2);
+    const shift = (written % 2) * 4;
+    target[at] = (Number(target[at]) & (0xf0 >> shift)) | (value << shift);
+  }
+}
+
+/** Indices of the payloads that a task computes. */
+export function outputPayloads({ outputs }: WeightTask): number[] {
+  return Object.values(outputs).filter((payload) => typeof payload === "number");
+}
+
+/** Bytes of each payload that a task computes. */
+export function outputLengths(model: OnnxModel, task: WeightTask): number[] {
+  return outputPayloads(task).map((payload) => payloadLength(model, payload));
+}
+
+export function payloadLength({ payloads }: OnnxModel, payload: number): number {
+  const length = payloads[payload]?.length;
+  if (length === undefined) throw new TypeError(`There is no payload ${payload}`);
+  return length;
 }

@@ -1,19 +1,18 @@
-import { emptyErrorSums } from "../../evaluate/error-sums.ts";
-import { affineParameters } from "../kernels/affine-parameters.ts";
-import type { AffineParameters } from "../kernels/affine-parameters.ts";
-import { createChannelRanges, widenChannelRanges } from "../kernels/channel-ranges.ts";
-import type { ChannelRanges } from "../kernels/channel-ranges.ts";
+import type { OutputWriter } from "./output-writer.ts";
+import { convertScales } from "./run-block-task.ts";
+import { releaseBuffers, SourceReader } from "./source-reader.ts";
+import type { TileLimits } from "./tile-limits.ts";
+import { type ChannelSlice, channelSlices, sliceTiles } from "./tiles.ts";
+import type { AffineTask, FloatType, TaskResult } from "./weight-task.ts";
+import { emptyErrorSums, type ErrorSums } from "../../evaluate/error-metrics.ts";
+import { affineParameters, type AffineParameters } from "../kernels/affine-parameters.ts";
+import {
+  type ChannelRanges,
+  createChannelRanges,
+  widenChannelRanges,
+} from "../kernels/channel-ranges.ts";
 import { bfloat16ToFloat32 } from "../kernels/convert-bfloat16.ts";
 import { quantizeLinear } from "../kernels/quantize-linear.ts";
-import { channelSlices, type ChannelSlice } from "./channel-slices.ts";
-import { convertScales } from "./convert-scales.ts";
-import type { OutputWriter } from "./output-writer.ts";
-import { releaseBuffers } from "./release-buffers.ts";
-import type { SliceContext } from "./slice-context.ts";
-import { SourceReader } from "./source-reader.ts";
-import { sliceTiles } from "./slice-tiles.ts";
-import type { TileLimits } from "./tile-limits.ts";
-import type { AffineTask, FloatType, TaskResult } from "./weight-task.ts";
 
 /** Reads a weight twice: for its ranges, and to quantize it. */
 export function* runAffineTask(
@@ -96,4 +95,13 @@ function writeParameters(
   const scaleBytes = scales.byteLength / layout.channels;
   output.write(outputs.scales, scales, first * scaleBytes);
   if (outputs.zeroPoints !== undefined) output.write(outputs.zeroPoints, zeroPoints, first);
+}
+
+/** What the quantization of a slice reads and writes. */
+interface SliceContext {
+  readonly task: AffineTask;
+  readonly reader: SourceReader;
+  readonly output: OutputWriter;
+  readonly limits: TileLimits;
+  readonly sums: ErrorSums;
 }

@@ -1,21 +1,19 @@
-import { emptyErrorSums } from "../../evaluate/error-sums.ts";
+import { type MatrixPanel, matrixPanels, panelRectangles } from "./matrix-panels.ts";
+import type { OutputWriter } from "./output-writer.ts";
+import { releaseBuffers, SourceReader } from "./source-reader.ts";
+import type { TileLimits } from "./tile-limits.ts";
+import { panelTiles } from "./tiles.ts";
+import type { BlockTask, FloatType, TaskResult } from "./weight-task.ts";
+import { emptyErrorSums } from "../../evaluate/error-metrics.ts";
 import {
   createDequantizeLinearBlocks,
   createGatherBlocks,
   createMatMulNBitsBlocks,
+  type QuantizedBlocks,
 } from "../kernels/block-format.ts";
-import type { QuantizedBlocks } from "../kernels/block-format.ts";
+import { float32ToBfloat16 } from "../kernels/convert-bfloat16.ts";
 import { quantizeBlocks } from "../kernels/quantize-blocks.ts";
 import { quantizeLinearBlocks } from "../kernels/quantize-linear-blocks.ts";
-import { convertScales } from "./convert-scales.ts";
-import { matrixPanels, type MatrixPanel } from "./matrix-panels.ts";
-import type { OutputWriter } from "./output-writer.ts";
-import { panelRectangles } from "./panel-rectangles.ts";
-import { panelTiles } from "./panel-tiles.ts";
-import { releaseBuffers } from "./release-buffers.ts";
-import { SourceReader } from "./source-reader.ts";
-import type { TileLimits } from "./tile-limits.ts";
-import type { BlockTask, TaskResult } from "./weight-task.ts";
 
 const createBlocksByLayout = {
   matmul: createMatMulNBitsBlocks,
@@ -83,4 +81,16 @@ function writeBlocks(
     output.writeRectangle(outputs.zeroPoints, zeroPoints, rectangles.zeroPoints);
   }
   releaseBuffers(quantizedValues, scales, zeroPoints);
+}
+
+/** Scales as they are written, in the type that the plan gives them. */
+export function convertScales(scales: Float32Array, type: FloatType): ArrayBufferView {
+  switch (type) {
+    case "float32":
+      return scales;
+    case "float16":
+      return Float16Array.from(scales);
+    case "bfloat16":
+      return float32ToBfloat16(scales);
+  }
 }

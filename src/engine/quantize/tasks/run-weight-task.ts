@@ -1,10 +1,11 @@
 import { OutputWriter } from "./output-writer.ts";
-import type { PlacedTask } from "./placed-task.ts";
 import { runAffineTask } from "./run-affine-task.ts";
 import { runBlockTask } from "./run-block-task.ts";
-import { runHalfTask } from "./run-half-task.ts";
-import { defaultTileLimits } from "./tile-limits.ts";
-import type { TaskResult } from "./weight-task.ts";
+import { releaseBuffers, SourceReader } from "./source-reader.ts";
+import { defaultTileLimits, type TileLimits } from "./tile-limits.ts";
+import type { HalfTask, PlacedTask, TaskResult } from "./weight-task.ts";
+import { emptyErrorSums } from "../../evaluate/error-metrics.ts";
+import { float32ToFloat16 } from "../kernels/convert-floats.ts";
 
 /** Runs a task tile by tile. Yields the source bytes of each tile, so that callers can stop it. */
 export function* runWeightTask(
@@ -20,4 +21,27 @@ export function* runWeightTask(
     case "half":
       return yield* runHalfTask(task, output, limits);
   }
+}
+
+function* runHalfTask(
+  task: HalfTask,
+  output: OutputWriter,
+  { values: tileValues }: TileLimits,
+): Generator<number, TaskResult> {
+  const { weight, elements, sourceBytes, outputs } = task;
+  const sums = emptyErrorSums();
+  const losses = { overflowed: 0, vanished: 0, subnormal: 0 };
+  const into = new Uint16Array(Math.min(tileValues, elements));
+  using reader = new SourceReader(task);
+  for (let start = 0; start < elements; start += tileValues) {
+    const columns = Math.min(tileValues, elements - start);
+    const part = into.subarray(0, columns);
+    float32ToFloat16(reader.read({ start, rows: 1, columns, pitch: columns }), part, losses, sums);
+    output.write(outputs.values, part, start * 2);
+    yield (columns / elements) * sourceBytes;
+  }
+  releaseBuffers(into);
+  const rejection =
+    losses.overflowed > 0 ? "has values beyond the range of half precision" : undefined;
+  return { weight, sums, rejection };
 }

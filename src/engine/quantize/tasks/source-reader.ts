@@ -1,9 +1,8 @@
 import { closeSync, openSync } from "node:fs";
+import type { SourceWeight } from "./weight-task.ts";
 import { readExactlySync } from "../../onnx/read-exactly.ts";
 import { bfloat16ToFloat32 } from "../kernels/convert-bfloat16.ts";
 import { float16ToFloat32 } from "../kernels/convert-floats.ts";
-import { releaseBuffers } from "./release-buffers.ts";
-import type { SourceWeight } from "./weight-task.ts";
 
 /** Rows of a weight's values: `columns` values each, and `pitch` values apart. */
 export interface SourceRectangle {
@@ -69,5 +68,15 @@ export class SourceReader implements Disposable {
     } else if (this.#descriptor !== undefined) {
       readExactlySync(this.#descriptor, into, this.#source.offset + start);
     }
+  }
+}
+
+/**
+ * Frees memory at once. The garbage collector does not see how much the buffers take, and would
+ * let them pile up.
+ */
+export function releaseBuffers(...arrays: readonly ArrayBufferView[]): void {
+  for (const { buffer } of arrays) {
+    if (buffer instanceof ArrayBuffer && !buffer.detached) buffer.transfer(0);
   }
 }

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { OnnxModel } from "../../onnx/onnx-model.ts";
 import { hashSource } from "../../onnx/hash-source.ts";
-import { outputLengths } from "./task-outputs.ts";
+import { outputLengths } from "./output-writer.ts";
 import type { WeightTask } from "./weight-task.ts";
 
 export interface DigestOptions {

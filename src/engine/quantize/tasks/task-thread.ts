@@ -1,5 +1,5 @@
 import { parentPort } from "node:worker_threads";
-import type { PlacedTask } from "./placed-task.ts";
+import type { PlacedTask } from "./weight-task.ts";
 import { runWeightTask } from "./run-weight-task.ts";
 import type { ThreadMessage } from "./thread-message.ts";
 

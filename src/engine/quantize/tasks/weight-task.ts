@@ -1,5 +1,6 @@
-import type { ErrorSums } from "../../evaluate/error-sums.ts";
+import type { ErrorSums } from "../../evaluate/error-metrics.ts";
 import type { TensorSource } from "../../onnx/read-tensor.ts";
+import type { Destination } from "../../onnx/write-model.ts";
 import type { AffineFormat } from "../kernels/affine-parameters.ts";
 import type { BlockFormat, MatrixShape } from "../kernels/block-format.ts";
 import type { ChannelLayout } from "../kernels/channel-layout.ts";
@@ -70,4 +71,17 @@ export interface TaskResult {
   readonly sums: ErrorSums;
   /** Why the weight cannot have this format after all; what was written is of no use then. */
   readonly rejection: string | undefined;
+}
+
+/** A task and where its results go. */
+export interface PlacedTask {
+  readonly task: WeightTask;
+  /** Destinations by payload index. */
+  readonly destinations: ReadonlyMap<number, readonly Destination[]>;
+}
+
+export interface RunTasksOptions {
+  readonly signal: AbortSignal;
+  /** Called with the source bytes done since the last call. */
+  readonly onBytes: (bytes: number) => void;
 }

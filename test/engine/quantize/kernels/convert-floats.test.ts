@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { addErrors, emptyErrorSums } from "../../../../src/engine/evaluate/error-sums.ts";
+import { addErrors, emptyErrorSums } from "../../../../src/engine/evaluate/error-metrics.ts";
 import {
   float16ToFloat32,
   float32ToFloat16,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { emptyErrorSums } from "../../../../src/engine/evaluate/error-sums.ts";
+import { emptyErrorSums } from "../../../../src/engine/evaluate/error-metrics.ts";
 import {
   type BlockFormat,
   countBlocks,

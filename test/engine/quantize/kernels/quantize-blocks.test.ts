@@ -5,7 +5,7 @@ import {
   addErrors,
   emptyErrorSums,
   type ErrorSums,
-} from "../../../../src/engine/evaluate/error-sums.ts";
+} from "../../../../src/engine/evaluate/error-metrics.ts";
 import {
   type QuantizedBlocks,
   type BlockFormat,

@@ -8,7 +8,7 @@ import {
   addErrors,
   emptyErrorSums,
   type ErrorSums,
-} from "../../../../src/engine/evaluate/error-sums.ts";
+} from "../../../../src/engine/evaluate/error-metrics.ts";
 import type { ChannelLayout } from "../../../../src/engine/quantize/kernels/channel-layout.ts";
 import {
   type ChannelRanges,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { emptyErrorSums } from "../../../../src/engine/evaluate/error-sums.ts";
+import { emptyErrorSums } from "../../../../src/engine/evaluate/error-metrics.ts";
 import {
   createDequantizeLinearBlocks,
   createGatherBlocks,

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runWeightTask } from "../../../../src/engine/quantize/tasks/run-weight-task.ts";
 import type { TileLimits } from "../../../../src/engine/quantize/tasks/tile-limits.ts";
-import { outputPayloads } from "../../../../src/engine/quantize/tasks/task-outputs.ts";
+import { outputPayloads } from "../../../../src/engine/quantize/tasks/output-writer.ts";
 import type {
   FloatType,
   TaskResult,

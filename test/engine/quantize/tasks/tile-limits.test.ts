@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { channelSlices } from "../../../../src/engine/quantize/tasks/channel-slices.ts";
+import {
+  channelSlices,
+  panelTiles,
+  sliceTiles,
+} from "../../../../src/engine/quantize/tasks/tiles.ts";
 import { matrixPanels } from "../../../../src/engine/quantize/tasks/matrix-panels.ts";
-import { panelTiles } from "../../../../src/engine/quantize/tasks/panel-tiles.ts";
-import { sliceTiles } from "../../../../src/engine/quantize/tasks/slice-tiles.ts";
 import { defaultTileLimits } from "../../../../src/engine/quantize/tasks/tile-limits.ts";
 import type { BlockTask } from "../../../../src/engine/quantize/tasks/weight-task.ts";
 

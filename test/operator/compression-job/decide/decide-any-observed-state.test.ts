@@ -2,14 +2,16 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
 import { decide } from "../../../../operator/controllers/compression-job/decide/decide.ts";
-import { toCompressionJob } from "../../../../operator/controllers/compression-job/observe/to-compression-job.ts";
-import { trimCompressionJob } from "../../../../operator/controllers/compression-job/observe/trim-compression-job.ts";
+import {
+  toCompressionJob,
+  trimCompressionJob,
+} from "../../../../operator/controllers/compression-job/observe/observe-compression-job.ts";
 import { mayRun } from "../../../../operator/controllers/compression-job/observe/worker-pod.ts";
 import { conditionTypes } from "../../../../src/contract/custom-resources/condition.ts";
 import { recordFinalizer } from "../../../../src/contract/custom-resources/resource-labels.ts";
 import { isTerminal, jobStatus } from "../../../../src/contract/jobs/status.ts";
 import { workerExit } from "../../../../src/contract/jobs/worker.ts";
-import { parseResponseJson } from "../../../../src/kubernetes/parse-response-json.ts";
+import { parseResponseJson } from "../../../../src/kubernetes/cluster-client.ts";
 import type { Stored } from "../../../../src/kubernetes/resources.ts";
 import type { CompressionJobObject } from "../../../../src/resources/custom-resources.ts";
 import { jobStep } from "../../../../src/resources/job-identity.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { warningFieldSelector } from "../../../../operator/controllers/compression-job/observe/warning-event.ts";
+import { warningFieldSelector } from "../../../../operator/controllers/compression-job/observe/step-warning.ts";
 import { resources } from "../../../../src/kubernetes/resources.ts";
 import { clusterMissing } from "../../../support/cluster/cluster-missing.ts";
 import { connectTestCluster } from "../../../kubernetes/connect-test-cluster.ts";

@@ -1,2 +1,0 @@
-/** As a client's namespace: every one. Their objects can be listed and watched, and no more. */
-export const allNamespaces = "";

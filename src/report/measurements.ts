@@ -1,0 +1,150 @@
+import type { Section } from "./compose-sections.ts";
+import { formatChange, formatDecibels, formatPercent } from "./format-figure.ts";
+import { inlineCode, tableHead, tableRow } from "./markdown.ts";
+import { latencyObstacle, sqnrObstacle } from "../contract/jobs/comparability.ts";
+import type { Job } from "../contract/jobs/job.ts";
+import { formatRatio, type Latency } from "../contract/jobs/latency.ts";
+import { formatBytes } from "../contract/text/format-bytes.ts";
+
+const columns = ["figure", "original", "result", "ratio", "baseline", "change"];
+
+/** The figures of the original and of the result, beside the baseline where there is one. */
+export function measurementTable(job: Job): Section {
+  const rows = [
+    ...sizeRows(job),
+    ...latencyRows(job),
+    ...accuracyRows(job),
+    ...memoryRows(job),
+    ...weightRows(job),
+  ];
+  return { head: tableHead(columns), rows: rows.map((cells) => tableRow(padCells(cells))) };
+}
+
+function sizeRows({ telemetry: { size }, baseline }: Job): string[][] {
+  if (!size) return [];
+  const before = baseline?.size?.resultBytes;
+  const cells = [
+    "size",
+    formatBytes(size.originalBytes),
+    formatBytes(size.resultBytes),
+    size.ratio.toFixed(3),
+  ];
+  if (before === undefined) return [cells];
+  const change = formatChange(size.resultBytes / before - 1, formatPercent);
+  return [[...cells, formatBytes(before), change ?? ""]];
+}
+
+function latencyRows(job: Job): string[][] {
+  const { latency } = job.telemetry;
+  if (!latency) return [];
+  const before = comparableLatency(job);
+  const percentiles = (["p50Ms", "p95Ms", "p99Ms"] as const).flatMap((figure) => {
+    const [original, result] = [latency.original[figure], latency.result[figure]];
+    if (original === undefined || result === undefined) return [];
+    const name = `latency ${figure.replace("Ms", "")}, ms`;
+    const ratio = figure === "p50Ms" ? formatRatio(latency) : (result / original).toFixed(3);
+    const cells = [name, original.toFixed(2), result.toFixed(2), ratio];
+    const earlier = before?.[figure];
+    if (earlier === undefined) return [cells];
+    const change = formatChange(result / earlier - 1, formatPercent);
+    return [[...cells, earlier.toFixed(2), change ?? ""]];
+  });
+  return [...percentiles, ...shapeRows(latency)];
+}
+
+function shapeRows({ shapes = [] }: Latency): string[][] {
+  return shapes.map((shape) => [
+    `latency p50 of ${inlineCode(shape.inputs)}, ms`,
+    shape.originalP50Ms.toFixed(2),
+    shape.resultP50Ms.toFixed(2),
+    formatRatio(shape),
+  ]);
+}
+
+function accuracyRows(job: Job): string[][] {
+  const { accuracy } = job.telemetry;
+  if (!accuracy) return [];
+  const worst = ["SQNR, worst", "", formatDecibels(accuracy.sqnrDb), ""];
+  const before = comparableAccuracy(job);
+  if (before) {
+    const change = formatChange(accuracy.sqnrDb - before.sqnrDb, formatDecibels);
+    worst.push(formatDecibels(before.sqnrDb), change ?? "");
+  }
+  return [worst, ...accuracy.outputs.flatMap(outputRows)];
+}
+
+type OutputAccuracy = NonNullable<Job["telemetry"]["accuracy"]>["outputs"][number];
+
+function outputRows({ name, sqnrDb, cosine, top1Agreement }: OutputAccuracy): string[][] {
+  const output = inlineCode(name);
+  const rows = [
+    [`SQNR of ${output}`, "", formatDecibels(sqnrDb)],
+    [`cosine of ${output}`, "", cosine.toFixed(5)],
+  ];
+  if (top1Agreement !== null) {
+    rows.push([`top-1 agreement of ${output}`, "", formatPercent(top1Agreement)]);
+  }
+  return rows;
+}
+
+function memoryRows({ telemetry: { memory } }: Job): string[][] {
+  if (!memory) return [];
+  const peaks = [memory.originalPeakBytes, memory.resultPeakBytes];
+  return [
+    ["peak memory", ...peaks.map((bytes) => (bytes === undefined ? "" : formatBytes(bytes)))],
+  ];
+}
+
+function weightRows({ telemetry: { weights } }: Job): string[][] {
+  return weights ? [["weights", String(weights.total), `${weights.quantized} changed`]] : [];
+}
+
+function padCells(cells: readonly string[]): string[] {
+  return columns.map((_, i) => cells[i] ?? "");
+}
+
+type Telemetry = Job["telemetry"];
+
+/** What the figures of a job are compared with, and how they were measured. */
+export function measurementNotes({ telemetry, baseline }: Job): Section[] {
+  const { device, accuracy, stageSeconds } = telemetry;
+  const notes = [
+    baseline && `Compared with ${inlineCode(`${baseline.branch} at ${baseline.sha.slice(0, 7)}`)}.`,
+    device && deviceNote(device),
+    accuracy && samplesNote(accuracy),
+    stageSeconds && stagesNote(stageSeconds),
+  ].flatMap((note) => note ?? []);
+  return notes.length === 0 ? [] : [{ head: notes.join(" "), rows: [] }];
+}
+
+function deviceNote(device: NonNullable<Telemetry["device"]>): string {
+  const { name, threads, executionProvider, runtime } = device;
+  const software = inlineCode(`${executionProvider}, ${runtime}`);
+  return `Measured on ${inlineCode(name)}, ${threads} threads, ${software}.`;
+}
+
+function samplesNote({ samples, data }: NonNullable<Telemetry["accuracy"]>): string {
+  const origin = data === "generated" ? "generated samples" : "samples of the caller";
+  return `Accuracy on ${samples} ${origin}.`;
+}
+
+function stagesNote(stageSeconds: NonNullable<Telemetry["stageSeconds"]>): string {
+  const stages = Object.entries(stageSeconds).map(([stage, seconds = 0]) => {
+    return `${stage} ${seconds.toFixed(1)}`;
+  });
+  return `Seconds: ${stages.join(", ")}.`;
+}
+
+type MeasuredJob = Pick<Job, "telemetry" | "baseline">;
+
+/** The baseline's accuracy, where it was measured in the same way. */
+export function comparableAccuracy({ telemetry, baseline }: MeasuredJob) {
+  const isComparable = baseline && sqnrObstacle(telemetry, baseline) === undefined;
+  return isComparable ? baseline.accuracy : undefined;
+}
+
+/** The latency of the baseline's result, where it was measured on the same hardware. */
+export function comparableLatency({ telemetry, baseline }: MeasuredJob) {
+  const isComparable = baseline && latencyObstacle(telemetry, baseline) === undefined;
+  return isComparable ? baseline.latency?.result : undefined;
+}

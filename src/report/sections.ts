@@ -1,0 +1,95 @@
+import type { Section } from "./compose-sections.ts";
+import { figures } from "./figures.ts";
+import { inlineCode, tableHead, tableRow } from "./markdown.ts";
+import { classifyOutcome, outcomes, type ReportRow } from "./report.ts";
+import { hasFailedGate } from "../contract/jobs/gate.ts";
+import type { Job } from "../contract/jobs/job.ts";
+
+const emptyCell = "–";
+
+/** The tables of all jobs, with notes. */
+export function detailSections(rows: readonly ReportRow[]): Section[] {
+  if (rows.length === 0) return [];
+  return [...ratioMatrixSections(rows), jobsTable(rows), ...noteSections(rows)];
+}
+
+/** Models × targets, where there are several of both. */
+function ratioMatrixSections(rows: readonly ReportRow[]): Section[] {
+  const targets = [...new Set(rows.map(({ target }) => target))];
+  const byModel = Map.groupBy(rows, ({ model }) => model);
+  if (targets.length < 2 || byModel.size < 2) return [];
+  const lines = [...byModel].map(([model, ofModel]) => {
+    const cells = targets.map((target) => {
+      const row = ofModel.find((one) => one.target === target);
+      return row ? ratioCell(row) : emptyCell;
+    });
+    return tableRow([inlineCode(model), ...cells]);
+  });
+  const head = tableHead(["model", ...targets.map(inlineCode)]);
+  return [{ head: `### Size ratios\n\n${head}`, rows: lines }];
+}
+
+function ratioCell(row: ReportRow): string {
+  const ratio = row.job?.telemetry.size?.ratio.toFixed(2) ?? "";
+  return `${outcomes[classifyOutcome(row)].mark} ${ratio}`.trimEnd();
+}
+
+function jobsTable(rows: readonly ReportRow[]): Section {
+  const head = tableHead(["model", "target", "status", ...Object.keys(figures), "gates"]);
+  return { head: `### Jobs\n\n${head}`, rows: rows.map(jobTableRow) };
+}
+
+function jobTableRow(row: ReportRow): string {
+  const { model, target, job } = row;
+  const measured = Object.values(figures).map((figure) => (job && figure(job)) ?? emptyCell);
+  const cells = [inlineCode(model), inlineCode(target), statusCell(row), ...measured];
+  return tableRow([...cells, gatesCell(job)]);
+}
+
+function statusCell(row: ReportRow): string {
+  const { mark } = outcomes[classifyOutcome(row)];
+  const error = row.job?.error;
+  return `${mark} ${row.status}${error ? `: ${error.code}` : ""}`;
+}
+
+function gatesCell(job: ReportRow["job"]): string {
+  if (!job || job.gates.length === 0) return emptyCell;
+  const missed = job.gates.filter(({ passed }) => !passed).length;
+  const word = hasFailedGate(job.gates) ? "failed" : "warned";
+  return missed === 0 ? `${job.gates.length} passed` : `${missed} of ${job.gates.length} ${word}`;
+}
+
+const maxBaselines = 5;
+
+/** Baselines, warnings and cautions that concern the jobs. */
+function noteSections(rows: readonly ReportRow[]): Section[] {
+  const jobs = rows.flatMap(({ job }) => job ?? []);
+  const notes = [...baselineNotes(jobs), ...warningNotes(jobs), ...accuracyNotes(jobs)];
+  return notes.length === 0 ? [] : [{ head: "### Notes\n", rows: notes }];
+}
+
+function baselineNotes(jobs: readonly Job[]): string[] {
+  const baselines = jobs.flatMap(({ baseline }) => baseline ?? []);
+  if (baselines.length === 0) return [];
+  const commits = new Set(baselines.map(({ branch, sha }) => `${branch} at ${sha.slice(0, 7)}`));
+  const shown = [...commits].slice(0, maxBaselines).map(inlineCode).join(", ");
+  const left = jobs.length - baselines.length;
+  const without = left === 0 ? "" : `; ${left} of ${jobs.length} jobs have no baseline`;
+  return [`- ▲ and ▼ compare with ${shown}${without}.`];
+}
+
+function warningNotes(jobs: readonly Job[]): string[] {
+  const warnings = jobs.flatMap(({ telemetry }) => telemetry.warnings);
+  const byText = Map.groupBy(warnings, ({ code, message }) => `${code}: ${message}`);
+  return [...byText].map(([text, all]) => {
+    const count = all.length > 1 ? ` (${all.length} jobs)` : "";
+    return `- ⚠️ ${inlineCode(text)}${count}`;
+  });
+}
+
+function accuracyNotes(jobs: readonly Job[]): string[] {
+  const isGenerated = jobs.some(({ telemetry }) => telemetry.accuracy?.data === "generated");
+  if (!isGenerated) return [];
+  const caution = "Accuracy on generated samples shows gross damage only";
+  return [`- ${caution}; give samples as \`recipe.evaluation.data\`.`];
+}

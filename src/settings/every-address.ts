@@ -1,2 +1,0 @@
-/** In place of an address to listen on: every address of the machine, IPv6 and IPv4. */
-export const everyAddress = "*";

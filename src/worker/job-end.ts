@@ -1,0 +1,45 @@
+import type { WorkerEnd } from "./job-thread-message.ts";
+import { ServiceRefusal } from "./service-connection.ts";
+import {
+  terminationMessage,
+  type TerminationMessage,
+  workerExit,
+} from "../contract/jobs/worker.ts";
+import { textLimits } from "../contract/limits.ts";
+import { truncate } from "../contract/text/bounded-text.ts";
+
+/** How a worker ends that cannot go on, and what it says of it. */
+export function crashEnd(
+  error: unknown,
+  isStopped: boolean,
+): { readonly end: WorkerEnd; readonly details?: string } {
+  if (isStopped || (error instanceof ServiceRefusal && error.code === "job_finished")) {
+    return { end: { code: workerExit.cancelled, outcome: "Cancelled" } };
+  }
+  const [message, details] =
+    error instanceof Error ? [error.message, error.stack] : [String(error), String(error)];
+  const failure = { code: "worker_crashed", message } as const;
+  return {
+    end: { code: workerExit.crashed, outcome: "Failed", error: failure },
+    details: `The worker cannot go on: ${details}`,
+  };
+}
+
+/** Longest termination message that Kubernetes keeps, bytes. */
+const maxBytes = 4096;
+
+/** A termination message as JSON, its error truncated to what Kubernetes keeps. */
+export function serializeTerminationMessage(message: TerminationMessage): string {
+  for (
+    let maxLength: number = textLimits.statusMessage;
+    ;
+    maxLength = Math.floor(maxLength * 0.8)
+  ) {
+    const error = message.error && {
+      ...message.error,
+      message: truncate(message.error.message, maxLength).toWellFormed(),
+    };
+    const text = JSON.stringify(terminationMessage.parse({ ...message, error }));
+    if (Buffer.byteLength(text) <= maxBytes) return text;
+  }
+}
