@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { builtinTargets } from "../src/contract/jobs/target.ts";
 import { configuredTarget } from "../src/contract/custom-resources/target-pod.ts";
-import { labelName } from "../src/contract/text/kubernetes-names.ts";
+import { dnsLabel } from "../src/contract/text/kubernetes-names.ts";
 import { aYear, image, kubernetesObject, pods, resources, seconds } from "./chart-pod-values.ts";
 import { service } from "./chart-service-values.ts";
 
@@ -68,7 +68,7 @@ export const chartValues = z.strictObject({
     .prefault({})
     .describe("Image of the service and the operator."),
   namespaces: z
-    .array(labelName)
+    .array(dnsLabel)
     .default([])
     .describe(
       "Other namespaces whose resources are worked on, each the project of its name. They exist already.",

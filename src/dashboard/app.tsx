@@ -3,9 +3,8 @@ import { SharedDialogs } from "./commands/shared-dialogs.tsx";
 import { access } from "./session/session-state.ts";
 import { JobsPage } from "./jobs/jobs-page.tsx";
 import { Sidebar } from "./shell/sidebar.tsx";
-import { SessionEnded } from "./sign-in/session-ended.tsx";
+import { hasNoRole, NoRolePage, SessionEnded } from "./sign-in/no-role-page.tsx";
 import { SignInPage } from "./sign-in/sign-in-page.tsx";
-import { hasNoRole, NoRolePage } from "./sign-in/no-role-page.tsx";
 import { NotFoundPage } from "./shell/not-found-page.tsx";
 import { self } from "./session/session-state.ts";
 

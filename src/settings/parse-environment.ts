@@ -3,7 +3,7 @@ import { z } from "zod";
 import { formatProblems } from "../contract/format-problem.ts";
 import { parseInput } from "../contract/parse-input.ts";
 import { defaultProject } from "../contract/project.ts";
-import { labelName } from "../contract/text/kubernetes-names.ts";
+import { dnsLabel } from "../contract/text/kubernetes-names.ts";
 
 /** @throws StartError that names every invalid variable */
 export function parseEnvironment<Settings>(
@@ -98,5 +98,5 @@ export const namespaceList = z
 /** The project of that name is the installation's own namespace, which is always served. */
 function nameProblem(name: string): string | undefined {
   if (name === defaultProject) return `must be other namespaces than "${defaultProject}"`;
-  return labelName.safeParse(name).success ? undefined : "must be names of namespaces, or *";
+  return dnsLabel.safeParse(name).success ? undefined : "must be names of namespaces, or *";
 }

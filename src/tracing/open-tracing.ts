@@ -1,18 +1,27 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { ExportResultCode } from "@opentelemetry/core";
 import { defaultResource, resourceFromAttributes } from "@opentelemetry/resources";
-import { type SpanExporter, TracerProvider } from "@opentelemetry/sdk-trace";
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type Sampler,
+  type SpanExporter,
+  type SpanProcessor,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from "@opentelemetry/sdk-trace";
 import {
   ATTR_SERVICE_INSTANCE_ID,
   ATTR_SERVICE_NAME,
   ATTR_SERVICE_VERSION,
 } from "@opentelemetry/semantic-conventions";
-import { setTimeout as delay } from "node:timers/promises";
+import { type RequestSpan, startRequestSpan } from "./request-span.ts";
+import { traceEndedJobs } from "./trace-ended-jobs.ts";
 import { errorMessage } from "../log/error-message.ts";
 import type { Log } from "../log/json-log.ts";
 import type { Records } from "../records/open-records.ts";
-import { createSampler, type SamplerName } from "./create-sampler.ts";
-import { type RequestSpan, startRequestSpan } from "./request-span.ts";
-import { createSpanQueue, type DropReason } from "./span-queue.ts";
-import { traceEndedJobs } from "./trace-ended-jobs.ts";
 
 /** Longest value of an attribute, characters: callers choose some of them. */
 const maxAttributeLength = 1024;
@@ -119,5 +128,72 @@ function createDropWarning({ now, log }: TracingDependencies) {
     last = at;
     const cause = error === undefined ? {} : { cause: errorMessage(error) };
     log("warn", "Spans of traces are dropped", { reason, spans, ...cause });
+  };
+}
+
+/** Which traces are recorded, as OpenTelemetry names it. */
+type SamplerName = `${"" | "parentbased_"}${"always_on" | "always_off" | "traceidratio"}`;
+
+/** @param ratio share of the traces that `traceidratio` records, 0 to 1 */
+function createSampler(name: SamplerName, ratio: number): Sampler {
+  switch (name) {
+    case "always_on":
+      return new AlwaysOnSampler();
+    case "always_off":
+      return new AlwaysOffSampler();
+    case "traceidratio":
+      return new TraceIdRatioBasedSampler(ratio);
+    case "parentbased_always_on":
+      return new ParentBasedSampler({ root: new AlwaysOnSampler() });
+    case "parentbased_always_off":
+      return new ParentBasedSampler({ root: new AlwaysOffSampler() });
+    case "parentbased_traceidratio":
+      return new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) });
+  }
+}
+
+/** Why a span is not exported. */
+type DropReason = "queue_full" | "export_failed";
+
+interface QueueOptions {
+  /** Spans that wait or are being exported; more are dropped. */
+  readonly maxSpans: number;
+  /** Longest time for which a span waits for others, milliseconds. */
+  readonly delayMs: number;
+  readonly onDropped: (reason: DropReason, spans: number, error?: Error) => void;
+}
+
+/** Exports ended spans in batches. What cannot be exported is dropped and counted. */
+function createSpanQueue(
+  exporter: SpanExporter,
+  { maxSpans, delayMs, onDropped }: QueueOptions,
+): SpanProcessor {
+  let queued = 0;
+  const counted: SpanExporter = {
+    export(spans, onResult) {
+      exporter.export(spans, (result) => {
+        queued -= spans.length;
+        if (result.code === ExportResultCode.FAILED) {
+          onDropped("export_failed", spans.length, result.error);
+        }
+        onResult(result);
+      });
+    },
+    shutdown: async () => exporter.shutdown(),
+  };
+  const batches = new BatchSpanProcessor({
+    exporter: counted,
+    maxQueueSize: maxSpans,
+    scheduledDelayMillis: delayMs,
+  });
+  return {
+    onStart() {},
+    onEnd(span) {
+      if (queued >= maxSpans) return onDropped("queue_full", 1);
+      queued++;
+      batches.onEnd(span);
+    },
+    forceFlush: async () => batches.forceFlush(),
+    shutdown: async () => batches.shutdown(),
   };
 }

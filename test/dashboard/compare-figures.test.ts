@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { JobSummary } from "../../src/contract/jobs/job-summary.ts";
-import { compareFigures } from "../../src/dashboard/shared/compare-figures.ts";
+import { compareFigures } from "../../src/dashboard/shared/figures.ts";
 
 const none = { latencyRatio: null, latencyRatioLow: null, latencyRatioHigh: null };
 const figures: JobSummary["figures"] = {

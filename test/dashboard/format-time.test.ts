@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { formatAge, formatDuration } from "../../src/dashboard/shared/format-time.ts";
+import { formatAge, formatDuration } from "../../src/dashboard/shared/format.ts";
 
 const now = Date.parse("2026-11-23T12:00:00Z");
 const ages: [number, string][] = [

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { job as jobSchema } from "../../src/contract/jobs/job.ts";
-import { createJobFields } from "../../src/dashboard/new-job/job-fields.ts";
-import { readJobForm } from "../../src/dashboard/new-job/read-job-form.ts";
+import { createJobFields, readJobForm } from "../../src/dashboard/new-job/read-job-form.ts";
 import { makeTestApp, startJob } from "../server/test-app.ts";
 
 const gates = { minCosine: 0.9, maxSizeRatio: 0.5, warnGates: ["maxSizeRatio" as const] };

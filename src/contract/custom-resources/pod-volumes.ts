@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { hasExactlyOne, labelName, objectName, quantity } from "../text/kubernetes-names.ts";
+import { hasExactlyOne, dnsLabel, objectName, quantity } from "../text/kubernetes-names.ts";
 
 const fileMode = z.int().min(0).max(0o777).exactOptional();
 const projection = {
@@ -59,7 +59,7 @@ export const podVolumes = z
   .array(
     z
       .strictObject({
-        name: labelName.refine((name) => !ownedVolumes.includes(name), {
+        name: dnsLabel.refine((name) => !ownedVolumes.includes(name), {
           error: `must not be ${ownedVolumes.join(" or ")}: the operator adds these volumes`,
         }),
         ...volumeSources,
@@ -82,7 +82,7 @@ function hidesOwnedFolder(mountPath: string): boolean {
 export const podVolumeMounts = z
   .array(
     z.strictObject({
-      name: labelName,
+      name: dnsLabel,
       mountPath: z
         .string()
         .max(4096)

@@ -4,7 +4,7 @@ import { podVolumeMounts, podVolumes } from "./pod-volumes.ts";
 import { target } from "../jobs/target.ts";
 import {
   hasExactlyOne,
-  labelName,
+  dnsLabel,
   labelValue,
   objectName,
   qualifiedName,
@@ -89,7 +89,7 @@ const labelKeys = z.array(qualifiedName).max(20).exactOptional();
 const podTerm = z.strictObject({
   labelSelector: labelSelector.exactOptional(),
   namespaceSelector: labelSelector.exactOptional(),
-  namespaces: z.array(labelName).max(100).exactOptional(),
+  namespaces: z.array(dnsLabel).max(100).exactOptional(),
   matchLabelKeys: labelKeys,
   mismatchLabelKeys: labelKeys,
   topologyKey: qualifiedName,
@@ -145,8 +145,8 @@ const resourceClaims = z
   .array(
     z
       .strictObject({
-        name: labelName,
-        request: labelName
+        name: dnsLabel,
+        request: dnsLabel
           .exactOptional()
           .describe("The one request of the claim that the worker uses; without it all of them."),
         resourceClaimTemplateName: objectName.exactOptional(),
@@ -197,8 +197,8 @@ const targetPod = z
   });
 
 const targetQueue = z.strictObject({
-  name: labelName.describe("LocalQueue in the namespace of the jobs."),
-  priorityClass: labelName
+  name: dnsLabel.describe("LocalQueue in the namespace of the jobs."),
+  priorityClass: dnsLabel
     .exactOptional()
     .describe("WorkloadPriorityClass: which jobs are admitted first, and which make room."),
 });

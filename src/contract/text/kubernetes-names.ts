@@ -16,9 +16,6 @@ export const objectName = z
     error: "must be lower-case letters, digits, '.' and '-', with a letter or digit at each end",
   });
 
-/** Of a volume, a namespace, a claim in a pod. */
-export const labelName = dnsLabel;
-
 /** Of a label, an annotation, a taint. */
 export const qualifiedName = z
   .string()

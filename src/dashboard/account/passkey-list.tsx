@@ -1,6 +1,6 @@
 import type { Passkey } from "../../contract/people/passkey.ts";
 import { Button } from "../shared/button.tsx";
-import { Age } from "../shared/time.tsx";
+import { Age } from "../shared/page-head.tsx";
 
 interface PasskeyActions {
   readonly onRename: (passkey: Passkey) => unknown;

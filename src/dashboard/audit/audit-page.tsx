@@ -3,8 +3,7 @@ import { administratorId } from "../../contract/people/person.ts";
 import { isId } from "../../contract/id.ts";
 import { service } from "../session/service.ts";
 import { MaybeError } from "../shared/notice.tsx";
-import { PageHead } from "../shared/page-head.tsx";
-import { Age } from "../shared/time.tsx";
+import { Age, PageHead } from "../shared/page-head.tsx";
 import { useLoaded } from "../shared/use-loaded.ts";
 
 const columns = ["When", "Who", "What", "To what"] as const;

@@ -1,6 +1,6 @@
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
-import { Icon } from "../shared/icon.tsx";
+import { Icon } from "../shared/button.tsx";
 import { type BatchJob, lookAtJob, looks, type MatrixView } from "./look-at-job.ts";
 
 interface BatchMatrixProps {

@@ -1,17 +1,20 @@
-import "./batch.css";
 import { useLocation, useRoute } from "preact-iso";
 import { useEffect, useMemo } from "preact/hooks";
-import type { Batch } from "../../contract/jobs/batch.ts";
-import type { JobSummary } from "../../contract/jobs/job-summary.ts";
-import { MaybeError } from "../shared/notice.tsx";
-import { BatchFacts } from "./batch-facts.tsx";
 import { BatchHead } from "./batch-head.tsx";
 import { BatchMatrix } from "./batch-matrix.tsx";
+import "./batch.css";
 import { ChangeList } from "./change-list.tsx";
-import { GateSummary } from "./gate-summary.tsx";
-import { lookAtJob, type MatrixView, matrixViews } from "./look-at-job.ts";
-import { MatrixBar } from "./matrix-bar.tsx";
+import { lookAtJob, type LookName, looks, type MatrixView, matrixViews } from "./look-at-job.ts";
 import { ShownBatch } from "./shown-batch.ts";
+import type { Batch } from "../../contract/jobs/batch.ts";
+import type { JobSummary } from "../../contract/jobs/job-summary.ts";
+import { isTerminal } from "../../contract/jobs/status.ts";
+import { suiteAddress } from "../shared/addresses.ts";
+import { Icon } from "../shared/button.tsx";
+import { describeCommit } from "../shared/format.ts";
+import { MaybeError } from "../shared/notice.tsx";
+import { Age } from "../shared/page-head.tsx";
+import { ToneSign } from "../shared/status.tsx";
 
 /** A batch as a matrix of models and targets, live. */
 export function BatchPage() {
@@ -56,4 +59,138 @@ function BatchSheet({ batch: { id, jobs }, summaries }: BatchSheetProps) {
 function parseMatrixView(text: string | undefined): MatrixView {
   const names = Object.keys(matrixViews) as MatrixView[];
   return names.find((name) => name === text) ?? "summary";
+}
+
+interface MatrixBarProps {
+  readonly batchId: string;
+  readonly view: MatrixView;
+  /** The looks of the matrix's cells. */
+  readonly shown: ReadonlySet<LookName>;
+}
+
+/** Which figure the matrix shows, and what its colours and signs mean. */
+function MatrixBar({ batchId, view, shown }: MatrixBarProps) {
+  return (
+    <div class="filters">
+      <nav class="tabs" aria-label="Figure">
+        {Object.entries(matrixViews).map(([name, title]) => (
+          <a
+            key={name}
+            href={`/batches/${batchId}?show=${name}`}
+            aria-current={name === view ? "true" : undefined}
+          >
+            {title}
+          </a>
+        ))}
+      </nav>
+      <span class="grow" />
+      <LookLegend shown={shown} />
+    </div>
+  );
+}
+
+function LookLegend({ shown }: Pick<MatrixBarProps, "shown">) {
+  const entries = Object.entries(looks).filter(([name]) => shown.has(name as LookName));
+  return (
+    <ul class="look-legend" aria-label="Signs">
+      {entries.map(([name, { icon, words }]) => (
+        <li key={name} class={`is-${name}`}>
+          <span class="look-sign">
+            <Icon name={icon} />
+          </span>
+          {words}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+type GateResult = JobSummary["gates"][number];
+
+/** How many of the jobs pass each gate. */
+function GateSummary({ summaries }: { readonly summaries: Iterable<JobSummary> }) {
+  const jobs = [...summaries].filter(({ gates }) => gates.length > 0);
+  if (jobs.length === 0) return undefined;
+  return (
+    <section class="card c5">
+      <header>
+        <h2>Gates</h2>
+        <span class="dim">of {jobs.length} jobs</span>
+      </header>
+      <ul class="list">
+        {[...groupByGate(jobs)].map(([gate, results]) => (
+          <GateCounts key={gate} gate={gate} results={results} />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function groupByGate(jobs: readonly JobSummary[]): Map<string, GateResult[]> {
+  const results = jobs.flatMap(({ gates }) => gates);
+  return Map.groupBy(results, ({ gate, limit }) => `${gate} ${limit}`);
+}
+
+interface GateCountsProps {
+  readonly gate: string;
+  readonly results: readonly GateResult[];
+}
+
+function GateCounts({ gate, results }: GateCountsProps) {
+  const missed = results.filter(({ passed }) => !passed);
+  const failed = missed.filter(({ level }) => level === "fail").length;
+  const warned = missed.length - failed;
+  return (
+    <li>
+      <span class="mono grow">{gate}</span>
+      {failed > 0 && <ToneSign tone="bad" icon="bad" words={`${failed} failed`} />}
+      {warned > 0 && <ToneSign tone="warn" icon="warn" words={`${warned} warned`} />}
+      {missed.length === 0 && <ToneSign tone="calm" icon="check" words="all passed" />}
+    </li>
+  );
+}
+
+interface BatchFactsProps {
+  readonly batch: Batch;
+  readonly summaries: ReadonlyMap<string, JobSummary>;
+}
+
+/** What a batch is of, and what it is compared with; what it lacks is left out. */
+function BatchFacts({ batch, summaries }: BatchFactsProps) {
+  const listed = listBatchFacts(batch, describeBaselines(summaries.values()));
+  const facts = Object.entries(listed).filter(([, text]) => text !== null);
+  return (
+    <dl class="facts">
+      {facts.map(([name, text]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{text}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function listBatchFacts(batch: Batch, baselines: string | null) {
+  const { suite, revision, jobs, gatesFailed, createdAt, id } = batch;
+  const ended = jobs.filter(({ status }) => isTerminal(status)).length;
+  return {
+    Suite: suite && <a href={suiteAddress(suite)}>{suite}</a>,
+    Commit: revision && describeCommit(revision),
+    "Compared with": baselines,
+    Jobs: `${ended} of ${jobs.length} ended`,
+    Gates: gatesFailed > 0 ? `${gatesFailed} jobs fail a gate` : "no job fails one",
+    Created: <Age at={createdAt} />,
+    Id: <span class="mono">{id}</span>,
+  };
+}
+
+/** The commits that the jobs are compared with; null where there is none. */
+function describeBaselines(summaries: Iterable<JobSummary>): string | null {
+  const commits = [...summaries].flatMap(({ baseline }) => {
+    return baseline === null ? [] : [describeCommit(baseline)];
+  });
+  const [first, ...others] = new Set(commits);
+  if (first === undefined) return null;
+  return others.length === 0 ? first : `${first} and ${others.length} more commits`;
 }

@@ -4,12 +4,8 @@ import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { isTerminal, type JobStatus } from "../../contract/jobs/status.ts";
 import { describeGate } from "../../report/figures.ts";
 import { formatDecibels } from "../../report/format-figure.ts";
-import {
-  type ComparedFigure,
-  compareFigures,
-  type FigureChange,
-} from "../shared/compare-figures.ts";
-import { formatMs } from "../shared/format-ms.ts";
+import { type ComparedFigure, compareFigures, type FigureChange } from "../shared/figures.ts";
+import { formatMs } from "../shared/format.ts";
 
 export type BatchJob = Batch["jobs"][number];
 

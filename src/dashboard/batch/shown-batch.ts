@@ -1,8 +1,7 @@
 import { signal } from "@preact/signals";
 import type { Batch } from "../../contract/jobs/batch.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
-import { watchChanges } from "../live/service-changes.ts";
-import { whenBack } from "../live/when-back.ts";
+import { watchChanges, whenBack } from "../live/service-changes.ts";
 import { service } from "../session/service.ts";
 
 /** At most so often is a batch that changes asked for again, milliseconds. */

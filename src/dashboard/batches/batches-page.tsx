@@ -4,12 +4,9 @@ import { isTerminal } from "../../contract/jobs/status.ts";
 import { LiveSign } from "../live/live-sign.tsx";
 import { watchChanges } from "../live/service-changes.ts";
 import { service } from "../session/service.ts";
-import { GatesCell } from "../shared/gates-cell.tsx";
+import { GatesCell, ProgressBar, Status } from "../shared/status.tsx";
 import { EmptyState, MaybeError } from "../shared/notice.tsx";
-import { PageHead } from "../shared/page-head.tsx";
-import { ProgressBar } from "../shared/progress-bar.tsx";
-import { Status } from "../shared/status.tsx";
-import { Age } from "../shared/time.tsx";
+import { Age, PageHead } from "../shared/page-head.tsx";
 import { useLoaded } from "../shared/use-loaded.ts";
 
 /** Batches, newest first: each is several models for several targets. */

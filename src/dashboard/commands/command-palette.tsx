@@ -1,11 +1,19 @@
-import "./commands.css";
 import { useSignal } from "@preact/signals";
 import { useLocation } from "preact-iso";
 import { useEffect, useId, useMemo, useRef } from "preact/hooks";
-import { Dialog } from "../shared/dialog.tsx";
-import { listCommands } from "./list-commands.ts";
+import "./commands.css";
 import { type Command, matchCommands } from "./match-commands.ts";
-import { useFoundJobs } from "./use-found-jobs.ts";
+import { isId } from "../../contract/id.ts";
+import type { JobSummary } from "../../contract/jobs/job-summary.ts";
+import type { Action } from "../../contract/people/permissions.ts";
+import { service } from "../session/service.ts";
+import { mayDo, signOut } from "../session/session.ts";
+import { jobAddress } from "../shared/addresses.ts";
+import { serviceNow } from "../shared/clock.ts";
+import { Dialog, openDialog } from "../shared/dialog.tsx";
+import { formatAge } from "../shared/format.ts";
+import { pageSections } from "../shell/sidebar.tsx";
+import { chooseTheme } from "../shell/theme.ts";
 
 /** Finds a page, a job or an action by its name, from the keyboard. */
 export function CommandPalette({ onClose }: { readonly onClose: () => void }) {
@@ -98,4 +106,113 @@ function CommandOption({ id, command, isActive, onClick }: CommandOptionProps) {
       <span class="tag">{kind}</span>
     </li>
   );
+}
+
+interface OfferedAction extends Pick<Command, "label" | "detail" | "leadsTo"> {
+  /** Without it the person has no use for the command. */
+  readonly action?: Action;
+}
+
+const actions: readonly OfferedAction[] = [
+  { label: "New job", detail: "compress a model", leadsTo: "/new", action: "startWork" },
+  { label: "Failed jobs", detail: "", leadsTo: "/jobs?status=Failed", action: "readWork" },
+  {
+    label: "Jobs at work",
+    detail: "running",
+    leadsTo: "/jobs?status=Sharding&status=Optimizing&status=Cancelling",
+    action: "readWork",
+  },
+  { label: "Light colours", detail: "theme", leadsTo: () => chooseTheme("light") },
+  { label: "Dark colours", detail: "theme", leadsTo: () => chooseTheme("dark") },
+  { label: "Colours of the system", detail: "theme", leadsTo: () => chooseTheme("system") },
+  { label: "Account", detail: "passkeys, sessions", leadsTo: "/account" },
+  { label: "Keyboard help", detail: "?", leadsTo: () => (openDialog.value = "keys") },
+  { label: "Sign out", detail: "", leadsTo: () => void signOut("signOut") },
+];
+
+/** Pages and actions that the person may use, those of the job at a path first. */
+function listCommands(path: string): Command[] {
+  const pages = Object.values(pageSections)
+    .flat()
+    .filter(({ action }) => mayDo(action))
+    .map((page): Command => {
+      return { id: page.path, kind: "Page", label: page.label, detail: "", leadsTo: page.path };
+    });
+  const offered = [...listJobActions(path), ...actions].filter(
+    ({ action }) => action === undefined || mayDo(action),
+  );
+  return [...pages, ...offered.map(toCommand)];
+}
+
+function toCommand({ label, detail, leadsTo }: OfferedAction): Command {
+  return { id: `action ${label}`, kind: "Action", label, detail, leadsTo };
+}
+
+function listJobActions(path: string): OfferedAction[] {
+  const id = /^\/jobs\/(?<id>job-\w+)$/.exec(path)?.groups?.["id"];
+  if (id === undefined) return [];
+  return [
+    {
+      label: "Run this job with changes",
+      detail: "",
+      leadsTo: `/new?from=${id}`,
+      action: "startWork",
+    },
+    { label: "Graph of this job", detail: "", leadsTo: () => (location.hash = "graph") },
+  ];
+}
+
+/** Newest jobs among which names are looked for. */
+const recentJobs = "100";
+/** After the last key, milliseconds. */
+const pauseMs = 200;
+
+type JobQuery = { readonly model?: string };
+
+/** Jobs as commands: the newest ones, those whose model is the text, and the one whose id it is. */
+function useFoundJobs(text: string): readonly Command[] {
+  const recent = useSignal<readonly Command[]>([]);
+  const named = useSignal<readonly Command[]>([]);
+  useEffect(() => void listJobCommands({}).then((jobs) => (recent.value = jobs)), []);
+  useEffect(() => {
+    if (text === "") return undefined;
+    const stop = new AbortController();
+    const timer = setTimeout(() => {
+      void listJobCommands({ model: text }).then((jobs) => {
+        if (!stop.signal.aborted) named.value = jobs;
+      });
+    }, pauseMs);
+    return () => {
+      clearTimeout(timer);
+      stop.abort();
+    };
+  }, [text]);
+  const byId = new Map([...recent.value, ...named.value].map((each) => [each.id, each]));
+  return [...openById(text), ...byId.values()];
+}
+
+/** None where they cannot be listed: pages and actions are found all the same. */
+async function listJobCommands(query: JobQuery): Promise<Command[]> {
+  const options = { ...query, view: "summary" as const, limit: recentJobs };
+  const page = await service.call("listJobs", { query: options }).catch(() => undefined);
+  return (page?.jobs ?? []).flatMap((job) => ("figures" in job ? [toJobCommand(job)] : []));
+}
+
+function toJobCommand({ id, name, status, scheme, createdAt }: JobSummary): Command {
+  const age = formatAge(Date.parse(createdAt), serviceNow.peek());
+  const detail = `${status} · ${scheme} · ${age} · ${id}`;
+  return { id, kind: "Job", label: name, detail, leadsTo: jobAddress(id) };
+}
+
+const openedById = [
+  { prefix: "job", kind: "Job", folder: "/jobs" },
+  { prefix: "batch", kind: "Batch", folder: "/batches" },
+] as const;
+
+function openById(text: string): Command[] {
+  return openedById
+    .filter(({ prefix }) => isId(prefix, text))
+    .map(({ kind, folder }) => {
+      return { id: "by-id", kind, label: text, detail: "", leadsTo: `${folder}/${text}` };
+    });
 }

@@ -1,6 +1,6 @@
 import { ErrorBoundary, lazy } from "preact-iso";
 import { useEffect } from "preact/hooks";
-import { openDialog, watchDialogKeys } from "../shared/open-dialog.ts";
+import { openDialog, watchDialogKeys } from "../shared/dialog.tsx";
 
 const CommandPalette = lazy(async () => (await import("./command-palette.tsx")).CommandPalette);
 const KeyHelp = lazy(async () => (await import("./key-help.tsx")).KeyHelp);

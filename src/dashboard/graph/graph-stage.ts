@@ -1,6 +1,5 @@
 import { effect } from "@preact/signals";
-import { drawGraph, type Drawing, findNodeAt, findRow } from "./draw-graph.ts";
-import { drawMinimap } from "./draw-minimap.ts";
+import { drawGraph, type Drawing, findNodeAt, findRow, toneColour } from "./draw-graph.ts";
 import {
   type Camera,
   centreCamera,
@@ -10,8 +9,9 @@ import {
   wholeCamera,
   zoomCamera,
 } from "./graph-camera.ts";
-import { type Palette, readPalette, watchColours } from "../shared/palette.ts";
+import { rowHeight } from "./lay-out-graph.ts";
 import type { ShownGraph } from "./shown-graph.ts";
+import { type Palette, readPalette, watchColours } from "../shared/palette.ts";
 
 interface StageCanvases {
   readonly canvas: HTMLCanvasElement;
@@ -212,4 +212,42 @@ function fitCanvas(canvas: HTMLCanvasElement): ViewSize {
   if (canvas.width !== across) canvas.width = across ?? 0;
   if (canvas.height !== down) canvas.height = down ?? 0;
   return { width, height };
+}
+
+/** Draws the whole graph beside itself, with a frame around what is in view. */
+function drawMinimap(
+  context: CanvasRenderingContext2D,
+  { layout, palette, tones }: Drawing,
+  camera: Camera,
+  { view, map }: { readonly view: ViewSize; readonly map: ViewSize },
+): void {
+  const ratio = devicePixelRatio;
+  const scale = map.height / Math.max(1, layout.bottom);
+  const across = map.width / Math.max(1, layout.right - layout.left);
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.clearRect(0, 0, map.width, map.height);
+  for (const { blocks } of layout.segments) {
+    for (const { x, y, width, nodes } of blocks) {
+      for (const [row, node] of nodes.entries()) {
+        const tone = tones[node] ?? "none";
+        context.fillStyle = tone === "none" ? palette.line : toneColour(palette, tone);
+        const left = (x - width / 2 - layout.left) * across;
+        const top = (y + row * rowHeight) * scale;
+        context.fillRect(left, top, Math.max(2, width * across), Math.max(0.75, rowHeight * scale));
+      }
+    }
+  }
+  const height = Math.max(6, (view.height / camera.scale) * scale);
+  drawFrame(context, palette.focus, [camera.y * scale, map.width, height]);
+}
+
+/** What is in view. */
+function drawFrame(
+  context: CanvasRenderingContext2D,
+  colour: string,
+  [top, width, height]: readonly [number, number, number],
+): void {
+  context.strokeStyle = colour;
+  context.lineWidth = 1.5;
+  context.strokeRect(0.75, top, width - 1.5, height);
 }

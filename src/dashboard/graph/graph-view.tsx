@@ -1,14 +1,14 @@
 import { useSignal } from "@preact/signals";
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { type ColourMode, listLegend } from "./draw-graph.ts";
+import { GraphStage } from "./graph-stage.ts";
 import "./graph.css";
-import { Button } from "../shared/button.tsx";
-import { ErrorNotice } from "../shared/notice.tsx";
-import { GraphBar } from "./graph-bar.tsx";
-import { GraphCanvas } from "./graph-canvas.tsx";
 import { type DrawnGraph, loadGraph } from "./load-graph.ts";
 import { NodeDetails } from "./node-details.tsx";
 import { NodeList } from "./node-list.tsx";
 import { ShownGraph } from "./shown-graph.ts";
+import { Button } from "../shared/button.tsx";
+import { ErrorNotice } from "../shared/notice.tsx";
 
 /** A graph to look at: a drawing, and the same nodes as a list. */
 export function GraphView({ address }: { readonly address: string }) {
@@ -45,5 +45,99 @@ function GraphParts({ drawn }: { readonly drawn: DrawnGraph }) {
         </div>
       </div>
     </>
+  );
+}
+
+const modes: Readonly<Record<ColourMode, string>> = {
+  error: "Error",
+  bytes: "Bytes",
+  change: "What was done",
+};
+
+/** What the colours stand for, and how much is shown. */
+function GraphBar({ shown }: { readonly shown: ShownGraph }) {
+  const { graph, layout } = shown.drawn;
+  const nodes = graph.nodes.length.toLocaleString("en");
+  const blocks = layout.blockCount.toLocaleString("en");
+  return (
+    <div class="graph-bar">
+      <ModeChoice shown={shown} />
+      <Legend shown={shown} />
+      <span class="grow" />
+      <span class="dim">
+        All {nodes} nodes but constants, in {blocks} blocks
+      </span>
+    </div>
+  );
+}
+
+function ModeChoice({ shown: { mode } }: { readonly shown: ShownGraph }) {
+  return (
+    <div class="choices" role="group" aria-label="Colours">
+      {(Object.keys(modes) as ColourMode[]).map((each) => (
+        <button
+          key={each}
+          type="button"
+          aria-pressed={mode.value === each}
+          onClick={() => (mode.value = each)}
+        >
+          {modes[each]}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+function Legend({ shown }: { readonly shown: ShownGraph }) {
+  return (
+    <ul class="legend">
+      {listLegend(shown.mode.value, shown.mostBytes).map(([tone, text]) => (
+        <li key={tone}>
+          <i class={`swatch ${tone}`} />
+          {text}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+const zoomStep = 1.4;
+const canvasLabel =
+  "Drawing of the graph: arrow keys move it, + and - zoom, 0 shows all of it. The list beside " +
+  "it has the same nodes.";
+
+/** The drawing of a graph: it is moved and zoomed by pointer, wheel and keys. */
+function GraphCanvas({ shown }: { readonly shown: ShownGraph }) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const map = useRef<HTMLCanvasElement>(null);
+  const stage = useSignal<GraphStage | undefined>(undefined);
+  useEffect(() => {
+    if (canvas.current === null || map.current === null) return undefined;
+    const opened = new GraphStage(shown, { canvas: canvas.current, map: map.current });
+    stage.value = opened;
+    return () => opened.close();
+  }, [shown]);
+  return (
+    <div class="graph-stage">
+      <canvas ref={canvas} tabIndex={0} role="application" aria-label={canvasLabel} />
+      <canvas ref={map} class="graph-map" aria-hidden="true" />
+      <ZoomButtons stage={stage.value} />
+    </div>
+  );
+}
+
+function ZoomButtons({ stage }: { readonly stage: GraphStage | undefined }) {
+  return (
+    <div class="graph-zoom">
+      <Button label="Zoom in" onClick={() => stage?.zoom(zoomStep)}>
+        +
+      </Button>
+      <Button label="Zoom out" onClick={() => stage?.zoom(1 / zoomStep)}>
+        −
+      </Button>
+      <Button title="Show the whole graph" onClick={() => stage?.showAll()}>
+        All
+      </Button>
+    </div>
   );
 }

@@ -5,7 +5,7 @@ import {
   listNodeFacts,
   type NodeFacts,
   type Tone,
-} from "./graph-colours.ts";
+} from "./draw-graph.ts";
 import type { DrawnGraph } from "./load-graph.ts";
 
 /** A graph with what a person has chosen to see of it. */

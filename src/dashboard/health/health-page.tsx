@@ -3,11 +3,11 @@ import type { ServiceStatus } from "../../contract/service-status.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { mayDo } from "../session/session.ts";
 import { service } from "../session/service.ts";
-import { formatDuration } from "../shared/format-time.ts";
-import { Icon } from "../shared/icon.tsx";
+import { formatDuration } from "../shared/format.ts";
+import { Icon } from "../shared/button.tsx";
 import { MaybeError } from "../shared/notice.tsx";
 import { PageHead } from "../shared/page-head.tsx";
-import { ProgressBar } from "../shared/progress-bar.tsx";
+import { ProgressBar } from "../shared/status.tsx";
 import { useLoaded } from "../shared/use-loaded.ts";
 import { UsageCard } from "./usage-card.tsx";
 

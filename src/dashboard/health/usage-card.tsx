@@ -1,7 +1,7 @@
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { service } from "../session/service.ts";
 import { MaybeError } from "../shared/notice.tsx";
-import { ProgressBar } from "../shared/progress-bar.tsx";
+import { ProgressBar } from "../shared/status.tsx";
 import { useLoaded } from "../shared/use-loaded.ts";
 
 /** How much of each quota the project uses. */

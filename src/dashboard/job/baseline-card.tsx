@@ -1,14 +1,15 @@
 import { useEffect, useRef } from "preact/hooks";
+import type { JobDetail } from "./live-job.ts";
+import { flattenFields } from "./same-job.ts";
 import { summarizeJob } from "../../contract/jobs/job-summary.ts";
+import type { Job } from "../../contract/jobs/job.ts";
 import { service } from "../session/service.ts";
 import { jobAddress } from "../shared/addresses.ts";
-import { compareFigures } from "../shared/compare-figures.ts";
-import { describeCommit } from "../shared/describe-commit.ts";
-import { Icon } from "../shared/icon.tsx";
+import { Icon } from "../shared/button.tsx";
+import { compareFigures } from "../shared/figures.ts";
+import { describeCommit } from "../shared/format.ts";
 import { sayError } from "../shared/notice.tsx";
 import { useLoaded } from "../shared/use-loaded.ts";
-import { listDifferences } from "./list-differences.ts";
-import type { JobDetail } from "./shown-job.ts";
 
 type JobBaseline = NonNullable<JobDetail["baseline"]>;
 
@@ -114,4 +115,32 @@ function NoDifferences({ why }: { readonly why: string }) {
       </tr>
     </tbody>
   );
+}
+
+type ComparedJob = Pick<Job, "model" | "recipe" | "telemetry">;
+
+interface Difference {
+  readonly name: string;
+  readonly before: string;
+  readonly now: string;
+}
+
+/** What two jobs of one model and target were requested or measured with, where it differs. */
+function listDifferences(before: ComparedJob, now: ComparedJob): Difference[] {
+  const [former, present] = [listFacts(before), listFacts(now)];
+  const names = [...new Set([...former.keys(), ...present.keys()])];
+  return names.flatMap((name) => {
+    const [was, is] = [former.get(name) ?? "none", present.get(name) ?? "none"];
+    return was === is ? [] : [{ name, before: was, now: is }];
+  });
+}
+
+function listFacts({ model, recipe, telemetry }: ComparedJob): ReadonlyMap<string, string> {
+  const { name, runtime, executionProvider, threads } = telemetry.device ?? {};
+  const measuredWith = { processor: name, runtime, executionProvider, threads };
+  return new Map([
+    ["model file", model.actualSha256?.slice(0, 12) ?? "none"],
+    ...flattenFields(recipe),
+    ...flattenFields(telemetry.device === undefined ? {} : measuredWith),
+  ]);
 }

@@ -1,5 +1,5 @@
-import type { Job } from "../../contract/jobs/job.ts";
 import { apiVersion } from "../../contract/custom-resources/api-group.ts";
+import type { Job } from "../../contract/jobs/job.ts";
 
 /** A job's request, as `POST /compress` and `POST /quantize` take it. */
 function jobRequestBody(job: Job) {
@@ -81,4 +81,14 @@ function formatScalar(value: unknown, indent: string): string {
     return `|\n${value.trimEnd().replaceAll(/^/gm, `${indent}  `)}`;
   }
   return plainText.test(value) && !reservedText.test(value) ? value : JSON.stringify(value);
+}
+
+/** Fields with their values as texts; those of objects behind their names. */
+export function flattenFields(fields: object, prefix = ""): [string, string][] {
+  return Object.entries(fields).flatMap(([name, value]: [string, unknown]) => {
+    const isNested = typeof value === "object" && value !== null && !Array.isArray(value);
+    if (isNested) return flattenFields(value, `${prefix}${name}.`);
+    const text = Array.isArray(value) ? value.join(", ") || "none" : String(value);
+    return [[`${prefix}${name}`, text]];
+  });
 }

@@ -1,11 +1,12 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
+import { z } from "zod";
+import type { JobDetail } from "./live-job.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
+import { artifactAddress } from "../shared/addresses.ts";
 import { Button } from "../shared/button.tsx";
-import { lowDb } from "../shared/low-db.ts";
-import { loadWeights, type ReportedWeight } from "./load-weights.ts";
-import type { JobDetail } from "./shown-job.ts";
+import { sqnrThresholdsDb } from "../shared/figures.ts";
 
 const shownAtFirst = 12;
 
@@ -99,7 +100,8 @@ function WeightRow({ weight }: { readonly weight: ReportedWeight }) {
 const wholeDb = 60;
 
 function Sqnr({ sqnrDb }: { readonly sqnrDb: number }) {
-  const tone = sqnrDb < lowDb.bad ? "bad" : sqnrDb < lowDb.warn ? "warn" : "wait";
+  const tone =
+    sqnrDb < sqnrThresholdsDb.bad ? "bad" : sqnrDb < sqnrThresholdsDb.warn ? "warn" : "wait";
   const percent = Math.min(100, Math.max(0, (100 * sqnrDb) / wholeDb));
   return (
     <span class="sqnr">
@@ -109,4 +111,37 @@ function Sqnr({ sqnrDb }: { readonly sqnrDb: number }) {
       </span>
     </span>
   );
+}
+
+/** What the page reads of a job's report; reports of other versions may have other fields. */
+const report = z.object({
+  weights: z.array(
+    z.object({
+      name: z.string(),
+      shape: z.array(z.number()),
+      originalBytes: z.number(),
+      resultBytes: z.number(),
+      usedBy: z.array(z.string()),
+      form: z.string().nullable(),
+      reason: z.string().nullable(),
+      error: z.object({ sqnrDb: z.number() }).nullable(),
+    }),
+  ),
+});
+type ReportedWeight = z.infer<typeof report>["weights"][number];
+
+/** The weights of a job's report, the worst first and those that did not change last. */
+async function loadWeights({ id, artifacts }: JobDetail): Promise<ReportedWeight[]> {
+  const file = artifacts.find(({ kind }) => kind === "report");
+  if (file === undefined) return [];
+  const answer = await fetch(artifactAddress(id, file.name));
+  if (!answer.ok) throw new Error(`The report cannot be read: status ${answer.status}`);
+  const { weights } = report.parse(await answer.json());
+  return weights.toSorted(
+    (a, b) => errorRank(a) - errorRank(b) || b.originalBytes - a.originalBytes,
+  );
+}
+
+function errorRank({ error }: ReportedWeight): number {
+  return error?.sqnrDb ?? Number.MAX_VALUE;
 }

@@ -1,6 +1,11 @@
-import { Icon } from "../shared/icon.tsx";
-import { formatJobCount, useJobCounts } from "./use-job-counts.ts";
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import { type JobFilters, jobListAddress, statusTabs } from "./job-filters.ts";
+import { type JobStatus, jobStatus } from "../../contract/jobs/status.ts";
+import { limits } from "../../contract/limits.ts";
+import { watchChanges } from "../live/service-changes.ts";
+import { service } from "../session/service.ts";
+import { Icon } from "../shared/button.tsx";
 
 /** Statuses to choose from, and the other filters, each with a way out. */
 export function JobFilterBar({ filters }: { readonly filters: JobFilters }) {
@@ -59,4 +64,43 @@ function listChips(filters: JobFilters): ChipProps[] {
     return { name: "label", value, href: jobListAddress({ ...filters, label: others }) };
   });
   return [...named, ...labels];
+}
+
+type JobCounts = Readonly<Record<JobStatus, number>>;
+
+/** At most so often are jobs counted again, milliseconds. */
+const pauseMs = 2000;
+
+/** How many jobs are in each status, whichever the list shows; undefined until it is known. */
+function useJobCounts({ target, model, batch, label }: JobFilters): JobCounts | undefined {
+  const counts = useSignal<JobCounts | undefined>(undefined);
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const count = async () => {
+      timer = undefined;
+      const query = { target, model, batch, label: [...label] };
+      const answer = await service.call("countJobs", { query }).catch(() => undefined);
+      if (answer !== undefined) counts.value = answer.counts;
+    };
+    const stop = watchChanges(({ job, deletedJob }) => {
+      if (job !== undefined || deletedJob !== undefined)
+        timer ??= setTimeout(() => void count(), pauseMs);
+    });
+    void count();
+    return () => {
+      stop();
+      clearTimeout(timer);
+    };
+  }, [target, model, batch, label.join()]);
+  return counts.value;
+}
+
+/** How many jobs are in some statuses, or in any where none is named. */
+function formatJobCount(counts: JobCounts, statuses: readonly JobStatus[]): string {
+  const counted = (statuses.length === 0 ? jobStatus.options : statuses).map(
+    (status) => counts[status],
+  );
+  const total = counted.reduce((sum, count) => sum + count, 0);
+  const isLeast = counted.some((count) => count >= limits.countedJobs);
+  return `${total.toLocaleString("en")}${isLeast ? "+" : ""}`;
 }

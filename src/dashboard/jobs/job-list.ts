@@ -1,12 +1,10 @@
 import { batch, computed, type ReadonlySignal, signal, type Signal } from "@preact/signals";
+import type { JobFilters } from "./job-filters.ts";
+import type { ServiceChange } from "../../client/follow-logs.ts";
 import { type JobSummary, summarizeJob } from "../../contract/jobs/job-summary.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
-import { watchChanges } from "../live/service-changes.ts";
-import { whenBack } from "../live/when-back.ts";
+import { watchChanges, whenBack } from "../live/service-changes.ts";
 import { service } from "../session/service.ts";
-import { fitsFilters, type JobChange } from "./fits-filters.ts";
-import { gatherJobChanges } from "./gather-job-changes.ts";
-import type { JobFilters } from "./job-filters.ts";
 
 /** Of one request: the first view shows less. */
 const pageSize = "50";
@@ -113,4 +111,45 @@ async function refreshRow(row: Signal<JobSummary>): Promise<void> {
   const { id } = row.peek();
   const job = await service.call("getJob", { params: { id } }).catch(() => undefined);
   if (job !== undefined) row.value = summarizeJob(job);
+}
+
+/**
+ * Gathers changes of jobs until the next frame: of each job the last one counts.
+ * @returns a function that ends it
+ */
+function gatherJobChanges(apply: (changes: readonly JobChange[]) => void): () => void {
+  const gathered = new Map<string, JobChange>();
+  let frame = 0;
+  const applyGathered = () => {
+    frame = 0;
+    apply([...gathered.values()]);
+    gathered.clear();
+  };
+  const stop = watchChanges(({ job }) => {
+    if (job === undefined) return;
+    gathered.set(job.id, job);
+    if (frame === 0) frame = requestAnimationFrame(applyGathered);
+  });
+  return () => {
+    stop();
+    cancelAnimationFrame(frame);
+  };
+}
+
+type JobChange = NonNullable<ServiceChange["job"]>;
+
+/** Whether a list with the filters has a job that changed, as far as its change says. */
+function fitsFilters(change: JobChange, { status, target, batch, label }: JobFilters) {
+  return (
+    (status.length === 0 || status.includes(change.status)) &&
+    (target === undefined || target === change.target) &&
+    (batch === undefined || batch === change.batchId) &&
+    label.every((each) => hasLabel(change.labels, each))
+  );
+}
+
+/** A filter is `key` or `key=value`. */
+function hasLabel(labels: Readonly<Record<string, string>>, filter: string): boolean {
+  const [key = ""] = filter.split("=", 1);
+  return key in labels && (key === filter || filter === `${key}=${labels[key]}`);
 }

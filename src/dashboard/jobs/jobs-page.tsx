@@ -1,17 +1,19 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useLocation } from "preact-iso";
-import { useEffect, useMemo } from "preact/hooks";
-import { LiveSign } from "../live/live-sign.tsx";
-import { mayDo } from "../session/session.ts";
-import { Icon } from "../shared/icon.tsx";
-import { EmptyState, ErrorNotice } from "../shared/notice.tsx";
-import { PageHead } from "../shared/page-head.tsx";
-import { BulkActions } from "./bulk-actions.tsx";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { JobFilterBar } from "./job-filter-bar.tsx";
-import { type JobFilters, parseJobFilters } from "./job-filters.ts";
+import { type JobFilters, parseJobFilters, searchAddress } from "./job-filters.ts";
 import { JobList } from "./job-list.ts";
-import { JobSearch } from "./job-search.tsx";
 import { JobTable } from "./job-table.tsx";
+import type { JobSummary } from "../../contract/jobs/job-summary.ts";
+import { isTerminal } from "../../contract/jobs/status.ts";
+import { LiveSign } from "../live/live-sign.tsx";
+import { service } from "../session/service.ts";
+import { mayDo } from "../session/session.ts";
+import { Button, Icon } from "../shared/button.tsx";
+import { EmptyState, ErrorNotice, sayError } from "../shared/notice.tsx";
+import { PageHead } from "../shared/page-head.tsx";
+import { isTyping } from "../shared/palette.ts";
 
 /** All jobs, live; the address says which. */
 export function JobsPage() {
@@ -107,4 +109,108 @@ function NoJobs() {
       <NewJobLink />
     </EmptyState>
   );
+}
+
+/** Finds jobs by model, target, label, batch or id; `/` leads to it. */
+function JobSearch({ filters }: { readonly filters: JobFilters }) {
+  const { route } = useLocation();
+  const input = useRef<HTMLInputElement>(null);
+  useEffect(() => focusBySlash(input.current), []);
+  const submit = (event: Event) => {
+    event.preventDefault();
+    const text = input.current?.value ?? "";
+    if (input.current) input.current.value = "";
+    route(searchAddress(text, filters));
+  };
+  return (
+    <form class="field" role="search" onSubmit={submit}>
+      <Icon name="search" />
+      <input
+        ref={input}
+        aria-label="Find jobs"
+        placeholder="Model, target:cpu, label:a=b or id"
+        autocomplete="off"
+        spellcheck={false}
+      />
+      <kbd>/</kbd>
+    </form>
+  );
+}
+
+function focusBySlash(input: HTMLInputElement | null): () => void {
+  const listen = (event: KeyboardEvent) => {
+    if (event.key !== "/" || isTyping(event)) return;
+    event.preventDefault();
+    input?.focus();
+  };
+  addEventListener("keydown", listen);
+  return () => removeEventListener("keydown", listen);
+}
+
+interface BulkActionsProps {
+  readonly list: JobList;
+  readonly selected: Signal<ReadonlySet<string>>;
+}
+
+/** What can be done to the selected jobs; each button says to how many. */
+function BulkActions({ list, selected }: BulkActionsProps) {
+  const failure = useSignal<string | undefined>(undefined);
+  const jobs = listSelected(list, selected.value);
+  if (jobs.length === 0) return undefined;
+  const ended = jobs.filter(({ status }) => isTerminal(status));
+  const open = jobs.filter(({ status }) => !isTerminal(status));
+  const selectNone = () => (selected.value = new Set());
+  const run = (chosen: readonly JobSummary[], change: ChangeJob) => () =>
+    changeAll(chosen, change).then(selectNone, (error) => (failure.value = sayError(error)));
+  return (
+    <div class="bulk" role="toolbar" aria-label="Selected jobs">
+      <b>{jobs.length} selected</b>
+      {failure.value !== undefined && <span class="bad">{failure.value}</span>}
+      {ended.length > 0 && mayDo("retryWork") && (
+        <RetryButton count={ended.length} onClick={run(ended, retryJob)} />
+      )}
+      {open.length > 0 && mayDo("cancelWork") && (
+        <CancelButton count={open.length} onClick={run(open, cancelJob)} />
+      )}
+      <Button look="quiet" label="Select none" onClick={selectNone}>
+        <Icon name="close" />
+      </Button>
+    </div>
+  );
+}
+
+interface CountedButtonProps {
+  readonly count: number;
+  readonly onClick: () => unknown;
+}
+
+function RetryButton({ count, onClick }: CountedButtonProps) {
+  return (
+    <Button look="quiet" onClick={onClick}>
+      <Icon name="again" />
+      Retry {count}
+    </Button>
+  );
+}
+
+function CancelButton({ count, onClick }: CountedButtonProps) {
+  return (
+    <Button look="quiet danger" onClick={onClick}>
+      Cancel {count}
+    </Button>
+  );
+}
+
+type ChangeJob = (id: string) => Promise<unknown>;
+
+const cancelJob: ChangeJob = (id) => service.call("cancelJob", { params: { id } });
+const retryJob: ChangeJob = (id) => service.call("retryJob", { params: { id } });
+
+async function changeAll(jobs: readonly JobSummary[], change: ChangeJob): Promise<void> {
+  for (const { id } of jobs) await change(id);
+}
+
+function listSelected({ rows }: JobList, selected: ReadonlySet<string>): JobSummary[] {
+  const jobs = (rows.value ?? []).map((row) => row.value);
+  return jobs.filter(({ id }) => selected.has(id));
 }

@@ -1,4 +1,4 @@
-import { formatExactTime } from "../shared/format-time.ts";
+import { formatExactTime } from "../shared/format.ts";
 import { awaySince } from "./service-changes.ts";
 
 /** Whether what the page shows is live. */

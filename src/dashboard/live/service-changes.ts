@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
-import { delay } from "../../client/retry.ts";
-import { ProblemError } from "../../client/problem-error.ts";
 import type { ServiceChange } from "../../client/follow-logs.ts";
+import { ProblemError } from "../../client/problem-error.ts";
+import { delay } from "../../client/retry.ts";
 import { service } from "../session/service.ts";
 import { access } from "../session/session-state.ts";
 import { readServiceTime } from "../shared/clock.ts";
@@ -95,4 +95,14 @@ async function waitForSession(): Promise<void> {
   });
   await promise;
   stop();
+}
+
+/** Calls each time that the service is back after an absence. @returns a function that ends it */
+export function whenBack(listener: () => void): () => void {
+  let wasAway = false;
+  return awaySince.subscribe((since) => {
+    const isBack = wasAway && since === undefined;
+    wasAway = since !== undefined;
+    if (isBack) listener();
+  });
 }

@@ -1,6 +1,6 @@
 import { type Signal, signal } from "@preact/signals";
 import type { Job } from "../../contract/jobs/job.ts";
-import { createJobFields, type JobFields } from "./job-fields.ts";
+import { createJobFields, type JobFields } from "./read-job-form.ts";
 import type { ModelUpload } from "./model-upload.ts";
 
 /** The form of a new job. */

@@ -2,8 +2,8 @@ import { useSignal } from "@preact/signals";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { Button } from "../shared/button.tsx";
 import { MaybeError } from "../shared/notice.tsx";
-import { ProgressBar } from "../shared/progress-bar.tsx";
-import { TextField } from "../shared/text-field.tsx";
+import { ProgressBar } from "../shared/status.tsx";
+import { TextField } from "../shared/field.tsx";
 import type { JobForm } from "./job-form.ts";
 import { ModelUpload } from "./model-upload.ts";
 

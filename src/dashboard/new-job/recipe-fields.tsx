@@ -7,7 +7,7 @@ import { service } from "../session/service.ts";
 import { Field } from "../shared/field.tsx";
 import { MaybeError } from "../shared/notice.tsx";
 import { useLoaded } from "../shared/use-loaded.ts";
-import type { JobFields } from "./job-fields.ts";
+import type { JobFields } from "./read-job-form.ts";
 
 const kinds: Readonly<Record<JobKind, string>> = {
   compress: "Shard and optimize",

@@ -1,16 +1,12 @@
-import { roleTable } from "../../contract/people/role.ts";
+import { type Signal, useSignal } from "@preact/signals";
+import { groupPrefix, memberName } from "../../contract/people/member.ts";
+import { personQuery } from "../../contract/people/person.ts";
+import { type Role, role as roleSchema, roleTable } from "../../contract/people/role.ts";
+import { service } from "../session/service.ts";
 import { Dialog, DialogFormEnd } from "../shared/dialog.tsx";
-import { Field } from "../shared/field.tsx";
+import { refusedFields } from "../shared/field-errors.ts";
+import { Field, TextField } from "../shared/field.tsx";
 import { MaybeError } from "../shared/notice.tsx";
-import { TextField } from "../shared/text-field.tsx";
-import {
-  addFormMember,
-  type MemberForm,
-  type MemberKind,
-  memberKinds,
-  useMemberForm,
-} from "./member-form.ts";
-import { RoleChoice } from "./role-choice.tsx";
 
 interface AddMemberDialogProps {
   readonly project: string;
@@ -83,5 +79,102 @@ function RoleField({ form: { role } }: { readonly form: MemberForm }) {
         <RoleChoice {...ids} role={role.value} onChoose={(chosen) => (role.value = chosen)} />
       )}
     </Field>
+  );
+}
+
+/** By what somebody is added, and what an example looks like. */
+const memberKinds = {
+  email: { title: "Person, by e-mail", example: "ada@example.com" },
+  group: { title: "Group of the single sign-on", example: "vision-team" },
+  person: { title: "Person, by id", example: "person-…" },
+} as const;
+type MemberKind = keyof typeof memberKinds;
+
+interface MemberForm {
+  readonly kind: Signal<MemberKind>;
+  readonly text: Signal<string>;
+  readonly role: Signal<Role>;
+  /** What is wrong with the text. */
+  readonly message: Signal<string | undefined>;
+  readonly failure: Signal<unknown>;
+}
+
+function useMemberForm(): MemberForm {
+  return {
+    kind: useSignal<MemberKind>("email"),
+    text: useSignal(""),
+    role: useSignal<Role>("developer"),
+    message: useSignal<string | undefined>(undefined),
+    failure: useSignal<unknown>(undefined),
+  };
+}
+
+/** Adds the form's member. @returns false where the form then says what is wrong */
+async function addFormMember(form: MemberForm, project: string): Promise<boolean> {
+  form.failure.value = undefined;
+  form.message.value = undefined;
+  try {
+    const member = await findMember(form);
+    if (member === undefined) return false;
+    const body = { role: form.role.value };
+    await service.call("putMember", { params: { project, member }, body });
+    return true;
+  } catch (error) {
+    form.message.value = refusedFields(error)["member"];
+    if (form.message.value === undefined) form.failure.value = error;
+    return false;
+  }
+}
+
+/** The member's name in the interface; undefined where the form then says why there is none. */
+async function findMember({ kind, text, message }: MemberForm): Promise<string | undefined> {
+  const typed = text.value.trim();
+  if (kind.value === "email") return findByEmail(typed, message);
+  const { success, data } = memberName.safeParse(
+    (kind.value === "group" ? groupPrefix : "") + typed,
+  );
+  if (success) return data;
+  message.value = kind.value === "group" ? "Use 1 to 200 characters" : "An id begins with person-";
+  return undefined;
+}
+
+async function findByEmail(
+  typed: string,
+  message: MemberForm["message"],
+): Promise<string | undefined> {
+  const { success, data } = personQuery.safeParse({ email: typed });
+  const { people } = success ? await service.call("findPeople", { query: data }) : { people: [] };
+  const [found] = people;
+  if (found !== undefined && people.length === 1) return found.id;
+  message.value =
+    found === undefined
+      ? "Nobody with this address has signed in. Ask them to sign in once, or add a group."
+      : `${people.length} people have this address. Ask for the id on the page “Account”.`;
+  return undefined;
+}
+
+interface RoleChoiceProps {
+  readonly role: Role;
+  readonly onChoose: (role: Role) => unknown;
+  /** For screen readers, where no label leads to it. */
+  readonly label?: string;
+  readonly id?: string;
+  /** Of the text that says more. */
+  readonly describedBy?: string;
+}
+
+export function RoleChoice({ role, onChoose, label, id, describedBy }: RoleChoiceProps) {
+  return (
+    <select
+      id={id}
+      aria-label={label}
+      aria-describedby={describedBy}
+      value={role}
+      onChange={({ currentTarget }) => onChoose(roleSchema.parse(currentTarget.value))}
+    >
+      {roleSchema.options.map((each) => (
+        <option key={each}>{each}</option>
+      ))}
+    </select>
   );
 }

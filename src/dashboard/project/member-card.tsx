@@ -1,17 +1,15 @@
 import { useSignal } from "@preact/signals";
-import type { Member } from "../../contract/people/member.ts";
+import { AddMemberDialog, RoleChoice } from "./add-member-dialog.tsx";
+import { groupPrefix, type Member } from "../../contract/people/member.ts";
 import type { Role } from "../../contract/people/role.ts";
-import { loadSelf } from "../session/session.ts";
-import { self } from "../session/session-state.ts";
 import { service } from "../session/service.ts";
-import { Button } from "../shared/button.tsx";
-import { Icon } from "../shared/icon.tsx";
-import { Loading } from "../shared/loading.tsx";
-import { MaybeError } from "../shared/notice.tsx";
+import { self } from "../session/session-state.ts";
+import { loadSelf } from "../session/session.ts";
+import { Button, Icon } from "../shared/button.tsx";
+import { Dialog, DialogRemovalEnd } from "../shared/dialog.tsx";
+import { Loading, MaybeError } from "../shared/notice.tsx";
+import { Age } from "../shared/page-head.tsx";
 import { useLoaded } from "../shared/use-loaded.ts";
-import { AddMemberDialog } from "./add-member-dialog.tsx";
-import { MemberTable } from "./member-table.tsx";
-import { RemoveMemberDialog } from "./remove-member-dialog.tsx";
 
 /** Who has which role in the project: added, changed and removed here. */
 export function MemberCard({ project }: { readonly project: string }) {
@@ -76,4 +74,136 @@ async function changeRole(project: string, { member }: Member, role: Role): Prom
   await service.call("putMember", { params: { project, member }, body: { role } });
   // What the page offers follows from the own role.
   if (member === self.value?.personId) await loadSelf();
+}
+
+interface MemberActions {
+  readonly onChange: (member: Member, role: Role) => unknown;
+  readonly onRemove: (member: Member) => unknown;
+}
+
+interface MemberTableProps extends MemberActions {
+  /** Undefined until they are loaded. */
+  readonly members: readonly Member[] | undefined;
+}
+
+/** Members of the project, or what to do where there are none. */
+function MemberTable({ members, ...actions }: MemberTableProps) {
+  if (members === undefined) return undefined;
+  if (members.length === 0) return <NoMembers />;
+  return (
+    <table class="members">
+      <caption class="sr">Members and their roles</caption>
+      <MemberTableHead />
+      <tbody>
+        {members.map((member) => (
+          <MemberRow key={member.member} member={member} {...actions} />
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function NoMembers() {
+  return (
+    <p class="card-text soft padded">
+      Nobody has a role in this project but administrators of the installation.
+    </p>
+  );
+}
+
+function MemberTableHead() {
+  return (
+    <thead>
+      <tr>
+        <th>Member</th>
+        <th>Role</th>
+        <th class="phone-off">Added</th>
+        <th>
+          <span class="sr">Actions</span>
+        </th>
+      </tr>
+    </thead>
+  );
+}
+
+function MemberCell({ member }: { readonly member: Member }) {
+  return (
+    <td class="two cut-anywhere">
+      <b>{memberTitle(member)}</b>
+      {member.member === self.value?.personId && <span class="dim"> (you)</span>}
+      <small>{memberDetail(member)}</small>
+    </td>
+  );
+}
+
+interface RoleCellProps extends Pick<MemberActions, "onChange"> {
+  readonly member: Member;
+}
+
+function RoleCell({ member, onChange }: RoleCellProps) {
+  return (
+    <td>
+      <RoleChoice
+        label={`Role of ${memberTitle(member)}`}
+        role={member.role}
+        onChoose={(role) => onChange(member, role)}
+      />
+    </td>
+  );
+}
+
+function MemberRow({ member, onChange, onRemove }: MemberActions & { readonly member: Member }) {
+  return (
+    <tr>
+      <MemberCell member={member} />
+      <RoleCell member={member} onChange={onChange} />
+      <td class="soft phone-off">
+        <Age at={member.createdAt} />
+      </td>
+      <td class="num">
+        <Button look="quiet danger" onClick={() => onRemove(member)}>
+          Remove<span class="sr"> {memberTitle(member)}</span>
+        </Button>
+      </td>
+    </tr>
+  );
+}
+
+interface RemoveMemberDialogProps {
+  readonly project: string;
+  readonly member: Member;
+  readonly onClose: () => void;
+}
+
+const ownRemoval = "You lose your own role here, and cannot take it back yourself.";
+const removal = "The role ends within five seconds everywhere: in sessions, tokens and streams.";
+
+function RemoveMemberDialog({ project, member, onClose }: RemoveMemberDialogProps) {
+  const failure = useSignal<unknown>(undefined);
+  const isSelf = member.member === self.value?.personId;
+  const remove = () => {
+    service
+      .callEmpty("removeMember", { params: { project, member: member.member } })
+      .then(isSelf ? loadSelf : onClose)
+      .catch((error: unknown) => (failure.value = error));
+  };
+  return (
+    <Dialog title={`Remove ${memberTitle(member)} from ${project}?`} onClose={onClose}>
+      <MaybeError error={failure.value} />
+      <p>{isSelf ? ownRemoval : removal}</p>
+      <p class="soft">Roles by other groups stay.</p>
+      <DialogRemovalEnd keep="Keep" onKeep={onClose} remove="Remove" onRemove={remove} />
+    </Dialog>
+  );
+}
+
+/** What a member is called. */
+function memberTitle({ member, person }: Member): string {
+  return person?.name ?? member.slice(groupPrefix.length);
+}
+
+/** What distinguishes a member from others of the same name. */
+function memberDetail({ member, person, issuer }: Member): string {
+  if (person === null) return `Group of ${new URL(issuer ?? "").host}`;
+  return [person.email, member].filter((each) => each !== null).join(" · ");
 }

@@ -1,8 +1,8 @@
-import { createCaller } from "../../client/create-caller.ts";
-import { routes } from "../../contract/routes/routes.ts";
-import type { Transport } from "../../client/transport.ts";
-import { fetchTransport } from "./fetch-transport.ts";
 import { access, sessionHasEnded } from "./session-state.ts";
+import { createCaller } from "../../client/create-caller.ts";
+import { silenceLimitMs } from "../../client/follow-logs.ts";
+import { ConnectionError, type Transport } from "../../client/transport.ts";
+import { routes } from "../../contract/routes/routes.ts";
 
 const unauthorized = 401;
 
@@ -18,3 +18,52 @@ export const interfaceUrl = `${location.origin}/v1`;
 
 /** The service that this page is of. */
 export const service = createCaller({ routes, baseUrl: interfaceUrl, transport: watchedTransport });
+
+/** Sends requests of a page with its session's cookie. */
+const fetchTransport: Transport = async ({ method, url, headers, body, signal }) => {
+  if (typeof body === "object") throw new TypeError("Files are sent with their progress");
+  const sent = Object.entries(headers).filter((each): each is [string, string] => !!each[1]);
+  const request = { method, headers: sent, body: body ?? null, signal: signal ?? null };
+  const answer = await fetch(url, request).catch(toConnectionError);
+  return {
+    status: answer.status,
+    headers: Object.fromEntries(answer.headers),
+    body: {
+      text: () => answer.text().catch(toConnectionError),
+      [Symbol.asyncIterator]: () => streamBody(answer.body),
+    },
+  };
+};
+
+/** `fetch` fails with a TypeError where there is no answer, or not all of it. */
+function toConnectionError(cause: unknown): never {
+  if (cause instanceof TypeError) {
+    throw new ConnectionError("The service cannot be reached", { cause });
+  }
+  throw cause;
+}
+
+async function* streamBody(body: Response["body"]): AsyncGenerator<Uint8Array, void> {
+  const reader = body?.getReader();
+  try {
+    while (reader !== undefined) {
+      const { done, value } = await readInTime(reader);
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    await reader?.cancel().catch(() => undefined);
+  }
+}
+
+/** A connection that was lost while the machine slept never says so. */
+async function readInTime(reader: ReadableStreamDefaultReader<Uint8Array>) {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const silence = new ConnectionError("The service says nothing any more");
+  const timer = setTimeout(() => reject(silence), silenceLimitMs);
+  try {
+    return await Promise.race([reader.read(), promise]).catch(toConnectionError);
+  } finally {
+    clearTimeout(timer);
+  }
+}

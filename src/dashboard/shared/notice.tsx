@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
+import { Icon } from "./button.tsx";
 import { ProblemError } from "../../client/problem-error.ts";
-import { Icon } from "./icon.tsx";
 
 /** What went wrong, in words that say what to do. */
 export function ErrorNotice({ error, retry }: { readonly error: unknown; retry?: () => void }) {
@@ -52,5 +52,14 @@ export function EmptyState({
       <h2>{title}</h2>
       {children}
     </div>
+  );
+}
+
+/** In a card whose content is being loaded. */
+export function Loading() {
+  return (
+    <p class="card-text dim padded" role="status">
+      Loading…
+    </p>
   );
 }

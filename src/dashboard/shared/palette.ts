@@ -42,3 +42,8 @@ export function watchColours(listener: () => void): () => void {
     scheme.removeEventListener("change", listener);
   };
 }
+
+/** Whether a key was pressed where texts are typed, so that it means itself there. */
+export function isTyping({ target }: KeyboardEvent): boolean {
+  return target instanceof Element && target.matches("input, textarea, select");
+}

@@ -1,5 +1,8 @@
+import { Icon, type IconName } from "./button.tsx";
+import { judgeRatio } from "./figures.ts";
+import { formatRatio, type LatencyRatio } from "../../contract/jobs/latency.ts";
 import type { BatchStatus, JobStatus } from "../../contract/jobs/status.ts";
-import { Icon, type IconName } from "./icon.tsx";
+import type { Suite } from "../../contract/jobs/suite.ts";
 
 interface StatusLook {
   readonly icon: IconName;
@@ -27,4 +30,67 @@ export function Status({ status }: { readonly status: JobStatus | BatchStatus })
       <span>{status}</span>
     </span>
   );
+}
+
+interface ToneSignProps {
+  readonly tone: "bad" | "warn" | "calm";
+  readonly icon: IconName;
+  readonly words: string;
+}
+
+/** A few words with their sign. */
+export function ToneSign({ tone, icon, words }: ToneSignProps) {
+  return (
+    <span class={`status ${tone}`}>
+      <Icon name={icon} />
+      {words}
+    </span>
+  );
+}
+
+/** Share of something that is done. */
+export function ProgressBar({ fraction, label }: { readonly fraction: number; label: string }) {
+  const percent = Math.floor(100 * fraction);
+  return (
+    <span
+      class="bar work"
+      role="progressbar"
+      aria-label={label}
+      aria-valuenow={percent}
+      aria-valuemin={0}
+      aria-valuemax={100}
+    >
+      <span style={{ width: `${percent}%` }} />
+    </span>
+  );
+}
+
+/** In a table of batches: whether jobs fail gates. */
+export function GatesCell({ gatesFailed }: Pick<Suite["newest"], "gatesFailed">) {
+  if (gatesFailed === 0) return <td class="soft">none fails</td>;
+  return <td class="bad">{gatesFailed} jobs fail</td>;
+}
+
+/** Ratios at the ends of the small scale; the original, 1, is in its middle. */
+const [least, most] = [0.4, 1.6];
+
+/** A ratio with its interval on a small scale, whose mark is the original. */
+export function LatencyMark({ latency }: { readonly latency: LatencyRatio }) {
+  const { ratio, ratioLow = ratio, ratioHigh = ratio } = latency;
+  const judgement = judgeRatio(latency);
+  const [low, high] = [toPercent(ratioLow), toPercent(ratioHigh)];
+  return (
+    <span class={`latency ${judgement}`} title={`${formatRatio(latency)}, ${judgement}`}>
+      <span class="latency-scale" aria-hidden="true">
+        <span class="latency-original" />
+        <span class="latency-range" style={{ left: `${low}%`, width: `${high - low}%` }} />
+        <span class="latency-dot" style={{ left: `${toPercent(ratio)}%` }} />
+      </span>
+      ×{ratio.toFixed(2)}
+    </span>
+  );
+}
+
+function toPercent(ratio: number): number {
+  return (100 * (Math.min(most, Math.max(least, ratio)) - least)) / (most - least);
 }

@@ -1,12 +1,17 @@
+import { signal } from "@preact/signals";
 import { useLocation } from "preact-iso";
-import { openDialog } from "../shared/open-dialog.ts";
-import { mayDo, signOut } from "../session/session.ts";
-import { self } from "../session/session-state.ts";
-import { Icon, type IconName } from "../shared/icon.tsx";
-import type { Action } from "../../contract/people/permissions.ts";
+import { useEffect } from "preact/hooks";
+import type { z } from "zod";
 import { ProjectChoice } from "./project-choice.tsx";
-import { ThemeButton } from "./theme-button.tsx";
-import { UsageSummary } from "./usage-summary.tsx";
+import { chooseTheme, theme, themes } from "./theme.ts";
+import type { Action } from "../../contract/people/permissions.ts";
+import type { usage } from "../../contract/people/usage.ts";
+import { formatBytes } from "../../contract/text/format-bytes.ts";
+import { service } from "../session/service.ts";
+import { self } from "../session/session-state.ts";
+import { mayDo, signOut } from "../session/session.ts";
+import { Icon, type IconName } from "../shared/button.tsx";
+import { openDialog } from "../shared/dialog.tsx";
 
 interface PageLink {
   readonly path: string;
@@ -103,4 +108,54 @@ function Person() {
       </button>
     </details>
   );
+}
+
+/** Goes on to the next choice of colours. */
+function ThemeButton() {
+  const current = theme.value;
+  const next = themes[(themes.indexOf(current) + 1) % themes.length] ?? "system";
+  return (
+    <button type="button" class="quiet" onClick={() => chooseTheme(next)}>
+      <Icon name="theme" />
+      Colours: {current}
+    </button>
+  );
+}
+
+const refreshMs = 10_000;
+
+const present = signal<z.infer<typeof usage> | undefined>(undefined);
+
+/** How busy the service is, in three lines. */
+function UsageSummary() {
+  useEffect(() => {
+    if (!mayDo("readUsage")) return undefined;
+    void refresh();
+    const timer = setInterval(() => void refresh(), refreshMs);
+    return () => clearInterval(timer);
+  }, []);
+  if (present.value === undefined) return undefined;
+  const { waitingJobs, runningJobs, storedBytes } = present.value;
+  return (
+    <dl class="usage">
+      <UsageLine label="Running" value={String(runningJobs.used)} />
+      <UsageLine label="Waiting" value={String(waitingJobs.used)} />
+      <UsageLine label="Stored" value={formatBytes(storedBytes.used)} />
+    </dl>
+  );
+}
+
+function UsageLine({ label, value }: { readonly label: string; readonly value: string }) {
+  return (
+    <div>
+      <dt>{label}</dt>
+      <dd>{value}</dd>
+    </div>
+  );
+}
+
+/** What cannot be asked now is asked again soon; the sign of the live changes says the rest. */
+async function refresh(): Promise<void> {
+  if (document.hidden) return;
+  present.value = await service.call("getUsage", {}).catch(() => present.value);
 }

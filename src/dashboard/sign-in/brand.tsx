@@ -1,4 +1,4 @@
-import { Icon } from "../shared/icon.tsx";
+import { Icon } from "../shared/button.tsx";
 
 export function Brand() {
   return (

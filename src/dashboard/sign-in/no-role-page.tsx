@@ -1,9 +1,13 @@
-import type { Self } from "../../contract/people/session.ts";
-import { signOut } from "../session/session.ts";
-import { self } from "../session/session-state.ts";
-import { Command } from "../shared/command.tsx";
-import { ProjectChoice } from "../shell/project-choice.tsx";
+import { useSignal } from "@preact/signals";
 import { Brand } from "./brand.tsx";
+import { OtherSignIns, SignInForm } from "./sign-in-page.tsx";
+import type { Self } from "../../contract/people/session.ts";
+import { self } from "../session/session-state.ts";
+import { signIn, signOut } from "../session/session.ts";
+import { Command } from "../shared/button.tsx";
+import { Dialog } from "../shared/dialog.tsx";
+import { ErrorNotice } from "../shared/notice.tsx";
+import { ProjectChoice } from "../shell/project-choice.tsx";
 
 /** Whether a person is signed in who may do nothing in the project. */
 export function hasNoRole({ sessionId, role }: Self): boolean {
@@ -29,5 +33,21 @@ export function NoRolePage() {
         </button>
       </div>
     </main>
+  );
+}
+
+/** Asks to sign in again over the page, on which nothing that was typed is lost. */
+export function SessionEnded() {
+  const error = useSignal<unknown>(undefined);
+  const use = (secret: string) => {
+    signIn(secret).catch((thrown: unknown) => (error.value = thrown));
+  };
+  return (
+    <Dialog title="Your session has ended" onClose={() => (self.value = undefined)}>
+      <p class="soft">Sign in again to go on. What you typed is still here.</p>
+      {error.value !== undefined && <ErrorNotice error={error.value} />}
+      <OtherSignIns keepsPage />
+      <SignInForm isBusy={false} onSecret={use} />
+    </Dialog>
   );
 }

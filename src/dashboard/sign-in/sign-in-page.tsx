@@ -1,12 +1,14 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { signIn } from "../session/session.ts";
-import { ErrorNotice } from "../shared/notice.tsx";
-import { findLinkSecret } from "./find-link-secret.ts";
 import { Brand } from "./brand.tsx";
-import { OtherSignIns } from "./other-sign-ins.tsx";
-import { SignInForm } from "./sign-in-form.tsx";
-import { SignInProblemNotice } from "./sign-in-problem-notice.tsx";
+import { type SignInProblem, signInProblems } from "../../contract/people/session.ts";
+import { signInByPasskey } from "../session/passkeys.ts";
+import { service } from "../session/service.ts";
+import { signIn } from "../session/session.ts";
+import { Button, Command } from "../shared/button.tsx";
+import { TextField } from "../shared/field.tsx";
+import { ErrorNotice, MaybeError } from "../shared/notice.tsx";
+import { useLoaded } from "../shared/use-loaded.ts";
 
 /** Signs in by the link that opened the page, or by one that is pasted. */
 export function SignInPage() {
@@ -41,4 +43,114 @@ function takeLinkSecret(): string | undefined {
   const secret = findLinkSecret(location.hash);
   if (location.hash !== "") history.replaceState(undefined, "", location.pathname);
   return secret;
+}
+
+/** Why the single sign-on signed nobody in, which leads to this page then. */
+function SignInProblemNotice() {
+  const problem = new URLSearchParams(location.search).get("problem");
+  if (problem === null || !isProblem(problem)) return undefined;
+  return <ErrorNotice error={new Error(signInProblems[problem])} />;
+}
+
+function isProblem(text: string): text is SignInProblem {
+  return Object.hasOwn(signInProblems, text);
+}
+
+interface SignInFormProps {
+  readonly isBusy: boolean;
+  readonly onSecret: (secret: string) => void;
+}
+
+/** Takes a sign-in link, and says where one comes from. */
+export function SignInForm({ isBusy, onSecret }: SignInFormProps) {
+  const text = useSignal("");
+  const error = useSignal<string | undefined>(undefined);
+  const submit = (event: Event) => {
+    event.preventDefault();
+    const secret = findLinkSecret(text.value);
+    error.value =
+      secret === undefined ? "This is no sign-in link: it ends in # and 43 characters" : undefined;
+    if (secret !== undefined) onSecret(secret);
+  };
+  return (
+    <form onSubmit={submit} noValidate>
+      <TextField
+        label="Sign-in link"
+        hint="It signs in once, and within an hour."
+        error={error.value}
+        text={text}
+        placeholder="http://localhost:8080/sign-in#…"
+      />
+      <button class="main" disabled={isBusy}>
+        {isBusy ? "Signing in…" : "Sign in"}
+      </button>
+      <LinkCommands />
+    </form>
+  );
+}
+
+const localCommand = "npm run sign-in";
+const clusterCommand =
+  "kubectl exec deployment/model-optimization-service -- node src/service/main.ts sign-in";
+
+function LinkCommands() {
+  return (
+    <div class="hints">
+      <p class="soft">Make a link where the service runs:</p>
+      <Command text={localCommand} label="Command on this machine" />
+      <p class="soft">or in a cluster:</p>
+      <Command text={clusterCommand} label="Command in a cluster" />
+    </div>
+  );
+}
+
+interface OtherSignInsProps {
+  /** Whether the page stays, with what was typed on it: the issuer's opens in another tab. */
+  readonly keepsPage?: boolean;
+}
+
+/** What the service offers besides a link. */
+export function OtherSignIns({ keepsPage = false }: OtherSignInsProps) {
+  const { value: methods } = useLoaded(() => service.call("getSignInMethods", {}));
+  const failure = useSignal<unknown>(undefined);
+  if (methods === undefined) return undefined;
+  const usePasskey = () => signInByPasskey().catch((error: unknown) => (failure.value = error));
+  return (
+    <>
+      <MaybeError error={failure.value} />
+      <p class="buttons">
+        {methods.singleSignOn !== null && (
+          <SingleSignOnLink host={methods.singleSignOn} target={keepsPage ? "_blank" : undefined} />
+        )}
+        {methods.passkeys && <Button onClick={usePasskey}>Sign in with a passkey</Button>}
+      </p>
+    </>
+  );
+}
+
+interface SingleSignOnLinkProps {
+  readonly host: string;
+  readonly target: string | undefined;
+}
+
+function SingleSignOnLink({ host, target }: SingleSignOnLinkProps) {
+  const { pathname, search } = location;
+  const wanted = pathname === "/sign-in" ? "/" : pathname + search;
+  return (
+    <a
+      class="button main"
+      target={target}
+      href={`/auth/sign-in?return=${encodeURIComponent(wanted)}`}
+    >
+      Sign in with {host}
+    </a>
+  );
+}
+
+const secretForm = /^[\w-]{43}$/;
+
+/** The secret of a sign-in link, or of what was pasted of one; undefined where it has none. */
+function findLinkSecret(text: string): string | undefined {
+  const secret = text.trim().split("#").at(-1) ?? "";
+  return secretForm.test(secret) ? secret : undefined;
 }

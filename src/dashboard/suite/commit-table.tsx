@@ -2,9 +2,9 @@ import type { Signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { SuiteBatch, SuiteHistory } from "../../contract/jobs/suite.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
-import { describeCommit } from "../shared/describe-commit.ts";
+import { describeCommit } from "../shared/format.ts";
 import { Status } from "../shared/status.tsx";
-import { Age } from "../shared/time.tsx";
+import { Age } from "../shared/page-head.tsx";
 import { indexJobs, listTargets } from "./suite-lines.ts";
 
 interface CommitTableProps {

@@ -1,13 +1,11 @@
 import type { Suite } from "../../contract/jobs/suite.ts";
 import { service } from "../session/service.ts";
 import { suiteAddress } from "../shared/addresses.ts";
-import { GatesCell } from "../shared/gates-cell.tsx";
+import { GatesCell, Status } from "../shared/status.tsx";
 import { EmptyState, MaybeError } from "../shared/notice.tsx";
-import { PageHead } from "../shared/page-head.tsx";
-import { Status } from "../shared/status.tsx";
-import { Age } from "../shared/time.tsx";
+import { Age, PageHead } from "../shared/page-head.tsx";
 import { useLoaded } from "../shared/use-loaded.ts";
-import { describeCommit } from "../shared/describe-commit.ts";
+import { describeCommit } from "../shared/format.ts";
 
 /** Suites: batches of the same models over time. */
 export function SuitesPage() {

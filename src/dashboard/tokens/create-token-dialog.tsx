@@ -1,10 +1,17 @@
-import type { CreatedToken } from "../../contract/people/token.ts";
+import { type Signal, useSignal } from "@preact/signals";
+import { limits } from "../../contract/limits.ts";
+import {
+  type CreatedToken,
+  type Scope,
+  scope as scopeSchema,
+  scopeTable,
+  tokenRequest,
+} from "../../contract/people/token.ts";
+import { service } from "../session/service.ts";
 import { Dialog, DialogFormEnd } from "../shared/dialog.tsx";
-import { Field } from "../shared/field.tsx";
+import { type FieldMessages, invalidFields, refusedFields } from "../shared/field-errors.ts";
+import { Field, TextField } from "../shared/field.tsx";
 import { ErrorNotice } from "../shared/notice.tsx";
-import { TextField } from "../shared/text-field.tsx";
-import { ScopeChoice } from "./scope-choice.tsx";
-import { createFormToken, lifetimes, type TokenForm, useTokenForm } from "./token-form.ts";
 
 interface CreateTokenDialogProps {
   readonly onCreated: (token: CreatedToken) => void;
@@ -52,5 +59,89 @@ function LifetimeField({ form: { lifetime, messages } }: { readonly form: TokenF
         </select>
       )}
     </Field>
+  );
+}
+
+/** Days for which a token is valid; null for ever. */
+const lifetimes: Readonly<Record<string, number | null>> = {
+  "7 days": 7,
+  "30 days": 30,
+  "90 days": limits.tokenDays,
+  "1 year": 365,
+  never: null,
+};
+
+interface TokenForm {
+  readonly name: Signal<string>;
+  readonly scopes: Signal<readonly Scope[]>;
+  /** A key of `lifetimes`. */
+  readonly lifetime: Signal<string>;
+  readonly messages: Signal<FieldMessages>;
+  readonly failure: Signal<unknown>;
+}
+
+function useTokenForm(): TokenForm {
+  return {
+    name: useSignal(""),
+    scopes: useSignal<readonly Scope[]>(["jobs:read", "jobs:write", "models:write"]),
+    lifetime: useSignal("90 days"),
+    messages: useSignal<FieldMessages>({}),
+    failure: useSignal<unknown>(undefined),
+  };
+}
+
+/** Creates the form's token; undefined where the form then says what is wrong. */
+async function createFormToken(form: TokenForm): Promise<CreatedToken | undefined> {
+  const parsed = tokenRequest.safeParse({
+    name: form.name.value.trim(),
+    scopes: form.scopes.value,
+    expiresInDays: lifetimes[form.lifetime.value],
+  });
+  form.messages.value = parsed.success ? {} : invalidFields(parsed.error);
+  if (!parsed.success) return undefined;
+  try {
+    const headers = { "idempotency-key": crypto.randomUUID() };
+    return await service.call("createToken", { body: parsed.data, headers });
+  } catch (error) {
+    form.messages.value = refusedFields(error);
+    form.failure.value = error;
+    return undefined;
+  }
+}
+
+/** The scopes of a token, with what each allows. */
+function ScopeChoice({ form }: { readonly form: TokenForm }) {
+  const error = form.messages.value["scopes"];
+  return (
+    <fieldset class="labelled">
+      <legend>Scopes</legend>
+      {scopeSchema.options.map((scope) => (
+        <ScopeCheckbox key={scope} scope={scope} form={form} />
+      ))}
+      {error !== undefined && <p class="bad">{error}</p>}
+    </fieldset>
+  );
+}
+
+interface ScopeCheckboxProps {
+  readonly scope: Scope;
+  readonly form: TokenForm;
+}
+
+function ScopeCheckbox({ scope, form: { scopes } }: ScopeCheckboxProps) {
+  const toggle = (isOn: boolean) => {
+    const others = scopes.value.filter((each) => each !== scope);
+    scopes.value = isOn ? [...others, scope] : others;
+  };
+  return (
+    <label class="choice">
+      <input
+        type="checkbox"
+        checked={scopes.value.includes(scope)}
+        onChange={({ currentTarget }) => toggle(currentTarget.checked)}
+      />
+      <code>{scope}</code>
+      <span class="soft">{scopeTable[scope]}</span>
+    </label>
   );
 }

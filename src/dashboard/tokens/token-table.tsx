@@ -1,10 +1,8 @@
 import type { Token } from "../../contract/people/token.ts";
+import { Button, Icon } from "../shared/button.tsx";
 import { serviceNow } from "../shared/clock.ts";
-import { Button } from "../shared/button.tsx";
-import { Icon } from "../shared/icon.tsx";
 import { EmptyState } from "../shared/notice.tsx";
-import { Age } from "../shared/time.tsx";
-import { describeTokenState, type TokenState } from "./describe-token-state.ts";
+import { Age } from "../shared/page-head.tsx";
 
 interface TokenActions {
   readonly onRotate: (token: Token) => unknown;
@@ -138,4 +136,17 @@ function TokenButtons({ token, onRotate, onRevoke }: TokenActions & { readonly t
       </Button>
     </span>
   );
+}
+
+type TokenState = "valid" | "soon" | "expired" | "revoked";
+
+const soonMs = 7 * 86_400_000;
+
+/** Whether a token can be used; `soon` for one that expires within a week. */
+function describeTokenState({ revokedAt, expiresAt }: Token, now: number): TokenState {
+  if (revokedAt !== null) return "revoked";
+  if (expiresAt === null) return "valid";
+  const left = Date.parse(expiresAt) - now;
+  if (left <= 0) return "expired";
+  return left < soonMs ? "soon" : "valid";
 }

@@ -1,15 +1,13 @@
 import { useSignal } from "@preact/signals";
-import type { CreatedToken, Token } from "../../contract/people/token.ts";
-import { service } from "../session/service.ts";
-import { Button } from "../shared/button.tsx";
-import { Icon } from "../shared/icon.tsx";
-import { MaybeError } from "../shared/notice.tsx";
-import { PageHead } from "../shared/page-head.tsx";
-import { useLoaded } from "../shared/use-loaded.ts";
 import { CreateTokenDialog } from "./create-token-dialog.tsx";
-import { RevokeTokenDialog } from "./revoke-token-dialog.tsx";
-import { ShownToken } from "./shown-token.tsx";
 import { TokenTable } from "./token-table.tsx";
+import type { CreatedToken, Token } from "../../contract/people/token.ts";
+import { interfaceUrl, service } from "../session/service.ts";
+import { Button, Command, Icon } from "../shared/button.tsx";
+import { Dialog, DialogRemovalEnd } from "../shared/dialog.tsx";
+import { ErrorNotice, MaybeError } from "../shared/notice.tsx";
+import { Age, PageHead } from "../shared/page-head.tsx";
+import { useLoaded } from "../shared/use-loaded.ts";
 
 type Step =
   | { readonly name: "create" }
@@ -75,4 +73,63 @@ function TokenStep({ step, onCreated, onClose }: TokenStepProps) {
 
 async function loadTokens(): Promise<readonly Token[]> {
   return (await service.call("listTokens", {})).tokens;
+}
+
+interface ShownTokenProps {
+  readonly token: CreatedToken;
+  readonly onClose: () => void;
+}
+
+/** A token that was just made: the service does not have it, so that it is shown this once. */
+function ShownToken({ token, onClose }: ShownTokenProps) {
+  return (
+    <Dialog title={`Token “${token.name}”`} onClose={onClose}>
+      <p>Copy it now. The service keeps a hash alone and cannot show it again.</p>
+      <Command text={token.token} label="Access token" />
+      <p class="soft">Try it:</p>
+      <Command text={tokenCommand(token, interfaceUrl)} label="curl command" />
+      <div class="dialog-end">
+        <button type="button" class="main" onClick={onClose}>
+          I have copied it
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+interface RevokeTokenDialogProps {
+  readonly token: Token;
+  readonly onClose: () => void;
+}
+
+function RevokeTokenDialog({ token, onClose }: RevokeTokenDialogProps) {
+  const failure = useSignal<unknown>(undefined);
+  const revoke = () => {
+    service
+      .callEmpty("revokeToken", { params: { id: token.id } })
+      .then(onClose)
+      .catch((error: unknown) => (failure.value = error));
+  };
+  return (
+    <Dialog title={`Revoke “${token.name}”?`} onClose={onClose}>
+      {failure.value !== undefined && <ErrorNotice error={failure.value} />}
+      <p>Requests with it are refused from now on, within five seconds everywhere.</p>
+      <LastUse at={token.lastUsedAt} />
+      <DialogRemovalEnd keep="Keep it" onKeep={onClose} remove="Revoke token" onRemove={revoke} />
+    </Dialog>
+  );
+}
+
+function LastUse({ at }: { readonly at: string | null }) {
+  if (at === null) return <p class="soft">It was never used.</p>;
+  return (
+    <p class="soft">
+      It was last used <Age at={at} />.
+    </p>
+  );
+}
+
+/** A curl line that works at once with a token. */
+function tokenCommand({ token }: Pick<CreatedToken, "token">, address: string): string {
+  return `curl --fail-with-body -H "Authorization: Bearer ${token}" ${address}/tokens/self`;
 }

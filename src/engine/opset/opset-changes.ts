@@ -1,13 +1,4 @@
 import {
-  attributeText,
-  attributesWith,
-  attributesWithout,
-  findAttribute,
-  intAttribute,
-  nodeWith,
-} from "../onnx/node-attributes.ts";
-import type { NodeProto } from "../onnx/onnx_pb.js";
-import {
   attributeToInput,
   boundsToInputs,
   countToInput,
@@ -17,11 +8,25 @@ import {
   ratioToInput,
   upsampleScalesToInput,
 } from "./attributes-to-inputs.ts";
-import { flattenFromAxis } from "./flatten-from-axis.ts";
-import { opsetUnsupportedError, withStringAttribute, type OpsetChange } from "./opset-change.ts";
+import {
+  createOperatorNode,
+  firstOutputName,
+  type OpsetChange,
+  opsetUnsupportedError,
+  withStringAttribute,
+} from "./opset-change.ts";
 import { repeatScalesPerChannel } from "./repeat-scales-per-channel.ts";
-import { resizeAsymmetric, sizesInsteadOfScales } from "./resize-changes.ts";
 import type { RewriteScope } from "./rewrite-scope.ts";
+import {
+  attributesWith,
+  attributesWithout,
+  attributeText,
+  findAttribute,
+  intAttribute,
+  nodeWith,
+} from "../onnx/node-attributes.ts";
+import type { AttributeProto, NodeProto } from "../onnx/onnx_pb.js";
+import { readFloat32Elements } from "../onnx/read-tensor.ts";
 
 const axesToInput: OpsetChange = (node, scope) => [attributeToInput(node, "axes", scope)];
 
@@ -108,4 +113,68 @@ function withOutputCount(node: NodeProto): NodeProto[] {
       attribute: attributesWith(node, intAttribute("num_outputs", node.output.length)),
     }),
   ];
+}
+
+/** Before opset 13 the axes from `axis` on were one; the new node gets the flattened value. */
+function flattenFromAxis(node: NodeProto, scope: RewriteScope): NodeProto[] {
+  const axis = findAttribute(node, "axis") ?? intAttribute("axis", 1);
+  const rank = scope.values.find(node.input[0] ?? "")?.rank;
+  const isLast = axis.i === -1n || (rank !== undefined && Number(axis.i) === rank - 1);
+  if (!isLast || axis.refAttrName !== "") return flattenAround(node, axis, scope);
+  return [nodeWith(node, { attribute: attributesWith(node, intAttribute("axis", -1)) })];
+}
+
+/** The node on its flattened input, and a Reshape of its output back to the input's shape. */
+function flattenAround(node: NodeProto, axis: AttributeProto, scope: RewriteScope): NodeProto[] {
+  const { names, targetOpset } = scope.rewrite;
+  const [data = ""] = node.input;
+  const output = firstOutputName(node);
+  const shape = names.allocate(`${output}_shape`);
+  const flat = names.allocate(`${data}_flat`);
+  const result = names.allocate(`${output}_flat`);
+  const attribute = attributesWith(node, intAttribute("axis", -1));
+  const reshaping = targetOpset >= 14 ? [intAttribute("allowzero", 1)] : [];
+  return [
+    createOperatorNode("Shape", [data], shape),
+    createOperatorNode("Flatten", [data], flat, [axis]),
+    nodeWith(node, { input: [flat], output: [result], attribute }),
+    createOperatorNode("Reshape", [result, shape], output, reshaping),
+  ];
+}
+
+/** Opset 10 leaves the coordinate transformation open; ONNX Runtime's is asymmetric. */
+function resizeAsymmetric(node: NodeProto, scope: RewriteScope): NodeProto[] {
+  const [data = "", scales = ""] = node.input;
+  const transformed = withStringAttribute(node, "coordinate_transformation_mode", "asymmetric");
+  const mode = findAttribute(node, "mode");
+  const resized = nodeWith(transformed, {
+    input: [data, scope.addFloat32Constant([], `${firstOutputName(node)}_roi`), scales],
+  });
+  if (mode !== undefined && attributeText(mode) !== "nearest") return [resized];
+  return [withStringAttribute(resized, "nearest_mode", nearestMode(node, scales, scope))];
+}
+
+/** ONNX Runtime's nearest pixel of opset 10: the floor where an axis grows, else the ceiling. */
+function nearestMode(node: NodeProto, scales: string, scope: RewriteScope): "floor" | "ceil" {
+  const constant = scope.values.find(scales)?.constant;
+  const factors = constant && readFloat32Elements(constant);
+  if (factors === undefined) throw opsetUnsupportedError(node, "computes its scales");
+  if (factors.every((factor) => factor >= 1)) return "floor";
+  if (factors.every((factor) => factor <= 1)) return "ceil";
+  throw opsetUnsupportedError(node, "both enlarges and shrinks");
+}
+
+function sizesInsteadOfScales(node: NodeProto): NodeProto[] {
+  const transformation = findAttribute(node, "coordinate_transformation_mode");
+  if (
+    transformation &&
+    (transformation.refAttrName !== "" || attributeText(transformation) === "tf_half_pixel_for_nn")
+  ) {
+    throw opsetUnsupportedError(
+      node,
+      'may have the coordinate_transformation_mode "tf_half_pixel_for_nn"',
+    );
+  }
+  const [data = "", roi = "", , sizes = ""] = node.input;
+  return [sizes === "" ? node : nodeWith(node, { input: [data, roi, "", sizes] })];
 }

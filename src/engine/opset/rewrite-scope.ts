@@ -1,23 +1,23 @@
 import { create } from "@bufbuild/protobuf";
-import { ServiceError } from "../../contract/errors.ts";
-import { KnownValues } from "./known-values.ts";
-import { quoteName } from "../../contract/text/quote-name.ts";
 import type { ModelFacts } from "./model-facts.ts";
+import { ServiceError } from "../../contract/errors.ts";
+import { quoteName } from "../../contract/text/quote-name.ts";
+import type { UniqueNames } from "../onnx/names.ts";
+import { findAttribute } from "../onnx/node-attributes.ts";
 import {
+  type AttributeProto,
   AttributeProto_AttributeType as AttributeType,
   AttributeProtoSchema,
+  type FunctionProto,
+  type GraphProto,
+  type NodeProto,
   NodeProtoSchema,
+  type TensorProto,
   TensorProto_DataType as DataType,
+  TensorProto_DataType,
   TensorProtoSchema,
+  type ValueInfoProto,
 } from "../onnx/onnx_pb.js";
-import type {
-  AttributeProto,
-  FunctionProto,
-  GraphProto,
-  NodeProto,
-  TensorProto,
-} from "../onnx/onnx_pb.js";
-import type { UniqueNames } from "../onnx/names.ts";
 
 /** What the rewrites of a whole model share. */
 export interface ModelRewrite {
@@ -136,4 +136,53 @@ function createTensor(
 ): TensorProto {
   const dims = typeof content === "number" ? [] : [BigInt(content.length)];
   return create(TensorProtoSchema, { dims, dataType, rawData: new Uint8Array(buffer) });
+}
+
+interface KnownValue {
+  readonly elementType?: number | undefined;
+  readonly rank?: number | undefined;
+  readonly constant?: TensorProto;
+}
+
+/** What a graph or function declares about its values: element types, ranks and constants. */
+class KnownValues {
+  readonly #values = new Map<string, KnownValue>();
+  readonly #outer: KnownValues | undefined;
+
+  constructor(body: GraphProto | FunctionProto, outer: KnownValues | undefined) {
+    this.#outer = outer;
+    const isGraph = body.$typeName === "onnx.GraphProto";
+    const inputsAndOutputs = isGraph ? [...body.input, ...body.output] : [];
+    for (const info of [...body.valueInfo, ...inputsAndOutputs]) {
+      this.#values.set(info.name, declaredValue(info));
+    }
+    if (isGraph) for (const tensor of body.initializer) this.addConstant(tensor.name, tensor);
+    for (const node of body.node) this.#addOutputs(node);
+  }
+
+  #addOutputs(node: NodeProto): void {
+    const [output] = node.output;
+    const tensor = node.opType === "Constant" ? findAttribute(node, "value")?.t : undefined;
+    if (tensor !== undefined && output !== undefined) this.addConstant(output, tensor);
+    else for (const name of node.output) if (!this.#values.has(name)) this.#values.set(name, {});
+  }
+
+  find(name: string): KnownValue | undefined {
+    return this.#values.get(name) ?? this.#outer?.find(name);
+  }
+
+  addConstant(name: string, tensor: TensorProto): void {
+    this.#values.set(name, {
+      elementType: tensor.dataType,
+      rank: tensor.dims.length,
+      constant: tensor,
+    });
+  }
+}
+
+function declaredValue({ type }: ValueInfoProto): KnownValue {
+  if (type?.value.case !== "tensorType") return {};
+  const { elemType, shape } = type.value.value;
+  const isTyped = elemType !== TensorProto_DataType.UNDEFINED;
+  return { elementType: isTyped ? elemType : undefined, rank: shape?.dim.length };
 }

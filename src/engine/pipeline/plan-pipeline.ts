@@ -1,15 +1,14 @@
-import type { Balance } from "../../contract/jobs/pipeline.ts";
-import type { OnnxModel } from "../onnx/onnx-model.ts";
-import type { BalanceProblem } from "./balance-stages.ts";
-import { chooseStageStarts } from "./choose-stage-starts.ts";
+import { type BalanceProblem, balanceStages, findFewestStages } from "./balance-stages.ts";
 import { countFlops } from "./count-flops.ts";
-import { computeCutCosts, describeCut, type PlannedCut } from "./cut-costs.ts";
 import { describeValues, type ValueDescription } from "./describe-values.ts";
 import { measureSteps } from "./measure-steps.ts";
 import { pipelineGraph, type PipelineGraph } from "./pipeline-graph.ts";
 import type { PipelineStep } from "./pipeline-step.ts";
 import { computeStageLoad, type StageLoads } from "./stage-loads.ts";
 import type { ProbeOptions } from "./with-probe-session.ts";
+import { ServiceError } from "../../contract/errors.ts";
+import { type Balance, maxPipelineStages } from "../../contract/jobs/pipeline.ts";
+import type { OnnxModel } from "../onnx/onnx-model.ts";
 
 interface PlanPipelineOptions extends ProbeOptions {
   readonly balance: Balance;
@@ -126,4 +125,120 @@ function countStepFlops(
     );
     return countFlops(step.node, findShape, elements);
   });
+}
+
+type Values = ReadonlyMap<string, ValueDescription>;
+
+/** Indices of the step that computes a value and of the last step that uses it. */
+interface ValueLifetime {
+  readonly computed: number;
+  lastUsed: number;
+}
+
+interface PlannedCut {
+  readonly bytes: number;
+  /** Values computed before the cut and used behind it, in the order in which they are computed. */
+  readonly values: readonly string[];
+}
+
+/** Bytes across a cut before each step from the second on; infinite where a non-tensor crosses. */
+function computeCutCosts({ steps }: PipelineGraph, values: Values): number[] {
+  const bytes = new Float64Array(steps.length + 1);
+  const others = new Int32Array(steps.length + 1);
+  for (const [name, { computed, lastUsed }] of valueLifetimes(steps)) {
+    const value = values.get(name);
+    const [changes, change] = value ? [bytes, value.sampleBytes] : [others, 1];
+    changes[computed + 1] = (changes[computed + 1] ?? 0) + change;
+    changes[lastUsed + 1] = (changes[lastUsed + 1] ?? 0) - change;
+  }
+  const costs: number[] = [];
+  let [crossing, crossingOthers] = [0, 0];
+  for (let position = 1; position < steps.length; position++) {
+    crossing += bytes[position] ?? 0;
+    crossingOthers += others[position] ?? 0;
+    costs.push(crossingOthers > 0 ? Infinity : crossing);
+  }
+  return costs;
+}
+
+/** The cut before the step at `position`. */
+function describeCut({ steps }: PipelineGraph, values: Values, position: number): PlannedCut {
+  const crossing = [...valueLifetimes(steps)]
+    .filter(([, { computed, lastUsed }]) => computed < position && lastUsed >= position)
+    .map(([name]) => name);
+  const bytes = crossing.reduce((total, name) => total + (values.get(name)?.sampleBytes ?? 0), 0);
+  return { bytes, values: crossing };
+}
+
+function valueLifetimes(steps: readonly PipelineStep[]): Map<string, ValueLifetime> {
+  const byName = new Map<string, ValueLifetime>();
+  for (const [index, { outputs, runtimeInputs }] of steps.entries()) {
+    for (const name of outputs) byName.set(name, { computed: index, lastUsed: index });
+    for (const name of runtimeInputs) {
+      const lifetime = byName.get(name);
+      if (lifetime) lifetime.lastUsed = index;
+    }
+  }
+  return byName;
+}
+
+interface StageLimits {
+  /** Number of stages; the least that `maxStageBytes` allows where it is absent. */
+  readonly stages?: number | undefined;
+  /** Most bytes of parameters in a stage. */
+  readonly maxStageBytes?: number | undefined;
+}
+
+/** Index of the first step of each stage. @throws ServiceError recipe_unsupported */
+function chooseStageStarts(
+  problem: BalanceProblem,
+  graph: PipelineGraph,
+  limits: StageLimits,
+): number[] {
+  const count = countStages(problem, graph, limits);
+  const starts = balanceStages(problem, count);
+  if (starts) return starts;
+  const most = problem.cutCosts.filter(Number.isFinite).length + 1;
+  throw recipeUnsupportedError(
+    `The model can be cut into ${most} stages at most, and stages is ${count}`,
+  );
+}
+
+function countStages(
+  problem: BalanceProblem,
+  graph: PipelineGraph,
+  { stages, maxStageBytes }: StageLimits,
+): number {
+  const least = findFewestStages(problem);
+  if (least === undefined) throw recipeUnsupportedError(describeLargestStep(graph, maxStageBytes));
+  const count = stages ?? least;
+  if (count > maxPipelineStages) {
+    throw recipeUnsupportedError(
+      `${count} stages are needed, and ${maxPipelineStages} are allowed`,
+    );
+  }
+  if (count < least) {
+    throw recipeUnsupportedError(
+      `maxStageBytes ${maxStageBytes} needs ${least} stages, and stages is ${count}`,
+    );
+  }
+  return count;
+}
+
+function describeLargestStep(
+  { steps, parameters }: PipelineGraph,
+  maxStageBytes: number | undefined,
+): string {
+  const sizes = steps.map((step) =>
+    step.parameters.reduce((total, index) => total + (parameters[index]?.bytes ?? 0), 0),
+  );
+  const largest = sizes.reduce((most, bytes) => Math.max(most, bytes), 0);
+  const node = steps[sizes.indexOf(largest)]?.node;
+  const size = `has ${largest} bytes, and maxStageBytes is ${maxStageBytes}`;
+  const step = `${node?.opType} "${node?.name}" ${size}`;
+  return `No stage can be smaller than the node with the most parameters: ${step}`;
+}
+
+function recipeUnsupportedError(message: string): ServiceError {
+  return new ServiceError("recipe_unsupported", message);
 }

@@ -1,13 +1,13 @@
+import type { RecipeForTarget } from "./list-candidates.ts";
+import { planFoldedFormat, planWeight } from "./plan-weight.ts";
+import type { NodeProto } from "../../onnx/onnx_pb.js";
 import type { OnnxModel } from "../../onnx/onnx-model.ts";
 import { exclusionFinder } from "../exclusion-finder.ts";
 import type { Weight } from "../find-weights.ts";
-import { chooseHalfNodes, noHalfNodes, type HalfChoice } from "../half/choose-half-nodes.ts";
+import { chooseHalfNodes, type HalfChoice, noHalfNodes } from "../half/choose-half-nodes.ts";
 import type { PlanRevision } from "../plan-revision.ts";
 import { memoize } from "../remember-results.ts";
 import type { WeightPlan } from "../weight-plan.ts";
-import type { RecipeForTarget } from "./list-candidates.ts";
-import { pairRecurrentWeights } from "./pair-recurrent-weights.ts";
-import { planFoldedFormat, planWeight } from "./plan-weight.ts";
 
 /** What happens to each weight, and which nodes compute in another precision because of it. */
 export interface FormatPlan {
@@ -65,4 +65,28 @@ function planWeights({ findObstacle, ...options }: PlanningOptions): readonly We
 function foldPlan(plan: WeightPlan): WeightPlan {
   const { weight, format } = plan;
   return { ...plan, format: format && (planFoldedFormat(weight, format) ?? format) };
+}
+
+/** Plans weights once more that an LSTM would take quantized without its other weight being so. */
+function pairRecurrentWeights(
+  plans: readonly WeightPlan[],
+  planAgain: (weight: Weight) => WeightPlan,
+): readonly WeightPlan[] {
+  const quantized = new Map<NodeProto, Set<number>>();
+  for (const plan of plans) {
+    for (const { node, input } of listRecurrentUses(plan)) {
+      quantized.set(node, (quantized.get(node) ?? new Set<number>()).add(input));
+    }
+  }
+  const isUnpaired = (plan: WeightPlan) =>
+    listRecurrentUses(plan).some(({ node }) => quantized.get(node)?.size !== 2);
+  if (!plans.some(isUnpaired)) return plans;
+  // A weight that several LSTMs share takes its format from all of them.
+  const paired = plans.map((plan) => (isUnpaired(plan) ? planAgain(plan.weight) : plan));
+  return pairRecurrentWeights(paired, planAgain);
+}
+
+function listRecurrentUses({ weight, format }: WeightPlan): Weight["consumers"] {
+  const operations = format?.operations ?? [];
+  return weight.consumers.filter((_, index) => operations[index] === "recurrent-product");
 }

@@ -1,11 +1,19 @@
+import { findProductMatrix, gathersRows } from "./consumer-matrix.ts";
+import { isRecurrentProduct, planRecurrentStorage } from "./quantize-lstm.ts";
 import type { Recipe } from "../../../contract/jobs/recipe.ts";
 import { lacksDotProducts, type Target } from "../../../contract/jobs/target.ts";
-import type { Weight } from "../find-weights.ts";
+import { countElements } from "../../onnx/tensor-shape.ts";
+import { channelAxis, operatorName } from "../channel-axis.ts";
+import type { Weight, WeightConsumer } from "../find-weights.ts";
 import type { AffineFormat } from "../kernels/affine-parameters.ts";
-import type { QuantizedStorage, WeightOperation } from "../weight-format.ts";
-import { gathersRows } from "./consumer-matrix.ts";
-import { planAffineStorage, planBlockStorage } from "./plan-storage.ts";
-import { isRecurrentProduct, planRecurrentStorage } from "./quantize-lstm.ts";
+import { type BlockFormat, countBlocks, type MatrixShape } from "../kernels/block-format.ts";
+import { weightDims } from "../weight-dims.ts";
+import type {
+  AffineStorage,
+  BlockStorage,
+  QuantizedStorage,
+  WeightOperation,
+} from "../weight-format.ts";
 
 export interface RecipeForTarget {
   readonly recipe: Recipe;
@@ -100,4 +108,121 @@ function listBlockCandidates(weight: Weight, recipe: Recipe, bits: 4 | 8): Candi
     { storage: packed, operations: ["gather-packed-rows"], required: ["gather-packed-rows"] },
     { storage: linear, operations: [] },
   ];
+}
+
+/** Rows of each matrix from which on its columns have scales of their own: they take room. */
+const minBatchRows = 16;
+
+/** A scale for each channel where all consumers have their channels along one axis. */
+function planAffineStorage(
+  weight: Weight,
+  { granularity }: Recipe,
+  format: AffineFormat,
+): AffineStorage | string {
+  const axes = findChannelAxes(weight);
+  if (typeof axes === "string") return axes;
+  if (granularity !== "tensor" && isMatrixBatch(weight)) {
+    const rank = weight.tensor.dims.length;
+    return { kind: "affine", axis: rank - 1, batchAxes: rank - 2, format };
+  }
+  const [axis] = granularity !== "tensor" && axes.size === 1 ? axes : [];
+  return { kind: "affine", axis: axis ?? null, batchAxes: 0, format };
+}
+
+/** Whether every consumer takes a weight as matrices, one behind the other. */
+function isMatrixBatch(weight: Weight): boolean {
+  const dims = weightDims(weight);
+  const [rows = 1] = dims.slice(-2);
+  const isBatch = dims.length > 2 && countElements(dims.slice(0, -2)) > 1;
+  return (
+    isBatch &&
+    rows >= minBatchRows &&
+    weight.consumers.every(
+      (consumer) => gathersRows(weight, consumer) || isBatchedProduct(weight, consumer),
+    )
+  );
+}
+
+function isBatchedProduct(weight: Weight, { node, input, view }: WeightConsumer): boolean {
+  const rank = weight.tensor.dims.length;
+  const [last] = view.axes?.slice(-1) ?? [];
+  const operator = operatorName(node);
+  const isProduct = operator === "MatMul" ? input === 1 : operator === "com.microsoft:MoE";
+  return isProduct && last?.source === rank - 1;
+}
+
+/** The axes along which consumers take a weight's channels, or why one of them has none. */
+function findChannelAxes({ consumers }: Weight): Set<number> | string {
+  const axes = new Set<number>();
+  for (const consumer of consumers) {
+    const axis = findChannelAxis(consumer);
+    if (axis === undefined) {
+      const operator = operatorName(consumer.node);
+      return `is input ${consumer.input} of ${operator}, which has no form for it in fewer bits`;
+    }
+    axes.add(axis);
+  }
+  return axes;
+}
+
+/** The axis of the weight itself; 0 where its elements were moved in another way. */
+function findChannelAxis(consumer: WeightConsumer): number | undefined {
+  const { axes } = consumer.view;
+  const axis = channelAxis(consumer, axes?.length ?? 2);
+  if (axis === undefined) return undefined;
+  return axes?.[axis]?.source ?? 0;
+}
+
+/** Blocks along the inputs of the products that take a weight, or along rows that are gathered. */
+function planBlockStorage(
+  weight: Weight,
+  kind: BlockStorage["kind"],
+  format: BlockFormat,
+): BlockStorage | string {
+  if (kind === "linear-blocks" && isMatrixBatch(weight)) return planBatchedBlocks(weight, format);
+  const shape = planMatrixShape(weight);
+  if (typeof shape === "string") return shape;
+  if (kind === "linear-blocks" && shape.order === "nk" && !rowsFillBytes(shape, format)) {
+    return `has rows of ${shape.k} values, whose codes or zero points do not fill whole bytes`;
+  }
+  return { kind, matrices: 1, shape, format };
+}
+
+function planBatchedBlocks(weight: Weight, format: BlockFormat): BlockStorage | string {
+  const dims = weightDims(weight);
+  const [k = 1, n = 1] = dims.slice(-2);
+  if (k % format.blockSize !== 0) return `has matrices of ${k} inputs, not of whole blocks`;
+  if ((k * n * format.bits) % 16 !== 0) return "has matrices that do not fill whole bytes";
+  const matrices = countElements(dims.slice(0, -2));
+  return { kind: "linear-blocks", matrices, shape: { order: "kn", k, n }, format };
+}
+
+function planMatrixShape(weight: Weight): MatrixShape | string {
+  const dims = weightDims(weight);
+  const [first, second] = dims.flatMap((size, axis) => (size === 1 ? [] : [axis]));
+  if (first === undefined || second === undefined || dims.filter((size) => size > 1).length > 2) {
+    return `has ${dims.length} dimensions, and blocks are cut from matrices`;
+  }
+  const axes = weight.consumers.map((consumer) => findInputAxis(weight, consumer));
+  const inputAxes = new Set(axes.filter((axis) => typeof axis === "number"));
+  const [inputAxis] = inputAxes;
+  if (inputAxis === undefined)
+    return axes.find((axis) => typeof axis === "string") ?? "is not used";
+  if (inputAxes.size > 1) return "is used both as it is and transposed";
+  const sizes = { first: dims[first] ?? 1, second: dims[second] ?? 1 };
+  return inputAxis === first
+    ? { order: "kn", k: sizes.first, n: sizes.second }
+    : { order: "nk", k: sizes.second, n: sizes.first };
+}
+
+/** The axis along which a consumer's products sum, or along which rows lie. */
+function findInputAxis(weight: Weight, consumer: WeightConsumer): number | string {
+  if (gathersRows(weight, consumer) && weight.tensor.dims.length === 2) return 1;
+  const matrix = findProductMatrix(consumer);
+  return typeof matrix === "string" ? matrix : matrix.k.source;
+}
+
+function rowsFillBytes({ k }: MatrixShape, format: BlockFormat): boolean {
+  if (format.bits === 8) return true;
+  return k % 2 === 0 && (format.symmetric || countBlocks(k, format) % 2 === 0);
 }

@@ -1,7 +1,16 @@
+import { countStorageBytes } from "./describe-storage.ts";
+import {
+  type Candidate,
+  listCandidates,
+  type QuantizedScheme,
+  type RecipeForTarget,
+} from "./list-candidates.ts";
+import { canFold, chooseRestoration, restorationOpset } from "./plan-restoration.ts";
+import { weightOperations } from "./weight-operations.ts";
 import type { Recipe } from "../../../contract/jobs/recipe.ts";
 import { elementTypeName } from "../../onnx/element-type.ts";
-import { countElements } from "../../onnx/tensor-shape.ts";
 import type { OnnxModel } from "../../onnx/onnx-model.ts";
+import { countElements } from "../../onnx/tensor-shape.ts";
 import type { Weight, WeightConsumer } from "../find-weights.ts";
 import type { HalfChoice } from "../half/choose-half-nodes.ts";
 import { planHalfFormat } from "../half/plan-half-format.ts";
@@ -14,16 +23,6 @@ import type {
   WeightOperation,
 } from "../weight-format.ts";
 import type { PlannedFormat, WeightPlan } from "../weight-plan.ts";
-import { countStorageBytes } from "./describe-storage.ts";
-import { describeFormat } from "./describe-format.ts";
-import {
-  listCandidates,
-  type Candidate,
-  type QuantizedScheme,
-  type RecipeForTarget,
-} from "./list-candidates.ts";
-import { canFold, chooseRestoration, restorationOpset } from "./plan-restoration.ts";
-import { weightOperations } from "./weight-operations.ts";
 
 interface WeightContext extends RecipeForTarget {
   readonly model: OnnxModel;
@@ -167,3 +166,45 @@ function findOpset(weight: Weight, { storage, operations, restoration }: Quantiz
   );
   return Math.max(0, ...versions, restorationOpset(weight, storage, restoration));
 }
+
+/** A weight's format for the report, such as `int8 with a scale for each slice of axis 0`. */
+function describeFormat(format: QuantizedFormat): string {
+  const [operation = "restore"] = format.operations.toSorted(compareOperations);
+  const suffix = format.restoration === "fold" ? ", restored at load" : "";
+  return describeNumbers(format, operation) + suffix;
+}
+
+/** Operations on quantized values first. */
+function compareOperations(a: WeightOperation, b: WeightOperation): number {
+  return Number(a === "restore") - Number(b === "restore");
+}
+
+function describeNumbers({ storage }: QuantizedFormat, operation: WeightOperation): string {
+  if (storage.kind !== "affine") {
+    const { bits, blockSize } = storage.format;
+    const unit = operation.startsWith("gather") ? "values of a row" : "inputs of an output";
+    const operator = blockOperators[operation];
+    const suffix = operator === undefined ? "" : `, for ${operator}`;
+    return `int${bits} with a scale for each ${blockSize} ${unit}${suffix}`;
+  }
+  const { axis, format } = storage;
+  if (operation === "integer-product" || operation === "recurrent-product") {
+    const values = format.reduceRange ? "7-bit values" : format.type;
+    const scales = axis === null ? "one scale" : "a scale for each output";
+    return `${values} with ${scales}, ${productInputs[operation]}`;
+  }
+  if (axis === null) return `${format.type} with one scale`;
+  return operation === "gather-rows"
+    ? `${format.type} with a scale for each row`
+    : `${format.type} with a scale for each slice of axis ${axis}`;
+}
+
+const productInputs = {
+  "integer-product": "inputs in uint8",
+  "recurrent-product": "for DynamicQuantizeLSTM",
+} as const;
+
+const blockOperators: Readonly<Partial<Record<WeightOperation, string>>> = {
+  "block-product": "MatMulNBits",
+  "gather-blocks": "GatherBlockQuantized",
+};

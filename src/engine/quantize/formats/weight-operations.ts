@@ -1,17 +1,24 @@
-import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
-import type { Weight, WeightConsumer } from "../find-weights.ts";
-import { weightDims } from "../weight-dims.ts";
-import { findReplaceableProduct, gathersRows, type AxisRange } from "./consumer-matrix.ts";
+import {
+  type AxisRange,
+  findReplaceableProduct,
+  gathersRows,
+  requireProductMatrix,
+} from "./consumer-matrix.ts";
 import { gatherAffineRows, gatherPackedRows } from "./gather-rows.ts";
-import { gatherBlocks, multiplyBlocks } from "./contrib-block-operators.ts";
+import { intAttributes } from "./int-attributes.ts";
 import { multiplyIntegers } from "./multiply-integers.ts";
 import { findRecurrentObstacle, quantizeLstm } from "./quantize-lstm.ts";
+import { replaceMatrixProduct } from "./replace-matrix-product.ts";
 import type { StoredWeight } from "./stored-weight.ts";
+import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
+import type { Weight, WeightConsumer } from "../find-weights.ts";
+import type { NodeDescription } from "../graph-rewrite.ts";
+import { weightDims } from "../weight-dims.ts";
 import type {
   AffineStorage,
   BlockStorage,
-  WeightOperation,
   QuantizedStorage,
+  WeightOperation,
 } from "../weight-format.ts";
 
 interface OperationKind {
@@ -124,4 +131,59 @@ function isWholeAxis(weight: Weight, { source, size }: AxisRange): boolean {
 function isInputAxis(weight: Weight, { source }: AxisRange, storage: QuantizedStorage): boolean {
   const [first] = weightDims(weight).flatMap((size, axis) => (size === 1 ? [] : [axis]));
   return (source === first) === (requireBlocks(storage).shape.order === "kn");
+}
+
+/** Products by `accuracy_level` 4 round activations to int8, a scale for each block. */
+const int8AccuracyLevel = 4;
+
+/** Multiplies by ONNX Runtime's MatMulNBits. */
+function multiplyBlocks(
+  stored: StoredWeight,
+  consumer: WeightConsumer,
+  { shape: { k }, format: { bits, blockSize } }: BlockStorage,
+): void {
+  const { rewrite } = stored;
+  rewrite.requireContribOperators();
+  const { n } = requireProductMatrix(consumer);
+  const { elementType } = consumer.view;
+  const tensors = [stored.quantizedValues, stored.castScales(elementType), stored.zeroPoints];
+  const inputs = tensors.flatMap((name) => {
+    return name === undefined ? [] : [stored.sliceOutputs(name, n)];
+  });
+  const attribute = intAttributes({
+    K: k,
+    N: n.size,
+    bits,
+    block_size: blockSize,
+    accuracy_level: int8AccuracyLevel,
+  });
+  const multiply = (left: string, steps: NodeDescription[]) => {
+    const product = rewrite.names.allocate(`${consumer.node.output[0]}_product`);
+    const input = [left, ...inputs];
+    const domain = "com.microsoft";
+    steps.push({ opType: "MatMulNBits", domain, input, output: [product], attribute });
+    return product;
+  };
+  replaceMatrixProduct(rewrite, { use: consumer, elementType, multiply });
+}
+
+/** Gathers rows by ONNX Runtime's GatherBlockQuantized. */
+function gatherBlocks(
+  stored: StoredWeight,
+  { node, view: { elementType } }: WeightConsumer,
+  { shape: { k, n }, format: { bits, blockSize } }: BlockStorage,
+): void {
+  const { rewrite } = stored;
+  rewrite.requireContribOperators();
+  const [, indices = ""] = node.input;
+  const values = stored.reshape(stored.quantizedValues, [n, (k * bits) / 8]);
+  const parameters = stored.zeroPoints === undefined ? [] : [stored.zeroPoints];
+  const gather = {
+    opType: "GatherBlockQuantized",
+    domain: "com.microsoft",
+    input: [values, indices, stored.castScales(elementType), ...parameters],
+    output: node.output,
+    attribute: intAttributes({ bits, block_size: blockSize, gather_axis: 0, quantize_axis: 1 }),
+  };
+  rewrite.replaceNode(node, [gather]);
 }

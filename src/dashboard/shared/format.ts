@@ -1,3 +1,7 @@
+import type { JobSummary } from "../../contract/jobs/job-summary.ts";
+import type { Revision } from "../../contract/revision.ts";
+import { jobTitle } from "../../report/render-job.ts";
+
 const second = 1000;
 const minute = 60 * second;
 const hour = 60 * minute;
@@ -32,4 +36,23 @@ export function formatExactTime(at: number): string {
 
 function formatDate(at: number): string {
   return new Date(at).toISOString().slice(0, 10);
+}
+
+/** A latency for people, with three significant digits: `4.75 ms`. */
+export function formatMs(ms: number): string {
+  return `${Number(ms.toPrecision(3))} ms`;
+}
+
+/** A commit for people, such as `5a1b7e0 on main`. */
+export function describeCommit({ sha, branch }: Pick<Revision, "sha" | "branch">): string {
+  return branch === undefined ? sha.slice(0, 7) : `${sha.slice(0, 7)} on ${branch}`;
+}
+
+/** A job's name beside its target: the model's where nobody gave the job another one. */
+export function shortJobName({
+  name,
+  model,
+  target,
+}: Pick<JobSummary, "name" | "model" | "target">) {
+  return name === jobTitle({ model, target }) ? model : name;
 }

@@ -1,8 +1,7 @@
 import { signal } from "@preact/signals";
 import type { z } from "zod";
 import type { jobDetail } from "../../contract/jobs/job.ts";
-import { watchChanges } from "../live/service-changes.ts";
-import { whenBack } from "../live/when-back.ts";
+import { watchChanges, whenBack } from "../live/service-changes.ts";
 import { service } from "../session/service.ts";
 
 export type JobDetail = z.infer<typeof jobDetail>;

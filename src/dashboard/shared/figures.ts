@@ -1,11 +1,9 @@
-import { formatBytes } from "../../contract/text/format-bytes.ts";
+import { formatMs } from "./format.ts";
 import { separateRunsNoise } from "../../contract/jobs/gate-table.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import type { LatencyRatio } from "../../contract/jobs/latency.ts";
+import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { formatChange, formatDecibels, formatPercent } from "../../report/format-figure.ts";
-import { formatMs } from "./format-ms.ts";
-import { type Judgement, judgeRatio } from "./judge-ratio.ts";
-import { toLatencyRatio } from "./to-latency-ratio.ts";
 
 type MeasuredJob = Pick<JobSummary, "figures" | "baseline">;
 
@@ -96,4 +94,37 @@ function describeRatio(
   const change = formatChange(growth, formatPercent) ?? "";
   const severity = growth / noise[figure];
   return { figure, judgement: judgeRatio(measured), ...texts, change, severity };
+}
+
+type Judgement = "better" | "worse" | "same";
+
+/** Figures without an interval differ by so much though nothing changed. */
+const ratioNoise = 0.03;
+
+/**
+ * The one rule for colours: a ratio is better or worse where its whole interval is on that side of
+ * 1, which is what it is compared with: the original or the baseline's result.
+ */
+export function judgeRatio({ ratio, ratioLow, ratioHigh }: LatencyRatio): Judgement {
+  const [low, high] = [ratioLow ?? ratio * (1 - ratioNoise), ratioHigh ?? ratio * (1 + ratioNoise)];
+  if (high < 1) return "better";
+  return low > 1 ? "worse" : "same";
+}
+
+/** SQNRs of weights, dB, below which they are worth a look. */
+export const sqnrThresholdsDb = { bad: 20, warn: 28 } as const;
+
+type SummarizedRatio = Pick<
+  JobSummary["figures"],
+  "latencyRatio" | "latencyRatioLow" | "latencyRatioHigh"
+>;
+
+/** Undefined where it was not measured. */
+export function toLatencyRatio({
+  latencyRatio: ratio,
+  latencyRatioLow: ratioLow,
+  latencyRatioHigh: ratioHigh,
+}: SummarizedRatio): LatencyRatio | undefined {
+  if (ratio === null) return undefined;
+  return { ratio, ratioLow: ratioLow ?? undefined, ratioHigh: ratioHigh ?? undefined };
 }
