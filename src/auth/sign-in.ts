@@ -5,7 +5,6 @@ import { defaultProject } from "../contract/project.ts";
 import type { Session, SignInMethod } from "../contract/people/session.ts";
 import type { Records } from "../records/open-records.ts";
 import type { IssuedPerson } from "../records/people/person-access.ts";
-import type { UsedPasskey } from "../records/people/passkey-records.ts";
 import type { NewSession } from "../records/people/session-records.ts";
 import { hashSecret } from "./access-token.ts";
 
@@ -75,21 +74,6 @@ export async function beginIssuedSession(
 ): Promise<BegunSession> {
   const { secret, newSession } = generateSession({ ...visit, method: "single-sign-on" });
   return { secret, session: await sessions.beginIssued(person, newSession) };
-}
-
-/**
- * Begins a session of the person whose passkey was verified.
- * @throws ServiceError sign_in_refused
- */
-export async function beginPasskeySession(
-  { sessions }: Pick<Records, "sessions">,
-  used: UsedPasskey,
-  visit: Visit,
-): Promise<BegunSession> {
-  const { secret, newSession } = generateSession({ ...visit, method: "passkey" });
-  const session = await sessions.beginByPasskey(used, newSession);
-  if (session !== undefined) return { session, secret };
-  throw new ServiceError("sign_in_refused", "The passkey was used so before; try again");
 }
 
 /** Of a browser. */

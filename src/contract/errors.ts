@@ -25,7 +25,6 @@ export const errorTable = {
   missing_scope: permanentError(403, "The token lacks a scope"),
   cross_site_request: permanentError(403, "The request of a session comes from another site"),
   sign_in_refused: permanentError(401, "The sign-in is not valid"),
-  passkey_refused: permanentError(403, "The passkey cannot be used here"),
   identity_token_invalid: permanentError(401, "The identity token is not valid"),
   identity_token_refused: permanentError(403, "No trust policy fits the identity token"),
   not_found: permanentError(404, "No such resource"),

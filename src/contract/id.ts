@@ -18,7 +18,6 @@ const patterns = {
   delivery: idPattern("delivery"),
   session: idPattern("session"),
   person: idPattern("person"),
-  passkey: idPattern("passkey"),
 };
 
 function idPattern(prefix: string): RegExp {
@@ -40,7 +39,6 @@ export const webhookId = idSchema("webhook", "webhook");
 export const deliveryId = idSchema("delivery", "delivery");
 export const auditId = idSchema("audit", "entry");
 export const sessionId = idSchema("session", "session");
-export const passkeyId = idSchema("passkey", "passkey");
 export const personId = idSchema("person", "person");
 
 /** The check of `jobId` and `batchId` without the cost of a schema, for frequent use. */

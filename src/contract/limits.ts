@@ -66,12 +66,10 @@ export const limits = {
   /** Groups of a person that count, and their longest names, characters. */
   groups: 200,
   groupLength: 200,
-  /** How long groups count, and passkeys, after their person signed in at the issuer, days. */
+  /** How long groups count after their person signed in at the issuer, days. */
   confirmedDays: 30,
   /** People who are found by an e-mail address, which several can have. */
   foundPeople: 20,
-  /** Passkeys of a person. */
-  passkeys: 20,
   /** Members of a project: groups hold more people. */
   members: 1000,
   /** How long a token that was replaced stays valid, hours: its users need time to change it. */

@@ -20,7 +20,6 @@ import { deliveryRecords } from "./deliveries/delivery-records.ts";
 import { modelRecords } from "./blobs/model-records.ts";
 import { openDatabase } from "./database/open-database.ts";
 import { ownerRecords } from "./people/owner-records.ts";
-import { passkeyRecords } from "./people/passkey-records.ts";
 import { projectBlobRecords } from "./blobs/project-blob-records.ts";
 import { projectRecords } from "./people/project-records.ts";
 import { releasedBlobRecords } from "./blobs/released-blob-records.ts";
@@ -81,7 +80,6 @@ export async function openRecords(
     members: memberRecords(store),
     tokens: tokenRecords(store),
     sessions: sessionRecords(store),
-    passkeys: passkeyRecords(store),
     keys: serviceKeys(store),
     audit: auditRecords(store),
     identities: identityRecords(store),

@@ -9,7 +9,6 @@ import { jobHandlers } from "./handlers/job-handlers.ts";
 import { linkHandlers } from "./handlers/link-handlers.ts";
 import { createLogHandlers } from "./handlers/log-handlers.ts";
 import { modelHandlers } from "./handlers/model-handlers.ts";
-import { passkeyHandlers } from "./handlers/passkey-handlers.ts";
 import {
   auditHandlers,
   memberHandlers,
@@ -97,7 +96,6 @@ function createHandlers(context: ServerContext): RouteHandlers {
     ...targetHandlers,
     ...tokenHandlers,
     ...sessionHandlers,
-    ...passkeyHandlers,
     ...projectHandlers,
     ...memberHandlers,
     ...auditHandlers,

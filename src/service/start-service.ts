@@ -1,5 +1,4 @@
 import { Hono } from "hono";
-import { loadPasskeyLibrary } from "../auth/passkeys.ts";
 import { createSingleSignOn, type SingleSignOn } from "../auth/single-sign-on.ts";
 import { createTokenExchange } from "../auth/token-exchange.ts";
 import { ServiceError } from "../contract/errors.ts";
@@ -71,8 +70,6 @@ export async function startService(
   // In a cluster the workers' pods have the folders.
   if (settings.MOS_EXECUTOR === "local") await requireAllowedRoots(settings.MOS_ALLOWED_ROOTS);
   const files = await readFiles(settings);
-  // Where browsers have passkeys, no request waits until it is loaded.
-  if (settings.MOS_PUBLIC_URL !== undefined) await loadPasskeyLibrary();
   await using stack = new AsyncDisposableStack();
   const storage = stack.use(
     await openStorage(recordsPlace(settings), {

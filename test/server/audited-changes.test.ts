@@ -7,12 +7,10 @@ import { DatabaseSync } from "node:sqlite";
 import test, { type TestContext } from "node:test";
 import { auditPage } from "../../src/contract/people/audit.ts";
 import { batch } from "../../src/contract/jobs/batch.ts";
-import { passkey, passkeyCreation } from "../../src/contract/people/passkey.ts";
 import { administratorId } from "../../src/contract/people/person.ts";
 import type { Routes } from "../../src/contract/routes/routes.ts";
 import { createdToken } from "../../src/contract/people/token.ts";
 import { createdWebhook } from "../../src/contract/jobs/webhook.ts";
-import { createSoftAuthenticator } from "../auth/soft-authenticator.ts";
 import { ownPage, signInTestPerson } from "./test-sessions.ts";
 import { beginTestWorker, makeTestApp, startJob, type TestApp } from "./test-app.ts";
 
@@ -108,23 +106,6 @@ const changes: Readonly<Record<AuditedRoute, Prepare>> = {
     const [call, options] = await asPerson(app, "PUT /v1/sessions/self");
     return [call, { ...options, body: { project: "default" } }];
   },
-  async createPasskey(app) {
-    const [, options] = await asPerson(app, "POST /v1/passkeys");
-    const begun = await app.ask("POST /v1/passkeys/options", options);
-    const { challenge } = passkeyCreation.parse(await begun.json());
-    const here = { origin: "http://localhost", rpId: "localhost", challenge };
-    const credential = createSoftAuthenticator().create(here);
-    return ["POST /v1/passkeys", { ...options, body: { name: "laptop", credential } }];
-  },
-  async renamePasskey(app) {
-    const [call, options] = await changes.deletePasskey(app);
-    return [call.replace("DELETE", "PUT"), { ...options, body: { name: "phone" } }];
-  },
-  async deletePasskey(app) {
-    const [call, options] = await changes.createPasskey(app);
-    const { id } = passkey.parse(await (await app.ask(call, options)).json());
-    return [`DELETE /v1/passkeys/${id}`, { token: null, headers: options?.headers ?? {} }];
-  },
   async putMember(app) {
     await signInTestPerson(app);
     const path = `/v1/projects/default/members/${administratorId}`;
@@ -155,7 +136,6 @@ const tables = [
   "sessions",
   "people",
   "members",
-  "passkeys",
   "projects",
   "project_blobs",
   "webhooks",

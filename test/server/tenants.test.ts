@@ -43,25 +43,6 @@ const shared = { otherProject: 422, otherRepository: 422, otherCommit: 202 };
 const notForWorkflows = { otherRepository: 403, otherCommit: 403 };
 const ownOnly = { owner: 200, otherProject: 200, otherRepository: 200, otherCommit: 200 };
 
-const bytes = "AAAA";
-const credential = { id: bytes, rawId: bytes, type: "public-key" };
-const usedCredential = {
-  ...credential,
-  response: { clientDataJSON: bytes, authenticatorData: bytes, signature: bytes },
-};
-const newPasskey = {
-  name: "mine",
-  credential: { ...credential, response: { clientDataJSON: bytes, attestationObject: bytes } },
-};
-
-function unknownPasskey(method: string): string {
-  return `${method} /v1/passkeys/passkey-${"0".repeat(26)}`;
-}
-
-function everybody(status: number) {
-  return { owner: status, otherProject: status, otherRepository: status, otherCommit: status };
-}
-
 const withoutSession = {
   owner: 204,
   otherProject: 204,
@@ -219,18 +200,6 @@ const matrix: Readonly<Record<RouteName, Row>> = {
     otherProject: 403,
     otherRepository: 403,
     otherCommit: 403,
-  },
-  listPasskeys: { call: () => "GET /v1/passkeys", ...everybody(200) },
-  beginPasskey: { call: () => "POST /v1/passkeys/options", ...everybody(403) },
-  createPasskey: { call: () => "POST /v1/passkeys", body: newPasskey, ...everybody(403) },
-  renamePasskey: { call: () => unknownPasskey("PUT"), body: { name: "mine" }, ...everybody(404) },
-  deletePasskey: { call: () => unknownPasskey("DELETE"), ...everybody(404) },
-  // No page of the service asks.
-  beginPasskeySignIn: { call: () => "POST /v1/sessions/passkey/options", ...everybody(403) },
-  signInByPasskey: {
-    call: () => "POST /v1/sessions/passkey",
-    body: { credential: usedCredential },
-    ...everybody(403),
   },
   listSessions: { call: () => "GET /v1/sessions", ...ownOnly },
   signOut: { call: () => "DELETE /v1/sessions/self", ...withoutSession },

@@ -102,7 +102,7 @@ export const permissionTable = {
   manageOwnSessions: {
     scope: null,
     reach: "any",
-    does: "Manage passkeys and sessions of the person who is signed in, and choose the project.",
+    does: "Manage sessions of the person who is signed in, and choose the project.",
   },
   readAudit: { scope: "admin", reach: "project", does: "List who changed what." },
   manageTokens: {

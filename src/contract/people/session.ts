@@ -19,14 +19,13 @@ export const signInRequest = z
 /** Body of `PUT /sessions/self`. */
 export const sessionUpdate = z.strictObject({ project: projectName }).meta({ id: "SessionUpdate" });
 
-const signInMethods = ["link", "passkey", "single-sign-on"] as const;
+const signInMethods = ["link", "single-sign-on"] as const;
 export type SignInMethod = (typeof signInMethods)[number];
 
 /** How people can sign in. */
 export const signInMethodList = z
   .object({
     singleSignOn: z.string().nullable().describe("Host of the single sign-on; null without one."),
-    passkeys: z.boolean().describe("Whether passkeys can be used at the request's address."),
   })
   .meta({ id: "SignInMethods" });
 

@@ -6,7 +6,6 @@ import { eventRoutes } from "./event-routes.ts";
 import { jobRoutes } from "./job-routes.ts";
 import { logRoutes } from "./log-routes.ts";
 import { modelRoutes } from "./model-routes.ts";
-import { passkeyRoutes } from "./passkey-routes.ts";
 import type { Route } from "./route.ts";
 import { sessionRoutes } from "./session-routes.ts";
 import { statusRoutes, targetRoutes } from "./service-routes.ts";
@@ -26,7 +25,6 @@ export const routes = {
   ...targetRoutes,
   ...tokenRoutes,
   ...sessionRoutes,
-  ...passkeyRoutes,
   ...projectRoutes,
   ...memberRoutes,
   ...auditRoutes,

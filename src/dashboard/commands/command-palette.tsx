@@ -125,7 +125,7 @@ const actions: readonly OfferedAction[] = [
   { label: "Light colours", detail: "theme", leadsTo: () => chooseTheme("light") },
   { label: "Dark colours", detail: "theme", leadsTo: () => chooseTheme("dark") },
   { label: "Colours of the system", detail: "theme", leadsTo: () => chooseTheme("system") },
-  { label: "Account", detail: "passkeys, sessions", leadsTo: "/account" },
+  { label: "Account", detail: "sessions, projects", leadsTo: "/account" },
   { label: "Keyboard help", detail: "?", leadsTo: () => (openDialog.value = "keys") },
   { label: "Sign out", detail: "", leadsTo: () => void signOut("signOut") },
 ];

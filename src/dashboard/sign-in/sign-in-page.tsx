@@ -2,12 +2,11 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { Brand } from "./brand.tsx";
 import { type SignInProblem, signInProblems } from "../../contract/people/session.ts";
-import { signInByPasskey } from "../session/passkeys.ts";
 import { service } from "../session/service.ts";
 import { signIn } from "../session/session.ts";
-import { Button, Command } from "../shared/button.tsx";
+import { Command } from "../shared/button.tsx";
 import { TextField } from "../shared/field.tsx";
-import { ErrorNotice, MaybeError } from "../shared/notice.tsx";
+import { ErrorNotice } from "../shared/notice.tsx";
 import { useLoaded } from "../shared/use-loaded.ts";
 
 /** Signs in by the link that opened the page, or by one that is pasted. */
@@ -112,19 +111,11 @@ interface OtherSignInsProps {
 /** What the service offers besides a link. */
 export function OtherSignIns({ keepsPage = false }: OtherSignInsProps) {
   const { value: methods } = useLoaded(() => service.call("getSignInMethods", {}));
-  const failure = useSignal<unknown>(undefined);
-  if (methods === undefined) return undefined;
-  const usePasskey = () => signInByPasskey().catch((error: unknown) => (failure.value = error));
+  if (methods === undefined || methods.singleSignOn === null) return undefined;
   return (
-    <>
-      <MaybeError error={failure.value} />
-      <p class="buttons">
-        {methods.singleSignOn !== null && (
-          <SingleSignOnLink host={methods.singleSignOn} target={keepsPage ? "_blank" : undefined} />
-        )}
-        {methods.passkeys && <Button onClick={usePasskey}>Sign in with a passkey</Button>}
-      </p>
-    </>
+    <p class="buttons">
+      <SingleSignOnLink host={methods.singleSignOn} target={keepsPage ? "_blank" : undefined} />
+    </p>
   );
 }
 

@@ -101,14 +101,6 @@ export const laterMigrations: Readonly<Record<string, LaterMigration>> = {
     "alter table tokens add column person_id ordered_text references people (id)",
     "alter table audit add column person_id ordered_text",
   ]),
-  "0024-passkeys": both([
-    `create table passkeys (
-      id ordered_text primary key, person_id ordered_text not null references people (id),
-      name ordered_text not null, credential_id ordered_text not null unique,
-      public_key ordered_text not null, counter bigint not null,
-      created_at ordered_text not null, last_used_at ordered_text)`,
-    "create index passkeys_by_person on passkeys (person_id, id)",
-  ]),
   "0027-manifests": both([
     `create table manifest_files (
       project ordered_text not null, manifest ordered_text not null, position integer not null,

@@ -398,7 +398,6 @@ interface PeopleSchema {
   members: MembersTable;
   sign_in_links: SignInLinksTable;
   sessions: SessionsTable;
-  passkeys: PasskeysTable;
 }
 
 /** Everybody who has signed in. */
@@ -437,20 +436,6 @@ interface SignInLinksTable {
   expires_at: string;
   /** 1 for those that count until somebody with a role has signed in, else 0. */
   is_first: number;
-}
-
-interface PasskeysTable {
-  id: string;
-  person_id: string;
-  name: string;
-  /** The authenticator's name of it, base64url. */
-  credential_id: string;
-  /** Base64. */
-  public_key: string;
-  /** How often it was used, where its authenticator counts; else 0. */
-  counter: number;
-  created_at: string;
-  last_used_at: string | null;
 }
 
 /** People who are signed in; a row is deleted when they sign out. */

@@ -38,7 +38,6 @@ export const tableKeys = {
   webhook_deliveries: ["id"],
   sign_in_links: ["hash"],
   sessions: ["id"],
-  passkeys: ["id"],
 } as const satisfies Readonly<Record<keyof Schema, readonly [string, ...string[]]>>;
 
 /** Tables that have a row from the beginning. */

@@ -12,7 +12,6 @@ export interface PersonAccess {
   readonly person: Person;
   readonly memberships: readonly Membership[];
   /** Whether its issuer has named it lately; true for the person of links. */
-  readonly isConfirmed: boolean;
 }
 
 const confirmedMs = limits.confirmedDays * 86_400_000;
@@ -33,7 +32,7 @@ export async function findPersonAccess({
   if (row === undefined) return undefined;
   const isConfirmed = isConfirmedAt(row, now);
   const memberships = await listMemberships(db, isConfirmed ? row : { ...row, groups: "[]" });
-  return { person: parsePersonRow(row), memberships, isConfirmed };
+  return { person: parsePersonRow(row), memberships };
 }
 
 function isConfirmedAt({ confirmed_at: at }: Schema["people"], now: Date): boolean {

@@ -1,6 +1,4 @@
-import { ServiceError } from "../../contract/errors.ts";
 import { newId } from "../../contract/id.ts";
-import { limits } from "../../contract/limits.ts";
 import { administratorId } from "../../contract/people/person.ts";
 import { defaultProject } from "../../contract/project.ts";
 import { findRole } from "../../contract/people/role.ts";
@@ -8,7 +6,6 @@ import { type Session, session } from "../../contract/people/session.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import { createLastUseWriter } from "./token-records.ts";
 import { makeAdministrator, saveAdministrator } from "./member-records.ts";
-import { type UsedPasskey, usePasskey } from "./passkey-records.ts";
 import {
   findPersonAccess,
   type IssuedPerson,
@@ -93,16 +90,6 @@ function waysToSignIn(store: Store) {
       runWriteTransaction(store, async (writing) =>
         insertSession(writing, await savePerson(writing, person), newSession),
       ),
-
-    /**
-     * Signs the owner of a passkey in; undefined where it was used so before.
-     * @throws ServiceError sign_in_refused where the owner's issuer has not named it for long
-     */
-    beginByPasskey: (used: UsedPasskey, newSession: NewSession) =>
-      runWriteTransaction(store, async (writing) => {
-        const personId = await usePasskey(writing, used);
-        return personId === undefined ? undefined : insertSession(writing, personId, newSession);
-      }),
   };
 }
 
@@ -172,7 +159,6 @@ async function insertSession(
   const { trx, now } = writing;
   const access = await findPersonAccess({ db: trx, now, id: personId });
   if (access === undefined) throw new Error(`There is no person "${personId}"`);
-  if (!access.isConfirmed) throw unconfirmedError();
   const row: Schema["sessions"] = {
     id: newId("session", now),
     hash,
@@ -190,11 +176,6 @@ async function insertSession(
   const change = { project, action: signInAction, tokenId: null, tokenName: access.person.name };
   await addAuditEntry(writing, { ...change, personId }, { subject: row.id });
   return parseSessionRow(row);
-}
-
-function unconfirmedError(): ServiceError {
-  const message = `Sign in by the single sign-on, as you have not for ${limits.confirmedDays} days`;
-  return new ServiceError("sign_in_refused", message);
 }
 
 function firstProject({ memberships }: PersonAccess): string {

@@ -1,5 +1,4 @@
 import type { Caller } from "../../auth/authenticate.ts";
-import { findRelyingParty } from "../../auth/relying-party.ts";
 import { requireSameOrigin, sessionCookie } from "../../auth/session-cookie.ts";
 import { beginSession, type BegunSession, sessionSeconds, type Visit } from "../../auth/sign-in.ts";
 import { may } from "../../contract/people/may.ts";
@@ -40,11 +39,9 @@ export const sessionHandlers: SessionHandlers = {
     return { status: 200, json: self };
   },
 
-  async getSignInMethods(context, { request }) {
-    const { singleSignOn } = context;
+  async getSignInMethods({ singleSignOn }) {
     const host = singleSignOn ? new URL(singleSignOn.issuer).host : null;
-    const hasPasskeys = findRelyingParty(context, request) !== undefined;
-    return { status: 200, json: { singleSignOn: host, passkeys: hasPasskeys } };
+    return { status: 200, json: { singleSignOn: host } };
   },
 
   async signIn(context, { body, request }) {
@@ -106,11 +103,7 @@ export function browserVisit({ now }: ServerContext, request: Request): Visit {
 }
 
 /** The answer with which a session begins. */
-export function beganSession(
-  context: ServerContext,
-  request: Request,
-  { session, secret }: BegunSession,
-) {
+function beganSession(context: ServerContext, request: Request, { session, secret }: BegunSession) {
   return {
     status: 201,
     json: session,

@@ -62,7 +62,7 @@ function bindRoute<Name extends RouteName>(
 ): RouteResponder {
   const route: Route = routes[name];
   return async (request, params, env) => {
-    if (route.action === "exchangeIdentity" || name === "signInByPasskey") {
+    if (route.action === "exchangeIdentity") {
       context.quotas.exchanges.take(callerGroup(context, request, env));
     }
     const caller = route.open ? undefined : await authenticate(context, request, route.action);

@@ -10,9 +10,7 @@ import { namespaceList, number, parseNetworks, text } from "../../settings/parse
 const singleSignOnSettings = {
   MOS_OIDC_ISSUER: secureUrl
     .optional()
-    .describe(
-      "OpenID Connect provider at which people sign in; without it they do by links and passkeys.",
-    ),
+    .describe("OpenID Connect provider at which people sign in; without it they do by links."),
   MOS_OIDC_CLIENT_ID: text.optional().describe("The provider's name of the service."),
   MOS_OIDC_CLIENT_SECRET_FILE: text
     .optional()
