@@ -2,7 +2,7 @@
 const seconds: Readonly<Record<string, number>> = {
   "test/e2e/installation.test.ts": 508,
   "test/executors/cluster/real-workers.test.ts": 275,
-  "test/server/postgres.test.ts": 232,
+  "test/server/postgres.test.ts": 30,
   "test/server/schemathesis.test.ts": 185,
   "test/operator/compression-job/faults.test.ts": 110,
   "test/operator/lifecycle.test.ts": 77,

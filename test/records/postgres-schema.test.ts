@@ -2,9 +2,7 @@ import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import { type Kysely, sql } from "kysely";
 import { Changes } from "../../src/records/database/changes.ts";
-import { migrations } from "../../src/records/database/migrations.ts";
 import { openDatabase } from "../../src/records/database/open-database.ts";
-import { postgresMigrations } from "../../src/records/database/postgres-migrations.ts";
 import type { Schema } from "../../src/records/database/schema.ts";
 import { postgresMissing } from "../support/cluster/cluster-missing.ts";
 import { startPostgres } from "../support/postgres-server.ts";
@@ -79,11 +77,6 @@ test("texts are ordered by their bytes in PostgreSQL", { skip: postgresMissing }
   );
   await close();
   assert.deepEqual(rows, []);
-});
-
-test("both databases have the later migrations", () => {
-  const later = Object.keys(migrations).filter((name) => name >= "0014");
-  assert.deepEqual(Object.keys(postgresMigrations), later);
 });
 
 test("a database of a newer version is refused", { skip: postgresMissing }, async () => {

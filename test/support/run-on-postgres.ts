@@ -1,6 +1,4 @@
 import { execFile } from "node:child_process";
-import { glob } from "node:fs/promises";
-import { basename } from "node:path";
 import type { TestContext } from "node:test";
 import { promisify } from "node:util";
 import { startPostgres } from "./postgres-server.ts";
@@ -10,9 +8,7 @@ const run = promisify(execFile);
 const maxOutputBytes = 64 * 1024 ** 2;
 
 interface RepeatedTests {
-  readonly pattern: string;
-  /** Names of files that are left out. */
-  readonly without: readonly string[];
+  readonly files: readonly string[];
   /** Of the names of tests that are left out; none are where it is absent. */
   readonly skipPattern?: string;
   /** Further variables of the environment. */
@@ -22,12 +18,10 @@ interface RepeatedTests {
 /** Runs test files again, with their records in databases of a PostgreSQL server. */
 export async function runOnPostgres(
   t: Pick<TestContext, "after">,
-  { pattern, without, skipPattern, environment: further }: RepeatedTests,
+  { files, skipPattern, environment: further }: RepeatedTests,
 ): Promise<void> {
   const { url } = await startPostgres(t);
   await prepareTestDatabases(url);
-  const all = await Array.fromAsync(glob(pattern));
-  const files = all.filter((file) => !without.includes(basename(file, ".test.ts")));
   // Node's runner refuses to run within a test while it sees this variable.
   const { NODE_TEST_CONTEXT: _, ...environment } = process.env;
   const options = ["--test-force-exit", "--test-concurrency=2", "--test-reporter=dot"];

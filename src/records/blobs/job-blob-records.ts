@@ -1,4 +1,5 @@
-import type { Store } from "../database/store.ts";
+import { addStoredBytes } from "../database/counters.ts";
+import { runWriteTransaction, type Store } from "../database/store.ts";
 
 interface StoredBlob {
   readonly sha256: string;
@@ -6,15 +7,24 @@ interface StoredBlob {
 }
 
 /** Blobs that workers of jobs have stored: what they may report and read again. */
-export function jobBlobRecords({ db }: Store) {
+export function jobBlobRecords(store: Store) {
+  const { db } = store;
   return {
-    async add(jobId: string, { sha256, bytes }: StoredBlob): Promise<void> {
-      await db
-        .insertInto("job_blobs")
-        .values({ job_id: jobId, sha256, bytes })
-        .onConflict((conflict) => conflict.doNothing())
-        .execute();
-    },
+    add: (jobId: string, { sha256, bytes }: StoredBlob): Promise<void> =>
+      runWriteTransaction(store, async ({ trx }) => {
+        const { numInsertedOrUpdatedRows } = await trx
+          .insertInto("job_blobs")
+          .values({ job_id: jobId, sha256, bytes })
+          .onConflict((conflict) => conflict.doNothing())
+          .executeTakeFirst();
+        if (numInsertedOrUpdatedRows === 0n) return;
+        const { project } = await trx
+          .selectFrom("jobs")
+          .select("project")
+          .where("id", "=", jobId)
+          .executeTakeFirstOrThrow();
+        await addStoredBytes(trx, project, bytes);
+      }),
 
     has: (jobId: string, sha256: string) => hasJobBlob(db, jobId, sha256),
 

@@ -1,3 +1,4 @@
+import { addStoredBytes } from "../database/counters.ts";
 import { type Expression, sql } from "kysely";
 import { z } from "zod";
 import { ServiceError } from "../../contract/errors.ts";
@@ -138,11 +139,14 @@ export async function forgetUploads(
     .where("project", "=", project)
     .where("manifest", "in", hashes)
     .execute();
-  await trx
+  const forgotten = await trx
     .deleteFrom("project_blobs")
     .where("project", "=", project)
     .where("sha256", "in", hashes)
+    .returning("bytes")
     .execute();
+  const bytes = forgotten.reduce((sum, row) => sum + Number(row.bytes), 0);
+  await addStoredBytes(trx, project, -bytes);
   await releaseBlobs(writing, hashes);
 }
 

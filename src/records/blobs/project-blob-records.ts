@@ -1,3 +1,4 @@
+import { addStoredBytes } from "../database/counters.ts";
 import type { Owner } from "../../contract/people/principal.ts";
 import { addAuditEntry, type AuditedChange } from "../people/add-audit-entry.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "../database/store.ts";
@@ -56,13 +57,14 @@ export async function insertProjectBlob(
 ): Promise<void> {
   const repository_id = origin?.repository ?? noRepository;
   const row = { project, repository_id, sha256, bytes, created_at: now.toISOString() };
-  await trx
-    .insertInto("project_blobs")
-    .values(row)
-    .onConflict((conflict) =>
-      conflict
-        .columns(["project", "sha256", "repository_id"])
-        .doUpdateSet({ created_at: row.created_at }),
-    )
-    .execute();
+  const { numUpdatedRows } = await trx
+    .updateTable("project_blobs")
+    .set({ created_at: row.created_at })
+    .where("project", "=", project)
+    .where("sha256", "=", sha256)
+    .where("repository_id", "=", repository_id)
+    .executeTakeFirst();
+  if (numUpdatedRows > 0n) return;
+  await trx.insertInto("project_blobs").values(row).execute();
+  await addStoredBytes(trx, project, bytes);
 }

@@ -1,24 +1,30 @@
+import { addStoredBytes } from "../database/counters.ts";
 import { jobBlobTables } from "./list-referenced-blobs.ts";
 import type { WriteTransaction } from "../database/store.ts";
 
 const rowsPerQuery = 200;
 
-/** Releases the blobs of jobs, which are deleted later unless another record names them. */
-export async function releaseJobBlobs(
+/** Deletes the blobs of jobs; their files are deleted later unless another record names them. */
+export async function deleteJobBlobs(
   writing: WriteTransaction,
   jobIds: readonly string[],
 ): Promise<void> {
+  const { trx } = writing;
+  const stored = await trx
+    .selectFrom("job_blobs")
+    .innerJoin("jobs", "jobs.id", "job_blobs.job_id")
+    .select(({ fn }) => ["project", fn.sum<number>("bytes").as("bytes")])
+    .where("job_id", "in", jobIds)
+    .groupBy("project")
+    .execute();
+  for (const { project, bytes } of stored) await addStoredBytes(trx, project, -Number(bytes));
   for (const table of jobBlobTables) {
-    const rows = await writing.trx
-      .selectFrom(table)
-      .select("sha256")
-      .distinct()
+    const rows = await trx
+      .deleteFrom(table)
       .where("job_id", "in", jobIds)
+      .returning("sha256")
       .execute();
-    await releaseBlobs(
-      writing,
-      rows.map(({ sha256 }) => sha256),
-    );
+    await releaseBlobs(writing, [...new Set(rows.map(({ sha256 }) => sha256))]);
   }
 }
 

@@ -2,18 +2,15 @@ import { open, readdir, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Kysely, sql } from "kysely";
-import { type Migration, Migrator } from "kysely/migration";
-import { migrations } from "./migrations.ts";
+import { Migrator } from "kysely/migration";
+import type { Migrations } from "./migrations.ts";
 import { UnusableDatabaseError } from "./postgres-errors.ts";
 import { isBusyError } from "./retry-while-busy.ts";
 import type { Schema } from "./schema.ts";
 import { sqliteDialect } from "./sqlite-dialect.ts";
 
 /** Applies the migrations that the database lacks. */
-export async function migrate(
-  db: Kysely<Schema>,
-  known: Readonly<Record<string, Migration>>,
-): Promise<void> {
+export async function migrate(db: Kysely<Schema>, known: Migrations): Promise<void> {
   const migrator = new Migrator({ db, provider: { getMigrations: async () => known } });
   const { error } = await migrator.migrateToLatest();
   if (error !== undefined) {
@@ -26,19 +23,19 @@ export async function migrate(
  * else may have it open: an older service would go on with a schema that it does not know.
  * @throws UnusableDatabaseError
  */
-export async function migrateFile(path: string): Promise<void> {
+export async function migrateFile(path: string, known: Migrations): Promise<void> {
   const applied = listAppliedMigrations(path);
-  const unknown = applied.find((name) => !(name in migrations));
+  const unknown = applied.find((name) => !(name in known));
   if (unknown !== undefined) {
     const written = `The database "${path}" was written by a newer version of the service`;
     throw new UnusableDatabaseError(`${written}, which has the migration "${unknown}"`);
   }
-  const first = Object.keys(migrations).find((name) => !applied.includes(name));
+  const first = Object.keys(known).find((name) => !applied.includes(name));
   if (first === undefined) return;
   const db = openAlone(path);
   try {
     if (applied.length > 0) await copyBeforeMigration(db, path, first);
-    await migrate(db, migrations);
+    await migrate(db, known);
   } finally {
     await db.destroy();
   }

@@ -1,7 +1,7 @@
 import { Kysely } from "kysely";
 import type { Changes } from "./changes.ts";
 import { migrate, migrateFile } from "./migrate.ts";
-import { migrations } from "./migrations.ts";
+import { sqliteMigrations } from "./migrations.ts";
 import { createOnlyReplica } from "./replica.ts";
 import type { Schema } from "./schema.ts";
 import { openMemoryDatabase, sqliteDialect } from "./sqlite-dialect.ts";
@@ -30,7 +30,7 @@ async function openSqlite(path: string): Promise<Database> {
 }
 
 async function openFile(path: string): Promise<Kysely<Schema>> {
-  await migrateFile(path);
+  await migrateFile(path, sqliteMigrations);
   return new Kysely<Schema>({ dialect: sqliteDialect(path) });
 }
 
@@ -41,7 +41,7 @@ async function openMemory(): Promise<Kysely<Schema>> {
   const opened = openMemoryDatabase();
   const db = new Kysely<Schema>({ dialect: sqliteDialect(":memory:", { opened }) });
   if (migrated === undefined) {
-    await migrate(db, migrations);
+    await migrate(db, sqliteMigrations);
     migrated = opened.serialize();
   } else {
     opened.deserialize(migrated);

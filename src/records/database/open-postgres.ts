@@ -8,7 +8,7 @@ import { migrate } from "./migrate.ts";
 import { postgresConnectionOptions } from "./postgres-connection-options.ts";
 import { postgresDialect } from "./postgres-dialect.ts";
 import { translatePostgresError, UnusableDatabaseError } from "./postgres-errors.ts";
-import { postgresMigrations } from "./postgres-migrations.ts";
+import { postgresMigrations } from "./migrations.ts";
 import { newReplicaId, type Replica } from "./replica.ts";
 import type { Schema } from "./schema.ts";
 import type { Database } from "./store.ts";

@@ -330,13 +330,13 @@ interface ManifestFilesTable {
   bytes: number;
 }
 
-/** Bytes of `project_blobs` and `job_blobs`, which their triggers add up. */
+/** Bytes of `project_blobs` and `job_blobs`; see `counters.ts`. */
 interface ProjectUsageTable {
   project: string;
   stored_bytes: number;
 }
 
-/** How many jobs of each project are Pending, which triggers on `jobs` count. */
+/** How many jobs of each project are Pending, see `counters.ts`. */
 interface WaitingJobsTable {
   project: string;
   jobs: number;
@@ -369,7 +369,7 @@ interface WebhooksTable {
   last_success_at: string | null;
   disabled_at: string | null;
   disabled_reason: string | null;
-  /** Deliveries that have a next attempt; triggers count them. */
+  /** Deliveries that have a next attempt; see `counters.ts`. */
   waiting_deliveries: Generated<number>;
   skipped_events: Generated<number>;
   last_skipped_at: string | null;

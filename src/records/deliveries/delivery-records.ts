@@ -1,6 +1,7 @@
 import type { Expression, ExpressionBuilder, SqlBool } from "kysely";
 import type { Schema } from "../database/schema.ts";
-import type { Store } from "../database/store.ts";
+import { addWaitingDeliveries } from "../database/counters.ts";
+import { runWriteTransaction, type Store } from "../database/store.ts";
 
 /**
  * Events of GitHub that were received, so that none counts twice. They are kept forever: signatures
@@ -30,15 +31,23 @@ const deliveriesPerStep = 2_000;
 
 /** Deletes deliveries of webhooks in steps: a deletion that is interrupted can be repeated. */
 export async function deleteDeliveries(
-  db: Store["db"],
+  store: Store,
   isDeleted: (eb: ExpressionBuilder<Schema, "webhook_deliveries">) => Expression<SqlBool>,
 ): Promise<void> {
-  for (;;) {
-    const ids = db.selectFrom("webhook_deliveries").select("id").where(isDeleted);
-    const { numDeletedRows } = await db
-      .deleteFrom("webhook_deliveries")
-      .where("id", "in", ids.limit(deliveriesPerStep))
-      .executeTakeFirstOrThrow();
-    if (numDeletedRows < deliveriesPerStep) return;
+  for (let count = deliveriesPerStep; count === deliveriesPerStep;) {
+    count = await runWriteTransaction(store, async ({ trx }) => {
+      const ids = trx.selectFrom("webhook_deliveries").select("id").where(isDeleted);
+      const deleted = await trx
+        .deleteFrom("webhook_deliveries")
+        .where("id", "in", ids.limit(deliveriesPerStep))
+        .returning(["webhook_id", "next_attempt_at"])
+        .execute();
+      const waiting = deleted.filter((row) => row.next_attempt_at !== null);
+      const byWebhook = Map.groupBy(waiting, (row) => row.webhook_id);
+      for (const [webhookId, rows] of byWebhook) {
+        await addWaitingDeliveries(trx, webhookId, -rows.length);
+      }
+      return deleted.length;
+    });
   }
 }

@@ -9,6 +9,7 @@ import {
 import { isId, newId } from "../../contract/id.ts";
 import { eventType, isWanted, webhook, type WebhookEvent } from "../../contract/jobs/webhook.ts";
 import { limits } from "../../contract/limits.ts";
+import { addWaitingDeliveries } from "../database/counters.ts";
 import { chunkRows } from "../database/rows.ts";
 import type { Schema } from "../database/schema.ts";
 import { runWriteTransaction, type Store, type WriteTransaction } from "../database/store.ts";
@@ -56,6 +57,7 @@ async function insertDeliveries(
     await trx.insertInto("webhook_deliveries").values(rows).execute();
     effects.sending.add(webhookId);
   }
+  await addWaitingDeliveries(trx, webhookId, events.length);
 }
 
 async function recordSkipped(

@@ -1,3 +1,4 @@
+import { addWaitingDeliveries } from "../database/counters.ts";
 import type { Selectable } from "kysely";
 import { deleteDeliveries } from "./delivery-records.ts";
 import { ServiceError } from "../../contract/errors.ts";
@@ -33,7 +34,7 @@ export function webhookDeliveryRecords(store: Store) {
     /** Deletes deliveries after the time for which they are kept. */
     async purge(): Promise<void> {
       const oldest = new Date(store.now().getTime() - limits.webhookDeliveryDays * dayMs);
-      await deleteDeliveries(store.db, (eb) => eb("created_at", "<", oldest.toISOString()));
+      await deleteDeliveries(store, (eb) => eb("created_at", "<", oldest.toISOString()));
     },
   };
 }
@@ -58,6 +59,7 @@ async function replayDelivery(
   { webhookId, id, audit }: Replay,
 ): Promise<WebhookDelivery | undefined> {
   const { trx, now, effects } = writing;
+  const wasWaiting = await isWaiting(trx, id);
   const again = { status: "pending", attempts: 0, next_attempt_at: now.toISOString() };
   const row = await trx
     .updateTable("webhook_deliveries")
@@ -67,10 +69,20 @@ async function replayDelivery(
     .returningAll()
     .executeTakeFirst();
   if (!row) return undefined;
+  await addWaitingDeliveries(trx, webhookId, 1 - Number(wasWaiting));
   await requireDeliveryRoom(writing, webhookId);
   await addAuditEntry(writing, audit, { subject: id });
   effects.sending.add(webhookId);
   return parseDelivery(row);
+}
+
+async function isWaiting(trx: WriteTransaction["trx"], id: string): Promise<boolean> {
+  const row = await trx
+    .selectFrom("webhook_deliveries")
+    .select("next_attempt_at")
+    .where("id", "=", id)
+    .executeTakeFirst();
+  return typeof row?.next_attempt_at === "string";
 }
 
 /** Counts the delivery that the transaction has set to wait. */
@@ -142,7 +154,8 @@ export async function endDeliveryAttempt(
   const { isDelivered, isGone, responseStatus, error } = outcome;
   const isFailed = !isDelivered && (isGone || delivery.attempt >= limits.webhookAttempts);
   const isEnded = isDelivered || isFailed;
-  await trx
+  const wasWaiting = await isWaiting(trx, delivery.id);
+  const { numUpdatedRows } = await trx
     .updateTable("webhook_deliveries")
     .set({
       status: isDelivered ? "delivered" : isFailed ? "failed" : "pending",
@@ -151,7 +164,9 @@ export async function endDeliveryAttempt(
       next_attempt_at: isEnded ? null : secondsLater(now, retrySeconds(delivery.attempt)),
     })
     .where("id", "=", delivery.id)
-    .execute();
+    .executeTakeFirst();
+  const waiting = Number(!isEnded) - Number(wasWaiting);
+  if (numUpdatedRows > 0n) await addWaitingDeliveries(trx, delivery.webhookId, waiting);
   if (isDelivered) await recordSuccess(writing, delivery);
   if (isFailed) await disableWebhook(writing, delivery, outcome);
 }

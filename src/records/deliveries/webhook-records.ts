@@ -118,7 +118,7 @@ async function enableWebhook(
 async function deleteWebhook(store: Store, change: WebhookChange): Promise<boolean> {
   const isThere = await runWriteTransaction(store, (writing) => beginDeletion(writing, change));
   if (!isThere) return false;
-  await deleteDeliveries(store.db, (eb) => eb("webhook_id", "=", change.id));
+  await deleteDeliveries(store, (eb) => eb("webhook_id", "=", change.id));
   await runWriteTransaction(store, async ({ trx }) => {
     await trx.deleteFrom("webhook_deliveries").where("webhook_id", "=", change.id).execute();
     await trx.deleteFrom("webhooks").where("id", "=", change.id).execute();

@@ -7,10 +7,9 @@ import { parseJob } from "./find-record.ts";
 import { type Expiry, findExpiry, type Retention } from "./retention.ts";
 import { encodeIdTime } from "../../contract/id.ts";
 import { uploadSource } from "../../contract/models/model-source.ts";
-import { jobBlobTables } from "../blobs/list-referenced-blobs.ts";
 import { selectManifestsWith } from "../blobs/manifest-records.ts";
 import { findJobThatUses, forgetUploads } from "../blobs/model-records.ts";
-import { releaseJobBlobs } from "../blobs/release-blobs.ts";
+import { deleteJobBlobs } from "../blobs/release-blobs.ts";
 import { runWriteTransaction, type Store, type WriteTransaction } from "../database/store.ts";
 
 const pageSize = 100;
@@ -119,10 +118,7 @@ async function deleteArtifacts(writing: WriteTransaction, id: string): Promise<v
     .where("id", "=", id)
     .executeTakeFirst();
   if (row === undefined) return;
-  await releaseJobBlobs(writing, [id]);
-  for (const table of jobBlobTables) {
-    await trx.deleteFrom(table).where("job_id", "=", id).execute();
-  }
+  await deleteJobBlobs(writing, [id]);
   const document = JSON.stringify({ ...parseJob(row.document), artifacts: [] });
   await trx.updateTable("jobs").set({ document, has_artifacts: 0 }).where("id", "=", id).execute();
   effects.changed.add(id);

@@ -2,8 +2,7 @@ import { sql } from "kysely";
 import { deleteLog } from "./delete-log.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { liveStatuses } from "../../contract/jobs/status.ts";
-import { jobBlobTables } from "../blobs/list-referenced-blobs.ts";
-import { releaseJobBlobs } from "../blobs/release-blobs.ts";
+import { deleteJobBlobs } from "../blobs/release-blobs.ts";
 import { reportJobs } from "../database/dialect-sql.ts";
 import { runWriteTransaction, type Store, type WriteTransaction } from "../database/store.ts";
 
@@ -88,13 +87,12 @@ export async function deleteEndedJobs(store: Store, jobIds: readonly string[]): 
 
 async function deleteJobRows(writing: WriteTransaction, ids: readonly string[]): Promise<void> {
   const { trx, effects } = writing;
-  await releaseJobBlobs(writing, ids);
+  await deleteJobBlobs(writing, ids);
   const tables = [
     "job_labels",
     "log_lines",
     "log_segments",
     "attempts",
-    ...jobBlobTables,
     "github_job_checks",
     "baselines",
   ] as const;

@@ -14,6 +14,7 @@ import type { Target } from "../../contract/jobs/target.ts";
 import type { ModelReference } from "../../contract/models/model.ts";
 import type { Origin } from "../../contract/people/principal.ts";
 import { quotaError } from "../../contract/people/usage.ts";
+import { addWaitingJobs } from "../database/counters.ts";
 import { chunkRows } from "../database/rows.ts";
 import type { Schema } from "../database/schema.ts";
 import type { WriteTransaction } from "../database/store.ts";
@@ -71,6 +72,7 @@ export async function insertJobs(
   for (const chunk of chunkRows(labelRows)) {
     await trx.insertInto("job_labels").values(chunk).execute();
   }
+  await addWaitingJobs(trx, project, created.length);
   for (const { job } of created) effects.waiting.add(job.id);
   return created.map(({ job }) => job);
 }

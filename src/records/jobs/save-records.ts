@@ -10,6 +10,7 @@ import type { Job } from "../../contract/jobs/job.ts";
 import { type BatchSummary, batchSummary } from "../../contract/jobs/page.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import type { WarningCode } from "../../contract/jobs/warnings.ts";
+import { addWaitingJobs } from "../database/counters.ts";
 import type { WriteTransaction } from "../database/store.ts";
 import { queueWebhookEvents } from "../deliveries/queue-webhook-events.ts";
 
@@ -47,9 +48,8 @@ async function saveRecord(
     .where("id", "=", job.id)
     .execute();
   effects.changed.add(job.id);
-  if (job.status === "Pending" && before.job.status !== "Pending") {
-    await countWaitingAgain(trx, after.project);
-  }
+  const waiting = Number(job.status === "Pending") - Number(before.job.status === "Pending");
+  await addWaitingJobs(trx, after.project, waiting);
   const entered = job.transitions.slice(before.job.transitions.length);
   const changed = entered.map(({ status }) => ({ ...job, status }));
   if (changed.length > 0) await queueWebhookEvents(writing, after.project, changed);
@@ -57,15 +57,6 @@ async function saveRecord(
     effects.cancelling.add(job.id);
   }
   if (isTerminal(job.status) && !isTerminal(before.job.status)) effects.ended.add(job.id);
-}
-
-/** The triggers count jobs that are added, and those that no longer wait. */
-async function countWaitingAgain(trx: WriteTransaction["trx"], project: string): Promise<void> {
-  await trx
-    .updateTable("waiting_jobs")
-    .set((eb) => ({ jobs: eb("jobs", "+", 1) }))
-    .where("project", "=", project)
-    .execute();
 }
 
 /** Updates a batch after the status of some of its jobs changed. */

@@ -11,7 +11,6 @@ import type { WriteTransaction } from "../database/store.ts";
 export interface PersonAccess {
   readonly person: Person;
   readonly memberships: readonly Membership[];
-  /** Whether its issuer has named it lately; true for the person of links. */
 }
 
 const confirmedMs = limits.confirmedDays * 86_400_000;
