@@ -55,8 +55,6 @@ async function openLocalExecutor(
     },
     workDirectory: join(directory, "work"),
     concurrency: settings.MOS_WORKERS,
-    projectWeights: settings.MOS_PROJECT_WEIGHTS,
-    projectRunningJobs: settings.MOS_PROJECT_RUNNING_JOBS,
     deadlineSeconds: settings.MOS_DEADLINE_SECONDS,
     environment: workerEnvironment,
     log: (message) => log("info", message),

@@ -1,48 +1,38 @@
-interface ProjectTurns {
+interface WaitingProject {
   readonly queue: ProjectQueue;
-  /** Turns from one job of the project to its next. */
-  readonly step: number;
-  /** Turn at which its next job starts, or could. */
-  turn: number;
+  /** Round in which its next job starts, or could. */
+  round: number;
   /** Its jobs that were taken and have not ended. */
   running: number;
 }
 
-/** Tolerance for sums of steps, which are rounded. */
-const sameTurn = 1e-9;
-
 /**
- * Jobs that wait for a worker: those of a project in their order, and the projects in turns, each
- * with as many jobs a turn as its weight. A project that begins to wait joins at the present turn
- * at the earliest, so that it has saved up nothing, and at its own next one, so that jobs that come
- * one by one have no advantage. One with as many running jobs as it may have is passed over.
+ * Jobs that wait for a worker: round robin over the projects, first in, first out within each. A
+ * project that starts to wait joins in the present round at the earliest, so idle rounds are not
+ * saved up, and in its own next one, so that jobs that come one by one have no advantage. One with
+ * as many running jobs as it may have is passed over.
  */
 export class FairQueue {
-  readonly #weights: ReadonlyMap<string, number>;
-  /** Of projects with the same turn the first one is served first. */
-  readonly #projects = new Map<string, ProjectTurns>();
+  /** Of projects in the same round the first one is served first. */
+  readonly #projects = new Map<string, WaitingProject>();
   /** Project of each job that waits. */
   readonly #projectOf = new Map<string, string>();
   /** Of each job that was taken and has not ended. */
-  readonly #runningOf = new Map<string, ProjectTurns>();
+  readonly #runningOf = new Map<string, WaitingProject>();
   readonly #maxRunning: () => number;
-  #turn = 0;
+  #round = 0;
 
-  /**
-   * @param weights of projects; those that are left out have 1
-   * @param maxRunning how many jobs of a project may run at once
-   */
-  constructor(weights: ReadonlyMap<string, number>, maxRunning = () => Infinity) {
-    this.#weights = weights;
+  /** @param maxRunning how many jobs of a project may run at once */
+  constructor(maxRunning = () => Infinity) {
     this.#maxRunning = maxRunning;
   }
 
   add(project: string, jobIds: readonly string[]): void {
-    const turns = this.#findOrAddProject(project);
-    if (turns.queue.size === 0) turns.turn = Math.max(turns.turn, this.#turn);
+    const waiting = this.#findOrAddProject(project);
+    if (waiting.queue.size === 0) waiting.round = Math.max(waiting.round, this.#round);
     for (const jobId of jobIds) {
       if (this.#projectOf.has(jobId) || this.#runningOf.has(jobId)) continue;
-      turns.queue.add(jobId);
+      waiting.queue.add(jobId);
       this.#projectOf.set(jobId, project);
     }
   }
@@ -52,8 +42,8 @@ export class FairQueue {
     const next = this.#nextProject();
     const jobId = next?.queue.take();
     if (next === undefined || jobId === undefined) return undefined;
-    this.#turn = next.turn;
-    next.turn += next.step;
+    this.#round = next.round;
+    next.round += 1;
     next.running += 1;
     this.#runningOf.set(jobId, next);
     this.#projectOf.delete(jobId);
@@ -62,8 +52,8 @@ export class FairQueue {
 
   /** Says that a job that was taken has ended. */
   end(jobId: string): void {
-    const turns = this.#runningOf.get(jobId);
-    if (turns !== undefined) turns.running -= 1;
+    const waiting = this.#runningOf.get(jobId);
+    if (waiting !== undefined) waiting.running -= 1;
     this.#runningOf.delete(jobId);
   }
 
@@ -78,44 +68,38 @@ export class FairQueue {
     const own = this.#projects.get(this.#projectOf.get(jobId) ?? "");
     const before = own?.queue.countBefore(jobId);
     if (own === undefined || before === undefined) return undefined;
-    const turn = own.turn + before * own.step;
+    const round = own.round + before;
     let position = before + 1;
     let isBehind = false;
     for (const other of this.#projects.values()) {
       if (other === own) isBehind = true;
-      else position += countStarts(other, turn, !isBehind);
+      else position += countStarts(other, round, !isBehind);
     }
     return position;
   }
 
-  #findOrAddProject(project: string): ProjectTurns {
+  #findOrAddProject(project: string): WaitingProject {
     const known = this.#projects.get(project);
     if (known !== undefined) return known;
-    const step = 1 / (this.#weights.get(project) ?? 1);
-    const added = { queue: new ProjectQueue(), step, turn: this.#turn, running: 0 };
+    const added = { queue: new ProjectQueue(), round: this.#round, running: 0 };
     this.#projects.set(project, added);
     return added;
   }
 
-  #nextProject(): ProjectTurns | undefined {
-    let next: ProjectTurns | undefined;
+  #nextProject(): WaitingProject | undefined {
+    let next: WaitingProject | undefined;
     const maxRunning = this.#maxRunning();
-    for (const turns of this.#projects.values()) {
-      if (turns.queue.size === 0 || turns.running >= maxRunning) continue;
-      if (next === undefined || turns.turn < next.turn - sameTurn) next = turns;
+    for (const waiting of this.#projects.values()) {
+      if (waiting.queue.size === 0 || waiting.running >= maxRunning) continue;
+      if (next === undefined || waiting.round < next.round) next = waiting;
     }
     return next;
   }
 }
 
-/** How many jobs of a project start before a turn, or until it. */
-function countStarts(
-  { queue, turn, step }: ProjectTurns,
-  end: number,
-  isIncluded: boolean,
-): number {
-  const steps = (end - turn) / step;
-  const starts = isIncluded ? Math.floor(steps + sameTurn) + 1 : Math.ceil(steps - sameTurn);
+/** How many jobs of a project start before a round, or until its end. */
+function countStarts({ queue, round }: WaitingProject, end: number, isIncluded: boolean): number {
+  const starts = end - round + (isIncluded ? 1 : 0);
   return Math.min(queue.size, Math.max(0, starts));
 }
 

@@ -27,10 +27,6 @@ import { workerExitError } from "./run-worker-process.ts";
 interface LocalExecutorOptions extends Omit<LaunchOptions, "contain"> {
   /** Parallel workers; by default one for every two cores. */
   readonly concurrency?: number | undefined;
-  /** Jobs of a project that start for each job of another one; 1 where it is left out. */
-  readonly projectWeights?: ReadonlyMap<string, number> | undefined;
-  /** Jobs of a project at once where there are others; by default all but one of `concurrency`. */
-  readonly projectRunningJobs?: number | undefined;
   /** Limit of jobs that have none of their own, seconds of work. */
   readonly deadlineSeconds?: number | undefined;
   readonly log: (message: string) => void;
@@ -98,9 +94,10 @@ class LocalExecutor implements Executor {
       onHeard: (id) => this.#silence.get(id)?.refresh(),
       storeBlob: createBlobTransfer(blobs, (id) => jobStorage(workDirectory, id)),
     });
-    this.projectRunningJobs = options.projectRunningJobs ?? Math.max(1, this.workerCount - 1);
+    // Where several projects wait, none of them takes the last worker.
+    this.projectRunningJobs = Math.max(1, this.workerCount - 1);
     const maxRunning = () => (this.#isShared ? this.projectRunningJobs : Infinity);
-    this.#queue = new FairQueue(options.projectWeights ?? new Map(), maxRunning);
+    this.#queue = new FairQueue(maxRunning);
     const { changes } = options.records;
     const stop = (jobId: string) => this.#stops.get(jobId)?.abort();
     const remove = (jobId: string) => this.#queue.remove(jobId);

@@ -29,32 +29,4 @@ export const fairnessSettings = {
         "longest that one may ask for. In a cluster the operator stops jobs by its own setting.",
       ].join(" "),
     ),
-  MOS_PROJECT_RUNNING_JOBS: number
-    .pipe(z.int().min(1))
-    .optional()
-    .describe(
-      [
-        "Jobs of a project that run at once where there are other projects; without it all but",
-        "one of `MOS_WORKERS`. In a cluster a queue of Kueue decides instead.",
-      ].join(" "),
-    ),
-  MOS_PROJECT_WEIGHTS: z
-    .string()
-    .default("")
-    .transform(parseWeights)
-    .describe(
-      [
-        "Jobs of a project that start for each job of another one, such as `team-a=3,team-b=2`;",
-        "projects that are left out have 1. In a cluster a queue of Kueue decides instead.",
-      ].join(" "),
-    ),
 };
-
-function parseWeights(list: string, context: z.RefinementCtx): ReadonlyMap<string, number> {
-  const entries = list.split(",").filter((entry) => entry !== "");
-  const pairs = entries.map((entry) => /^([^=]+)=([1-9]\d{0,2})$/.exec(entry.trim()));
-  if (pairs.includes(null)) {
-    context.addIssue("must be a list of NAME=WEIGHT, with weights from 1 to 999");
-  }
-  return new Map(pairs.map((pair) => [pair?.[1] ?? "", Number(pair?.[2])]));
-}

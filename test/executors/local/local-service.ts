@@ -31,7 +31,6 @@ interface ServiceOptions {
   deadlineSeconds?: number;
   workerPath?: string;
   /** Jobs of a project at once. */
-  projectRunningJobs?: number;
   /** Files that contained workers must not read. */
   secretFiles?: readonly string[];
   /** Workers get namespaces of their own; folders of the service are hidden. */
@@ -72,7 +71,6 @@ export async function startService(t: TestContext, options: ServiceOptions = {})
       }),
       silentWorkerSeconds: options.silentWorkerSeconds ?? 600,
       deadlineSeconds: options.deadlineSeconds,
-      projectRunningJobs: options.projectRunningJobs,
     });
   const stops: (() => Promise<void>)[] = [];
   t.after(async () => {
