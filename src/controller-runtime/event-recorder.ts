@@ -1,3 +1,4 @@
+import { TokenBuckets } from "../limits/token-buckets.ts";
 import { createHash } from "node:crypto";
 import type { Clock } from "./clock.ts";
 import type { KubernetesClient } from "../kubernetes/kubernetes-client.ts";
@@ -44,13 +45,16 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
 
 class CountingRecorder implements EventRecorder {
   readonly #options: EventRecorderOptions;
-  readonly #allowances: EventAllowances;
+  readonly #allowances = new TokenBuckets({
+    capacity: maxInARow,
+    refillMs: allowanceMs,
+    maxKeys: maxObjects,
+  });
   readonly #unsent: NewEvent[] = [];
   #sending: Promise<void> | undefined;
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
-    this.#allowances = new EventAllowances(options.clock);
   }
 
   record<T extends KubernetesObject>(
@@ -58,8 +62,9 @@ class CountingRecorder implements EventRecorder {
     object: Stored<T>,
     event: ObjectEvent,
   ): void {
-    if (this.#unsent.length >= maxUnsent || !this.#allowances.take(object.metadata.uid)) return;
     const { component, clock } = this.#options;
+    if (this.#unsent.length >= maxUnsent) return;
+    if (!this.#allowances.take(object.metadata.uid, clock.now())) return;
     this.#unsent.push(buildEvent({ type, object, event, component, at: clock.date() }));
     this.#sending ??= this.#sendAll().finally(() => {
       this.#sending = undefined;
@@ -150,35 +155,8 @@ function shortDigest(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 16);
 }
 
-interface Allowance {
-  readonly left: number;
-  readonly at: number;
-}
-
 /** Events of one object in a row; after them, one every `allowanceMs`. */
 const maxInARow = 25;
 const allowanceMs = 300_000;
 /** Objects whose allowance is known. */
 const maxObjects = 4_096;
-
-/** Limits the rate of events of each object. */
-class EventAllowances {
-  readonly #clock: Clock;
-  readonly #byUid = new Map<string, Allowance>();
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  /** Whether another event of the object is allowed; counts it if so. */
-  take(uid: string): boolean {
-    const now = this.#clock.now();
-    const before = this.#byUid.get(uid) ?? { left: maxInARow, at: now };
-    const left = Math.min(maxInARow, before.left + (now - before.at) / allowanceMs);
-    this.#byUid.delete(uid);
-    this.#byUid.set(uid, { left: left < 1 ? left : left - 1, at: now });
-    const [oldest] = this.#byUid.keys();
-    if (oldest !== undefined && this.#byUid.size > maxObjects) this.#byUid.delete(oldest);
-    return left >= 1;
-  }
-}

@@ -11,7 +11,7 @@ import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store
 import { fetchModel } from "../../src/storage/fetch-model.ts";
 import { putObject } from "../../src/storage/s3/objects.ts";
 import { createS3Client } from "../../src/storage/s3/s3-client.ts";
-import { lookupLimits } from "../../src/storage/sources/lookup-turns.ts";
+import { lookupLimits } from "../../src/storage/sources/limit-lookups.ts";
 import { createModelSources } from "../../src/storage/sources/model-sources.ts";
 import { s3Missing } from "../support/cluster/cluster-missing.ts";
 import { listenLocally } from "../support/listen-locally.ts";

@@ -1,3 +1,4 @@
+import { setBounded } from "../../limits/bounded-map.ts";
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { observedWorkerPod, type ObservedWorkerPod } from "./observed-worker-pod.ts";
@@ -104,7 +105,7 @@ class PodAuthentication implements WorkerAuthentication {
     if (attempt === undefined) {
       throw new ServiceError("job_finished", `Job "${jobId}" needs no worker any more`);
     }
-    setBounded(this.#attempts, attemptKey(pod), attempt);
+    setBounded(this.#attempts, attemptKey(pod), attempt, maxCachedEntries);
     return attempt;
   }
 
@@ -129,11 +130,11 @@ class PodAuthentication implements WorkerAuthentication {
     if (Math.abs(now - refusedAt) < refusalValidityMs) throw refusedTokenError();
     try {
       const reviewed = await this.#requestReview(token, now);
-      setBounded(this.#reviewedTokens, hash, reviewed);
+      setBounded(this.#reviewedTokens, hash, reviewed, maxCachedEntries);
       return reviewed;
     } catch (error) {
       if (error instanceof ServiceError && error.code === "unauthorized") {
-        setBounded(this.#refusedTokens, hash, now);
+        setBounded(this.#refusedTokens, hash, now, maxCachedEntries);
       }
       if (!(error instanceof KubernetesError)) throw error;
       if (cached !== undefined && now < cached.expiresAt) return cached;
@@ -250,12 +251,4 @@ export function decodeTokenPayload(token: string): unknown {
 }
 
 /** Entries of one cache; the oldest above it are forgotten. */
-const maxCachedEntries = 10_000;
-
-/** Sets an entry and deletes the oldest one above the limit. */
-export function setBounded<T>(entries: Map<string, T>, key: string, value: T): void {
-  entries.delete(key);
-  entries.set(key, value);
-  const [oldest] = entries.keys();
-  if (entries.size > maxCachedEntries && oldest !== undefined) entries.delete(oldest);
-}
+export const maxCachedEntries = 10_000;

@@ -1,6 +1,7 @@
+import { KeyedSemaphore } from "../../limits/keyed-semaphore.ts";
 import { setTimeout as delay } from "node:timers/promises";
 import type { ObservedWorkerPod } from "./observed-worker-pod.ts";
-import { LimitedReads, type LossReason, type UnreadLogs } from "./unread-logs.ts";
+import type { LossReason, UnreadLogs } from "./unread-logs.ts";
 import type { LogLine } from "../../contract/jobs/log.ts";
 import { reportedBlob } from "../../contract/jobs/worker-transfers.ts";
 import { workerContainer, type WorkerEvent, workerEvent } from "../../contract/jobs/worker.ts";
@@ -33,11 +34,14 @@ const eventsPerWrite = 500;
 /** Number of the last lines that are recorded besides events: they say why a worker crashed. */
 const maxStrayLines = 200;
 /** A read of a silent node ends after a minute and has its place until then. */
-const readLimits = { all: 64, perNode: 4 };
+/** Reads at once, of all nodes and of each. */
+const readLimits = { all: 64, perKey: 4 };
+
 /** Records the events of workers' pods that the workers could not report, from the pods' logs. */
 export class PodLogCollector {
   readonly #options: PodLogCollectorOptions;
-  readonly #reads = new LimitedReads(readLimits);
+  /** A silent node delays only the reads from itself. */
+  readonly #reads = new KeyedSemaphore(readLimits);
   /** The reads of ended pods, by uid. */
   readonly #reading = new Map<string, { readonly jobId: string; readonly end: Promise<void> }>();
   readonly #silentNodes = new SilentNodes();
@@ -137,8 +141,7 @@ export class PodLogCollector {
     const { log, enqueue, unread } = this.#options;
     const { uid, jobId } = pod;
     unread.add(uid);
-    const end = this.#reads
-      .run(pod.node, () => this.#recordEnd(pod, attempt))
+    const end = this.#recordEnd(pod, attempt)
       .catch((error: unknown) => log("error", "Cannot record a pod's log", { jobId, error }))
       .finally(() => {
         this.#reading.delete(uid);
@@ -148,6 +151,7 @@ export class PodLogCollector {
   }
 
   async #recordEnd(pod: ObservedWorkerPod, attempt: number): Promise<void> {
+    using _ = await this.#reads.acquire(pod.node);
     const lines = await this.#readEndLines(pod, attempt);
     if (lines === undefined) return;
     await this.#options.records.attempts.end(pod.jobId, attempt, { error: null, lines });

@@ -1,6 +1,7 @@
+import { setBounded } from "../../limits/bounded-map.ts";
 import { readUnlessGone } from "./custom-resources.ts";
 import { observedWorkerPod, type ObservedWorkerPod } from "./observed-worker-pod.ts";
-import { isCreatedFor, setBounded } from "./pod-authentication.ts";
+import { isCreatedFor, maxCachedEntries } from "./pod-authentication.ts";
 import { byJob, podJobKey, type SyncContext } from "./sync-context.ts";
 import { resourceLabels } from "../../contract/custom-resources/resource-labels.ts";
 import type { KubernetesClient } from "../../kubernetes/kubernetes-client.ts";
@@ -64,7 +65,7 @@ async function isOwnWorker(
   const key = `${pod.uid} ${uid}`;
   if (ownPods.has(key)) return true;
   const isOwn = await isCreatedFor(client, pod, uid);
-  if (isOwn) setBounded(ownPods, key, true);
+  if (isOwn) setBounded(ownPods, key, true, maxCachedEntries);
   return isOwn;
 }
 

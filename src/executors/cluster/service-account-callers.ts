@@ -1,6 +1,7 @@
+import { setBounded } from "../../limits/bounded-map.ts";
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { decodeTokenPayload, setBounded } from "./pod-authentication.ts";
+import { decodeTokenPayload, maxCachedEntries } from "./pod-authentication.ts";
 import { UnknownTokenLimit } from "./stranger-limit.ts";
 import { type Caller, invalidTokenError } from "../../auth/authenticate.ts";
 import { apiGroup } from "../../contract/custom-resources/api-group.ts";
@@ -81,7 +82,7 @@ export class ServiceAccountCallers {
     // A clock that was set back makes answers younger than they are.
     if (cached !== undefined && Math.abs(now - cached.askedAt) < answerMs) return cached.isYes;
     const isYes = ask();
-    setBounded(this.#answers, key, { isYes, askedAt: now });
+    setBounded(this.#answers, key, { isYes, askedAt: now }, maxCachedEntries);
     try {
       return await isYes;
     } catch (error) {

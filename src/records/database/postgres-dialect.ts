@@ -12,7 +12,7 @@ import {
 import { Pool, type PoolClient, type PoolConfig } from "pg";
 import { groupCommit } from "./group-commit.ts";
 import { lockIds } from "./lock-ids.ts";
-import { createMutex } from "./mutex.ts";
+import { createMutex } from "../../limits/mutex.ts";
 import { postgresConnectionOptions } from "./postgres-connection-options.ts";
 import { translatePostgresError } from "./postgres-errors.ts";
 
@@ -39,10 +39,10 @@ export function postgresDialect(url: string): Dialect {
 
 function createPostgresDriver(url: string): Driver {
   const { reading, writing, flushing } = openPools(url);
-  const takeTurn = createMutex();
+  const lock = createMutex();
   const flush = groupCommit(async () => forceFlush(flushing));
   const begin = (isWriting: boolean) =>
-    isWriting ? beginWriting(writing, takeTurn) : beginReading(reading);
+    isWriting ? beginWriting(writing, lock) : beginReading(reading);
   const execute = async (query: CompiledQuery) => {
     if (SelectQueryNode.is(query.query)) return executePostgres(reading, query);
     const result = await executeAlone(await begin(true), query);
@@ -169,9 +169,9 @@ interface PostgresTransaction {
 /** A transaction that begins when all others of the database have ended. */
 async function beginWriting(
   pool: Pool,
-  takeTurn: () => Promise<() => void>,
+  lock: () => Promise<() => void>,
 ): Promise<PostgresTransaction> {
-  const endTurn = await takeTurn();
+  const endTurn = await lock();
   const statements = `begin; select pg_advisory_xact_lock(${lockIds.writing}, 0)`;
   try {
     return await beginTransaction(pool, { statements, isWriting: true, onEnd: endTurn });

@@ -11,7 +11,7 @@ import {
   SqliteQueryCompiler,
 } from "kysely";
 import { groupCommit } from "./group-commit.ts";
-import { createMutex } from "./mutex.ts";
+import { createMutex } from "../../limits/mutex.ts";
 import { busyDeadline, retryWhileBusy } from "./retry-while-busy.ts";
 import { openSqliteDatabase, type SqliteDatabase } from "./sqlite-database.ts";
 import { ServiceError } from "../../contract/errors.ts";
@@ -69,7 +69,7 @@ const aloneTimeoutMs = 500;
 /** A database whose transactions take turns. */
 interface Access {
   readonly database: SqliteDatabase;
-  readonly takeTurn: () => Promise<() => void>;
+  readonly lock: () => Promise<() => void>;
 }
 
 function createSqliteDriver(path: string, { isAlone = false, opened }: SqliteOptions): Driver {
@@ -81,7 +81,7 @@ function createSqliteDriver(path: string, { isAlone = false, opened }: SqliteOpt
   // Statements alone must not see the state of a reading transaction, which is older.
   const [reader, snapshot] =
     path === ":memory:" || isAlone ? [] : [openReader(path), openReader(path)];
-  const snapshots = snapshot && { database: snapshot, takeTurn: createMutex() };
+  const snapshots = snapshot && { database: snapshot, lock: createMutex() };
   const execute = async (query: CompiledQuery) => {
     if (reader && SelectQueryNode.is(query.query)) {
       return retryWhileBusy(() => reader.execute(query), busyDeadline());
@@ -118,20 +118,20 @@ function createSqliteDriver(path: string, { isAlone = false, opened }: SqliteOpt
 
 function openWriter(path: string, opened?: SqliteDatabase): Access {
   const database = opened ?? openSqliteDatabase(path, writerPragmas);
-  return { database, takeTurn: createMutex() };
+  return { database, lock: createMutex() };
 }
 
 function openExclusively(path: string): Access {
   const pragmas = `pragma locking_mode = exclusive; ${writerPragmas}`;
-  return { database: openSqliteDatabase(path, pragmas, aloneTimeoutMs), takeTurn: createMutex() };
+  return { database: openSqliteDatabase(path, pragmas, aloneTimeoutMs), lock: createMutex() };
 }
 
 async function executeInTurn(
-  { database, takeTurn }: Access,
+  { database, lock }: Access,
   query: CompiledQuery,
 ): Promise<QueryResult<unknown>> {
   const deadline = busyDeadline();
-  const end = await takeTurn();
+  const end = await lock();
   try {
     return await retryWhileBusy(() => database.execute(query), deadline);
   } finally {
@@ -140,8 +140,8 @@ async function executeInTurn(
 }
 
 /** @throws ServiceError unavailable while somebody reads from the log */
-async function checkpointInTurn({ database, takeTurn }: Access): Promise<void> {
-  const end = await takeTurn();
+async function checkpointInTurn({ database, lock }: Access): Promise<void> {
+  const end = await lock();
   try {
     database.checkpoint();
   } finally {
@@ -154,11 +154,11 @@ function openReader(path: string): SqliteDatabase {
 }
 
 async function begin(
-  { database, takeTurn }: Access,
+  { database, lock }: Access,
   statement: "begin" | "begin immediate",
 ): Promise<Transaction> {
   const deadline = busyDeadline();
-  const end = await takeTurn();
+  const end = await lock();
   try {
     await retryWhileBusy(() => database.exec(statement), deadline);
   } catch (error) {

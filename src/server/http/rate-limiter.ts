@@ -1,4 +1,5 @@
 import type { ServiceError } from "../../contract/errors.ts";
+import { TokenBuckets } from "../../limits/token-buckets.ts";
 import { quotaError } from "../../contract/people/usage.ts";
 
 interface RateLimit {
@@ -8,14 +9,9 @@ interface RateLimit {
   readonly now: () => Date;
 }
 
-interface Allowance {
-  requests: number;
-  at: number;
-}
-
 const minuteMs = 60_000;
 const windowSeconds = 60;
-/** Callers that are remembered; the one that asked least recently is forgotten first. */
+/** Callers that are remembered. */
 const maxCallers = 10_000;
 
 export interface RateLimiter {
@@ -28,25 +24,15 @@ export interface RateLimiter {
 
 /** Limits requests by their callers: a minute's may come at once, and more as time goes by. */
 export function createRateLimiter({ name, perMinute, now }: RateLimit): RateLimiter {
-  const allowances = new Map<string, Allowance>();
-  const countLeft = (caller: string): number => {
-    const known = allowances.get(caller);
-    if (known === undefined) return perMinute;
-    const elapsedMs = Math.max(0, now().getTime() - known.at);
-    return Math.min(perMinute, known.requests + (elapsedMs / minuteMs) * perMinute);
-  };
+  const refillMs = minuteMs / perMinute;
+  const buckets = new TokenBuckets({ capacity: perMinute, refillMs, maxKeys: maxCallers });
   return {
     perMinute,
-    countLeft,
+    countLeft: (caller) => buckets.count(caller, now().getTime()),
     take(caller) {
-      const requests = countLeft(caller);
-      const isAllowed = requests >= 1;
-      allowances.delete(caller);
-      // Also of a refusal: a clock that was set back would refuse until it is where it was.
-      const left = isAllowed ? requests - 1 : requests;
-      allowances.set(caller, { requests: left, at: now().getTime() });
-      if (allowances.size > maxCallers) forgetOldest(allowances);
-      if (!isAllowed) throw usedUpError(name, perMinute, requests);
+      const nowMs = now().getTime();
+      if (buckets.take(caller, nowMs)) return;
+      throw usedUpError(name, perMinute, buckets.count(caller, nowMs));
     },
   };
 }
@@ -61,9 +47,4 @@ function usedUpError(name: string, perMinute: number, requests: number): Service
     windowSeconds,
     retrySeconds,
   });
-}
-
-function forgetOldest(allowances: Map<string, Allowance>): void {
-  const [oldest] = allowances.keys();
-  if (oldest !== undefined) allowances.delete(oldest);
 }

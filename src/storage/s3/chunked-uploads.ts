@@ -1,3 +1,4 @@
+import { KeyedSemaphore } from "../../limits/keyed-semaphore.ts";
 import { randomUUID } from "node:crypto";
 import { incomingFolder, listKeptUploads, removeExcessUploads } from "./incoming-uploads.ts";
 import { blobKey, findObject, listObjects } from "./objects.ts";
@@ -12,7 +13,6 @@ import {
   storeChunks,
   type StoredChunks,
 } from "./stored-chunks.ts";
-import { createUploadTurns } from "./upload-turns.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import type { Blob, Upload, WriteOptions } from "../blob-store.ts";
 import { partialUploadName } from "../partial-upload-path.ts";
@@ -35,7 +35,7 @@ interface ChunkedUploads {
 /** Content that arrives: stored as chunks, and joined when its hash is known. */
 export function createChunkedUploads(client: S3Client) {
   const uploads: ChunkedUploads = { client, kept: new Map() };
-  const takeTurn = createUploadTurns();
+  const limitUpload = limitUploads();
   return {
     async findKept(name: string): Promise<number | undefined> {
       const count = await countChunks(client, incomingFolder(name));
@@ -46,9 +46,31 @@ export function createChunkedUploads(client: S3Client) {
       return interrupted.reduce((sum, { bytes }) => sum + bytes, 0);
     },
     receive: (upload: Upload, content: UploadContent) =>
-      takeTurn(upload.project, () => receiveUploadChunks(uploads, upload, content)),
+      limitUpload(upload.project, () => receiveUploadChunks(uploads, upload, content)),
     write: (source: AsyncIterable<Uint8Array>, options: WriteOptions = {}) =>
-      takeTurn(undefined, () => writeChunks(client, source, options)),
+      limitUpload(undefined, () => writeChunks(client, source, options)),
+  };
+}
+
+/** Uploads at once, each of which takes the memory of a chunk. */
+const uploadsAtOnce = { ofProjects: { all: 48, perKey: 8 }, ofWorkers: 16 };
+const retrySeconds = 10;
+
+/**
+ * Bounds how many files arrive at once: of each project, so that one does not keep out the others,
+ * and apart from them of workers, whose project is undefined here.
+ * @throws ServiceError unavailable
+ */
+export function limitUploads() {
+  const ofProjects = new KeyedSemaphore(uploadsAtOnce.ofProjects);
+  const ofWorkers = new KeyedSemaphore({ perKey: uploadsAtOnce.ofWorkers });
+  return async <T>(project: string | undefined, transfer: () => Promise<T>): Promise<T> => {
+    const semaphore = project === undefined ? ofWorkers : ofProjects;
+    using held = semaphore.tryAcquire(project ?? "");
+    if (held !== undefined) return await transfer();
+    const message = "More files arrive at once than there is room for";
+    const headers = { "retry-after": String(retrySeconds) };
+    throw new ServiceError("unavailable", message, { headers });
   };
 }
 

@@ -3,7 +3,7 @@ import { Agent, type Dispatcher, request } from "undici";
 import { ServiceError } from "../../contract/errors.ts";
 import { readAnswerHeader } from "../download.ts";
 import { encodeKey } from "../s3/s3-client.ts";
-import { lookupLimits } from "./lookup-turns.ts";
+import { lookupLimits } from "./limit-lookups.ts";
 import type { HubSource } from "./parse-source.ts";
 
 /** Redirects of a repository that was renamed. */

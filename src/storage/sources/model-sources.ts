@@ -9,7 +9,7 @@ import {
   hubFileUrl,
   hubHeaders,
 } from "./hub-repository.ts";
-import { createLookupTurns } from "./lookup-turns.ts";
+import { limitLookups } from "./limit-lookups.ts";
 import { type HubSource, parseSource } from "./parse-source.ts";
 
 const publicHub: HubAccess = { endpoint: "https://huggingface.co" };
@@ -36,7 +36,7 @@ export interface ModelSources extends AsyncDisposable {
 
 export function createModelSources(credentials: SourceCredentials): ModelSources {
   const agent = createHubAgent();
-  const takeTurn = createLookupTurns();
+  const limitLookup = limitLookups();
   return {
     async pin(project, source) {
       const parsed = parseSource(source);
@@ -46,7 +46,7 @@ export function createModelSources(credentials: SourceCredentials): ModelSources
       }
       const access = findHubAccess(credentials, project, parsed);
       if (/^[0-9a-f]{40}$/.test(parsed.revision)) return source;
-      const commit = await takeTurn(project, () => findCommit(agent, access, parsed));
+      const commit = await limitLookup(project, () => findCommit(agent, access, parsed));
       return `hf://${parsed.repository}@${commit}/${parsed.file}`;
     },
 

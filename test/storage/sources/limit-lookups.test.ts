@@ -1,20 +1,20 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { createLookupTurns, lookupLimits } from "../../../src/storage/sources/lookup-turns.ts";
+import { limitLookups, lookupLimits } from "../../../src/storage/sources/limit-lookups.ts";
 
 test("lookups that wait are bounded by project, and all get their turn", async () => {
-  const takeTurn = createLookupTurns();
+  const limitLookup = limitLookups();
   const { promise: found, resolve: find } = Promise.withResolvers<string>();
   const { ofProject, waitingOfProject } = lookupLimits;
   const names = Array.from({ length: ofProject + waitingOfProject }, () =>
-    takeTurn("busy", () => found),
+    limitLookup("busy", () => found),
   );
   await assert.rejects(
-    takeTurn("busy", () => found),
+    limitLookup("busy", () => found),
     { code: "unavailable", headers: { "retry-after": "10" } },
   );
-  assert.equal(await takeTurn("other", async () => "other"), "other");
+  assert.equal(await limitLookup("other", async () => "other"), "other");
   find("found");
   assert.deepEqual(new Set(await Promise.all(names)), new Set(["found"]));
-  assert.equal(await takeTurn("busy", async () => "again"), "again");
+  assert.equal(await limitLookup("busy", async () => "again"), "again");
 });
