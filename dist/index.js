@@ -56691,34 +56691,267 @@ exports.visitAsync = visitAsync;
 
 /***/ }),
 
-/***/ 8068:
+/***/ 2881:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   N: () => (/* binding */ cancelBatches)
-/* harmony export */ });
-/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9876);
-/* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(7590);
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  z: () => (/* binding */ CheckRunReporter),
+  R: () => (/* binding */ createCheckRunWriter)
+});
+
+// EXTERNAL MODULE: ../../node_modules/@actions/core/lib/core.js + 19 modules
+var core = __nccwpck_require__(9876);
+// EXTERNAL MODULE: ./report/conclude.js
+var conclude = __nccwpck_require__(4422);
+// EXTERNAL MODULE: ./report/markdown.js
+var markdown = __nccwpck_require__(8186);
+// EXTERNAL MODULE: ./report/render-job.js
+var render_job = __nccwpck_require__(5441);
+;// CONCATENATED MODULE: ./github/check-run-requests.js
 
 
-const timeoutMs = 5_000;
-async function cancelBatches(client, ids) {
-    const signal = AbortSignal.timeout(timeoutMs);
-    const cancelled = await Promise.all(ids.map(async (id) => requestCancellation(client, id, signal)));
-    return cancelled.every(Boolean);
+
+function checkRunRequests({ output, conclusion, annotations = [], actions = [], }) {
+    return splitAnnotations(annotations).map((chunk, i, { length }) => ({
+        ...checkRunState(i === length - 1 ? conclusion : undefined),
+        output: { ...output, annotations: chunk.map(annotationBody) },
+        actions: [...actions],
+    }));
 }
-async function requestCancellation(client, id, signal) {
-    try {
-        await client.call("cancelBatch", { params: { id } }, { signal });
-        _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .info */ .pq(`Batch ${id} is cancelled`);
-        return true;
+function splitAnnotations(annotations) {
+    const chunks = [];
+    for (let i = 0; i === 0 || i < annotations.length; i += markdown/* githubLimits */.Q0.annotations) {
+        chunks.push(annotations.slice(i, i + markdown/* githubLimits */.Q0.annotations));
     }
-    catch (error) {
-        if (error instanceof _client_problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .ProblemError */ .Mm && error.problem.code === "batch_finished")
-            return true;
-        _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .warning */ .$e(`Batch ${id} could not be cancelled: ${String(error)}`);
-        return false;
+    return chunks;
+}
+function checkRunState(conclusion) {
+    return conclusion === undefined
+        ? { status: "in_progress" }
+        : { status: "completed", conclusion };
+}
+function annotationBody({ place, level, title, message }) {
+    return {
+        path: place.file,
+        start_line: place.line,
+        end_line: place.line,
+        annotation_level: level,
+        title,
+        message,
+    };
+}
+function jobCheckRun(row, lastLines, { checkName, failOn }) {
+    const { conclusion } = (0,conclude/* conclude */.Ep)({ rows: [row] }, failOn);
+    return {
+        name: `${checkName}: ${(0,render_job/* jobTitle */.a9)(row)}`,
+        content: { output: (0,render_job/* renderJobCheck */.Ez)(row, lastLines), conclusion: conclusion ?? "neutral" },
+    };
+}
+function parseRepository(fullName) {
+    const [owner = "", repo = ""] = fullName.split("/");
+    return { owner, repo };
+}
+
+// EXTERNAL MODULE: external "node:timers/promises"
+var promises_ = __nccwpck_require__(8500);
+;// CONCATENATED MODULE: ./github/check-run-writer.js
+
+
+const firstPauseMs = 1_000;
+class CheckRunWriter {
+    #checks;
+    #options;
+    constructor(client, options) {
+        this.#checks = client.rest.checks;
+        this.#options = options;
     }
+    async create(identity, content) {
+        const [first, ...others] = checkRunRequests(content);
+        let isRepeated = false;
+        const id = await this.#repeat(async () => {
+            const existing = isRepeated ? await this.#find(identity) : undefined;
+            isRepeated = true;
+            return existing ?? (await this.#createOnce(identity, first));
+        });
+        if (others.length > 0)
+            await this.update(id, content);
+        return id;
+    }
+    async createOrUpdate(identity, content) {
+        const existing = await this.#find(identity);
+        if (existing === undefined)
+            return this.create(identity, content);
+        await this.update(existing, content);
+        return existing;
+    }
+    async update(id, content) {
+        const { annotations = [] } = content;
+        if (annotations.length === 0)
+            return this.#send(id, content);
+        await this.#repeat(async () => {
+            const { data } = await this.#checks.get({ ...this.#options.repo, check_run_id: id });
+            const missing = annotations.slice(data.output.annotations_count);
+            await this.#send(id, { ...content, annotations: missing }, { retries: 0 });
+        });
+    }
+    async #createOnce({ name, externalId, detailsUrl }, body) {
+        const { repo, headSha } = this.#options;
+        const { data } = await this.#checks.create({
+            ...repo,
+            name,
+            head_sha: headSha,
+            external_id: externalId,
+            details_url: detailsUrl,
+            ...body,
+            request: { retries: 0 },
+        });
+        return data.id;
+    }
+    async #find({ name, externalId }) {
+        const { repo, headSha } = this.#options;
+        const { data } = await this.#checks.listForRef({
+            ...repo,
+            ref: headSha,
+            check_name: name,
+            filter: "all",
+            per_page: 100,
+        });
+        return data.check_runs.find(({ external_id }) => external_id === externalId)?.id;
+    }
+    async #send(id, content, request = {}) {
+        for (const body of checkRunRequests(content)) {
+            await this.#checks.update({ ...this.#options.repo, check_run_id: id, ...body, request });
+        }
+    }
+    async #repeat(work) {
+        for (let tries = 1;; tries++) {
+            try {
+                return await work();
+            }
+            catch (error) {
+                const isTransient = (httpErrorStatus(error) ?? 0) >= 500;
+                if (!isTransient || tries >= this.#options.maxTries)
+                    throw error;
+            }
+            await (0,promises_.setTimeout)(firstPauseMs * tries ** 2);
+        }
+    }
+}
+function httpErrorStatus(error) {
+    return error instanceof Error && "status" in error && typeof error.status === "number"
+        ? error.status
+        : undefined;
+}
+
+// EXTERNAL MODULE: ./log/error-message.js
+var error_message = __nccwpck_require__(3777);
+// EXTERNAL MODULE: ./report/render-batch.js + 1 modules
+var render_batch = __nccwpck_require__(5845);
+;// CONCATENATED MODULE: ./action/check-run-reporter.js
+
+
+
+
+
+
+const progressIntervalMs = 10_000;
+class CheckRunReporter {
+    #options;
+    #checkRun;
+    #isRefused = false;
+    #isInterrupted = false;
+    #jobCheckCount = 0;
+    #progressAt = 0;
+    #lastOutput = "";
+    #writes = Promise.resolve(true);
+    constructor(options) {
+        this.#options = options;
+    }
+    async begin(report) {
+        const { checks, check } = this.#options;
+        await this.#write(async () => {
+            const output = (0,render_batch/* renderBatchCheck */.hC)(report, { conclusion: null, title: "Preparing the batch" });
+            this.#checkRun = await checks.create(check, { output });
+            core/* saveState */.LZ("checkRun", String(this.#checkRun));
+        });
+    }
+    reportProgress(report) {
+        const { checks, failOn } = this.#options;
+        const now = performance.now();
+        if (now - this.#progressAt < progressIntervalMs)
+            return;
+        this.#progressAt = now;
+        const output = (0,render_batch/* renderBatchCheck */.hC)(report, (0,conclude/* conclude */.Ep)(report, failOn));
+        if (JSON.stringify(output) === this.#lastOutput)
+            return;
+        this.#lastOutput = JSON.stringify(output);
+        void this.#write(async () => {
+            if (this.#isInterrupted || this.#checkRun === undefined)
+                return;
+            await checks.update(this.#checkRun, { output });
+        });
+    }
+    reportJobEnd(row, lastLines, jobCount) {
+        const { checks, check, failOn, jobChecks } = this.#options;
+        const isWanted = (0,conclude/* isJobCheckWanted */.vg)(row, { jobChecks, jobCount });
+        if (!isWanted || this.#jobCheckCount === conclude/* maxJobChecks */.N6)
+            return;
+        this.#jobCheckCount++;
+        void this.#write(async () => {
+            if (this.#isInterrupted)
+                return;
+            const { name, content } = jobCheckRun(row, lastLines, { checkName: check.name, failOn });
+            const externalId = `${check.externalId}/${row.id}`;
+            await checks.create({ ...check, name, externalId }, content);
+        });
+    }
+    async complete(report, verdict, annotations) {
+        const { checks, check } = this.#options;
+        this.#isInterrupted = report.abortReason !== undefined;
+        return this.#write(async () => {
+            const output = (0,render_batch/* renderBatchCheck */.hC)(report, verdict);
+            const content = { output, conclusion: verdict.conclusion ?? "neutral", annotations };
+            if (this.#checkRun === undefined)
+                await checks.create(check, content);
+            else
+                await checks.update(this.#checkRun, content);
+        });
+    }
+    #write(work) {
+        this.#writes = this.#writes.then(async () => {
+            if (this.#isRefused)
+                return false;
+            try {
+                await work();
+                return true;
+            }
+            catch (error) {
+                this.#isRefused = (httpErrorStatus(error) ?? 500) < 500;
+                core/* warning */.$e(describeRefusal(error));
+                return false;
+            }
+        });
+        return this.#writes;
+    }
+}
+function describeRefusal(error) {
+    const reason = (0,error_message/* errorMessage */.g)(error);
+    const status = httpErrorStatus(error);
+    if (status !== 403 && status !== 404) {
+        return `GitHub did not take a check run (${reason}). The job's summary has the results.`;
+    }
+    return [
+        `No check runs: GitHub lets this workflow write none (${reason}).`,
+        "Give the job `permissions: checks: write`;",
+        "for pull requests from forks and of Dependabot GitHub never does.",
+        "The job's summary has the results.",
+    ].join(" ");
+}
+const maxTries = 4;
+function createCheckRunWriter(github, { repo, headSha }) {
+    return new CheckRunWriter(github, { repo, headSha, maxTries });
 }
 
 
@@ -57103,184 +57336,69 @@ function createRateLimitHandler(limit) {
 
 /***/ }),
 
-/***/ 5810:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-
-// EXPORTS
-__nccwpck_require__.d(__webpack_exports__, {
-  R: () => (/* binding */ createCheckRunWriter)
-});
-
-// EXTERNAL MODULE: external "node:timers/promises"
-var promises_ = __nccwpck_require__(8500);
-// EXTERNAL MODULE: ./report/github-limits.js
-var github_limits = __nccwpck_require__(1677);
-;// CONCATENATED MODULE: ./github/check-run-requests.js
-
-function checkRunRequests({ output, conclusion, annotations = [], actions = [], }) {
-    return splitAnnotations(annotations).map((chunk, i, { length }) => ({
-        ...checkRunState(i === length - 1 ? conclusion : undefined),
-        output: { ...output, annotations: chunk.map(annotationBody) },
-        actions: [...actions],
-    }));
-}
-function splitAnnotations(annotations) {
-    const chunks = [];
-    for (let i = 0; i === 0 || i < annotations.length; i += github_limits/* githubLimits */.Q.annotations) {
-        chunks.push(annotations.slice(i, i + github_limits/* githubLimits */.Q.annotations));
-    }
-    return chunks;
-}
-function checkRunState(conclusion) {
-    return conclusion === undefined
-        ? { status: "in_progress" }
-        : { status: "completed", conclusion };
-}
-function annotationBody({ place, level, title, message }) {
-    return {
-        path: place.file,
-        start_line: place.line,
-        end_line: place.line,
-        annotation_level: level,
-        title,
-        message,
-    };
-}
-
-// EXTERNAL MODULE: ./github/http-error-status.js
-var http_error_status = __nccwpck_require__(3590);
-;// CONCATENATED MODULE: ./github/check-run-writer.js
-
-
-
-const firstPauseMs = 1_000;
-class CheckRunWriter {
-    #checks;
-    #options;
-    constructor(client, options) {
-        this.#checks = client.rest.checks;
-        this.#options = options;
-    }
-    async create(identity, content) {
-        const [first, ...others] = checkRunRequests(content);
-        let isRepeated = false;
-        const id = await this.#repeat(async () => {
-            const existing = isRepeated ? await this.#find(identity) : undefined;
-            isRepeated = true;
-            return existing ?? (await this.#createOnce(identity, first));
-        });
-        if (others.length > 0)
-            await this.update(id, content);
-        return id;
-    }
-    async createOrUpdate(identity, content) {
-        const existing = await this.#find(identity);
-        if (existing === undefined)
-            return this.create(identity, content);
-        await this.update(existing, content);
-        return existing;
-    }
-    async update(id, content) {
-        const { annotations = [] } = content;
-        if (annotations.length === 0)
-            return this.#send(id, content);
-        await this.#repeat(async () => {
-            const { data } = await this.#checks.get({ ...this.#options.repo, check_run_id: id });
-            const missing = annotations.slice(data.output.annotations_count);
-            await this.#send(id, { ...content, annotations: missing }, { retries: 0 });
-        });
-    }
-    async #createOnce({ name, externalId, detailsUrl }, body) {
-        const { repo, headSha } = this.#options;
-        const { data } = await this.#checks.create({
-            ...repo,
-            name,
-            head_sha: headSha,
-            external_id: externalId,
-            details_url: detailsUrl,
-            ...body,
-            request: { retries: 0 },
-        });
-        return data.id;
-    }
-    async #find({ name, externalId }) {
-        const { repo, headSha } = this.#options;
-        const { data } = await this.#checks.listForRef({
-            ...repo,
-            ref: headSha,
-            check_name: name,
-            filter: "all",
-            per_page: 100,
-        });
-        return data.check_runs.find(({ external_id }) => external_id === externalId)?.id;
-    }
-    async #send(id, content, request = {}) {
-        for (const body of checkRunRequests(content)) {
-            await this.#checks.update({ ...this.#options.repo, check_run_id: id, ...body, request });
-        }
-    }
-    async #repeat(work) {
-        for (let tries = 1;; tries++) {
-            try {
-                return await work();
-            }
-            catch (error) {
-                const isTransient = ((0,http_error_status/* httpErrorStatus */.X)(error) ?? 0) >= 500;
-                if (!isTransient || tries >= this.#options.maxTries)
-                    throw error;
-            }
-            await (0,promises_.setTimeout)(firstPauseMs * tries ** 2);
-        }
-    }
-}
-
-;// CONCATENATED MODULE: ./action/create-check-run-writer.js
-
-const maxTries = 4;
-function createCheckRunWriter(github, { repo, headSha }) {
-    return new CheckRunWriter(github, { repo, headSha, maxTries });
-}
-
-
-/***/ }),
-
-/***/ 6572:
+/***/ 4747:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   d: () => (/* binding */ InputError)
+/* harmony export */   d: () => (/* binding */ InputError),
+/* harmony export */   e: () => (/* binding */ describeAbort)
 /* harmony export */ });
+/* harmony import */ var _retry_while_unreachable_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(770);
+/* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(7590);
+/* harmony import */ var _client_retry_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(6261);
+/* harmony import */ var _log_error_message_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(3777);
+
+
+
+
+const advice = {
+    unauthorized: 'The service does not know the token, or it has expired: is the input "token" right?',
+    missing_scope: "Make a token with the scopes that the action needs: jobs:read, jobs:write and models:write.",
+    identity_token_refused: "Ask the service's administrator for a trust policy that fits this workflow.",
+};
+function explainError(error, serviceUrl) {
+    const message = (0,_log_error_message_js__WEBPACK_IMPORTED_MODULE_3__/* .errorMessage */ .g)(error);
+    if ((0,_client_retry_js__WEBPACK_IMPORTED_MODULE_2__/* .isConnectionError */ .Rk)(error)) {
+        const question = 'Is the input "service-url" right, does the service run, and can this runner reach it?';
+        return `The service at ${serviceUrl} cannot be reached: ${message}. ${question}`;
+    }
+    if (error instanceof _client_problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .UnexpectedAnswerError */ .qx && error.status === 404) {
+        const question = 'is the input "service-url" right?';
+        return `${message}\nThere is no model optimization service at ${serviceUrl}: ${question}`;
+    }
+    const code = error instanceof _client_problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .ProblemError */ .Mm ? error.problem.code : inferErrorCode(error);
+    const help = code && advice[code];
+    return help === undefined ? message : `${message}\n${help}`;
+}
+function inferErrorCode(error) {
+    if (!(error instanceof _client_problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .UnexpectedAnswerError */ .qx))
+        return undefined;
+    if (error.status === 401)
+        return "unauthorized";
+    return error.status === 403 ? "missing_scope" : undefined;
+}
+function describeAbort(error, step, limit) {
+    const abortReason = classifyAbort(error, step.signal, limit);
+    const isExpected = abortReason === "cancelled" || abortReason === "timed_out";
+    const failureMessage = isExpected ? undefined : explainError(error, step.inputs["service-url"]);
+    const problems = error instanceof InputError ? error.problems : [];
+    const annotations = problems.flatMap(({ place, message }) => place ? [{ place, message, level: "failure", title: step.identity.checkName }] : []);
+    return { abortReason, failureMessage, annotations };
+}
+function classifyAbort(error, stop, limit) {
+    if (stop.aborted)
+        return "cancelled";
+    if (limit.aborted)
+        return "timed_out";
+    const isUnreachable = error instanceof _retry_while_unreachable_js__WEBPACK_IMPORTED_MODULE_0__/* .UnreachableError */ .J || (0,_client_retry_js__WEBPACK_IMPORTED_MODULE_2__/* .isConnectionError */ .Rk)(error);
+    return isUnreachable ? "unreachable" : "error";
+}
 class InputError extends Error {
     name = "InputError";
     problems;
     constructor(problems, options) {
         super(problems.map(({ message }) => message).join("\n"), options);
         this.problems = problems;
-    }
-}
-
-
-/***/ }),
-
-/***/ 9808:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   N: () => (/* binding */ listJobs)
-/* harmony export */ });
-/* harmony import */ var _contract_limits_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1351);
-
-async function listJobs(client, { labels, ...filter }, signal) {
-    const label = labels && Object.entries(labels).map(([name, value]) => `${name}=${value}`);
-    const jobs = [];
-    for (let cursor;;) {
-        const query = { ...filter, label, limit: String(_contract_limits_js__WEBPACK_IMPORTED_MODULE_0__/* .limits */ .Fy.pageMax), cursor };
-        const page = await client.call("listJobs", { query }, signal && { signal });
-        jobs.push(...page.jobs.filter((job) => "recipe" in job));
-        if (page.nextCursor === null)
-            return jobs;
-        cursor = page.nextCursor;
     }
 }
 
@@ -57294,8 +57412,8 @@ __nccwpck_require__.a(__webpack_module__, async (__webpack_handle_async_dependen
 /* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9876);
 /* harmony import */ var _actions_github__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1738);
 /* harmony import */ var undici__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(1684);
-/* harmony import */ var _input_error_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(6572);
-/* harmony import */ var _run_main_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(9130);
+/* harmony import */ var _explain_error_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(4747);
+/* harmony import */ var _run_main_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(3030);
 /* harmony import */ var _run_post_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(6361);
 
 
@@ -57325,7 +57443,7 @@ try {
     }
 }
 catch (error) {
-    const problems = error instanceof _input_error_js__WEBPACK_IMPORTED_MODULE_3__/* .InputError */ .d ? error.problems : [{ message: String(error) }];
+    const problems = error instanceof _explain_error_js__WEBPACK_IMPORTED_MODULE_3__/* .InputError */ .d ? error.problems : [{ message: String(error) }];
     const reportProblem = isPost ? _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .warning */ .$e : _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .setFailed */ .C1;
     for (const { message } of problems)
         reportProblem(message);
@@ -57339,55 +57457,1269 @@ __webpack_async_result__();
 
 /***/ }),
 
-/***/ 1217:
+/***/ 6650:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   h: () => (/* binding */ parseYaml)
+/* harmony export */ });
+/* harmony import */ var yaml__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3483);
+/* harmony import */ var _contract_format_problem_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(2570);
+/* harmony import */ var _contract_parse_input_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6173);
+
+
+
+function parseYaml(text, schema) {
+    const lineCounter = new yaml__WEBPACK_IMPORTED_MODULE_0__/* .LineCounter */ .HN();
+    const document = (0,yaml__WEBPACK_IMPORTED_MODULE_0__/* .parseDocument */ .Tp)(text, { lineCounter, prettyErrors: false });
+    const lineAtOffset = (offset) => Math.max(1, lineCounter.linePos(offset).line);
+    if (document.errors.length > 0) {
+        const problems = document.errors.map(({ pos, message }) => {
+            return { line: lineAtOffset(pos[0]), message };
+        });
+        return { problems };
+    }
+    const lineAtPath = (path) => lineAtOffset(findOffset(document, path));
+    const { data, problems } = (0,_contract_parse_input_js__WEBPACK_IMPORTED_MODULE_1__/* .parseInput */ .C)(schema, document.toJS());
+    if (problems === undefined)
+        return { value: data, lineAtPath };
+    return {
+        problems: problems.map((problem) => {
+            return { line: lineAtPath(problem.path), message: (0,_contract_format_problem_js__WEBPACK_IMPORTED_MODULE_2__/* .formatProblem */ .V)(problem) };
+        }),
+    };
+}
+function findOffset(document, path) {
+    for (let length = path.length; length > 0; length--) {
+        const parent = document.getIn(path.slice(0, length - 1), true);
+        const key = path[length - 1];
+        const pair = (0,yaml__WEBPACK_IMPORTED_MODULE_0__/* .isMap */ .jh)(parent) && parent.items.find((item) => (0,yaml__WEBPACK_IMPORTED_MODULE_0__/* .isScalar */ .jn)(item.key) && item.key.value === key);
+        const node = pair ? pair.key : document.getIn(path.slice(0, length), true);
+        if ((0,yaml__WEBPACK_IMPORTED_MODULE_0__/* .isNode */ .Ll)(node) && node.range)
+            return node.range[0];
+    }
+    return 0;
+}
+
+
+/***/ }),
+
+/***/ 2982:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
 // EXPORTS
 __nccwpck_require__.d(__webpack_exports__, {
-  C: () => (/* binding */ openServiceSession)
+  K: () => (/* binding */ readInputs)
 });
 
-// EXTERNAL MODULE: ../../node_modules/@actions/core/lib/core.js + 19 modules
-var core = __nccwpck_require__(9876);
+// EXTERNAL MODULE: ./contract/jobs/action.js
+var action = __nccwpck_require__(5188);
+// EXTERNAL MODULE: ./contract/text/bounded-text.js
+var bounded_text = __nccwpck_require__(6464);
+// EXTERNAL MODULE: ./action/explain-error.js
+var explain_error = __nccwpck_require__(4747);
 // EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
 var schemas = __nccwpck_require__(3045);
-// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/iso.js
-var iso = __nccwpck_require__(3477);
-;// CONCATENATED MODULE: ./contract/log.js
+// EXTERNAL MODULE: ../../node_modules/zod/v4/core/core.js
+var core = __nccwpck_require__(6416);
+// EXTERNAL MODULE: ./contract/jobs/gate.js
+var gate = __nccwpck_require__(9517);
+// EXTERNAL MODULE: ./contract/jobs/recipe.js + 1 modules
+var recipe = __nccwpck_require__(4926);
+// EXTERNAL MODULE: ./contract/jobs/status.js
+var jobs_status = __nccwpck_require__(8548);
+// EXTERNAL MODULE: ./action/parse-yaml.js
+var parse_yaml = __nccwpck_require__(6650);
+;// CONCATENATED MODULE: ./action/inputs.js
 
-const maxLogLineBytes = 65_536;
-const logLine = schemas/* object */.Ikc({
-    seq: schemas/* int */.Whr()
-        .min(1)
-        .describe("Number of the line in the job, rising by one: the cursor to resume after."),
-    at: iso/* datetime */.w$().describe("When the worker wrote it."),
-    stream: schemas/* enum */.k5n(["stdout", "stderr"]).describe("Which output of the worker it was written to."),
-    text: schemas/* string */.YjP().describe("The line without its line break."),
+
+
+
+
+
+const longestSeconds = 7 * 24 * 3600;
+const unitSeconds = { s: 1, m: 60, h: 3600 };
+const flag = schemas/* string */.YjP()
+    .regex(/^(true|false)$/i, { error: "must be true or false" })
+    .transform((text) => text.toLowerCase() === "true");
+const seconds = schemas/* string */.YjP()
+    .regex(/^[1-9]\d{0,5}[smh]?$/, {
+    error: "must be a number of minutes, or a time such as 90s, 45m or 2h",
 })
-    .meta({ id: "LogLine" });
-const logEnd = schemas/* object */.Ikc({ status: schemas/* string */.YjP().describe("Final status of the job.") });
+    .transform((text) => {
+    const { number, unit = "m" } = /^(?<number>\d+)(?<unit>[smh])?$/.exec(text)?.groups ?? {};
+    return Number(number) * unitSeconds[unit];
+})
+    .refine((time) => time <= longestSeconds, { error: "must not be more than a week" });
+const baseUrl = schemas/* url */.OZ5({ protocol: /^https?$/, error: "must be an address such as https://mos.example.com" })
+    .transform((url) => `${url.replace(/\/+$/, "").replace(/\/v1$/, "")}/v1`);
+const inputsSchema = schemas/* object */.Ikc({
+    "service-url": baseUrl,
+    token: schemas/* string */.YjP().optional(),
+    audience: schemas/* string */.YjP().optional(),
+    "batch-file": schemas/* string */.YjP().optional(),
+    models: schemas/* string */.YjP().transform(splitLines).optional(),
+    targets: schemas/* string */.YjP().transform(splitWords).optional(),
+    kind: choiceSchema(jobs_status/* jobKindTable */.UK).optional(),
+    recipe: yamlSchema(recipe/* requestedRecipe */.vJ).optional(),
+    gates: yamlSchema(gate/* gateLimits */.A8).optional(),
+    suite: schemas/* string */.YjP().max(200).optional(),
+    baseline: schemas/* string */.YjP().max(255).optional(),
+    "fail-on": choiceSchema(action/* failOnTable */._y),
+    wait: flag,
+    timeout: seconds,
+    "check-name": schemas/* string */.YjP().max(200).optional(),
+    "job-checks": choiceSchema(action/* jobChecksTable */.v8),
+    comment: flag,
+    "dry-run": flag,
+    download: flag,
+    "github-token": schemas/* string */.YjP().optional(),
+    matrix: schemas/* string */.YjP().transform(matrixValues).optional(),
+});
+function choiceSchema(table) {
+    const values = Object.keys(table);
+    return schemas/* enum */.k5n(values, { error: `must be ${values.slice(0, -1).join(", ")} or ${values.at(-1)}` });
+}
+function yamlSchema(schema) {
+    return schemas/* string */.YjP().transform((text, context) => {
+        const parsed = (0,parse_yaml/* parseYaml */.h)(text, schema);
+        if ("value" in parsed)
+            return parsed.value;
+        for (const { line, message } of parsed.problems)
+            context.addIssue(`line ${line}: ${message}`);
+        return core/* NEVER */.tm;
+    });
+}
+function splitLines(text) {
+    return text.split("\n").flatMap((line) => line.trim() || []);
+}
+function splitWords(text) {
+    return text.split(/[\s,]+/).filter((word) => word !== "");
+}
+function matrixValues(text) {
+    const leaves = (value) => typeof value === "object" && value !== null
+        ? Object.values(value).flatMap(leaves)
+        : [String(value)];
+    const matrix = JSON.parse(text);
+    return matrix === null ? [] : leaves(matrix);
+}
 
-// EXTERNAL MODULE: ./contract/status.js
-var contract_status = __nccwpck_require__(7949);
-// EXTERNAL MODULE: ./client/delay.js
-var delay = __nccwpck_require__(8969);
-;// CONCATENATED MODULE: ./client/read-event-stream.js
-async function* readEventStream(body) {
-    const decoder = new TextDecoder();
-    let rest = "";
-    for await (const chunk of body) {
-        const blocks = (rest + decoder.decode(chunk, { stream: true })).split("\n\n");
-        rest = blocks.pop() ?? "";
-        for (const block of blocks) {
-            const fields = new Map(block.split("\n").map((line) => [line.split(":", 1)[0], line.replace(/^[^:]*: ?/, "")]));
-            const [event, id, data = ""] = ["event", "id", "data"].map((name) => fields.get(name));
-            if (id !== undefined || data !== "")
-                yield { event, id, data };
+;// CONCATENATED MODULE: ./action/read-inputs.js
+
+
+
+
+const maxShownCharacters = 100;
+function readInputs(environment) {
+    const texts = readTexts(environment);
+    const parsed = inputsSchema.safeParse(texts);
+    const invalid = (parsed.error?.issues ?? []).map(({ path, message }) => {
+        const name = String(path[0]);
+        const text = texts[name];
+        if (text === undefined)
+            return `Input "${name}" is missing`;
+        return `Input "${name}" is ${JSON.stringify((0,bounded_text/* truncate */.x)(text, maxShownCharacters))}: ${message}`;
+    });
+    const problems = [...invalid, ...missingModelProblems(texts)];
+    if (!parsed.success || problems.length > 0) {
+        throw new explain_error/* InputError */.d(problems.map((message) => ({ message })));
+    }
+    return parsed.data;
+}
+function readTexts(environment) {
+    const table = action/* actionInputs */.eh;
+    const entries = Object.entries(table).map(([name, input]) => {
+        const text = environment[`INPUT_${name.toUpperCase()}`]?.trim() ?? "";
+        return [name, text === "" ? staticDefault(input) : text];
+    });
+    return Object.fromEntries(entries);
+}
+function staticDefault(input) {
+    return input.default?.startsWith("${{") ? undefined : input.default;
+}
+function missingModelProblems(texts) {
+    if (texts["batch-file"] !== undefined)
+        return [];
+    return ["models", "targets"]
+        .filter((name) => !texts[name])
+        .map((name) => `Input "${name}" is missing, and there is no "batch-file"`);
+}
+
+
+/***/ }),
+
+/***/ 770:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   J: () => (/* binding */ UnreachableError),
+/* harmony export */   W: () => (/* binding */ retryWhileUnreachable)
+/* harmony export */ });
+/* harmony import */ var node_timers_promises__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8500);
+/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(9876);
+/* harmony import */ var _client_retry_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(6261);
+
+
+
+const pauseMs = 1_000;
+const outageLimitMs = 10 * 60_000;
+class UnreachableError extends Error {
+    name = "UnreachableError";
+    constructor(cause) {
+        const minutes = outageLimitMs / 60_000;
+        super(`The service could not be reached for ${minutes} minutes`, { cause });
+    }
+}
+async function retryWhileUnreachable(work, signal) {
+    for (let lostAt;; await (0,node_timers_promises__WEBPACK_IMPORTED_MODULE_0__.setTimeout)(pauseMs, undefined, { signal })) {
+        try {
+            return await work();
+        }
+        catch (error) {
+            signal.throwIfAborted();
+            if (!(0,_client_retry_js__WEBPACK_IMPORTED_MODULE_2__/* .isTransient */ .dg)(error))
+                throw error;
+            const now = performance.now();
+            if (lostAt === undefined) {
+                _actions_core__WEBPACK_IMPORTED_MODULE_1__/* .info */ .pq(`[service] Not reachable, trying again: ${String(error)}`);
+            }
+            lostAt ??= now;
+            if (now - lostAt > outageLimitMs)
+                throw new UnreachableError(error);
         }
     }
 }
 
+
+/***/ }),
+
+/***/ 3030:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  V: () => (/* binding */ runMain)
+});
+
+// EXTERNAL MODULE: external "node:path"
+var external_node_path_ = __nccwpck_require__(6760);
+// EXTERNAL MODULE: external "node:timers/promises"
+var promises_ = __nccwpck_require__(8500);
+// EXTERNAL MODULE: ../../node_modules/@actions/core/lib/core.js + 19 modules
+var core = __nccwpck_require__(9876);
+// EXTERNAL MODULE: ./report/conclude.js
+var conclude = __nccwpck_require__(4422);
+// EXTERNAL MODULE: ./action/check-run-reporter.js + 2 modules
+var check_run_reporter = __nccwpck_require__(2881);
+// EXTERNAL MODULE: ./action/explain-error.js
+var explain_error = __nccwpck_require__(4747);
+// EXTERNAL MODULE: external "node:crypto"
+var external_node_crypto_ = __nccwpck_require__(7598);
+// EXTERNAL MODULE: external "node:events"
+var external_node_events_ = __nccwpck_require__(8474);
+;// CONCATENATED MODULE: ./action/print-output.js
+
+
+
+async function printOutput(title, output, work) {
+    const mark = (0,external_node_crypto_.randomUUID)();
+    core/* startGroup */.Oh(title);
+    try {
+        return await work(async (text) => {
+            if (!output.write(disableCommands(text, mark)))
+                await (0,external_node_events_.once)(output, "drain");
+        });
+    }
+    finally {
+        core/* endGroup */.N4();
+    }
+}
+function disableCommands(text, mark) {
+    const line = escapeLogLine(text);
+    return line.includes("::") ? `::stop-commands::${mark}\n${line}\n::${mark}::\n` : `${line}\n`;
+}
+function escapeLogLine(text) {
+    return text.replaceAll("##[", "##\u200b[").replaceAll(/[\r\n]+/g, " ");
+}
+
+// EXTERNAL MODULE: ./action/retry-while-unreachable.js
+var retry_while_unreachable = __nccwpck_require__(770);
+// EXTERNAL MODULE: ./action/submit-batches.js
+var submit_batches = __nccwpck_require__(4866);
+// EXTERNAL MODULE: ./contract/jobs/status.js
+var jobs_status = __nccwpck_require__(8548);
+// EXTERNAL MODULE: ./contract/text/format-bytes.js
+var format_bytes = __nccwpck_require__(6874);
+// EXTERNAL MODULE: ./report/format-figure.js
+var format_figure = __nccwpck_require__(1577);
+// EXTERNAL MODULE: ./report/render-job.js
+var render_job = __nccwpck_require__(5441);
+// EXTERNAL MODULE: ./report/report.js
+var report = __nccwpck_require__(6605);
+;// CONCATENATED MODULE: ./action/follow-jobs.js
+
+
+
+
+
+
+
+
+
+
+const keptLines = 100;
+async function followJobs(client, submission, options) {
+    const over = new AbortController();
+    const signal = AbortSignal.any([options.signal, over.signal]);
+    const parts = [
+        watchBatches(client, submission, { ...options, signal }),
+        printOutputs(client, submission, { ...options, signal }),
+    ];
+    try {
+        await Promise.all(parts);
+    }
+    finally {
+        over.abort();
+        await Promise.allSettled(parts);
+    }
+}
+async function printOutputs(client, { jobs }, options) {
+    const { tracker, signal, onJobEnd } = options;
+    for (const job of jobs) {
+        if (job.former) {
+            core/* info */.pq(`${(0,render_job/* jobTitle */.a9)(job)}: completed by an earlier attempt of this run`);
+            continue;
+        }
+        const lastLines = await printJobOutput(client, job, options);
+        const ended = await (0,retry_while_unreachable/* retryWhileUnreachable */.W)(async () => client.call("getJob", { params: { id: job.id } }, { signal }), signal);
+        tracker.recordJobs([ended]);
+        onJobEnd(ended, lastLines);
+        core/* info */.pq(`[batch] ${tracker.statusLine()}`);
+    }
+}
+async function printJobOutput(client, job, { output, signal }) {
+    const lastLines = [];
+    await printOutput((0,render_job/* jobTitle */.a9)(job), output, async (print) => {
+        let after = 0;
+        await (0,retry_while_unreachable/* retryWhileUnreachable */.W)(async () => {
+            for await (const line of client.followLogs(job.id, { after, signal })) {
+                await print(line.text);
+                after = line.seq;
+                lastLines.push(line.text);
+                if (lastLines.length > keptLines)
+                    lastLines.shift();
+            }
+        }, signal);
+    });
+    return lastLines;
+}
+const pollMs = 2_000;
+const statusLineMs = 30_000;
+async function watchBatches(client, { batches }, { tracker, signal, onPoll }) {
+    const ids = batches.map(({ id }) => id);
+    let loggedAt = performance.now();
+    let loggedLine = "";
+    for (;;) {
+        const current = await (0,retry_while_unreachable/* retryWhileUnreachable */.W)(async () => (0,submit_batches/* getBatches */.d6)(client, ids, signal), signal);
+        tracker.recordBatches(current);
+        onPoll();
+        if (current.every(({ status }) => (0,jobs_status/* isTerminal */.Hd)(status)))
+            return;
+        const line = tracker.statusLine();
+        if (line !== loggedLine && performance.now() - loggedAt >= statusLineMs) {
+            loggedAt = performance.now();
+            loggedLine = line;
+            core/* info */.pq(`[batch] ${line}`);
+        }
+        await (0,promises_.setTimeout)(pollMs, undefined, { signal });
+    }
+}
+function logResults({ rows }) {
+    for (const row of rows)
+        core/* info */.pq(escapeLogLine(resultLine(row)));
+}
+function resultLine(row) {
+    const { size, accuracy } = row.job?.telemetry ?? {};
+    const parts = [
+        `${(0,render_job/* jobTitle */.a9)(row)} ${report/* outcomes */.KI[(0,report/* classifyOutcome */.$p)(row)].words}`,
+        size && describeSizes(size),
+        accuracy && (0,format_figure/* formatDecibels */.Tb)(accuracy.sqnrDb),
+        row.job && (0,render_job/* describeJobFailure */.Dg)(row.job),
+    ];
+    return parts.filter(Boolean).join(", ");
+}
+function describeSizes({ originalBytes, resultBytes, ratio, }) {
+    return `${(0,format_bytes/* formatBytes */.z)(originalBytes)} → ${(0,format_bytes/* formatBytes */.z)(resultBytes)} (${ratio.toFixed(2)})`;
+}
+
+// EXTERNAL MODULE: ./contract/jobs/gate.js
+var gate = __nccwpck_require__(9517);
+;// CONCATENATED MODULE: ./action/job-tracker.js
+
+
+class JobTracker {
+    #rows = new Map();
+    constructor(jobs, baseUrl) {
+        for (const { id, model, target, former } of jobs) {
+            const logUrl = `${baseUrl}/jobs/${id}/logs`;
+            this.#rows.set(id, { id, model, target, status: "Pending", gatesFailed: false, logUrl });
+            if (former)
+                this.recordJobs([former]);
+        }
+    }
+    get rows() {
+        return [...this.#rows.values()];
+    }
+    recordBatches(batches) {
+        for (const { id, status, gatesFailed } of batches.flatMap(({ jobs }) => jobs)) {
+            const row = this.#rows.get(id);
+            if (row && !row.job)
+                this.#rows.set(id, { ...row, status, gatesFailed });
+        }
+    }
+    recordJobs(jobs) {
+        for (const job of jobs) {
+            const row = this.#rows.get(job.id);
+            if (!row)
+                continue;
+            const gatesFailed = (0,gate/* hasFailedGate */.x6)(job.gates);
+            this.#rows.set(job.id, { ...row, status: job.status, gatesFailed, job });
+        }
+    }
+    statusLine() {
+        const { rows } = this;
+        const ended = rows.filter(({ status }) => (0,jobs_status/* isTerminal */.Hd)(status)).length;
+        const byStatus = Map.groupBy(rows, ({ status }) => status);
+        const counts = jobs_status/* jobStatus */.WB.options.flatMap((status) => {
+            const count = byStatus.get(status)?.length ?? 0;
+            return count > 0 ? `${count} ${status}` : [];
+        });
+        const gatesFailed = rows.filter((row) => row.gatesFailed).length;
+        const gates = gatesFailed > 0 ? `, ${gatesFailed} with gates that failed` : "";
+        return `${ended} of ${rows.length} jobs ended: ${counts.join(", ")}${gates}`;
+    }
+}
+
+// EXTERNAL MODULE: external "node:fs/promises"
+var external_node_fs_promises_ = __nccwpck_require__(1455);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
+// EXTERNAL MODULE: ./contract/format-problem.js
+var format_problem = __nccwpck_require__(2570);
+// EXTERNAL MODULE: ./contract/models/model.js
+var model = __nccwpck_require__(3659);
+// EXTERNAL MODULE: ./contract/parse-input.js
+var parse_input = __nccwpck_require__(6173);
+;// CONCATENATED MODULE: ./action/find-models.js
+
+
+
+
+
+
+async function findModels(entries, workspace) {
+    const isExclusion = ({ file }) => file?.startsWith("!") === true;
+    const excluded = entries.filter(isExclusion).flatMap(({ file }) => file?.slice(1) ?? []);
+    const search = { root: await (0,external_node_fs_promises_.realpath)(workspace), excluded };
+    const problems = [];
+    const models = new Map();
+    for (const entry of entries.filter((each) => !isExclusion(each))) {
+        try {
+            for (const model of await resolveEntry(entry, search)) {
+                const location = modelLocation(model);
+                if (!models.has(location))
+                    models.set(location, model);
+            }
+        }
+        catch (error) {
+            if (!(error instanceof explain_error/* InputError */.d))
+                throw error;
+            problems.push(...error.problems);
+        }
+    }
+    problems.push(...duplicateNameProblems([...models.values()]));
+    if (problems.length > 0)
+        throw new explain_error/* InputError */.d(problems);
+    return [...models.values()];
+}
+function modelLocation(model) {
+    return "file" in model ? model.file : model.source;
+}
+async function resolveEntry(entry, search) {
+    return entry.file === undefined ? [resolveSource(entry)] : resolveFiles(entry, search);
+}
+function resolveSource(entry) {
+    const { name, source = "", sha256, place } = entry;
+    const { problems } = (0,parse_input/* parseInput */.C)(model/* modelReference */.Dy, { source, name });
+    if (problems)
+        throw createEntryError(entry, problems.map(format_problem/* formatProblem */.V).join("; "));
+    return { name: name ?? defaultModelName(new URL(source).pathname), source, sha256, place };
+}
+async function resolveFiles(entry, search) {
+    const { name, sha256, place } = entry;
+    const files = await matchFiles(entry, search);
+    if (files.length === 0) {
+        const where = `no file of the workspace ${search.root} matches`;
+        throw createEntryError(entry, `${where}; is the repository checked out, with large files?`);
+    }
+    if (files.length > 1 && (name !== undefined || sha256 !== undefined)) {
+        const found = `${files.length} files match`;
+        throw createEntryError(entry, `${found}, which cannot all have one name or SHA-256`);
+    }
+    return files
+        .toSorted()
+        .map((file) => ({ name: name ?? defaultModelName(file), file, sha256, place }));
+}
+async function matchFiles(entry, { root, excluded }) {
+    const files = [];
+    for await (const match of (0,external_node_fs_promises_.glob)(entry.file ?? "", { cwd: root, exclude: [...excluded] })) {
+        const file = external_node_path_.resolve(root, match);
+        if (!(await (0,external_node_fs_promises_.stat)(file)).isFile())
+            continue;
+        if (external_node_path_.relative(root, await (0,external_node_fs_promises_.realpath)(file)).startsWith("..")) {
+            throw createEntryError(entry, `${match} lies outside of the workspace`);
+        }
+        files.push(external_node_path_.relative(root, file).replaceAll(external_node_path_.sep, "/"));
+    }
+    return files;
+}
+function defaultModelName(file) {
+    const name = file.replace(/\.onnx$/i, "").replaceAll(/[^A-Za-z0-9._-]+/g, "-");
+    return name.slice(-100).replace(/^[^A-Za-z0-9]+/, "") || "model";
+}
+function duplicateNameProblems(models) {
+    return [...Map.groupBy(models, ({ name }) => name)].flatMap(([name, sharing]) => {
+        if (sharing.length === 1)
+            return [];
+        const places = sharing.map(modelLocation).join(" and ");
+        const advice = "give each a name of its own, as NAME=PATH";
+        const message = `Models ${places} are all named ${name}; ${advice}`;
+        return { message, place: sharing[1]?.place };
+    });
+}
+function createEntryError({ file, source, place }, message) {
+    const where = place ? `${place.file}, line ${place.line}` : `Input "models"`;
+    return new explain_error/* InputError */.d([{ message: `${where}: ${file ?? source}: ${message}`, place }]);
+}
+
+;// CONCATENATED MODULE: ./action/model-entry.js
+const linePattern = /^(?:(?<name>[A-Za-z0-9][A-Za-z0-9._-]{0,99})=)?(?<where>.*)$/;
+const sourcePattern = /^((https?|s3|gs|hf|file):\/\/|upload:)/;
+function parseModelEntry(line) {
+    const { name, where = "" } = linePattern.exec(line)?.groups ?? {};
+    return sourcePattern.test(where) ? { name, source: where } : { name, file: where };
+}
+
+// EXTERNAL MODULE: ./action/parse-yaml.js
+var parse_yaml = __nccwpck_require__(6650);
+// EXTERNAL MODULE: ./contract/jobs/batch.js + 1 modules
+var batch = __nccwpck_require__(810);
+// EXTERNAL MODULE: ./contract/jobs/gate-table.js
+var gate_table = __nccwpck_require__(1820);
+// EXTERNAL MODULE: ./contract/limits.js
+var limits = __nccwpck_require__(1351);
+;// CONCATENATED MODULE: ./action/plan-batch.js
+
+
+
+
+
+
+
+
+
+
+
+
+
+const emptyFile = { fields: {}, models: [], gatePlaces: [] };
+const validSource = `upload:sha256:${"0".repeat(64)}`;
+async function planBatch(inputs, { workspace, defaultSuite }) {
+    const batchFile = inputs["batch-file"];
+    const file = batchFile === undefined ? emptyFile : await readBatchFile(batchFile, workspace);
+    const entries = inputs.models?.map(parseModelEntry) ?? file.models;
+    const models = await findModels(entries, workspace);
+    const request = parseRequest({
+        ...file.fields,
+        kind: inputs.kind ?? file.fields.kind,
+        recipe: inputs.recipe ?? file.fields.recipe,
+        gates: inputs.gates ?? file.fields.gates,
+        suite: inputs.suite ?? file.fields.suite ?? defaultSuite,
+        dryRun: inputs["dry-run"] || file.fields.dryRun,
+        targets: inputs.targets ?? file.fields.targets,
+        models: models.map(({ name }) => ({ name, source: validSource })),
+    });
+    const { models: _, targets, ...fields } = request;
+    const gatePlaces = inputs.gates === undefined ? file.gatePlaces : [];
+    return { models, targets, fields, places: { models: modelPlaces(models), gates: gatePlaces } };
+}
+function parseRequest(request) {
+    const { data, problems } = (0,parse_input/* parseInput */.C)(batch/* batchRequest */.Uv, request);
+    if (problems === undefined)
+        return data;
+    throw new explain_error/* InputError */.d(problems.map((problem) => ({ message: `The batch's ${(0,format_problem/* formatProblem */.V)(problem)}` })));
+}
+function modelPlaces(models) {
+    return models.flatMap((model) => {
+        const place = model.place ?? ("file" in model ? { file: model.file, line: 1 } : undefined);
+        return place ? [{ model: model.name, ...place }] : [];
+    });
+}
+const plan_batch_model = model/* modelReference */.Dy
+    .partial()
+    .extend({ file: schemas/* string */.YjP().min(1).max(1000).optional() })
+    .refine(({ file, source }) => (file === undefined) !== (source === undefined), {
+    error: "must have either `file`, a glob of files in the workspace, or `source`",
+});
+const modelOrLine = schemas/* preprocess */.vkY((value) => (typeof value === "string" ? parseModelEntry(value) : value), plan_batch_model);
+const batchFile = schemas/* strictObject */.rej({ ...batch/* batchFields */.QY.shape, models: schemas/* array */.YOg(modelOrLine).max(1000) })
+    .partial();
+async function readBatchFile(file, workspace) {
+    const parsed = (0,parse_yaml/* parseYaml */.h)(await readText(file, workspace), batchFile);
+    const fromRoot = external_node_path_.relative(workspace, external_node_path_.resolve(workspace, file));
+    const placeAt = (line) => {
+        return { file: fromRoot.replaceAll(external_node_path_.sep, "/"), line };
+    };
+    if ("problems" in parsed) {
+        const problems = parsed.problems.map(({ line, message }) => {
+            return { message: `${file}, line ${line}: ${message}`, place: placeAt(line) };
+        });
+        throw new explain_error/* InputError */.d(problems);
+    }
+    const { lineAtPath } = parsed;
+    const { models = [], ...fields } = parsed.value;
+    const gates = gate_table/* gateName */.h2.options.filter((gate) => fields.gates?.[gate] !== undefined);
+    return {
+        fields,
+        models: models.map((entry, i) => ({ ...entry, place: placeAt(lineAtPath(["models", i])) })),
+        gatePlaces: gates.map((gate) => ({ gate, ...placeAt(lineAtPath(["gates", gate])) })),
+    };
+}
+async function readText(file, workspace) {
+    const resolved = await (0,external_node_fs_promises_.realpath)(external_node_path_.resolve(workspace, file)).catch((cause) => {
+        const found = `there is no file ${file} in the workspace ${workspace}`;
+        throw createFileError(`${found}; is the repository checked out?`, cause);
+    });
+    if (external_node_path_.relative(await (0,external_node_fs_promises_.realpath)(workspace), resolved).startsWith("..")) {
+        throw createFileError(`${file} lies outside of the workspace`);
+    }
+    const { size } = await (0,external_node_fs_promises_.stat)(resolved);
+    if (size > limits/* limits */.Fy.jsonBodyBytes) {
+        throw createFileError(`${file} has ${size} bytes; ${limits/* limits */.Fy.jsonBodyBytes} are allowed`);
+    }
+    return (0,external_node_fs_promises_.readFile)(resolved, "utf8");
+}
+function createFileError(message, cause) {
+    return new explain_error/* InputError */.d([{ message: `Input "batch-file": ${message}` }], { cause });
+}
+
+// EXTERNAL MODULE: ./contract/revision.js
+var revision = __nccwpck_require__(1622);
+;// CONCATENATED MODULE: ./action/resolve-revision.js
+
+
+const noBaseline = "none";
+async function resolveRevision(run, { inputs, github, scopes }) {
+    const base = selectBase(run, inputs.baseline);
+    const mayRecord = scopes === undefined || scopes.includes("baselines:write") || scopes.includes("admin");
+    const parsed = revision/* revision */.Q.safeParse({
+        sha: run.headSha,
+        branch: run.branch,
+        base: base && { ...base, mergeBase: await fetchMergeBase(run, base, github) },
+        recordBaseline: run.isTrusted && mayRecord && !inputs["dry-run"],
+    });
+    return parsed.data;
+}
+function selectBase({ base }, baseline) {
+    if (baseline === noBaseline)
+        return undefined;
+    const isOwn = baseline === undefined || baseline === base?.branch;
+    return isOwn ? base : { branch: baseline };
+}
+async function fetchMergeBase({ repo, headSha, branch }, base, github) {
+    if (!github || base.branch === branch)
+        return undefined;
+    const basehead = `${base.sha ?? base.branch}...${headSha}`;
+    const range = { ...repo, basehead, per_page: 1 };
+    try {
+        const { data } = await github.rest.repos.compareCommitsWithBasehead(range);
+        return data.merge_base_commit.sha;
+    }
+    catch (error) {
+        core/* debug */.Yz(`No merge base: ${String(error)}`);
+        return undefined;
+    }
+}
+
+// EXTERNAL MODULE: ./action/run-post.js
+var run_post = __nccwpck_require__(6361);
+// EXTERNAL MODULE: ./action/service-client.js + 34 modules
+var service_client = __nccwpck_require__(9783);
+// EXTERNAL MODULE: ./client/hash-file.js
+var hash_file = __nccwpck_require__(5511);
+// EXTERNAL MODULE: ./client/problem-error.js
+var problem_error = __nccwpck_require__(7590);
+;// CONCATENATED MODULE: ./action/upload-artifact.js
+
+
+
+
+
+
+
+
+async function uploadFile(client, { file, place = { file, line: 1 } }, { workspace, signal }) {
+    const absolute = external_node_path_.resolve(workspace, file);
+    const log = new UploadLog(file);
+    const sha256 = await (0,hash_file/* hashFile */.D)(absolute, signal);
+    const options = {
+        signal,
+        sha256,
+        onStart: (offset, total) => log.start(offset, total),
+        onProgress: (sent, total) => log.progress(sent, total),
+    };
+    try {
+        const uploaded = await (0,retry_while_unreachable/* retryWhileUnreachable */.W)(async () => client.uploadModel(absolute, options), signal);
+        log.end(uploaded);
+        return uploaded.source;
+    }
+    catch (error) {
+        if (!(error instanceof problem_error/* ProblemError */.Mm) || error.problem.code !== "payload_too_large")
+            throw error;
+        const advice = "the service's administrator sets the limit with MOS_MAX_MODEL_BYTES";
+        const message = `${file}: ${error.problem.detail}; ${advice}`;
+        throw new explain_error/* InputError */.d([{ message, place }], { cause: error });
+    }
+}
+const progressIntervalMs = 5_000;
+class UploadLog {
+    #file;
+    #startedAt = performance.now();
+    #startedFrom = 0;
+    #loggedAt = performance.now();
+    constructor(file) {
+        this.#file = file;
+    }
+    start(offset, total) {
+        if (offset > 0)
+            this.#log(`goes on at ${(0,format_bytes/* formatBytes */.z)(offset)} of ${(0,format_bytes/* formatBytes */.z)(total)}`);
+        this.#startedAt = performance.now();
+        this.#startedFrom = offset;
+    }
+    progress(sent, total) {
+        const now = performance.now();
+        if (now - this.#loggedAt < progressIntervalMs || sent === total)
+            return;
+        this.#loggedAt = now;
+        const rate = this.#formatRate(sent, now);
+        this.#log(`${(0,format_bytes/* formatBytes */.z)(sent)} of ${(0,format_bytes/* formatBytes */.z)(total)} sent, ${rate}`);
+    }
+    end({ sent, bytes }) {
+        const size = (0,format_bytes/* formatBytes */.z)(bytes);
+        const rate = this.#formatRate(bytes, performance.now());
+        this.#log(sent ? `uploaded, ${size}, ${rate}` : `unchanged, ${size}`);
+    }
+    #formatRate(sent, now) {
+        const seconds = Math.max(now - this.#startedAt, 1) / 1000;
+        return `${(0,format_bytes/* formatBytes */.z)((sent - this.#startedFrom) / seconds)}/s`;
+    }
+    #log(text) {
+        core/* info */.pq(escapeLogLine(`[upload] ${this.#file}: ${text}`));
+    }
+}
+
+// EXTERNAL MODULE: ./report/figures.js
+var figures = __nccwpck_require__(9074);
+// EXTERNAL MODULE: ./report/markdown.js
+var markdown = __nccwpck_require__(8186);
+;// CONCATENATED MODULE: ./report/build-annotations.js
+
+
+
+const maxAnnotations = 200;
+function buildAnnotations(rows, places) {
+    const modelPlaces = new Map(places.models.map(({ model, ...place }) => [model, place]));
+    const gatePlaces = new Map(places.gates.map(({ gate, ...place }) => [gate, place]));
+    const failures = rows.flatMap((row) => failureAnnotations(row, modelPlaces.get(row.model)));
+    const misses = rows.flatMap((row) => gateAnnotations(row, gatePlaces, modelPlaces.get(row.model)));
+    return [...failures, ...misses].slice(0, maxAnnotations).map(truncateAnnotation);
+}
+function failureAnnotations(row, place) {
+    const error = row.job?.error;
+    if (!place || !error)
+        return [];
+    const title = `${(0,render_job/* jobTitle */.a9)(row)} failed`;
+    return [{ place, level: "failure", title, message: `${error.code}: ${error.message}` }];
+}
+function gateAnnotations(row, gatePlaces, modelPlace) {
+    const missed = row.job?.gates.filter(({ passed }) => !passed) ?? [];
+    return missed.flatMap((result) => {
+        const place = gatePlaces.get(result.gate) ?? modelPlace;
+        if (!place)
+            return [];
+        const message = (0,figures/* describeGate */.l)(result);
+        return result.level === "warn"
+            ? [{ place, level: "warning", title: `${(0,render_job/* jobTitle */.a9)(row)}: a gate warns`, message }]
+            : [{ place, level: "failure", title: `${(0,render_job/* jobTitle */.a9)(row)}: a gate failed`, message }];
+    });
+}
+function truncateAnnotation({ title, message, ...rest }) {
+    return {
+        ...rest,
+        title: (0,markdown/* truncateToBytes */.Ln)(title, markdown/* githubLimits */.Q0.annotationTitleBytes),
+        message: (0,markdown/* truncateToBytes */.Ln)(message, markdown/* githubLimits */.Q0.annotationMessageBytes),
+    };
+}
+
+;// CONCATENATED MODULE: ./action/compress.js
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+async function compress(step, credentials) {
+    const limit = AbortSignal.timeout(step.inputs.timeout * 1000);
+    const signal = AbortSignal.any([step.signal, limit]);
+    let work;
+    try {
+        work = await compress_submit(step, credentials, signal);
+        if (step.inputs.wait)
+            await follow(step, work, signal);
+        core/* saveState */.LZ("finished", "true");
+        return buildResult(step, work);
+    }
+    catch (error) {
+        const { annotations, ...end } = (0,explain_error/* describeAbort */.e)(error, step, limit);
+        if (work)
+            await cancelSubmission(work, { waits: end.abortReason === "timed_out" });
+        const result = buildResult(step, work, end);
+        return { ...result, annotations: [...annotations, ...result.annotations] };
+    }
+}
+async function compress_submit(step, credentials, signal) {
+    const { inputs, run, identity, dispatcher, github } = step;
+    const { workspace, attempt } = run;
+    const baseUrl = inputs["service-url"];
+    const defaultSuite = `${run.repository}: ${identity.checkName}`.slice(0, 200);
+    const plan = await planBatch(inputs, { workspace, defaultSuite });
+    const { client, scopes } = await (0,service_client/* openServiceSession */.C)(credentials, { baseUrl, dispatcher });
+    await checkTargets(client, plan.targets, signal);
+    const models = await uploadModels(plan.models, client, { workspace, signal });
+    const revision = await resolveRevision(run, { inputs, github, scopes });
+    signal.throwIfAborted();
+    const report = inputs.wait ? undefined : { github: buildGithubReport(step, plan.places) };
+    const request = { plan, models, identity, attempt, revision, report };
+    const submission = await (0,submit_batches/* submitBatches */.no)(client, request);
+    setOutputs({
+        "batch-id": submission.batches.map(({ id }) => id).join(" "),
+        "batch-url": batchUrl(step, submission),
+    });
+    const tracker = new JobTracker(submission.jobs, baseUrl);
+    return { client, submission, tracker, places: plan.places };
+}
+async function follow(step, work, signal) {
+    const { output, reporter } = step;
+    const { client, submission, tracker } = work;
+    await followJobs(client, submission, {
+        tracker,
+        output,
+        signal,
+        onPoll: () => reporter?.reportProgress(buildReport(step, work)),
+        onJobEnd(job, lastLines) {
+            const row = tracker.rows.find(({ id }) => id === job.id);
+            if (row && (0,report/* isEndedRow */.Ji)(row))
+                reporter?.reportJobEnd(row, lastLines, submission.jobs.length);
+        },
+    });
+}
+function buildResult(step, work, end) {
+    const report = { ...buildReport(step, work), ...end };
+    const annotations = work ? buildAnnotations(report.rows, work.places) : [];
+    return { report, annotations, client: work?.client };
+}
+function buildReport(step, work) {
+    return {
+        name: step.identity.checkName,
+        url: batchUrl(step, work?.submission),
+        rows: work?.tracker.rows ?? [],
+    };
+}
+function batchUrl({ inputs, run }, submission) {
+    const [first] = submission?.batches ?? [];
+    return first ? `${inputs["service-url"]}/batches/${first.id}` : run.url;
+}
+const waitLimitMs = 20_000;
+const compress_pollMs = 500;
+async function cancelSubmission(work, { waits }) {
+    const ids = work.submission.batches.map(({ id }) => id);
+    if (await (0,run_post/* cancelBatches */.N)(work.client, ids))
+        core/* saveState */.LZ("finished", "true");
+    if (!waits)
+        return;
+    try {
+        await recordEnds(work, ids, AbortSignal.timeout(waitLimitMs));
+    }
+    catch (error) {
+        core/* info */.pq(`Not all jobs are seen to have ended: ${String(error)}`);
+    }
+}
+async function recordEnds({ client, tracker }, ids, signal) {
+    for (;;) {
+        const batches = await (0,submit_batches/* getBatches */.d6)(client, ids, signal);
+        tracker.recordBatches(batches);
+        if (batches.every(({ status }) => (0,jobs_status/* isTerminal */.Hd)(status)))
+            break;
+        await (0,promises_.setTimeout)(compress_pollMs, undefined, { signal });
+    }
+    for (const batch of ids)
+        tracker.recordJobs(await (0,submit_batches/* listJobs */.N6)(client, { batch }, signal));
+}
+async function uploadModels(models, client, options) {
+    const references = [];
+    for (const model of models) {
+        const source = "source" in model ? model.source : await uploadFile(client, model, options);
+        references.push({ name: model.name, source, sha256: model.sha256 });
+    }
+    return references;
+}
+async function checkTargets(client, names, signal) {
+    const { targets } = await client.call("listTargets", {}, { signal });
+    const known = targets.map(({ name }) => name);
+    const unknown = names.filter((name) => !known.includes(name));
+    if (unknown.length === 0)
+        return;
+    const message = `The service has no target ${unknown.join(", ")}; it has ${known.join(", ")}`;
+    throw new explain_error/* InputError */.d([{ message }]);
+}
+function setOutputs(outputs) {
+    for (const [name, value] of Object.entries(outputs))
+        core/* setOutput */.uH(name, value);
+}
+function buildGithubReport({ inputs, run, identity }, places) {
+    return {
+        repository: run.repository,
+        sha: run.headSha,
+        checkName: identity.checkName,
+        jobChecks: inputs["job-checks"],
+        failOn: inputs["fail-on"],
+        places,
+    };
+}
+
+// EXTERNAL MODULE: ./action/connect-github.js + 2 modules
+var connect_github = __nccwpck_require__(3324);
+;// CONCATENATED MODULE: ./action/download-artifacts.js
+
+
+async function downloadArtifacts(client, rows, { folder, signal }) {
+    for (const { id, model, target, job } of rows) {
+        if (job?.status !== "Completed" || job.artifacts.length === 0)
+            continue;
+        const jobFolder = external_node_path_.join(folder, `${model}-${target}`);
+        await (0,external_node_fs_promises_.mkdir)(jobFolder, { recursive: true });
+        for (const { name } of job.artifacts) {
+            await client.downloadArtifact(id, name, { file: external_node_path_.join(jobFolder, name), signal });
+        }
+    }
+}
+
+// EXTERNAL MODULE: ./action/read-inputs.js + 1 modules
+var read_inputs = __nccwpck_require__(2982);
+;// CONCATENATED MODULE: external "node:os"
+const external_node_os_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:os");
+// EXTERNAL MODULE: ./action/workflow-run.js + 2 modules
+var workflow_run = __nccwpck_require__(6793);
+// EXTERNAL MODULE: ./report/render-batch.js + 1 modules
+var render_batch = __nccwpck_require__(5845);
+;// CONCATENATED MODULE: ./report/report-document.js
+function reportDocument({ name, url, rows }, { conclusion, title }) {
+    return {
+        version: 1,
+        name,
+        conclusion,
+        title,
+        url,
+        jobs: rows.map(({ job, ...row }) => ({ ...row, ...job })),
+    };
+}
+
+;// CONCATENATED MODULE: ./action/write-report.js
+
+
+
+
+
+
+
+
+async function writeReport(report, verdict, environment) {
+    const temporary = environment["RUNNER_TEMP"] ?? (0,external_node_os_namespaceObject.tmpdir)();
+    const folder = await (0,external_node_fs_promises_.mkdtemp)(external_node_path_.join(temporary, "model-optimization-"));
+    const markdown = (0,render_batch/* renderJobSummary */.qE)(report, verdict);
+    const files = {
+        "report-json": external_node_path_.join(folder, "report.json"),
+        "report-markdown": external_node_path_.join(folder, "report.md"),
+    };
+    await (0,external_node_fs_promises_.writeFile)(files["report-json"], JSON.stringify(reportDocument(report, verdict)));
+    await (0,external_node_fs_promises_.writeFile)(files["report-markdown"], markdown);
+    if (environment["GITHUB_STEP_SUMMARY"])
+        await core/* summary */.z.addRaw(markdown, true).write();
+    setOutputs({ ...files, conclusion: verdict.conclusion ?? "pending", ...jobCountOutputs(report) });
+    return folder;
+}
+function jobCountOutputs({ rows }) {
+    return {
+        jobs: rows.length,
+        completed: rows.filter(({ status }) => status === "Completed").length,
+        failed: rows.filter(({ status }) => status === "Failed").length,
+        "gates-failed": rows.filter(({ gatesFailed }) => gatesFailed).length,
+    };
+}
+const write_report_maxAnnotations = 10;
+function writeAnnotations(annotations) {
+    for (const { place, level, title, message } of annotations.slice(0, write_report_maxAnnotations)) {
+        const issueCommand = level === "failure" ? core/* error */.z3 : core/* warning */.$e;
+        issueCommand(message, { title, file: place.file, startLine: place.line });
+    }
+}
+async function writeComment({ inputs, run, identity, github }, report, verdict) {
+    const { repo, pullRequest } = run;
+    if (!inputs.comment || !github || pullRequest === undefined)
+        return;
+    const marker = `<!-- model-optimization ${(0,workflow_run/* digest */.br)(identity.checkName)} -->`;
+    const body = (0,render_batch/* renderComment */.wQ)(report, verdict, marker);
+    try {
+        await writeStickyComment(github, { repo, pullRequest, marker }, body);
+    }
+    catch (error) {
+        core/* warning */.$e(`No comment: ${String(error)}. It needs \`permissions: pull-requests: write\`.`);
+    }
+}
+async function writeStickyComment(github, { repo, pullRequest, marker }, body) {
+    const place = { ...repo, issue_number: pullRequest };
+    const pages = github.paginate.iterator(github.rest.issues.listComments, {
+        ...place,
+        per_page: 100,
+    });
+    for await (const { data } of pages) {
+        const own = data.find((comment) => comment.user?.type === "Bot" && comment.body?.startsWith(marker));
+        if (own) {
+            await github.rest.issues.updateComment({ ...repo, comment_id: own.id, body });
+            return;
+        }
+    }
+    await github.rest.issues.createComment({ ...place, body });
+}
+async function reportUntrusted(step) {
+    const { run, identity, reporter, environment } = step;
+    const verdict = { conclusion: "neutral", title: "Nothing was compressed" };
+    const origin = run.untrusted === "dependabot" ? "of Dependabot" : "from forks";
+    const failureMessage = [
+        `GitHub gives workflows of pull requests ${origin} neither secrets nor OIDC tokens,`,
+        "so that the service cannot know this one.",
+        "A maintainer can run the workflow on a branch of the repository.",
+    ].join(" ");
+    const report = { name: identity.checkName, url: run.url, rows: [], failureMessage };
+    core/* notice */.lm(`${verdict.title}: ${failureMessage}`);
+    await writeReport(report, verdict, environment);
+    if (run.untrusted !== "fork")
+        await reporter?.complete(report, verdict, []);
+}
+
+;// CONCATENATED MODULE: ./action/run-main.js
+
+
+
+
+
+
+
+
+
+
+
+
+
+const cancelGraceMs = 5_000;
+async function runMain(stepProcess) {
+    const { environment, context, dispatcher, signal } = stepProcess;
+    const inputs = (0,read_inputs/* readInputs */.K)(environment);
+    const run = (0,workflow_run/* readWorkflowRun */.hO)(context, environment);
+    const credentials = (0,service_client/* resolveCredentials */.z)(inputs, run, environment);
+    const identity = (0,workflow_run/* stepIdentity */.Xl)(run, inputs);
+    const token = inputs["github-token"];
+    const github = token === undefined ? undefined : (0,connect_github/* connectGitHub */.U)(token, run, dispatcher);
+    const reporter = github && createCheckRunReporter(github, { inputs, run, identity });
+    const step = { ...stepProcess, inputs, run, identity, github, reporter };
+    if (credentials === undefined) {
+        await reportUntrusted(step);
+        return;
+    }
+    const preparing = { name: identity.checkName, url: run.url, rows: [] };
+    const begun = inputs.wait && reporter?.begin(preparing);
+    const result = await compress(step, credentials);
+    await begun;
+    const published = publishResults(step, result);
+    await (signal.aborted ? Promise.race([published, (0,promises_.setTimeout)(cancelGraceMs)]) : published);
+}
+function createCheckRunReporter(github, { inputs, run, identity }) {
+    return new check_run_reporter/* CheckRunReporter */.z({
+        checks: (0,check_run_reporter/* createCheckRunWriter */.R)(github, run),
+        check: {
+            name: identity.checkName,
+            externalId: (0,workflow_run/* digest */.br)(identity.labels),
+            detailsUrl: run.url,
+        },
+        jobChecks: inputs["job-checks"],
+        failOn: inputs["fail-on"],
+    });
+}
+async function publishResults(step, result) {
+    const { inputs, environment } = step;
+    const { report } = result;
+    const verdict = (0,conclude/* conclude */.Ep)(report, inputs["fail-on"]);
+    logResults(report);
+    const folder = await writeReport(report, verdict, environment);
+    await completeCheckRun(step, result, verdict);
+    if (inputs.wait)
+        await writeComment(step, report, verdict);
+    if (inputs.download)
+        await writeArtifacts(step, result, external_node_path_.join(folder, "artifacts"));
+    setFailure(report, verdict);
+}
+async function completeCheckRun({ inputs, reporter }, { report, annotations }, verdict) {
+    const isLeftToService = !inputs.wait && report.abortReason === undefined;
+    const isPublished = isLeftToService || (await reporter?.complete(report, verdict, annotations));
+    if (!isPublished)
+        writeAnnotations(annotations);
+}
+async function writeArtifacts({ signal }, { client, report }, folder) {
+    if (!client)
+        return;
+    await downloadArtifacts(client, report.rows, { folder, signal });
+    setOutputs({ artifacts: folder });
+}
+function setFailure({ failureMessage }, { conclusion, title }) {
+    if ([null, "success", "neutral"].includes(conclusion))
+        return;
+    core/* setFailed */.C1(failureMessage === undefined ? title : `${title}\n${failureMessage}`);
+}
+
+
+/***/ }),
+
+/***/ 6361:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   N: () => (/* binding */ cancelBatches),
+/* harmony export */   a: () => (/* binding */ runPost)
+/* harmony export */ });
+/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9876);
+/* harmony import */ var _check_run_reporter_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(2881);
+/* harmony import */ var _connect_github_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3324);
+/* harmony import */ var _read_inputs_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(2982);
+/* harmony import */ var _service_client_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(9783);
+/* harmony import */ var _submit_batches_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(4866);
+/* harmony import */ var _workflow_run_js__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(6793);
+/* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(7590);
+/* harmony import */ var _report_conclude_js__WEBPACK_IMPORTED_MODULE_8__ = __nccwpck_require__(4422);
+/* harmony import */ var _report_render_batch_js__WEBPACK_IMPORTED_MODULE_9__ = __nccwpck_require__(5845);
+
+
+
+
+
+
+
+
+
+
+async function runPost({ environment, context, dispatcher }) {
+    if (_actions_core__WEBPACK_IMPORTED_MODULE_0__/* .getState */ .Gu("submitted") === "" || _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .getState */ .Gu("finished") !== "")
+        return;
+    const inputs = (0,_read_inputs_js__WEBPACK_IMPORTED_MODULE_3__/* .readInputs */ .K)(environment);
+    const run = (0,_workflow_run_js__WEBPACK_IMPORTED_MODULE_6__/* .readWorkflowRun */ .hO)(context, environment);
+    const credentials = (0,_service_client_js__WEBPACK_IMPORTED_MODULE_4__/* .resolveCredentials */ .z)(inputs, run, environment);
+    if (credentials === undefined)
+        return;
+    const step = { inputs, run, identity: (0,_workflow_run_js__WEBPACK_IMPORTED_MODULE_6__/* .stepIdentity */ .Xl)(run, inputs), dispatcher };
+    await cancelStepBatches(step, credentials);
+    await cancelCheckRun(step);
+}
+async function cancelStepBatches({ inputs, identity: { labels }, dispatcher }, credentials) {
+    const baseUrl = inputs["service-url"];
+    const { client } = await (0,_service_client_js__WEBPACK_IMPORTED_MODULE_4__/* .openServiceSession */ .C)(credentials, { baseUrl, dispatcher });
+    const jobs = await (0,_submit_batches_js__WEBPACK_IMPORTED_MODULE_5__/* .listJobs */ .N6)(client, { labels });
+    const batches = [...new Set(jobs.flatMap(({ batchId }) => batchId ?? []))];
+    _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .info */ .pq(`The step was ended before its jobs; ${batches.length} batches are cancelled`);
+    await cancelBatches(client, batches);
+}
+async function cancelCheckRun({ inputs, run, identity, dispatcher }) {
+    const checkRun = Number(_actions_core__WEBPACK_IMPORTED_MODULE_0__/* .getState */ .Gu("checkRun"));
+    const token = inputs["github-token"];
+    if (!checkRun || token === undefined)
+        return;
+    const checks = (0,_check_run_reporter_js__WEBPACK_IMPORTED_MODULE_1__/* .createCheckRunWriter */ .R)((0,_connect_github_js__WEBPACK_IMPORTED_MODULE_2__/* .connectGitHub */ .U)(token, run, dispatcher), run);
+    const abortReason = "cancelled";
+    const report = { name: identity.checkName, url: run.url, rows: [], abortReason };
+    const output = (0,_report_render_batch_js__WEBPACK_IMPORTED_MODULE_9__/* .renderBatchCheck */ .hC)(report, (0,_report_conclude_js__WEBPACK_IMPORTED_MODULE_8__/* .conclude */ .Ep)(report, inputs["fail-on"]));
+    await checks.update(checkRun, { output, conclusion: "cancelled" });
+}
+const timeoutMs = 5_000;
+async function cancelBatches(client, ids) {
+    const signal = AbortSignal.timeout(timeoutMs);
+    const cancelled = await Promise.all(ids.map(async (id) => requestCancellation(client, id, signal)));
+    return cancelled.every(Boolean);
+}
+async function requestCancellation(client, id, signal) {
+    try {
+        await client.call("cancelBatch", { params: { id } }, { signal });
+        _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .info */ .pq(`Batch ${id} is cancelled`);
+        return true;
+    }
+    catch (error) {
+        if (error instanceof _client_problem_error_js__WEBPACK_IMPORTED_MODULE_7__/* .ProblemError */ .Mm && error.problem.code === "batch_finished")
+            return true;
+        _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .warning */ .$e(`Batch ${id} could not be cancelled: ${String(error)}`);
+        return false;
+    }
+}
+
+
+/***/ }),
+
+/***/ 9783:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  C: () => (/* binding */ openServiceSession),
+  z: () => (/* binding */ resolveCredentials)
+});
+
+// EXTERNAL MODULE: ../../node_modules/@actions/core/lib/core.js + 19 modules
+var core = __nccwpck_require__(9876);
+// EXTERNAL MODULE: ./action/explain-error.js
+var explain_error = __nccwpck_require__(4747);
+// EXTERNAL MODULE: external "node:stream"
+var external_node_stream_ = __nccwpck_require__(7075);
+// EXTERNAL MODULE: ../../node_modules/undici/index.js
+var undici = __nccwpck_require__(1684);
+// EXTERNAL MODULE: ./client/retry.js + 1 modules
+var retry = __nccwpck_require__(6261);
 // EXTERNAL MODULE: ./client/problem-error.js
 var problem_error = __nccwpck_require__(7590);
 ;// CONCATENATED MODULE: ./client/send-request.js
@@ -57442,78 +58774,41 @@ function isRepeatable(name, { method }, input) {
     return method !== "POST" || isCancelling || input.headers?.["idempotency-key"] !== undefined;
 }
 
-// EXTERNAL MODULE: ./client/retry.js + 1 modules
-var retry = __nccwpck_require__(6261);
-;// CONCATENATED MODULE: ./client/follow-logs.js
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/iso.js
+var iso = __nccwpck_require__(3477);
+;// CONCATENATED MODULE: ./contract/jobs/log.js
 
+const maxLogLineBytes = 65_536;
+const logLine = schemas/* object */.Ikc({
+    seq: schemas/* int */.Whr()
+        .min(1)
+        .describe("Number of the line in the job, rising by one: the cursor to resume after."),
+    at: iso/* datetime */.w$().describe("When the worker wrote it."),
+    stream: schemas/* enum */.k5n(["stdout", "stderr"]).describe("Which output of the worker it was written to."),
+    text: schemas/* string */.YjP().describe("The line without its line break."),
+})
+    .meta({ id: "LogLine" });
+const logEnd = schemas/* object */.Ikc({ status: schemas/* string */.YjP().describe("Final status of the job.") });
 
-
-
-
-
-const pauseMs = 200;
-async function* followLogs(jobId, { after = 0, signal }, connection) {
-    const headers = { accept: "text/event-stream" };
-    for (let last = after;; await (0,delay/* delay */.c)(pauseMs, signal)) {
-        try {
-            const input = { params: { id: jobId }, query: { after: String(last) }, headers };
-            const answer = await (0,retry/* retry */.L5)(() => sendRequest("streamLogs", input, { ...connection, signal }), signal);
-            for await (const { event, data } of readEventStream(answer.body)) {
-                if (event === "end")
-                    return contract_status/* jobStatus */.WB.parse(logEnd.parse(JSON.parse(data)).status);
-                if (event !== "log")
-                    continue;
-                const line = logLine.parse(JSON.parse(data));
-                last = line.seq;
-                yield line;
-            }
-        }
-        catch (error) {
-            signal?.throwIfAborted();
-            if (!(0,retry/* isConnectionError */.Rk)(error))
-                throw error;
-        }
-    }
-}
-
+// EXTERNAL MODULE: ./contract/jobs/batch.js + 1 modules
+var batch = __nccwpck_require__(810);
+// EXTERNAL MODULE: ./contract/jobs/comparability.js
+var comparability = __nccwpck_require__(3974);
+// EXTERNAL MODULE: ./contract/jobs/gate.js
+var gate = __nccwpck_require__(9517);
 // EXTERNAL MODULE: ./contract/id.js
 var id = __nccwpck_require__(2246);
-// EXTERNAL MODULE: ./contract/job.js + 2 modules
-var job = __nccwpck_require__(3090);
-// EXTERNAL MODULE: ./contract/limits.js
-var limits = __nccwpck_require__(1351);
-;// CONCATENATED MODULE: ./contract/page-fields.js
-
-
-function integerParameter(bounds) {
-    return schemas/* string */.YjP()
-        .regex(/^-?\d{1,16}$/, { error: "must be an integer" })
-        .transform(Number)
-        .pipe(bounds);
-}
-const pageFields = {
-    limit: integerParameter(schemas/* int */.Whr().min(1).max(limits/* limits */.Fy.pageMax))
-        .default(limits/* limits */.Fy.pageDefault)
-        .describe("Entries a page."),
-    cursor: schemas/* string */.YjP().max(500).optional().describe("`nextCursor` of the page before."),
-};
-const nextCursor = schemas/* string */.YjP()
-    .nullable()
-    .describe("Ask for the next page with `cursor`; null on the last page.");
-
-// EXTERNAL MODULE: ./contract/batch.js + 1 modules
-var batch = __nccwpck_require__(9902);
-// EXTERNAL MODULE: ./contract/comparability.js
-var comparability = __nccwpck_require__(2537);
-// EXTERNAL MODULE: ./contract/gate.js
-var gate = __nccwpck_require__(8668);
-// EXTERNAL MODULE: ./contract/recipe.js + 1 modules
-var recipe = __nccwpck_require__(1918);
+// EXTERNAL MODULE: ./contract/jobs/job.js + 2 modules
+var job = __nccwpck_require__(6550);
+// EXTERNAL MODULE: ./contract/jobs/recipe.js + 1 modules
+var recipe = __nccwpck_require__(4926);
 // EXTERNAL MODULE: ./contract/revision.js
 var revision = __nccwpck_require__(1622);
-// EXTERNAL MODULE: ./contract/telemetry.js + 2 modules
-var telemetry = __nccwpck_require__(6520);
-;// CONCATENATED MODULE: ./contract/job-summary.js
+// EXTERNAL MODULE: ./contract/jobs/telemetry.js + 1 modules
+var telemetry = __nccwpck_require__(6310);
+;// CONCATENATED MODULE: ./contract/jobs/job-summary.js
 
 
 
@@ -57628,9 +58923,13 @@ function listRatioFigures(measured) {
     return { latencyRatio: ratio, latencyRatioLow: ratioLow, latencyRatioHigh: ratioHigh };
 }
 
-// EXTERNAL MODULE: ./contract/target.js + 2 modules
-var target = __nccwpck_require__(6939);
-;// CONCATENATED MODULE: ./contract/page.js
+// EXTERNAL MODULE: ./contract/jobs/status.js
+var jobs_status = __nccwpck_require__(8548);
+// EXTERNAL MODULE: ./contract/jobs/target.js
+var target = __nccwpck_require__(2919);
+// EXTERNAL MODULE: ./contract/limits.js
+var limits = __nccwpck_require__(1351);
+;// CONCATENATED MODULE: ./contract/jobs/page.js
 
 
 
@@ -57639,7 +58938,21 @@ var target = __nccwpck_require__(6939);
 
 
 
-
+function integerParameter(bounds) {
+    return schemas/* string */.YjP()
+        .regex(/^-?\d{1,16}$/, { error: "must be an integer" })
+        .transform(Number)
+        .pipe(bounds);
+}
+const pageFields = {
+    limit: integerParameter(schemas/* int */.Whr().min(1).max(limits/* limits */.Fy.pageMax))
+        .default(limits/* limits */.Fy.pageDefault)
+        .describe("Entries a page."),
+    cursor: schemas/* string */.YjP().max(500).optional().describe("`nextCursor` of the page before."),
+};
+const nextCursor = schemas/* string */.YjP()
+    .nullable()
+    .describe("Ask for the next page with `cursor`; null on the last page.");
 const labelFilter = schemas/* array */.YOg(schemas/* string */.YjP().regex(/^[A-Za-z0-9._/-]{1,63}(=[A-Za-z0-9._-]{0,63})?$/, {
     error: "must be KEY or KEY=VALUE, each of at most 63 letters, digits, '.', '_' and '-'",
 }))
@@ -57647,7 +58960,7 @@ const labelFilter = schemas/* array */.YOg(schemas/* string */.YjP().regex(/^[A-
     .optional()
     .describe("`key` or `key=value`; repeat the parameter to ask for several labels at once.");
 const jobFilterFields = {
-    kind: contract_status/* jobKind */.G$.optional(),
+    kind: jobs_status/* jobKind */.G$.optional(),
     batch: id/* batchId */.qZ.optional().describe("Jobs of this batch."),
     target: target/* targetName */.je.optional(),
     model: schemas/* string */.YjP().max(2048).optional().describe("Jobs whose model has this name or source."),
@@ -57660,7 +58973,7 @@ const jobQuery = schemas/* strictObject */.rej({
     view: schemas/* enum */.k5n(["full", "summary"])
         .default("full")
         .describe("`summary` gives a row of each job (`JobSummary`) instead of the whole of it."),
-    status: schemas/* array */.YOg(contract_status/* jobStatus */.WB)
+    status: schemas/* array */.YOg(jobs_status/* jobStatus */.WB)
         .optional()
         .describe("Jobs in one of these statuses; repeat the parameter for several."),
     ...jobFilterFields,
@@ -57668,25 +58981,24 @@ const jobQuery = schemas/* strictObject */.rej({
 const jobCountsQuery = schemas/* strictObject */.rej(jobFilterFields);
 const batchQuery = schemas/* strictObject */.rej({
     ...pageFields,
-    status: schemas/* array */.YOg(contract_status/* batchStatus */.FS)
+    status: schemas/* array */.YOg(jobs_status/* batchStatus */.FS)
         .optional()
         .describe("Batches in one of these statuses; repeat the parameter for several."),
     suite: schemas/* string */.YjP().max(200).optional().describe("Batches of this suite."),
 });
-const jobPage = schemas/* object */.Ikc({ jobs: schemas/* array */.YOg(job/* job */.Yl), nextCursor: nextCursor }).meta({ id: "JobPage" });
-const jobSummaryPage = schemas/* object */.Ikc({ jobs: schemas/* array */.YOg(jobSummary), nextCursor: nextCursor })
+const jobPage = schemas/* object */.Ikc({ jobs: schemas/* array */.YOg(job/* job */.Yl), nextCursor }).meta({ id: "JobPage" });
+const jobSummaryPage = schemas/* object */.Ikc({ jobs: schemas/* array */.YOg(jobSummary), nextCursor })
     .meta({ id: "JobSummaryPage" });
 const jobCounts = schemas/* object */.Ikc({
-    counts: schemas/* record */.g1P(contract_status/* jobStatus */.WB, schemas/* int */.Whr())
+    counts: schemas/* record */.g1P(jobs_status/* jobStatus */.WB, schemas/* int */.Whr())
         .describe(`Number of jobs in each status; ${limits/* limits */.Fy.countedJobs} stands for that many or more.`),
 })
     .meta({ id: "JobCounts" });
 const batchSummary = batch/* batch */.vA.omit({ jobs: true }).meta({ id: "BatchSummary" });
-const batchPage = schemas/* object */.Ikc({ batches: schemas/* array */.YOg(batchSummary), nextCursor: nextCursor })
+const batchPage = schemas/* object */.Ikc({ batches: schemas/* array */.YOg(batchSummary), nextCursor })
     .meta({ id: "BatchPage" });
 
-;// CONCATENATED MODULE: ./contract/event-routes.js
-
+;// CONCATENATED MODULE: ./contract/routes/event-routes.js
 
 
 
@@ -57746,11 +59058,38 @@ const eventRoutes = {
     },
 };
 
-;// CONCATENATED MODULE: ./client/read-changes.js
+;// CONCATENATED MODULE: ./client/follow-logs.js
 
 
 
 
+
+
+
+const pauseMs = 200;
+async function* followLogs(jobId, { after = 0, signal }, connection) {
+    const headers = { accept: "text/event-stream" };
+    for (let last = after;; await (0,retry/* delay */.cb)(pauseMs, signal)) {
+        try {
+            const input = { params: { id: jobId }, query: { after: String(last) }, headers };
+            const answer = await (0,retry/* retry */.L5)(() => sendRequest("streamLogs", input, { ...connection, signal }), signal);
+            for await (const { event, data } of readEventStream(answer.body)) {
+                if (event === "end")
+                    return jobs_status/* jobStatus */.WB.parse(logEnd.parse(JSON.parse(data)).status);
+                if (event !== "log")
+                    continue;
+                const line = logLine.parse(JSON.parse(data));
+                last = line.seq;
+                yield line;
+            }
+        }
+        catch (error) {
+            signal?.throwIfAborted();
+            if (!(0,retry/* isConnectionError */.Rk)(error))
+                throw error;
+        }
+    }
+}
 async function* readChanges({ after, signal }, connection) {
     const query = { after: after?.toString() };
     const answer = await sendRequest("streamEvents", { query }, { ...connection, signal });
@@ -57771,9 +59110,23 @@ async function* readChanges({ after, signal }, connection) {
 function parseDeleted(text) {
     return deletion.parse(JSON.parse(text)).id;
 }
+async function* readEventStream(body) {
+    const decoder = new TextDecoder();
+    let rest = "";
+    for await (const chunk of body) {
+        const blocks = (rest + decoder.decode(chunk, { stream: true })).split("\n\n");
+        rest = blocks.pop() ?? "";
+        for (const block of blocks) {
+            const fields = new Map(block.split("\n").map((line) => [line.split(":", 1)[0], line.replace(/^[^:]*: ?/, "")]));
+            const [event, id, data = ""] = ["event", "id", "data"].map((name) => fields.get(name));
+            if (id !== undefined || data !== "")
+                yield { event, id, data };
+        }
+    }
+}
+const silenceLimitMs = 4 * limits/* limits */.Fy.pingSeconds * 1000;
 
 ;// CONCATENATED MODULE: ./client/create-caller.js
-
 
 
 
@@ -57849,52 +59202,56 @@ async function downloadArtifact({ jobId, name }, { file, signal }, connection) {
     }
 }
 
-// EXTERNAL MODULE: external "node:stream"
-var external_node_stream_ = __nccwpck_require__(7075);
-// EXTERNAL MODULE: ../../node_modules/undici/index.js
-var undici = __nccwpck_require__(1684);
-;// CONCATENATED MODULE: ./client/silence-limit.js
-
-const silenceLimitMs = 4 * limits/* limits */.Fy.pingSeconds * 1000;
-
-;// CONCATENATED MODULE: ./client/undici-transport.js
-
-
-
-function createUndiciTransport(dispatcher) {
-    return async ({ method, url, headers, body, signal }) => {
-        const { statusCode, ...answer } = await (0,undici.request)(url, {
-            method,
-            headers,
-            body: typeof body === "object" ? external_node_stream_.Readable.from(body.stream()) : (body ?? null),
-            bodyTimeout: silenceLimitMs,
-            signal: signal ?? null,
-            dispatcher: dispatcher ?? (0,undici.getGlobalDispatcher)(),
-        });
-        return { status: statusCode, headers: answer.headers, body: answer.body };
-    };
-}
-
 // EXTERNAL MODULE: external "node:path"
 var external_node_path_ = __nccwpck_require__(6760);
-// EXTERNAL MODULE: ./contract/model-source.js
-var model_source = __nccwpck_require__(1102);
-// EXTERNAL MODULE: ./contract/hidden-characters.js
-var hidden_characters = __nccwpck_require__(3072);
-// EXTERNAL MODULE: ./contract/truncate.js
-var truncate = __nccwpck_require__(1602);
-;// CONCATENATED MODULE: ./contract/quote-name.js
+// EXTERNAL MODULE: ./contract/models/model-source.js
+var model_source = __nccwpck_require__(8897);
+// EXTERNAL MODULE: ./contract/text/hidden-characters.js
+var hidden_characters = __nccwpck_require__(3024);
+// EXTERNAL MODULE: ./contract/text/bounded-text.js
+var bounded_text = __nccwpck_require__(6464);
+;// CONCATENATED MODULE: ./contract/text/quote-name.js
 
 
 const maxNameLength = 201;
 function quoteName(name) {
-    return (0,hidden_characters/* replaceHiddenCharacters */.HS)(JSON.stringify((0,truncate/* truncate */.x)(name, maxNameLength)));
+    return (0,hidden_characters/* replaceHiddenCharacters */.HS)(JSON.stringify((0,bounded_text/* truncate */.x)(name, maxNameLength)));
 }
 
 // EXTERNAL MODULE: ./contract/errors.js
 var errors = __nccwpck_require__(6828);
-;// CONCATENATED MODULE: ./contract/graph-limits.js
+;// CONCATENATED MODULE: ./contract/jobs/model-graph.js
 
+
+const modelGraphLimits = {
+    nodes: 100_000,
+    weights: 100_000,
+    name: 200,
+};
+const position = schemas/* int */.Whr().min(0);
+const model_graph_name = schemas/* string */.YjP().max(modelGraphLimits.name);
+const graphNode = schemas/* object */.Ikc({
+    name: model_graph_name.describe("The node's name, or that of its first output where it has none."),
+    opType: model_graph_name.describe("The operator, such as `MatMul`."),
+    inputs: schemas/* array */.YOg(position).describe("Positions of the nodes whose outputs the node takes."),
+    weights: schemas/* array */.YOg(position).describe("Positions of the weights that the node computes with."),
+});
+const graphWeight = schemas/* object */.Ikc({
+    name: model_graph_name,
+    originalBytes: schemas/* number */.aig().min(0).describe("Bytes of it in the original."),
+    resultBytes: schemas/* number */.aig().min(0).describe("Bytes of it in the result."),
+    form: schemas/* string */.YjP().nullable().describe("Its form in the result; null where it does not change."),
+    reason: schemas/* string */.YjP()
+        .nullable()
+        .describe("Why it does not change, or does not get the recipe's own scheme."),
+    sqnrDb: schemas/* number */.aig()
+        .nullable()
+        .describe("Error of its new form; null where it does not change or was not computed."),
+});
+const modelGraph = schemas/* object */.Ikc({
+    nodes: schemas/* array */.YOg(graphNode).max(modelGraphLimits.nodes),
+    weights: schemas/* array */.YOg(graphWeight).max(modelGraphLimits.weights),
+});
 const graphLimits = { fields: 3_000_000, parts: 100_000 };
 function graphLimitError(limit) {
     const message = `The graph without its weights has more than ${limit}`;
@@ -58228,6 +59585,8 @@ function countAll({ onStart, onProgress, ...options }, done, bytes) {
 
 
 
+
+
 function createClient({ dispatcher, ...service }) {
     const connection = { ...service, transport: createUndiciTransport(dispatcher) };
     return {
@@ -58236,12 +59595,25 @@ function createClient({ dispatcher, ...service }) {
         downloadArtifact: (jobId, name, downloading) => downloadArtifact({ jobId, name }, downloading, connection),
     };
 }
+function createUndiciTransport(dispatcher) {
+    return async ({ method, url, headers, body, signal }) => {
+        const { statusCode, ...answer } = await (0,undici.request)(url, {
+            method,
+            headers,
+            body: typeof body === "object" ? external_node_stream_.Readable.from(body.stream()) : (body ?? null),
+            bodyTimeout: silenceLimitMs,
+            signal: signal ?? null,
+            dispatcher: dispatcher ?? (0,undici.getGlobalDispatcher)(),
+        });
+        return { status: statusCode, headers: answer.headers, body: answer.body };
+    };
+}
 
-// EXTERNAL MODULE: ./contract/artifact.js
-var artifact = __nccwpck_require__(1453);
-// EXTERNAL MODULE: ./contract/model.js
-var model = __nccwpck_require__(2654);
-;// CONCATENATED MODULE: ./contract/artifact-link.js
+// EXTERNAL MODULE: ./contract/jobs/artifact.js
+var artifact = __nccwpck_require__(4336);
+// EXTERNAL MODULE: ./contract/models/model.js
+var model = __nccwpck_require__(3659);
+;// CONCATENATED MODULE: ./contract/routes/artifact-routes.js
 
 
 
@@ -58269,12 +59641,6 @@ const linkedArtifactQuery = schemas/* strictObject */.rej({
         .regex(/^[A-Za-z0-9_-]{43}$/, { error: "must be 43 characters of base64url" })
         .describe("HMAC of all the rest."),
 });
-
-;// CONCATENATED MODULE: ./contract/artifact-routes.js
-
-
-
-
 const fileHeaders = ["etag", "accept-ranges", "content-disposition"];
 const downloadHeaders = schemas/* object */.Ikc({
     range: schemas/* string */.YjP().max(200).optional().describe("One range of bytes, `bytes=FIRST-LAST`."),
@@ -58355,33 +59721,66 @@ const artifactRoutes = {
     },
 };
 
-;// CONCATENATED MODULE: ./contract/creation.js
+// EXTERNAL MODULE: ./contract/jobs/creation.js
+var creation = __nccwpck_require__(8971);
+;// CONCATENATED MODULE: ./contract/jobs/suite.js
 
 
-const idempotencyKey = schemas/* string */.YjP()
-    .min(1)
-    .max(255)
-    .regex(/^[\x21-\x7e]+$/, { error: "must be ASCII characters without spaces" })
-    .optional()
-    .describe(`The same key and body within ${limits/* limits */.Fy.idempotencyHours} hours give the first answer again.`);
-const creationHeaders = schemas/* object */.Ikc({ "idempotency-key": idempotencyKey });
-const createdHeaders = ["location", "idempotency-replayed"];
-const creationErrors = [
-    "unsupported_media_type",
-    "payload_too_large",
-    "idempotency_key_reused",
-    "idempotency_in_progress",
-];
-const jobCreationErrors = [
-    ...creationErrors,
-    "too_many_jobs",
-    "storage_full",
-    "unknown_target",
-    "model_source_refused",
-    "model_not_found",
-];
 
-;// CONCATENATED MODULE: ./contract/batch-routes.js
+
+
+
+const suiteName = schemas/* string */.YjP().min(1).max(200);
+const suite = schemas/* object */.Ikc({
+    name: suiteName,
+    batches: schemas/* int */.Whr().min(0).describe("Number of its batches."),
+    newest: batchSummary
+        .pick({ id: true, name: true, status: true, createdAt: true, gatesFailed: true })
+        .extend({ revision: revision/* revision */.Q.nullable() }),
+})
+    .meta({ id: "Suite" });
+const suiteList = schemas/* object */.Ikc({
+    suites: schemas/* array */.YOg(suite)
+        .max(limits/* limits */.Fy.listedSuites)
+        .describe(`Those with the newest batches, ${limits/* limits */.Fy.listedSuites} at most.`),
+})
+    .meta({ id: "SuiteList" });
+const suiteHistoryQuery = schemas/* strictObject */.rej({
+    suite: suiteName,
+    model: schemas/* string */.YjP()
+        .max(200)
+        .optional()
+        .describe("Name of a model; by default the first one of the newest batch."),
+    limit: integerParameter(schemas/* int */.Whr().min(1).max(limits/* limits */.Fy.historyBatches))
+        .default(limits/* limits */.Fy.historyBatches)
+        .describe("Number of batches, the newest."),
+});
+const suiteBatch = schemas/* object */.Ikc({
+    id: id/* batchId */.qZ,
+    createdAt: iso/* datetime */.w$(),
+    revision: revision/* revision */.Q.nullable(),
+    check: schemas/* object */.Ikc({
+        repository: schemas/* string */.YjP().describe("As `owner/name`."),
+        url: schemas/* url */.OZ5().nullable().describe("Of the check run; null until there is one."),
+        commitUrl: schemas/* url */.OZ5(),
+    })
+        .nullable()
+        .describe("The batch's report on GitHub; null where it asked for none."),
+});
+const suiteHistory = schemas/* object */.Ikc({
+    suite: suiteName,
+    model: schemas/* string */.YjP().nullable().describe("Null where the suite has no batch."),
+    models: schemas/* array */.YOg(schemas/* string */.YjP()).describe("Names of the models of the newest batch."),
+    batches: schemas/* array */.YOg(suiteBatch).describe("Oldest first."),
+    jobs: schemas/* array */.YOg(jobSummary)
+        .max(limits/* limits */.Fy.historyJobs)
+        .describe("The model's jobs of these batches, oldest first: the newest one of each batch and " +
+        `target, and of these the newest ${limits/* limits */.Fy.historyJobs}.`),
+})
+    .meta({ id: "SuiteHistory" });
+
+;// CONCATENATED MODULE: ./contract/routes/batch-routes.js
+
 
 
 
@@ -58395,11 +59794,11 @@ const batchRoutes = {
         path: "/batches",
         summary: "Submit several models for several targets",
         action: "startWork",
-        headers: creationHeaders,
+        headers: creation/* creationHeaders */.E_,
         body: batch/* batchRequest */.Uv,
         audited: true,
-        replies: { 202: { json: batch/* batch */.vA, headers: createdHeaders } },
-        errors: jobCreationErrors,
+        replies: { 202: { json: batch/* batch */.vA, headers: creation/* createdHeaders */.PK } },
+        errors: creation/* jobCreationErrors */.Qe,
     },
     listBatches: {
         method: "GET",
@@ -58441,15 +59840,15 @@ const batchRoutes = {
         names: "batch",
         params: schemas/* object */.Ikc({ id: id/* batchId */.qZ }),
         query: schemas/* strictObject */.rej({
-            status: schemas/* array */.YOg(contract_status/* jobStatus */.WB.extract(["Failed", "Cancelled"]))
+            status: schemas/* array */.YOg(jobs_status/* jobStatus */.WB.extract(["Failed", "Cancelled"]))
                 .min(1)
                 .optional()
                 .describe("Which jobs, `Failed` by default; repeat the parameter for both."),
         }),
-        headers: creationHeaders,
+        headers: creation/* creationHeaders */.E_,
         audited: true,
         replies: { 202: { json: retriedBatch, headers: ["idempotency-replayed"] } },
-        errors: ["not_found", "nothing_to_retry", ...jobCreationErrors],
+        errors: ["not_found", "nothing_to_retry", ...creation/* jobCreationErrors */.Qe],
     },
     deleteBatch: {
         method: "DELETE",
@@ -58463,24 +59862,27 @@ const batchRoutes = {
         errors: ["not_found", "batch_unfinished", "job_in_use"],
     },
 };
+const suiteRoutes = {
+    listSuites: {
+        method: "GET",
+        path: "/suites",
+        summary: "List suites, those with the newest batches first",
+        action: "readWork",
+        replies: { 200: { json: suiteList } },
+        errors: [],
+    },
+    getSuiteHistory: {
+        method: "GET",
+        path: "/suites/history",
+        summary: "Read what a model of a suite measured for each target over the suite's newest batches",
+        action: "readWork",
+        query: suiteHistoryQuery,
+        replies: { 200: { json: suiteHistory } },
+        errors: [],
+    },
+};
 
-;// CONCATENATED MODULE: ./contract/job-detail.js
-
-
-const jobDetail = job/* job */.Yl
-    .extend({
-    queuePosition: schemas/* int */.Whr()
-        .min(1)
-        .nullable()
-        .default(null)
-        .describe("Place among the jobs that wait for a worker of this machine: 1 starts next. Null for a " +
-        "job that does not wait, and in a cluster. Projects take turns, so that jobs of other " +
-        "projects may still come before it."),
-})
-    .meta({ id: "JobDetail" });
-
-;// CONCATENATED MODULE: ./contract/job-routes.js
-
+;// CONCATENATED MODULE: ./contract/routes/job-routes.js
 
 
 
@@ -58488,7 +59890,7 @@ const jobDetail = job/* job */.Yl
 
 
 const preferWait = schemas/* string */.YjP().max(100).optional();
-const waitHeaders = creationHeaders.extend({
+const waitHeaders = creation/* creationHeaders */.E_.extend({
     prefer: preferWait.describe("`wait=N` answers when the job has ended, or after N seconds at the latest; " +
         `N is at most ${limits/* limits */.Fy.preferWaitSeconds}.`),
 });
@@ -58498,12 +59900,12 @@ const jobRoutes = {
         path: "/compress",
         summary: "Start a compression job",
         action: "startWork",
-        headers: creationHeaders,
+        headers: creation/* creationHeaders */.E_,
         body: job/* jobRequest */.xK,
         bodyBytes: 262_144,
         audited: true,
-        replies: { 202: { json: job/* job */.Yl, headers: createdHeaders } },
-        errors: jobCreationErrors,
+        replies: { 202: { json: job/* job */.Yl, headers: creation/* createdHeaders */.PK } },
+        errors: creation/* jobCreationErrors */.Qe,
     },
     startQuantization: {
         method: "POST",
@@ -58515,10 +59917,10 @@ const jobRoutes = {
         bodyBytes: 262_144,
         audited: true,
         replies: {
-            200: { json: job/* job */.Yl, headers: [...createdHeaders, "preference-applied"] },
-            202: { json: job/* job */.Yl, headers: [...createdHeaders, "preference-applied"] },
+            200: { json: job/* job */.Yl, headers: [...creation/* createdHeaders */.PK, "preference-applied"] },
+            202: { json: job/* job */.Yl, headers: [...creation/* createdHeaders */.PK, "preference-applied"] },
         },
-        errors: jobCreationErrors,
+        errors: creation/* jobCreationErrors */.Qe,
     },
     listJobs: {
         method: "GET",
@@ -58554,7 +59956,7 @@ const jobRoutes = {
                 `N seconds at the latest; N is at most ${limits/* limits */.Fy.preferWaitSeconds}.`),
         }),
         replies: {
-            200: { json: jobDetail, headers: ["etag", "preference-applied"] },
+            200: { json: job/* jobDetail */.Bs, headers: ["etag", "preference-applied"] },
             304: { empty: true, headers: ["etag", "preference-applied"] },
         },
         errors: ["not_found"],
@@ -58577,10 +59979,10 @@ const jobRoutes = {
         action: "retryWork",
         names: "job",
         params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
-        headers: creationHeaders,
+        headers: creation/* creationHeaders */.E_,
         audited: true,
-        replies: { 202: { json: job/* job */.Yl, headers: createdHeaders } },
-        errors: ["not_found", "job_unfinished", ...jobCreationErrors],
+        replies: { 202: { json: job/* job */.Yl, headers: creation/* createdHeaders */.PK } },
+        errors: ["not_found", "job_unfinished", ...creation/* jobCreationErrors */.Qe],
     },
     deleteJob: {
         method: "DELETE",
@@ -58595,7 +59997,7 @@ const jobRoutes = {
     },
 };
 
-;// CONCATENATED MODULE: ./contract/log-routes.js
+;// CONCATENATED MODULE: ./contract/routes/log-routes.js
 
 
 
@@ -58643,7 +60045,7 @@ const logRoutes = {
     },
 };
 
-;// CONCATENATED MODULE: ./contract/manifest.js
+;// CONCATENATED MODULE: ./contract/models/manifest.js
 
 
 
@@ -58679,7 +60081,7 @@ const manifest = schemas/* strictObject */.rej({
     .meta({ id: "Manifest" });
 const modelFile = schemas/* object */.Ikc({ path: modelFilePath, sha256: model/* sha256 */.sc, bytes: schemas/* int */.Whr().min(0) });
 
-;// CONCATENATED MODULE: ./contract/model-routes.js
+;// CONCATENATED MODULE: ./contract/routes/model-routes.js
 
 
 
@@ -58767,9 +60169,54 @@ const modelRoutes = {
     },
 };
 
-;// CONCATENATED MODULE: ./contract/target-routes.js
+;// CONCATENATED MODULE: ./contract/service-status.js
+
+const count = schemas/* int */.Whr().min(0);
+const bytes = schemas/* number */.aig().min(0);
+const serviceStatus = schemas/* object */.Ikc({
+    now: iso/* datetime */.w$(),
+    startedAt: iso/* datetime */.w$().describe("When the process that answers was started."),
+    versions: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* string */.YjP()).describe("Of the service and of what it runs on."),
+    records: schemas/* enum */.k5n(["sqlite", "postgres"]).describe("The database."),
+    executor: schemas/* enum */.k5n(["local", "cluster"])
+        .describe("Whether jobs run as processes on this machine or in a cluster."),
+    problem: schemas/* string */.YjP()
+        .nullable()
+        .describe("Why the service is not ready, as `/readyz` says; null where it is."),
+    jobs: schemas/* object */.Ikc({
+        waiting: count,
+        running: count,
+        longestWaitSeconds: schemas/* number */.aig().min(0).describe("0 where no job waits."),
+        workers: count
+            .nullable()
+            .describe("Jobs that this process runs at once; null where the cluster decides."),
+    }),
+    disk: schemas/* object */.Ikc({
+        freeBytes: bytes,
+        totalBytes: bytes,
+        reserveBytes: bytes.describe("What new work leaves free for records."),
+    })
+        .describe("The disk that has the records, and the files that are in no bucket."),
+    memory: schemas/* object */.Ikc({
+        residentBytes: bytes.describe("Of the service's process, without workers."),
+    }),
+})
+    .meta({ id: "ServiceStatus" });
+
+;// CONCATENATED MODULE: ./contract/routes/service-routes.js
 
 
+
+const statusRoutes = {
+    getStatus: {
+        method: "GET",
+        path: "/status",
+        summary: "Read how the service is: queue, workers, disk and versions",
+        action: "readStatus",
+        replies: { 200: { json: serviceStatus } },
+        errors: [],
+    },
+};
 const targetRoutes = {
     listTargets: {
         method: "GET",
@@ -58781,17 +60228,17 @@ const targetRoutes = {
     },
 };
 
-// EXTERNAL MODULE: ./contract/dns-label.js
-var dns_label = __nccwpck_require__(4267);
+// EXTERNAL MODULE: ./contract/text/kubernetes-names.js
+var kubernetes_names = __nccwpck_require__(7762);
 ;// CONCATENATED MODULE: ./contract/project.js
 
 
 const defaultProject = "default";
-const projectName = dns_label/* dnsLabel */.U.describe("1 to 63 lower-case letters, digits and hyphens, with no hyphen at an end.");
+const projectName = kubernetes_names/* dnsLabel */.UG.describe("1 to 63 lower-case letters, digits and hyphens, with no hyphen at an end.");
 const project = schemas/* object */.Ikc({ name: projectName, createdAt: iso/* datetime */.w$() })
     .meta({ id: "Project" });
 
-;// CONCATENATED MODULE: ./contract/token.js
+;// CONCATENATED MODULE: ./contract/people/token.js
 
 
 
@@ -58865,10 +60312,200 @@ const exchangedToken = schemas/* object */.Ikc({
 })
     .meta({ id: "ExchangedToken" });
 
-;// CONCATENATED MODULE: ./contract/trust-check.js
+// EXTERNAL MODULE: ./contract/jobs/action.js
+var action = __nccwpck_require__(5188);
+// EXTERNAL MODULE: ./contract/jobs/gate-table.js
+var gate_table = __nccwpck_require__(1820);
+;// CONCATENATED MODULE: ./contract/text/one-or-more.js
+
+function oneOrMore(value) {
+    return schemas/* union */.KCZ([value.transform((one) => [one]), schemas/* array */.YOg(value).min(1).max(100)]);
+}
+
+;// CONCATENATED MODULE: ./contract/jobs/report-rules.js
 
 
 
+
+
+
+
+const reportRules = schemas/* strictObject */.rej({
+    checkNames: oneOrMore(schemas/* string */.YjP().min(1).max(limits/* textLimits */.I6.name)),
+    failOn: schemas/* enum */.k5n(Object.keys(action/* failOnTable */._y)).default("gates"),
+    gates: gate/* gateLimits */.A8.default({}),
+    suites: oneOrMore(schemas/* string */.YjP().min(1).max(limits/* textLimits */.I6.name)).optional(),
+    acceptBaselines: schemas/* boolean */.zMY().default(false),
+});
+const fromStrictest = (/* unused pure expression or super */ null && (["warnings", "gates", "jobs", "nothing"]));
+function checkReportRules(rules, asked, baseRef) {
+    const { checkName, failOn } = asked.report.github;
+    const fields = [];
+    if (!rules.checkNames.some((pattern) => isGlobMatch(pattern, checkName))) {
+        const message = `Is "${checkName}", and the trust policy allows no check of this name`;
+        fields.push({ pointer: "/report/github/checkName", message });
+    }
+    if (fromStrictest.indexOf(failOn) > fromStrictest.indexOf(rules.failOn)) {
+        const message = `Is "${failOn}", and the trust policy demands at least "${rules.failOn}"`;
+        fields.push({ pointer: "/report/github/failOn", message });
+    }
+    return [...fields, ...gateErrors(rules.gates, asked.gates), ...baseErrors(rules, asked, baseRef)];
+}
+function laidOverGates(asked = {}, rules) {
+    const warnGates = [...new Set([...(asked.warnGates ?? []), ...(rules.warnGates ?? [])])];
+    return { ...asked, ...rules, warnGates };
+}
+function baseErrors({ suites }, { suite = "", revision }, baseRef) {
+    if (suites === undefined)
+        return [];
+    const fields = [];
+    if (!suites.some((pattern) => isGlobMatch(pattern, suite))) {
+        const message = `Is "${suite}", and the trust policy lets only its own suites be compared with`;
+        fields.push({ pointer: "/suite", message });
+    }
+    const branch = revision?.base?.branch ?? "";
+    if (baseRef !== null && branch !== baseRef) {
+        const message = `Is "${branch}", and must be "${baseRef}", which the pull request changes`;
+        fields.push({ pointer: "/revision/base/branch", message });
+    }
+    return fields;
+}
+function gateErrors(rules, asked = {}) {
+    return gateName.options.flatMap((gate) => {
+        const limit = rules[gate];
+        if (limit === undefined)
+            return [];
+        if (asked[gate] !== undefined && asked[gate] !== limit) {
+            const message = `Is ${asked[gate]}, and the trust policy demands ${limit}`;
+            return [{ pointer: `/gates/${gate}`, message }];
+        }
+        if (!isWarning(asked, gate) || isWarning(rules, gate))
+            return [];
+        const message = `Has "${gate}", which the trust policy does not let warn alone`;
+        return [{ pointer: "/gates/warnGates", message }];
+    });
+}
+function isWarning({ warnGates = [] }, gate) {
+    return warnGates.includes(gate);
+}
+
+;// CONCATENATED MODULE: ./contract/text/glob.js
+function glob_isGlobMatch(glob, value) {
+    const source = glob.replaceAll(/\*\*|\*|[^*]+/g, (part) => {
+        if (part === "**")
+            return ".*";
+        return part === "*" ? "[^/]*" : part.replaceAll(/[\\^$.+?()[\]{}|]/g, "\\$&");
+    });
+    return new RegExp(`^${source}$`).test(value);
+}
+
+;// CONCATENATED MODULE: ./contract/text/secure-url.js
+
+const secureUrl = schemas/* string */.YjP()
+    .max(500)
+    .regex(/^(https:\/\/|http:\/\/(localhost|127\.0\.0\.1|\[::1\])([:/]|$))/, {
+    error: "must be https://…",
+});
+
+;// CONCATENATED MODULE: ./contract/people/trust-policy.js
+
+
+
+
+
+
+
+
+const claimText = schemas/* union */.KCZ([schemas/* string */.YjP().min(1).max(500), schemas/* int */.Whr(), schemas/* boolean */.zMY()]).transform(String);
+const pattern = oneOrMore(claimText);
+const digits = textOrNumber(/^\d{1,20}$/, "must be a number");
+const digitsOrAny = textOrNumber(/^(\d{1,20}|\*)$/, "must be a number, or * for all");
+function textOrNumber(form, error) {
+    return schemas/* union */.KCZ([schemas/* string */.YjP().regex(form, { error }), schemas/* int */.Whr().min(0)], { error }).transform(String);
+}
+const claims = schemas/* strictObject */.rej({
+    repository_owner_id: oneOrMore(digits),
+    repository_id: oneOrMore(digitsOrAny),
+    enterprise_id: pattern.optional(),
+    repository_visibility: pattern.optional(),
+    event_name: pattern.optional(),
+    ref: pattern.optional(),
+    ref_type: pattern.optional(),
+    ref_protected: pattern.optional(),
+    base_ref: pattern.optional(),
+    environment: pattern.optional(),
+    workflow_ref: pattern.optional(),
+    job_workflow_ref: pattern.optional(),
+    job_workflow_sha: pattern.optional(),
+    runner_environment: pattern.optional(),
+    actor_id: pattern.optional(),
+});
+const claimNames = schemas/* enum */.k5n(Object.keys(claims.shape)).options;
+const publicEvents = ["pull_request", "pull_request_target"];
+const policy = schemas/* strictObject */.rej({
+    name: schemas/* string */.YjP().min(1).max(100),
+    issuer: schemas/* string */.YjP(),
+    claims,
+    project: projectName.default(defaultProject),
+    scopes: schemas/* array */.YOg(scope.exclude(["admin", "tokens:write"])).min(1),
+    report: reportRules.optional(),
+    expiresInSeconds: schemas/* int */.Whr().min(60).max(3600).default(3600),
+})
+    .refine(({ scopes, report }) => scopes.includes("reports:write") === (report !== undefined), {
+    path: ["report"],
+    error: "must be given for the scope reports:write, and for no other",
+})
+    .refine(({ report }) => report?.suites !== undefined || !(0,gate/* comparesWithBaseline */.Am)(report?.gates), {
+    path: ["report", "suites"],
+    error: "must be given where a gate compares with a baseline",
+})
+    .refine(({ scopes, claims: { ref, environment } }) => !scopes.includes("baselines:write") || ref || environment, {
+    path: ["claims"],
+    error: "must say which ref or environment may write baselines",
+})
+    .refine(({ scopes, claims: { event_name } }) => !scopes.includes("baselines:write") || !matchesPublicEvent(event_name), {
+    path: ["claims", "event_name"],
+    error: `must be given, and not match ${publicEvents.join(" or ")}, for the scope ` +
+        "baselines:write",
+});
+const issuer = schemas/* strictObject */.rej({
+    issuer: secureUrl,
+    audience: schemas/* string */.YjP().min(1).max(500),
+    jwksUri: secureUrl.optional(),
+});
+const trustPolicy = schemas/* strictObject */.rej({ issuers: schemas/* array */.YOg(issuer).min(1).max(100), policies: schemas/* array */.YOg(policy).max(10_000) })
+    .superRefine(({ issuers, policies }, context) => {
+    const known = new Set(issuers.map((each) => each.issuer));
+    if (known.size < issuers.length) {
+        context.addIssue({ code: "custom", path: ["issuers"], message: "must differ" });
+    }
+    for (const [i, each] of policies.entries()) {
+        if (known.has(each.issuer))
+            continue;
+        context.addIssue({
+            code: "custom",
+            path: ["policies", i, "issuer"],
+            message: "must be one of the issuers",
+        });
+    }
+});
+function matchPolicy(policies, identity) {
+    let furthest = 0;
+    for (const each of policies) {
+        const mismatch = claimNames.findIndex((claim) => !isClaimAllowed(each.claims[claim], identity[claim]));
+        if (mismatch < 0)
+            return { policy: each };
+        furthest = Math.max(furthest, mismatch);
+    }
+    return { mismatch: claimNames[furthest] ?? "repository_owner_id" };
+}
+function isClaimAllowed(patterns, value) {
+    return (patterns === undefined ||
+        (typeof value === "string" && patterns.some((each) => glob_isGlobMatch(each, value))));
+}
+function matchesPublicEvent(patterns) {
+    return publicEvents.some((event) => isClaimAllowed(patterns, event));
+}
 const claimValue = schemas/* union */.KCZ([schemas/* string */.YjP().max(4096), schemas/* number */.aig(), schemas/* boolean */.zMY(), schemas/* null */.chJ()]);
 const trustCheckRequest = schemas/* strictObject */.rej({
     claims: schemas/* record */.g1P(schemas/* string */.YjP().max(100), claimValue)
@@ -58890,7 +60527,7 @@ const trustCheck = schemas/* object */.Ikc({
 })
     .meta({ id: "TrustCheck" });
 
-;// CONCATENATED MODULE: ./contract/token-routes.js
+;// CONCATENATED MODULE: ./contract/routes/token-routes.js
 
 
 
@@ -58911,12 +60548,12 @@ const tokenRoutes = {
         path: "/tokens",
         summary: "Create an access token",
         action: "manageTokens",
-        headers: creationHeaders,
+        headers: creation/* creationHeaders */.E_,
         body: tokenRequest,
         bodyBytes: 4096,
         audited: true,
-        replies: { 201: { json: createdToken, headers: createdHeaders } },
-        errors: [...creationErrors, "not_found"],
+        replies: { 201: { json: createdToken, headers: creation/* createdHeaders */.PK } },
+        errors: [...creation/* creationErrors */.vw, "not_found"],
     },
     exchangeToken: {
         method: "POST",
@@ -58992,6 +60629,8 @@ const tokenRoutes = {
 
 
 
+
+
 const { exchangeToken } = tokenRoutes;
 const routes = {
     ...artifactRoutes,
@@ -59005,9 +60644,16 @@ const routes = {
 function createServiceClient(connection) {
     return createClient({ ...connection, routes });
 }
-
-;// CONCATENATED MODULE: ./action/exchanged-token.js
-
+async function openServiceSession(credentials, connection) {
+    if ("token" in credentials) {
+        const { token } = credentials;
+        core/* setSecret */.Pq(token);
+        return { client: createServiceClient({ ...connection, token }), scopes: undefined };
+    }
+    const exchanged = new ExchangedToken(createServiceClient(connection), credentials.audience);
+    const scopes = await exchanged.exchange();
+    return { client: createServiceClient({ ...connection, token: () => exchanged.value }), scopes };
+}
 const renewalMarginMs = 5 * 60_000;
 const renewalRetryMs = 30_000;
 class ExchangedToken {
@@ -59043,225 +60689,6 @@ class ExchangedToken {
         }
     }
 }
-
-;// CONCATENATED MODULE: ./action/open-service-session.js
-
-
-
-async function openServiceSession(credentials, connection) {
-    if ("token" in credentials) {
-        const { token } = credentials;
-        core/* setSecret */.Pq(token);
-        return { client: createServiceClient({ ...connection, token }), scopes: undefined };
-    }
-    const exchanged = new ExchangedToken(createServiceClient(connection), credentials.audience);
-    const scopes = await exchanged.exchange();
-    return { client: createServiceClient({ ...connection, token: () => exchanged.value }), scopes };
-}
-
-
-/***/ }),
-
-/***/ 6650:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   h: () => (/* binding */ parseYaml)
-/* harmony export */ });
-/* harmony import */ var yaml__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3483);
-/* harmony import */ var _contract_format_problem_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(2570);
-/* harmony import */ var _contract_parse_input_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(8039);
-
-
-
-function parseYaml(text, schema) {
-    const lineCounter = new yaml__WEBPACK_IMPORTED_MODULE_0__/* .LineCounter */ .HN();
-    const document = (0,yaml__WEBPACK_IMPORTED_MODULE_0__/* .parseDocument */ .Tp)(text, { lineCounter, prettyErrors: false });
-    const lineAtOffset = (offset) => Math.max(1, lineCounter.linePos(offset).line);
-    if (document.errors.length > 0) {
-        const problems = document.errors.map(({ pos, message }) => {
-            return { line: lineAtOffset(pos[0]), message };
-        });
-        return { problems };
-    }
-    const lineAtPath = (path) => lineAtOffset(findOffset(document, path));
-    const { data, problems } = (0,_contract_parse_input_js__WEBPACK_IMPORTED_MODULE_1__/* .parseInput */ .C)(schema, document.toJS());
-    if (problems === undefined)
-        return { value: data, lineAtPath };
-    return {
-        problems: problems.map((problem) => {
-            return { line: lineAtPath(problem.path), message: (0,_contract_format_problem_js__WEBPACK_IMPORTED_MODULE_2__/* .formatProblem */ .V)(problem) };
-        }),
-    };
-}
-function findOffset(document, path) {
-    for (let length = path.length; length > 0; length--) {
-        const parent = document.getIn(path.slice(0, length - 1), true);
-        const key = path[length - 1];
-        const pair = (0,yaml__WEBPACK_IMPORTED_MODULE_0__/* .isMap */ .jh)(parent) && parent.items.find((item) => (0,yaml__WEBPACK_IMPORTED_MODULE_0__/* .isScalar */ .jn)(item.key) && item.key.value === key);
-        const node = pair ? pair.key : document.getIn(path.slice(0, length), true);
-        if ((0,yaml__WEBPACK_IMPORTED_MODULE_0__/* .isNode */ .Ll)(node) && node.range)
-            return node.range[0];
-    }
-    return 0;
-}
-
-
-/***/ }),
-
-/***/ 2982:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-
-// EXPORTS
-__nccwpck_require__.d(__webpack_exports__, {
-  K: () => (/* binding */ readInputs)
-});
-
-// EXTERNAL MODULE: ./contract/action.js + 1 modules
-var action = __nccwpck_require__(7721);
-// EXTERNAL MODULE: ./contract/truncate.js
-var truncate = __nccwpck_require__(1602);
-// EXTERNAL MODULE: ./action/input-error.js
-var input_error = __nccwpck_require__(6572);
-// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(3045);
-// EXTERNAL MODULE: ../../node_modules/zod/v4/core/core.js
-var core = __nccwpck_require__(6416);
-// EXTERNAL MODULE: ./contract/gate.js
-var gate = __nccwpck_require__(8668);
-// EXTERNAL MODULE: ./contract/recipe.js + 1 modules
-var recipe = __nccwpck_require__(1918);
-// EXTERNAL MODULE: ./contract/status.js
-var contract_status = __nccwpck_require__(7949);
-// EXTERNAL MODULE: ./action/parse-yaml.js
-var parse_yaml = __nccwpck_require__(6650);
-;// CONCATENATED MODULE: ./action/inputs.js
-
-
-
-
-
-
-const longestSeconds = 7 * 24 * 3600;
-const unitSeconds = { s: 1, m: 60, h: 3600 };
-const flag = schemas/* string */.YjP()
-    .regex(/^(true|false)$/i, { error: "must be true or false" })
-    .transform((text) => text.toLowerCase() === "true");
-const seconds = schemas/* string */.YjP()
-    .regex(/^[1-9]\d{0,5}[smh]?$/, {
-    error: "must be a number of minutes, or a time such as 90s, 45m or 2h",
-})
-    .transform((text) => {
-    const { number, unit = "m" } = /^(?<number>\d+)(?<unit>[smh])?$/.exec(text)?.groups ?? {};
-    return Number(number) * unitSeconds[unit];
-})
-    .refine((time) => time <= longestSeconds, { error: "must not be more than a week" });
-const baseUrl = schemas/* url */.OZ5({ protocol: /^https?$/, error: "must be an address such as https://mos.example.com" })
-    .transform((url) => `${url.replace(/\/+$/, "").replace(/\/v1$/, "")}/v1`);
-const inputsSchema = schemas/* object */.Ikc({
-    "service-url": baseUrl,
-    token: schemas/* string */.YjP().optional(),
-    audience: schemas/* string */.YjP().optional(),
-    "batch-file": schemas/* string */.YjP().optional(),
-    models: schemas/* string */.YjP().transform(splitLines).optional(),
-    targets: schemas/* string */.YjP().transform(splitWords).optional(),
-    kind: choiceSchema(contract_status/* jobKindTable */.UK).optional(),
-    recipe: yamlSchema(recipe/* requestedRecipe */.vJ).optional(),
-    gates: yamlSchema(gate/* gateLimits */.A8).optional(),
-    suite: schemas/* string */.YjP().max(200).optional(),
-    baseline: schemas/* string */.YjP().max(255).optional(),
-    "fail-on": choiceSchema(action/* failOnTable */._y),
-    wait: flag,
-    timeout: seconds,
-    "check-name": schemas/* string */.YjP().max(200).optional(),
-    "job-checks": choiceSchema(action/* jobChecksTable */.v8),
-    comment: flag,
-    "dry-run": flag,
-    download: flag,
-    "github-token": schemas/* string */.YjP().optional(),
-    matrix: schemas/* string */.YjP().transform(matrixValues).optional(),
-});
-function choiceSchema(table) {
-    const values = Object.keys(table);
-    return schemas/* enum */.k5n(values, { error: `must be ${values.slice(0, -1).join(", ")} or ${values.at(-1)}` });
-}
-function yamlSchema(schema) {
-    return schemas/* string */.YjP().transform((text, context) => {
-        const parsed = (0,parse_yaml/* parseYaml */.h)(text, schema);
-        if ("value" in parsed)
-            return parsed.value;
-        for (const { line, message } of parsed.problems)
-            context.addIssue(`line ${line}: ${message}`);
-        return core/* NEVER */.tm;
-    });
-}
-function splitLines(text) {
-    return text.split("\n").flatMap((line) => line.trim() || []);
-}
-function splitWords(text) {
-    return text.split(/[\s,]+/).filter((word) => word !== "");
-}
-function matrixValues(text) {
-    const leaves = (value) => typeof value === "object" && value !== null
-        ? Object.values(value).flatMap(leaves)
-        : [String(value)];
-    const matrix = JSON.parse(text);
-    return matrix === null ? [] : leaves(matrix);
-}
-
-;// CONCATENATED MODULE: ./action/read-inputs.js
-
-
-
-
-const maxShownCharacters = 100;
-function readInputs(environment) {
-    const texts = readTexts(environment);
-    const parsed = inputsSchema.safeParse(texts);
-    const invalid = (parsed.error?.issues ?? []).map(({ path, message }) => {
-        const name = String(path[0]);
-        const text = texts[name];
-        if (text === undefined)
-            return `Input "${name}" is missing`;
-        return `Input "${name}" is ${JSON.stringify((0,truncate/* truncate */.x)(text, maxShownCharacters))}: ${message}`;
-    });
-    const problems = [...invalid, ...missingModelProblems(texts)];
-    if (!parsed.success || problems.length > 0) {
-        throw new input_error/* InputError */.d(problems.map((message) => ({ message })));
-    }
-    return parsed.data;
-}
-function readTexts(environment) {
-    const table = action/* actionInputs */.eh;
-    const entries = Object.entries(table).map(([name, input]) => {
-        const text = environment[`INPUT_${name.toUpperCase()}`]?.trim() ?? "";
-        return [name, text === "" ? staticDefault(input) : text];
-    });
-    return Object.fromEntries(entries);
-}
-function staticDefault(input) {
-    return input.default?.startsWith("${{") ? undefined : input.default;
-}
-function missingModelProblems(texts) {
-    if (texts["batch-file"] !== undefined)
-        return [];
-    return ["models", "targets"]
-        .filter((name) => !texts[name])
-        .map((name) => `Input "${name}" is missing, and there is no "batch-file"`);
-}
-
-
-/***/ }),
-
-/***/ 6644:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   z: () => (/* binding */ resolveCredentials)
-/* harmony export */ });
-/* harmony import */ var _input_error_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6572);
-
 function resolveCredentials(inputs, { untrusted }, environment) {
     if (inputs.token !== undefined)
         return { token: inputs.token };
@@ -59272,1095 +60699,29 @@ function resolveCredentials(inputs, { untrusted }, environment) {
         return undefined;
     const found = 'Input "token" is missing, and the workflow has no OIDC token';
     const advice = "give the job `permissions: id-token: write`, or `token` a secret";
-    throw new _input_error_js__WEBPACK_IMPORTED_MODULE_0__/* .InputError */ .d([{ message: `${found}: ${advice}` }]);
+    throw new explain_error/* InputError */.d([{ message: `${found}: ${advice}` }]);
 }
 
 
 /***/ }),
 
-/***/ 9130:
+/***/ 4866:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   N6: () => (/* binding */ listJobs),
+/* harmony export */   d6: () => (/* binding */ getBatches),
+/* harmony export */   no: () => (/* binding */ submitBatches)
+/* harmony export */ });
+/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9876);
+/* harmony import */ var _workflow_run_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6793);
+/* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(7590);
+/* harmony import */ var _contract_jobs_batch_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(810);
+/* harmony import */ var _contract_jobs_gate_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(9517);
+/* harmony import */ var _contract_limits_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(1351);
+/* harmony import */ var _contract_text_redact_source_js__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(3662);
 
-// EXPORTS
-__nccwpck_require__.d(__webpack_exports__, {
-  V: () => (/* binding */ runMain)
-});
 
-// EXTERNAL MODULE: external "node:path"
-var external_node_path_ = __nccwpck_require__(6760);
-// EXTERNAL MODULE: external "node:timers/promises"
-var promises_ = __nccwpck_require__(8500);
-// EXTERNAL MODULE: ../../node_modules/@actions/core/lib/core.js + 19 modules
-var core = __nccwpck_require__(9876);
-// EXTERNAL MODULE: ./report/conclude.js
-var conclude = __nccwpck_require__(4422);
-// EXTERNAL MODULE: ./github/http-error-status.js
-var http_error_status = __nccwpck_require__(3590);
-;// CONCATENATED MODULE: ./report/job-title.js
-function jobTitle({ model, target }) {
-    return `${model} for ${target}`;
-}
-
-// EXTERNAL MODULE: ./report/compose-sections.js
-var compose_sections = __nccwpck_require__(1580);
-// EXTERNAL MODULE: ./report/describe-gate.js
-var describe_gate = __nccwpck_require__(7416);
-// EXTERNAL MODULE: ./report/describe-job-failure.js
-var describe_job_failure = __nccwpck_require__(1563);
-// EXTERNAL MODULE: ./report/format-figure.js
-var format_figure = __nccwpck_require__(1577);
-// EXTERNAL MODULE: ./report/github-limits.js
-var github_limits = __nccwpck_require__(1677);
-// EXTERNAL MODULE: ./report/markdown.js
-var markdown = __nccwpck_require__(8186);
-;// CONCATENATED MODULE: ./report/measurement-notes.js
-
-function measurementNotes({ telemetry, baseline }) {
-    const { device, accuracy, stageSeconds } = telemetry;
-    const notes = [
-        baseline && `Compared with ${(0,markdown/* inlineCode */.ti)(`${baseline.branch} at ${baseline.sha.slice(0, 7)}`)}.`,
-        device && deviceNote(device),
-        accuracy && samplesNote(accuracy),
-        stageSeconds && stagesNote(stageSeconds),
-    ].flatMap((note) => note ?? []);
-    return notes.length === 0 ? [] : [{ head: notes.join(" "), rows: [] }];
-}
-function deviceNote(device) {
-    const { name, threads, executionProvider, runtime } = device;
-    const software = (0,markdown/* inlineCode */.ti)(`${executionProvider}, ${runtime}`);
-    return `Measured on ${(0,markdown/* inlineCode */.ti)(name)}, ${threads} threads, ${software}.`;
-}
-function samplesNote({ samples, data }) {
-    const origin = data === "generated" ? "generated samples" : "samples of the caller";
-    return `Accuracy on ${samples} ${origin}.`;
-}
-function stagesNote(stageSeconds) {
-    const stages = Object.entries(stageSeconds).map(([stage, seconds = 0]) => {
-        return `${stage} ${seconds.toFixed(1)}`;
-    });
-    return `Seconds: ${stages.join(", ")}.`;
-}
-
-// EXTERNAL MODULE: ./contract/format-bytes.js
-var format_bytes = __nccwpck_require__(3754);
-// EXTERNAL MODULE: ./contract/format-ratio.js
-var format_ratio = __nccwpck_require__(1658);
-// EXTERNAL MODULE: ./report/comparable-figures.js
-var comparable_figures = __nccwpck_require__(6603);
-;// CONCATENATED MODULE: ./report/measurement-table.js
-
-
-
-
-
-const columns = ["figure", "original", "result", "ratio", "baseline", "change"];
-function measurementTable(job) {
-    const rows = [
-        ...sizeRows(job),
-        ...latencyRows(job),
-        ...accuracyRows(job),
-        ...memoryRows(job),
-        ...weightRows(job),
-    ];
-    return { head: (0,markdown/* tableHead */.PP)(columns), rows: rows.map((cells) => (0,markdown/* tableRow */.jD)(padCells(cells))) };
-}
-function sizeRows({ telemetry: { size }, baseline }) {
-    if (!size)
-        return [];
-    const before = baseline?.size?.resultBytes;
-    const cells = [
-        "size",
-        (0,format_bytes/* formatBytes */.z)(size.originalBytes),
-        (0,format_bytes/* formatBytes */.z)(size.resultBytes),
-        size.ratio.toFixed(3),
-    ];
-    if (before === undefined)
-        return [cells];
-    const change = (0,format_figure/* formatChange */.eD)(size.resultBytes / before - 1, format_figure/* formatPercent */.l9);
-    return [[...cells, (0,format_bytes/* formatBytes */.z)(before), change ?? ""]];
-}
-function latencyRows(job) {
-    const { latency } = job.telemetry;
-    if (!latency)
-        return [];
-    const before = (0,comparable_figures/* comparableLatency */.N)(job);
-    const percentiles = ["p50Ms", "p95Ms", "p99Ms"].flatMap((figure) => {
-        const [original, result] = [latency.original[figure], latency.result[figure]];
-        if (original === undefined || result === undefined)
-            return [];
-        const name = `latency ${figure.replace("Ms", "")}, ms`;
-        const ratio = figure === "p50Ms" ? (0,format_ratio/* formatRatio */.B)(latency) : (result / original).toFixed(3);
-        const cells = [name, original.toFixed(2), result.toFixed(2), ratio];
-        const earlier = before?.[figure];
-        if (earlier === undefined)
-            return [cells];
-        const change = (0,format_figure/* formatChange */.eD)(result / earlier - 1, format_figure/* formatPercent */.l9);
-        return [[...cells, earlier.toFixed(2), change ?? ""]];
-    });
-    return [...percentiles, ...shapeRows(latency)];
-}
-function shapeRows({ shapes = [] }) {
-    return shapes.map((shape) => [
-        `latency p50 of ${(0,markdown/* inlineCode */.ti)(shape.inputs)}, ms`,
-        shape.originalP50Ms.toFixed(2),
-        shape.resultP50Ms.toFixed(2),
-        (0,format_ratio/* formatRatio */.B)(shape),
-    ]);
-}
-function accuracyRows(job) {
-    const { accuracy } = job.telemetry;
-    if (!accuracy)
-        return [];
-    const worst = ["SQNR, worst", "", (0,format_figure/* formatDecibels */.Tb)(accuracy.sqnrDb), ""];
-    const before = (0,comparable_figures/* comparableAccuracy */.a)(job);
-    if (before) {
-        const change = (0,format_figure/* formatChange */.eD)(accuracy.sqnrDb - before.sqnrDb, format_figure/* formatDecibels */.Tb);
-        worst.push((0,format_figure/* formatDecibels */.Tb)(before.sqnrDb), change ?? "");
-    }
-    return [worst, ...accuracy.outputs.flatMap(outputRows)];
-}
-function outputRows({ name, sqnrDb, cosine, top1Agreement }) {
-    const output = (0,markdown/* inlineCode */.ti)(name);
-    const rows = [
-        [`SQNR of ${output}`, "", (0,format_figure/* formatDecibels */.Tb)(sqnrDb)],
-        [`cosine of ${output}`, "", cosine.toFixed(5)],
-    ];
-    if (top1Agreement !== null) {
-        rows.push([`top-1 agreement of ${output}`, "", (0,format_figure/* formatPercent */.l9)(top1Agreement)]);
-    }
-    return rows;
-}
-function memoryRows({ telemetry: { memory } }) {
-    if (!memory)
-        return [];
-    const peaks = [memory.originalPeakBytes, memory.resultPeakBytes];
-    return [
-        ["peak memory", ...peaks.map((bytes) => (bytes === undefined ? "" : (0,format_bytes/* formatBytes */.z)(bytes)))],
-    ];
-}
-function weightRows({ telemetry: { weights } }) {
-    return weights ? [["weights", String(weights.total), `${weights.quantized} changed`]] : [];
-}
-function padCells(cells) {
-    return columns.map((_, i) => cells[i] ?? "");
-}
-
-// EXTERNAL MODULE: ./report/outcome.js
-var outcome = __nccwpck_require__(5979);
-;// CONCATENATED MODULE: ./report/render-log-tail.js
-
-const maxLineBytes = 1_000;
-const maxLines = 100;
-function renderLogTail(output, { maxBytes, url }) {
-    const head = `### End of the output\n\n[All of it](${url})`;
-    const lines = output.slice(-maxLines).map((line) => (0,markdown/* truncateToBytes */.Ln)(line, maxLineBytes));
-    let tail = head;
-    for (let first = lines.length - 1; first >= 0; first--) {
-        const longer = `${head}\n\n${(0,markdown/* codeBlock */.DV)(lines.slice(first))}`;
-        if ((0,markdown/* utf8ByteLength */.iE)(longer) > maxBytes)
-            break;
-        tail = longer;
-    }
-    return tail;
-}
-
-;// CONCATENATED MODULE: ./report/render-job.js
-
-
-
-
-
-
-
-
-
-
-function renderJobCheck(row, output) {
-    const { logUrl: url, job } = row;
-    const maxBytes = github_limits/* githubLimits */.Q.checkFieldBytes;
-    const measurements = [measurementTable(job), ...measurementNotes(job)];
-    const text = (0,compose_sections/* composeSections */.z)(measurements, { url, maxBytes: maxBytes / 2 });
-    const tail = renderLogTail(output, { url, maxBytes: maxBytes - (0,markdown/* utf8ByteLength */.iE)(text) - 2 });
-    return {
-        title: (0,markdown/* truncateToBytes */.Ln)(jobCheckTitle(row), github_limits/* githubLimits */.Q.checkTitleBytes),
-        summary: (0,compose_sections/* composeSections */.z)(summarySections(row), { url, maxBytes }),
-        text: `${text}\n\n${tail}`,
-    };
-}
-function jobCheckTitle(row) {
-    const { size, accuracy, latency } = row.job.telemetry;
-    const parts = [
-        outcome/* outcomes */.K[(0,outcome/* classifyOutcome */.$)(row)].words,
-        size && `${(100 * size.ratio).toFixed(0)} % of the size`,
-        accuracy && (0,format_figure/* formatDecibels */.Tb)(accuracy.sqnrDb),
-        latency && `${(100 * latency.ratio).toFixed(0)} % of the latency`,
-    ];
-    return parts.flatMap((part) => part ?? []).join(", ");
-}
-function summarySections(row) {
-    const { gates, telemetry } = row.job;
-    const sections = [{ head: summaryHead(row), rows: [] }];
-    if (gates.length > 0) {
-        const rows = gates.map((gate) => (0,markdown/* tableRow */.jD)([gateMark(gate), (0,markdown/* inlineCode */.ti)((0,describe_gate/* describeGate */.l)(gate))]));
-        sections.push({ head: (0,markdown/* tableHead */.PP)(["", "gate"]), rows });
-    }
-    if (telemetry.warnings.length > 0) {
-        const rows = telemetry.warnings.map(({ code, message }) => {
-            return `- ⚠️ ${(0,markdown/* inlineCode */.ti)(`${code}: ${message}`)}`;
-        });
-        sections.push({ head: "Warnings:\n", rows });
-    }
-    return sections;
-}
-function summaryHead(row) {
-    const { mark, words } = outcome/* outcomes */.K[(0,outcome/* classifyOutcome */.$)(row)];
-    const result = `${mark} ${(0,markdown/* inlineCode */.ti)(row.model)} for ${(0,markdown/* inlineCode */.ti)(row.target)} ${words}`;
-    const failure = (0,describe_job_failure/* describeJobFailure */.D)(row.job);
-    return failure === "" ? result : `${result}: ${(0,markdown/* inlineCode */.ti)(failure)}`;
-}
-function gateMark({ passed, level }) {
-    if (passed)
-        return outcome/* outcomes */.K.passed.mark;
-    return level === "warn" ? outcome/* outcomes */.K.warned.mark : outcome/* outcomes */.K.missed.mark;
-}
-
-;// CONCATENATED MODULE: ./github/job-check-run.js
-
-
-
-function jobCheckRun(row, lastLines, { checkName, failOn }) {
-    const { conclusion } = (0,conclude/* conclude */.E)({ rows: [row] }, failOn);
-    return {
-        name: `${checkName}: ${jobTitle(row)}`,
-        content: { output: renderJobCheck(row, lastLines), conclusion: conclusion ?? "neutral" },
-    };
-}
-
-;// CONCATENATED MODULE: ./log/error-message.js
-function errorMessage(error) {
-    return error instanceof Error ? error.message : String(error);
-}
-function errorMessageWithCauses(error) {
-    if (!(error instanceof Error))
-        return String(error);
-    return error.cause === undefined
-        ? error.message
-        : `${error.message}: ${errorMessageWithCauses(error.cause)}`;
-}
-
-;// CONCATENATED MODULE: ./report/is-job-check-wanted.js
-
-const fewJobs = 12;
-const maxJobChecks = 100;
-function isJobCheckWanted(row, { jobChecks, jobCount }) {
-    const isBad = ["failed", "missed"].includes((0,outcome/* classifyOutcome */.$)(row));
-    switch (jobChecks) {
-        case "auto":
-            return isBad || jobCount <= fewJobs;
-        case "all":
-            return true;
-        case "failed":
-            return isBad;
-        case "none":
-            return false;
-    }
-}
-
-// EXTERNAL MODULE: ./report/render-batch.js + 5 modules
-var render_batch = __nccwpck_require__(1977);
-;// CONCATENATED MODULE: ./action/check-run-reporter.js
-
-
-
-
-
-
-
-const progressIntervalMs = 10_000;
-class CheckRunReporter {
-    #options;
-    #checkRun;
-    #isRefused = false;
-    #isInterrupted = false;
-    #jobCheckCount = 0;
-    #progressAt = 0;
-    #lastOutput = "";
-    #writes = Promise.resolve(true);
-    constructor(options) {
-        this.#options = options;
-    }
-    async begin(report) {
-        const { checks, check } = this.#options;
-        await this.#write(async () => {
-            const output = (0,render_batch/* renderBatchCheck */.hC)(report, { conclusion: null, title: "Preparing the batch" });
-            this.#checkRun = await checks.create(check, { output });
-            core/* saveState */.LZ("checkRun", String(this.#checkRun));
-        });
-    }
-    reportProgress(report) {
-        const { checks, failOn } = this.#options;
-        const now = performance.now();
-        if (now - this.#progressAt < progressIntervalMs)
-            return;
-        this.#progressAt = now;
-        const output = (0,render_batch/* renderBatchCheck */.hC)(report, (0,conclude/* conclude */.E)(report, failOn));
-        if (JSON.stringify(output) === this.#lastOutput)
-            return;
-        this.#lastOutput = JSON.stringify(output);
-        void this.#write(async () => {
-            if (this.#isInterrupted || this.#checkRun === undefined)
-                return;
-            await checks.update(this.#checkRun, { output });
-        });
-    }
-    reportJobEnd(row, lastLines, jobCount) {
-        const { checks, check, failOn, jobChecks } = this.#options;
-        const isWanted = isJobCheckWanted(row, { jobChecks, jobCount });
-        if (!isWanted || this.#jobCheckCount === maxJobChecks)
-            return;
-        this.#jobCheckCount++;
-        void this.#write(async () => {
-            if (this.#isInterrupted)
-                return;
-            const { name, content } = jobCheckRun(row, lastLines, { checkName: check.name, failOn });
-            const externalId = `${check.externalId}/${row.id}`;
-            await checks.create({ ...check, name, externalId }, content);
-        });
-    }
-    async complete(report, verdict, annotations) {
-        const { checks, check } = this.#options;
-        this.#isInterrupted = report.abortReason !== undefined;
-        return this.#write(async () => {
-            const output = (0,render_batch/* renderBatchCheck */.hC)(report, verdict);
-            const content = { output, conclusion: verdict.conclusion ?? "neutral", annotations };
-            if (this.#checkRun === undefined)
-                await checks.create(check, content);
-            else
-                await checks.update(this.#checkRun, content);
-        });
-    }
-    #write(work) {
-        this.#writes = this.#writes.then(async () => {
-            if (this.#isRefused)
-                return false;
-            try {
-                await work();
-                return true;
-            }
-            catch (error) {
-                this.#isRefused = ((0,http_error_status/* httpErrorStatus */.X)(error) ?? 500) < 500;
-                core/* warning */.$e(describeRefusal(error));
-                return false;
-            }
-        });
-        return this.#writes;
-    }
-}
-function describeRefusal(error) {
-    const reason = errorMessage(error);
-    const status = (0,http_error_status/* httpErrorStatus */.X)(error);
-    if (status !== 403 && status !== 404) {
-        return `GitHub did not take a check run (${reason}). The job's summary has the results.`;
-    }
-    return [
-        `No check runs: GitHub lets this workflow write none (${reason}).`,
-        "Give the job `permissions: checks: write`;",
-        "for pull requests from forks and of Dependabot GitHub never does.",
-        "The job's summary has the results.",
-    ].join(" ");
-}
-
-;// CONCATENATED MODULE: ./report/build-annotations.js
-
-
-
-
-const maxAnnotations = 200;
-function buildAnnotations(rows, places) {
-    const modelPlaces = new Map(places.models.map(({ model, ...place }) => [model, place]));
-    const gatePlaces = new Map(places.gates.map(({ gate, ...place }) => [gate, place]));
-    const failures = rows.flatMap((row) => failureAnnotations(row, modelPlaces.get(row.model)));
-    const misses = rows.flatMap((row) => gateAnnotations(row, gatePlaces, modelPlaces.get(row.model)));
-    return [...failures, ...misses].slice(0, maxAnnotations).map(truncateAnnotation);
-}
-function failureAnnotations(row, place) {
-    const error = row.job?.error;
-    if (!place || !error)
-        return [];
-    const title = `${jobTitle(row)} failed`;
-    return [{ place, level: "failure", title, message: `${error.code}: ${error.message}` }];
-}
-function gateAnnotations(row, gatePlaces, modelPlace) {
-    const missed = row.job?.gates.filter(({ passed }) => !passed) ?? [];
-    return missed.flatMap((result) => {
-        const place = gatePlaces.get(result.gate) ?? modelPlace;
-        if (!place)
-            return [];
-        const message = (0,describe_gate/* describeGate */.l)(result);
-        return result.level === "warn"
-            ? [{ place, level: "warning", title: `${jobTitle(row)}: a gate warns`, message }]
-            : [{ place, level: "failure", title: `${jobTitle(row)}: a gate failed`, message }];
-    });
-}
-function truncateAnnotation({ title, message, ...rest }) {
-    return {
-        ...rest,
-        title: (0,markdown/* truncateToBytes */.Ln)(title, github_limits/* githubLimits */.Q.annotationTitleBytes),
-        message: (0,markdown/* truncateToBytes */.Ln)(message, github_limits/* githubLimits */.Q.annotationMessageBytes),
-    };
-}
-
-;// CONCATENATED MODULE: ./report/ended-row.js
-function isEndedRow(row) {
-    return row.job !== undefined;
-}
-
-;// CONCATENATED MODULE: ./action/build-github-report.js
-function buildGithubReport({ inputs, run, identity }, places) {
-    return {
-        repository: run.repository,
-        sha: run.headSha,
-        checkName: identity.checkName,
-        jobChecks: inputs["job-checks"],
-        failOn: inputs["fail-on"],
-        places,
-    };
-}
-
-// EXTERNAL MODULE: ./contract/status.js
-var contract_status = __nccwpck_require__(7949);
-// EXTERNAL MODULE: ./action/cancel-batches.js
-var cancel_batches = __nccwpck_require__(8068);
-;// CONCATENATED MODULE: ./action/get-batches.js
-async function getBatches(client, ids, signal) {
-    return Promise.all(ids.map(async (id) => client.call("getBatch", { params: { id } }, { signal })));
-}
-
-// EXTERNAL MODULE: ./action/list-jobs.js
-var list_jobs = __nccwpck_require__(9808);
-;// CONCATENATED MODULE: ./action/cancel-submission.js
-
-
-
-
-
-
-const waitLimitMs = 20_000;
-const pollMs = 500;
-async function cancelSubmission(work, { waits }) {
-    const ids = work.submission.batches.map(({ id }) => id);
-    if (await (0,cancel_batches/* cancelBatches */.N)(work.client, ids))
-        core/* saveState */.LZ("finished", "true");
-    if (!waits)
-        return;
-    try {
-        await recordEnds(work, ids, AbortSignal.timeout(waitLimitMs));
-    }
-    catch (error) {
-        core/* info */.pq(`Not all jobs are seen to have ended: ${String(error)}`);
-    }
-}
-async function recordEnds({ client, tracker }, ids, signal) {
-    for (;;) {
-        const batches = await getBatches(client, ids, signal);
-        tracker.recordBatches(batches);
-        if (batches.every(({ status }) => (0,contract_status/* isTerminal */.Hd)(status)))
-            break;
-        await (0,promises_.setTimeout)(pollMs, undefined, { signal });
-    }
-    for (const batch of ids)
-        tracker.recordJobs(await (0,list_jobs/* listJobs */.N)(client, { batch }, signal));
-}
-
-// EXTERNAL MODULE: ./action/input-error.js
-var input_error = __nccwpck_require__(6572);
-;// CONCATENATED MODULE: ./action/check-targets.js
-
-async function checkTargets(client, names, signal) {
-    const { targets } = await client.call("listTargets", {}, { signal });
-    const known = targets.map(({ name }) => name);
-    const unknown = names.filter((name) => !known.includes(name));
-    if (unknown.length === 0)
-        return;
-    const message = `The service has no target ${unknown.join(", ")}; it has ${known.join(", ")}`;
-    throw new input_error/* InputError */.d([{ message }]);
-}
-
-// EXTERNAL MODULE: ./client/retry.js + 1 modules
-var retry = __nccwpck_require__(6261);
-// EXTERNAL MODULE: ./client/problem-error.js
-var problem_error = __nccwpck_require__(7590);
-;// CONCATENATED MODULE: ./action/explain-error.js
-
-
-
-const advice = {
-    unauthorized: 'The service does not know the token, or it has expired: is the input "token" right?',
-    missing_scope: "Make a token with the scopes that the action needs: jobs:read, jobs:write and models:write.",
-    identity_token_refused: "Ask the service's administrator for a trust policy that fits this workflow.",
-};
-function explainError(error, serviceUrl) {
-    const message = errorMessage(error);
-    if ((0,retry/* isConnectionError */.Rk)(error)) {
-        const question = 'Is the input "service-url" right, does the service run, and can this runner reach it?';
-        return `The service at ${serviceUrl} cannot be reached: ${message}. ${question}`;
-    }
-    if (error instanceof problem_error/* UnexpectedAnswerError */.qx && error.status === 404) {
-        const question = 'is the input "service-url" right?';
-        return `${message}\nThere is no model optimization service at ${serviceUrl}: ${question}`;
-    }
-    const code = error instanceof problem_error/* ProblemError */.Mm ? error.problem.code : inferErrorCode(error);
-    const help = code && advice[code];
-    return help === undefined ? message : `${message}\n${help}`;
-}
-function inferErrorCode(error) {
-    if (!(error instanceof problem_error/* UnexpectedAnswerError */.qx))
-        return undefined;
-    if (error.status === 401)
-        return "unauthorized";
-    return error.status === 403 ? "missing_scope" : undefined;
-}
-
-;// CONCATENATED MODULE: ./action/retry-while-unreachable.js
-
-
-
-const pauseMs = 1_000;
-const outageLimitMs = 10 * 60_000;
-class UnreachableError extends Error {
-    name = "UnreachableError";
-    constructor(cause) {
-        const minutes = outageLimitMs / 60_000;
-        super(`The service could not be reached for ${minutes} minutes`, { cause });
-    }
-}
-async function retryWhileUnreachable(work, signal) {
-    for (let lostAt;; await (0,promises_.setTimeout)(pauseMs, undefined, { signal })) {
-        try {
-            return await work();
-        }
-        catch (error) {
-            signal.throwIfAborted();
-            if (!(0,retry/* isTransient */.dg)(error))
-                throw error;
-            const now = performance.now();
-            if (lostAt === undefined) {
-                core/* info */.pq(`[service] Not reachable, trying again: ${String(error)}`);
-            }
-            lostAt ??= now;
-            if (now - lostAt > outageLimitMs)
-                throw new UnreachableError(error);
-        }
-    }
-}
-
-;// CONCATENATED MODULE: ./action/describe-abort.js
-
-
-
-
-function describeAbort(error, step, limit) {
-    const abortReason = classifyAbort(error, step.signal, limit);
-    const isExpected = abortReason === "cancelled" || abortReason === "timed_out";
-    const failureMessage = isExpected ? undefined : explainError(error, step.inputs["service-url"]);
-    const problems = error instanceof input_error/* InputError */.d ? error.problems : [];
-    const annotations = problems.flatMap(({ place, message }) => place ? [{ place, message, level: "failure", title: step.identity.checkName }] : []);
-    return { abortReason, failureMessage, annotations };
-}
-function classifyAbort(error, stop, limit) {
-    if (stop.aborted)
-        return "cancelled";
-    if (limit.aborted)
-        return "timed_out";
-    const isUnreachable = error instanceof UnreachableError || (0,retry/* isConnectionError */.Rk)(error);
-    return isUnreachable ? "unreachable" : "error";
-}
-
-// EXTERNAL MODULE: external "node:crypto"
-var external_node_crypto_ = __nccwpck_require__(7598);
-// EXTERNAL MODULE: external "node:events"
-var external_node_events_ = __nccwpck_require__(8474);
-;// CONCATENATED MODULE: ./action/escape-log-line.js
-function escapeLogLine(text) {
-    return text.replaceAll("##[", "##\u200b[").replaceAll(/[\r\n]+/g, " ");
-}
-
-;// CONCATENATED MODULE: ./action/print-output.js
-
-
-
-
-async function printOutput(title, output, work) {
-    const mark = (0,external_node_crypto_.randomUUID)();
-    core/* startGroup */.Oh(title);
-    try {
-        return await work(async (text) => {
-            if (!output.write(disableCommands(text, mark)))
-                await (0,external_node_events_.once)(output, "drain");
-        });
-    }
-    finally {
-        core/* endGroup */.N4();
-    }
-}
-function disableCommands(text, mark) {
-    const line = escapeLogLine(text);
-    return line.includes("::") ? `::stop-commands::${mark}\n${line}\n::${mark}::\n` : `${line}\n`;
-}
-
-;// CONCATENATED MODULE: ./action/watch-batches.js
-
-
-
-
-
-const watch_batches_pollMs = 2_000;
-const statusLineMs = 30_000;
-async function watchBatches(client, { batches }, { tracker, signal, onPoll }) {
-    const ids = batches.map(({ id }) => id);
-    let loggedAt = performance.now();
-    let loggedLine = "";
-    for (;;) {
-        const current = await retryWhileUnreachable(async () => getBatches(client, ids, signal), signal);
-        tracker.recordBatches(current);
-        onPoll();
-        if (current.every(({ status }) => (0,contract_status/* isTerminal */.Hd)(status)))
-            return;
-        const line = tracker.statusLine();
-        if (line !== loggedLine && performance.now() - loggedAt >= statusLineMs) {
-            loggedAt = performance.now();
-            loggedLine = line;
-            core/* info */.pq(`[batch] ${line}`);
-        }
-        await (0,promises_.setTimeout)(watch_batches_pollMs, undefined, { signal });
-    }
-}
-
-;// CONCATENATED MODULE: ./action/follow-jobs.js
-
-
-
-
-
-const keptLines = 100;
-async function followJobs(client, submission, options) {
-    const over = new AbortController();
-    const signal = AbortSignal.any([options.signal, over.signal]);
-    const parts = [
-        watchBatches(client, submission, { ...options, signal }),
-        printOutputs(client, submission, { ...options, signal }),
-    ];
-    try {
-        await Promise.all(parts);
-    }
-    finally {
-        over.abort();
-        await Promise.allSettled(parts);
-    }
-}
-async function printOutputs(client, { jobs }, options) {
-    const { tracker, signal, onJobEnd } = options;
-    for (const job of jobs) {
-        if (job.former) {
-            core/* info */.pq(`${jobTitle(job)}: completed by an earlier attempt of this run`);
-            continue;
-        }
-        const lastLines = await printJobOutput(client, job, options);
-        const ended = await retryWhileUnreachable(async () => client.call("getJob", { params: { id: job.id } }, { signal }), signal);
-        tracker.recordJobs([ended]);
-        onJobEnd(ended, lastLines);
-        core/* info */.pq(`[batch] ${tracker.statusLine()}`);
-    }
-}
-async function printJobOutput(client, job, { output, signal }) {
-    const lastLines = [];
-    await printOutput(jobTitle(job), output, async (print) => {
-        let after = 0;
-        await retryWhileUnreachable(async () => {
-            for await (const line of client.followLogs(job.id, { after, signal })) {
-                await print(line.text);
-                after = line.seq;
-                lastLines.push(line.text);
-                if (lastLines.length > keptLines)
-                    lastLines.shift();
-            }
-        }, signal);
-    });
-    return lastLines;
-}
-
-// EXTERNAL MODULE: ./contract/gate.js
-var gate = __nccwpck_require__(8668);
-;// CONCATENATED MODULE: ./action/job-tracker.js
-
-
-class JobTracker {
-    #rows = new Map();
-    constructor(jobs, baseUrl) {
-        for (const { id, model, target, former } of jobs) {
-            const logUrl = `${baseUrl}/jobs/${id}/logs`;
-            this.#rows.set(id, { id, model, target, status: "Pending", gatesFailed: false, logUrl });
-            if (former)
-                this.recordJobs([former]);
-        }
-    }
-    get rows() {
-        return [...this.#rows.values()];
-    }
-    recordBatches(batches) {
-        for (const { id, status, gatesFailed } of batches.flatMap(({ jobs }) => jobs)) {
-            const row = this.#rows.get(id);
-            if (row && !row.job)
-                this.#rows.set(id, { ...row, status, gatesFailed });
-        }
-    }
-    recordJobs(jobs) {
-        for (const job of jobs) {
-            const row = this.#rows.get(job.id);
-            if (!row)
-                continue;
-            const gatesFailed = (0,gate/* hasFailedGate */.x6)(job.gates);
-            this.#rows.set(job.id, { ...row, status: job.status, gatesFailed, job });
-        }
-    }
-    statusLine() {
-        const { rows } = this;
-        const ended = rows.filter(({ status }) => (0,contract_status/* isTerminal */.Hd)(status)).length;
-        const byStatus = Map.groupBy(rows, ({ status }) => status);
-        const counts = contract_status/* jobStatus */.WB.options.flatMap((status) => {
-            const count = byStatus.get(status)?.length ?? 0;
-            return count > 0 ? `${count} ${status}` : [];
-        });
-        const gatesFailed = rows.filter((row) => row.gatesFailed).length;
-        const gates = gatesFailed > 0 ? `, ${gatesFailed} with gates that failed` : "";
-        return `${ended} of ${rows.length} jobs ended: ${counts.join(", ")}${gates}`;
-    }
-}
-
-// EXTERNAL MODULE: ./action/open-service-session.js + 38 modules
-var open_service_session = __nccwpck_require__(1217);
-// EXTERNAL MODULE: ./contract/batch.js + 1 modules
-var batch = __nccwpck_require__(9902);
-// EXTERNAL MODULE: ./contract/format-problem.js
-var format_problem = __nccwpck_require__(2570);
-// EXTERNAL MODULE: ./contract/parse-input.js + 1 modules
-var parse_input = __nccwpck_require__(8039);
-// EXTERNAL MODULE: external "node:fs/promises"
-var external_node_fs_promises_ = __nccwpck_require__(1455);
-// EXTERNAL MODULE: ./contract/model.js
-var model = __nccwpck_require__(2654);
-;// CONCATENATED MODULE: ./action/find-models.js
-
-
-
-
-
-
-async function findModels(entries, workspace) {
-    const isExclusion = ({ file }) => file?.startsWith("!") === true;
-    const excluded = entries.filter(isExclusion).flatMap(({ file }) => file?.slice(1) ?? []);
-    const search = { root: await (0,external_node_fs_promises_.realpath)(workspace), excluded };
-    const problems = [];
-    const models = new Map();
-    for (const entry of entries.filter((each) => !isExclusion(each))) {
-        try {
-            for (const model of await resolveEntry(entry, search)) {
-                const location = modelLocation(model);
-                if (!models.has(location))
-                    models.set(location, model);
-            }
-        }
-        catch (error) {
-            if (!(error instanceof input_error/* InputError */.d))
-                throw error;
-            problems.push(...error.problems);
-        }
-    }
-    problems.push(...duplicateNameProblems([...models.values()]));
-    if (problems.length > 0)
-        throw new input_error/* InputError */.d(problems);
-    return [...models.values()];
-}
-function modelLocation(model) {
-    return "file" in model ? model.file : model.source;
-}
-async function resolveEntry(entry, search) {
-    return entry.file === undefined ? [resolveSource(entry)] : resolveFiles(entry, search);
-}
-function resolveSource(entry) {
-    const { name, source = "", sha256, place } = entry;
-    const { problems } = (0,parse_input/* parseInput */.C)(model/* modelReference */.Dy, { source, name });
-    if (problems)
-        throw createEntryError(entry, problems.map(format_problem/* formatProblem */.V).join("; "));
-    return { name: name ?? defaultModelName(new URL(source).pathname), source, sha256, place };
-}
-async function resolveFiles(entry, search) {
-    const { name, sha256, place } = entry;
-    const files = await matchFiles(entry, search);
-    if (files.length === 0) {
-        const where = `no file of the workspace ${search.root} matches`;
-        throw createEntryError(entry, `${where}; is the repository checked out, with large files?`);
-    }
-    if (files.length > 1 && (name !== undefined || sha256 !== undefined)) {
-        const found = `${files.length} files match`;
-        throw createEntryError(entry, `${found}, which cannot all have one name or SHA-256`);
-    }
-    return files
-        .toSorted()
-        .map((file) => ({ name: name ?? defaultModelName(file), file, sha256, place }));
-}
-async function matchFiles(entry, { root, excluded }) {
-    const files = [];
-    for await (const match of (0,external_node_fs_promises_.glob)(entry.file ?? "", { cwd: root, exclude: [...excluded] })) {
-        const file = external_node_path_.resolve(root, match);
-        if (!(await (0,external_node_fs_promises_.stat)(file)).isFile())
-            continue;
-        if (external_node_path_.relative(root, await (0,external_node_fs_promises_.realpath)(file)).startsWith("..")) {
-            throw createEntryError(entry, `${match} lies outside of the workspace`);
-        }
-        files.push(external_node_path_.relative(root, file).replaceAll(external_node_path_.sep, "/"));
-    }
-    return files;
-}
-function defaultModelName(file) {
-    const name = file.replace(/\.onnx$/i, "").replaceAll(/[^A-Za-z0-9._-]+/g, "-");
-    return name.slice(-100).replace(/^[^A-Za-z0-9]+/, "") || "model";
-}
-function duplicateNameProblems(models) {
-    return [...Map.groupBy(models, ({ name }) => name)].flatMap(([name, sharing]) => {
-        if (sharing.length === 1)
-            return [];
-        const places = sharing.map(modelLocation).join(" and ");
-        const advice = "give each a name of its own, as NAME=PATH";
-        const message = `Models ${places} are all named ${name}; ${advice}`;
-        return { message, place: sharing[1]?.place };
-    });
-}
-function createEntryError({ file, source, place }, message) {
-    const where = place ? `${place.file}, line ${place.line}` : `Input "models"`;
-    return new input_error/* InputError */.d([{ message: `${where}: ${file ?? source}: ${message}`, place }]);
-}
-
-;// CONCATENATED MODULE: ./action/model-entry.js
-const linePattern = /^(?:(?<name>[A-Za-z0-9][A-Za-z0-9._-]{0,99})=)?(?<where>.*)$/;
-const sourcePattern = /^((https?|s3|gs|hf|file):\/\/|upload:)/;
-function parseModelEntry(line) {
-    const { name, where = "" } = linePattern.exec(line)?.groups ?? {};
-    return sourcePattern.test(where) ? { name, source: where } : { name, file: where };
-}
-
-// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(3045);
-// EXTERNAL MODULE: ./contract/gate-table.js
-var gate_table = __nccwpck_require__(3482);
-// EXTERNAL MODULE: ./contract/limits.js
-var limits = __nccwpck_require__(1351);
-// EXTERNAL MODULE: ./action/parse-yaml.js
-var parse_yaml = __nccwpck_require__(6650);
-;// CONCATENATED MODULE: ./action/read-batch-file.js
-
-
-
-
-
-
-
-
-
-
-const read_batch_file_model = model/* modelReference */.Dy
-    .partial()
-    .extend({ file: schemas/* string */.YjP().min(1).max(1000).optional() })
-    .refine(({ file, source }) => (file === undefined) !== (source === undefined), {
-    error: "must have either `file`, a glob of files in the workspace, or `source`",
-});
-const modelOrLine = schemas/* preprocess */.vkY((value) => (typeof value === "string" ? parseModelEntry(value) : value), read_batch_file_model);
-const batchFile = schemas/* strictObject */.rej({ ...batch/* batchFields */.QY.shape, models: schemas/* array */.YOg(modelOrLine).max(1000) })
-    .partial();
-async function readBatchFile(file, workspace) {
-    const parsed = (0,parse_yaml/* parseYaml */.h)(await readText(file, workspace), batchFile);
-    const fromRoot = external_node_path_.relative(workspace, external_node_path_.resolve(workspace, file));
-    const placeAt = (line) => {
-        return { file: fromRoot.replaceAll(external_node_path_.sep, "/"), line };
-    };
-    if ("problems" in parsed) {
-        const problems = parsed.problems.map(({ line, message }) => {
-            return { message: `${file}, line ${line}: ${message}`, place: placeAt(line) };
-        });
-        throw new input_error/* InputError */.d(problems);
-    }
-    const { lineAtPath } = parsed;
-    const { models = [], ...fields } = parsed.value;
-    const gates = gate_table/* gateName */.h2.options.filter((gate) => fields.gates?.[gate] !== undefined);
-    return {
-        fields,
-        models: models.map((entry, i) => ({ ...entry, place: placeAt(lineAtPath(["models", i])) })),
-        gatePlaces: gates.map((gate) => ({ gate, ...placeAt(lineAtPath(["gates", gate])) })),
-    };
-}
-async function readText(file, workspace) {
-    const resolved = await (0,external_node_fs_promises_.realpath)(external_node_path_.resolve(workspace, file)).catch((cause) => {
-        const found = `there is no file ${file} in the workspace ${workspace}`;
-        throw createFileError(`${found}; is the repository checked out?`, cause);
-    });
-    if (external_node_path_.relative(await (0,external_node_fs_promises_.realpath)(workspace), resolved).startsWith("..")) {
-        throw createFileError(`${file} lies outside of the workspace`);
-    }
-    const { size } = await (0,external_node_fs_promises_.stat)(resolved);
-    if (size > limits/* limits */.Fy.jsonBodyBytes) {
-        throw createFileError(`${file} has ${size} bytes; ${limits/* limits */.Fy.jsonBodyBytes} are allowed`);
-    }
-    return (0,external_node_fs_promises_.readFile)(resolved, "utf8");
-}
-function createFileError(message, cause) {
-    return new input_error/* InputError */.d([{ message: `Input "batch-file": ${message}` }], { cause });
-}
-
-;// CONCATENATED MODULE: ./action/plan-batch.js
-
-
-
-
-
-
-
-const emptyFile = { fields: {}, models: [], gatePlaces: [] };
-const validSource = `upload:sha256:${"0".repeat(64)}`;
-async function planBatch(inputs, { workspace, defaultSuite }) {
-    const batchFile = inputs["batch-file"];
-    const file = batchFile === undefined ? emptyFile : await readBatchFile(batchFile, workspace);
-    const entries = inputs.models?.map(parseModelEntry) ?? file.models;
-    const models = await findModels(entries, workspace);
-    const request = parseRequest({
-        ...file.fields,
-        kind: inputs.kind ?? file.fields.kind,
-        recipe: inputs.recipe ?? file.fields.recipe,
-        gates: inputs.gates ?? file.fields.gates,
-        suite: inputs.suite ?? file.fields.suite ?? defaultSuite,
-        dryRun: inputs["dry-run"] || file.fields.dryRun,
-        targets: inputs.targets ?? file.fields.targets,
-        models: models.map(({ name }) => ({ name, source: validSource })),
-    });
-    const { models: _, targets, ...fields } = request;
-    const gatePlaces = inputs.gates === undefined ? file.gatePlaces : [];
-    return { models, targets, fields, places: { models: modelPlaces(models), gates: gatePlaces } };
-}
-function parseRequest(request) {
-    const { data, problems } = (0,parse_input/* parseInput */.C)(batch/* batchRequest */.Uv, request);
-    if (problems === undefined)
-        return data;
-    throw new input_error/* InputError */.d(problems.map((problem) => ({ message: `The batch's ${(0,format_problem/* formatProblem */.V)(problem)}` })));
-}
-function modelPlaces(models) {
-    return models.flatMap((model) => {
-        const place = model.place ?? ("file" in model ? { file: model.file, line: 1 } : undefined);
-        return place ? [{ model: model.name, ...place }] : [];
-    });
-}
-
-// EXTERNAL MODULE: ./contract/revision.js
-var revision = __nccwpck_require__(1622);
-;// CONCATENATED MODULE: ./action/resolve-revision.js
-
-
-const noBaseline = "none";
-async function resolveRevision(run, { inputs, github, scopes }) {
-    const base = selectBase(run, inputs.baseline);
-    const mayRecord = scopes === undefined || scopes.includes("baselines:write") || scopes.includes("admin");
-    const parsed = revision/* revision */.Q.safeParse({
-        sha: run.headSha,
-        branch: run.branch,
-        base: base && { ...base, mergeBase: await fetchMergeBase(run, base, github) },
-        recordBaseline: run.isTrusted && mayRecord && !inputs["dry-run"],
-    });
-    return parsed.data;
-}
-function selectBase({ base }, baseline) {
-    if (baseline === noBaseline)
-        return undefined;
-    const isOwn = baseline === undefined || baseline === base?.branch;
-    return isOwn ? base : { branch: baseline };
-}
-async function fetchMergeBase({ repo, headSha, branch }, base, github) {
-    if (!github || base.branch === branch)
-        return undefined;
-    const basehead = `${base.sha ?? base.branch}...${headSha}`;
-    const range = { ...repo, basehead, per_page: 1 };
-    try {
-        const { data } = await github.rest.repos.compareCommitsWithBasehead(range);
-        return data.merge_base_commit.sha;
-    }
-    catch (error) {
-        core/* debug */.Yz(`No merge base: ${String(error)}`);
-        return undefined;
-    }
-}
-
-;// CONCATENATED MODULE: ./action/set-outputs.js
-
-function setOutputs(outputs) {
-    for (const [name, value] of Object.entries(outputs))
-        core/* setOutput */.uH(name, value);
-}
-
-;// CONCATENATED MODULE: ./contract/group-by-targets.js
-function groupByTargets(pairs) {
-    const byModel = [...Map.groupBy(pairs, ({ model }) => model).values()];
-    const groups = Map.groupBy(byModel, (ofModel) => ofModel.map(({ target }) => target).join(" "));
-    return [...groups.values()].map((group) => {
-        const all = group.flat();
-        return {
-            models: [...new Set(all.map(({ model }) => model))],
-            targets: [...new Set(all.map(({ target }) => target))],
-            pairs: all,
-        };
-    });
-}
-
-// EXTERNAL MODULE: ./contract/redact-source.js
-var redact_source = __nccwpck_require__(9502);
-;// CONCATENATED MODULE: ./action/former-jobs.js
-
-
-
-async function listFormerJobs(client, labels) {
-    const jobs = await (0,list_jobs/* listJobs */.N)(client, { labels, status: ["Completed"] });
-    return jobs.filter(({ gates }) => !(0,gate/* hasFailedGate */.x6)(gates));
-}
-function findFormerJob(jobs, model, target) {
-    const { name, source, sha256 } = model;
-    if (!source.startsWith("upload:") && sha256 === undefined)
-        return undefined;
-    return jobs.find((job) => job.target === target &&
-        job.model.name === name &&
-        job.model.source === (0,redact_source/* redactSource */.b)(source) &&
-        job.model.sha256 === sha256);
-}
-
-// EXTERNAL MODULE: ./action/step-identity.js
-var step_identity = __nccwpck_require__(8844);
-;// CONCATENATED MODULE: ./action/submit-planned-batch.js
-
-
-
-async function submitPlannedBatch(client, body) {
-    const batch = await submitIdempotently(client, body).catch(async (error) => {
-        const isRefused = error instanceof problem_error/* ProblemError */.Mm && error.problem.code === "missing_scope";
-        if (!isRefused || !body.revision?.recordBaseline)
-            throw error;
-        core/* notice */.lm("The results are not recorded as a baseline: the token lacks the scope baselines:write");
-        const revision = { ...body.revision, recordBaseline: false };
-        return submitIdempotently(client, { ...body, revision });
-    });
-    core/* info */.pq(`Batch ${batch.id}: ${batch.jobs.length} jobs`);
-    return batch;
-}
-async function submitIdempotently(client, body) {
-    return client.call("submitBatch", { headers: { "idempotency-key": (0,step_identity/* digest */.b)(body) }, body });
-}
-
-;// CONCATENATED MODULE: ./action/submit-batches.js
 
 
 
@@ -60368,12 +60729,12 @@ async function submitIdempotently(client, body) {
 
 async function submitBatches(client, request) {
     const { plan, models, identity } = request;
-    const contentLabel = { "github-request": (0,step_identity/* digest */.b)(plan.fields) };
+    const contentLabel = { "github-request": (0,_workflow_run_js__WEBPACK_IMPORTED_MODULE_1__/* .digest */ .br)(plan.fields) };
     const former = await listReusableJobs(client, request, contentLabel);
     const pairs = models.flatMap((model) => plan.targets.map((target) => ({ model, target, former: findFormerJob(former, model, target) })));
-    core/* saveState */.LZ("submitted", "true");
+    _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .saveState */ .LZ("submitted", "true");
     const batches = [];
-    for (const group of groupByTargets(pairs.filter((pair) => pair.former === undefined))) {
+    for (const group of (0,_contract_jobs_batch_js__WEBPACK_IMPORTED_MODULE_3__/* .groupByTargets */ .t2)(pairs.filter((pair) => pair.former === undefined))) {
         const body = {
             name: identity.checkName,
             ...plan.fields,
@@ -60384,7 +60745,7 @@ async function submitBatches(client, request) {
             labels: { ...plan.fields.labels, ...identity.labels, ...contentLabel },
         };
         batches.push(await submitPlannedBatch(client, body));
-        core/* saveState */.LZ("batches", batches.map(({ id }) => id).join(" "));
+        _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .saveState */ .LZ("batches", batches.map(({ id }) => id).join(" "));
     }
     return { batches, jobs: stepJobs(pairs, batches) };
 }
@@ -60401,516 +60762,48 @@ function stepJobs(pairs, batches) {
         return job ? [{ id: job.id, model: name, target }] : [];
     });
 }
-
-// EXTERNAL MODULE: ./client/hash-file.js
-var hash_file = __nccwpck_require__(5511);
-;// CONCATENATED MODULE: ./action/upload-log.js
-
-
-
-const upload_log_progressIntervalMs = 5_000;
-class UploadLog {
-    #file;
-    #startedAt = performance.now();
-    #startedFrom = 0;
-    #loggedAt = performance.now();
-    constructor(file) {
-        this.#file = file;
-    }
-    start(offset, total) {
-        if (offset > 0)
-            this.#log(`goes on at ${(0,format_bytes/* formatBytes */.z)(offset)} of ${(0,format_bytes/* formatBytes */.z)(total)}`);
-        this.#startedAt = performance.now();
-        this.#startedFrom = offset;
-    }
-    progress(sent, total) {
-        const now = performance.now();
-        if (now - this.#loggedAt < upload_log_progressIntervalMs || sent === total)
-            return;
-        this.#loggedAt = now;
-        const rate = this.#formatRate(sent, now);
-        this.#log(`${(0,format_bytes/* formatBytes */.z)(sent)} of ${(0,format_bytes/* formatBytes */.z)(total)} sent, ${rate}`);
-    }
-    end({ sent, bytes }) {
-        const size = (0,format_bytes/* formatBytes */.z)(bytes);
-        const rate = this.#formatRate(bytes, performance.now());
-        this.#log(sent ? `uploaded, ${size}, ${rate}` : `unchanged, ${size}`);
-    }
-    #formatRate(sent, now) {
-        const seconds = Math.max(now - this.#startedAt, 1) / 1000;
-        return `${(0,format_bytes/* formatBytes */.z)((sent - this.#startedFrom) / seconds)}/s`;
-    }
-    #log(text) {
-        core/* info */.pq(escapeLogLine(`[upload] ${this.#file}: ${text}`));
-    }
-}
-
-;// CONCATENATED MODULE: ./action/upload-file.js
-
-
-
-
-
-
-async function uploadFile(client, { file, place = { file, line: 1 } }, { workspace, signal }) {
-    const absolute = external_node_path_.resolve(workspace, file);
-    const log = new UploadLog(file);
-    const sha256 = await (0,hash_file/* hashFile */.D)(absolute, signal);
-    const options = {
-        signal,
-        sha256,
-        onStart: (offset, total) => log.start(offset, total),
-        onProgress: (sent, total) => log.progress(sent, total),
-    };
-    try {
-        const uploaded = await retryWhileUnreachable(async () => client.uploadModel(absolute, options), signal);
-        log.end(uploaded);
-        return uploaded.source;
-    }
-    catch (error) {
-        if (!(error instanceof problem_error/* ProblemError */.Mm) || error.problem.code !== "payload_too_large")
+async function submitPlannedBatch(client, body) {
+    const batch = await submitIdempotently(client, body).catch(async (error) => {
+        const isRefused = error instanceof _client_problem_error_js__WEBPACK_IMPORTED_MODULE_2__/* .ProblemError */ .Mm && error.problem.code === "missing_scope";
+        if (!isRefused || !body.revision?.recordBaseline)
             throw error;
-        const advice = "the service's administrator sets the limit with MOS_MAX_MODEL_BYTES";
-        const message = `${file}: ${error.problem.detail}; ${advice}`;
-        throw new input_error/* InputError */.d([{ message, place }], { cause: error });
-    }
-}
-
-;// CONCATENATED MODULE: ./action/upload-models.js
-
-async function uploadModels(models, client, options) {
-    const references = [];
-    for (const model of models) {
-        const source = "source" in model ? model.source : await uploadFile(client, model, options);
-        references.push({ name: model.name, source, sha256: model.sha256 });
-    }
-    return references;
-}
-
-;// CONCATENATED MODULE: ./action/compress.js
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-async function compress(step, credentials) {
-    const limit = AbortSignal.timeout(step.inputs.timeout * 1000);
-    const signal = AbortSignal.any([step.signal, limit]);
-    let work;
-    try {
-        work = await compress_submit(step, credentials, signal);
-        if (step.inputs.wait)
-            await follow(step, work, signal);
-        core/* saveState */.LZ("finished", "true");
-        return buildResult(step, work);
-    }
-    catch (error) {
-        const { annotations, ...end } = describeAbort(error, step, limit);
-        if (work)
-            await cancelSubmission(work, { waits: end.abortReason === "timed_out" });
-        const result = buildResult(step, work, end);
-        return { ...result, annotations: [...annotations, ...result.annotations] };
-    }
-}
-async function compress_submit(step, credentials, signal) {
-    const { inputs, run, identity, dispatcher, github } = step;
-    const { workspace, attempt } = run;
-    const baseUrl = inputs["service-url"];
-    const defaultSuite = `${run.repository}: ${identity.checkName}`.slice(0, 200);
-    const plan = await planBatch(inputs, { workspace, defaultSuite });
-    const { client, scopes } = await (0,open_service_session/* openServiceSession */.C)(credentials, { baseUrl, dispatcher });
-    await checkTargets(client, plan.targets, signal);
-    const models = await uploadModels(plan.models, client, { workspace, signal });
-    const revision = await resolveRevision(run, { inputs, github, scopes });
-    signal.throwIfAborted();
-    const report = inputs.wait ? undefined : { github: buildGithubReport(step, plan.places) };
-    const request = { plan, models, identity, attempt, revision, report };
-    const submission = await submitBatches(client, request);
-    setOutputs({
-        "batch-id": submission.batches.map(({ id }) => id).join(" "),
-        "batch-url": batchUrl(step, submission),
+        _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .notice */ .lm("The results are not recorded as a baseline: the token lacks the scope baselines:write");
+        const revision = { ...body.revision, recordBaseline: false };
+        return submitIdempotently(client, { ...body, revision });
     });
-    const tracker = new JobTracker(submission.jobs, baseUrl);
-    return { client, submission, tracker, places: plan.places };
+    _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .info */ .pq(`Batch ${batch.id}: ${batch.jobs.length} jobs`);
+    return batch;
 }
-async function follow(step, work, signal) {
-    const { output, reporter } = step;
-    const { client, submission, tracker } = work;
-    await followJobs(client, submission, {
-        tracker,
-        output,
-        signal,
-        onPoll: () => reporter?.reportProgress(buildReport(step, work)),
-        onJobEnd(job, lastLines) {
-            const row = tracker.rows.find(({ id }) => id === job.id);
-            if (row && isEndedRow(row))
-                reporter?.reportJobEnd(row, lastLines, submission.jobs.length);
-        },
-    });
+async function submitIdempotently(client, body) {
+    return client.call("submitBatch", { headers: { "idempotency-key": (0,_workflow_run_js__WEBPACK_IMPORTED_MODULE_1__/* .digest */ .br)(body) }, body });
 }
-function buildResult(step, work, end) {
-    const report = { ...buildReport(step, work), ...end };
-    const annotations = work ? buildAnnotations(report.rows, work.places) : [];
-    return { report, annotations, client: work?.client };
+async function listFormerJobs(client, labels) {
+    const jobs = await listJobs(client, { labels, status: ["Completed"] });
+    return jobs.filter(({ gates }) => !(0,_contract_jobs_gate_js__WEBPACK_IMPORTED_MODULE_4__/* .hasFailedGate */ .x6)(gates));
 }
-function buildReport(step, work) {
-    return {
-        name: step.identity.checkName,
-        url: batchUrl(step, work?.submission),
-        rows: work?.tracker.rows ?? [],
-    };
+function findFormerJob(jobs, model, target) {
+    const { name, source, sha256 } = model;
+    if (!source.startsWith("upload:") && sha256 === undefined)
+        return undefined;
+    return jobs.find((job) => job.target === target &&
+        job.model.name === name &&
+        job.model.source === (0,_contract_text_redact_source_js__WEBPACK_IMPORTED_MODULE_6__/* .redactSource */ .b)(source) &&
+        job.model.sha256 === sha256);
 }
-function batchUrl({ inputs, run }, submission) {
-    const [first] = submission?.batches ?? [];
-    return first ? `${inputs["service-url"]}/batches/${first.id}` : run.url;
+async function getBatches(client, ids, signal) {
+    return Promise.all(ids.map(async (id) => client.call("getBatch", { params: { id } }, { signal })));
 }
-
-// EXTERNAL MODULE: ./action/connect-github.js + 2 modules
-var connect_github = __nccwpck_require__(3324);
-// EXTERNAL MODULE: ./action/create-check-run-writer.js + 2 modules
-var create_check_run_writer = __nccwpck_require__(5810);
-;// CONCATENATED MODULE: ./action/download-artifacts.js
-
-
-async function downloadArtifacts(client, rows, { folder, signal }) {
-    for (const { id, model, target, job } of rows) {
-        if (job?.status !== "Completed" || job.artifacts.length === 0)
-            continue;
-        const jobFolder = external_node_path_.join(folder, `${model}-${target}`);
-        await (0,external_node_fs_promises_.mkdir)(jobFolder, { recursive: true });
-        for (const { name } of job.artifacts) {
-            await client.downloadArtifact(id, name, { file: external_node_path_.join(jobFolder, name), signal });
-        }
+async function listJobs(client, { labels, ...filter }, signal) {
+    const label = labels && Object.entries(labels).map(([name, value]) => `${name}=${value}`);
+    const jobs = [];
+    for (let cursor;;) {
+        const query = { ...filter, label, limit: String(_contract_limits_js__WEBPACK_IMPORTED_MODULE_5__/* .limits */ .Fy.pageMax), cursor };
+        const page = await client.call("listJobs", { query }, signal && { signal });
+        jobs.push(...page.jobs.filter((job) => "recipe" in job));
+        if (page.nextCursor === null)
+            return jobs;
+        cursor = page.nextCursor;
     }
-}
-
-;// CONCATENATED MODULE: ./action/log-results.js
-
-
-
-
-
-
-
-function logResults({ rows }) {
-    for (const row of rows)
-        core/* info */.pq(escapeLogLine(resultLine(row)));
-}
-function resultLine(row) {
-    const { size, accuracy } = row.job?.telemetry ?? {};
-    const parts = [
-        `${jobTitle(row)} ${outcome/* outcomes */.K[(0,outcome/* classifyOutcome */.$)(row)].words}`,
-        size && describeSizes(size),
-        accuracy && (0,format_figure/* formatDecibels */.Tb)(accuracy.sqnrDb),
-        row.job && (0,describe_job_failure/* describeJobFailure */.D)(row.job),
-    ];
-    return parts.filter(Boolean).join(", ");
-}
-function describeSizes({ originalBytes, resultBytes, ratio, }) {
-    return `${(0,format_bytes/* formatBytes */.z)(originalBytes)} → ${(0,format_bytes/* formatBytes */.z)(resultBytes)} (${ratio.toFixed(2)})`;
-}
-
-// EXTERNAL MODULE: ./action/read-inputs.js + 1 modules
-var read_inputs = __nccwpck_require__(2982);
-;// CONCATENATED MODULE: external "node:os"
-const external_node_os_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:os");
-;// CONCATENATED MODULE: ./report/report-document.js
-function reportDocument({ name, url, rows }, { conclusion, title }) {
-    return {
-        version: 1,
-        name,
-        conclusion,
-        title,
-        url,
-        jobs: rows.map(({ job, ...row }) => ({ ...row, ...job })),
-    };
-}
-
-;// CONCATENATED MODULE: ./action/write-report.js
-
-
-
-
-
-
-
-async function writeReport(report, verdict, environment) {
-    const temporary = environment["RUNNER_TEMP"] ?? (0,external_node_os_namespaceObject.tmpdir)();
-    const folder = await (0,external_node_fs_promises_.mkdtemp)(external_node_path_.join(temporary, "model-optimization-"));
-    const markdown = (0,render_batch/* renderJobSummary */.qE)(report, verdict);
-    const files = {
-        "report-json": external_node_path_.join(folder, "report.json"),
-        "report-markdown": external_node_path_.join(folder, "report.md"),
-    };
-    await (0,external_node_fs_promises_.writeFile)(files["report-json"], JSON.stringify(reportDocument(report, verdict)));
-    await (0,external_node_fs_promises_.writeFile)(files["report-markdown"], markdown);
-    if (environment["GITHUB_STEP_SUMMARY"])
-        await core/* summary */.z.addRaw(markdown, true).write();
-    setOutputs({ ...files, conclusion: verdict.conclusion ?? "pending", ...jobCountOutputs(report) });
-    return folder;
-}
-function jobCountOutputs({ rows }) {
-    return {
-        jobs: rows.length,
-        completed: rows.filter(({ status }) => status === "Completed").length,
-        failed: rows.filter(({ status }) => status === "Failed").length,
-        "gates-failed": rows.filter(({ gatesFailed }) => gatesFailed).length,
-    };
-}
-
-;// CONCATENATED MODULE: ./action/report-untrusted.js
-
-
-async function reportUntrusted(step) {
-    const { run, identity, reporter, environment } = step;
-    const verdict = { conclusion: "neutral", title: "Nothing was compressed" };
-    const origin = run.untrusted === "dependabot" ? "of Dependabot" : "from forks";
-    const failureMessage = [
-        `GitHub gives workflows of pull requests ${origin} neither secrets nor OIDC tokens,`,
-        "so that the service cannot know this one.",
-        "A maintainer can run the workflow on a branch of the repository.",
-    ].join(" ");
-    const report = { name: identity.checkName, url: run.url, rows: [], failureMessage };
-    core/* notice */.lm(`${verdict.title}: ${failureMessage}`);
-    await writeReport(report, verdict, environment);
-    if (run.untrusted !== "fork")
-        await reporter?.complete(report, verdict, []);
-}
-
-// EXTERNAL MODULE: ./action/resolve-credentials.js
-var resolve_credentials = __nccwpck_require__(6644);
-// EXTERNAL MODULE: ./action/workflow-run.js + 2 modules
-var workflow_run = __nccwpck_require__(6793);
-;// CONCATENATED MODULE: ./action/write-annotations.js
-
-const write_annotations_maxAnnotations = 10;
-function writeAnnotations(annotations) {
-    for (const { place, level, title, message } of annotations.slice(0, write_annotations_maxAnnotations)) {
-        const issueCommand = level === "failure" ? core/* error */.z3 : core/* warning */.$e;
-        issueCommand(message, { title, file: place.file, startLine: place.line });
-    }
-}
-
-;// CONCATENATED MODULE: ./action/sticky-comment.js
-async function writeStickyComment(github, { repo, pullRequest, marker }, body) {
-    const place = { ...repo, issue_number: pullRequest };
-    const pages = github.paginate.iterator(github.rest.issues.listComments, {
-        ...place,
-        per_page: 100,
-    });
-    for await (const { data } of pages) {
-        const own = data.find((comment) => comment.user?.type === "Bot" && comment.body?.startsWith(marker));
-        if (own) {
-            await github.rest.issues.updateComment({ ...repo, comment_id: own.id, body });
-            return;
-        }
-    }
-    await github.rest.issues.createComment({ ...place, body });
-}
-
-;// CONCATENATED MODULE: ./action/write-comment.js
-
-
-
-
-async function writeComment({ inputs, run, identity, github }, report, verdict) {
-    const { repo, pullRequest } = run;
-    if (!inputs.comment || !github || pullRequest === undefined)
-        return;
-    const marker = `<!-- model-optimization ${(0,step_identity/* digest */.b)(identity.checkName)} -->`;
-    const body = (0,render_batch/* renderComment */.wQ)(report, verdict, marker);
-    try {
-        await writeStickyComment(github, { repo, pullRequest, marker }, body);
-    }
-    catch (error) {
-        core/* warning */.$e(`No comment: ${String(error)}. It needs \`permissions: pull-requests: write\`.`);
-    }
-}
-
-;// CONCATENATED MODULE: ./action/run-main.js
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-const cancelGraceMs = 5_000;
-async function runMain(stepProcess) {
-    const { environment, context, dispatcher, signal } = stepProcess;
-    const inputs = (0,read_inputs/* readInputs */.K)(environment);
-    const run = (0,workflow_run/* readWorkflowRun */.h)(context, environment);
-    const credentials = (0,resolve_credentials/* resolveCredentials */.z)(inputs, run, environment);
-    const identity = (0,step_identity/* stepIdentity */.X)(run, inputs);
-    const token = inputs["github-token"];
-    const github = token === undefined ? undefined : (0,connect_github/* connectGitHub */.U)(token, run, dispatcher);
-    const reporter = github && createCheckRunReporter(github, { inputs, run, identity });
-    const step = { ...stepProcess, inputs, run, identity, github, reporter };
-    if (credentials === undefined) {
-        await reportUntrusted(step);
-        return;
-    }
-    const preparing = { name: identity.checkName, url: run.url, rows: [] };
-    const begun = inputs.wait && reporter?.begin(preparing);
-    const result = await compress(step, credentials);
-    await begun;
-    const published = publishResults(step, result);
-    await (signal.aborted ? Promise.race([published, (0,promises_.setTimeout)(cancelGraceMs)]) : published);
-}
-function createCheckRunReporter(github, { inputs, run, identity }) {
-    return new CheckRunReporter({
-        checks: (0,create_check_run_writer/* createCheckRunWriter */.R)(github, run),
-        check: {
-            name: identity.checkName,
-            externalId: (0,step_identity/* digest */.b)(identity.labels),
-            detailsUrl: run.url,
-        },
-        jobChecks: inputs["job-checks"],
-        failOn: inputs["fail-on"],
-    });
-}
-async function publishResults(step, result) {
-    const { inputs, environment } = step;
-    const { report } = result;
-    const verdict = (0,conclude/* conclude */.E)(report, inputs["fail-on"]);
-    logResults(report);
-    const folder = await writeReport(report, verdict, environment);
-    await completeCheckRun(step, result, verdict);
-    if (inputs.wait)
-        await writeComment(step, report, verdict);
-    if (inputs.download)
-        await writeArtifacts(step, result, external_node_path_.join(folder, "artifacts"));
-    setFailure(report, verdict);
-}
-async function completeCheckRun({ inputs, reporter }, { report, annotations }, verdict) {
-    const isLeftToService = !inputs.wait && report.abortReason === undefined;
-    const isPublished = isLeftToService || (await reporter?.complete(report, verdict, annotations));
-    if (!isPublished)
-        writeAnnotations(annotations);
-}
-async function writeArtifacts({ signal }, { client, report }, folder) {
-    if (!client)
-        return;
-    await downloadArtifacts(client, report.rows, { folder, signal });
-    setOutputs({ artifacts: folder });
-}
-function setFailure({ failureMessage }, { conclusion, title }) {
-    if ([null, "success", "neutral"].includes(conclusion))
-        return;
-    core/* setFailed */.C1(failureMessage === undefined ? title : `${title}\n${failureMessage}`);
-}
-
-
-/***/ }),
-
-/***/ 6361:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   a: () => (/* binding */ runPost)
-/* harmony export */ });
-/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9876);
-/* harmony import */ var _report_conclude_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(4422);
-/* harmony import */ var _report_render_batch_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(1977);
-/* harmony import */ var _cancel_batches_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(8068);
-/* harmony import */ var _connect_github_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(3324);
-/* harmony import */ var _create_check_run_writer_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(5810);
-/* harmony import */ var _list_jobs_js__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(9808);
-/* harmony import */ var _open_service_session_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(1217);
-/* harmony import */ var _read_inputs_js__WEBPACK_IMPORTED_MODULE_8__ = __nccwpck_require__(2982);
-/* harmony import */ var _resolve_credentials_js__WEBPACK_IMPORTED_MODULE_9__ = __nccwpck_require__(6644);
-/* harmony import */ var _step_identity_js__WEBPACK_IMPORTED_MODULE_10__ = __nccwpck_require__(8844);
-/* harmony import */ var _workflow_run_js__WEBPACK_IMPORTED_MODULE_11__ = __nccwpck_require__(6793);
-
-
-
-
-
-
-
-
-
-
-
-
-async function runPost({ environment, context, dispatcher }) {
-    if (_actions_core__WEBPACK_IMPORTED_MODULE_0__/* .getState */ .Gu("submitted") === "" || _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .getState */ .Gu("finished") !== "")
-        return;
-    const inputs = (0,_read_inputs_js__WEBPACK_IMPORTED_MODULE_8__/* .readInputs */ .K)(environment);
-    const run = (0,_workflow_run_js__WEBPACK_IMPORTED_MODULE_11__/* .readWorkflowRun */ .h)(context, environment);
-    const credentials = (0,_resolve_credentials_js__WEBPACK_IMPORTED_MODULE_9__/* .resolveCredentials */ .z)(inputs, run, environment);
-    if (credentials === undefined)
-        return;
-    const step = { inputs, run, identity: (0,_step_identity_js__WEBPACK_IMPORTED_MODULE_10__/* .stepIdentity */ .X)(run, inputs), dispatcher };
-    await cancelStepBatches(step, credentials);
-    await cancelCheckRun(step);
-}
-async function cancelStepBatches({ inputs, identity: { labels }, dispatcher }, credentials) {
-    const baseUrl = inputs["service-url"];
-    const { client } = await (0,_open_service_session_js__WEBPACK_IMPORTED_MODULE_7__/* .openServiceSession */ .C)(credentials, { baseUrl, dispatcher });
-    const jobs = await (0,_list_jobs_js__WEBPACK_IMPORTED_MODULE_6__/* .listJobs */ .N)(client, { labels });
-    const batches = [...new Set(jobs.flatMap(({ batchId }) => batchId ?? []))];
-    _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .info */ .pq(`The step was ended before its jobs; ${batches.length} batches are cancelled`);
-    await (0,_cancel_batches_js__WEBPACK_IMPORTED_MODULE_3__/* .cancelBatches */ .N)(client, batches);
-}
-async function cancelCheckRun({ inputs, run, identity, dispatcher }) {
-    const checkRun = Number(_actions_core__WEBPACK_IMPORTED_MODULE_0__/* .getState */ .Gu("checkRun"));
-    const token = inputs["github-token"];
-    if (!checkRun || token === undefined)
-        return;
-    const checks = (0,_create_check_run_writer_js__WEBPACK_IMPORTED_MODULE_5__/* .createCheckRunWriter */ .R)((0,_connect_github_js__WEBPACK_IMPORTED_MODULE_4__/* .connectGitHub */ .U)(token, run, dispatcher), run);
-    const abortReason = "cancelled";
-    const report = { name: identity.checkName, url: run.url, rows: [], abortReason };
-    const output = (0,_report_render_batch_js__WEBPACK_IMPORTED_MODULE_2__/* .renderBatchCheck */ .hC)(report, (0,_report_conclude_js__WEBPACK_IMPORTED_MODULE_1__/* .conclude */ .E)(report, inputs["fail-on"]));
-    await checks.update(checkRun, { output, conclusion: "cancelled" });
-}
-
-
-/***/ }),
-
-/***/ 8844:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   X: () => (/* binding */ stepIdentity),
-/* harmony export */   b: () => (/* binding */ digest)
-/* harmony export */ });
-/* harmony import */ var node_crypto__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7598);
-
-const defaultCheckName = "Model compression";
-function stepIdentity(run, { "check-name": given, matrix = [] }) {
-    const leg = matrix.length === 0 ? "" : ` (${matrix.join(", ")})`;
-    const checkName = given ?? `${defaultCheckName}${leg}`;
-    const runLabels = {
-        "github-run": run.runId,
-        "github-step": digest([run.repository, run.step, checkName, leg]),
-    };
-    return { checkName, runLabels, labels: { ...runLabels, "github-attempt": String(run.attempt) } };
-}
-function digest(value) {
-    return (0,node_crypto__WEBPACK_IMPORTED_MODULE_0__.createHash)("sha256").update(JSON.stringify(value)).digest("hex").slice(0, 40);
 }
 
 
@@ -60922,9 +60815,13 @@ function digest(value) {
 
 // EXPORTS
 __nccwpck_require__.d(__webpack_exports__, {
-  h: () => (/* binding */ readWorkflowRun)
+  br: () => (/* binding */ digest),
+  hO: () => (/* binding */ readWorkflowRun),
+  Xl: () => (/* binding */ stepIdentity)
 });
 
+// EXTERNAL MODULE: external "node:crypto"
+var external_node_crypto_ = __nccwpck_require__(7598);
 ;// CONCATENATED MODULE: ./action/triggering-commit.js
 const proposal = { branch: undefined, isTrusted: false, pullRequest: undefined };
 function findTriggeringCommit(event, run) {
@@ -61000,6 +60897,7 @@ const workflowEvent = schemas/* object */.Ikc({
 ;// CONCATENATED MODULE: ./action/workflow-run.js
 
 
+
 function readWorkflowRun(context, environment) {
     const { repo, runId, serverUrl } = context;
     const event = workflowEvent.parse(context.payload);
@@ -61029,30 +60927,18 @@ function findUntrustedOrigin({ pull_request: pullRequest }, { eventName, actor }
         return "dependabot";
     return pullRequest && pullRequest.head.repo?.full_name !== repository ? "fork" : undefined;
 }
-
-
-/***/ }),
-
-/***/ 8969:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   c: () => (/* binding */ delay)
-/* harmony export */ });
-function delay(ms, signal) {
-    const { promise, resolve, reject } = Promise.withResolvers();
-    if (signal?.aborted)
-        return Promise.reject(toError(signal.reason));
-    const abort = () => reject(toError(signal?.reason));
-    const timer = setTimeout(resolve, ms);
-    signal?.addEventListener("abort", abort, { once: true });
-    return promise.finally(() => {
-        clearTimeout(timer);
-        signal?.removeEventListener("abort", abort);
-    });
+const defaultCheckName = "Model compression";
+function stepIdentity(run, { "check-name": given, matrix = [] }) {
+    const leg = matrix.length === 0 ? "" : ` (${matrix.join(", ")})`;
+    const checkName = given ?? `${defaultCheckName}${leg}`;
+    const runLabels = {
+        "github-run": run.runId,
+        "github-step": digest([run.repository, run.step, checkName, leg]),
+    };
+    return { checkName, runLabels, labels: { ...runLabels, "github-attempt": String(run.attempt) } };
 }
-function toError(reason) {
-    return reason instanceof Error ? reason : new Error("Aborted", { cause: reason });
+function digest(value) {
+    return (0,external_node_crypto_.createHash)("sha256").update(JSON.stringify(value)).digest("hex").slice(0, 40);
 }
 
 
@@ -61087,7 +60973,7 @@ async function hashFile(file, signal) {
 /* harmony export */   qx: () => (/* binding */ UnexpectedAnswerError)
 /* harmony export */ });
 /* harmony import */ var _contract_errors_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6828);
-/* harmony import */ var _contract_truncate_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1602);
+/* harmony import */ var _contract_text_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6464);
 
 
 const maxTextLength = 500;
@@ -61113,7 +60999,7 @@ class UnexpectedAnswerError extends Error {
     headers;
     retryAfter;
     constructor(call, { status, headers, text }, retryAfter) {
-        super(`${call}: unexpected answer with status ${status}: ${(0,_contract_truncate_js__WEBPACK_IMPORTED_MODULE_1__/* .truncate */ .x)(text, maxTextLength)}`);
+        super(`${call}: unexpected answer with status ${status}: ${(0,_contract_text_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__/* .truncate */ .x)(text, maxTextLength)}`);
         this.status = status;
         this.headers = headers;
         this.retryAfter = retryAfter;
@@ -61235,13 +61121,12 @@ async function* readPieces(file, signal, start = 0) {
 
 // EXPORTS
 __nccwpck_require__.d(__webpack_exports__, {
+  cb: () => (/* binding */ delay),
   Rk: () => (/* binding */ isConnectionError),
   dg: () => (/* binding */ isTransient),
   L5: () => (/* binding */ retry)
 });
 
-// EXTERNAL MODULE: ./client/delay.js
-var delay = __nccwpck_require__(8969);
 // EXTERNAL MODULE: ./client/problem-error.js
 var problem_error = __nccwpck_require__(7590);
 ;// CONCATENATED MODULE: ./client/transport.js
@@ -61250,7 +61135,6 @@ class ConnectionError extends Error {
 }
 
 ;// CONCATENATED MODULE: ./client/retry.js
-
 
 
 const tries = 5;
@@ -61271,7 +61155,7 @@ async function retry(work, signal, countDone = () => 0) {
             done = countDone();
             if (left === 0 || !isTransient(error) || retryAfterMs(error) > maxRetryAfterMs)
                 throw error;
-            await (0,delay/* delay */.c)(computeDelayMs(error, tries - 1 - left), signal);
+            await delay(computeDelayMs(error, tries - 1 - left), signal);
         }
     }
 }
@@ -61318,487 +61202,21 @@ function isCutAnswer(error) {
         error.name === "HTTPParserError" &&
         error.message.includes("Invalid EOF state"));
 }
-
-
-/***/ }),
-
-/***/ 7721:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-
-// EXPORTS
-__nccwpck_require__.d(__webpack_exports__, {
-  eh: () => (/* binding */ actionInputs),
-  _y: () => (/* binding */ failOnTable),
-  v8: () => (/* binding */ jobChecksTable)
-});
-
-// UNUSED EXPORTS: actionOutputs
-
-;// CONCATENATED MODULE: ./contract/describe-choices.js
-function describeChoices(table) {
-    const choices = Object.entries(table).map(([value, meaning]) => `\`${value}\`: ${meaning}`);
-    return `${choices.join("; ")}.`;
+function delay(ms, signal) {
+    const { promise, resolve, reject } = Promise.withResolvers();
+    if (signal?.aborted)
+        return Promise.reject(toError(signal.reason));
+    const abort = () => reject(toError(signal?.reason));
+    const timer = setTimeout(resolve, ms);
+    signal?.addEventListener("abort", abort, { once: true });
+    return promise.finally(() => {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", abort);
+    });
 }
-
-// EXTERNAL MODULE: ./contract/status.js
-var contract_status = __nccwpck_require__(7949);
-;// CONCATENATED MODULE: ./contract/action.js
-
-
-const failOnTable = {
-    gates: "a job failed, or a gate",
-    warnings: "as `gates`, or a gate warns, such as one without a baseline to compare with",
-    jobs: "a job failed",
-    nothing: "never because of a job's result",
-};
-const jobChecksTable = {
-    auto: "all of at most 12 jobs, the failed ones of more",
-    all: "all jobs",
-    failed: "jobs that failed or failed a gate",
-    none: "none",
-};
-const actionInputs = {
-    "service-url": {
-        description: "Address of the service, such as `https://mos.example.com`.",
-        required: true,
-    },
-    token: {
-        description: "Access token of the service with the scopes `jobs:read`, `jobs:write` and " +
-            "`models:write`. Without it the workflow's OIDC token is exchanged for one, which needs " +
-            "`permissions: id-token: write` and a trust policy at the service.",
-    },
-    audience: {
-        description: "Audience of the OIDC token, as the service's trust policy demands it; `service-url` by " +
-            "default.",
-    },
-    "batch-file": {
-        description: "YAML or JSON file in the repository with a batch: the fields of `POST /batches`, in " +
-            "which a model may also be a glob of files. Inputs are laid over its fields.",
-    },
-    models: {
-        description: "Models to compress, one a line: a glob of ONNX files in the workspace, which are " +
-            "uploaded, or a source that the service reads itself (`https://…`, `s3://…`, `gs://…`, " +
-            "`hf://…`, `file:///…`, `upload:sha256:…`). `NAME=` before it names the model; a file is " +
-            "named after its path otherwise. A line that starts with `!` takes files out again.",
-    },
-    targets: {
-        description: "Names of the targets to compress each model for, separated by commas or line breaks.",
-    },
-    kind: {
-        description: "Kind of the jobs; by default the batch file's, else `compress`. " +
-            `${describeChoices(contract_status/* jobKindTable */.UK)}`,
-    },
-    recipe: {
-        description: "Fields of a recipe as YAML, laid over each target's own; `preset` names one of the " +
-            "target's presets.",
-    },
-    gates: {
-        description: "Limits on what is measured for each job as YAML, such as `maxSizeRatio: 0.5`.",
-    },
-    suite: {
-        description: "Name under which results of the same models are compared over time; by default that of " +
-            "the repository and of the check.",
-    },
-    baseline: {
-        description: "Branch whose results are compared with, `none` for no comparison. By default the base " +
-            "branch of a pull request, the branch itself for pushes to the default branch and to " +
-            "protected ones, and the default branch for all others. Results of the default branch " +
-            "and of protected branches are recorded where the token has the scope `baselines:write`.",
-    },
-    "fail-on": {
-        description: `When the step and its check fail. ${describeChoices(failOnTable)}`,
-        default: "gates",
-    },
-    wait: {
-        description: "`false` ends the step as soon as the batch is submitted. The service then writes the " +
-            "check runs itself, which needs its GitHub App in the repository.",
-        default: "true",
-    },
-    timeout: {
-        description: "Time after which the batch is cancelled: minutes, or with a unit, such as `90s` or `2h`.",
-        default: "330",
-    },
-    "check-name": {
-        description: "Name of the check run of the whole batch, for branch protection to require. By default " +
-            "`Model compression`, with the values of the job's matrix behind it.",
-    },
-    "job-checks": {
-        description: "Which jobs get check runs of their own, at most 100 of them. " +
-            `${describeChoices(jobChecksTable)}`,
-        default: "auto",
-    },
-    comment: {
-        description: "`true` keeps a comment with the results on the pull request, which needs " +
-            "`pull-requests: write`.",
-        default: "false",
-    },
-    "dry-run": {
-        description: "`true` only plans: reports the sizes that the results would have, without compressing " +
-            "anything.",
-        default: "false",
-    },
-    download: {
-        description: "`true` downloads the artifacts of all completed jobs.",
-        default: "false",
-    },
-    "github-token": {
-        description: "Token for check runs (`checks: write`) and comments; without these permissions the " +
-            "results are in the job's summary only.",
-        default: "${{ github.token }}",
-    },
-    matrix: {
-        description: "Do not set it: it distinguishes the jobs of a matrix.",
-        default: "${{ toJson(matrix) }}",
-    },
-};
-const actionOutputs = {
-    "batch-id": "Identifier of the batch; several, separated by spaces, where a repeated run had only " +
-        "some jobs left.",
-    "batch-url": "Address of the batch at the service.",
-    conclusion: "`success`, `failure`, `neutral`, `cancelled` or `timed_out`; `pending` where `wait` is " +
-        "`false`.",
-    jobs: "Number of jobs.",
-    completed: "Number of jobs that are Completed.",
-    failed: "Number of jobs that are Failed.",
-    "gates-failed": "Number of jobs with a gate that failed.",
-    "report-json": "Path of the report as JSON.",
-    "report-markdown": "Path of the report as Markdown.",
-    artifacts: "Path of the folder with the downloaded artifacts, `<model>-<target>/` for each job, " +
-        "where `download` is `true`.",
-};
-
-
-/***/ }),
-
-/***/ 1453:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   C: () => (/* binding */ artifactName),
-/* harmony export */   d: () => (/* binding */ artifact)
-/* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
-/* harmony import */ var _model_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2654);
-
-
-const artifactName = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
-    .max(200)
-    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/, {
-    error: "must be 1 to 200 letters, digits, '.', '_' or '-', the first a letter or digit",
-})
-    .describe("File name, unique within the job.");
-const artifact = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
-    name: artifactName,
-    kind: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["model", "weights", "stage", "manifest", "report", "graph"])
-        .describe("`model`: the ONNX file; `weights`: its external data; `stage`: a stage of the " +
-        "pipeline, an ONNX file or its external data; `manifest`: which file holds which " +
-        "weight, or how the stages are linked; `report`: what was done to each weight; `graph`: the " +
-        "original's nodes with what was done to their weights, as the dashboard draws them."),
-    bytes: zod__WEBPACK_IMPORTED_MODULE_1__/* .int */ .Whr().min(0),
-    sha256: _model_js__WEBPACK_IMPORTED_MODULE_0__/* .sha256 */ .sc,
-})
-    .meta({ id: "Artifact" });
-
-
-/***/ }),
-
-/***/ 9902:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-
-// EXPORTS
-__nccwpck_require__.d(__webpack_exports__, {
-  vA: () => (/* binding */ batch),
-  QY: () => (/* binding */ batchFields),
-  Uv: () => (/* binding */ batchRequest)
-});
-
-// UNUSED EXPORTS: batchName, batchRules, maxBatchJobs
-
-// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(3045);
-// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/iso.js
-var iso = __nccwpck_require__(3477);
-// EXTERNAL MODULE: ./contract/bounded-text.js
-var bounded_text = __nccwpck_require__(9088);
-// EXTERNAL MODULE: ./contract/created-by.js
-var created_by = __nccwpck_require__(8461);
-// EXTERNAL MODULE: ./contract/gate.js
-var gate = __nccwpck_require__(8668);
-// EXTERNAL MODULE: ./contract/action.js + 1 modules
-var action = __nccwpck_require__(7721);
-// EXTERNAL MODULE: ./contract/gate-table.js
-var gate_table = __nccwpck_require__(3482);
-// EXTERNAL MODULE: ./contract/limits.js
-var limits = __nccwpck_require__(1351);
-// EXTERNAL MODULE: ./contract/revision.js
-var revision = __nccwpck_require__(1622);
-;// CONCATENATED MODULE: ./contract/github-report.js
-
-
-
-
-
-
-const place = schemas/* strictObject */.rej({
-    file: (0,bounded_text/* boundedText */.L)({ min: 1, max: 4096 }).describe("Relative to the repository's root."),
-    line: schemas/* int */.Whr().min(1).max(2_147_483_647).describe("Counted from 1."),
-});
-const places = schemas/* strictObject */.rej({
-    models: schemas/* array */.YOg(schemas/* strictObject */.rej({ model: schemas/* string */.YjP().max(100), ...place.shape }))
-        .max(1000)
-        .describe("By the models' names."),
-    gates: schemas/* array */.YOg(schemas/* strictObject */.rej({ gate: gate_table/* gateName */.h2, ...place.shape }))
-        .max(gate_table/* gateName */.h2.options.length)
-        .describe("Other gates are annotated at their models."),
-});
-const githubReport = schemas/* strictObject */.rej({
-    repository: schemas/* string */.YjP()
-        .max(140)
-        .regex(/^[A-Za-z0-9][A-Za-z0-9_-]*\/[A-Za-z0-9._-]+$/, { error: "must be OWNER/NAME" })
-        .describe("As `owner/name`. The service's GitHub App has to be installed in it."),
-    sha: revision/* commit */.c,
-    checkName: (0,bounded_text/* boundedText */.L)({ min: 1, max: limits/* textLimits */.I6.name }).describe("Name of the check run of the whole batch."),
-    jobChecks: schemas/* enum */.k5n(Object.keys(action/* jobChecksTable */.v8))
-        .default("auto")
-        .describe("Which jobs get check runs of their own."),
-    failOn: schemas/* enum */.k5n(Object.keys(action/* failOnTable */._y))
-        .default("gates")
-        .describe("When the check run fails."),
-    serviceUrl: schemas/* string */.YjP()
-        .max(2000)
-        .optional()
-        .describe("Not used any more: links lead to the address in the service's settings."),
-    places: places
-        .optional()
-        .describe("Where the repository names the models and gates. Their failures are annotated at these " +
-        "lines."),
-});
-
-// EXTERNAL MODULE: ./contract/id.js
-var id = __nccwpck_require__(2246);
-// EXTERNAL MODULE: ./contract/job.js + 2 modules
-var job = __nccwpck_require__(3090);
-// EXTERNAL MODULE: ./contract/model.js
-var model = __nccwpck_require__(2654);
-// EXTERNAL MODULE: ./contract/recipe.js + 1 modules
-var recipe = __nccwpck_require__(1918);
-// EXTERNAL MODULE: ./contract/rule.js
-var rule = __nccwpck_require__(1073);
-// EXTERNAL MODULE: ./contract/status.js
-var contract_status = __nccwpck_require__(7949);
-// EXTERNAL MODULE: ./contract/target.js + 2 modules
-var target = __nccwpck_require__(6939);
-;// CONCATENATED MODULE: ./contract/batch.js
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-const maxBatchJobs = 2000;
-const batchFields = schemas/* strictObject */.rej({
-    name: job/* displayName */.QC.optional(),
-    suite: (0,bounded_text/* boundedText */.L)({ min: 1, max: limits/* textLimits */.I6.name })
-        .optional()
-        .describe("Name under which batches of the same models are compared over time."),
-    revision: revision/* revision */.Q
-        .optional()
-        .describe("Commit that the models belong to, to compare their jobs with baselines of the suite."),
-    kind: contract_status/* jobKind */.G$.default("compress"),
-    models: schemas/* array */.YOg(model/* modelReference */.Dy).min(1).max(1000).describe("Each is compressed for each target."),
-    targets: schemas/* array */.YOg(target/* targetName */.je).min(1).max(64).describe("Names of targets, each once."),
-    recipe: recipe/* requestedRecipe */.vJ.optional().describe("Overrides fields of each target's default recipe."),
-    gates: gate/* gateLimits */.A8.optional().describe("Limits on what is measured for each job."),
-    dryRun: job/* dryRun */.PA,
-    deadlineSeconds: job/* deadlineSeconds */.Qo.describe("Limit of each job, seconds of work."),
-    parallelism: schemas/* int */.Whr()
-        .min(1)
-        .max(maxBatchJobs)
-        .default(100)
-        .describe("Jobs of the batch that a cluster works on at once. A Batch's can be changed: jobs that " +
-        "have begun go on. On one machine the service's own limit applies."),
-    labels: job/* labels */.WD.optional(),
-    failFast: schemas/* boolean */.zMY().default(false).describe("Cancel the remaining jobs as soon as one fails."),
-});
-const batchRules = [
-    {
-        field: "models",
-        message: `models × targets must not be more than ${maxBatchJobs} jobs`,
-        isMet: ({ models, targets }) => models.length * targets.length <= maxBatchJobs,
-        cel: `size(self.models) * size(self.targets) <= ${maxBatchJobs}`,
-    },
-    {
-        field: "targets",
-        message: "must not name a target twice",
-        isMet: ({ targets }) => new Set(targets).size === targets.length,
-        cel: "self.targets.all(target, self.targets.exists_one(other, other == target))",
-    },
-    {
-        field: "revision",
-        message: "must have a branch, and the batch a suite, to record baselines",
-        isMet: (request) => !request.revision?.recordBaseline ||
-            (request.revision.branch !== undefined && request.suite !== undefined),
-        cel: "!has(self.revision) || !self.revision.recordBaseline || " +
-            "(has(self.revision.branch) && has(self.suite))",
-    },
-];
-const batchRequest = (0,rule/* withRules */.O)(schemas/* strictObject */.rej({
-    ...batchFields.shape,
-    report: schemas/* strictObject */.rej({
-        github: githubReport.describe("Check runs on a commit, which a service with a GitHub App keeps up to date."),
-    })
-        .optional()
-        .describe("Where the service reports the batch's progress and results."),
-}), batchRules).meta({ id: "BatchRequest" });
-const batch = schemas/* object */.Ikc({
-    id: id/* batchId */.qZ,
-    name: job/* displayName */.QC,
-    suite: schemas/* string */.YjP().nullable(),
-    revision: revision/* revision */.Q.nullable().default(null),
-    kind: contract_status/* jobKind */.G$,
-    status: contract_status/* batchStatus */.FS,
-    failFast: schemas/* boolean */.zMY(),
-    labels: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* string */.YjP()),
-    createdAt: iso/* datetime */.w$(),
-    createdBy: created_by/* createdBy */.u,
-    finishedAt: iso/* datetime */.w$().nullable(),
-    counts: schemas/* record */.g1P(contract_status/* jobStatus */.WB, schemas/* int */.Whr()).describe("Number of jobs in each status."),
-    gatesFailed: schemas/* int */.Whr()
-        .describe("Number of jobs with a gate of the level `fail` that did not pass."),
-    jobs: schemas/* array */.YOg(schemas/* object */.Ikc({
-        id: id/* jobId */.Db,
-        model: schemas/* string */.YjP(),
-        target: target/* targetName */.je,
-        status: contract_status/* jobStatus */.WB,
-        gatesFailed: schemas/* boolean */.zMY(),
-    }))
-        .max(maxBatchJobs)
-        .describe("The jobs, in the order of models × targets."),
-})
-    .meta({ id: "Batch" });
-function batchName({ name, suite, models, targets, }) {
-    const noun = models.length === 1 ? "model" : "models";
-    const contents = `${models.length} ${noun} for ${targets.join(", ")}`;
-    return name ?? truncate(suite ?? contents, textLimits.name);
+function toError(reason) {
+    return reason instanceof Error ? reason : new Error("Aborted", { cause: reason });
 }
-
-
-/***/ }),
-
-/***/ 9088:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   L: () => (/* binding */ boundedText)
-/* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
-
-function boundedText({ min, max }) {
-    const isWithin = (value) => {
-        let characters = 0;
-        for (const _ of value)
-            characters++;
-        return characters >= min && characters <= max;
-    };
-    return zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
-        .refine(isWithin, { error: `must have ${min} to ${max} characters` })
-        .meta({ minLength: min, maxLength: max });
-}
-
-
-/***/ }),
-
-/***/ 2537:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   c: () => (/* binding */ sqnrObstacle),
-/* harmony export */   i: () => (/* binding */ latencyObstacle)
-/* harmony export */ });
-/* harmony import */ var _truncate_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1602);
-
-const hardware = [
-    ["execution provider", ({ device }) => device?.executionProvider],
-    ["processor", ({ device }) => device?.name],
-    ["list of instruction sets", ({ device }) => device?.instructionSets?.join(", ")],
-    ["number of cores", ({ device }) => device?.cores],
-    ["number of threads", ({ device }) => device?.threads],
-    ["runtime", ({ device }) => device?.runtime],
-];
-const evaluation = [
-    ["evaluation level", ({ accuracy }) => accuracy?.level],
-    ["kind of samples", ({ accuracy }) => accuracy?.data],
-];
-const minLatencyRuns = 3;
-const maxFactLength = 100;
-function latencyObstacle(now, before) {
-    const runs = Math.min(now.latency?.result.runs ?? 0, before.latency?.result.runs ?? 0);
-    if (runs < minLatencyRuns) {
-        return `A change of latency needs ${minLatencyRuns} runs on both sides, not ${runs}`;
-    }
-    return firstDifference(hardware, now, before);
-}
-function sqnrObstacle(now, before) {
-    return firstDifference(evaluation, now, before);
-}
-function firstDifference(facts, now, before) {
-    const differing = facts.find(([, read]) => read(now) !== read(before));
-    if (differing === undefined)
-        return undefined;
-    const [name, read] = differing;
-    const format = (figures) => (0,_truncate_js__WEBPACK_IMPORTED_MODULE_0__/* .truncate */ .x)(String(read(figures) ?? "unknown"), maxFactLength);
-    return `Not comparable: the ${name} is "${format(now)}", the baseline's "${format(before)}"`;
-}
-
-
-/***/ }),
-
-/***/ 8461:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   u: () => (/* binding */ createdBy)
-/* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
-/* harmony import */ var _id_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2246);
-
-
-const createdBy = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
-    tokenId: _id_js__WEBPACK_IMPORTED_MODULE_0__/* .tokenId */ .jo
-        .nullable()
-        .describe("Null for a person who was signed in, and a ServiceAccount."),
-    name: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().describe("Name of the token, of the person, or of the ServiceAccount."),
-})
-    .optional()
-    .describe("Whose request created it; absent where a resource of a cluster did, or a rerun.");
-
-
-/***/ }),
-
-/***/ 4267:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   U: () => (/* binding */ dnsLabel)
-/* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
-
-const dnsLabel = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
-    .max(63)
-    .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, {
-    error: "must be 1 to 63 lower-case letters, digits and hyphens, with no hyphen at an end",
-});
 
 
 /***/ }),
@@ -61830,7 +61248,6 @@ const errorTable = {
     missing_scope: permanentError(403, "The token lacks a scope"),
     cross_site_request: permanentError(403, "The request of a session comes from another site"),
     sign_in_refused: permanentError(401, "The sign-in is not valid"),
-    passkey_refused: permanentError(403, "The passkey cannot be used here"),
     identity_token_invalid: permanentError(401, "The identity token is not valid"),
     identity_token_refused: permanentError(403, "No trust policy fits the identity token"),
     not_found: permanentError(404, "No such resource"),
@@ -61937,43 +61354,6 @@ function problemDetails(error) {
 
 /***/ }),
 
-/***/ 6622:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   e: () => (/* binding */ explainWideInterval)
-/* harmony export */ });
-const widestFactor = 4;
-function explainWideInterval({ ratioLow = 1, ratioHigh = 1, sessions, }) {
-    if (ratioHigh <= widestFactor * ratioLow)
-        return undefined;
-    return sessions === undefined
-        ? "timed in too few sessions for an interval"
-        : `timed in ${sessions} sessions: too few for an interval`;
-}
-
-
-/***/ }),
-
-/***/ 3754:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   z: () => (/* binding */ formatBytes)
-/* harmony export */ });
-const units = ["bytes", "kB", "MB", "GB", "TB"];
-function formatBytes(bytes) {
-    let scaled = bytes;
-    let unit = 0;
-    for (; scaled >= 999.5 && unit < units.length - 1; unit++)
-        scaled /= 1000;
-    const digits = unit === 0 ? 0 : scaled >= 99.95 ? 0 : scaled >= 9.995 ? 1 : 2;
-    return `${scaled.toFixed(digits)} ${units[unit]}`;
-}
-
-
-/***/ }),
-
 /***/ 2570:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
@@ -61995,218 +61375,6 @@ function formatProblems(problems) {
 
 /***/ }),
 
-/***/ 1658:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   B: () => (/* binding */ formatRatio)
-/* harmony export */ });
-/* harmony import */ var _explain_wide_interval_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6622);
-
-function formatRatio(latency) {
-    const { ratio, ratioLow, ratioHigh } = latency;
-    const text = ratio.toFixed(2);
-    if (ratioLow === undefined || ratioHigh === undefined)
-        return text;
-    const range = `${ratioLow.toFixed(2)}-${ratioHigh.toFixed(2)}`;
-    return `${text} (${(0,_explain_wide_interval_js__WEBPACK_IMPORTED_MODULE_0__/* .explainWideInterval */ .e)(latency) ?? range})`;
-}
-
-
-/***/ }),
-
-/***/ 3482:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   h2: () => (/* binding */ gateName),
-/* harmony export */   k0: () => (/* binding */ gateTable)
-/* harmony export */ });
-/* unused harmony export separateRunsNoise */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
-/* harmony import */ var _comparability_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2537);
-/* harmony import */ var _explain_wide_interval_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(6622);
-
-
-
-const separateRunsNoise = 0.05;
-const worstWeight = "at the evaluation level `weights` that of the worst weight";
-const gateTable = {
-    maxSizeRatio: {
-        bound: "max",
-        description: "Largest size of the result relative to the original.",
-        figure: ({ size }) => size?.ratio,
-    },
-    minSqnrDb: {
-        bound: "min",
-        description: `Least SQNR of any output, dB; ${worstWeight}.`,
-        figure: ({ accuracy }) => accuracy?.sqnrDb,
-    },
-    minCosine: {
-        bound: "min",
-        description: `Least cosine similarity of any output; ${worstWeight}.`,
-        figure: ({ accuracy }) => accuracy?.cosine,
-    },
-    minTop1: {
-        bound: "min",
-        description: "Least share of samples, of any output, whose largest element is the same as the original's.",
-        figure: leastTop1,
-    },
-    maxLatencyRatio: {
-        bound: "max",
-        description: "Largest latency of the result relative to the original's in the same run. Fails where the " +
-            "whole confidence interval lies above it, and warns where the interval contains it.",
-        figure: ({ latency }) => latency?.ratio,
-        interval: ({ latency }) => ratioInterval(latency),
-    },
-    maxSizeRegression: {
-        bound: "max",
-        description: "Largest growth of the result relative to the baseline's; 0.05 allows 5 % more bytes.",
-        figure: ({ size }) => size?.resultBytes,
-        change: { worsening: growth },
-    },
-    maxSqnrDropDb: {
-        bound: "max",
-        description: "Largest loss of SQNR against the baseline, dB.",
-        figure: ({ accuracy }) => accuracy?.sqnrDb,
-        change: { worsening: (now, before) => before - now, obstacle: _comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .sqnrObstacle */ .c },
-    },
-    maxLatencyRegression: {
-        bound: "max",
-        description: "Largest growth of the result's latency relative to the baseline's; 0.05 allows 5 % more. " +
-            "Where both were timed in one run, the confidence interval decides as for " +
-            "`maxLatencyRatio`. Else the medians of both runs are compared, on the same hardware only, " +
-            `and growth that is beyond the limit by less than ${100 * separateRunsNoise} % warns.`,
-        figure: ({ latency }) => latency?.result.p50Ms,
-        interval: ({ latency }) => growthInterval(latency?.baseline),
-        change: { worsening: growth, obstacle: _comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .latencyObstacle */ .i, noise: separateRunsNoise },
-    },
-};
-const gateName = zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(Object.keys(gateTable));
-function growth(now, before) {
-    return (now - before) / before;
-}
-function ratioInterval(latency) {
-    if (latency === undefined)
-        return undefined;
-    const { ratio, ratioLow = ratio, ratioHigh = ratio } = latency;
-    const interval = { actual: ratio, low: ratioLow, high: ratioHigh };
-    const reason = (0,_explain_wide_interval_js__WEBPACK_IMPORTED_MODULE_2__/* .explainWideInterval */ .e)(latency);
-    return reason === undefined ? interval : { ...interval, weakness: `The latency was ${reason}` };
-}
-function growthInterval(latency) {
-    const interval = ratioInterval(latency);
-    if (interval === undefined)
-        return undefined;
-    const { actual, low, high } = interval;
-    return { ...interval, actual: growth(actual, 1), low: growth(low, 1), high: growth(high, 1) };
-}
-function leastTop1({ accuracy }) {
-    const known = accuracy?.outputs?.flatMap(({ top1Agreement }) => top1Agreement ?? []) ?? [];
-    return known.length === 0 ? undefined : Math.min(...known);
-}
-
-
-/***/ }),
-
-/***/ 8668:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   A8: () => (/* binding */ gateLimits),
-/* harmony export */   x6: () => (/* binding */ hasFailedGate),
-/* harmony export */   xp: () => (/* binding */ gateResult)
-/* harmony export */ });
-/* unused harmony export comparesWithBaseline */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
-/* harmony import */ var _gate_table_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3482);
-
-
-const limitSchemas = {
-    maxSizeRatio: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().positive(),
-    minSqnrDb: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig(),
-    minCosine: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(-1).max(1),
-    minTop1: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0).max(1),
-    maxLatencyRatio: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().positive(),
-    maxSizeRegression: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0),
-    maxSqnrDropDb: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0),
-    maxLatencyRegression: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0),
-};
-function limitSchema(gate) {
-    return limitSchemas[gate].optional().describe(_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateTable */ .k0[gate].description);
-}
-const gateLimits = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
-    maxSizeRatio: limitSchema("maxSizeRatio"),
-    minSqnrDb: limitSchema("minSqnrDb"),
-    minCosine: limitSchema("minCosine"),
-    minTop1: limitSchema("minTop1"),
-    maxLatencyRatio: limitSchema("maxLatencyRatio"),
-    maxSizeRegression: limitSchema("maxSizeRegression"),
-    maxSqnrDropDb: limitSchema("maxSqnrDropDb"),
-    maxLatencyRegression: limitSchema("maxLatencyRegression"),
-    warnGates: zod__WEBPACK_IMPORTED_MODULE_1__/* .array */ .YOg(_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h2)
-        .max(_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h2.options.length)
-        .optional()
-        .describe("Gates that warn instead of failing where they do not pass."),
-})
-    .meta({ id: "GateLimits" });
-const gateResult = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
-    gate: _gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h2,
-    limit: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig(),
-    actual: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig()
-        .nullable()
-        .describe("The measured figure, or how much worse than the baseline's it is; null where it was " +
-        "not measured, which fails the gate."),
-    baseline: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig()
-        .nullable()
-        .default(null)
-        .describe("The baseline's figure: bytes, dB or milliseconds; null for gates that do not compare " +
-        "with it."),
-    level: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["fail", "warn"])
-        .default("fail")
-        .describe("What it means if the gate does not pass. A change that cannot be computed, such as " +
-        "without a baseline, warns, and so does a figure that is not known well enough."),
-    passed: zod__WEBPACK_IMPORTED_MODULE_1__/* .boolean */ .zMY(),
-    note: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
-        .max(300)
-        .optional()
-        .describe("Why the figures could not be compared, or not well enough."),
-})
-    .meta({ id: "GateResult" });
-function hasFailedGate(gates) {
-    return gates.some(({ level, passed }) => level === "fail" && !passed);
-}
-function comparesWithBaseline(limits = {}) {
-    return gateName.options.some((gate) => "change" in gateTable[gate] && limits[gate] !== undefined);
-}
-
-
-/***/ }),
-
-/***/ 3072:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   HS: () => (/* binding */ replaceHiddenCharacters),
-/* harmony export */   nA: () => (/* binding */ hasHiddenCharacters)
-/* harmony export */ });
-/* unused harmony export joinLines */
-const hidden = String.raw `\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069`;
-const anyHidden = new RegExp(`[${hidden}]`, "u");
-const everyHidden = new RegExp(`(?!\t)[${hidden}]`, "gu");
-function hasHiddenCharacters(text) {
-    return anyHidden.test(text);
-}
-function joinLines(text) {
-    return replaceHiddenCharacters(text.replace(/\s*[\n\r\u2028\u2029]\s*/g, " "));
-}
-function replaceHiddenCharacters(text) {
-    return text.replace(everyHidden, "\u{fffd}");
-}
-
-
-/***/ }),
-
 /***/ 2246:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
@@ -62216,7 +61384,7 @@ function replaceHiddenCharacters(text) {
 /* harmony export */   jo: () => (/* binding */ tokenId),
 /* harmony export */   qZ: () => (/* binding */ batchId)
 /* harmony export */ });
-/* unused harmony exports webhookId, deliveryId, auditId, sessionId, passkeyId, isId, newId, composeId, batchJobId, batchChildName, parseBatchChildName, encodeIdTime, decodeIdTime */
+/* unused harmony exports webhookId, deliveryId, auditId, sessionId, isId, newId, composeId, batchJobId, batchChildName, parseBatchChildName, encodeIdTime, decodeIdTime */
 /* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
 
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
@@ -62232,7 +61400,6 @@ const patterns = {
     delivery: idPattern("delivery"),
     session: idPattern("session"),
     person: idPattern("person"),
-    passkey: idPattern("passkey"),
 };
 function idPattern(prefix) {
     return new RegExp(`^${prefix}-[0-9a-hjkmnp-tv-z]{${timeLength + randomLength}}$`);
@@ -62250,7 +61417,6 @@ const webhookId = idSchema("webhook", "webhook");
 const deliveryId = idSchema("delivery", "delivery");
 const auditId = idSchema("audit", "entry");
 const sessionId = idSchema("session", "session");
-const passkeyId = idSchema("passkey", "passkey");
 const personId = idSchema("person", "person");
 function isId(prefix, text) {
     return text !== undefined && patterns[prefix].test(text);
@@ -62312,7 +61478,666 @@ function nextRandomDigits(digits) {
 
 /***/ }),
 
-/***/ 3090:
+/***/ 5188:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   _y: () => (/* binding */ failOnTable),
+/* harmony export */   eh: () => (/* binding */ actionInputs),
+/* harmony export */   v8: () => (/* binding */ jobChecksTable)
+/* harmony export */ });
+/* unused harmony export actionOutputs */
+/* harmony import */ var _text_describe_choices_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(9395);
+/* harmony import */ var _status_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8548);
+
+
+const failOnTable = {
+    gates: "a job failed, or a gate",
+    warnings: "as `gates`, or a gate warns, such as one without a baseline to compare with",
+    jobs: "a job failed",
+    nothing: "never because of a job's result",
+};
+const jobChecksTable = {
+    auto: "all of at most 12 jobs, the failed ones of more",
+    all: "all jobs",
+    failed: "jobs that failed or failed a gate",
+    none: "none",
+};
+const actionInputs = {
+    "service-url": {
+        description: "Address of the service, such as `https://mos.example.com`.",
+        required: true,
+    },
+    token: {
+        description: "Access token of the service with the scopes `jobs:read`, `jobs:write` and " +
+            "`models:write`. Without it the workflow's OIDC token is exchanged for one, which needs " +
+            "`permissions: id-token: write` and a trust policy at the service.",
+    },
+    audience: {
+        description: "Audience of the OIDC token, as the service's trust policy demands it; `service-url` by " +
+            "default.",
+    },
+    "batch-file": {
+        description: "YAML or JSON file in the repository with a batch: the fields of `POST /batches`, in " +
+            "which a model may also be a glob of files. Inputs are laid over its fields.",
+    },
+    models: {
+        description: "Models to compress, one a line: a glob of ONNX files in the workspace, which are " +
+            "uploaded, or a source that the service reads itself (`https://…`, `s3://…`, `gs://…`, " +
+            "`hf://…`, `file:///…`, `upload:sha256:…`). `NAME=` before it names the model; a file is " +
+            "named after its path otherwise. A line that starts with `!` takes files out again.",
+    },
+    targets: {
+        description: "Names of the targets to compress each model for, separated by commas or line breaks.",
+    },
+    kind: {
+        description: "Kind of the jobs; by default the batch file's, else `compress`. " +
+            `${(0,_text_describe_choices_js__WEBPACK_IMPORTED_MODULE_1__/* .describeChoices */ .g)(_status_js__WEBPACK_IMPORTED_MODULE_0__/* .jobKindTable */ .UK)}`,
+    },
+    recipe: {
+        description: "Fields of a recipe as YAML, laid over each target's own; `preset` names one of the " +
+            "target's presets.",
+    },
+    gates: {
+        description: "Limits on what is measured for each job as YAML, such as `maxSizeRatio: 0.5`.",
+    },
+    suite: {
+        description: "Name under which results of the same models are compared over time; by default that of " +
+            "the repository and of the check.",
+    },
+    baseline: {
+        description: "Branch whose results are compared with, `none` for no comparison. By default the base " +
+            "branch of a pull request, the branch itself for pushes to the default branch and to " +
+            "protected ones, and the default branch for all others. Results of the default branch " +
+            "and of protected branches are recorded where the token has the scope `baselines:write`.",
+    },
+    "fail-on": {
+        description: `When the step and its check fail. ${(0,_text_describe_choices_js__WEBPACK_IMPORTED_MODULE_1__/* .describeChoices */ .g)(failOnTable)}`,
+        default: "gates",
+    },
+    wait: {
+        description: "`false` ends the step as soon as the batch is submitted. The service then writes the " +
+            "check runs itself, which needs its GitHub App in the repository.",
+        default: "true",
+    },
+    timeout: {
+        description: "Time after which the batch is cancelled: minutes, or with a unit, such as `90s` or `2h`.",
+        default: "330",
+    },
+    "check-name": {
+        description: "Name of the check run of the whole batch, for branch protection to require. By default " +
+            "`Model compression`, with the values of the job's matrix behind it.",
+    },
+    "job-checks": {
+        description: "Which jobs get check runs of their own, at most 100 of them. " +
+            `${(0,_text_describe_choices_js__WEBPACK_IMPORTED_MODULE_1__/* .describeChoices */ .g)(jobChecksTable)}`,
+        default: "auto",
+    },
+    comment: {
+        description: "`true` keeps a comment with the results on the pull request, which needs " +
+            "`pull-requests: write`.",
+        default: "false",
+    },
+    "dry-run": {
+        description: "`true` only plans: reports the sizes that the results would have, without compressing " +
+            "anything.",
+        default: "false",
+    },
+    download: {
+        description: "`true` downloads the artifacts of all completed jobs.",
+        default: "false",
+    },
+    "github-token": {
+        description: "Token for check runs (`checks: write`) and comments; without these permissions the " +
+            "results are in the job's summary only.",
+        default: "${{ github.token }}",
+    },
+    matrix: {
+        description: "Do not set it: it distinguishes the jobs of a matrix.",
+        default: "${{ toJson(matrix) }}",
+    },
+};
+const actionOutputs = {
+    "batch-id": "Identifier of the batch; several, separated by spaces, where a repeated run had only " +
+        "some jobs left.",
+    "batch-url": "Address of the batch at the service.",
+    conclusion: "`success`, `failure`, `neutral`, `cancelled` or `timed_out`; `pending` where `wait` is " +
+        "`false`.",
+    jobs: "Number of jobs.",
+    completed: "Number of jobs that are Completed.",
+    failed: "Number of jobs that are Failed.",
+    "gates-failed": "Number of jobs with a gate that failed.",
+    "report-json": "Path of the report as JSON.",
+    "report-markdown": "Path of the report as Markdown.",
+    artifacts: "Path of the folder with the downloaded artifacts, `<model>-<target>/` for each job, " +
+        "where `download` is `true`.",
+};
+
+
+/***/ }),
+
+/***/ 4336:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   C: () => (/* binding */ artifactName),
+/* harmony export */   d: () => (/* binding */ artifact)
+/* harmony export */ });
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
+/* harmony import */ var _models_model_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3659);
+
+
+const artifactName = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
+    .max(200)
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/, {
+    error: "must be 1 to 200 letters, digits, '.', '_' or '-', the first a letter or digit",
+})
+    .describe("File name, unique within the job.");
+const artifact = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
+    name: artifactName,
+    kind: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["model", "weights", "stage", "manifest", "report", "graph"])
+        .describe("`model`: the ONNX file; `weights`: its external data; `stage`: a stage of the " +
+        "pipeline, an ONNX file or its external data; `manifest`: which file holds which " +
+        "weight, or how the stages are linked; `report`: what was done to each weight; `graph`: the " +
+        "original's nodes with what was done to their weights, as the dashboard draws them."),
+    bytes: zod__WEBPACK_IMPORTED_MODULE_1__/* .int */ .Whr().min(0),
+    sha256: _models_model_js__WEBPACK_IMPORTED_MODULE_0__/* .sha256 */ .sc,
+})
+    .meta({ id: "Artifact" });
+
+
+/***/ }),
+
+/***/ 810:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  vA: () => (/* binding */ batch),
+  QY: () => (/* binding */ batchFields),
+  Uv: () => (/* binding */ batchRequest),
+  t2: () => (/* binding */ groupByTargets)
+});
+
+// UNUSED EXPORTS: batchName, batchRules, deriveBatchStatus, maxBatchJobs, zeroCounts
+
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/iso.js
+var iso = __nccwpck_require__(3477);
+// EXTERNAL MODULE: ./contract/jobs/creation.js
+var creation = __nccwpck_require__(8971);
+// EXTERNAL MODULE: ./contract/jobs/gate.js
+var gate = __nccwpck_require__(9517);
+// EXTERNAL MODULE: ./contract/jobs/action.js
+var action = __nccwpck_require__(5188);
+// EXTERNAL MODULE: ./contract/text/bounded-text.js
+var bounded_text = __nccwpck_require__(6464);
+// EXTERNAL MODULE: ./contract/jobs/gate-table.js
+var gate_table = __nccwpck_require__(1820);
+// EXTERNAL MODULE: ./contract/limits.js
+var limits = __nccwpck_require__(1351);
+// EXTERNAL MODULE: ./contract/revision.js
+var revision = __nccwpck_require__(1622);
+;// CONCATENATED MODULE: ./contract/jobs/github-report.js
+
+
+
+
+
+
+const place = schemas/* strictObject */.rej({
+    file: (0,bounded_text/* boundedText */.L)({ min: 1, max: 4096 }).describe("Relative to the repository's root."),
+    line: schemas/* int */.Whr().min(1).max(2_147_483_647).describe("Counted from 1."),
+});
+const places = schemas/* strictObject */.rej({
+    models: schemas/* array */.YOg(schemas/* strictObject */.rej({ model: schemas/* string */.YjP().max(100), ...place.shape }))
+        .max(1000)
+        .describe("By the models' names."),
+    gates: schemas/* array */.YOg(schemas/* strictObject */.rej({ gate: gate_table/* gateName */.h2, ...place.shape }))
+        .max(gate_table/* gateName */.h2.options.length)
+        .describe("Other gates are annotated at their models."),
+});
+const githubReport = schemas/* strictObject */.rej({
+    repository: schemas/* string */.YjP()
+        .max(140)
+        .regex(/^[A-Za-z0-9][A-Za-z0-9_-]*\/[A-Za-z0-9._-]+$/, { error: "must be OWNER/NAME" })
+        .describe("As `owner/name`. The service's GitHub App has to be installed in it."),
+    sha: revision/* commit */.c,
+    checkName: (0,bounded_text/* boundedText */.L)({ min: 1, max: limits/* textLimits */.I6.name }).describe("Name of the check run of the whole batch."),
+    jobChecks: schemas/* enum */.k5n(Object.keys(action/* jobChecksTable */.v8))
+        .default("auto")
+        .describe("Which jobs get check runs of their own."),
+    failOn: schemas/* enum */.k5n(Object.keys(action/* failOnTable */._y))
+        .default("gates")
+        .describe("When the check run fails."),
+    serviceUrl: schemas/* string */.YjP()
+        .max(2000)
+        .optional()
+        .describe("Not used any more: links lead to the address in the service's settings."),
+    places: places
+        .optional()
+        .describe("Where the repository names the models and gates. Their failures are annotated at these " +
+        "lines."),
+});
+
+// EXTERNAL MODULE: ./contract/jobs/job.js + 2 modules
+var job = __nccwpck_require__(6550);
+// EXTERNAL MODULE: ./contract/jobs/recipe.js + 1 modules
+var recipe = __nccwpck_require__(4926);
+// EXTERNAL MODULE: ./contract/jobs/status.js
+var jobs_status = __nccwpck_require__(8548);
+// EXTERNAL MODULE: ./contract/jobs/target.js
+var target = __nccwpck_require__(2919);
+// EXTERNAL MODULE: ./contract/id.js
+var id = __nccwpck_require__(2246);
+// EXTERNAL MODULE: ./contract/models/model.js
+var model = __nccwpck_require__(3659);
+// EXTERNAL MODULE: ./contract/rule.js
+var rule = __nccwpck_require__(1073);
+;// CONCATENATED MODULE: ./contract/jobs/batch.js
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+const maxBatchJobs = 2000;
+const batchFields = schemas/* strictObject */.rej({
+    name: job/* displayName */.QC.optional(),
+    suite: (0,bounded_text/* boundedText */.L)({ min: 1, max: limits/* textLimits */.I6.name })
+        .optional()
+        .describe("Name under which batches of the same models are compared over time."),
+    revision: revision/* revision */.Q
+        .optional()
+        .describe("Commit that the models belong to, to compare their jobs with baselines of the suite."),
+    kind: jobs_status/* jobKind */.G$.default("compress"),
+    models: schemas/* array */.YOg(model/* modelReference */.Dy).min(1).max(1000).describe("Each is compressed for each target."),
+    targets: schemas/* array */.YOg(target/* targetName */.je).min(1).max(64).describe("Names of targets, each once."),
+    recipe: recipe/* requestedRecipe */.vJ.optional().describe("Overrides fields of each target's default recipe."),
+    gates: gate/* gateLimits */.A8.optional().describe("Limits on what is measured for each job."),
+    dryRun: job/* dryRun */.PA,
+    deadlineSeconds: job/* deadlineSeconds */.Qo.describe("Limit of each job, seconds of work."),
+    parallelism: schemas/* int */.Whr()
+        .min(1)
+        .max(maxBatchJobs)
+        .default(100)
+        .describe("Jobs of the batch that a cluster works on at once. A Batch's can be changed: jobs that " +
+        "have begun go on. On one machine the service's own limit applies."),
+    labels: job/* labels */.WD.optional(),
+    failFast: schemas/* boolean */.zMY().default(false).describe("Cancel the remaining jobs as soon as one fails."),
+});
+const batchRules = [
+    {
+        field: "models",
+        message: `models × targets must not be more than ${maxBatchJobs} jobs`,
+        isMet: ({ models, targets }) => models.length * targets.length <= maxBatchJobs,
+        cel: `size(self.models) * size(self.targets) <= ${maxBatchJobs}`,
+    },
+    {
+        field: "targets",
+        message: "must not name a target twice",
+        isMet: ({ targets }) => new Set(targets).size === targets.length,
+        cel: "self.targets.all(target, self.targets.exists_one(other, other == target))",
+    },
+    {
+        field: "revision",
+        message: "must have a branch, and the batch a suite, to record baselines",
+        isMet: (request) => !request.revision?.recordBaseline ||
+            (request.revision.branch !== undefined && request.suite !== undefined),
+        cel: "!has(self.revision) || !self.revision.recordBaseline || " +
+            "(has(self.revision.branch) && has(self.suite))",
+    },
+];
+const batchRequest = (0,rule/* withRules */.O)(schemas/* strictObject */.rej({
+    ...batchFields.shape,
+    report: schemas/* strictObject */.rej({
+        github: githubReport.describe("Check runs on a commit, which a service with a GitHub App keeps up to date."),
+    })
+        .optional()
+        .describe("Where the service reports the batch's progress and results."),
+}), batchRules).meta({ id: "BatchRequest" });
+const batch = schemas/* object */.Ikc({
+    id: id/* batchId */.qZ,
+    name: job/* displayName */.QC,
+    suite: schemas/* string */.YjP().nullable(),
+    revision: revision/* revision */.Q.nullable().default(null),
+    kind: jobs_status/* jobKind */.G$,
+    status: jobs_status/* batchStatus */.FS,
+    failFast: schemas/* boolean */.zMY(),
+    labels: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* string */.YjP()),
+    createdAt: iso/* datetime */.w$(),
+    createdBy: creation/* createdBy */.uf,
+    finishedAt: iso/* datetime */.w$().nullable(),
+    counts: schemas/* record */.g1P(jobs_status/* jobStatus */.WB, schemas/* int */.Whr()).describe("Number of jobs in each status."),
+    gatesFailed: schemas/* int */.Whr()
+        .describe("Number of jobs with a gate of the level `fail` that did not pass."),
+    jobs: schemas/* array */.YOg(schemas/* object */.Ikc({
+        id: id/* jobId */.Db,
+        model: schemas/* string */.YjP(),
+        target: target/* targetName */.je,
+        status: jobs_status/* jobStatus */.WB,
+        gatesFailed: schemas/* boolean */.zMY(),
+    }))
+        .max(maxBatchJobs)
+        .describe("The jobs, in the order of models × targets."),
+})
+    .meta({ id: "Batch" });
+function batchName({ name, suite, models, targets, }) {
+    const noun = models.length === 1 ? "model" : "models";
+    const contents = `${models.length} ${noun} for ${targets.join(", ")}`;
+    return name ?? truncate(suite ?? contents, textLimits.name);
+}
+function deriveBatchStatus(counts) {
+    const present = jobStatus.options.filter((status) => counts[status] > 0);
+    const unfinished = present.filter((status) => !isTerminal(status));
+    if (unfinished.length > 0) {
+        if (unfinished.every((status) => status === "Cancelling"))
+            return "Cancelling";
+        return present.every((status) => status === "Pending") ? "Pending" : "Running";
+    }
+    if (present.includes("Failed"))
+        return "Failed";
+    return present.includes("Cancelled") ? "Cancelled" : "Completed";
+}
+const zeroCounts = {
+    Pending: 0,
+    Sharding: 0,
+    Optimizing: 0,
+    Completed: 0,
+    Failed: 0,
+    Cancelling: 0,
+    Cancelled: 0,
+};
+function groupByTargets(pairs) {
+    const byModel = [...Map.groupBy(pairs, ({ model }) => model).values()];
+    const groups = Map.groupBy(byModel, (ofModel) => ofModel.map(({ target }) => target).join(" "));
+    return [...groups.values()].map((group) => {
+        const all = group.flat();
+        return {
+            models: [...new Set(all.map(({ model }) => model))],
+            targets: [...new Set(all.map(({ target }) => target))],
+            pairs: all,
+        };
+    });
+}
+
+
+/***/ }),
+
+/***/ 3974:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   c: () => (/* binding */ sqnrObstacle),
+/* harmony export */   i: () => (/* binding */ latencyObstacle)
+/* harmony export */ });
+/* harmony import */ var _text_bounded_text_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6464);
+
+const hardware = [
+    ["execution provider", ({ device }) => device?.executionProvider],
+    ["processor", ({ device }) => device?.name],
+    ["list of instruction sets", ({ device }) => device?.instructionSets?.join(", ")],
+    ["number of cores", ({ device }) => device?.cores],
+    ["number of threads", ({ device }) => device?.threads],
+    ["runtime", ({ device }) => device?.runtime],
+];
+const evaluation = [
+    ["evaluation level", ({ accuracy }) => accuracy?.level],
+    ["kind of samples", ({ accuracy }) => accuracy?.data],
+];
+const minLatencyRuns = 3;
+const maxFactLength = 100;
+function latencyObstacle(now, before) {
+    const runs = Math.min(now.latency?.result.runs ?? 0, before.latency?.result.runs ?? 0);
+    if (runs < minLatencyRuns) {
+        return `A change of latency needs ${minLatencyRuns} runs on both sides, not ${runs}`;
+    }
+    return firstDifference(hardware, now, before);
+}
+function sqnrObstacle(now, before) {
+    return firstDifference(evaluation, now, before);
+}
+function firstDifference(facts, now, before) {
+    const differing = facts.find(([, read]) => read(now) !== read(before));
+    if (differing === undefined)
+        return undefined;
+    const [name, read] = differing;
+    const format = (figures) => (0,_text_bounded_text_js__WEBPACK_IMPORTED_MODULE_0__/* .truncate */ .x)(String(read(figures) ?? "unknown"), maxFactLength);
+    return `Not comparable: the ${name} is "${format(now)}", the baseline's "${format(before)}"`;
+}
+
+
+/***/ }),
+
+/***/ 8971:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   E_: () => (/* binding */ creationHeaders),
+/* harmony export */   PK: () => (/* binding */ createdHeaders),
+/* harmony export */   Qe: () => (/* binding */ jobCreationErrors),
+/* harmony export */   uf: () => (/* binding */ createdBy),
+/* harmony export */   vw: () => (/* binding */ creationErrors)
+/* harmony export */ });
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3045);
+/* harmony import */ var _id_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2246);
+/* harmony import */ var _limits_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1351);
+
+
+
+const idempotencyKey = zod__WEBPACK_IMPORTED_MODULE_2__/* .string */ .YjP()
+    .min(1)
+    .max(255)
+    .regex(/^[\x21-\x7e]+$/, { error: "must be ASCII characters without spaces" })
+    .optional()
+    .describe(`The same key and body within ${_limits_js__WEBPACK_IMPORTED_MODULE_1__/* .limits */ .Fy.idempotencyHours} hours give the first answer again.`);
+const creationHeaders = zod__WEBPACK_IMPORTED_MODULE_2__/* .object */ .Ikc({ "idempotency-key": idempotencyKey });
+const createdHeaders = ["location", "idempotency-replayed"];
+const creationErrors = [
+    "unsupported_media_type",
+    "payload_too_large",
+    "idempotency_key_reused",
+    "idempotency_in_progress",
+];
+const jobCreationErrors = [
+    ...creationErrors,
+    "too_many_jobs",
+    "storage_full",
+    "unknown_target",
+    "model_source_refused",
+    "model_not_found",
+];
+const createdBy = zod__WEBPACK_IMPORTED_MODULE_2__/* .object */ .Ikc({
+    tokenId: _id_js__WEBPACK_IMPORTED_MODULE_0__/* .tokenId */ .jo
+        .nullable()
+        .describe("Null for a person who was signed in, and a ServiceAccount."),
+    name: zod__WEBPACK_IMPORTED_MODULE_2__/* .string */ .YjP().describe("Name of the token, of the person, or of the ServiceAccount."),
+})
+    .optional()
+    .describe("Whose request created it; absent where a resource of a cluster did, or a rerun.");
+
+
+/***/ }),
+
+/***/ 1820:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   h2: () => (/* binding */ gateName),
+/* harmony export */   k0: () => (/* binding */ gateTable)
+/* harmony export */ });
+/* unused harmony export separateRunsNoise */
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3045);
+/* harmony import */ var _comparability_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3974);
+/* harmony import */ var _latency_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3994);
+
+
+
+const separateRunsNoise = 0.05;
+const worstWeight = "at the evaluation level `weights` that of the worst weight";
+const gateTable = {
+    maxSizeRatio: {
+        bound: "max",
+        description: "Largest size of the result relative to the original.",
+        figure: ({ size }) => size?.ratio,
+    },
+    minSqnrDb: {
+        bound: "min",
+        description: `Least SQNR of any output, dB; ${worstWeight}.`,
+        figure: ({ accuracy }) => accuracy?.sqnrDb,
+    },
+    minCosine: {
+        bound: "min",
+        description: `Least cosine similarity of any output; ${worstWeight}.`,
+        figure: ({ accuracy }) => accuracy?.cosine,
+    },
+    minTop1: {
+        bound: "min",
+        description: "Least share of samples, of any output, whose largest element is the same as the original's.",
+        figure: leastTop1,
+    },
+    maxLatencyRatio: {
+        bound: "max",
+        description: "Largest latency of the result relative to the original's in the same run. Fails where the " +
+            "whole confidence interval lies above it, and warns where the interval contains it.",
+        figure: ({ latency }) => latency?.ratio,
+        interval: ({ latency }) => ratioInterval(latency),
+    },
+    maxSizeRegression: {
+        bound: "max",
+        description: "Largest growth of the result relative to the baseline's; 0.05 allows 5 % more bytes.",
+        figure: ({ size }) => size?.resultBytes,
+        change: { worsening: growth },
+    },
+    maxSqnrDropDb: {
+        bound: "max",
+        description: "Largest loss of SQNR against the baseline, dB.",
+        figure: ({ accuracy }) => accuracy?.sqnrDb,
+        change: { worsening: (now, before) => before - now, obstacle: _comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .sqnrObstacle */ .c },
+    },
+    maxLatencyRegression: {
+        bound: "max",
+        description: "Largest growth of the result's latency relative to the baseline's; 0.05 allows 5 % more. " +
+            "Where both were timed in one run, the confidence interval decides as for " +
+            "`maxLatencyRatio`. Else the medians of both runs are compared, on the same hardware only, " +
+            `and growth that is beyond the limit by less than ${100 * separateRunsNoise} % warns.`,
+        figure: ({ latency }) => latency?.result.p50Ms,
+        interval: ({ latency }) => growthInterval(latency?.baseline),
+        change: { worsening: growth, obstacle: _comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .latencyObstacle */ .i, noise: separateRunsNoise },
+    },
+};
+const gateName = zod__WEBPACK_IMPORTED_MODULE_2__/* ["enum"] */ .k5n(Object.keys(gateTable));
+function growth(now, before) {
+    return (now - before) / before;
+}
+function ratioInterval(latency) {
+    if (latency === undefined)
+        return undefined;
+    const { ratio, ratioLow = ratio, ratioHigh = ratio } = latency;
+    const interval = { actual: ratio, low: ratioLow, high: ratioHigh };
+    const reason = (0,_latency_js__WEBPACK_IMPORTED_MODULE_1__/* .explainWideInterval */ .eN)(latency);
+    return reason === undefined ? interval : { ...interval, weakness: `The latency was ${reason}` };
+}
+function growthInterval(latency) {
+    const interval = ratioInterval(latency);
+    if (interval === undefined)
+        return undefined;
+    const { actual, low, high } = interval;
+    return { ...interval, actual: growth(actual, 1), low: growth(low, 1), high: growth(high, 1) };
+}
+function leastTop1({ accuracy }) {
+    const known = accuracy?.outputs?.flatMap(({ top1Agreement }) => top1Agreement ?? []) ?? [];
+    return known.length === 0 ? undefined : Math.min(...known);
+}
+
+
+/***/ }),
+
+/***/ 9517:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   A8: () => (/* binding */ gateLimits),
+/* harmony export */   Am: () => (/* binding */ comparesWithBaseline),
+/* harmony export */   x6: () => (/* binding */ hasFailedGate),
+/* harmony export */   xp: () => (/* binding */ gateResult)
+/* harmony export */ });
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
+/* harmony import */ var _gate_table_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1820);
+
+
+const limitSchemas = {
+    maxSizeRatio: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().positive(),
+    minSqnrDb: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig(),
+    minCosine: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(-1).max(1),
+    minTop1: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0).max(1),
+    maxLatencyRatio: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().positive(),
+    maxSizeRegression: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0),
+    maxSqnrDropDb: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0),
+    maxLatencyRegression: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0),
+};
+function limitSchema(gate) {
+    return limitSchemas[gate].optional().describe(_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateTable */ .k0[gate].description);
+}
+const gateLimits = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
+    maxSizeRatio: limitSchema("maxSizeRatio"),
+    minSqnrDb: limitSchema("minSqnrDb"),
+    minCosine: limitSchema("minCosine"),
+    minTop1: limitSchema("minTop1"),
+    maxLatencyRatio: limitSchema("maxLatencyRatio"),
+    maxSizeRegression: limitSchema("maxSizeRegression"),
+    maxSqnrDropDb: limitSchema("maxSqnrDropDb"),
+    maxLatencyRegression: limitSchema("maxLatencyRegression"),
+    warnGates: zod__WEBPACK_IMPORTED_MODULE_1__/* .array */ .YOg(_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h2)
+        .max(_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h2.options.length)
+        .optional()
+        .describe("Gates that warn instead of failing where they do not pass."),
+})
+    .meta({ id: "GateLimits" });
+const gateResult = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
+    gate: _gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h2,
+    limit: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig(),
+    actual: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig()
+        .nullable()
+        .describe("The measured figure, or how much worse than the baseline's it is; null where it was " +
+        "not measured, which fails the gate."),
+    baseline: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig()
+        .nullable()
+        .default(null)
+        .describe("The baseline's figure: bytes, dB or milliseconds; null for gates that do not compare " +
+        "with it."),
+    level: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["fail", "warn"])
+        .default("fail")
+        .describe("What it means if the gate does not pass. A change that cannot be computed, such as " +
+        "without a baseline, warns, and so does a figure that is not known well enough."),
+    passed: zod__WEBPACK_IMPORTED_MODULE_1__/* .boolean */ .zMY(),
+    note: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
+        .max(300)
+        .optional()
+        .describe("Why the figures could not be compared, or not well enough."),
+})
+    .meta({ id: "GateResult" });
+function hasFailedGate(gates) {
+    return gates.some(({ level, passed }) => level === "fail" && !passed);
+}
+function comparesWithBaseline(limits = {}) {
+    return _gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h2.options.some((gate) => "change" in _gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateTable */ .k0[gate] && limits[gate] !== undefined);
+}
+
+
+/***/ }),
+
+/***/ 6550:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -62322,6 +62147,7 @@ __nccwpck_require__.d(__webpack_exports__, {
   QC: () => (/* binding */ displayName),
   PA: () => (/* binding */ dryRun),
   Yl: () => (/* binding */ job),
+  Bs: () => (/* binding */ jobDetail),
   xK: () => (/* binding */ jobRequest),
   WD: () => (/* binding */ labels)
 });
@@ -62330,15 +62156,15 @@ __nccwpck_require__.d(__webpack_exports__, {
 var schemas = __nccwpck_require__(3045);
 // EXTERNAL MODULE: ../../node_modules/zod/v4/classic/iso.js
 var iso = __nccwpck_require__(3477);
-// EXTERNAL MODULE: ./contract/artifact.js
-var artifact = __nccwpck_require__(1453);
+// EXTERNAL MODULE: ./contract/jobs/artifact.js
+var artifact = __nccwpck_require__(4336);
 // EXTERNAL MODULE: ./contract/id.js
 var id = __nccwpck_require__(2246);
 // EXTERNAL MODULE: ./contract/revision.js
 var revision = __nccwpck_require__(1622);
-// EXTERNAL MODULE: ./contract/telemetry.js + 2 modules
-var telemetry = __nccwpck_require__(6520);
-;// CONCATENATED MODULE: ./contract/baseline.js
+// EXTERNAL MODULE: ./contract/jobs/telemetry.js + 1 modules
+var telemetry = __nccwpck_require__(6310);
+;// CONCATENATED MODULE: ./contract/jobs/baseline.js
 
 
 
@@ -62361,23 +62187,15 @@ function baselineFigures({ size, latency, device, accuracy: measured, }) {
     return { size, latency, device, accuracy: figures.shape.accuracy.parse(measured) };
 }
 
-// EXTERNAL MODULE: ./contract/bounded-text.js
-var bounded_text = __nccwpck_require__(9088);
-// EXTERNAL MODULE: ./contract/created-by.js
-var created_by = __nccwpck_require__(8461);
-// EXTERNAL MODULE: ./contract/errors.js
-var errors = __nccwpck_require__(6828);
-// EXTERNAL MODULE: ./contract/gate.js
-var gate = __nccwpck_require__(8668);
-// EXTERNAL MODULE: ./contract/limits.js
-var limits = __nccwpck_require__(1351);
-// EXTERNAL MODULE: ./contract/model.js
-var model = __nccwpck_require__(2654);
-// EXTERNAL MODULE: ./contract/recipe.js + 1 modules
-var recipe = __nccwpck_require__(1918);
-// EXTERNAL MODULE: ./contract/list-codes.js
-var list_codes = __nccwpck_require__(8724);
-;// CONCATENATED MODULE: ./contract/status-reasons.js
+// EXTERNAL MODULE: ./contract/jobs/creation.js
+var creation = __nccwpck_require__(8971);
+// EXTERNAL MODULE: ./contract/jobs/gate.js
+var gate = __nccwpck_require__(9517);
+// EXTERNAL MODULE: ./contract/jobs/recipe.js + 1 modules
+var recipe = __nccwpck_require__(4926);
+// EXTERNAL MODULE: ./contract/text/describe-choices.js
+var describe_choices = __nccwpck_require__(9395);
+;// CONCATENATED MODULE: ./contract/jobs/status-reasons.js
 
 const nothing = "Nothing.";
 const statusReasonTable = {
@@ -62491,16 +62309,24 @@ const statusReasonTable = {
     },
 };
 const statusReasonDescription = "Stable code that says why the job is in its status: " +
-    `one of ${(0,list_codes/* listCodes */.N)(statusReasonTable)}, or an error code.`;
+    `one of ${(0,describe_choices/* listCodes */.N)(statusReasonTable)}, or an error code.`;
 function statusCause(reason) {
     return { reason, message: statusReasonTable[reason].message };
 }
 
-// EXTERNAL MODULE: ./contract/status.js
-var contract_status = __nccwpck_require__(7949);
-// EXTERNAL MODULE: ./contract/target.js + 2 modules
-var target = __nccwpck_require__(6939);
-;// CONCATENATED MODULE: ./contract/job.js
+// EXTERNAL MODULE: ./contract/jobs/status.js
+var jobs_status = __nccwpck_require__(8548);
+// EXTERNAL MODULE: ./contract/jobs/target.js
+var target = __nccwpck_require__(2919);
+// EXTERNAL MODULE: ./contract/errors.js
+var errors = __nccwpck_require__(6828);
+// EXTERNAL MODULE: ./contract/limits.js
+var limits = __nccwpck_require__(1351);
+// EXTERNAL MODULE: ./contract/models/model.js
+var model = __nccwpck_require__(3659);
+// EXTERNAL MODULE: ./contract/text/bounded-text.js
+var bounded_text = __nccwpck_require__(6464);
+;// CONCATENATED MODULE: ./contract/jobs/job.js
 
 
 
@@ -62561,9 +62387,9 @@ const jobRequest = schemas/* strictObject */.rej({
     .meta({ id: "JobRequest" });
 const job = schemas/* object */.Ikc({
     id: id/* jobId */.Db,
-    kind: contract_status/* jobKind */.G$,
+    kind: jobs_status/* jobKind */.G$,
     name: displayName,
-    status: contract_status/* jobStatus */.WB,
+    status: jobs_status/* jobStatus */.WB,
     statusReason: schemas/* string */.YjP().describe(statusReasonDescription),
     statusMessage: schemas/* string */.YjP().describe("The same for people."),
     batchId: id/* batchId */.qZ.nullable(),
@@ -62587,7 +62413,7 @@ const job = schemas/* object */.Ikc({
     finishedAt: iso/* datetime */.w$()
         .nullable()
         .describe("When the job became Completed, Failed or Cancelled; null until then."),
-    transitions: schemas/* array */.YOg(contract_status/* transition */.kY).describe("Every status the job has had, oldest first."),
+    transitions: schemas/* array */.YOg(jobs_status/* transition */.kY).describe("Every status the job has had, oldest first."),
     telemetry: telemetry/* telemetry */.Y9,
     artifacts: schemas/* array */.YOg(artifact/* artifact */.d).describe("Files that the job has produced so far."),
     baseline: baseline
@@ -62598,374 +62424,112 @@ const job = schemas/* object */.Ikc({
     gates: schemas/* array */.YOg(gate/* gateResult */.xp)
         .describe("Results of the gates; empty until the job is Completed, and in a dry run."),
     error: errors/* jobError */.Kp.nullable().describe("Why the job is Failed; null for all others."),
-    createdBy: created_by/* createdBy */.u,
+    createdBy: creation/* createdBy */.uf,
 })
     .meta({ id: "Job" });
-
-
-/***/ }),
-
-/***/ 1351:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   Fy: () => (/* binding */ limits),
-/* harmony export */   I6: () => (/* binding */ textLimits)
-/* harmony export */ });
-/* unused harmony exports slowestDownload, silentWorkerSeconds, quotas, maxAttempts, maxDisruptions */
-const limits = {
-    jsonBodyBytes: 4 * 1024 * 1024,
-    webhookBytes: 1024 * 1024,
-    webhooksAtOnce: 64,
-    webhooksAtOncePerAddress: 16,
-    jsonDepth: 32,
-    jsonValues: 65_536,
-    listedErrors: 20,
-    listedErrorText: 300,
-    preferWaitSeconds: 60,
-    pageDefault: 50,
-    pageMax: 200,
-    listedSuites: 200,
-    historyBatches: 100,
-    historyJobs: 2000,
-    countedJobs: 10_000,
-    linkSeconds: 604_800,
-    webhooks: 16,
-    webhookAttempts: 10,
-    webhookFirstRetrySeconds: 5,
-    webhookLongestRetrySeconds: 86_400,
-    webhookAnswerSeconds: 15,
-    webhookAnswerBytes: 65_536,
-    webhookDeliveriesAtOnce: 8,
-    webhookWaitingDeliveries: 10_000,
-    webhookDeliveryDays: 30,
-    idempotencyHours: 24,
-    partialUploads: 32,
-    partialUploadBytes: 64 * 1024 ** 3,
-    manifestFiles: 1000,
-    manifestBytes: 512 * 1024,
-    manifests: 10_000,
-    tokenDays: 90,
-    signInLinkMinutes: 60,
-    firstSignInDays: 30,
-    sessionDays: 14,
-    singleSignOnHours: 12,
-    groups: 200,
-    groupLength: 200,
-    confirmedDays: 30,
-    foundPeople: 20,
-    passkeys: 20,
-    members: 1000,
-    rotationHours: 24,
-    pingSeconds: 15,
-    accessCheckSeconds: 4,
-    logPageLines: 500,
-    logPageBytes: 262_144,
-    logIntervalMs: 130,
-    eventIntervalMs: 250,
-    deletionDays: 7,
-    eventStreams: { all: 1000, perCaller: 50 },
-};
-const slowestDownload = { bytes: 1024 * 1024, seconds: 60 };
-const silentWorkerSeconds = 600;
-const quotas = {
-    waitingJobs: 20_000,
-    requestsPerMinute: 60_000,
-    exchangesPerMinute: 600,
-    storedBytes: 1024 ** 4,
-};
-const maxAttempts = 3;
-const maxDisruptions = 12;
-const textLimits = {
-    name: 200,
-    reason: 64,
-    statusMessage: 1024,
-    conditionMessage: 256,
-    errorMessage: 4096,
-    progressMessage: 500,
-    telemetryWarning: 512,
-    batchFailure: 512,
-};
-
-
-/***/ }),
-
-/***/ 8724:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   N: () => (/* binding */ listCodes)
-/* harmony export */ });
-function listCodes(table) {
-    return Object.keys(table)
-        .map((code) => `\`${code}\``)
-        .join(", ");
-}
-
-
-/***/ }),
-
-/***/ 1102:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   h_: () => (/* binding */ uploadSource),
-/* harmony export */   zA: () => (/* binding */ modelSource)
-/* harmony export */ });
-/* unused harmony exports isRemoteSource, isLocatedSource, findUploadHash, sourceBeside, isSourceBeside */
-/* harmony import */ var _bounded_text_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9088);
-
-const forms = [
-    "https?:\\/\\/",
-    "file:\\/\\/\\/",
-    "upload:sha256:[0-9a-f]{64}$",
-    "(s3|gs):\\/\\/[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]\\/.",
-    "hf:\\/\\/[A-Za-z0-9._-]{1,96}\\/[A-Za-z0-9._-]{1,96}(@[A-Za-z0-9._%-]{1,200})?\\/.",
-];
-const modelSource = (0,_bounded_text_js__WEBPACK_IMPORTED_MODULE_0__/* .boundedText */ .L)({ min: 1, max: 2048 }).regex(new RegExp(`^(${forms.join("|")})`), {
-    error: "must be https://…, http://…, s3://BUCKET/KEY, gs://BUCKET/KEY, " +
-        "hf://OWNER/REPOSITORY@REVISION/PATH, file:///… or upload:sha256:<64 hex digits>",
-});
-function isRemoteSource(source) {
-    return /^(https?|s3|gs|hf):/.test(source);
-}
-function isLocatedSource(source) {
-    return /^(s3|gs|hf):/.test(source);
-}
-const uploadScheme = "upload:sha256:";
-function uploadSource(sha256) {
-    return uploadScheme + sha256;
-}
-function findUploadHash(source) {
-    return source.startsWith(uploadScheme) ? source.slice(uploadScheme.length) : undefined;
-}
-function sourceBeside(source, path) {
-    if (isLocatedSource(source))
-        return folderPart(source) + path;
-    const url = new URL(source);
-    url.pathname = folderPart(url.pathname) + path.split("/").map(encodeURIComponent).join("/");
-    return url.href;
-}
-function isSourceBeside(source, other) {
-    return source === other || (isLocatedSource(other) && source.startsWith(folderPart(other)));
-}
-function folderPart(path) {
-    return path.replace(/[^/]*$/, "");
-}
-
-
-/***/ }),
-
-/***/ 2654:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   Dy: () => (/* binding */ modelReference),
-/* harmony export */   Zy: () => (/* binding */ uploadRange),
-/* harmony export */   sc: () => (/* binding */ sha256)
-/* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
-/* harmony import */ var _model_source_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1102);
-
-
-const sha256 = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
-    .max(64)
-    .regex(/^[0-9a-f]{64}$/, { error: "must be 64 lower-case hexadecimal digits" })
-    .describe("SHA-256 as 64 lower-case hexadecimal digits.");
-const uploadRange = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
-    .max(100)
-    .regex(/^bytes \d{1,15}-\d{1,15}\/\d{1,15}$/, { error: "must be bytes FIRST-LAST/SIZE" })
-    .describe("`bytes FIRST-LAST/SIZE`: the body is the rest of an upload that broke off. FIRST is at " +
-    "most the `Upload-Offset` of the answer to HEAD, LAST is SIZE - 1.");
-const modelReference = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
-    source: _model_source_js__WEBPACK_IMPORTED_MODULE_0__/* .modelSource */ .zA.describe("Where the ONNX file is: `https://…` (`http://…` where the administrator allows it), " +
-        "`s3://BUCKET/KEY` or `gs://BUCKET/KEY` of a bucket that the service has credentials " +
-        "for, `hf://OWNER/REPOSITORY@REVISION/PATH` of a Hugging Face Hub, whose revision a job " +
-        "records as its commit, `file:///…` under an allowed folder, or `upload:sha256:…` of an " +
-        "uploaded file or a manifest. Files of its external data are read from beside it, those " +
-        "of uploads are named by a manifest."),
-    sha256: sha256.optional().describe("The job fails unless the file has this SHA-256."),
-    name: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
-        .max(100)
-        .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, {
-        error: "must be 1 to 100 letters, digits, '.', '_' or '-', the first a letter or digit",
-    })
-        .optional()
-        .describe("Short name for tables and reports; by default the file's name."),
+const jobDetail = job
+    .extend({
+    queuePosition: schemas/* int */.Whr()
+        .min(1)
+        .nullable()
+        .default(null)
+        .describe("Place among the jobs that wait for a worker of this machine: 1 starts next. Null for a " +
+        "job that does not wait, and in a cluster. Projects take turns, so that jobs of other " +
+        "projects may still come before it."),
 })
-    .meta({ id: "ModelReference" });
+    .meta({ id: "JobDetail" });
 
 
 /***/ }),
 
-/***/ 8039:
+/***/ 3994:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   B0: () => (/* binding */ formatRatio),
+/* harmony export */   SV: () => (/* binding */ instructionSets),
+/* harmony export */   ZK: () => (/* binding */ latency),
+/* harmony export */   eN: () => (/* binding */ explainWideInterval)
+/* harmony export */ });
+/* unused harmony export maxLatencyShapes */
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
 
-// EXPORTS
-__nccwpck_require__.d(__webpack_exports__, {
-  C: () => (/* binding */ parseInput)
+const modelLatency = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
+    p50Ms: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig().describe("Median, milliseconds."),
+    p95Ms: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig().optional().describe("Absent where fewer than 100 runs were timed."),
+    p99Ms: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig().optional().describe("Absent where fewer than 500 runs were timed."),
+    runs: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr().min(0).describe("Timed runs in all sessions."),
 });
-
-;// CONCATENATED MODULE: ./contract/describe-allowed.js
-const typeNames = {
-    string: "a string",
-    number: "a number",
-    int: "an integer",
-    boolean: "true or false",
-    array: "an array",
-    object: "an object",
-    record: "an object",
-};
-const formatNames = {
-    url: "an address such as https://example.com/path",
-    datetime: "a time such as 2026-01-01T00:00:00Z",
-    email: "an e-mail address",
-};
-function describeAllowed(issue) {
-    switch (issue.code) {
-        case "invalid_type":
-            return `must be ${typeNames[issue.expected] ?? issue.expected}`;
-        case "invalid_value":
-            return `must be ${joinChoices(issue.values.map((value) => JSON.stringify(value)))}`;
-        case "too_small":
-            return describeBound(issue.origin, issue.inclusive ? "at least" : "more than", issue.minimum);
-        case "too_big":
-            return describeBound(issue.origin, issue.inclusive ? "at most" : "less than", issue.maximum);
-        case "not_multiple_of":
-            return `must be a multiple of ${issue.divisor}`;
-        case "invalid_format":
-            return describeAllowedFormat(issue);
-        case "unrecognized_keys":
-            return describeKnownFields(issue.inst);
-        case "invalid_union":
-            return describeOptions(issue.errors);
-        case "invalid_key":
-        case "invalid_element":
-            return issue.issues.map(({ message }) => message).join(", and ");
-        case "custom":
-            return "must have another form";
-    }
+const latencyRatio = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
+    ratio: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig()
+        .describe("Latency of the result relative to the original's: the geometric mean of sessions."),
+    ratioLow: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig()
+        .optional()
+        .describe("Least ratio of the 95 % confidence interval, which is over sessions. After few sessions " +
+        "it can be as wide as 0 to 10000000000: where its ends differ by a factor of more than " +
+        "4, reports say in words that the sessions are too few, as consumers should."),
+    ratioHigh: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig().optional().describe("Largest ratio of that interval."),
+    sessions: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr()
+        .min(0)
+        .optional()
+        .describe("Times that both models were opened anew and timed."),
+});
+const maxLatencyShapes = 4;
+const shapeLatency = latencyRatio.omit({ sessions: true }).extend({
+    inputs: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP().max(120).describe("The inputs' names, element types and shapes."),
+    originalP50Ms: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig().describe("Median of the original, milliseconds."),
+    resultP50Ms: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig().describe("Median of the result, milliseconds."),
+});
+const latency = latencyRatio.extend({
+    original: modelLatency,
+    result: modelLatency,
+    shapes: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(shapeLatency)
+        .max(maxLatencyShapes)
+        .optional()
+        .describe("Where there are several input shapes. The other figures are of the slowest one's."),
+    baseline: latencyRatio
+        .optional()
+        .describe("Of the result relative to the baseline's own result, timed in the same way."),
+});
+const widestFactor = 4;
+function explainWideInterval({ ratioLow = 1, ratioHigh = 1, sessions, }) {
+    if (ratioHigh <= widestFactor * ratioLow)
+        return undefined;
+    return sessions === undefined
+        ? "timed in too few sessions for an interval"
+        : `timed in ${sessions} sessions: too few for an interval`;
 }
-function joinChoices(choices) {
-    const last = choices.at(-1) ?? "";
-    return choices.length < 2 ? last : `${choices.slice(0, -1).join(", ")} or ${last}`;
-}
-const countedNouns = {
-    string: ["character", "characters"],
-    array: ["entry", "entries"],
-};
-function describeBound(origin, relation, bound) {
-    const nouns = countedNouns[origin];
-    if (nouns === undefined)
-        return `must be ${relation} ${bound}`;
-    return `must have ${relation} ${bound} ${nouns[Number(bound) === 1 ? 0 : 1]}`;
-}
-function describeAllowedFormat({ format, pattern, prefix, }) {
-    if (format === "starts_with")
-        return `must begin with ${JSON.stringify(prefix)}`;
-    return format in formatNames ? `must be ${formatNames[format]}` : `must match ${pattern}`;
-}
-function describeKnownFields(schema) {
-    const known = schema instanceof Object && "shape" in schema ? Object.keys(schema.shape) : [];
-    return known.length === 0
-        ? "is not known; none is"
-        : `is not known; known are ${known.join(", ")}`;
-}
-function describeOptions(options) {
-    const messages = options.flatMap((issues) => issues.map(({ message }) => message));
-    const allowed = messages.map((message) => message.replace(/^must be /, ""));
-    return `must be ${[...new Set(allowed)].join(" or ")}`;
-}
-
-// EXTERNAL MODULE: ./contract/hidden-characters.js
-var hidden_characters = __nccwpck_require__(3072);
-// EXTERNAL MODULE: ./contract/redact-source.js
-var redact_source = __nccwpck_require__(9502);
-// EXTERNAL MODULE: ./contract/truncate.js
-var truncate = __nccwpck_require__(1602);
-;// CONCATENATED MODULE: ./contract/parse-input.js
-
-
-
-
-const maxShownLength = 80;
-const secretFields = new Set([
-    "token",
-    "secret",
-    "secretAccessKey",
-    "accessKeyId",
-    "credential",
-    "signature",
-    "MOS_DATABASE_URL",
-    "OTEL_EXPORTER_OTLP_HEADERS",
-]);
-function parseInput(schema, input) {
-    const parsed = schema.safeParse(input, { error: describeAllowed, reportInput: true });
-    if (parsed.success)
-        return { data: parsed.data };
-    const issues = withoutRepetitions(parsed.error.issues);
-    return { problems: issues.flatMap((issue) => listProblems(issue, input)) };
-}
-function withoutRepetitions(issues) {
-    return issues.filter((issue, i) => {
-        const [former] = issues.slice(Math.max(0, i - 1), i);
-        return former?.code !== "invalid_type" || former.path.join("/") !== issue.path.join("/");
-    });
-}
-function listProblems(issue, input) {
-    const { code, path, message } = issue;
-    if (code === "unrecognized_keys") {
-        return issue.keys.map((key) => ({ path: [...path, key], message }));
-    }
-    if (code === "invalid_union") {
-        const [nearest, ...others] = issue.errors.filter((issues) => !issues.some(isOfWhole));
-        if (nearest !== undefined && others.length === 0) {
-            return nearest.flatMap((inner) => {
-                return listProblems({ ...inner, path: [...path, ...inner.path] }, input);
-            });
-        }
-    }
-    if (code === "invalid_key")
-        return [{ path, message: `as a key ${message}` }];
-    const value = code === "custom" ? valueAt(input, path) : issue.input;
-    const isSecret = value !== undefined && path.some((key) => secretFields.has(key));
-    if (isSecret || !message.startsWith("must "))
-        return [{ path, message }];
-    const found = describeFound(value, code);
-    return [{ path, message: found === undefined ? message : `${found} and ${message}` }];
-}
-function isOfWhole({ path }) {
-    return path.length === 0;
-}
-function describeFound(value, code) {
-    if (Array.isArray(value)) {
-        if (code === "custom")
-            return undefined;
-        if (!code.startsWith("too_"))
-            return "is an array";
-        return `has ${value.length} ${value.length === 1 ? "entry" : "entries"}`;
-    }
-    if (value === undefined)
-        return code === "custom" ? undefined : "is missing";
-    if (typeof value === "object" && value !== null) {
-        return code === "custom" ? undefined : "is an object";
-    }
-    return `is ${quoteValue(value)}`;
-}
-function quoteValue(value) {
-    if (typeof value !== "string")
-        return String(value);
-    return (0,hidden_characters/* replaceHiddenCharacters */.HS)(JSON.stringify((0,truncate/* truncate */.x)((0,redact_source/* redactSource */.b)(value), maxShownLength)));
-}
-function valueAt(input, path) {
-    return path.reduce((value, key) => value instanceof Object && Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined, input);
+const instructionSets = [
+    "sse4_2",
+    "avx",
+    "avx2",
+    "fma",
+    "f16c",
+    "avx512f",
+    "avx512_vnni",
+    "avx_vnni",
+    "avx512_bf16",
+    "amx_int8",
+    "amx_bf16",
+    "neon",
+    "asimd",
+    "asimddp",
+    "i8mm",
+    "sve",
+];
+function formatRatio(latency) {
+    const { ratio, ratioLow, ratioHigh } = latency;
+    const text = ratio.toFixed(2);
+    if (ratioLow === undefined || ratioHigh === undefined)
+        return text;
+    const range = `${ratioLow.toFixed(2)}-${ratioHigh.toFixed(2)}`;
+    return `${text} (${explainWideInterval(latency) ?? range})`;
 }
 
 
 /***/ }),
 
-/***/ 1918:
+/***/ 4926:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -62981,9 +62545,9 @@ __nccwpck_require__.d(__webpack_exports__, {
 
 // EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
 var schemas = __nccwpck_require__(3045);
-// EXTERNAL MODULE: ./contract/dns-label.js
-var dns_label = __nccwpck_require__(4267);
-;// CONCATENATED MODULE: ./contract/pipeline.js
+// EXTERNAL MODULE: ./contract/text/kubernetes-names.js
+var kubernetes_names = __nccwpck_require__(7762);
+;// CONCATENATED MODULE: ./contract/jobs/pipeline.js
 
 const balance = schemas/* enum */.k5n(["bytes", "flops", "time"])
     .describe("What the stages of a pipeline are balanced by. `bytes`: the weights of a stage. " +
@@ -63033,11 +62597,11 @@ const pipelineManifest = schemas/* object */.Ikc({
 
 // EXTERNAL MODULE: ./contract/rule.js
 var rule = __nccwpck_require__(1073);
-// EXTERNAL MODULE: ./contract/bounded-text.js
-var bounded_text = __nccwpck_require__(9088);
-// EXTERNAL MODULE: ./contract/model-source.js
-var model_source = __nccwpck_require__(1102);
-;// CONCATENATED MODULE: ./contract/recipe.js
+// EXTERNAL MODULE: ./contract/text/bounded-text.js
+var bounded_text = __nccwpck_require__(6464);
+// EXTERNAL MODULE: ./contract/models/model-source.js
+var model_source = __nccwpck_require__(8897);
+;// CONCATENATED MODULE: ./contract/jobs/recipe.js
 
 
 
@@ -63146,7 +62710,7 @@ const partialRecipe = schemas/* strictObject */.rej({
         .describe("How the result is compared with the original."),
 })
     .meta({ id: "PartialRecipe" });
-const presetName = dns_label/* dnsLabel */.U;
+const presetName = kubernetes_names/* dnsLabel */.UG;
 const recipeRules = schemes
     .filter((scheme) => granularitiesByScheme[scheme].length < granularities.length)
     .map((scheme) => {
@@ -63171,90 +62735,7 @@ const requestedRecipe = (0,rule/* withRules */.O)(schemas/* strictObject */.rej(
 
 /***/ }),
 
-/***/ 9502:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   b: () => (/* binding */ redactSource)
-/* harmony export */ });
-function redactSource(source) {
-    const url = /^https?:/i.test(source) ? URL.parse(source) : null;
-    if (url === null || (url.search === "" && url.username === "" && url.password === "")) {
-        return source;
-    }
-    const names = [...new Set(url.searchParams.keys())].map((name) => encodeURIComponent(name));
-    const query = names.length > 0 ? `?${names.map((name) => `${name}=***`).join("&")}` : "";
-    return `${url.origin}${url.pathname}${query}`;
-}
-
-
-/***/ }),
-
-/***/ 1622:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   Q: () => (/* binding */ revision),
-/* harmony export */   c: () => (/* binding */ commit)
-/* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
-/* harmony import */ var _bounded_text_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(9088);
-
-
-const commit = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
-    .max(64)
-    .regex(/^[0-9a-f]{40}([0-9a-f]{24})?$/, {
-    error: "must be 40 or 64 lower-case hexadecimal digits",
-})
-    .describe("Commit as 40 or 64 lower-case hexadecimal digits.");
-const branch = (0,_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__/* .boundedText */ .L)({ min: 1, max: 255 }).describe("Name of a branch, without `refs/heads/`.");
-const revision = zod__WEBPACK_IMPORTED_MODULE_0__/* .strictObject */ .rej({
-    sha: commit,
-    branch: branch.optional(),
-    base: zod__WEBPACK_IMPORTED_MODULE_0__/* .strictObject */ .rej({
-        branch,
-        sha: commit.optional().describe("The commit to compare with before all others."),
-        mergeBase: commit
-            .optional()
-            .describe("The commit to compare with where `sha` has no baseline."),
-    })
-        .optional()
-        .describe("What to compare with: the branch's baseline for `sha`, else for `mergeBase`, else its " +
-        "newest one."),
-    recordBaseline: zod__WEBPACK_IMPORTED_MODULE_0__/* .boolean */ .zMY()
-        .default(false)
-        .describe("Whether the batch's completed jobs whose gates passed become baselines of `suite` and " +
-        "`branch`. Needs the scope `baselines:write`."),
-});
-
-
-/***/ }),
-
-/***/ 1073:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   O: () => (/* binding */ withRules)
-/* harmony export */ });
-/* unused harmony export schemaRules */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(4288);
-
-const schemaRules = zod__WEBPACK_IMPORTED_MODULE_0__/* .registry */ .u5();
-function withRules(schema, rules) {
-    const ruled = schema.superRefine((object, context) => {
-        for (const { field, message, isMet } of rules) {
-            if (!isMet(object))
-                context.addIssue({ code: "custom", path: [field], message });
-        }
-    });
-    schemaRules.add(ruled, { rules });
-    return ruled;
-}
-
-
-/***/ }),
-
-/***/ 7949:
+/***/ 8548:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -63323,141 +62804,84 @@ const batchStatus = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["Pendin
 
 /***/ }),
 
-/***/ 6939:
+/***/ 2919:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
-
-// EXPORTS
-__nccwpck_require__.d(__webpack_exports__, {
-  aC: () => (/* binding */ target),
-  je: () => (/* binding */ targetName)
-});
-
-// UNUSED EXPORTS: builtinTargets, lacksDotProducts
-
-// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(3045);
-// EXTERNAL MODULE: ./contract/dns-label.js
-var dns_label = __nccwpck_require__(4267);
-;// CONCATENATED MODULE: ./contract/instruction-sets.js
-const instructionSets = [
-    "sse4_2",
-    "avx",
-    "avx2",
-    "fma",
-    "f16c",
-    "avx512f",
-    "avx512_vnni",
-    "avx_vnni",
-    "avx512_bf16",
-    "amx_int8",
-    "amx_bf16",
-    "neon",
-    "asimd",
-    "asimddp",
-    "i8mm",
-    "sve",
-];
-
-;// CONCATENATED MODULE: ./contract/pod-names.js
-
-
-const objectName = schemas/* string */.YjP()
-    .max(253)
-    .regex(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/, {
-    error: "must be lower-case letters, digits, '.' and '-', with a letter or digit at each end",
-});
-const labelName = (/* unused pure expression or super */ null && (dnsLabel));
-const qualifiedName = schemas/* string */.YjP()
-    .max(317)
-    .regex(/^([a-z0-9]([a-z0-9.-]*[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/, {
-    error: "must be a name of Kubernetes' such as team or example.com/team",
-});
-const labelValue = schemas/* string */.YjP()
-    .max(63)
-    .regex(/^([A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?)?$/, {
-    error: "must be letters, digits, '.', '_' and '-', with a letter or digit at each end",
-});
-const quantity = schemas/* string */.YjP().regex(/^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti|P|Pi)?$/, {
-    error: "must be an amount such as 4, 500m or 16Gi",
-});
-function hasExactlyOne(fields) {
-    return {
-        check: (object) => Object.entries(object).filter(([field, value]) => fields.includes(field) && value !== undefined).length === 1,
-        error: `must have exactly one of ${fields.join(", ")}`,
-    };
-}
-
-// EXTERNAL MODULE: ./contract/recipe.js + 1 modules
-var recipe = __nccwpck_require__(1918);
-;// CONCATENATED MODULE: ./contract/target.js
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   aC: () => (/* binding */ target),
+/* harmony export */   je: () => (/* binding */ targetName)
+/* harmony export */ });
+/* unused harmony exports lacksDotProducts, builtinTargets */
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(3045);
+/* harmony import */ var _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7762);
+/* harmony import */ var _latency_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3994);
+/* harmony import */ var _recipe_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(4926);
 
 
 
 
-
-const targetName = dns_label/* dnsLabel */.U.describe("Name of a target.");
-const target = schemas/* strictObject */.rej({
+const targetName = _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__/* .dnsLabel */ .UG.describe("Name of a target.");
+const target = zod__WEBPACK_IMPORTED_MODULE_3__/* .strictObject */ .rej({
     name: targetName,
-    description: schemas/* string */.YjP().max(500).describe("For people: the hardware, and what is done for it."),
-    executionProvider: schemas/* enum */.k5n(["cpu", "cuda"])
+    description: zod__WEBPACK_IMPORTED_MODULE_3__/* .string */ .YjP().max(500).describe("For people: the hardware, and what is done for it."),
+    executionProvider: zod__WEBPACK_IMPORTED_MODULE_3__/* ["enum"] */ .k5n(["cpu", "cuda"])
         .describe("ONNX Runtime execution provider that evaluates models on the target."),
-    operators: schemas/* enum */.k5n(["standard", "contrib"])
+    operators: zod__WEBPACK_IMPORTED_MODULE_3__/* ["enum"] */ .k5n(["standard", "contrib"])
         .describe("Whether models for the target may use ONNX Runtime's own operators besides the " +
         "standard ones."),
-    instructionSets: schemas/* array */.YOg(schemas/* enum */.k5n(instructionSets))
-        .max(instructionSets.length)
+    instructionSets: zod__WEBPACK_IMPORTED_MODULE_3__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_3__/* ["enum"] */ .k5n(_latency_js__WEBPACK_IMPORTED_MODULE_1__/* .instructionSets */ .SV))
+        .max(_latency_js__WEBPACK_IMPORTED_MODULE_1__/* .instructionSets */ .SV.length)
         .optional()
         .describe("Instruction sets of the target's processors. Jobs on machines that lack one of them " +
         "time nothing, and choose by this list; without it, every machine is the target."),
-    recipe: recipe/* partialRecipe */.S6.describe("Default recipe of jobs for the target."),
-    presets: schemas/* record */.g1P(recipe/* presetName */.jL, recipe/* partialRecipe */.S6)
+    recipe: _recipe_js__WEBPACK_IMPORTED_MODULE_2__/* .partialRecipe */ .S6.describe("Default recipe of jobs for the target."),
+    presets: zod__WEBPACK_IMPORTED_MODULE_3__/* .record */ .g1P(_recipe_js__WEBPACK_IMPORTED_MODULE_2__/* .presetName */ .jL, _recipe_js__WEBPACK_IMPORTED_MODULE_2__/* .partialRecipe */ .S6)
         .default({})
         .describe("Named recipes that a request may ask for."),
-    gpu: schemas/* strictObject */.rej({
-        resource: schemas/* string */.YjP().max(253).describe("Extended resource, for instance `nvidia.com/gpu`."),
-        count: schemas/* int */.Whr().min(1).max(64).describe("Units of it that each worker pod gets."),
+    gpu: zod__WEBPACK_IMPORTED_MODULE_3__/* .strictObject */ .rej({
+        resource: zod__WEBPACK_IMPORTED_MODULE_3__/* .string */ .YjP().max(253).describe("Extended resource, for instance `nvidia.com/gpu`."),
+        count: zod__WEBPACK_IMPORTED_MODULE_3__/* .int */ .Whr().min(1).max(64).describe("Units of it that each worker pod gets."),
     })
         .optional()
         .describe("What a worker pod requests in a cluster; without meaning on one machine."),
-    resources: schemas/* strictObject */.rej({
-        cpu: quantity.optional().describe("Processors, such as `4` or `500m`."),
-        memory: quantity.optional().describe("Memory, such as `16Gi`: also the limit."),
-        ephemeralStorage: quantity
+    resources: zod__WEBPACK_IMPORTED_MODULE_3__/* .strictObject */ .rej({
+        cpu: _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__/* .quantity */ .au.optional().describe("Processors, such as `4` or `500m`."),
+        memory: _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__/* .quantity */ .au.optional().describe("Memory, such as `16Gi`: also the limit."),
+        ephemeralStorage: _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__/* .quantity */ .au
             .optional()
             .describe("Disk of the node; without it as much as `scratch`."),
-        limits: schemas/* strictObject */.rej({
-            cpu: quantity.optional(),
-            memory: quantity.optional(),
-            ephemeralStorage: quantity.optional(),
+        limits: zod__WEBPACK_IMPORTED_MODULE_3__/* .strictObject */ .rej({
+            cpu: _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__/* .quantity */ .au.optional(),
+            memory: _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__/* .quantity */ .au.optional(),
+            ephemeralStorage: _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__/* .quantity */ .au.optional(),
         })
             .optional()
             .describe("What it may use at most; without it memory is limited to its request."),
     })
         .optional()
         .describe("What a worker pod requests: by default 100m of CPU, 256Mi of memory and 256Mi of disk."),
-    scratch: quantity
+    scratch: _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__/* .quantity */ .au
         .optional()
         .describe("Largest scratch volume of a worker pod, for the model and the result; without it " +
         "unlimited."),
-    nodeSelector: schemas/* record */.g1P(schemas/* string */.YjP().max(317), schemas/* string */.YjP().max(63))
+    nodeSelector: zod__WEBPACK_IMPORTED_MODULE_3__/* .record */ .g1P(zod__WEBPACK_IMPORTED_MODULE_3__/* .string */ .YjP().max(317), zod__WEBPACK_IMPORTED_MODULE_3__/* .string */ .YjP().max(63))
         .optional()
         .describe("Labels of the nodes that worker pods run on."),
-    tolerations: schemas/* array */.YOg(schemas/* strictObject */.rej({
-        key: schemas/* string */.YjP().max(317).optional(),
-        operator: schemas/* enum */.k5n(["Exists", "Equal"]).optional(),
-        value: schemas/* string */.YjP().max(63).optional(),
-        effect: schemas/* enum */.k5n(["NoSchedule", "PreferNoSchedule", "NoExecute"]).optional(),
+    tolerations: zod__WEBPACK_IMPORTED_MODULE_3__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_3__/* .strictObject */ .rej({
+        key: zod__WEBPACK_IMPORTED_MODULE_3__/* .string */ .YjP().max(317).optional(),
+        operator: zod__WEBPACK_IMPORTED_MODULE_3__/* ["enum"] */ .k5n(["Exists", "Equal"]).optional(),
+        value: zod__WEBPACK_IMPORTED_MODULE_3__/* .string */ .YjP().max(63).optional(),
+        effect: zod__WEBPACK_IMPORTED_MODULE_3__/* ["enum"] */ .k5n(["NoSchedule", "PreferNoSchedule", "NoExecute"]).optional(),
     }))
         .max(16)
         .optional()
         .describe("Taints of nodes that worker pods tolerate."),
-    runtimeClassName: schemas/* string */.YjP()
+    runtimeClassName: zod__WEBPACK_IMPORTED_MODULE_3__/* .string */ .YjP()
         .max(253)
         .optional()
         .describe("Runtime class of worker pods, such as `nvidia`."),
-    priorityClassName: schemas/* string */.YjP().max(253).optional().describe("Priority class of worker pods."),
-    image: schemas/* string */.YjP()
+    priorityClassName: zod__WEBPACK_IMPORTED_MODULE_3__/* .string */ .YjP().max(253).optional().describe("Priority class of worker pods."),
+    image: zod__WEBPACK_IMPORTED_MODULE_3__/* .string */ .YjP()
         .max(500)
         .optional()
         .describe("Worker image; without it the installation's own."),
@@ -63496,7 +62920,7 @@ const builtinTargets = [
 
 /***/ }),
 
-/***/ 6520:
+/***/ 6310:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -63510,49 +62934,11 @@ __nccwpck_require__.d(__webpack_exports__, {
 
 // EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
 var schemas = __nccwpck_require__(3045);
-;// CONCATENATED MODULE: ./contract/latency.js
-
-const modelLatency = schemas/* object */.Ikc({
-    p50Ms: schemas/* number */.aig().describe("Median, milliseconds."),
-    p95Ms: schemas/* number */.aig().optional().describe("Absent where fewer than 100 runs were timed."),
-    p99Ms: schemas/* number */.aig().optional().describe("Absent where fewer than 500 runs were timed."),
-    runs: schemas/* int */.Whr().min(0).describe("Timed runs in all sessions."),
-});
-const latencyRatio = schemas/* object */.Ikc({
-    ratio: schemas/* number */.aig()
-        .describe("Latency of the result relative to the original's: the geometric mean of sessions."),
-    ratioLow: schemas/* number */.aig()
-        .optional()
-        .describe("Least ratio of the 95 % confidence interval, which is over sessions. After few sessions " +
-        "it can be as wide as 0 to 10000000000: where its ends differ by a factor of more than " +
-        "4, reports say in words that the sessions are too few, as consumers should."),
-    ratioHigh: schemas/* number */.aig().optional().describe("Largest ratio of that interval."),
-    sessions: schemas/* int */.Whr()
-        .min(0)
-        .optional()
-        .describe("Times that both models were opened anew and timed."),
-});
-const maxLatencyShapes = 4;
-const shapeLatency = latencyRatio.omit({ sessions: true }).extend({
-    inputs: schemas/* string */.YjP().max(120).describe("The inputs' names, element types and shapes."),
-    originalP50Ms: schemas/* number */.aig().describe("Median of the original, milliseconds."),
-    resultP50Ms: schemas/* number */.aig().describe("Median of the result, milliseconds."),
-});
-const latency = latencyRatio.extend({
-    original: modelLatency,
-    result: modelLatency,
-    shapes: schemas/* array */.YOg(shapeLatency)
-        .max(maxLatencyShapes)
-        .optional()
-        .describe("Where there are several input shapes. The other figures are of the slowest one's."),
-    baseline: latencyRatio
-        .optional()
-        .describe("Of the result relative to the baseline's own result, timed in the same way."),
-});
-
-// EXTERNAL MODULE: ./contract/list-codes.js
-var list_codes = __nccwpck_require__(8724);
-;// CONCATENATED MODULE: ./contract/warnings.js
+// EXTERNAL MODULE: ./contract/jobs/latency.js
+var latency = __nccwpck_require__(3994);
+// EXTERNAL MODULE: ./contract/text/describe-choices.js
+var describe_choices = __nccwpck_require__(9395);
+;// CONCATENATED MODULE: ./contract/jobs/warnings.js
 const warningTable = {
     accuracy_below_floor: "An output differs from the original's by more than `recipe.evaluation.minCosine` allows, " +
         "on generated data.",
@@ -63578,7 +62964,7 @@ const warningTable = {
         "take it are not faster. The report says what each has instead, and why.",
 };
 
-;// CONCATENATED MODULE: ./contract/telemetry.js
+;// CONCATENATED MODULE: ./contract/jobs/telemetry.js
 
 
 
@@ -63613,7 +62999,7 @@ const accuracy = schemas/* object */.Ikc({
 const peakMemory = "Peak resident memory, bytes, that running";
 const peakMemoryScope = " takes: the model, its inputs and outputs, without Node and the runtime themselves. Absent " +
     "for a model that does not fit into the available memory and was run in stages.";
-const warningCode = schemas/* string */.YjP().describe(`Stable code, such as ${(0,list_codes/* listCodes */.N)(warningTable)}.`);
+const warningCode = schemas/* string */.YjP().describe(`Stable code, such as ${(0,describe_choices/* listCodes */.N)(warningTable)}.`);
 const stageSeconds = schemas/* object */.Ikc({
     fetch: schemas/* number */.aig().describe("Fetching the model and the evaluation data."),
     shard: schemas/* number */.aig().describe("Reading the model's graph and dividing its weights."),
@@ -63648,7 +63034,7 @@ const telemetry = schemas/* object */.Ikc({
     })
         .optional(),
     accuracy: accuracy.optional(),
-    latency: latency.optional(),
+    latency: latency/* latency */.ZK.optional(),
     memory: schemas/* object */.Ikc({
         originalPeakBytes: schemas/* int */.Whr().min(0).describe(`${peakMemory} the original${peakMemoryScope}`),
         resultPeakBytes: schemas/* int */.Whr().min(0).describe(`${peakMemory} the result${peakMemoryScope}`),
@@ -63680,12 +63066,424 @@ const telemetry = schemas/* object */.Ikc({
 
 /***/ }),
 
-/***/ 1602:
+/***/ 1351:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   Fy: () => (/* binding */ limits),
+/* harmony export */   I6: () => (/* binding */ textLimits)
+/* harmony export */ });
+/* unused harmony exports slowestDownload, silentWorkerSeconds, quotas, maxAttempts, maxDisruptions */
+const limits = {
+    jsonBodyBytes: 4 * 1024 * 1024,
+    webhookBytes: 1024 * 1024,
+    webhooksAtOnce: 64,
+    webhooksAtOncePerAddress: 16,
+    jsonDepth: 32,
+    jsonValues: 65_536,
+    listedErrors: 20,
+    listedErrorText: 300,
+    preferWaitSeconds: 60,
+    pageDefault: 50,
+    pageMax: 200,
+    listedSuites: 200,
+    historyBatches: 100,
+    historyJobs: 2000,
+    countedJobs: 10_000,
+    linkSeconds: 604_800,
+    webhooks: 16,
+    webhookAttempts: 10,
+    webhookFirstRetrySeconds: 5,
+    webhookLongestRetrySeconds: 86_400,
+    webhookAnswerSeconds: 15,
+    webhookAnswerBytes: 65_536,
+    webhookDeliveriesAtOnce: 8,
+    webhookWaitingDeliveries: 10_000,
+    webhookDeliveryDays: 30,
+    idempotencyHours: 24,
+    partialUploads: 32,
+    partialUploadBytes: 64 * 1024 ** 3,
+    manifestFiles: 1000,
+    manifestBytes: 512 * 1024,
+    manifests: 10_000,
+    tokenDays: 90,
+    signInLinkMinutes: 60,
+    firstSignInDays: 30,
+    sessionDays: 14,
+    singleSignOnHours: 12,
+    groups: 200,
+    groupLength: 200,
+    confirmedDays: 30,
+    foundPeople: 20,
+    members: 1000,
+    rotationHours: 24,
+    pingSeconds: 15,
+    accessCheckSeconds: 4,
+    logPageLines: 500,
+    logPageBytes: 262_144,
+    logIntervalMs: 130,
+    eventIntervalMs: 250,
+    deletionDays: 7,
+    eventStreams: { all: 1000, perCaller: 50 },
+};
+const slowestDownload = { bytes: 1024 * 1024, seconds: 60 };
+const silentWorkerSeconds = 600;
+const quotas = {
+    waitingJobs: 20_000,
+    requestsPerMinute: 60_000,
+    exchangesPerMinute: 600,
+    storedBytes: 1024 ** 4,
+};
+const maxAttempts = 3;
+const maxDisruptions = 12;
+const textLimits = {
+    name: 200,
+    reason: 64,
+    statusMessage: 1024,
+    conditionMessage: 256,
+    errorMessage: 4096,
+    progressMessage: 500,
+    telemetryWarning: 512,
+    batchFailure: 512,
+};
+
+
+/***/ }),
+
+/***/ 8897:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   h_: () => (/* binding */ uploadSource),
+/* harmony export */   zA: () => (/* binding */ modelSource)
+/* harmony export */ });
+/* unused harmony exports isRemoteSource, isLocatedSource, findUploadHash, sourceBeside, isSourceBeside */
+/* harmony import */ var _text_bounded_text_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6464);
+
+const forms = [
+    "https?:\\/\\/",
+    "file:\\/\\/\\/",
+    "upload:sha256:[0-9a-f]{64}$",
+    "(s3|gs):\\/\\/[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]\\/.",
+    "hf:\\/\\/[A-Za-z0-9._-]{1,96}\\/[A-Za-z0-9._-]{1,96}(@[A-Za-z0-9._%-]{1,200})?\\/.",
+];
+const modelSource = (0,_text_bounded_text_js__WEBPACK_IMPORTED_MODULE_0__/* .boundedText */ .L)({ min: 1, max: 2048 }).regex(new RegExp(`^(${forms.join("|")})`), {
+    error: "must be https://…, http://…, s3://BUCKET/KEY, gs://BUCKET/KEY, " +
+        "hf://OWNER/REPOSITORY@REVISION/PATH, file:///… or upload:sha256:<64 hex digits>",
+});
+function isRemoteSource(source) {
+    return /^(https?|s3|gs|hf):/.test(source);
+}
+function isLocatedSource(source) {
+    return /^(s3|gs|hf):/.test(source);
+}
+const uploadScheme = "upload:sha256:";
+function uploadSource(sha256) {
+    return uploadScheme + sha256;
+}
+function findUploadHash(source) {
+    return source.startsWith(uploadScheme) ? source.slice(uploadScheme.length) : undefined;
+}
+function sourceBeside(source, path) {
+    if (isLocatedSource(source))
+        return folderPart(source) + path;
+    const url = new URL(source);
+    url.pathname = folderPart(url.pathname) + path.split("/").map(encodeURIComponent).join("/");
+    return url.href;
+}
+function isSourceBeside(source, other) {
+    return source === other || (isLocatedSource(other) && source.startsWith(folderPart(other)));
+}
+function folderPart(path) {
+    return path.replace(/[^/]*$/, "");
+}
+
+
+/***/ }),
+
+/***/ 3659:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   Dy: () => (/* binding */ modelReference),
+/* harmony export */   Zy: () => (/* binding */ uploadRange),
+/* harmony export */   sc: () => (/* binding */ sha256)
+/* harmony export */ });
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
+/* harmony import */ var _model_source_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8897);
+
+
+const sha256 = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
+    .max(64)
+    .regex(/^[0-9a-f]{64}$/, { error: "must be 64 lower-case hexadecimal digits" })
+    .describe("SHA-256 as 64 lower-case hexadecimal digits.");
+const uploadRange = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
+    .max(100)
+    .regex(/^bytes \d{1,15}-\d{1,15}\/\d{1,15}$/, { error: "must be bytes FIRST-LAST/SIZE" })
+    .describe("`bytes FIRST-LAST/SIZE`: the body is the rest of an upload that broke off. FIRST is at " +
+    "most the `Upload-Offset` of the answer to HEAD, LAST is SIZE - 1.");
+const modelReference = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
+    source: _model_source_js__WEBPACK_IMPORTED_MODULE_0__/* .modelSource */ .zA.describe("Where the ONNX file is: `https://…` (`http://…` where the administrator allows it), " +
+        "`s3://BUCKET/KEY` or `gs://BUCKET/KEY` of a bucket that the service has credentials " +
+        "for, `hf://OWNER/REPOSITORY@REVISION/PATH` of a Hugging Face Hub, whose revision a job " +
+        "records as its commit, `file:///…` under an allowed folder, or `upload:sha256:…` of an " +
+        "uploaded file or a manifest. Files of its external data are read from beside it, those " +
+        "of uploads are named by a manifest."),
+    sha256: sha256.optional().describe("The job fails unless the file has this SHA-256."),
+    name: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
+        .max(100)
+        .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, {
+        error: "must be 1 to 100 letters, digits, '.', '_' or '-', the first a letter or digit",
+    })
+        .optional()
+        .describe("Short name for tables and reports; by default the file's name."),
+})
+    .meta({ id: "ModelReference" });
+
+
+/***/ }),
+
+/***/ 6173:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   C: () => (/* binding */ parseInput)
+/* harmony export */ });
+/* harmony import */ var _text_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6464);
+/* harmony import */ var _text_hidden_characters_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3024);
+/* harmony import */ var _text_redact_source_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3662);
+
+
+
+const maxShownLength = 80;
+const secretFields = new Set([
+    "token",
+    "secret",
+    "secretAccessKey",
+    "accessKeyId",
+    "credential",
+    "signature",
+    "MOS_DATABASE_URL",
+    "OTEL_EXPORTER_OTLP_HEADERS",
+]);
+function parseInput(schema, input) {
+    const parsed = schema.safeParse(input, { error: describeAllowed, reportInput: true });
+    if (parsed.success)
+        return { data: parsed.data };
+    const issues = withoutRepetitions(parsed.error.issues);
+    return { problems: issues.flatMap((issue) => listProblems(issue, input)) };
+}
+function withoutRepetitions(issues) {
+    return issues.filter((issue, i) => {
+        const [former] = issues.slice(Math.max(0, i - 1), i);
+        return former?.code !== "invalid_type" || former.path.join("/") !== issue.path.join("/");
+    });
+}
+function listProblems(issue, input) {
+    const { code, path, message } = issue;
+    if (code === "unrecognized_keys") {
+        return issue.keys.map((key) => ({ path: [...path, key], message }));
+    }
+    if (code === "invalid_union") {
+        const [nearest, ...others] = issue.errors.filter((issues) => !issues.some(isOfWhole));
+        if (nearest !== undefined && others.length === 0) {
+            return nearest.flatMap((inner) => {
+                return listProblems({ ...inner, path: [...path, ...inner.path] }, input);
+            });
+        }
+    }
+    if (code === "invalid_key")
+        return [{ path, message: `as a key ${message}` }];
+    const value = code === "custom" ? valueAt(input, path) : issue.input;
+    const isSecret = value !== undefined && path.some((key) => secretFields.has(key));
+    if (isSecret || !message.startsWith("must "))
+        return [{ path, message }];
+    const found = describeFound(value, code);
+    return [{ path, message: found === undefined ? message : `${found} and ${message}` }];
+}
+function isOfWhole({ path }) {
+    return path.length === 0;
+}
+function describeFound(value, code) {
+    if (Array.isArray(value)) {
+        if (code === "custom")
+            return undefined;
+        if (!code.startsWith("too_"))
+            return "is an array";
+        return `has ${value.length} ${value.length === 1 ? "entry" : "entries"}`;
+    }
+    if (value === undefined)
+        return code === "custom" ? undefined : "is missing";
+    if (typeof value === "object" && value !== null) {
+        return code === "custom" ? undefined : "is an object";
+    }
+    return `is ${quoteValue(value)}`;
+}
+function quoteValue(value) {
+    if (typeof value !== "string")
+        return String(value);
+    return (0,_text_hidden_characters_js__WEBPACK_IMPORTED_MODULE_0__/* .replaceHiddenCharacters */ .HS)(JSON.stringify((0,_text_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__/* .truncate */ .x)((0,_text_redact_source_js__WEBPACK_IMPORTED_MODULE_2__/* .redactSource */ .b)(value), maxShownLength)));
+}
+function valueAt(input, path) {
+    return path.reduce((value, key) => value instanceof Object && Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined, input);
+}
+const typeNames = {
+    string: "a string",
+    number: "a number",
+    int: "an integer",
+    boolean: "true or false",
+    array: "an array",
+    object: "an object",
+    record: "an object",
+};
+const formatNames = {
+    url: "an address such as https://example.com/path",
+    datetime: "a time such as 2026-01-01T00:00:00Z",
+    email: "an e-mail address",
+};
+function describeAllowed(issue) {
+    switch (issue.code) {
+        case "invalid_type":
+            return `must be ${typeNames[issue.expected] ?? issue.expected}`;
+        case "invalid_value":
+            return `must be ${joinChoices(issue.values.map((value) => JSON.stringify(value)))}`;
+        case "too_small":
+            return describeBound(issue.origin, issue.inclusive ? "at least" : "more than", issue.minimum);
+        case "too_big":
+            return describeBound(issue.origin, issue.inclusive ? "at most" : "less than", issue.maximum);
+        case "not_multiple_of":
+            return `must be a multiple of ${issue.divisor}`;
+        case "invalid_format":
+            return describeAllowedFormat(issue);
+        case "unrecognized_keys":
+            return describeKnownFields(issue.inst);
+        case "invalid_union":
+            return describeOptions(issue.errors);
+        case "invalid_key":
+        case "invalid_element":
+            return issue.issues.map(({ message }) => message).join(", and ");
+        case "custom":
+            return "must have another form";
+    }
+}
+function joinChoices(choices) {
+    const last = choices.at(-1) ?? "";
+    return choices.length < 2 ? last : `${choices.slice(0, -1).join(", ")} or ${last}`;
+}
+const countedNouns = {
+    string: ["character", "characters"],
+    array: ["entry", "entries"],
+};
+function describeBound(origin, relation, bound) {
+    const nouns = countedNouns[origin];
+    if (nouns === undefined)
+        return `must be ${relation} ${bound}`;
+    return `must have ${relation} ${bound} ${nouns[Number(bound) === 1 ? 0 : 1]}`;
+}
+function describeAllowedFormat({ format, pattern, prefix, }) {
+    if (format === "starts_with")
+        return `must begin with ${JSON.stringify(prefix)}`;
+    return format in formatNames ? `must be ${formatNames[format]}` : `must match ${pattern}`;
+}
+function describeKnownFields(schema) {
+    const known = schema instanceof Object && "shape" in schema ? Object.keys(schema.shape) : [];
+    return known.length === 0
+        ? "is not known; none is"
+        : `is not known; known are ${known.join(", ")}`;
+}
+function describeOptions(options) {
+    const messages = options.flatMap((issues) => issues.map(({ message }) => message));
+    const allowed = messages.map((message) => message.replace(/^must be /, ""));
+    return `must be ${[...new Set(allowed)].join(" or ")}`;
+}
+
+
+/***/ }),
+
+/***/ 1622:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   Q: () => (/* binding */ revision),
+/* harmony export */   c: () => (/* binding */ commit)
+/* harmony export */ });
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
+/* harmony import */ var _text_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6464);
+
+
+const commit = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
+    .max(64)
+    .regex(/^[0-9a-f]{40}([0-9a-f]{24})?$/, {
+    error: "must be 40 or 64 lower-case hexadecimal digits",
+})
+    .describe("Commit as 40 or 64 lower-case hexadecimal digits.");
+const branch = (0,_text_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__/* .boundedText */ .L)({ min: 1, max: 255 }).describe("Name of a branch, without `refs/heads/`.");
+const revision = zod__WEBPACK_IMPORTED_MODULE_0__/* .strictObject */ .rej({
+    sha: commit,
+    branch: branch.optional(),
+    base: zod__WEBPACK_IMPORTED_MODULE_0__/* .strictObject */ .rej({
+        branch,
+        sha: commit.optional().describe("The commit to compare with before all others."),
+        mergeBase: commit
+            .optional()
+            .describe("The commit to compare with where `sha` has no baseline."),
+    })
+        .optional()
+        .describe("What to compare with: the branch's baseline for `sha`, else for `mergeBase`, else its " +
+        "newest one."),
+    recordBaseline: zod__WEBPACK_IMPORTED_MODULE_0__/* .boolean */ .zMY()
+        .default(false)
+        .describe("Whether the batch's completed jobs whose gates passed become baselines of `suite` and " +
+        "`branch`. Needs the scope `baselines:write`."),
+});
+
+
+/***/ }),
+
+/***/ 1073:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   O: () => (/* binding */ withRules)
+/* harmony export */ });
+/* unused harmony export schemaRules */
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(4288);
+
+const schemaRules = zod__WEBPACK_IMPORTED_MODULE_0__/* .registry */ .u5();
+function withRules(schema, rules) {
+    const ruled = schema.superRefine((object, context) => {
+        for (const { field, message, isMet } of rules) {
+            if (!isMet(object))
+                context.addIssue({ code: "custom", path: [field], message });
+        }
+    });
+    schemaRules.add(ruled, { rules });
+    return ruled;
+}
+
+
+/***/ }),
+
+/***/ 6464:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   L: () => (/* binding */ boundedText),
 /* harmony export */   x: () => (/* binding */ truncate)
 /* harmony export */ });
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
+
+function boundedText({ min, max }) {
+    const isWithin = (value) => {
+        let characters = 0;
+        for (const _ of value)
+            characters++;
+        return characters >= min && characters <= max;
+    };
+    return zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
+        .refine(isWithin, { error: `must have ${min} to ${max} characters` })
+        .meta({ minLength: min, maxLength: max });
+}
 const ellipsis = "…";
 function truncate(text, maxLength) {
     if (text.length <= maxLength)
@@ -63699,37 +63497,147 @@ function truncate(text, maxLength) {
 
 /***/ }),
 
-/***/ 3590:
+/***/ 9395:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   X: () => (/* binding */ httpErrorStatus)
+/* harmony export */   N: () => (/* binding */ listCodes),
+/* harmony export */   g: () => (/* binding */ describeChoices)
 /* harmony export */ });
-function httpErrorStatus(error) {
-    return error instanceof Error && "status" in error && typeof error.status === "number"
-        ? error.status
-        : undefined;
+function describeChoices(table) {
+    const choices = Object.entries(table).map(([value, meaning]) => `\`${value}\`: ${meaning}`);
+    return `${choices.join("; ")}.`;
+}
+function listCodes(table) {
+    return Object.keys(table)
+        .map((code) => `\`${code}\``)
+        .join(", ");
 }
 
 
 /***/ }),
 
-/***/ 6603:
+/***/ 6874:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   N: () => (/* binding */ comparableLatency),
-/* harmony export */   a: () => (/* binding */ comparableAccuracy)
+/* harmony export */   z: () => (/* binding */ formatBytes)
 /* harmony export */ });
-/* harmony import */ var _contract_comparability_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2537);
-
-function comparableAccuracy({ telemetry, baseline }) {
-    const isComparable = baseline && (0,_contract_comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .sqnrObstacle */ .c)(telemetry, baseline) === undefined;
-    return isComparable ? baseline.accuracy : undefined;
+const units = ["bytes", "kB", "MB", "GB", "TB"];
+function formatBytes(bytes) {
+    let scaled = bytes;
+    let unit = 0;
+    for (; scaled >= 999.5 && unit < units.length - 1; unit++)
+        scaled /= 1000;
+    const digits = unit === 0 ? 0 : scaled >= 99.95 ? 0 : scaled >= 9.995 ? 1 : 2;
+    return `${scaled.toFixed(digits)} ${units[unit]}`;
 }
-function comparableLatency({ telemetry, baseline }) {
-    const isComparable = baseline && (0,_contract_comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .latencyObstacle */ .i)(telemetry, baseline) === undefined;
-    return isComparable ? baseline.latency?.result : undefined;
+
+
+/***/ }),
+
+/***/ 3024:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   HS: () => (/* binding */ replaceHiddenCharacters),
+/* harmony export */   nA: () => (/* binding */ hasHiddenCharacters)
+/* harmony export */ });
+/* unused harmony export joinLines */
+const hidden = String.raw `\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069`;
+const anyHidden = new RegExp(`[${hidden}]`, "u");
+const everyHidden = new RegExp(`(?!\t)[${hidden}]`, "gu");
+function hasHiddenCharacters(text) {
+    return anyHidden.test(text);
+}
+function joinLines(text) {
+    return replaceHiddenCharacters(text.replace(/\s*[\n\r\u2028\u2029]\s*/g, " "));
+}
+function replaceHiddenCharacters(text) {
+    return text.replace(everyHidden, "\u{fffd}");
+}
+
+
+/***/ }),
+
+/***/ 7762:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   UG: () => (/* binding */ dnsLabel),
+/* harmony export */   au: () => (/* binding */ quantity)
+/* harmony export */ });
+/* unused harmony exports objectName, qualifiedName, labelValue, hasExactlyOne */
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
+
+const dnsLabel = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
+    .max(63)
+    .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, {
+    error: "must be 1 to 63 lower-case letters, digits and hyphens, with no hyphen at an end",
+});
+const objectName = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
+    .max(253)
+    .regex(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/, {
+    error: "must be lower-case letters, digits, '.' and '-', with a letter or digit at each end",
+});
+const qualifiedName = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
+    .max(317)
+    .regex(/^([a-z0-9]([a-z0-9.-]*[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/, {
+    error: "must be a name of Kubernetes' such as team or example.com/team",
+});
+const labelValue = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
+    .max(63)
+    .regex(/^([A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?)?$/, {
+    error: "must be letters, digits, '.', '_' and '-', with a letter or digit at each end",
+});
+const quantity = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP().regex(/^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti|P|Pi)?$/, {
+    error: "must be an amount such as 4, 500m or 16Gi",
+});
+function hasExactlyOne(fields) {
+    return {
+        check: (object) => Object.entries(object).filter(([field, value]) => fields.includes(field) && value !== undefined).length === 1,
+        error: `must have exactly one of ${fields.join(", ")}`,
+    };
+}
+
+
+/***/ }),
+
+/***/ 3662:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   b: () => (/* binding */ redactSource)
+/* harmony export */ });
+function redactSource(source) {
+    const url = /^https?:/i.test(source) ? URL.parse(source) : null;
+    if (url === null || (url.search === "" && url.username === "" && url.password === "")) {
+        return source;
+    }
+    const names = [...new Set(url.searchParams.keys())].map((name) => encodeURIComponent(name));
+    const query = names.length > 0 ? `?${names.map((name) => `${name}=***`).join("&")}` : "";
+    return `${url.origin}${url.pathname}${query}`;
+}
+
+
+/***/ }),
+
+/***/ 3777:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   g: () => (/* binding */ errorMessage)
+/* harmony export */ });
+/* unused harmony export errorMessageWithCauses */
+function errorMessage(error) {
+    return error instanceof Error ? error.message : String(error);
+}
+function errorMessageWithCauses(error) {
+    if (!(error instanceof Error))
+        return String(error);
+    return error.cause === undefined
+        ? error.message
+        : `${error.message}: ${errorMessageWithCauses(error.cause)}`;
 }
 
 
@@ -63779,10 +63687,12 @@ function joinSection(head, rows, foot) {
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   E: () => (/* binding */ conclude),
-/* harmony export */   X: () => (/* binding */ countOutcomes)
+/* harmony export */   Ep: () => (/* binding */ conclude),
+/* harmony export */   N6: () => (/* binding */ maxJobChecks),
+/* harmony export */   XF: () => (/* binding */ countOutcomes),
+/* harmony export */   vg: () => (/* binding */ isJobCheckWanted)
 /* harmony export */ });
-/* harmony import */ var _outcome_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(5979);
+/* harmony import */ var _report_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6605);
 
 const failingOutcomes = {
     gates: ["failed", "missed"],
@@ -63821,7 +63731,7 @@ function describeEnded(rows, counts, bad) {
     if (bad.length === 0)
         return `${jobs} passed`;
     const parts = bad.map((outcome, i) => {
-        const { words } = _outcome_js__WEBPACK_IMPORTED_MODULE_0__/* .outcomes */ .K[outcome];
+        const { words } = _report_js__WEBPACK_IMPORTED_MODULE_0__/* .outcomes */ .KI[outcome];
         if (i > 0)
             return `${counts[outcome]} ${words}`;
         return rows.length === 1 ? `${jobs} ${words}` : `${counts[outcome]} of ${jobs} ${words}`;
@@ -63834,31 +63744,84 @@ function countedJobs(rows) {
 function countOutcomes(rows) {
     const counts = { passed: 0, warned: 0, missed: 0, failed: 0, cancelled: 0, open: 0 };
     for (const row of rows)
-        counts[(0,_outcome_js__WEBPACK_IMPORTED_MODULE_0__/* .classifyOutcome */ .$)(row)]++;
+        counts[(0,_report_js__WEBPACK_IMPORTED_MODULE_0__/* .classifyOutcome */ .$p)(row)]++;
     return counts;
+}
+const fewJobs = 12;
+const maxJobChecks = 100;
+function isJobCheckWanted(row, { jobChecks, jobCount }) {
+    const isBad = ["failed", "missed"].includes((0,_report_js__WEBPACK_IMPORTED_MODULE_0__/* .classifyOutcome */ .$p)(row));
+    switch (jobChecks) {
+        case "auto":
+            return isBad || jobCount <= fewJobs;
+        case "all":
+            return true;
+        case "failed":
+            return isBad;
+        case "none":
+            return false;
+    }
 }
 
 
 /***/ }),
 
-/***/ 7416:
+/***/ 9074:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   l: () => (/* binding */ describeGate)
+/* harmony export */   l: () => (/* binding */ describeGate),
+/* harmony export */   u: () => (/* binding */ figures)
 /* harmony export */ });
-/* harmony import */ var _contract_format_bytes_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3754);
-/* harmony import */ var _contract_gate_table_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3482);
-/* harmony import */ var _format_figure_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1577);
+/* harmony import */ var _format_figure_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(1577);
+/* harmony import */ var _measurements_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1918);
+/* harmony import */ var _contract_jobs_gate_table_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1820);
+/* harmony import */ var _contract_jobs_latency_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3994);
+/* harmony import */ var _contract_text_format_bytes_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(6874);
 
 
 
+
+
+const figures = {
+    size({ telemetry: { size }, baseline }) {
+        if (!size)
+            return undefined;
+        const before = baseline?.size;
+        const change = before && (0,_format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatChange */ .eD)(size.resultBytes / before.resultBytes - 1, _format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatPercent */ .l9);
+        const sizes = `${(0,_contract_text_format_bytes_js__WEBPACK_IMPORTED_MODULE_4__/* .formatBytes */ .z)(size.originalBytes)} → ${(0,_contract_text_format_bytes_js__WEBPACK_IMPORTED_MODULE_4__/* .formatBytes */ .z)(size.resultBytes)}`;
+        return withChange(sizes, change);
+    },
+    ratio: ({ telemetry: { size } }) => size && `${size.ratio.toFixed(2)}${size.predicted ? " (planned)" : ""}`,
+    SQNR(job) {
+        const { accuracy } = job.telemetry;
+        if (!accuracy)
+            return undefined;
+        const before = (0,_measurements_js__WEBPACK_IMPORTED_MODULE_0__/* .comparableAccuracy */ .a4)(job);
+        const change = before && (0,_format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatChange */ .eD)(accuracy.sqnrDb - before.sqnrDb, _format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatDecibels */ .Tb);
+        return withChange((0,_format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatDecibels */ .Tb)(accuracy.sqnrDb), change);
+    },
+    cosine: ({ telemetry: { accuracy } }) => accuracy && accuracy.cosine.toFixed(4),
+    "latency p50"(job) {
+        const { latency } = job.telemetry;
+        if (!latency)
+            return undefined;
+        const [original, result] = [latency.original.p50Ms, latency.result.p50Ms];
+        const before = (0,_measurements_js__WEBPACK_IMPORTED_MODULE_0__/* .comparableLatency */ .N8)(job);
+        const change = before && (0,_format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatChange */ .eD)(result / before.p50Ms - 1, _format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatPercent */ .l9);
+        const medians = `${original.toFixed(2)} → ${result.toFixed(2)} ms`;
+        return `${withChange(medians, change)}, ratio ${(0,_contract_jobs_latency_js__WEBPACK_IMPORTED_MODULE_2__/* .formatRatio */ .B0)(latency)}`;
+    },
+};
+function withChange(figure, change) {
+    return change === undefined ? figure : `${figure} ${change}`;
+}
 const gateFormats = {
-    minSqnrDb: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_1__/* .formatDecibels */ .Tb },
-    minTop1: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_1__/* .formatPercent */ .l9 },
-    maxSizeRegression: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_1__/* .formatPercent */ .l9, baseline: _contract_format_bytes_js__WEBPACK_IMPORTED_MODULE_2__/* .formatBytes */ .z },
-    maxSqnrDropDb: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_1__/* .formatDecibels */ .Tb, baseline: _format_figure_js__WEBPACK_IMPORTED_MODULE_1__/* .formatDecibels */ .Tb },
-    maxLatencyRegression: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_1__/* .formatPercent */ .l9, baseline: (ms) => `${ms.toFixed(2)} ms` },
+    minSqnrDb: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatDecibels */ .Tb },
+    minTop1: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatPercent */ .l9 },
+    maxSizeRegression: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatPercent */ .l9, baseline: _contract_text_format_bytes_js__WEBPACK_IMPORTED_MODULE_4__/* .formatBytes */ .z },
+    maxSqnrDropDb: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatDecibels */ .Tb, baseline: _format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatDecibels */ .Tb },
+    maxLatencyRegression: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatPercent */ .l9, baseline: (ms) => `${ms.toFixed(2)} ms` },
 };
 const plainFormats = { figure: formatPlain, baseline: formatPlain };
 function describeGate(result) {
@@ -63872,29 +63835,11 @@ function describeMeasured({ gate, actual, limit, passed, note }, format) {
         return note === undefined ? "not measured" : "not comparable";
     const upper = actual > limit ? ">" : "≤";
     const lower = passed ? "≥" : "<";
-    const relation = _contract_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateTable */ .k0[gate].bound === "max" ? upper : lower;
+    const relation = _contract_jobs_gate_table_js__WEBPACK_IMPORTED_MODULE_1__/* .gateTable */ .k0[gate].bound === "max" ? upper : lower;
     return `${format(actual)} ${relation} ${format(limit)}`;
 }
 function formatPlain(value) {
     return String(Number(value.toPrecision(4)));
-}
-
-
-/***/ }),
-
-/***/ 1563:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   D: () => (/* binding */ describeJobFailure)
-/* harmony export */ });
-/* harmony import */ var _describe_gate_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7416);
-
-function describeJobFailure({ error, gates }) {
-    if (error)
-        return `${error.code}: ${error.message}`;
-    const missed = gates.filter(({ passed }) => !passed);
-    return missed.map(_describe_gate_js__WEBPACK_IMPORTED_MODULE_0__/* .describeGate */ .l).join(", ");
 }
 
 
@@ -63924,25 +63869,6 @@ function formatDecibels(value) {
 
 /***/ }),
 
-/***/ 1677:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   Q: () => (/* binding */ githubLimits)
-/* harmony export */ });
-const githubLimits = {
-    jobSummaryBytes: 1_048_576,
-    checkFieldBytes: 65_535,
-    checkTitleBytes: 255,
-    commentBytes: 65_536,
-    annotations: 50,
-    annotationTitleBytes: 255,
-    annotationMessageBytes: 64_000,
-};
-
-
-/***/ }),
-
 /***/ 8186:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
@@ -63950,6 +63876,7 @@ const githubLimits = {
 /* harmony export */   DV: () => (/* binding */ codeBlock),
 /* harmony export */   Ln: () => (/* binding */ truncateToBytes),
 /* harmony export */   PP: () => (/* binding */ tableHead),
+/* harmony export */   Q0: () => (/* binding */ githubLimits),
 /* harmony export */   iE: () => (/* binding */ utf8ByteLength),
 /* harmony export */   jD: () => (/* binding */ tableRow),
 /* harmony export */   ti: () => (/* binding */ inlineCode)
@@ -63998,43 +63925,167 @@ function stripControlCharacters(text) {
         .replaceAll(/[\p{Cc}\p{Bidi_Control}]+/gu, " ")
         .toWellFormed();
 }
+const githubLimits = {
+    jobSummaryBytes: 1_048_576,
+    checkFieldBytes: 65_535,
+    checkTitleBytes: 255,
+    commentBytes: 65_536,
+    annotations: 50,
+    annotationTitleBytes: 255,
+    annotationMessageBytes: 64_000,
+};
 
 
 /***/ }),
 
-/***/ 5979:
+/***/ 1918:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   $: () => (/* binding */ classifyOutcome),
-/* harmony export */   K: () => (/* binding */ outcomes)
+/* harmony export */   N8: () => (/* binding */ comparableLatency),
+/* harmony export */   a4: () => (/* binding */ comparableAccuracy),
+/* harmony export */   kH: () => (/* binding */ measurementNotes),
+/* harmony export */   zb: () => (/* binding */ measurementTable)
 /* harmony export */ });
-/* harmony import */ var _contract_status_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7949);
+/* harmony import */ var _format_figure_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(1577);
+/* harmony import */ var _markdown_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8186);
+/* harmony import */ var _contract_jobs_comparability_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3974);
+/* harmony import */ var _contract_jobs_latency_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3994);
+/* harmony import */ var _contract_text_format_bytes_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(6874);
 
-const outcomes = {
-    passed: { mark: "✅", words: "passed" },
-    warned: { mark: "⚠️", words: "passed with a warning" },
-    missed: { mark: "❌", words: "failed a gate" },
-    failed: { mark: "❌", words: "failed" },
-    cancelled: { mark: "⛔", words: "cancelled" },
-    open: { mark: "⏳", words: "not ended" },
-};
-function classifyOutcome({ status, gatesFailed, job }) {
-    if (!(0,_contract_status_js__WEBPACK_IMPORTED_MODULE_0__/* .isTerminal */ .Hd)(status))
-        return "open";
-    if (status === "Failed")
-        return "failed";
-    if (status === "Cancelled")
-        return "cancelled";
-    if (gatesFailed)
-        return "missed";
-    return job?.gates.some(({ passed }) => !passed) ? "warned" : "passed";
+
+
+
+
+const columns = ["figure", "original", "result", "ratio", "baseline", "change"];
+function measurementTable(job) {
+    const rows = [
+        ...sizeRows(job),
+        ...latencyRows(job),
+        ...accuracyRows(job),
+        ...memoryRows(job),
+        ...weightRows(job),
+    ];
+    return { head: (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .tableHead */ .PP)(columns), rows: rows.map((cells) => (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .tableRow */ .jD)(padCells(cells))) };
+}
+function sizeRows({ telemetry: { size }, baseline }) {
+    if (!size)
+        return [];
+    const before = baseline?.size?.resultBytes;
+    const cells = [
+        "size",
+        (0,_contract_text_format_bytes_js__WEBPACK_IMPORTED_MODULE_3__/* .formatBytes */ .z)(size.originalBytes),
+        (0,_contract_text_format_bytes_js__WEBPACK_IMPORTED_MODULE_3__/* .formatBytes */ .z)(size.resultBytes),
+        size.ratio.toFixed(3),
+    ];
+    if (before === undefined)
+        return [cells];
+    const change = (0,_format_figure_js__WEBPACK_IMPORTED_MODULE_4__/* .formatChange */ .eD)(size.resultBytes / before - 1, _format_figure_js__WEBPACK_IMPORTED_MODULE_4__/* .formatPercent */ .l9);
+    return [[...cells, (0,_contract_text_format_bytes_js__WEBPACK_IMPORTED_MODULE_3__/* .formatBytes */ .z)(before), change ?? ""]];
+}
+function latencyRows(job) {
+    const { latency } = job.telemetry;
+    if (!latency)
+        return [];
+    const before = comparableLatency(job);
+    const percentiles = ["p50Ms", "p95Ms", "p99Ms"].flatMap((figure) => {
+        const [original, result] = [latency.original[figure], latency.result[figure]];
+        if (original === undefined || result === undefined)
+            return [];
+        const name = `latency ${figure.replace("Ms", "")}, ms`;
+        const ratio = figure === "p50Ms" ? (0,_contract_jobs_latency_js__WEBPACK_IMPORTED_MODULE_2__/* .formatRatio */ .B0)(latency) : (result / original).toFixed(3);
+        const cells = [name, original.toFixed(2), result.toFixed(2), ratio];
+        const earlier = before?.[figure];
+        if (earlier === undefined)
+            return [cells];
+        const change = (0,_format_figure_js__WEBPACK_IMPORTED_MODULE_4__/* .formatChange */ .eD)(result / earlier - 1, _format_figure_js__WEBPACK_IMPORTED_MODULE_4__/* .formatPercent */ .l9);
+        return [[...cells, earlier.toFixed(2), change ?? ""]];
+    });
+    return [...percentiles, ...shapeRows(latency)];
+}
+function shapeRows({ shapes = [] }) {
+    return shapes.map((shape) => [
+        `latency p50 of ${(0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .inlineCode */ .ti)(shape.inputs)}, ms`,
+        shape.originalP50Ms.toFixed(2),
+        shape.resultP50Ms.toFixed(2),
+        (0,_contract_jobs_latency_js__WEBPACK_IMPORTED_MODULE_2__/* .formatRatio */ .B0)(shape),
+    ]);
+}
+function accuracyRows(job) {
+    const { accuracy } = job.telemetry;
+    if (!accuracy)
+        return [];
+    const worst = ["SQNR, worst", "", (0,_format_figure_js__WEBPACK_IMPORTED_MODULE_4__/* .formatDecibels */ .Tb)(accuracy.sqnrDb), ""];
+    const before = comparableAccuracy(job);
+    if (before) {
+        const change = (0,_format_figure_js__WEBPACK_IMPORTED_MODULE_4__/* .formatChange */ .eD)(accuracy.sqnrDb - before.sqnrDb, _format_figure_js__WEBPACK_IMPORTED_MODULE_4__/* .formatDecibels */ .Tb);
+        worst.push((0,_format_figure_js__WEBPACK_IMPORTED_MODULE_4__/* .formatDecibels */ .Tb)(before.sqnrDb), change ?? "");
+    }
+    return [worst, ...accuracy.outputs.flatMap(outputRows)];
+}
+function outputRows({ name, sqnrDb, cosine, top1Agreement }) {
+    const output = (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .inlineCode */ .ti)(name);
+    const rows = [
+        [`SQNR of ${output}`, "", (0,_format_figure_js__WEBPACK_IMPORTED_MODULE_4__/* .formatDecibels */ .Tb)(sqnrDb)],
+        [`cosine of ${output}`, "", cosine.toFixed(5)],
+    ];
+    if (top1Agreement !== null) {
+        rows.push([`top-1 agreement of ${output}`, "", (0,_format_figure_js__WEBPACK_IMPORTED_MODULE_4__/* .formatPercent */ .l9)(top1Agreement)]);
+    }
+    return rows;
+}
+function memoryRows({ telemetry: { memory } }) {
+    if (!memory)
+        return [];
+    const peaks = [memory.originalPeakBytes, memory.resultPeakBytes];
+    return [
+        ["peak memory", ...peaks.map((bytes) => (bytes === undefined ? "" : (0,_contract_text_format_bytes_js__WEBPACK_IMPORTED_MODULE_3__/* .formatBytes */ .z)(bytes)))],
+    ];
+}
+function weightRows({ telemetry: { weights } }) {
+    return weights ? [["weights", String(weights.total), `${weights.quantized} changed`]] : [];
+}
+function padCells(cells) {
+    return columns.map((_, i) => cells[i] ?? "");
+}
+function measurementNotes({ telemetry, baseline }) {
+    const { device, accuracy, stageSeconds } = telemetry;
+    const notes = [
+        baseline && `Compared with ${(0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .inlineCode */ .ti)(`${baseline.branch} at ${baseline.sha.slice(0, 7)}`)}.`,
+        device && deviceNote(device),
+        accuracy && samplesNote(accuracy),
+        stageSeconds && stagesNote(stageSeconds),
+    ].flatMap((note) => note ?? []);
+    return notes.length === 0 ? [] : [{ head: notes.join(" "), rows: [] }];
+}
+function deviceNote(device) {
+    const { name, threads, executionProvider, runtime } = device;
+    const software = (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .inlineCode */ .ti)(`${executionProvider}, ${runtime}`);
+    return `Measured on ${(0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .inlineCode */ .ti)(name)}, ${threads} threads, ${software}.`;
+}
+function samplesNote({ samples, data }) {
+    const origin = data === "generated" ? "generated samples" : "samples of the caller";
+    return `Accuracy on ${samples} ${origin}.`;
+}
+function stagesNote(stageSeconds) {
+    const stages = Object.entries(stageSeconds).map(([stage, seconds = 0]) => {
+        return `${stage} ${seconds.toFixed(1)}`;
+    });
+    return `Seconds: ${stages.join(", ")}.`;
+}
+function comparableAccuracy({ telemetry, baseline }) {
+    const isComparable = baseline && (0,_contract_jobs_comparability_js__WEBPACK_IMPORTED_MODULE_1__/* .sqnrObstacle */ .c)(telemetry, baseline) === undefined;
+    return isComparable ? baseline.accuracy : undefined;
+}
+function comparableLatency({ telemetry, baseline }) {
+    const isComparable = baseline && (0,_contract_jobs_comparability_js__WEBPACK_IMPORTED_MODULE_1__/* .latencyObstacle */ .i)(telemetry, baseline) === undefined;
+    return isComparable ? baseline.latency?.result : undefined;
 }
 
 
 /***/ }),
 
-/***/ 1977:
+/***/ 5845:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -64049,59 +64100,68 @@ __nccwpck_require__.d(__webpack_exports__, {
 var compose_sections = __nccwpck_require__(1580);
 // EXTERNAL MODULE: ./report/conclude.js
 var conclude = __nccwpck_require__(4422);
-// EXTERNAL MODULE: ./contract/gate.js
-var gate = __nccwpck_require__(8668);
-// EXTERNAL MODULE: ./contract/format-bytes.js
-var format_bytes = __nccwpck_require__(3754);
-// EXTERNAL MODULE: ./contract/format-ratio.js
-var format_ratio = __nccwpck_require__(1658);
-// EXTERNAL MODULE: ./report/comparable-figures.js
-var comparable_figures = __nccwpck_require__(6603);
-// EXTERNAL MODULE: ./report/format-figure.js
-var format_figure = __nccwpck_require__(1577);
-;// CONCATENATED MODULE: ./report/figures.js
-
-
-
-
-const figures = {
-    size({ telemetry: { size }, baseline }) {
-        if (!size)
-            return undefined;
-        const before = baseline?.size;
-        const change = before && (0,format_figure/* formatChange */.eD)(size.resultBytes / before.resultBytes - 1, format_figure/* formatPercent */.l9);
-        const sizes = `${(0,format_bytes/* formatBytes */.z)(size.originalBytes)} → ${(0,format_bytes/* formatBytes */.z)(size.resultBytes)}`;
-        return withChange(sizes, change);
-    },
-    ratio: ({ telemetry: { size } }) => size && `${size.ratio.toFixed(2)}${size.predicted ? " (planned)" : ""}`,
-    SQNR(job) {
-        const { accuracy } = job.telemetry;
-        if (!accuracy)
-            return undefined;
-        const before = (0,comparable_figures/* comparableAccuracy */.a)(job);
-        const change = before && (0,format_figure/* formatChange */.eD)(accuracy.sqnrDb - before.sqnrDb, format_figure/* formatDecibels */.Tb);
-        return withChange((0,format_figure/* formatDecibels */.Tb)(accuracy.sqnrDb), change);
-    },
-    cosine: ({ telemetry: { accuracy } }) => accuracy && accuracy.cosine.toFixed(4),
-    "latency p50"(job) {
-        const { latency } = job.telemetry;
-        if (!latency)
-            return undefined;
-        const [original, result] = [latency.original.p50Ms, latency.result.p50Ms];
-        const before = (0,comparable_figures/* comparableLatency */.N)(job);
-        const change = before && (0,format_figure/* formatChange */.eD)(result / before.p50Ms - 1, format_figure/* formatPercent */.l9);
-        const medians = `${original.toFixed(2)} → ${result.toFixed(2)} ms`;
-        return `${withChange(medians, change)}, ratio ${(0,format_ratio/* formatRatio */.B)(latency)}`;
-    },
-};
-function withChange(figure, change) {
-    return change === undefined ? figure : `${figure} ${change}`;
-}
-
 // EXTERNAL MODULE: ./report/markdown.js
 var markdown = __nccwpck_require__(8186);
-;// CONCATENATED MODULE: ./report/note-sections.js
+// EXTERNAL MODULE: ./report/render-job.js
+var render_job = __nccwpck_require__(5441);
+// EXTERNAL MODULE: ./report/report.js
+var report = __nccwpck_require__(6605);
+// EXTERNAL MODULE: ./report/figures.js
+var figures = __nccwpck_require__(9074);
+// EXTERNAL MODULE: ./contract/jobs/gate.js
+var gate = __nccwpck_require__(9517);
+;// CONCATENATED MODULE: ./report/sections.js
 
+
+
+
+const emptyCell = "–";
+function detailSections(rows) {
+    if (rows.length === 0)
+        return [];
+    return [...ratioMatrixSections(rows), jobsTable(rows), ...noteSections(rows)];
+}
+function ratioMatrixSections(rows) {
+    const targets = [...new Set(rows.map(({ target }) => target))];
+    const byModel = Map.groupBy(rows, ({ model }) => model);
+    if (targets.length < 2 || byModel.size < 2)
+        return [];
+    const lines = [...byModel].map(([model, ofModel]) => {
+        const cells = targets.map((target) => {
+            const row = ofModel.find((one) => one.target === target);
+            return row ? ratioCell(row) : emptyCell;
+        });
+        return (0,markdown/* tableRow */.jD)([(0,markdown/* inlineCode */.ti)(model), ...cells]);
+    });
+    const head = (0,markdown/* tableHead */.PP)(["model", ...targets.map(markdown/* inlineCode */.ti)]);
+    return [{ head: `### Size ratios\n\n${head}`, rows: lines }];
+}
+function ratioCell(row) {
+    const ratio = row.job?.telemetry.size?.ratio.toFixed(2) ?? "";
+    return `${report/* outcomes */.KI[(0,report/* classifyOutcome */.$p)(row)].mark} ${ratio}`.trimEnd();
+}
+function jobsTable(rows) {
+    const head = (0,markdown/* tableHead */.PP)(["model", "target", "status", ...Object.keys(figures/* figures */.u), "gates"]);
+    return { head: `### Jobs\n\n${head}`, rows: rows.map(jobTableRow) };
+}
+function jobTableRow(row) {
+    const { model, target, job } = row;
+    const measured = Object.values(figures/* figures */.u).map((figure) => (job && figure(job)) ?? emptyCell);
+    const cells = [(0,markdown/* inlineCode */.ti)(model), (0,markdown/* inlineCode */.ti)(target), statusCell(row), ...measured];
+    return (0,markdown/* tableRow */.jD)([...cells, gatesCell(job)]);
+}
+function statusCell(row) {
+    const { mark } = report/* outcomes */.KI[(0,report/* classifyOutcome */.$p)(row)];
+    const error = row.job?.error;
+    return `${mark} ${row.status}${error ? `: ${error.code}` : ""}`;
+}
+function gatesCell(job) {
+    if (!job || job.gates.length === 0)
+        return emptyCell;
+    const missed = job.gates.filter(({ passed }) => !passed).length;
+    const word = (0,gate/* hasFailedGate */.x6)(job.gates) ? "failed" : "warned";
+    return missed === 0 ? `${job.gates.length} passed` : `${missed} of ${job.gates.length} ${word}`;
+}
 const maxBaselines = 5;
 function noteSections(rows) {
     const jobs = rows.flatMap(({ job }) => job ?? []);
@@ -64134,74 +64194,65 @@ function accuracyNotes(jobs) {
     return [`- ${caution}; give samples as \`recipe.evaluation.data\`.`];
 }
 
-// EXTERNAL MODULE: ./report/outcome.js
-var report_outcome = __nccwpck_require__(5979);
-;// CONCATENATED MODULE: ./report/detail-sections.js
+;// CONCATENATED MODULE: ./report/render-batch.js
 
 
 
 
 
-const emptyCell = "–";
-function detailSections(rows) {
-    if (rows.length === 0)
-        return [];
-    return [...ratioMatrixSections(rows), jobsTable(rows), ...noteSections(rows)];
+
+const maxFailureMessageBytes = 4_000;
+function renderJobSummary(report, verdict) {
+    const sections = [
+        headlineSection(report, verdict, `## ${(0,markdown/* inlineCode */.ti)(report.name)}\n\n`),
+        ...problemSections(report.rows),
+        ...detailSections(report.rows),
+        ...ratioCharts(report.rows),
+    ];
+    return (0,compose_sections/* composeSections */.z)(sections, { url: report.url, maxBytes: markdown/* githubLimits */.Q0.jobSummaryBytes });
 }
-function ratioMatrixSections(rows) {
-    const targets = [...new Set(rows.map(({ target }) => target))];
-    const byModel = Map.groupBy(rows, ({ model }) => model);
-    if (targets.length < 2 || byModel.size < 2)
-        return [];
-    const lines = [...byModel].map(([model, ofModel]) => {
-        const cells = targets.map((target) => {
-            const row = ofModel.find((one) => one.target === target);
-            return row ? ratioCell(row) : emptyCell;
-        });
-        return (0,markdown/* tableRow */.jD)([(0,markdown/* inlineCode */.ti)(model), ...cells]);
+function renderBatchCheck(report, verdict) {
+    const sections = [
+        headlineSection(report, verdict, ""),
+        ...problemSections(report.rows),
+        ...ratioCharts(report.rows),
+    ];
+    const limits = { url: report.url, maxBytes: markdown/* githubLimits */.Q0.checkFieldBytes };
+    return {
+        title: (0,markdown/* truncateToBytes */.Ln)(verdict.title, markdown/* githubLimits */.Q0.checkTitleBytes),
+        summary: (0,compose_sections/* composeSections */.z)(sections, limits),
+        text: (0,compose_sections/* composeSections */.z)(detailSections(report.rows), limits),
+    };
+}
+function renderComment(report, verdict, marker) {
+    const sections = [
+        headlineSection(report, verdict, `${marker}\n### ${(0,markdown/* inlineCode */.ti)(report.name)}\n\n`),
+        ...problemSections(report.rows),
+        ...detailSections(report.rows),
+    ];
+    return (0,compose_sections/* composeSections */.z)(sections, { url: report.url, maxBytes: markdown/* githubLimits */.Q0.commentBytes });
+}
+function headlineSection({ url, rows, failureMessage }, { title }, before) {
+    const parts = [`${before}**${title}** · [details](${url})`, outcomeCounts(rows)];
+    if (failureMessage !== undefined) {
+        const message = (0,markdown/* truncateToBytes */.Ln)(failureMessage, maxFailureMessageBytes);
+        parts.push((0,markdown/* codeBlock */.DV)(message.split("\n")));
+    }
+    return { head: parts.filter((part) => part !== "").join("\n\n"), rows: [] };
+}
+function outcomeCounts(rows) {
+    const counts = (0,conclude/* countOutcomes */.XF)(rows);
+    const present = Object.keys(report/* outcomes */.KI).filter((outcome) => counts[outcome] > 0);
+    const parts = present.map((outcome) => {
+        const { mark, words } = report/* outcomes */.KI[outcome];
+        return `${mark} ${counts[outcome]} ${words}`;
     });
-    const head = (0,markdown/* tableHead */.PP)(["model", ...targets.map(markdown/* inlineCode */.ti)]);
-    return [{ head: `### Size ratios\n\n${head}`, rows: lines }];
+    return parts.join(" · ");
 }
-function ratioCell(row) {
-    const ratio = row.job?.telemetry.size?.ratio.toFixed(2) ?? "";
-    return `${report_outcome/* outcomes */.K[(0,report_outcome/* classifyOutcome */.$)(row)].mark} ${ratio}`.trimEnd();
-}
-function jobsTable(rows) {
-    const head = (0,markdown/* tableHead */.PP)(["model", "target", "status", ...Object.keys(figures), "gates"]);
-    return { head: `### Jobs\n\n${head}`, rows: rows.map(jobTableRow) };
-}
-function jobTableRow(row) {
-    const { model, target, job } = row;
-    const measured = Object.values(figures).map((figure) => (job && figure(job)) ?? emptyCell);
-    const cells = [(0,markdown/* inlineCode */.ti)(model), (0,markdown/* inlineCode */.ti)(target), statusCell(row), ...measured];
-    return (0,markdown/* tableRow */.jD)([...cells, gatesCell(job)]);
-}
-function statusCell(row) {
-    const { mark } = report_outcome/* outcomes */.K[(0,report_outcome/* classifyOutcome */.$)(row)];
-    const error = row.job?.error;
-    return `${mark} ${row.status}${error ? `: ${error.code}` : ""}`;
-}
-function gatesCell(job) {
-    if (!job || job.gates.length === 0)
-        return emptyCell;
-    const missed = job.gates.filter(({ passed }) => !passed).length;
-    const word = (0,gate/* hasFailedGate */.x6)(job.gates) ? "failed" : "warned";
-    return missed === 0 ? `${job.gates.length} passed` : `${missed} of ${job.gates.length} ${word}`;
-}
-
-// EXTERNAL MODULE: ./report/github-limits.js
-var github_limits = __nccwpck_require__(1677);
-// EXTERNAL MODULE: ./report/describe-job-failure.js
-var describe_job_failure = __nccwpck_require__(1563);
-;// CONCATENATED MODULE: ./report/problem-sections.js
-
-
-
 const maxProblems = 50;
 function problemSections(rows) {
     const lines = rows.flatMap((row) => {
-        const failure = row.job && (0,describe_job_failure/* describeJobFailure */.D)(row.job);
+        const failure = row.job && (0,render_job/* describeJobFailure */.Dg)(row.job);
         return failure ? problemLine(row, failure) : [];
     });
     if (lines.length === 0)
@@ -64211,12 +64262,10 @@ function problemSections(rows) {
     return [{ head: "### What went wrong\n", rows: lines.slice(0, maxProblems), foot }];
 }
 function problemLine(row, failure) {
-    const { mark } = report_outcome/* outcomes */.K[(0,report_outcome/* classifyOutcome */.$)(row)];
+    const { mark } = report/* outcomes */.KI[(0,report/* classifyOutcome */.$p)(row)];
     const title = `${(0,markdown/* inlineCode */.ti)(row.model)} for ${(0,markdown/* inlineCode */.ti)(row.target)}`;
     return `- ${mark} ${title}: ${(0,markdown/* inlineCode */.ti)(failure)} ([log](${row.logUrl}))`;
 }
-
-;// CONCATENATED MODULE: ./report/ratio-charts.js
 const maxBars = 16;
 function ratioCharts(rows) {
     return [
@@ -64248,62 +64297,135 @@ function sanitizeLabel(text) {
     return label.length <= 40 ? label : `${label.slice(0, 20)}..${label.slice(-18)}`;
 }
 
-;// CONCATENATED MODULE: ./report/render-batch.js
+
+/***/ }),
+
+/***/ 5441:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   Dg: () => (/* binding */ describeJobFailure),
+/* harmony export */   Ez: () => (/* binding */ renderJobCheck),
+/* harmony export */   a9: () => (/* binding */ jobTitle)
+/* harmony export */ });
+/* harmony import */ var _compose_sections_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1580);
+/* harmony import */ var _figures_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(9074);
+/* harmony import */ var _format_figure_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(1577);
+/* harmony import */ var _markdown_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(8186);
+/* harmony import */ var _measurements_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(1918);
+/* harmony import */ var _report_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(6605);
 
 
 
 
 
 
-
-
-const maxFailureMessageBytes = 4_000;
-function renderJobSummary(report, verdict) {
-    const sections = [
-        headlineSection(report, verdict, `## ${(0,markdown/* inlineCode */.ti)(report.name)}\n\n`),
-        ...problemSections(report.rows),
-        ...detailSections(report.rows),
-        ...ratioCharts(report.rows),
-    ];
-    return (0,compose_sections/* composeSections */.z)(sections, { url: report.url, maxBytes: github_limits/* githubLimits */.Q.jobSummaryBytes });
-}
-function renderBatchCheck(report, verdict) {
-    const sections = [
-        headlineSection(report, verdict, ""),
-        ...problemSections(report.rows),
-        ...ratioCharts(report.rows),
-    ];
-    const limits = { url: report.url, maxBytes: github_limits/* githubLimits */.Q.checkFieldBytes };
+function renderJobCheck(row, output) {
+    const { logUrl: url, job } = row;
+    const maxBytes = _markdown_js__WEBPACK_IMPORTED_MODULE_2__/* .githubLimits */ .Q0.checkFieldBytes;
+    const measurements = [(0,_measurements_js__WEBPACK_IMPORTED_MODULE_3__/* .measurementTable */ .zb)(job), ...(0,_measurements_js__WEBPACK_IMPORTED_MODULE_3__/* .measurementNotes */ .kH)(job)];
+    const text = (0,_compose_sections_js__WEBPACK_IMPORTED_MODULE_0__/* .composeSections */ .z)(measurements, { url, maxBytes: maxBytes / 2 });
+    const tail = renderLogTail(output, { url, maxBytes: maxBytes - (0,_markdown_js__WEBPACK_IMPORTED_MODULE_2__/* .utf8ByteLength */ .iE)(text) - 2 });
     return {
-        title: (0,markdown/* truncateToBytes */.Ln)(verdict.title, github_limits/* githubLimits */.Q.checkTitleBytes),
-        summary: (0,compose_sections/* composeSections */.z)(sections, limits),
-        text: (0,compose_sections/* composeSections */.z)(detailSections(report.rows), limits),
+        title: (0,_markdown_js__WEBPACK_IMPORTED_MODULE_2__/* .truncateToBytes */ .Ln)(jobCheckTitle(row), _markdown_js__WEBPACK_IMPORTED_MODULE_2__/* .githubLimits */ .Q0.checkTitleBytes),
+        summary: (0,_compose_sections_js__WEBPACK_IMPORTED_MODULE_0__/* .composeSections */ .z)(summarySections(row), { url, maxBytes }),
+        text: `${text}\n\n${tail}`,
     };
 }
-function renderComment(report, verdict, marker) {
-    const sections = [
-        headlineSection(report, verdict, `${marker}\n### ${(0,markdown/* inlineCode */.ti)(report.name)}\n\n`),
-        ...problemSections(report.rows),
-        ...detailSections(report.rows),
+function jobCheckTitle(row) {
+    const { size, accuracy, latency } = row.job.telemetry;
+    const parts = [
+        _report_js__WEBPACK_IMPORTED_MODULE_4__/* .outcomes */ .KI[(0,_report_js__WEBPACK_IMPORTED_MODULE_4__/* .classifyOutcome */ .$p)(row)].words,
+        size && `${(100 * size.ratio).toFixed(0)} % of the size`,
+        accuracy && (0,_format_figure_js__WEBPACK_IMPORTED_MODULE_5__/* .formatDecibels */ .Tb)(accuracy.sqnrDb),
+        latency && `${(100 * latency.ratio).toFixed(0)} % of the latency`,
     ];
-    return (0,compose_sections/* composeSections */.z)(sections, { url: report.url, maxBytes: github_limits/* githubLimits */.Q.commentBytes });
+    return parts.flatMap((part) => part ?? []).join(", ");
 }
-function headlineSection({ url, rows, failureMessage }, { title }, before) {
-    const parts = [`${before}**${title}** · [details](${url})`, outcomeCounts(rows)];
-    if (failureMessage !== undefined) {
-        const message = (0,markdown/* truncateToBytes */.Ln)(failureMessage, maxFailureMessageBytes);
-        parts.push((0,markdown/* codeBlock */.DV)(message.split("\n")));
+function summarySections(row) {
+    const { gates, telemetry } = row.job;
+    const sections = [{ head: summaryHead(row), rows: [] }];
+    if (gates.length > 0) {
+        const rows = gates.map((gate) => (0,_markdown_js__WEBPACK_IMPORTED_MODULE_2__/* .tableRow */ .jD)([gateMark(gate), (0,_markdown_js__WEBPACK_IMPORTED_MODULE_2__/* .inlineCode */ .ti)((0,_figures_js__WEBPACK_IMPORTED_MODULE_1__/* .describeGate */ .l)(gate))]));
+        sections.push({ head: (0,_markdown_js__WEBPACK_IMPORTED_MODULE_2__/* .tableHead */ .PP)(["", "gate"]), rows });
     }
-    return { head: parts.filter((part) => part !== "").join("\n\n"), rows: [] };
+    if (telemetry.warnings.length > 0) {
+        const rows = telemetry.warnings.map(({ code, message }) => {
+            return `- ⚠️ ${(0,_markdown_js__WEBPACK_IMPORTED_MODULE_2__/* .inlineCode */ .ti)(`${code}: ${message}`)}`;
+        });
+        sections.push({ head: "Warnings:\n", rows });
+    }
+    return sections;
 }
-function outcomeCounts(rows) {
-    const counts = (0,conclude/* countOutcomes */.X)(rows);
-    const present = Object.keys(report_outcome/* outcomes */.K).filter((outcome) => counts[outcome] > 0);
-    const parts = present.map((outcome) => {
-        const { mark, words } = report_outcome/* outcomes */.K[outcome];
-        return `${mark} ${counts[outcome]} ${words}`;
-    });
-    return parts.join(" · ");
+function summaryHead(row) {
+    const { mark, words } = _report_js__WEBPACK_IMPORTED_MODULE_4__/* .outcomes */ .KI[(0,_report_js__WEBPACK_IMPORTED_MODULE_4__/* .classifyOutcome */ .$p)(row)];
+    const result = `${mark} ${(0,_markdown_js__WEBPACK_IMPORTED_MODULE_2__/* .inlineCode */ .ti)(row.model)} for ${(0,_markdown_js__WEBPACK_IMPORTED_MODULE_2__/* .inlineCode */ .ti)(row.target)} ${words}`;
+    const failure = describeJobFailure(row.job);
+    return failure === "" ? result : `${result}: ${(0,_markdown_js__WEBPACK_IMPORTED_MODULE_2__/* .inlineCode */ .ti)(failure)}`;
+}
+function gateMark({ passed, level }) {
+    if (passed)
+        return _report_js__WEBPACK_IMPORTED_MODULE_4__/* .outcomes */ .KI.passed.mark;
+    return level === "warn" ? _report_js__WEBPACK_IMPORTED_MODULE_4__/* .outcomes */ .KI.warned.mark : _report_js__WEBPACK_IMPORTED_MODULE_4__/* .outcomes */ .KI.missed.mark;
+}
+const maxLineBytes = 1_000;
+const maxLines = 100;
+function renderLogTail(output, { maxBytes, url }) {
+    const head = `### End of the output\n\n[All of it](${url})`;
+    const lines = output.slice(-maxLines).map((line) => (0,_markdown_js__WEBPACK_IMPORTED_MODULE_2__/* .truncateToBytes */ .Ln)(line, maxLineBytes));
+    let tail = head;
+    for (let first = lines.length - 1; first >= 0; first--) {
+        const longer = `${head}\n\n${(0,_markdown_js__WEBPACK_IMPORTED_MODULE_2__/* .codeBlock */ .DV)(lines.slice(first))}`;
+        if ((0,_markdown_js__WEBPACK_IMPORTED_MODULE_2__/* .utf8ByteLength */ .iE)(longer) > maxBytes)
+            break;
+        tail = longer;
+    }
+    return tail;
+}
+function describeJobFailure({ error, gates }) {
+    if (error)
+        return `${error.code}: ${error.message}`;
+    const missed = gates.filter(({ passed }) => !passed);
+    return missed.map(_figures_js__WEBPACK_IMPORTED_MODULE_1__/* .describeGate */ .l).join(", ");
+}
+function jobTitle({ model, target }) {
+    return `${model} for ${target}`;
+}
+
+
+/***/ }),
+
+/***/ 6605:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   $p: () => (/* binding */ classifyOutcome),
+/* harmony export */   Ji: () => (/* binding */ isEndedRow),
+/* harmony export */   KI: () => (/* binding */ outcomes)
+/* harmony export */ });
+/* harmony import */ var _contract_jobs_status_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8548);
+
+function isEndedRow(row) {
+    return row.job !== undefined;
+}
+const outcomes = {
+    passed: { mark: "✅", words: "passed" },
+    warned: { mark: "⚠️", words: "passed with a warning" },
+    missed: { mark: "❌", words: "failed a gate" },
+    failed: { mark: "❌", words: "failed" },
+    cancelled: { mark: "⛔", words: "cancelled" },
+    open: { mark: "⏳", words: "not ended" },
+};
+function classifyOutcome({ status, gatesFailed, job }) {
+    if (!(0,_contract_jobs_status_js__WEBPACK_IMPORTED_MODULE_0__/* .isTerminal */ .Hd)(status))
+        return "open";
+    if (status === "Failed")
+        return "failed";
+    if (status === "Cancelled")
+        return "cancelled";
+    if (gatesFailed)
+        return "missed";
+    return job?.gates.some(({ passed }) => !passed) ? "warned" : "passed";
 }
 
 
