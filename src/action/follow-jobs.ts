@@ -10,7 +10,8 @@ import type { Job } from "../contract/jobs/job.ts";
 import { isTerminal } from "../contract/jobs/status.ts";
 import { formatBytes } from "../contract/text/format-bytes.ts";
 import { formatDecibels } from "../report/format-figure.ts";
-import { describeJobFailure, jobTitle } from "../report/render-job.ts";
+import { describeJobFailure } from "../report/render-job.ts";
+import { jobTitle } from "../report/report.ts";
 import { classifyOutcome, outcomes, type Report, type ReportRow } from "../report/report.ts";
 
 /** Last lines of a job's output that its report shows. */

@@ -1,7 +1,8 @@
 import type { Annotation } from "../report/build-annotations.ts";
 import { conclude, type Conclusion } from "../report/conclude.ts";
 import { githubLimits } from "../report/markdown.ts";
-import { jobTitle, renderJobCheck } from "../report/render-job.ts";
+import { renderJobCheck } from "../report/render-job.ts";
+import { jobTitle } from "../report/report.ts";
 import type { CheckOutput, EndedRow } from "../report/report.ts";
 
 /** A button below a check run of a GitHub App. */

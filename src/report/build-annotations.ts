@@ -2,7 +2,7 @@ import type { GateName } from "../contract/jobs/gate-table.ts";
 import type { Place, Places } from "../contract/jobs/github-report.ts";
 import { describeGate } from "./figures.ts";
 import { githubLimits, truncateToBytes } from "./markdown.ts";
-import { jobTitle } from "./render-job.ts";
+import { jobTitle } from "./report.ts";
 import type { ReportRow } from "./report.ts";
 
 /** A message beside a line of the repository. */

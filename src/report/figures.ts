@@ -1,5 +1,5 @@
 import { formatChange, formatDecibels, formatPercent } from "./format-figure.ts";
-import { comparableAccuracy, comparableLatency } from "./measurements.ts";
+import { latencyObstacle, sqnrObstacle } from "../contract/jobs/comparability.ts";
 import { type GateName, gateTable } from "../contract/jobs/gate-table.ts";
 import type { Job } from "../contract/jobs/job.ts";
 import { formatRatio } from "../contract/jobs/latency.ts";
@@ -79,4 +79,18 @@ function describeMeasured(
 
 function formatPlain(value: number): string {
   return String(Number(value.toPrecision(4)));
+}
+
+type MeasuredJob = Pick<Job, "telemetry" | "baseline">;
+
+/** The baseline's accuracy, where it was measured in the same way. */
+export function comparableAccuracy({ telemetry, baseline }: MeasuredJob) {
+  const isComparable = baseline && sqnrObstacle(telemetry, baseline) === undefined;
+  return isComparable ? baseline.accuracy : undefined;
+}
+
+/** The latency of the baseline's result, where it was measured on the same hardware. */
+export function comparableLatency({ telemetry, baseline }: MeasuredJob) {
+  const isComparable = baseline && latencyObstacle(telemetry, baseline) === undefined;
+  return isComparable ? baseline.latency?.result : undefined;
 }

@@ -1,7 +1,7 @@
 import type { Section } from "./compose-sections.ts";
 import { formatChange, formatDecibels, formatPercent } from "./format-figure.ts";
 import { inlineCode, tableHead, tableRow } from "./markdown.ts";
-import { latencyObstacle, sqnrObstacle } from "../contract/jobs/comparability.ts";
+import { comparableAccuracy, comparableLatency } from "./figures.ts";
 import type { Job } from "../contract/jobs/job.ts";
 import { formatRatio, type Latency } from "../contract/jobs/latency.ts";
 import { formatBytes } from "../contract/text/format-bytes.ts";
@@ -133,18 +133,4 @@ function stagesNote(stageSeconds: NonNullable<Telemetry["stageSeconds"]>): strin
     return `${stage} ${seconds.toFixed(1)}`;
   });
   return `Seconds: ${stages.join(", ")}.`;
-}
-
-type MeasuredJob = Pick<Job, "telemetry" | "baseline">;
-
-/** The baseline's accuracy, where it was measured in the same way. */
-export function comparableAccuracy({ telemetry, baseline }: MeasuredJob) {
-  const isComparable = baseline && sqnrObstacle(telemetry, baseline) === undefined;
-  return isComparable ? baseline.accuracy : undefined;
-}
-
-/** The latency of the baseline's result, where it was measured on the same hardware. */
-export function comparableLatency({ telemetry, baseline }: MeasuredJob) {
-  const isComparable = baseline && latencyObstacle(telemetry, baseline) === undefined;
-  return isComparable ? baseline.latency?.result : undefined;
 }

@@ -11,13 +11,7 @@ import {
   utf8ByteLength,
 } from "./markdown.ts";
 import { measurementNotes, measurementTable } from "./measurements.ts";
-import {
-  type CheckOutput,
-  classifyOutcome,
-  type EndedRow,
-  outcomes,
-  type ReportRow,
-} from "./report.ts";
+import { type CheckOutput, classifyOutcome, type EndedRow, outcomes } from "./report.ts";
 import type { Job } from "../contract/jobs/job.ts";
 
 /** The check run of a job, with the last lines of its output. */
@@ -100,9 +94,4 @@ export function describeJobFailure({ error, gates }: Pick<Job, "error" | "gates"
   if (error) return `${error.code}: ${error.message}`;
   const missed = gates.filter(({ passed }) => !passed);
   return missed.map(describeGate).join(", ");
-}
-
-/** What reports and logs call a job. */
-export function jobTitle({ model, target }: Pick<ReportRow, "model" | "target">): string {
-  return `${model} for ${target}`;
 }

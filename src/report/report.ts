@@ -61,3 +61,8 @@ export function classifyOutcome({ status, gatesFailed, job }: ReportRow): Outcom
   if (gatesFailed) return "missed";
   return job?.gates.some(({ passed }) => !passed) ? "warned" : "passed";
 }
+
+/** What reports and logs call a job. */
+export function jobTitle({ model, target }: Pick<ReportRow, "model" | "target">): string {
+  return `${model} for ${target}`;
+}

@@ -119,3 +119,23 @@ test("openApiDocument() names what a submission is answered with besides a job",
   ]);
   assert.ok(responses["401"]?.headers?.["WWW-Authenticate"]);
 });
+
+test("every operation has a tag that is described, and every schema a use", () => {
+  const text = JSON.stringify(openApiDocument());
+  const { tags, paths, components } = z
+    .object({
+      tags: z.array(z.object({ name: z.string(), description: z.string().min(1) })),
+      paths: z.record(z.string(), z.record(z.string(), z.object({ tags: z.tuple([z.string()]) }))),
+      components: z.object({ schemas: schemaPart }),
+    })
+    .parse(JSON.parse(text));
+  const names = tags.map(({ name }) => name).toSorted();
+  const used = Object.values(paths).flatMap((path) =>
+    Object.values(path).map((each) => each.tags[0]),
+  );
+  assert.deepEqual([...new Set(used)].toSorted(), names);
+  const unused = Object.keys(components.schemas).filter(
+    (name) => !text.includes(`"#/components/schemas/${name}"`),
+  );
+  assert.deepEqual(unused, []);
+});

@@ -30,6 +30,12 @@ export function convertSchemas(
       if (io === "output" && def.type === "object" && !("catchall" in def && def.catchall)) {
         delete jsonSchema.additionalProperties;
       }
+      // Linters want the properties that are required spelled out.
+      const { required, additionalProperties } = jsonSchema;
+      if (def.type === "record" && required && typeof additionalProperties === "object") {
+        const properties = required.map((name) => [name, additionalProperties] as const);
+        jsonSchema.properties = Object.fromEntries(properties);
+      }
     },
   });
   const text = JSON.stringify(all).replaceAll('"#/$defs/', '"#/components/schemas/');

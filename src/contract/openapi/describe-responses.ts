@@ -19,16 +19,20 @@ const reasons: Readonly<Record<string, string>> = {
   304: "Not modified",
 };
 
+const logLineReference = { $ref: "#/components/schemas/LogLine" } as const;
+
 const streamSchemas: Readonly<Record<string, Json>> = {
   "text/plain": { type: "string", description: "The lines as the job wrote them." },
   "text/event-stream": {
     type: "string",
+    contentSchema: { anyOf: [logLineReference, { $ref: "#/components/schemas/LogEnd" }] },
     description:
       "An event `log` with a LogLine as its data and `seq` as its id for each line, " +
       "and at last an event `end` with a LogEnd.",
   },
   "application/x-ndjson": {
     type: "string",
+    contentSchema: logLineReference,
     description: "A LogLine for each line.",
   },
 };

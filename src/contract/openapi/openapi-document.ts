@@ -34,7 +34,51 @@ export function openApiDocument(): Json {
     ...mergeSharedSchemas(inputs.shared, outputs.shared),
     LogEnd: outputs.schemas["LogEnd"],
   };
-  return { ...documentHead, paths, components: { schemas, securitySchemes: { token: bearer } } };
+  const components = { schemas, securitySchemes: { token: bearer } };
+  const described = Object.entries(tags).map(([name, description]) => ({ name, description }));
+  return { ...documentHead, tags: described, paths, components };
+}
+
+const tags = {
+  Jobs: "Compression and quantization jobs, their logs, files and events.",
+  Batches: "Several models for several targets in one request; suites compare them over time.",
+  Models: "Uploaded models and the files of models with external data.",
+  Targets: "Hardware profiles that jobs name.",
+  Access: "Tokens, sessions, and identities of workflows.",
+  Projects: "Projects, their members, usage and audit.",
+  Webhooks: "Where events are sent, and their deliveries.",
+  Service: "The service itself.",
+} as const;
+
+/** The tag of each path, by its first segment. */
+const tagsBySegment: Readonly<Record<string, keyof typeof tags>> = {
+  compress: "Jobs",
+  quantize: "Jobs",
+  jobs: "Jobs",
+  events: "Jobs",
+  links: "Jobs",
+  batches: "Batches",
+  suites: "Batches",
+  models: "Models",
+  manifests: "Models",
+  targets: "Targets",
+  tokens: "Access",
+  self: "Access",
+  "trust-policy": "Access",
+  sessions: "Access",
+  projects: "Projects",
+  people: "Projects",
+  usage: "Projects",
+  audit: "Projects",
+  webhooks: "Webhooks",
+  status: "Service",
+  "openapi.json": "Service",
+};
+
+function findTag({ path }: Route): string {
+  const tag = tagsBySegment[path.split("/")[1] ?? ""];
+  if (tag === undefined) throw new Error(`The path "${path}" has no tag`);
+  return tag;
 }
 
 const documentHead = {
@@ -43,6 +87,7 @@ const documentHead = {
     title: "Model Optimization Service",
     version: "1",
     description: "Shards, quantizes and measures ONNX models as jobs.",
+    contact: { name: "Maintainers of the Model Optimization Service" },
     license: { name: "Apache-2.0", identifier: "Apache-2.0" },
   },
   servers: [{ url: "/v1" }],
@@ -86,6 +131,7 @@ function describeOperation(name: string, route: Route, { inputs, outputs }: Rout
   const parameters = describeParameters(route);
   return {
     operationId: name,
+    tags: [findTag(route)],
     summary: route.summary,
     description: describeToken(route),
     security: route.open ? [] : undefined,

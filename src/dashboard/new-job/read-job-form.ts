@@ -5,7 +5,7 @@ import { type Job, type JobRequest, jobRequest } from "../../contract/jobs/job.t
 import { requestedRecipe, type RequestedRecipe } from "../../contract/jobs/recipe.ts";
 import type { JobKind } from "../../contract/jobs/status.ts";
 import { parseInput } from "../../contract/parse-input.ts";
-import { jobTitle } from "../../report/render-job.ts";
+import { jobTitle } from "../../report/report.ts";
 import { type FieldMessages, invalidFields } from "../shared/field-errors.ts";
 import { parseText } from "../shared/parse-text.ts";
 

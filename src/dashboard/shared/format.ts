@@ -1,6 +1,6 @@
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import type { Revision } from "../../contract/revision.ts";
-import { jobTitle } from "../../report/render-job.ts";
+import { jobTitle } from "../../report/report.ts";
 
 const second = 1000;
 const minute = 60 * second;
