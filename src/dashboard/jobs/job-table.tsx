@@ -74,12 +74,12 @@ function JobTableHead() {
   );
 }
 
-/** Stands for rows that are not drawn. */
+/** Stands for rows that are not drawn: one cell, since narrow windows hide some columns. */
 function Spacer({ px }: { readonly px: number }) {
   if (px === 0) return undefined;
   return (
     <tr aria-hidden="true" class="spacer">
-      <td colSpan={10} style={{ height: `${px}px` }} />
+      <td style={{ height: `${px}px` }} />
     </tr>
   );
 }
@@ -106,7 +106,7 @@ function JobRow({ row, selected }: JobRowProps) {
         <Status status={status} />
       </td>
       <JobName job={job} />
-      {status === "Completed" ? <Figures job={job} /> : <Doing job={job} />}
+      {status === "Completed" ? <Figures job={job} /> : <ProgressCell job={job} />}
       <td class="num">
         <Duration from={startedAt ?? createdAt} to={finishedAt} />
       </td>
@@ -147,12 +147,12 @@ function JobName({ job }: JobProps) {
   );
 }
 
-/** What a job that has no figures does, or why it has none. */
-function Doing({ job }: JobProps) {
+/** The progress of a job that has no figures yet, or why it has none. */
+function ProgressCell({ job }: JobProps) {
   const { fraction, message } = job.progress;
   const isWorking = !isTerminal(job.status) && job.status !== "Pending";
   return (
-    <td colSpan={4} class="soft phone-off">
+    <td colSpan={columns.length} class="soft phone-off">
       {isWorking ? (
         <div class="doing">
           <ProgressBar fraction={fraction} label={`Progress of ${job.name}`} />
