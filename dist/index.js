@@ -56707,9 +56707,12 @@ var core = __nccwpck_require__(9876);
 var conclude = __nccwpck_require__(4422);
 // EXTERNAL MODULE: ./report/markdown.js
 var markdown = __nccwpck_require__(8186);
-// EXTERNAL MODULE: ./report/render-job.js
-var render_job = __nccwpck_require__(5441);
+// EXTERNAL MODULE: ./report/render-job.js + 1 modules
+var render_job = __nccwpck_require__(622);
+// EXTERNAL MODULE: ./report/report.js
+var report = __nccwpck_require__(6605);
 ;// CONCATENATED MODULE: ./github/check-run-requests.js
+
 
 
 
@@ -56745,8 +56748,8 @@ function annotationBody({ place, level, title, message }) {
 function jobCheckRun(row, lastLines, { checkName, failOn }) {
     const { conclusion } = (0,conclude/* conclude */.Ep)({ rows: [row] }, failOn);
     return {
-        name: `${checkName}: ${(0,render_job/* jobTitle */.a9)(row)}`,
-        content: { output: (0,render_job/* renderJobCheck */.Ez)(row, lastLines), conclusion: conclusion ?? "neutral" },
+        name: `${checkName}: ${(0,report/* jobTitle */.a9)(row)}`,
+        content: { output: (0,render_job/* renderJobCheck */.E)(row, lastLines), conclusion: conclusion ?? "neutral" },
     };
 }
 function parseRepository(fullName) {
@@ -57754,11 +57757,12 @@ var jobs_status = __nccwpck_require__(8548);
 var format_bytes = __nccwpck_require__(6874);
 // EXTERNAL MODULE: ./report/format-figure.js
 var format_figure = __nccwpck_require__(1577);
-// EXTERNAL MODULE: ./report/render-job.js
-var render_job = __nccwpck_require__(5441);
+// EXTERNAL MODULE: ./report/render-job.js + 1 modules
+var render_job = __nccwpck_require__(622);
 // EXTERNAL MODULE: ./report/report.js
 var report = __nccwpck_require__(6605);
 ;// CONCATENATED MODULE: ./action/follow-jobs.js
+
 
 
 
@@ -57789,7 +57793,7 @@ async function printOutputs(client, { jobs }, options) {
     const { tracker, signal, onJobEnd } = options;
     for (const job of jobs) {
         if (job.former) {
-            core/* info */.pq(`${(0,render_job/* jobTitle */.a9)(job)}: completed by an earlier attempt of this run`);
+            core/* info */.pq(`${(0,report/* jobTitle */.a9)(job)}: completed by an earlier attempt of this run`);
             continue;
         }
         const lastLines = await printJobOutput(client, job, options);
@@ -57801,7 +57805,7 @@ async function printOutputs(client, { jobs }, options) {
 }
 async function printJobOutput(client, job, { output, signal }) {
     const lastLines = [];
-    await printOutput((0,render_job/* jobTitle */.a9)(job), output, async (print) => {
+    await printOutput((0,report/* jobTitle */.a9)(job), output, async (print) => {
         let after = 0;
         await (0,retry_while_unreachable/* retryWhileUnreachable */.W)(async () => {
             for await (const line of client.followLogs(job.id, { after, signal })) {
@@ -57843,10 +57847,10 @@ function logResults({ rows }) {
 function resultLine(row) {
     const { size, accuracy } = row.job?.telemetry ?? {};
     const parts = [
-        `${(0,render_job/* jobTitle */.a9)(row)} ${report/* outcomes */.KI[(0,report/* classifyOutcome */.$p)(row)].words}`,
+        `${(0,report/* jobTitle */.a9)(row)} ${report/* outcomes */.KI[(0,report/* classifyOutcome */.$p)(row)].words}`,
         size && describeSizes(size),
         accuracy && (0,format_figure/* formatDecibels */.Tb)(accuracy.sqnrDb),
-        row.job && (0,render_job/* describeJobFailure */.Dg)(row.job),
+        row.job && (0,render_job/* describeJobFailure */.D)(row.job),
     ];
     return parts.filter(Boolean).join(", ");
 }
@@ -58250,7 +58254,7 @@ function failureAnnotations(row, place) {
     const error = row.job?.error;
     if (!place || !error)
         return [];
-    const title = `${(0,render_job/* jobTitle */.a9)(row)} failed`;
+    const title = `${(0,report/* jobTitle */.a9)(row)} failed`;
     return [{ place, level: "failure", title, message: `${error.code}: ${error.message}` }];
 }
 function gateAnnotations(row, gatePlaces, modelPlace) {
@@ -58259,10 +58263,10 @@ function gateAnnotations(row, gatePlaces, modelPlace) {
         const place = gatePlaces.get(result.gate) ?? modelPlace;
         if (!place)
             return [];
-        const message = (0,figures/* describeGate */.l)(result);
+        const message = (0,figures/* describeGate */.l7)(result);
         return result.level === "warn"
-            ? [{ place, level: "warning", title: `${(0,render_job/* jobTitle */.a9)(row)}: a gate warns`, message }]
-            : [{ place, level: "failure", title: `${(0,render_job/* jobTitle */.a9)(row)}: a gate failed`, message }];
+            ? [{ place, level: "warning", title: `${(0,report/* jobTitle */.a9)(row)}: a gate warns`, message }]
+            : [{ place, level: "failure", title: `${(0,report/* jobTitle */.a9)(row)}: a gate failed`, message }];
     });
 }
 function truncateAnnotation({ title, message, ...rest }) {
@@ -63770,11 +63774,13 @@ function isJobCheckWanted(row, { jobChecks, jobCount }) {
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   l: () => (/* binding */ describeGate),
-/* harmony export */   u: () => (/* binding */ figures)
+/* harmony export */   N8: () => (/* binding */ comparableLatency),
+/* harmony export */   a4: () => (/* binding */ comparableAccuracy),
+/* harmony export */   l7: () => (/* binding */ describeGate),
+/* harmony export */   u5: () => (/* binding */ figures)
 /* harmony export */ });
 /* harmony import */ var _format_figure_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(1577);
-/* harmony import */ var _measurements_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1918);
+/* harmony import */ var _contract_jobs_comparability_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3974);
 /* harmony import */ var _contract_jobs_gate_table_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1820);
 /* harmony import */ var _contract_jobs_latency_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3994);
 /* harmony import */ var _contract_text_format_bytes_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(6874);
@@ -63797,7 +63803,7 @@ const figures = {
         const { accuracy } = job.telemetry;
         if (!accuracy)
             return undefined;
-        const before = (0,_measurements_js__WEBPACK_IMPORTED_MODULE_0__/* .comparableAccuracy */ .a4)(job);
+        const before = comparableAccuracy(job);
         const change = before && (0,_format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatChange */ .eD)(accuracy.sqnrDb - before.sqnrDb, _format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatDecibels */ .Tb);
         return withChange((0,_format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatDecibels */ .Tb)(accuracy.sqnrDb), change);
     },
@@ -63807,7 +63813,7 @@ const figures = {
         if (!latency)
             return undefined;
         const [original, result] = [latency.original.p50Ms, latency.result.p50Ms];
-        const before = (0,_measurements_js__WEBPACK_IMPORTED_MODULE_0__/* .comparableLatency */ .N8)(job);
+        const before = comparableLatency(job);
         const change = before && (0,_format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatChange */ .eD)(result / before.p50Ms - 1, _format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatPercent */ .l9);
         const medians = `${original.toFixed(2)} → ${result.toFixed(2)} ms`;
         return `${withChange(medians, change)}, ratio ${(0,_contract_jobs_latency_js__WEBPACK_IMPORTED_MODULE_2__/* .formatRatio */ .B0)(latency)}`;
@@ -63840,6 +63846,14 @@ function describeMeasured({ gate, actual, limit, passed, note }, format) {
 }
 function formatPlain(value) {
     return String(Number(value.toPrecision(4)));
+}
+function comparableAccuracy({ telemetry, baseline }) {
+    const isComparable = baseline && (0,_contract_jobs_comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .sqnrObstacle */ .c)(telemetry, baseline) === undefined;
+    return isComparable ? baseline.accuracy : undefined;
+}
+function comparableLatency({ telemetry, baseline }) {
+    const isComparable = baseline && (0,_contract_jobs_comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .latencyObstacle */ .i)(telemetry, baseline) === undefined;
+    return isComparable ? baseline.latency?.result : undefined;
 }
 
 
@@ -63938,153 +63952,6 @@ const githubLimits = {
 
 /***/ }),
 
-/***/ 1918:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   N8: () => (/* binding */ comparableLatency),
-/* harmony export */   a4: () => (/* binding */ comparableAccuracy),
-/* harmony export */   kH: () => (/* binding */ measurementNotes),
-/* harmony export */   zb: () => (/* binding */ measurementTable)
-/* harmony export */ });
-/* harmony import */ var _format_figure_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(1577);
-/* harmony import */ var _markdown_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8186);
-/* harmony import */ var _contract_jobs_comparability_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3974);
-/* harmony import */ var _contract_jobs_latency_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3994);
-/* harmony import */ var _contract_text_format_bytes_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(6874);
-
-
-
-
-
-const columns = ["figure", "original", "result", "ratio", "baseline", "change"];
-function measurementTable(job) {
-    const rows = [
-        ...sizeRows(job),
-        ...latencyRows(job),
-        ...accuracyRows(job),
-        ...memoryRows(job),
-        ...weightRows(job),
-    ];
-    return { head: (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .tableHead */ .PP)(columns), rows: rows.map((cells) => (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .tableRow */ .jD)(padCells(cells))) };
-}
-function sizeRows({ telemetry: { size }, baseline }) {
-    if (!size)
-        return [];
-    const before = baseline?.size?.resultBytes;
-    const cells = [
-        "size",
-        (0,_contract_text_format_bytes_js__WEBPACK_IMPORTED_MODULE_3__/* .formatBytes */ .z)(size.originalBytes),
-        (0,_contract_text_format_bytes_js__WEBPACK_IMPORTED_MODULE_3__/* .formatBytes */ .z)(size.resultBytes),
-        size.ratio.toFixed(3),
-    ];
-    if (before === undefined)
-        return [cells];
-    const change = (0,_format_figure_js__WEBPACK_IMPORTED_MODULE_4__/* .formatChange */ .eD)(size.resultBytes / before - 1, _format_figure_js__WEBPACK_IMPORTED_MODULE_4__/* .formatPercent */ .l9);
-    return [[...cells, (0,_contract_text_format_bytes_js__WEBPACK_IMPORTED_MODULE_3__/* .formatBytes */ .z)(before), change ?? ""]];
-}
-function latencyRows(job) {
-    const { latency } = job.telemetry;
-    if (!latency)
-        return [];
-    const before = comparableLatency(job);
-    const percentiles = ["p50Ms", "p95Ms", "p99Ms"].flatMap((figure) => {
-        const [original, result] = [latency.original[figure], latency.result[figure]];
-        if (original === undefined || result === undefined)
-            return [];
-        const name = `latency ${figure.replace("Ms", "")}, ms`;
-        const ratio = figure === "p50Ms" ? (0,_contract_jobs_latency_js__WEBPACK_IMPORTED_MODULE_2__/* .formatRatio */ .B0)(latency) : (result / original).toFixed(3);
-        const cells = [name, original.toFixed(2), result.toFixed(2), ratio];
-        const earlier = before?.[figure];
-        if (earlier === undefined)
-            return [cells];
-        const change = (0,_format_figure_js__WEBPACK_IMPORTED_MODULE_4__/* .formatChange */ .eD)(result / earlier - 1, _format_figure_js__WEBPACK_IMPORTED_MODULE_4__/* .formatPercent */ .l9);
-        return [[...cells, earlier.toFixed(2), change ?? ""]];
-    });
-    return [...percentiles, ...shapeRows(latency)];
-}
-function shapeRows({ shapes = [] }) {
-    return shapes.map((shape) => [
-        `latency p50 of ${(0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .inlineCode */ .ti)(shape.inputs)}, ms`,
-        shape.originalP50Ms.toFixed(2),
-        shape.resultP50Ms.toFixed(2),
-        (0,_contract_jobs_latency_js__WEBPACK_IMPORTED_MODULE_2__/* .formatRatio */ .B0)(shape),
-    ]);
-}
-function accuracyRows(job) {
-    const { accuracy } = job.telemetry;
-    if (!accuracy)
-        return [];
-    const worst = ["SQNR, worst", "", (0,_format_figure_js__WEBPACK_IMPORTED_MODULE_4__/* .formatDecibels */ .Tb)(accuracy.sqnrDb), ""];
-    const before = comparableAccuracy(job);
-    if (before) {
-        const change = (0,_format_figure_js__WEBPACK_IMPORTED_MODULE_4__/* .formatChange */ .eD)(accuracy.sqnrDb - before.sqnrDb, _format_figure_js__WEBPACK_IMPORTED_MODULE_4__/* .formatDecibels */ .Tb);
-        worst.push((0,_format_figure_js__WEBPACK_IMPORTED_MODULE_4__/* .formatDecibels */ .Tb)(before.sqnrDb), change ?? "");
-    }
-    return [worst, ...accuracy.outputs.flatMap(outputRows)];
-}
-function outputRows({ name, sqnrDb, cosine, top1Agreement }) {
-    const output = (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .inlineCode */ .ti)(name);
-    const rows = [
-        [`SQNR of ${output}`, "", (0,_format_figure_js__WEBPACK_IMPORTED_MODULE_4__/* .formatDecibels */ .Tb)(sqnrDb)],
-        [`cosine of ${output}`, "", cosine.toFixed(5)],
-    ];
-    if (top1Agreement !== null) {
-        rows.push([`top-1 agreement of ${output}`, "", (0,_format_figure_js__WEBPACK_IMPORTED_MODULE_4__/* .formatPercent */ .l9)(top1Agreement)]);
-    }
-    return rows;
-}
-function memoryRows({ telemetry: { memory } }) {
-    if (!memory)
-        return [];
-    const peaks = [memory.originalPeakBytes, memory.resultPeakBytes];
-    return [
-        ["peak memory", ...peaks.map((bytes) => (bytes === undefined ? "" : (0,_contract_text_format_bytes_js__WEBPACK_IMPORTED_MODULE_3__/* .formatBytes */ .z)(bytes)))],
-    ];
-}
-function weightRows({ telemetry: { weights } }) {
-    return weights ? [["weights", String(weights.total), `${weights.quantized} changed`]] : [];
-}
-function padCells(cells) {
-    return columns.map((_, i) => cells[i] ?? "");
-}
-function measurementNotes({ telemetry, baseline }) {
-    const { device, accuracy, stageSeconds } = telemetry;
-    const notes = [
-        baseline && `Compared with ${(0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .inlineCode */ .ti)(`${baseline.branch} at ${baseline.sha.slice(0, 7)}`)}.`,
-        device && deviceNote(device),
-        accuracy && samplesNote(accuracy),
-        stageSeconds && stagesNote(stageSeconds),
-    ].flatMap((note) => note ?? []);
-    return notes.length === 0 ? [] : [{ head: notes.join(" "), rows: [] }];
-}
-function deviceNote(device) {
-    const { name, threads, executionProvider, runtime } = device;
-    const software = (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .inlineCode */ .ti)(`${executionProvider}, ${runtime}`);
-    return `Measured on ${(0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .inlineCode */ .ti)(name)}, ${threads} threads, ${software}.`;
-}
-function samplesNote({ samples, data }) {
-    const origin = data === "generated" ? "generated samples" : "samples of the caller";
-    return `Accuracy on ${samples} ${origin}.`;
-}
-function stagesNote(stageSeconds) {
-    const stages = Object.entries(stageSeconds).map(([stage, seconds = 0]) => {
-        return `${stage} ${seconds.toFixed(1)}`;
-    });
-    return `Seconds: ${stages.join(", ")}.`;
-}
-function comparableAccuracy({ telemetry, baseline }) {
-    const isComparable = baseline && (0,_contract_jobs_comparability_js__WEBPACK_IMPORTED_MODULE_1__/* .sqnrObstacle */ .c)(telemetry, baseline) === undefined;
-    return isComparable ? baseline.accuracy : undefined;
-}
-function comparableLatency({ telemetry, baseline }) {
-    const isComparable = baseline && (0,_contract_jobs_comparability_js__WEBPACK_IMPORTED_MODULE_1__/* .latencyObstacle */ .i)(telemetry, baseline) === undefined;
-    return isComparable ? baseline.latency?.result : undefined;
-}
-
-
-/***/ }),
-
 /***/ 5845:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
@@ -64102,8 +63969,8 @@ var compose_sections = __nccwpck_require__(1580);
 var conclude = __nccwpck_require__(4422);
 // EXTERNAL MODULE: ./report/markdown.js
 var markdown = __nccwpck_require__(8186);
-// EXTERNAL MODULE: ./report/render-job.js
-var render_job = __nccwpck_require__(5441);
+// EXTERNAL MODULE: ./report/render-job.js + 1 modules
+var render_job = __nccwpck_require__(622);
 // EXTERNAL MODULE: ./report/report.js
 var report = __nccwpck_require__(6605);
 // EXTERNAL MODULE: ./report/figures.js
@@ -64141,12 +64008,12 @@ function ratioCell(row) {
     return `${report/* outcomes */.KI[(0,report/* classifyOutcome */.$p)(row)].mark} ${ratio}`.trimEnd();
 }
 function jobsTable(rows) {
-    const head = (0,markdown/* tableHead */.PP)(["model", "target", "status", ...Object.keys(figures/* figures */.u), "gates"]);
+    const head = (0,markdown/* tableHead */.PP)(["model", "target", "status", ...Object.keys(figures/* figures */.u5), "gates"]);
     return { head: `### Jobs\n\n${head}`, rows: rows.map(jobTableRow) };
 }
 function jobTableRow(row) {
     const { model, target, job } = row;
-    const measured = Object.values(figures/* figures */.u).map((figure) => (job && figure(job)) ?? emptyCell);
+    const measured = Object.values(figures/* figures */.u5).map((figure) => (job && figure(job)) ?? emptyCell);
     const cells = [(0,markdown/* inlineCode */.ti)(model), (0,markdown/* inlineCode */.ti)(target), statusCell(row), ...measured];
     return (0,markdown/* tableRow */.jD)([...cells, gatesCell(job)]);
 }
@@ -64252,7 +64119,7 @@ function outcomeCounts(rows) {
 const maxProblems = 50;
 function problemSections(rows) {
     const lines = rows.flatMap((row) => {
-        const failure = row.job && (0,render_job/* describeJobFailure */.Dg)(row.job);
+        const failure = row.job && (0,render_job/* describeJobFailure */.D)(row.job);
         return failure ? problemLine(row, failure) : [];
     });
     if (lines.length === 0)
@@ -64300,20 +64167,154 @@ function sanitizeLabel(text) {
 
 /***/ }),
 
-/***/ 5441:
+/***/ 622:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   Dg: () => (/* binding */ describeJobFailure),
-/* harmony export */   Ez: () => (/* binding */ renderJobCheck),
-/* harmony export */   a9: () => (/* binding */ jobTitle)
-/* harmony export */ });
-/* harmony import */ var _compose_sections_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1580);
-/* harmony import */ var _figures_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(9074);
-/* harmony import */ var _format_figure_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(1577);
-/* harmony import */ var _markdown_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(8186);
-/* harmony import */ var _measurements_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(1918);
-/* harmony import */ var _report_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(6605);
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  D: () => (/* binding */ describeJobFailure),
+  E: () => (/* binding */ renderJobCheck)
+});
+
+// EXTERNAL MODULE: ./report/compose-sections.js
+var compose_sections = __nccwpck_require__(1580);
+// EXTERNAL MODULE: ./report/figures.js
+var figures = __nccwpck_require__(9074);
+// EXTERNAL MODULE: ./report/format-figure.js
+var format_figure = __nccwpck_require__(1577);
+// EXTERNAL MODULE: ./report/markdown.js
+var markdown = __nccwpck_require__(8186);
+// EXTERNAL MODULE: ./contract/jobs/latency.js
+var jobs_latency = __nccwpck_require__(3994);
+// EXTERNAL MODULE: ./contract/text/format-bytes.js
+var format_bytes = __nccwpck_require__(6874);
+;// CONCATENATED MODULE: ./report/measurements.js
+
+
+
+
+
+const columns = ["figure", "original", "result", "ratio", "baseline", "change"];
+function measurementTable(job) {
+    const rows = [
+        ...sizeRows(job),
+        ...latencyRows(job),
+        ...accuracyRows(job),
+        ...memoryRows(job),
+        ...weightRows(job),
+    ];
+    return { head: (0,markdown/* tableHead */.PP)(columns), rows: rows.map((cells) => (0,markdown/* tableRow */.jD)(padCells(cells))) };
+}
+function sizeRows({ telemetry: { size }, baseline }) {
+    if (!size)
+        return [];
+    const before = baseline?.size?.resultBytes;
+    const cells = [
+        "size",
+        (0,format_bytes/* formatBytes */.z)(size.originalBytes),
+        (0,format_bytes/* formatBytes */.z)(size.resultBytes),
+        size.ratio.toFixed(3),
+    ];
+    if (before === undefined)
+        return [cells];
+    const change = (0,format_figure/* formatChange */.eD)(size.resultBytes / before - 1, format_figure/* formatPercent */.l9);
+    return [[...cells, (0,format_bytes/* formatBytes */.z)(before), change ?? ""]];
+}
+function latencyRows(job) {
+    const { latency } = job.telemetry;
+    if (!latency)
+        return [];
+    const before = (0,figures/* comparableLatency */.N8)(job);
+    const percentiles = ["p50Ms", "p95Ms", "p99Ms"].flatMap((figure) => {
+        const [original, result] = [latency.original[figure], latency.result[figure]];
+        if (original === undefined || result === undefined)
+            return [];
+        const name = `latency ${figure.replace("Ms", "")}, ms`;
+        const ratio = figure === "p50Ms" ? (0,jobs_latency/* formatRatio */.B0)(latency) : (result / original).toFixed(3);
+        const cells = [name, original.toFixed(2), result.toFixed(2), ratio];
+        const earlier = before?.[figure];
+        if (earlier === undefined)
+            return [cells];
+        const change = (0,format_figure/* formatChange */.eD)(result / earlier - 1, format_figure/* formatPercent */.l9);
+        return [[...cells, earlier.toFixed(2), change ?? ""]];
+    });
+    return [...percentiles, ...shapeRows(latency)];
+}
+function shapeRows({ shapes = [] }) {
+    return shapes.map((shape) => [
+        `latency p50 of ${(0,markdown/* inlineCode */.ti)(shape.inputs)}, ms`,
+        shape.originalP50Ms.toFixed(2),
+        shape.resultP50Ms.toFixed(2),
+        (0,jobs_latency/* formatRatio */.B0)(shape),
+    ]);
+}
+function accuracyRows(job) {
+    const { accuracy } = job.telemetry;
+    if (!accuracy)
+        return [];
+    const worst = ["SQNR, worst", "", (0,format_figure/* formatDecibels */.Tb)(accuracy.sqnrDb), ""];
+    const before = (0,figures/* comparableAccuracy */.a4)(job);
+    if (before) {
+        const change = (0,format_figure/* formatChange */.eD)(accuracy.sqnrDb - before.sqnrDb, format_figure/* formatDecibels */.Tb);
+        worst.push((0,format_figure/* formatDecibels */.Tb)(before.sqnrDb), change ?? "");
+    }
+    return [worst, ...accuracy.outputs.flatMap(outputRows)];
+}
+function outputRows({ name, sqnrDb, cosine, top1Agreement }) {
+    const output = (0,markdown/* inlineCode */.ti)(name);
+    const rows = [
+        [`SQNR of ${output}`, "", (0,format_figure/* formatDecibels */.Tb)(sqnrDb)],
+        [`cosine of ${output}`, "", cosine.toFixed(5)],
+    ];
+    if (top1Agreement !== null) {
+        rows.push([`top-1 agreement of ${output}`, "", (0,format_figure/* formatPercent */.l9)(top1Agreement)]);
+    }
+    return rows;
+}
+function memoryRows({ telemetry: { memory } }) {
+    if (!memory)
+        return [];
+    const peaks = [memory.originalPeakBytes, memory.resultPeakBytes];
+    return [
+        ["peak memory", ...peaks.map((bytes) => (bytes === undefined ? "" : (0,format_bytes/* formatBytes */.z)(bytes)))],
+    ];
+}
+function weightRows({ telemetry: { weights } }) {
+    return weights ? [["weights", String(weights.total), `${weights.quantized} changed`]] : [];
+}
+function padCells(cells) {
+    return columns.map((_, i) => cells[i] ?? "");
+}
+function measurementNotes({ telemetry, baseline }) {
+    const { device, accuracy, stageSeconds } = telemetry;
+    const notes = [
+        baseline && `Compared with ${(0,markdown/* inlineCode */.ti)(`${baseline.branch} at ${baseline.sha.slice(0, 7)}`)}.`,
+        device && deviceNote(device),
+        accuracy && samplesNote(accuracy),
+        stageSeconds && stagesNote(stageSeconds),
+    ].flatMap((note) => note ?? []);
+    return notes.length === 0 ? [] : [{ head: notes.join(" "), rows: [] }];
+}
+function deviceNote(device) {
+    const { name, threads, executionProvider, runtime } = device;
+    const software = (0,markdown/* inlineCode */.ti)(`${executionProvider}, ${runtime}`);
+    return `Measured on ${(0,markdown/* inlineCode */.ti)(name)}, ${threads} threads, ${software}.`;
+}
+function samplesNote({ samples, data }) {
+    const origin = data === "generated" ? "generated samples" : "samples of the caller";
+    return `Accuracy on ${samples} ${origin}.`;
+}
+function stagesNote(stageSeconds) {
+    const stages = Object.entries(stageSeconds).map(([stage, seconds = 0]) => {
+        return `${stage} ${seconds.toFixed(1)}`;
+    });
+    return `Seconds: ${stages.join(", ")}.`;
+}
+
+// EXTERNAL MODULE: ./report/report.js
+var report = __nccwpck_require__(6605);
+;// CONCATENATED MODULE: ./report/render-job.js
 
 
 
@@ -64322,22 +64323,22 @@ function sanitizeLabel(text) {
 
 function renderJobCheck(row, output) {
     const { logUrl: url, job } = row;
-    const maxBytes = _markdown_js__WEBPACK_IMPORTED_MODULE_2__/* .githubLimits */ .Q0.checkFieldBytes;
-    const measurements = [(0,_measurements_js__WEBPACK_IMPORTED_MODULE_3__/* .measurementTable */ .zb)(job), ...(0,_measurements_js__WEBPACK_IMPORTED_MODULE_3__/* .measurementNotes */ .kH)(job)];
-    const text = (0,_compose_sections_js__WEBPACK_IMPORTED_MODULE_0__/* .composeSections */ .z)(measurements, { url, maxBytes: maxBytes / 2 });
-    const tail = renderLogTail(output, { url, maxBytes: maxBytes - (0,_markdown_js__WEBPACK_IMPORTED_MODULE_2__/* .utf8ByteLength */ .iE)(text) - 2 });
+    const maxBytes = markdown/* githubLimits */.Q0.checkFieldBytes;
+    const measurements = [measurementTable(job), ...measurementNotes(job)];
+    const text = (0,compose_sections/* composeSections */.z)(measurements, { url, maxBytes: maxBytes / 2 });
+    const tail = renderLogTail(output, { url, maxBytes: maxBytes - (0,markdown/* utf8ByteLength */.iE)(text) - 2 });
     return {
-        title: (0,_markdown_js__WEBPACK_IMPORTED_MODULE_2__/* .truncateToBytes */ .Ln)(jobCheckTitle(row), _markdown_js__WEBPACK_IMPORTED_MODULE_2__/* .githubLimits */ .Q0.checkTitleBytes),
-        summary: (0,_compose_sections_js__WEBPACK_IMPORTED_MODULE_0__/* .composeSections */ .z)(summarySections(row), { url, maxBytes }),
+        title: (0,markdown/* truncateToBytes */.Ln)(jobCheckTitle(row), markdown/* githubLimits */.Q0.checkTitleBytes),
+        summary: (0,compose_sections/* composeSections */.z)(summarySections(row), { url, maxBytes }),
         text: `${text}\n\n${tail}`,
     };
 }
 function jobCheckTitle(row) {
     const { size, accuracy, latency } = row.job.telemetry;
     const parts = [
-        _report_js__WEBPACK_IMPORTED_MODULE_4__/* .outcomes */ .KI[(0,_report_js__WEBPACK_IMPORTED_MODULE_4__/* .classifyOutcome */ .$p)(row)].words,
+        report/* outcomes */.KI[(0,report/* classifyOutcome */.$p)(row)].words,
         size && `${(100 * size.ratio).toFixed(0)} % of the size`,
-        accuracy && (0,_format_figure_js__WEBPACK_IMPORTED_MODULE_5__/* .formatDecibels */ .Tb)(accuracy.sqnrDb),
+        accuracy && (0,format_figure/* formatDecibels */.Tb)(accuracy.sqnrDb),
         latency && `${(100 * latency.ratio).toFixed(0)} % of the latency`,
     ];
     return parts.flatMap((part) => part ?? []).join(", ");
@@ -64346,37 +64347,37 @@ function summarySections(row) {
     const { gates, telemetry } = row.job;
     const sections = [{ head: summaryHead(row), rows: [] }];
     if (gates.length > 0) {
-        const rows = gates.map((gate) => (0,_markdown_js__WEBPACK_IMPORTED_MODULE_2__/* .tableRow */ .jD)([gateMark(gate), (0,_markdown_js__WEBPACK_IMPORTED_MODULE_2__/* .inlineCode */ .ti)((0,_figures_js__WEBPACK_IMPORTED_MODULE_1__/* .describeGate */ .l)(gate))]));
-        sections.push({ head: (0,_markdown_js__WEBPACK_IMPORTED_MODULE_2__/* .tableHead */ .PP)(["", "gate"]), rows });
+        const rows = gates.map((gate) => (0,markdown/* tableRow */.jD)([gateMark(gate), (0,markdown/* inlineCode */.ti)((0,figures/* describeGate */.l7)(gate))]));
+        sections.push({ head: (0,markdown/* tableHead */.PP)(["", "gate"]), rows });
     }
     if (telemetry.warnings.length > 0) {
         const rows = telemetry.warnings.map(({ code, message }) => {
-            return `- ⚠️ ${(0,_markdown_js__WEBPACK_IMPORTED_MODULE_2__/* .inlineCode */ .ti)(`${code}: ${message}`)}`;
+            return `- ⚠️ ${(0,markdown/* inlineCode */.ti)(`${code}: ${message}`)}`;
         });
         sections.push({ head: "Warnings:\n", rows });
     }
     return sections;
 }
 function summaryHead(row) {
-    const { mark, words } = _report_js__WEBPACK_IMPORTED_MODULE_4__/* .outcomes */ .KI[(0,_report_js__WEBPACK_IMPORTED_MODULE_4__/* .classifyOutcome */ .$p)(row)];
-    const result = `${mark} ${(0,_markdown_js__WEBPACK_IMPORTED_MODULE_2__/* .inlineCode */ .ti)(row.model)} for ${(0,_markdown_js__WEBPACK_IMPORTED_MODULE_2__/* .inlineCode */ .ti)(row.target)} ${words}`;
+    const { mark, words } = report/* outcomes */.KI[(0,report/* classifyOutcome */.$p)(row)];
+    const result = `${mark} ${(0,markdown/* inlineCode */.ti)(row.model)} for ${(0,markdown/* inlineCode */.ti)(row.target)} ${words}`;
     const failure = describeJobFailure(row.job);
-    return failure === "" ? result : `${result}: ${(0,_markdown_js__WEBPACK_IMPORTED_MODULE_2__/* .inlineCode */ .ti)(failure)}`;
+    return failure === "" ? result : `${result}: ${(0,markdown/* inlineCode */.ti)(failure)}`;
 }
 function gateMark({ passed, level }) {
     if (passed)
-        return _report_js__WEBPACK_IMPORTED_MODULE_4__/* .outcomes */ .KI.passed.mark;
-    return level === "warn" ? _report_js__WEBPACK_IMPORTED_MODULE_4__/* .outcomes */ .KI.warned.mark : _report_js__WEBPACK_IMPORTED_MODULE_4__/* .outcomes */ .KI.missed.mark;
+        return report/* outcomes */.KI.passed.mark;
+    return level === "warn" ? report/* outcomes */.KI.warned.mark : report/* outcomes */.KI.missed.mark;
 }
 const maxLineBytes = 1_000;
 const maxLines = 100;
 function renderLogTail(output, { maxBytes, url }) {
     const head = `### End of the output\n\n[All of it](${url})`;
-    const lines = output.slice(-maxLines).map((line) => (0,_markdown_js__WEBPACK_IMPORTED_MODULE_2__/* .truncateToBytes */ .Ln)(line, maxLineBytes));
+    const lines = output.slice(-maxLines).map((line) => (0,markdown/* truncateToBytes */.Ln)(line, maxLineBytes));
     let tail = head;
     for (let first = lines.length - 1; first >= 0; first--) {
-        const longer = `${head}\n\n${(0,_markdown_js__WEBPACK_IMPORTED_MODULE_2__/* .codeBlock */ .DV)(lines.slice(first))}`;
-        if ((0,_markdown_js__WEBPACK_IMPORTED_MODULE_2__/* .utf8ByteLength */ .iE)(longer) > maxBytes)
+        const longer = `${head}\n\n${(0,markdown/* codeBlock */.DV)(lines.slice(first))}`;
+        if ((0,markdown/* utf8ByteLength */.iE)(longer) > maxBytes)
             break;
         tail = longer;
     }
@@ -64386,10 +64387,7 @@ function describeJobFailure({ error, gates }) {
     if (error)
         return `${error.code}: ${error.message}`;
     const missed = gates.filter(({ passed }) => !passed);
-    return missed.map(_figures_js__WEBPACK_IMPORTED_MODULE_1__/* .describeGate */ .l).join(", ");
-}
-function jobTitle({ model, target }) {
-    return `${model} for ${target}`;
+    return missed.map(figures/* describeGate */.l7).join(", ");
 }
 
 
@@ -64401,7 +64399,8 @@ function jobTitle({ model, target }) {
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   $p: () => (/* binding */ classifyOutcome),
 /* harmony export */   Ji: () => (/* binding */ isEndedRow),
-/* harmony export */   KI: () => (/* binding */ outcomes)
+/* harmony export */   KI: () => (/* binding */ outcomes),
+/* harmony export */   a9: () => (/* binding */ jobTitle)
 /* harmony export */ });
 /* harmony import */ var _contract_jobs_status_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8548);
 
@@ -64426,6 +64425,9 @@ function classifyOutcome({ status, gatesFailed, job }) {
     if (gatesFailed)
         return "missed";
     return job?.gates.some(({ passed }) => !passed) ? "warned" : "passed";
+}
+function jobTitle({ model, target }) {
+    return `${model} for ${target}`;
 }
 
 
