@@ -53,7 +53,7 @@ export const limits = {
   manifestBytes: 512 * 1024,
   /** Manifests of a project: each has a row for every file. */
   manifests: 10_000,
-  /** How long a token is valid that names no other time, days. */
+  /** Default lifetime of a token, days. */
   tokenDays: 90,
   /** How long a sign-in link is valid that nobody used, minutes. */
   signInLinkMinutes: 60,

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { dnsLabel } from "./text/kubernetes-names.ts";
 
-/** The project of everything that names no other; its administrators are the installation's. */
+/** The default project; its administrators are the installation's. */
 export const defaultProject = "default";
 
 /** Also usable as the name of a namespace. */

@@ -4,7 +4,7 @@ import { type Lane, lanes, moreUrgentLane } from "./controller.ts";
 export interface QueueObserver {
   added(): void;
   retried(): void;
-  /** A key was taken after so long in the queue. */
+  /** A key left the queue after waiting this long. */
   taken(waitedSeconds: number): void;
   /** The work on a key ended after so long. */
   done(workedSeconds: number): void;

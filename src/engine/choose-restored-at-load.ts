@@ -54,10 +54,10 @@ export async function chooseRestoredAtLoad(
   if (candidates === undefined || all === undefined) return foldUntimed(regions, options);
   log(`With quantized operators: latency ${formatInterval(all)} of the original's`);
   const work = { ...options, candidates, written, regions };
-  if (all.high <= 1) return foldInaccurate(regions, work);
+  if (all.high <= 1) return restoreInaccurate(regions, work);
   const faster = await findFaster(all, work);
   if (faster.kept.length === 0) return foldOthers(regions, [], faster.ratios);
-  const inaccurate = await foldInaccurate(faster.kept, work);
+  const inaccurate = await restoreInaccurate(faster.kept, work);
   return new Map([...foldOthers(regions, faster.kept, faster.ratios), ...inaccurate]);
 }
 
@@ -134,7 +134,7 @@ async function timeRegions(
  * Regions that round activations too, where that costs more than the rounding of weights: language
  * models have activations that are far larger than the others.
  */
-async function foldInaccurate(
+async function restoreInaccurate(
   quantized: readonly Region[],
   work: CandidateWork,
 ): Promise<ReadonlyMap<number, string>> {

@@ -79,7 +79,7 @@ async function openClusterExecutor(
     client,
     namespaces: { own: client.namespace, others },
     findUpload: (sha256) => findStoredUpload(blobs, sha256),
-    takesServiceAccounts: settings.MOS_SERVICE_ACCOUNT_CALLERS,
+    acceptsServiceAccountTokens: settings.MOS_SERVICE_ACCOUNT_CALLERS,
     metrics,
     targets,
     workerServiceAccount: settings.MOS_WORKER_SERVICE_ACCOUNT,

@@ -59,7 +59,7 @@ interface DirectUpload {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A file that was sent past the service. */
+/** A file uploaded straight to the bucket. */
 interface SentFile {
   readonly bytes: number;
   /** Makes it a blob. */

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Changes, noEffects } from "../../src/records/database/changes.ts";
+import { Changes, noChanges } from "../../src/records/database/changes.ts";
 import { makeNewBatch, makeNewJob, openTestRecords } from "./new-jobs.ts";
 
 function changed(...ids: string[]) {
-  return { ...noEffects(), changed: new Set(ids) };
+  return { ...noChanges(), changed: new Set(ids) };
 }
 
 test("changes.watch() yields at once and after each change of what is watched", async () => {

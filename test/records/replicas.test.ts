@@ -44,7 +44,7 @@ test("a replica hears what another one commits", { skip: postgresMissing }, asyn
     collect((listener) => changes.onEndedHere(listener)),
   );
   const waiting = new Set<string>();
-  other.changes.onElsewhere((effects) => effects.waiting.forEach((id) => waiting.add(id)));
+  other.changes.onRemoteCommit((effects) => effects.waiting.forEach((id) => waiting.add(id)));
   const jobs = Array.from({ length: 350 }, () => makeNewJob());
   const batch = await one.batches.create(project, makeNewBatch({ jobs }));
   await until(() => waiting.size === 350);
@@ -136,7 +136,7 @@ test(
       headers: { "retry-after": "1" },
     });
     const missed = new EventTarget();
-    other.changes.onMissed(() => missed.dispatchEvent(new Event("missed")));
+    other.changes.onGap(() => missed.dispatchEvent(new Event("missed")));
     const notified = once(missed, "missed");
     await server.restart();
     assert.deepEqual(await one.jobs.find(project, job.id), job);

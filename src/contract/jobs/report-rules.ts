@@ -52,7 +52,7 @@ export function checkReportRules(
 }
 
 /** Gates of a request with those of a trust policy, which count where both have one. */
-export function laidOverGates(asked: GateLimits = {}, rules: GateLimits): GateLimits {
+export function mergeGates(asked: GateLimits = {}, rules: GateLimits): GateLimits {
   const warnGates = [...new Set([...(asked.warnGates ?? []), ...(rules.warnGates ?? [])])];
   return { ...asked, ...rules, warnGates };
 }

@@ -1,7 +1,7 @@
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { Icon } from "../shared/button.tsx";
-import { type BatchJob, lookAtJob, looks, type MatrixView } from "./look-at-job.ts";
+import { type BatchJob, describeCell, cellStyles, type MatrixView } from "./describe-cell.ts";
 
 interface BatchMatrixProps {
   readonly jobs: readonly BatchJob[];
@@ -69,8 +69,8 @@ interface MatrixCellProps extends Pick<BatchMatrixProps, "view"> {
 }
 
 function MatrixCell({ job, summary, view }: MatrixCellProps) {
-  const { look, title, detail } = lookAtJob(job, summary, view);
-  const { icon, words } = looks[look];
+  const { look, title, detail } = describeCell(job, summary, view);
+  const { icon, words } = cellStyles[look];
   const progress = look === "work" ? (summary?.progress.fraction ?? 0) : 0;
   return (
     <td class={`is-${look}`}>

@@ -4,8 +4,14 @@ import { BatchHead } from "./batch-head.tsx";
 import { BatchMatrix } from "./batch-matrix.tsx";
 import "./batch.css";
 import { ChangeList } from "./change-list.tsx";
-import { lookAtJob, type LookName, looks, type MatrixView, matrixViews } from "./look-at-job.ts";
-import { ShownBatch } from "./shown-batch.ts";
+import {
+  describeCell,
+  type CellStyle,
+  cellStyles,
+  type MatrixView,
+  matrixViews,
+} from "./describe-cell.ts";
+import { LiveBatch } from "./live-batch.ts";
 import type { Batch } from "../../contract/jobs/batch.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
@@ -19,7 +25,7 @@ import { ToneSign } from "../shared/status.tsx";
 /** A batch as a matrix of models and targets, live. */
 export function BatchPage() {
   const id = useRoute().params["id"] ?? "";
-  const shown = useMemo(() => new ShownBatch(id), [id]);
+  const shown = useMemo(() => new LiveBatch(id), [id]);
   useEffect(() => shown.follow(), [shown]);
   const batch = shown.batch.value;
   return (
@@ -43,7 +49,7 @@ interface BatchSheetProps {
 
 function BatchSheet({ batch: { id, jobs }, summaries }: BatchSheetProps) {
   const view = parseMatrixView(useLocation().query["show"]);
-  const shown = new Set(jobs.map((job) => lookAtJob(job, summaries.get(job.id), view).look));
+  const shown = new Set(jobs.map((job) => describeCell(job, summaries.get(job.id), view).look));
   return (
     <>
       <MatrixBar batchId={id} view={view} shown={shown} />
@@ -65,7 +71,7 @@ interface MatrixBarProps {
   readonly batchId: string;
   readonly view: MatrixView;
   /** The looks of the matrix's cells. */
-  readonly shown: ReadonlySet<LookName>;
+  readonly shown: ReadonlySet<CellStyle>;
 }
 
 /** Which figure the matrix shows, and what its colours and signs mean. */
@@ -90,7 +96,7 @@ function MatrixBar({ batchId, view, shown }: MatrixBarProps) {
 }
 
 function LookLegend({ shown }: Pick<MatrixBarProps, "shown">) {
-  const entries = Object.entries(looks).filter(([name]) => shown.has(name as LookName));
+  const entries = Object.entries(cellStyles).filter(([name]) => shown.has(name as CellStyle));
   return (
     <ul class="look-legend" aria-label="Signs">
       {entries.map(([name, { icon, words }]) => (

@@ -3,10 +3,10 @@ import {
   type BatchJob,
   describeChange,
   listMissedGates,
-  lookAtJob,
-  type LookName,
-  looks,
-} from "./look-at-job.ts";
+  describeCell,
+  type CellStyle,
+  cellStyles,
+} from "./describe-cell.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { jobAddress } from "../shared/addresses.ts";
 import { Button, Icon } from "../shared/button.tsx";
@@ -51,7 +51,7 @@ function ChangeRow({
 }: {
   readonly change: ListedChange;
 }) {
-  const { icon, words } = looks[look];
+  const { icon, words } = cellStyles[look];
   const name = `${job.model} for ${job.target}`;
   return (
     <li class={`is-${look}`}>
@@ -76,7 +76,7 @@ function ChangeRow({
 
 interface ListedChange {
   readonly job: BatchJob;
-  readonly look: LookName;
+  readonly look: CellStyle;
   readonly detail: string;
   /** Whether it has a baseline. */
   readonly isCompared: boolean;
@@ -84,7 +84,7 @@ interface ListedChange {
 }
 
 /** Looks that are listed, the worst first. */
-const listed: readonly LookName[] = ["bad", "warn", "worse", "better"];
+const listed: readonly CellStyle[] = ["bad", "warn", "worse", "better"];
 
 /** Jobs that failed, miss a gate or differ from their baselines beyond noise, the worst first. */
 function listBatchChanges(
@@ -92,7 +92,7 @@ function listBatchChanges(
   summaries: ReadonlyMap<string, JobSummary>,
 ): ListedChange[] {
   const changes = jobs.flatMap((job) => {
-    const { look, detail } = lookAtJob(job, summaries.get(job.id), "summary");
+    const { look, detail } = describeCell(job, summaries.get(job.id), "summary");
     const summary = summaries.get(job.id);
     if (!listed.includes(look) || summary === undefined) return [];
     return [{ job, look, ...describeJob(summary, detail) }];

@@ -7,7 +7,7 @@ import { JobHead } from "./job-head.tsx";
 import { JobLogCard } from "./job-log-card.tsx";
 import { JobNotices } from "./job-notices.tsx";
 import { type JobSpan, listSpans } from "./list-spans.ts";
-import { type JobDetail, ShownJob } from "./live-job.ts";
+import { type JobDetail, LiveJob } from "./live-job.ts";
 import { flattenFields } from "./same-job.ts";
 import { WeightTable } from "./weight-table.tsx";
 import type { Job } from "../../contract/jobs/job.ts";
@@ -25,7 +25,7 @@ import { Age, Duration } from "../shared/page-head.tsx";
 /** Everything about one job, live. */
 export function JobPage() {
   const id = useRoute().params["id"] ?? "";
-  const shown = useMemo(() => new ShownJob(id), [id]);
+  const shown = useMemo(() => new LiveJob(id), [id]);
   useEffect(() => shown.follow(), [shown]);
   return (
     <main id="main">

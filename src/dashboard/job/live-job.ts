@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import type { z } from "zod";
 import type { jobDetail } from "../../contract/jobs/job.ts";
-import { watchChanges, whenBack } from "../live/service-changes.ts";
+import { watchChanges, onReconnect } from "../live/service-changes.ts";
 import { service } from "../session/service.ts";
 
 export type JobDetail = z.infer<typeof jobDetail>;
@@ -10,7 +10,7 @@ export type JobDetail = z.infer<typeof jobDetail>;
 const pauseMs = 500;
 
 /** A job that a page shows, and keeps up to date. */
-export class ShownJob {
+export class LiveJob {
   readonly job = signal<JobDetail | undefined>(undefined);
   readonly error = signal<unknown>(undefined);
   readonly #id: string;
@@ -36,7 +36,7 @@ export class ShownJob {
       if (job?.id === this.#id || deletedJob === this.#id)
         this.#timer ??= setTimeout(() => this.#refresh(), pauseMs);
     });
-    const stopReturns = whenBack(() => void this.reload());
+    const stopReturns = onReconnect(() => void this.reload());
     return () => {
       stop();
       stopReturns();

@@ -3,7 +3,7 @@ import type { JobFilters } from "./job-filters.ts";
 import type { ServiceChange } from "../../client/follow-logs.ts";
 import { type JobSummary, summarizeJob } from "../../contract/jobs/job-summary.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
-import { watchChanges, whenBack } from "../live/service-changes.ts";
+import { watchChanges, onReconnect } from "../live/service-changes.ts";
 import { service } from "../session/service.ts";
 
 /** Of one request: the first view shows less. */
@@ -37,7 +37,7 @@ export class JobList {
     const stopDeletions = watchChanges(({ deletedJob }) => {
       if (deletedJob !== undefined) batch(() => this.#remove(deletedJob));
     });
-    const stopReturns = whenBack(() => {
+    const stopReturns = onReconnect(() => {
       if (this.error.peek() !== undefined) void this.load("newest");
     });
     return () => {

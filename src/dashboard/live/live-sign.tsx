@@ -1,9 +1,9 @@
 import { formatExactTime } from "../shared/format.ts";
-import { awaySince } from "./service-changes.ts";
+import { disconnectedSince } from "./service-changes.ts";
 
 /** Whether what the page shows is live. */
 export function LiveSign() {
-  const since = awaySince.value;
+  const since = disconnectedSince.value;
   if (since === undefined) return <span class="live">Live</span>;
   const time = formatExactTime(since).slice(11, 19);
   return (

@@ -7,11 +7,13 @@ import { access } from "../session/session-state.ts";
 import { readServiceTime } from "../shared/clock.ts";
 
 /** Since when the page knows of no changes, milliseconds since 1970; undefined while it does. */
-export const awaySince = signal<number | undefined>(undefined);
+export const disconnectedSince = signal<number | undefined>(undefined);
 
 type ChangeListener = (change: ServiceChange) => void;
 
-type Message = { readonly change: ServiceChange } | { readonly awaySince: number | undefined };
+type Message =
+  | { readonly change: ServiceChange }
+  | { readonly disconnectedSince: number | undefined };
 
 /**
  * A browser has six connections to a host over all its tabs: one tab reads the stream, and sends
@@ -39,8 +41,8 @@ export function followChanges(): void {
 }
 
 function receive(message: Message): void {
-  if ("awaySince" in message) {
-    awaySince.value = message.awaySince;
+  if ("disconnectedSince" in message) {
+    disconnectedSince.value = message.disconnectedSince;
     return;
   }
   last = message.change.seq;
@@ -74,12 +76,12 @@ let absence: ReturnType<typeof setTimeout> | undefined;
 /** Reports an absence that lasts, over several tries, until it ends. */
 function noticeAbsence(): { readonly end: () => void } {
   const lostAt = readServiceTime();
-  absence ??= setTimeout(() => tellAll({ awaySince: lostAt }), noticedAfterMs);
+  absence ??= setTimeout(() => tellAll({ disconnectedSince: lostAt }), noticedAfterMs);
   return {
     end() {
       clearTimeout(absence);
       absence = undefined;
-      if (awaySince.value !== undefined) tellAll({ awaySince: undefined });
+      if (disconnectedSince.value !== undefined) tellAll({ disconnectedSince: undefined });
     },
   };
 }
@@ -98,9 +100,9 @@ async function waitForSession(): Promise<void> {
 }
 
 /** Calls each time that the service is back after an absence. @returns a function that ends it */
-export function whenBack(listener: () => void): () => void {
+export function onReconnect(listener: () => void): () => void {
   let wasAway = false;
-  return awaySince.subscribe((since) => {
+  return disconnectedSince.subscribe((since) => {
     const isBack = wasAway && since === undefined;
     wasAway = since !== undefined;
     if (isBack) listener();

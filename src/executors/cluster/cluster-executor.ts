@@ -29,14 +29,14 @@ import { hasRecordedCondition, resourceStatus } from "./desired-status.ts";
 
 export interface ClusterExecutorOptions extends SyncOptions {
   /** Whether programs of the cluster call the service by their ServiceAccounts. */
-  readonly takesServiceAccounts: boolean;
+  readonly acceptsServiceAccountTokens: boolean;
 }
 
 const controllerName = "records";
 /** Jobs and batches that are reconciled at the same time. */
 const concurrentReconciliations = 8;
-/** Between two looks whether this replica leads. */
-const lookMs = 1_000;
+/** Between two checks whether this replica leads. */
+const leadershipPollMs = 1_000;
 
 const maxLeadRetryMs = 30_000;
 /** A pod that continues the work of others waits so long for their logs, which then come first. */
@@ -70,13 +70,15 @@ class ClusterExecutor implements Executor {
     const changes = createRecordChangeSource(records);
     const context = createSyncContext(options, (id) => changes.enqueue([id]));
     this.workers = authenticateWorkers(context, options.workerServiceAccount);
-    const callers = options.takesServiceAccounts ? new ServiceAccountCallers(options) : undefined;
+    const callers = options.acceptsServiceAccountTokens
+      ? new ServiceAccountCallers(options)
+      : undefined;
     this.authenticateCaller = callers && ((token, action) => callers.authenticate(token, action));
     this.#changes = changes;
     this.#context = context;
     this.#watches = [context.jobs, context.batches, context.pods];
     this.#log = log;
-    this.#unsubscribe = records.changes.onMissed(() => {
+    this.#unsubscribe = records.changes.onGap(() => {
       const unfinished = this.#listUnfinished().then((ids) => changes.enqueue(ids));
       unfinished.catch((error: unknown) => this.#fail(error));
     });
@@ -138,7 +140,7 @@ class ClusterExecutor implements Executor {
     // A lead that fails is tried again: without it nothing of the cluster is recorded.
     for (let failures = 0; !signal.aborted;) {
       failures = (await this.#lookWhoLeads()) ? 0 : failures + 1;
-      const pauseMs = failures === 0 ? lookMs : backOffMs(failures, maxLeadRetryMs);
+      const pauseMs = failures === 0 ? leadershipPollMs : backOffMs(failures, maxLeadRetryMs);
       await delay(pauseMs, undefined, { signal }).catch(() => {});
     }
   }

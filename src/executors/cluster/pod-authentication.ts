@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import { observedWorkerPod, type ObservedWorkerPod } from "./observed-worker-pod.ts";
 import type { PodLogCollector } from "./pod-log-collector.ts";
-import { UnknownTokenLimit } from "./stranger-limit.ts";
+import { UnknownTokenLimit } from "./unknown-token-limit.ts";
 import { invalidTokenError } from "../../auth/authenticate.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { workerTokenAudience } from "../../contract/jobs/worker.ts";

@@ -27,7 +27,7 @@ class CoalescingSource implements RecordChangeSource {
     this.#unsubscribe = [
       changes.onCancelling((id) => this.#listener(id, "urgent")),
       changes.onChanged((id) => this.#enqueueLater(id)),
-      changes.onElsewhere(({ waiting }) => this.enqueue([...waiting])),
+      changes.onRemoteCommit(({ waiting }) => this.enqueue([...waiting])),
     ];
   }
 

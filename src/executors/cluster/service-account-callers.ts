@@ -2,7 +2,7 @@ import { setBounded } from "../../limits/bounded-map.ts";
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { decodeTokenPayload, maxCachedEntries } from "./pod-authentication.ts";
-import { UnknownTokenLimit } from "./stranger-limit.ts";
+import { UnknownTokenLimit } from "./unknown-token-limit.ts";
 import { type Caller, invalidTokenError } from "../../auth/authenticate.ts";
 import { apiGroup } from "../../contract/custom-resources/api-group.ts";
 import { ServiceError } from "../../contract/errors.ts";

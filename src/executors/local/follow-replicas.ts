@@ -4,7 +4,7 @@ import type { Records } from "../../records/open-records.ts";
 import { endInterrupted, listInterrupted } from "./resume-unfinished-jobs.ts";
 
 /** Between two looks for jobs of replicas that are gone; they are taken over at the second one. */
-const lookMs = 5_000;
+const heartbeatMs = 5_000;
 
 /** The jobs that wait and run in this process. */
 interface LocalJobs {
@@ -29,13 +29,13 @@ export function followReplicas(
   { records, log }: FollowOptions,
 ): { readUnfinished(): Promise<void>; close(): void } {
   const { attempts, changes } = records;
-  const lookForGone = createLook(jobs, records);
+  const endAttemptsOfDeadReplicas = createDeadReplicaCheck(jobs, records);
   const missed = createMissedReader(() => readUnfinished());
   const inBackground = (read: () => Promise<void>) => {
     read().catch((error: unknown) => log(`Cannot read the jobs: ${errorMessage(error)}`));
   };
 
-  async function hear({ waiting, begun }: CommittedChanges): Promise<void> {
+  async function applyRemote({ waiting, begun }: CommittedChanges): Promise<void> {
     for (const jobId of begun) jobs.remove(jobId);
     if (waiting.size === 0) return;
     for (const { project, jobId } of await attempts.listWaiting([...waiting])) {
@@ -52,17 +52,17 @@ export function followReplicas(
     }
   }
 
-  async function look(): Promise<void> {
+  async function heartbeat(): Promise<void> {
     await missed.readRest();
-    await lookForGone();
+    await endAttemptsOfDeadReplicas();
   }
 
   const unsubscribe = [
-    changes.onElsewhere((effects) => inBackground(() => hear(effects))),
-    changes.onMissed(() => inBackground(() => missed.readFirst())),
+    changes.onRemoteCommit((effects) => inBackground(() => applyRemote(effects))),
+    changes.onGap(() => inBackground(() => missed.readFirst())),
   ];
-  inBackground(look);
-  const timer = setInterval(() => inBackground(look), lookMs);
+  inBackground(heartbeat);
+  const timer = setInterval(() => inBackground(heartbeat), heartbeatMs);
   return {
     readUnfinished,
     close() {
@@ -91,8 +91,11 @@ function createMissedReader(read: () => Promise<void>) {
   return { readFirst, readRest };
 }
 
-/** Ends attempts whose replica was gone at two looks: one that restarts its session is not. */
-function createLook(jobs: Pick<LocalJobs, "add">, records: Records): () => Promise<void> {
+/** Ends attempts whose replica was gone at two checks in a row: one that restarts its session is not. */
+function createDeadReplicaCheck(
+  jobs: Pick<LocalJobs, "add">,
+  records: Records,
+): () => Promise<void> {
   let gone = new Set<string>();
   return async () => {
     const before = gone;

@@ -17,8 +17,8 @@ export class Changes {
   readonly #sendingListeners = new Set<Listener>();
   readonly #endedListeners = new Set<Listener>();
   readonly #endedHereListeners = new Set<Listener>();
-  readonly #elsewhereListeners = new Set<(effects: CommittedChanges) => void>();
-  readonly #missedListeners = new Set<() => void>();
+  readonly #remoteCommitListeners = new Set<(effects: CommittedChanges) => void>();
+  readonly #gapListeners = new Set<() => void>();
 
   /**
    * Yields at once, and again after each change of the job or batch; changes while the caller is
@@ -102,9 +102,9 @@ export class Changes {
    * Calls the listener for what other replicas commit, after the listeners for what all commit.
    * @returns a function that removes the listener
    */
-  onElsewhere(listener: (effects: CommittedChanges) => void): () => void {
-    this.#elsewhereListeners.add(listener);
-    return () => this.#elsewhereListeners.delete(listener);
+  onRemoteCommit(listener: (effects: CommittedChanges) => void): () => void {
+    this.#remoteCommitListeners.add(listener);
+    return () => this.#remoteCommitListeners.delete(listener);
   }
 
   /**
@@ -112,21 +112,21 @@ export class Changes {
    * other replicas, or by a commit that failed. It has to be read.
    * @returns a function that removes the listener
    */
-  onMissed(listener: () => void): () => void {
-    this.#missedListeners.add(listener);
-    return () => this.#missedListeners.delete(listener);
+  onGap(listener: () => void): () => void {
+    this.#gapListeners.add(listener);
+    return () => this.#gapListeners.delete(listener);
   }
 
   /** Publishes what another replica has committed. */
-  publishElsewhere(effects: CommittedChanges): void {
+  publishRemoteCommit(effects: CommittedChanges): void {
     this.#publishToAll(effects);
-    for (const listener of this.#elsewhereListeners) listener(effects);
+    for (const listener of this.#remoteCommitListeners) listener(effects);
   }
 
   /** Says that anything may have changed. */
-  publishMissed(): void {
+  publishGap(): void {
     this.#wake([...this.#watchers.values()].flatMap((watchers) => [...watchers]));
-    for (const listener of this.#missedListeners) listener();
+    for (const listener of this.#gapListeners) listener();
   }
 
   /** Publishes what this process has committed. */
@@ -175,7 +175,7 @@ export interface CommittedChanges {
   readonly ended: Set<string>;
 }
 
-export function noEffects(): CommittedChanges {
+export function noChanges(): CommittedChanges {
   return {
     changed: new Set(),
     sending: new Set(),

@@ -32,7 +32,7 @@ export async function migrateFile(path: string, known: Migrations): Promise<void
   }
   const first = Object.keys(known).find((name) => !applied.includes(name));
   if (first === undefined) return;
-  const db = openAlone(path);
+  const db = openExclusively(path);
   try {
     if (applied.length > 0) await copyBeforeMigration(db, path, first);
     await migrate(db, known);
@@ -57,9 +57,9 @@ function listAppliedMigrations(path: string): string[] {
   }
 }
 
-function openAlone(path: string): Kysely<Schema> {
+function openExclusively(path: string): Kysely<Schema> {
   try {
-    return new Kysely<Schema>({ dialect: sqliteDialect(path, { isAlone: true }) });
+    return new Kysely<Schema>({ dialect: sqliteDialect(path, { isExclusive: true }) });
   } catch (cause) {
     if (!isBusyError(cause)) throw cause;
     const message = `The database "${path}" has an older schema, and another process has it open`;

@@ -23,8 +23,8 @@ export async function openPostgres(url: string, changes: Changes): Promise<Datab
   stack.defer(() => db.destroy());
   await prepareSchema(db);
   const replica = await joinReplicas(url, {
-    onEffects: (effects) => changes.publishElsewhere(effects),
-    onMissed: () => changes.publishMissed(),
+    onEffects: (effects) => changes.publishRemoteCommit(effects),
+    onGap: () => changes.publishGap(),
   });
   stack.defer(() => replica.close());
   const opened = stack.move();
@@ -74,8 +74,8 @@ async function readAppliedMigrations(db: Kysely<Schema>): Promise<string[]> {
   }
 }
 
-/** Between two looks at the connection and at the leader's lock. */
-const lookMs = 2_000;
+/** Between two heartbeats, which check the connection and the leader's lock. */
+const heartbeatMs = 2_000;
 const reconnectMs = 500;
 /** Time for an answer, after which the connection counts as lost. */
 const answerMs = 10_000;
@@ -91,7 +91,7 @@ interface ReplicaListener {
   /** What another replica committed. */
   readonly onEffects: (effects: CommittedChanges) => void;
   /** Other replicas may have committed something of which this one got no notice. */
-  readonly onMissed: () => void;
+  readonly onGap: () => void;
 }
 
 interface JoinedReplica extends Replica {
@@ -111,8 +111,8 @@ async function joinReplicas(url: string, listener: ReplicaListener): Promise<Joi
   async function keepSession(): Promise<void> {
     while (!signal.aborted) {
       if (session?.isOpen !== true) session = await reopen();
-      else await session.look();
-      await delay(session === undefined ? reconnectMs : lookMs, undefined, { signal }).catch(
+      else await session.heartbeat();
+      await delay(session === undefined ? reconnectMs : heartbeatMs, undefined, { signal }).catch(
         () => {},
       );
     }
@@ -120,7 +120,7 @@ async function joinReplicas(url: string, listener: ReplicaListener): Promise<Joi
 
   async function reopen(): Promise<Session | undefined> {
     const opened = await openReplicaSession(url, id, listener).catch(() => undefined);
-    if (opened !== undefined) listener.onMissed();
+    if (opened !== undefined) listener.onGap();
     return opened;
   }
 
@@ -152,14 +152,14 @@ async function openReplicaSession(
   const session = new Session(client);
   client.on("notification", ({ payload = "" }) => {
     const notice = parseNotice(payload);
-    if (notice === undefined) listener.onMissed();
+    if (notice === undefined) listener.onGap();
     else if (notice.replica !== id) listener.onEffects(notice.effects);
   });
   try {
     await client.connect();
     await client.query(`listen ${noticeChannel}`);
     await client.query("select pg_advisory_lock_shared($1, $2)", [lockIds.replica, id]);
-    await session.look();
+    await session.heartbeat();
     return session;
   } catch (error) {
     await session.end();
@@ -180,8 +180,8 @@ class Session {
     client.on("end", onLost);
   }
 
-  /** Looks whether the connection is there and whether there is a leader. */
-  async look(): Promise<void> {
+  /** Checks the connection and whether there is a leader. */
+  async heartbeat(): Promise<void> {
     try {
       const text = this.isLeading
         ? "select true as leads"

@@ -32,7 +32,7 @@ export function sqliteDialect(path: string, options: SqliteOptions = {}): Dialec
 
 interface SqliteOptions {
   /** Whether nobody else may have the file open meanwhile. */
-  readonly isAlone?: boolean;
+  readonly isExclusive?: boolean;
   /** One in memory that is open already. */
   readonly opened?: SqliteDatabase;
 }
@@ -64,7 +64,7 @@ const writerPragmas = `
   select count(*) from sqlite_schema;`;
 
 /** Time for others to close a file of which this process must be the only user. */
-const aloneTimeoutMs = 500;
+const exclusiveTimeoutMs = 500;
 
 /** A database whose transactions take turns. */
 interface Access {
@@ -72,15 +72,15 @@ interface Access {
   readonly lock: () => Promise<() => void>;
 }
 
-function createSqliteDriver(path: string, { isAlone = false, opened }: SqliteOptions): Driver {
-  const writer = isAlone ? openExclusively(path) : openWriter(path, opened);
+function createSqliteDriver(path: string, { isExclusive = false, opened }: SqliteOptions): Driver {
+  const writer = isExclusive ? openExclusively(path) : openWriter(path, opened);
   const log =
     path === ":memory:"
       ? undefined
       : openWriteAheadLog(path, { takeOver: () => checkpointInTurn(writer) });
   // Statements alone must not see the state of a reading transaction, which is older.
   const [reader, snapshot] =
-    path === ":memory:" || isAlone ? [] : [openReader(path), openReader(path)];
+    path === ":memory:" || isExclusive ? [] : [openReader(path), openReader(path)];
   const snapshots = snapshot && { database: snapshot, lock: createMutex() };
   const execute = async (query: CompiledQuery) => {
     if (reader && SelectQueryNode.is(query.query)) {
@@ -123,7 +123,7 @@ function openWriter(path: string, opened?: SqliteDatabase): Access {
 
 function openExclusively(path: string): Access {
   const pragmas = `pragma locking_mode = exclusive; ${writerPragmas}`;
-  return { database: openSqliteDatabase(path, pragmas, aloneTimeoutMs), lock: createMutex() };
+  return { database: openSqliteDatabase(path, pragmas, exclusiveTimeoutMs), lock: createMutex() };
 }
 
 async function executeInTurn(

@@ -1,5 +1,5 @@
 import { type Kysely, sql, type Transaction } from "kysely";
-import { type Changes, type CommittedChanges, noEffects } from "./changes.ts";
+import { type Changes, type CommittedChanges, noChanges } from "./changes.ts";
 import type { Replica } from "./replica.ts";
 import type { Schema } from "./schema.ts";
 
@@ -35,7 +35,7 @@ export async function runWriteTransaction<T>(
   store: Store,
   run: (writing: WriteTransaction) => Promise<T>,
 ): Promise<T> {
-  const effects = noEffects();
+  const effects = noChanges();
   const { maxWaitingJobs, replica } = store;
   let isCommitting = false;
   const committing = store.db.transaction().execute(async (trx) => {
@@ -46,7 +46,7 @@ export async function runWriteTransaction<T>(
   });
   const result = await committing.catch((error: unknown) => {
     // Readers may see what was not flushed, or whose answer the connection lost.
-    if (isCommitting) store.changes.publishMissed();
+    if (isCommitting) store.changes.publishGap();
     throw error;
   });
   store.changes.publish(effects);

@@ -98,7 +98,7 @@ const textEncoder = new TextEncoder();
 export function createLogFeeds({ jobs, logs, changes }: Records): LogFeeds {
   const followed = new Map<string, FollowedLog>();
   changes.onChanged((id) => followed.get(id)?.change());
-  changes.onMissed(() => followed.forEach((log) => log.change()));
+  changes.onGap(() => followed.forEach((log) => log.change()));
 
   async function readChunk(jobId: string, format: LogFormat, { after, version }: Position) {
     const status = await jobs.findStatus(jobId);

@@ -5,7 +5,7 @@ import type { FieldError } from "../../contract/errors.ts";
 import type { BatchRequest } from "../../contract/jobs/batch.ts";
 import {
   checkReportRules,
-  laidOverGates,
+  mergeGates,
   type ReportRules,
 } from "../../contract/jobs/report-rules.ts";
 import { isPublicRun } from "../../contract/people/is-public-run.ts";
@@ -38,7 +38,7 @@ export async function resolveReport(
     return { request, report: { settings, request, isAcceptable: mayRecord } };
   }
   const rules = await requireAllowedReport(github, workflow, { ...request, report: asked });
-  const ruled = { ...request, gates: laidOverGates(request.gates, rules.gates) };
+  const ruled = { ...request, gates: mergeGates(request.gates, rules.gates) };
   const isAcceptable = mayRecord || rules.acceptBaselines;
   const ownSettings = { ...settings, repository: workflow.repository };
   return { request: ruled, report: { settings: ownSettings, request: ruled, isAcceptable } };

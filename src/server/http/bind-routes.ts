@@ -68,7 +68,7 @@ function bindRoute<Name extends RouteName>(
     const caller = route.open ? undefined : await authenticate(context, request, route.action);
     if (caller) {
       requestSpan(request)?.setProject(caller.project);
-      context.quotas.requests.take(payer(caller));
+      context.quotas.requests.take(quotaKey(caller));
       requirePermission(caller, route.action);
     }
     const parts = await readRequest(route, request, params);
@@ -81,7 +81,7 @@ function bindRoute<Name extends RouteName>(
 }
 
 /** People without a role take nothing of a project's. */
-function payer({ session, role, project }: Caller): string {
+function quotaKey({ session, role, project }: Caller): string {
   return session !== null && role === null ? session.personId : project;
 }
 

@@ -106,8 +106,8 @@ async function completeUpload(
   );
   const body = `<CompleteMultipartUpload>${parts.join("")}</CompleteMultipartUpload>`;
   const headers = { "content-type": "application/xml" };
-  const question = { key, query: { uploadId }, headers, body, joins: true };
-  const { text } = await client.send({ method: "POST", ...question });
+  const request = { key, query: { uploadId }, headers, body, joins: true };
+  const { text } = await client.send({ method: "POST", ...request });
   // The status is sent before the parts are joined.
   const [problem] = readXmlElements(text, "Error");
   if (problem !== undefined) throw new Error(`The S3 server cannot join "${key}": ${problem}`);

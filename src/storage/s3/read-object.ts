@@ -88,12 +88,12 @@ export function streamObject(
   return output;
 }
 
-async function openObject(client: S3Client, question: S3Request) {
+async function openObject(client: S3Client, request: S3Request) {
   try {
-    return await client.open(question);
+    return await client.open(request);
   } catch (cause) {
     if (!(cause instanceof S3Error && cause.status === 404)) throw cause;
-    const error = new Error(`There is no object "${question.key}"`, { cause });
+    const error = new Error(`There is no object "${request.key}"`, { cause });
     throw Object.assign(error, { code: absentFileCode });
   }
 }

@@ -35,12 +35,12 @@ export interface S3Client extends AsyncDisposable {
    * The body of the answer is the caller's to read.
    * @throws S3Error for a refusal; ServiceError unavailable, also for one of access, storage_full
    */
-  open(question: S3Request): Promise<Dispatcher.ResponseData>;
+  open(request: S3Request): Promise<Dispatcher.ResponseData>;
   /** As `open()`, with the answer read to its end. */
-  send(question: S3Request): Promise<S3Answer>;
+  send(request: S3Request): Promise<S3Response>;
 }
 
-interface S3Answer {
+interface S3Response {
   readonly headers: Dispatcher.ResponseData["headers"];
   readonly text: string;
 }
@@ -65,12 +65,12 @@ export function createS3Client(access: S3Access, limits: S3Limits = usualLimits)
   };
   return {
     bucket,
-    open: async (question) => repeatRequest(() => sendOnce(question), question.signal),
-    send: async (question) =>
+    open: async (request) => repeatRequest(() => sendOnce(request), request.signal),
+    send: async (request) =>
       repeatRequest(async () => {
-        const { headers, body } = await sendOnce(question);
+        const { headers, body } = await sendOnce(request);
         return { headers, text: await body.text() };
-      }, question.signal),
+      }, request.signal),
     [Symbol.asyncDispose]: () => agent.destroy(),
   };
 }

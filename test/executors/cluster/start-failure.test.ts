@@ -25,7 +25,7 @@ test("a recorder whose start fails starts again", { skip: clusterMissing }, asyn
     targets: builtinTargets,
     resourceTtlSeconds: 60,
     workerServiceAccount: "worker",
-    takesServiceAccounts: false,
+    acceptsServiceAccountTokens: false,
     metrics: createRuntimeMetrics(),
     now: () => new Date(),
     log: (_level, message) => void messages.push(message),

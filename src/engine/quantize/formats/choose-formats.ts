@@ -6,7 +6,7 @@ import { exclusionFinder } from "../exclusion-finder.ts";
 import type { Weight } from "../find-weights.ts";
 import { chooseHalfNodes, type HalfChoice, noHalfNodes } from "../half/choose-half-nodes.ts";
 import type { PlanRevision } from "../plan-revision.ts";
-import { memoize } from "../remember-results.ts";
+import { memoize } from "../memoize.ts";
 import type { WeightPlan } from "../weight-plan.ts";
 
 /** What happens to each weight, and which nodes compute in another precision because of it. */

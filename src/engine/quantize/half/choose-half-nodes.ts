@@ -9,7 +9,7 @@ import type { Weight } from "../find-weights.ts";
 import type { Scope } from "../graph-index.ts";
 import { countElements } from "../../onnx/tensor-shape.ts";
 import { weightDims } from "../weight-dims.ts";
-import { memoize } from "../remember-results.ts";
+import { memoize } from "../memoize.ts";
 import { halfOperators, halfPositions } from "./half-operators.ts";
 
 /** Largest finite half-precision number, and the smallest that does not become zero. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { summarizeJob } from "../../src/contract/jobs/job-summary.ts";
 import { job as jobSchema } from "../../src/contract/jobs/job.ts";
-import { lookAtJob } from "../../src/dashboard/batch/look-at-job.ts";
+import { describeCell } from "../../src/dashboard/batch/describe-cell.ts";
 import { makeTestApp, startJob } from "../server/test-app.ts";
 
 const size = { originalBytes: 4_000_000, resultBytes: 1_000_000, ratio: 0.25, predicted: false };
@@ -32,20 +32,20 @@ test("a cell says which gate failed before it says what is better", async (t) =>
   const ratio = { latencyRatio: null, latencyRatioLow: null, latencyRatioHigh: null };
   const before = { ...baseline, ...ratio, resultBytes: 2_000_000, sqnrDb: null, latencyMs: null };
   const better = { ...summary, baseline: before };
-  assert.deepEqual(lookAtJob(inBatch, summary, "summary"), {
+  assert.deepEqual(describeCell(inBatch, summary, "summary"), {
     look: "passed",
     title: "1.00 MB",
     detail: "25 %",
   });
-  assert.deepEqual(lookAtJob(inBatch, better, "summary"), {
+  assert.deepEqual(describeCell(inBatch, better, "summary"), {
     look: "better",
     title: "1.00 MB",
     detail: "size ▼ 50.0 %",
   });
-  assert.equal(lookAtJob(inBatch, better, "size").detail, "▼ 50.0 % from 2.00 MB");
+  assert.equal(describeCell(inBatch, better, "size").detail, "▼ 50.0 % from 2.00 MB");
   const gate = { gate: "maxSizeRatio" as const, limit: 0.2, actual: 0.25, baseline: null };
   const gates = [{ ...gate, level: "fail" as const, passed: false }];
-  assert.deepEqual(lookAtJob(inBatch, { ...better, gates, gatesFailed: true }, "summary"), {
+  assert.deepEqual(describeCell(inBatch, { ...better, gates, gatesFailed: true }, "summary"), {
     look: "bad",
     title: "1.00 MB",
     detail: "maxSizeRatio 0.25 > 0.2",

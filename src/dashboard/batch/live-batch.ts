@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import type { Batch } from "../../contract/jobs/batch.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
-import { watchChanges, whenBack } from "../live/service-changes.ts";
+import { watchChanges, onReconnect } from "../live/service-changes.ts";
 import { service } from "../session/service.ts";
 
 /** At most so often is a batch that changes asked for again, milliseconds. */
@@ -9,7 +9,7 @@ const pauseMs = 1000;
 const pageSize = "200";
 
 /** A batch that a page shows with the figures of its jobs, and keeps up to date. */
-export class ShownBatch {
+export class LiveBatch {
   readonly batch = signal<Batch | undefined>(undefined);
   readonly jobs = signal<ReadonlyMap<string, JobSummary>>(new Map());
   readonly error = signal<unknown>(undefined);
@@ -38,7 +38,7 @@ export class ShownBatch {
       const isOwn = [batch?.id, deletedBatch].includes(this.#id) || job?.batchId === this.#id;
       if (isOwn) this.#timer ??= setTimeout(() => this.#refresh(), pauseMs);
     });
-    const stopReturns = whenBack(() => void this.reload());
+    const stopReturns = onReconnect(() => void this.reload());
     return () => {
       stop();
       stopReturns();

@@ -20,7 +20,7 @@ export const matrixViews = {
 export type MatrixView = keyof typeof matrixViews;
 
 /** Good news is quiet; what needs a person has a colour, a shape and, where it fails, an edge. */
-export const looks = {
+export const cellStyles = {
   bad: { icon: "bad", words: "Failed, or fails a gate" },
   warn: { icon: "warn", words: "A gate warns" },
   worse: { icon: "worse", words: "Worse than the baseline" },
@@ -31,15 +31,15 @@ export const looks = {
   wait: { icon: "wait", words: "Waits" },
   off: { icon: "stop", words: "Cancelled" },
 } as const;
-export type LookName = keyof typeof looks;
+export type CellStyle = keyof typeof cellStyles;
 
-interface JobLook {
-  readonly look: LookName;
+interface CellDescription {
+  readonly look: CellStyle;
   readonly title: string;
   readonly detail: string;
 }
 
-const statusLooks: Readonly<Record<Exclude<JobStatus, "Completed">, LookName>> = {
+const statusStyles: Readonly<Record<Exclude<JobStatus, "Completed">, CellStyle>> = {
   Pending: "wait",
   Sharding: "work",
   Optimizing: "work",
@@ -49,13 +49,13 @@ const statusLooks: Readonly<Record<Exclude<JobStatus, "Completed">, LookName>> =
 };
 
 /** What a cell of the matrix says about a job. */
-export function lookAtJob(
+export function describeCell(
   { status, gatesFailed }: BatchJob,
   summary: JobSummary | undefined,
   view: MatrixView,
-): JobLook {
+): CellDescription {
   if (status !== "Completed") {
-    return { look: statusLooks[status], title: status, detail: describeProgress(status, summary) };
+    return { look: statusStyles[status], title: status, detail: describeProgress(status, summary) };
   }
   if (summary === undefined) {
     return { look: gatesFailed ? "bad" : "passed", title: status, detail: "" };
@@ -71,7 +71,7 @@ function describeProgress(status: JobStatus, summary: JobSummary | undefined): s
   return `${Math.floor(100 * fraction)} % ${message}`;
 }
 
-function lookAtChanges(summary: JobSummary): JobLook {
+function lookAtChanges(summary: JobSummary): CellDescription {
   const { resultBytes } = summary.figures;
   const title = resultBytes === null ? "Completed" : formatBytes(resultBytes);
   const gate = judgeGates(summary);
@@ -85,7 +85,7 @@ function lookAtChanges(summary: JobSummary): JobLook {
   return { look, title, detail: named.map(describeChange).join(" · ") };
 }
 
-function judgeChanges(changes: readonly FigureChange[]): LookName {
+function judgeChanges(changes: readonly FigureChange[]): CellStyle {
   const judgements = changes.map(({ judgement }) => judgement);
   return (["worse", "better"] as const).find((each) => judgements.includes(each)) ?? "same";
 }
@@ -107,7 +107,7 @@ export function describeChange({ figure, change }: FigureChange): string {
   return `${figure} ${change}`;
 }
 
-function lookAtGates(summary: JobSummary): JobLook {
+function lookAtGates(summary: JobSummary): CellDescription {
   const { gates } = summary;
   if (gates.length === 0) return { look: "passed", title: "No gates", detail: "" };
   const passed = gates.filter((gate) => gate.passed).length;
@@ -121,7 +121,7 @@ const formats: Readonly<Record<ComparedFigure, (job: JobSummary) => string | nul
   latency: ({ figures: { latencyMs } }) => (latencyMs === null ? null : formatMs(latencyMs)),
 };
 
-function lookAtFigure(summary: JobSummary, figure: ComparedFigure): JobLook {
+function lookAtFigure(summary: JobSummary, figure: ComparedFigure): CellDescription {
   const title = formats[figure](summary) ?? "Not measured";
   const found = compareFigures(summary).find((each) => each.figure === figure);
   if (found === undefined) return { look: "passed", title, detail: describeFigures(summary) };
