@@ -58159,8 +58159,8 @@ async function fetchMergeBase({ repo, headSha, branch }, base, github) {
 
 // EXTERNAL MODULE: ./action/run-post.js
 var run_post = __nccwpck_require__(6361);
-// EXTERNAL MODULE: ./action/service-client.js + 34 modules
-var service_client = __nccwpck_require__(9783);
+// EXTERNAL MODULE: ./action/service-client.js + 30 modules
+var service_client = __nccwpck_require__(973);
 // EXTERNAL MODULE: ./client/hash-file.js
 var hash_file = __nccwpck_require__(5511);
 // EXTERNAL MODULE: ./client/problem-error.js
@@ -58634,7 +58634,7 @@ function setFailure({ failureMessage }, { conclusion, title }) {
 /* harmony import */ var _check_run_reporter_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(2881);
 /* harmony import */ var _connect_github_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3324);
 /* harmony import */ var _read_inputs_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(2982);
-/* harmony import */ var _service_client_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(9783);
+/* harmony import */ var _service_client_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(973);
 /* harmony import */ var _submit_batches_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(4866);
 /* harmony import */ var _workflow_run_js__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(6793);
 /* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(7590);
@@ -58704,7 +58704,7 @@ async function requestCancellation(client, id, signal) {
 
 /***/ }),
 
-/***/ 9783:
+/***/ 973:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -59224,38 +59224,8 @@ function quoteName(name) {
 
 // EXTERNAL MODULE: ./contract/errors.js
 var errors = __nccwpck_require__(6828);
-;// CONCATENATED MODULE: ./contract/jobs/model-graph.js
+;// CONCATENATED MODULE: ./contract/models/graph-limits.js
 
-
-const modelGraphLimits = {
-    nodes: 100_000,
-    weights: 100_000,
-    name: 200,
-};
-const position = schemas/* int */.Whr().min(0);
-const model_graph_name = schemas/* string */.YjP().max(modelGraphLimits.name);
-const graphNode = schemas/* object */.Ikc({
-    name: model_graph_name.describe("The node's name, or that of its first output where it has none."),
-    opType: model_graph_name.describe("The operator, such as `MatMul`."),
-    inputs: schemas/* array */.YOg(position).describe("Positions of the nodes whose outputs the node takes."),
-    weights: schemas/* array */.YOg(position).describe("Positions of the weights that the node computes with."),
-});
-const graphWeight = schemas/* object */.Ikc({
-    name: model_graph_name,
-    originalBytes: schemas/* number */.aig().min(0).describe("Bytes of it in the original."),
-    resultBytes: schemas/* number */.aig().min(0).describe("Bytes of it in the result."),
-    form: schemas/* string */.YjP().nullable().describe("Its form in the result; null where it does not change."),
-    reason: schemas/* string */.YjP()
-        .nullable()
-        .describe("Why it does not change, or does not get the recipe's own scheme."),
-    sqnrDb: schemas/* number */.aig()
-        .nullable()
-        .describe("Error of its new form; null where it does not change or was not computed."),
-});
-const modelGraph = schemas/* object */.Ikc({
-    nodes: schemas/* array */.YOg(graphNode).max(modelGraphLimits.nodes),
-    weights: schemas/* array */.YOg(graphWeight).max(modelGraphLimits.weights),
-});
 const graphLimits = { fields: 3_000_000, parts: 100_000 };
 function graphLimitError(limit) {
     const message = `The graph without its weights has more than ${limit}`;
@@ -60316,200 +60286,10 @@ const exchangedToken = schemas/* object */.Ikc({
 })
     .meta({ id: "ExchangedToken" });
 
-// EXTERNAL MODULE: ./contract/jobs/action.js
-var action = __nccwpck_require__(5188);
-// EXTERNAL MODULE: ./contract/jobs/gate-table.js
-var gate_table = __nccwpck_require__(1820);
-;// CONCATENATED MODULE: ./contract/text/one-or-more.js
-
-function oneOrMore(value) {
-    return schemas/* union */.KCZ([value.transform((one) => [one]), schemas/* array */.YOg(value).min(1).max(100)]);
-}
-
-;// CONCATENATED MODULE: ./contract/jobs/report-rules.js
+;// CONCATENATED MODULE: ./contract/people/trust-check.js
 
 
 
-
-
-
-
-const reportRules = schemas/* strictObject */.rej({
-    checkNames: oneOrMore(schemas/* string */.YjP().min(1).max(limits/* textLimits */.I6.name)),
-    failOn: schemas/* enum */.k5n(Object.keys(action/* failOnTable */._y)).default("gates"),
-    gates: gate/* gateLimits */.A8.default({}),
-    suites: oneOrMore(schemas/* string */.YjP().min(1).max(limits/* textLimits */.I6.name)).optional(),
-    acceptBaselines: schemas/* boolean */.zMY().default(false),
-});
-const fromStrictest = (/* unused pure expression or super */ null && (["warnings", "gates", "jobs", "nothing"]));
-function checkReportRules(rules, asked, baseRef) {
-    const { checkName, failOn } = asked.report.github;
-    const fields = [];
-    if (!rules.checkNames.some((pattern) => isGlobMatch(pattern, checkName))) {
-        const message = `Is "${checkName}", and the trust policy allows no check of this name`;
-        fields.push({ pointer: "/report/github/checkName", message });
-    }
-    if (fromStrictest.indexOf(failOn) > fromStrictest.indexOf(rules.failOn)) {
-        const message = `Is "${failOn}", and the trust policy demands at least "${rules.failOn}"`;
-        fields.push({ pointer: "/report/github/failOn", message });
-    }
-    return [...fields, ...gateErrors(rules.gates, asked.gates), ...baseErrors(rules, asked, baseRef)];
-}
-function laidOverGates(asked = {}, rules) {
-    const warnGates = [...new Set([...(asked.warnGates ?? []), ...(rules.warnGates ?? [])])];
-    return { ...asked, ...rules, warnGates };
-}
-function baseErrors({ suites }, { suite = "", revision }, baseRef) {
-    if (suites === undefined)
-        return [];
-    const fields = [];
-    if (!suites.some((pattern) => isGlobMatch(pattern, suite))) {
-        const message = `Is "${suite}", and the trust policy lets only its own suites be compared with`;
-        fields.push({ pointer: "/suite", message });
-    }
-    const branch = revision?.base?.branch ?? "";
-    if (baseRef !== null && branch !== baseRef) {
-        const message = `Is "${branch}", and must be "${baseRef}", which the pull request changes`;
-        fields.push({ pointer: "/revision/base/branch", message });
-    }
-    return fields;
-}
-function gateErrors(rules, asked = {}) {
-    return gateName.options.flatMap((gate) => {
-        const limit = rules[gate];
-        if (limit === undefined)
-            return [];
-        if (asked[gate] !== undefined && asked[gate] !== limit) {
-            const message = `Is ${asked[gate]}, and the trust policy demands ${limit}`;
-            return [{ pointer: `/gates/${gate}`, message }];
-        }
-        if (!isWarning(asked, gate) || isWarning(rules, gate))
-            return [];
-        const message = `Has "${gate}", which the trust policy does not let warn alone`;
-        return [{ pointer: "/gates/warnGates", message }];
-    });
-}
-function isWarning({ warnGates = [] }, gate) {
-    return warnGates.includes(gate);
-}
-
-;// CONCATENATED MODULE: ./contract/text/glob.js
-function glob_isGlobMatch(glob, value) {
-    const source = glob.replaceAll(/\*\*|\*|[^*]+/g, (part) => {
-        if (part === "**")
-            return ".*";
-        return part === "*" ? "[^/]*" : part.replaceAll(/[\\^$.+?()[\]{}|]/g, "\\$&");
-    });
-    return new RegExp(`^${source}$`).test(value);
-}
-
-;// CONCATENATED MODULE: ./contract/text/secure-url.js
-
-const secureUrl = schemas/* string */.YjP()
-    .max(500)
-    .regex(/^(https:\/\/|http:\/\/(localhost|127\.0\.0\.1|\[::1\])([:/]|$))/, {
-    error: "must be https://…",
-});
-
-;// CONCATENATED MODULE: ./contract/people/trust-policy.js
-
-
-
-
-
-
-
-
-const claimText = schemas/* union */.KCZ([schemas/* string */.YjP().min(1).max(500), schemas/* int */.Whr(), schemas/* boolean */.zMY()]).transform(String);
-const pattern = oneOrMore(claimText);
-const digits = textOrNumber(/^\d{1,20}$/, "must be a number");
-const digitsOrAny = textOrNumber(/^(\d{1,20}|\*)$/, "must be a number, or * for all");
-function textOrNumber(form, error) {
-    return schemas/* union */.KCZ([schemas/* string */.YjP().regex(form, { error }), schemas/* int */.Whr().min(0)], { error }).transform(String);
-}
-const claims = schemas/* strictObject */.rej({
-    repository_owner_id: oneOrMore(digits),
-    repository_id: oneOrMore(digitsOrAny),
-    enterprise_id: pattern.optional(),
-    repository_visibility: pattern.optional(),
-    event_name: pattern.optional(),
-    ref: pattern.optional(),
-    ref_type: pattern.optional(),
-    ref_protected: pattern.optional(),
-    base_ref: pattern.optional(),
-    environment: pattern.optional(),
-    workflow_ref: pattern.optional(),
-    job_workflow_ref: pattern.optional(),
-    job_workflow_sha: pattern.optional(),
-    runner_environment: pattern.optional(),
-    actor_id: pattern.optional(),
-});
-const claimNames = schemas/* enum */.k5n(Object.keys(claims.shape)).options;
-const publicEvents = ["pull_request", "pull_request_target"];
-const policy = schemas/* strictObject */.rej({
-    name: schemas/* string */.YjP().min(1).max(100),
-    issuer: schemas/* string */.YjP(),
-    claims,
-    project: projectName.default(defaultProject),
-    scopes: schemas/* array */.YOg(scope.exclude(["admin", "tokens:write"])).min(1),
-    report: reportRules.optional(),
-    expiresInSeconds: schemas/* int */.Whr().min(60).max(3600).default(3600),
-})
-    .refine(({ scopes, report }) => scopes.includes("reports:write") === (report !== undefined), {
-    path: ["report"],
-    error: "must be given for the scope reports:write, and for no other",
-})
-    .refine(({ report }) => report?.suites !== undefined || !(0,gate/* comparesWithBaseline */.Am)(report?.gates), {
-    path: ["report", "suites"],
-    error: "must be given where a gate compares with a baseline",
-})
-    .refine(({ scopes, claims: { ref, environment } }) => !scopes.includes("baselines:write") || ref || environment, {
-    path: ["claims"],
-    error: "must say which ref or environment may write baselines",
-})
-    .refine(({ scopes, claims: { event_name } }) => !scopes.includes("baselines:write") || !matchesPublicEvent(event_name), {
-    path: ["claims", "event_name"],
-    error: `must be given, and not match ${publicEvents.join(" or ")}, for the scope ` +
-        "baselines:write",
-});
-const issuer = schemas/* strictObject */.rej({
-    issuer: secureUrl,
-    audience: schemas/* string */.YjP().min(1).max(500),
-    jwksUri: secureUrl.optional(),
-});
-const trustPolicy = schemas/* strictObject */.rej({ issuers: schemas/* array */.YOg(issuer).min(1).max(100), policies: schemas/* array */.YOg(policy).max(10_000) })
-    .superRefine(({ issuers, policies }, context) => {
-    const known = new Set(issuers.map((each) => each.issuer));
-    if (known.size < issuers.length) {
-        context.addIssue({ code: "custom", path: ["issuers"], message: "must differ" });
-    }
-    for (const [i, each] of policies.entries()) {
-        if (known.has(each.issuer))
-            continue;
-        context.addIssue({
-            code: "custom",
-            path: ["policies", i, "issuer"],
-            message: "must be one of the issuers",
-        });
-    }
-});
-function matchPolicy(policies, identity) {
-    let furthest = 0;
-    for (const each of policies) {
-        const mismatch = claimNames.findIndex((claim) => !isClaimAllowed(each.claims[claim], identity[claim]));
-        if (mismatch < 0)
-            return { policy: each };
-        furthest = Math.max(furthest, mismatch);
-    }
-    return { mismatch: claimNames[furthest] ?? "repository_owner_id" };
-}
-function isClaimAllowed(patterns, value) {
-    return (patterns === undefined ||
-        (typeof value === "string" && patterns.some((each) => glob_isGlobMatch(each, value))));
-}
-function matchesPublicEvent(patterns) {
-    return publicEvents.some((event) => isClaimAllowed(patterns, event));
-}
 const claimValue = schemas/* union */.KCZ([schemas/* string */.YjP().max(4096), schemas/* number */.aig(), schemas/* boolean */.zMY(), schemas/* null */.chJ()]);
 const trustCheckRequest = schemas/* strictObject */.rej({
     claims: schemas/* record */.g1P(schemas/* string */.YjP().max(100), claimValue)
@@ -62072,10 +61852,10 @@ function leastTop1({ accuracy }) {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   A8: () => (/* binding */ gateLimits),
-/* harmony export */   Am: () => (/* binding */ comparesWithBaseline),
 /* harmony export */   x6: () => (/* binding */ hasFailedGate),
 /* harmony export */   xp: () => (/* binding */ gateResult)
 /* harmony export */ });
+/* unused harmony export comparesWithBaseline */
 /* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
 /* harmony import */ var _gate_table_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1820);
 
@@ -62135,7 +61915,7 @@ function hasFailedGate(gates) {
     return gates.some(({ level, passed }) => level === "fail" && !passed);
 }
 function comparesWithBaseline(limits = {}) {
-    return _gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h2.options.some((gate) => "change" in _gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateTable */ .k0[gate] && limits[gate] !== undefined);
+    return gateName.options.some((gate) => "change" in gateTable[gate] && limits[gate] !== undefined);
 }
 
 

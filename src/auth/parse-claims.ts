@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { ServiceError } from "../contract/errors.ts";
 import { limits, textLimits } from "../contract/limits.ts";
-import { matchPolicy, type TrustCheck, type TrustPolicy } from "../contract/people/trust-policy.ts";
+import type { TrustCheck } from "../contract/people/trust-check.ts";
+import { matchPolicy, type TrustPolicy } from "../contract/people/trust-policy.ts";
 import { truncate } from "../contract/text/bounded-text.ts";
 import {
   hasHiddenCharacters,

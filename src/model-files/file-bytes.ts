@@ -1,5 +1,5 @@
 import { readSync } from "node:fs";
-import { graphLimitError, graphLimits } from "../contract/jobs/model-graph.ts";
+import { graphLimitError, graphLimits } from "../contract/models/graph-limits.ts";
 
 /** Bytes that are read at once. */
 const windowBytes = 64 * 1024;

@@ -1,6 +1,6 @@
 import { closeSync, openSync, statSync } from "node:fs";
 import { ServiceError } from "../contract/errors.ts";
-import { graphLimitError, graphLimits } from "../contract/jobs/model-graph.ts";
+import { graphLimitError, graphLimits } from "../contract/models/graph-limits.ts";
 import { limits } from "../contract/limits.ts";
 import { FileBytes } from "./file-bytes.ts";
 

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { test, type TestContext } from "node:test";
-import { graphLimits } from "../../src/contract/jobs/model-graph.ts";
+import { graphLimits } from "../../src/contract/models/graph-limits.ts";
 import { limits } from "../../src/contract/limits.ts";
 import { listExternalData } from "../../src/model-files/list-external-data.ts";
 import { externalTensor } from "../support/external-model.ts";

@@ -3,7 +3,7 @@ import { createdHeaders, creationErrors, creationHeaders } from "../jobs/creatio
 import { tokenId } from "../id.ts";
 import { limits } from "../limits.ts";
 import type { Route } from "./route.ts";
-import { trustCheck, trustCheckRequest } from "../people/trust-policy.ts";
+import { trustCheck, trustCheckRequest } from "../people/trust-check.ts";
 import {
   createdToken,
   exchangedToken,

@@ -1,5 +1,5 @@
 import { type Signal, useSignal } from "@preact/signals";
-import { type TrustCheck, trustCheckRequest } from "../../contract/people/trust-policy.ts";
+import { type TrustCheck, trustCheckRequest } from "../../contract/people/trust-check.ts";
 import { service } from "../session/service.ts";
 import { Icon } from "../shared/button.tsx";
 import { Field } from "../shared/field.tsx";

@@ -10,7 +10,7 @@ import { type Splice, spliceTensors, type TensorEditor } from "./splice-tensors.
 import { elementCount } from "./tensor-shape.ts";
 import { concatBytes, lengthPrefix, readField, type WireField } from "./wire-format.ts";
 import { ServiceError } from "../../contract/errors.ts";
-import { graphLimits } from "../../contract/jobs/model-graph.ts";
+import { graphLimits } from "../../contract/models/graph-limits.ts";
 
 /** Largest model in one file. Protobuf refuses 2 GiB, and readers differ just below. */
 const maxInlineBytes = 1_500_000_000;

@@ -16,7 +16,7 @@ import { payloadField, payloadIndex, payloadKey, setPayload } from "./payload.ts
 import { type Splice, spliceTensors } from "./splice-tensors.ts";
 import { concatBytes, WireError, type WireField, wireType } from "./wire-format.ts";
 import { ServiceError } from "../../contract/errors.ts";
-import { graphLimits } from "../../contract/jobs/model-graph.ts";
+import { graphLimits } from "../../contract/models/graph-limits.ts";
 import { errorMessage } from "../../log/error-message.ts";
 
 interface OpenModelOptions {

@@ -1,6 +1,6 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import type { ByteWindow } from "./byte-window.ts";
-import { type GraphLimits, graphLimitError } from "../../contract/jobs/model-graph.ts";
+import { type GraphLimits, graphLimitError } from "../../contract/models/graph-limits.ts";
 import { ModelProtoSchema, NodeProtoSchema, TensorProtoSchema } from "./onnx_pb.js";
 import {
   checkPacked,
