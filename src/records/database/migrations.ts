@@ -199,7 +199,7 @@ const peopleTables = [
   `create table audit (
     id ordered_text primary key, project ordered_text not null, at ordered_text not null,
     action ordered_text not null, token_id ordered_text, token_name ordered_text not null,
-    person_id ordered_text, subject ordered_text not null)`,
+    subject ordered_text not null, person_id ordered_text)`,
   "create index audit_by_project on audit (project, id)",
   "create table service_keys (name ordered_text primary key, value ordered_text not null)",
 ];

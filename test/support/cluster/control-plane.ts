@@ -174,12 +174,11 @@ function clientFlags(kubeconfig: string, { loadRun }: ControlPlaneOptions): stri
 async function installResourceDefinitions(cluster: Cluster): Promise<void> {
   const files = await Array.fromAsync(glob(resourceDefinitions));
   if (files.length === 0) return;
-  await cluster.kubectl(["apply", "--server-side", ...files.map((file) => `--filename=${file}`)]);
-  await cluster.kubectl([
-    "wait",
-    "--for=condition=Established",
-    ...files.map((file) => `--filename=${file}`),
-  ]);
+  const named = files.map((file) => `--filename=${file}`);
+  await cluster.kubectl(["apply", "--server-side", ...named]);
+  // A definition without any condition yet is an error to a wait for one of them.
+  await cluster.kubectl(["wait", "--for=jsonpath={.status.conditions}", ...named]);
+  await cluster.kubectl(["wait", "--for=condition=Established", ...named]);
 }
 
 function serviceAccountKey(): string {
