@@ -1,8 +1,11 @@
+import { once } from "node:events";
 import { copyFile, mkdir } from "node:fs/promises";
+import { connect } from "node:net";
 import { basename, join } from "node:path";
 import { type Client, createClient } from "../../src/client/create-client.ts";
 import { routes } from "../../src/contract/routes/routes.ts";
 import { apiVersion } from "../../src/contract/custom-resources/api-group.ts";
+import { until } from "../executors/cluster/cluster-service.ts";
 import { chartFolder, helm, valueFlags } from "../charts/helm.ts";
 import { imageNames } from "../support/cluster/image-builds.ts";
 import type { NodeCluster } from "../support/cluster/start-cluster.ts";
@@ -83,6 +86,10 @@ export async function install(
     for (const component of ["operator", "service"]) {
       await kubectl(["rollout", "status", `deployment/${release}-${component}`, patience]);
     }
+    const port = await readResourceField("service/entrance", ".spec.ports[0].nodePort");
+    await until("the node's port leads to the service", () =>
+      isListening(cluster.nodeAddress, Number(port)),
+    );
   };
   await untilReady();
   const notes = await helm(
@@ -137,6 +144,19 @@ export const entrance = {
     ports: [{ port: 8080, targetPort: "http" }],
   },
 };
+
+/** The node's proxy may hear of new pods after the API server called them ready. */
+async function isListening(host: string, port: number): Promise<boolean> {
+  const socket = connect(port, host);
+  try {
+    await once(socket, "connect");
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}
 
 function imageValues(name: string): object {
   const [repository, tag] = name.split(":");

@@ -69,13 +69,14 @@ const kubeconfigSchema = z.object({
 async function runKubectl(
   kubeconfig: string,
   args: readonly string[],
-  input = "",
+  input?: string,
 ): Promise<string> {
   const program = await programPath("kubectl");
   const running = exec(program, ["--kubeconfig", kubeconfig, ...args], {
     maxBuffer: maxOutputBytes,
   });
-  running.child.stdin?.end(input);
+  // What kubectl prints says why it read no further.
+  running.child.stdin?.on("error", () => undefined).end(input);
   const { stdout } = await running;
   return stdout;
 }
