@@ -84,13 +84,13 @@ const kinds: readonly Kind[] = [
       {
         name: "Progress",
         type: "string",
-        jsonPath: ".status.progress",
+        jsonPath: ".status.report.progress",
         description: "Share that was done at the end.",
       },
       {
         name: "Ratio",
         type: "string",
-        jsonPath: ".status.ratio",
+        jsonPath: ".status.report.ratio",
         description: "Size relative to the original.",
       },
       age,

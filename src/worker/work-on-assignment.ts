@@ -12,6 +12,8 @@ import { errorMessage } from "../log/error-message.ts";
 /** How a job's work ended. */
 type AssignmentResult = Pick<TerminationMessage, "outcome" | "error">;
 
+type ReportedResult = AssignmentResult & Required<Pick<TerminationMessage, "delivered">>;
+
 interface WorkerContext {
   readonly connection: ServiceConnection;
   readonly openBlobs: () => Promise<BlobFiles>;
@@ -39,7 +41,7 @@ interface WorkerContext {
 export async function workOnAssignment(
   assignment: Assignment,
   context: WorkerContext,
-): Promise<AssignmentResult> {
+): Promise<ReportedResult> {
   const { connection, signal, deliveryLimitMs, stopLimitMs } = context;
   const now = () => new Date();
   let hasEnded = false;
@@ -58,9 +60,9 @@ export async function workOnAssignment(
   const reporter = createReporter({ sender, now, progressIntervalMs, print: context.printLine });
   const result = await runAndReportResult(assignment, reporter, context);
   hasEnded = true;
-  await sender.flush(signal.aborted ? stopLimitMs : deliveryLimitMs);
+  const delivered = await sender.flush(signal.aborted ? stopLimitMs : deliveryLimitMs);
   sender.close();
-  return result;
+  return { ...result, delivered };
 }
 
 async function runAndReportResult(

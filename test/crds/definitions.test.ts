@@ -274,7 +274,7 @@ test("conditions are merged by their type", { skip }, async () => {
   const { apiVersion, kind } = compressionJobType;
   const { namespace } = client;
   await makeJob(client, "a");
-  for (const type of [conditionTypes.scheduled, conditionTypes.recorded]) {
+  for (const type of [conditionTypes.scheduled, conditionTypes.finished]) {
     const condition = {
       type,
       status: "True",
@@ -292,7 +292,7 @@ test("conditions are merged by their type", { skip }, async () => {
   const { status } = await client.get(compressionJobType, "a");
   assert.deepEqual(
     status?.conditions?.map(({ type }) => type),
-    ["Ready", "Scheduled", "Recorded"],
+    ["Ready", "Scheduled", "Finished"],
   );
 });
 
@@ -303,13 +303,14 @@ test("the API server takes the largest statuses, and refuses more", { skip }, as
   await client.patch(compressionJobType, "a", { status }, { subresource: "status" });
   const stored = await client.get(compressionJobType, "a");
   assert.deepEqual(stored.status, status);
-  const artifacts = [...(status.artifacts ?? []), ...(status.artifacts ?? [])];
-  const longer = { status: { ...status, statusMessage: `${status.statusMessage}.`, artifacts } };
+  const { artifacts = [] } = status.report ?? {};
+  const report = { ...status.report, artifacts: [...artifacts, ...artifacts] };
+  const longer = { status: { ...status, statusMessage: `${status.statusMessage}.`, report } };
   assert.deepEqual(
     (await refusal(client.patch(compressionJobType, "a", longer, { subresource: "status" }))).map(
       (line) => line.split(": ")[0],
     ),
-    ["status.artifacts", "status.statusMessage"],
+    ["status.report.artifacts", "status.statusMessage"],
   );
   await client.create(batchType, { metadata: { name: "b" }, spec: makeSpec() });
   const batchStatus = batchResourceStatus.parse(await largestStatus("batches"));
@@ -325,8 +326,7 @@ test("kubectl shows, selects, groups and explains the resources", { skip }, asyn
   const status = {
     jobId: `job-${"0".repeat(26)}`,
     status: "Optimizing",
-    progress: "42%",
-    ratio: "0.27",
+    report: { progress: "42%", ratio: "0.27" },
     statusMessage: "Quantizes",
   } as const;
   await client.patch(compressionJobType, "b", { status }, { subresource: "status" });

@@ -28,7 +28,7 @@ async function startJob(name: string) {
   await jobs.client.patch(resources.pods, pod?.metadata.name ?? "", running, {
     subresource: "status",
   });
-  await jobs.patchStatus(name, { status: "Optimizing" });
+  await jobs.report(name, "Optimizing");
   const { metadata } = await jobs.until(name, ({ status }) => status.status === "Optimizing");
   assert.deepEqual(metadata.finalizers, [recordFinalizer]);
   const kubectl = (...args: readonly string[]) => cluster.kubectl([...args, "-n", namespace]);

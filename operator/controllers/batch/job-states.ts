@@ -72,7 +72,9 @@ export function recordedJobState({ status }: BatchObject, index: number): JobSta
 function childJobState({ status }: CompressionJobObject): JobStateCode {
   switch (status?.status) {
     case "Completed":
-      return hasFailedGate(status.gates ?? []) ? jobStateCodes.gateFailed : jobStateCodes.completed;
+      return hasFailedGate(status.report?.gates ?? [])
+        ? jobStateCodes.gateFailed
+        : jobStateCodes.completed;
     case "Failed":
       return jobStateCodes.failed;
     case "Cancelled":

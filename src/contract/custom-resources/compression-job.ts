@@ -26,8 +26,6 @@ const jobConditionTable = {
   Scheduled: "every pod that the step needs has a node",
   Suspended: "the job is suspended",
   Finished: "the job has ended",
-  Recorded:
-    "logs and result are in the service's records, so nothing is lost when pods are deleted",
   ...outcomeConditions,
 } satisfies Partial<Record<ConditionType, string>>;
 
@@ -48,32 +46,29 @@ const statusTelemetry = telemetry
   })
   .partial();
 
-/** Status of a CompressionJob. The operator and the service both write it. */
-export const compressionJobStatus = z.object({
-  jobId: jobId.optional().describe("Id of the job in the REST interface."),
-  status: jobStatus,
-  statusReason: z.string().max(textLimits.reason).optional().describe(statusReasonDescription),
-  statusMessage: statusMessage
+const transitions = z
+  .array(
+    transition.extend({
+      reason: z.string().max(textLimits.reason).optional(),
+      message: statusMessage.optional(),
+    }),
+  )
+  .max(statusLimits.transitions);
+
+const resourceError = jobError.extend({ message: statusMessage });
+
+/** What the service recorded of a job's work: the part of the status that it alone writes. */
+const jobReport = z.object({
+  transitions: transitions
     .optional()
-    .describe("The same for people: what a waiting job waits for."),
-  observedGeneration: z.int().min(0).optional(),
+    .describe("The last statuses of the job in the service's records, oldest first."),
+  startedAt: workTimes.startedAt,
   progress: percentText
     .optional()
     .describe("Share of the work that was done when the job ended, for people: `42%`."),
   ratio: percentText
     .optional()
     .describe("Size of the result relative to the original, for people: `0.27`."),
-  ...workTimes,
-  transitions: z
-    .array(
-      transition.extend({
-        reason: z.string().max(textLimits.reason).optional(),
-        message: statusMessage.optional(),
-      }),
-    )
-    .max(statusLimits.transitions)
-    .optional()
-    .describe("The last statuses of the job, oldest first."),
   telemetry: statusTelemetry
     .optional()
     .describe("Measured facts, once the job has ended; the REST interface has all of them."),
@@ -83,7 +78,32 @@ export const compressionJobStatus = z.object({
     .optional()
     .describe("The first files of the result, once the job has ended."),
   gates: z.array(gateResult).max(statusLimits.gates).optional(),
-  error: jobError.extend({ message: statusMessage }).optional(),
+  error: resourceError.optional(),
+  recorded: z
+    .boolean()
+    .optional()
+    .describe(
+      "Whether all logs and the result are in the service's records, so that nothing is lost when " +
+        "pods are deleted.",
+    ),
+});
+export type JobReport = z.infer<typeof jobReport>;
+
+/** Status of a CompressionJob. The operator writes it, but for `report`. */
+export const compressionJobStatus = z.object({
+  jobId: jobId.optional().describe("Id of the job in the REST interface."),
+  status: jobStatus,
+  statusReason: z.string().max(textLimits.reason).optional().describe(statusReasonDescription),
+  statusMessage: statusMessage
+    .optional()
+    .describe("The same for people: what a waiting job waits for."),
+  observedGeneration: z.int().min(0).optional(),
+  ...workTimes,
+  transitions: transitions.optional().describe("The last statuses of the job, oldest first."),
+  report: jobReport
+    .optional()
+    .describe("What the service recorded of the job's work. Only the service writes it."),
+  error: resourceError.optional(),
   conditions: conditions.optional().describe(describeChoices(jobConditionTable)),
 });
 export type CompressionJobStatus = z.infer<typeof compressionJobStatus>;

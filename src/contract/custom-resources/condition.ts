@@ -47,7 +47,6 @@ export const conditions = z
 export const conditionTypes = {
   scheduled: "Scheduled",
   finished: "Finished",
-  recorded: "Recorded",
   suspended: "Suspended",
   ready: "Ready",
   complete: "Complete",

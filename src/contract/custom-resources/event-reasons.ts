@@ -9,7 +9,6 @@ export const eventReasonTable = {
   FailedCreate: "The batch's next CompressionJob could not be created; it is tried again.",
   JobFailed: "A job of the batch has failed.",
   NameConflict: "Another resource has the name that a job of the batch needs.",
-  Recorded: "Logs and result are in the service's records.",
   Resumed: "The batch's jobs are resumed.",
   Scheduled: "Every pod of the step has a node.",
   Started: "The Job of the job's next step was created.",

@@ -146,6 +146,10 @@ export const terminationMessage = z.object({
   outcome: jobOutcome,
   error: workerError(textLimits.statusMessage).optional(),
   lastSeq: z.int().min(0).describe("Sequence number of the worker's last event."),
+  delivered: z
+    .boolean()
+    .optional()
+    .describe("Whether the service confirmed that it recorded all events, the result too."),
 });
 export type TerminationMessage = z.infer<typeof terminationMessage>;
 

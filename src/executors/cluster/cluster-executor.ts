@@ -25,7 +25,6 @@ import { reconcileBatchRecord } from "./reconcile-batch-record.ts";
 import { reconcileJobRecord } from "./reconcile-job-record.ts";
 import { createRecordChangeSource, type RecordChangeSource } from "./record-change-source.ts";
 import { recordEndedPods } from "./record-ended-pods.ts";
-import { hasRecordedCondition, resourceStatus } from "./desired-status.ts";
 
 export interface ClusterExecutorOptions extends SyncOptions {
   /** Whether programs of the cluster call the service by their ServiceAccounts. */
@@ -101,7 +100,7 @@ class ClusterExecutor implements Executor {
   awaitsRecord(jobId: string): boolean {
     return this.#context.jobs.cache.byIndex(byId, jobId).some((resource) => {
       const isKept = resource.metadata.finalizers?.includes(recordFinalizer) ?? false;
-      return isKept && !hasRecordedCondition(resourceStatus(resource));
+      return isKept && resource.status?.report?.recorded !== true;
     });
   }
 

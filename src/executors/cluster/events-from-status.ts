@@ -1,10 +1,13 @@
-import type { CompressionJobStatus } from "../../contract/custom-resources/compression-job.ts";
+import type {
+  CompressionJobStatus,
+  JobReport,
+} from "../../contract/custom-resources/compression-job.ts";
 import { errorCode, type JobError } from "../../contract/errors.ts";
 import type { Job } from "../../contract/jobs/job.ts";
-import type { StatusReason } from "../../contract/jobs/status-reasons.ts";
 import { canTransition, type JobStatus, workingStatus } from "../../contract/jobs/status.ts";
 import type { TelemetryUpdate } from "../../contract/jobs/worker.ts";
 import type { ObservedEvent } from "../../records/jobs/cluster-records.ts";
+import { hasSeenInterruption, interruptionTime } from "../../resources/interruption.ts";
 
 /**
  * The status of a resource as events of its job's record; those that the record has already change
@@ -28,7 +31,7 @@ export function eventsFromStatus(status: CompressionJobStatus, job: Job): Observ
   const endedAt = timeOf(status.status);
   return [
     ...workingEvents,
-    ...(job.status === "Pending" ? telemetryEvents(status) : []),
+    ...(job.status === "Pending" ? telemetryEvents(status.report) : []),
     ...endEvents(status, job).map((event): ObservedEvent => ({ ...event, at: endedAt })),
   ];
 }
@@ -46,17 +49,14 @@ function waitingEvents(status: CompressionJobStatus, job: Job): ObservedEvent[] 
   return [{ type: "waiting", reason, message, interrupts: at !== undefined, at }];
 }
 
-function telemetryEvents({ telemetry, artifacts = [] }: CompressionJobStatus): ObservedEvent[] {
+function telemetryEvents({ telemetry, artifacts = [] }: JobReport = {}): ObservedEvent[] {
   return [
     { type: "telemetry", telemetry: reportedTelemetry(telemetry) },
     ...artifacts.map((artifact): ObservedEvent => ({ type: "artifact", artifact })),
   ];
 }
 
-function reportedTelemetry({
-  accuracy,
-  ...figures
-}: CompressionJobStatus["telemetry"] = {}): TelemetryUpdate {
+function reportedTelemetry({ accuracy, ...figures }: JobReport["telemetry"] = {}): TelemetryUpdate {
   return accuracy === undefined ? figures : { ...figures, accuracy: { ...accuracy, outputs: [] } };
 }
 
@@ -96,15 +96,7 @@ function jobErrorFromStatus({
  * When the operator set a job that works, by its record, back to Pending, since its pods were taken
  * away. Undefined where the record has that already, and where new pods start.
  */
-export function findInterruption(
-  { status, statusReason, transitions }: CompressionJobStatus,
-  job: Job,
-): string | undefined {
-  const last = transitions?.at(-1);
-  if (status !== "Pending" || last?.status !== "Pending") return undefined;
-  if (statusReason === ("starting" satisfies StatusReason)) return undefined;
-  const isRecorded = job.transitions.some(
-    (known) => known.status === "Pending" && known.at === last.at,
-  );
-  return isRecorded || !canTransition(job.kind, job.status, "Pending") ? undefined : last.at;
+export function findInterruption(status: CompressionJobStatus, job: Job): string | undefined {
+  if (!canTransition(job.kind, job.status, "Pending")) return undefined;
+  return hasSeenInterruption(status, job.transitions) ? undefined : interruptionTime(status);
 }

@@ -15,12 +15,7 @@ import { byId, findInNamespace, requeueSoon, type SyncContext } from "./sync-con
 import { isBatchCancelled } from "./reconcile-batch-record.ts";
 import { type JobPods, recordEndedPods } from "./record-ended-pods.ts";
 import { eventsFromStatus, findInterruption } from "./events-from-status.ts";
-import {
-  desiredStatus,
-  hasRecordedCondition,
-  patchResourceStatus,
-  resourceStatus,
-} from "./desired-status.ts";
+import { hasReport, reportFromJob, resourceStatus, writeReport } from "./job-report.ts";
 import { reconcileJobWithoutResource } from "./reconcile-job-without-resource.ts";
 import { jobFromResource, lacksUpload, restoreUploads } from "./records-from-resources.ts";
 import { refuseResources } from "./refuse-resources.ts";
@@ -60,24 +55,36 @@ async function reconcileJobWithResource(
   { record, resource }: RecordedResource,
   run: ReconcileRun,
 ): Promise<Requeue | void> {
-  const { id } = record.job;
   const current = await syncJobCancellation(context, { record, resource }, run);
   if (current === undefined) return;
   const pods = await recordEndedPods(context, record);
   const job = await recordOperatorStatus(context, current, { resource, pods });
-  const isAwaited =
-    hasEndedUnstarted(job) || (resource.metadata.finalizers?.includes(recordFinalizer) ?? false);
-  const ended = isTerminal(resourceStatus(resource).status);
-  if (ended && (!isAwaited || hasRecordedCondition(resourceStatus(resource)))) {
-    context.statusWrittenAt.delete(id);
+  return reportJob(context, { job, resource, pods }, run);
+}
+
+/** Reports in a resource what its job's record has, until the job has ended and all is recorded. */
+async function reportJob(
+  context: SyncContext,
+  { job, resource, pods }: { job: Job; resource: Resource; pods: JobPods },
+  run: ReconcileRun,
+): Promise<Requeue | void> {
+  const { uid, finalizers = [] } = resource.metadata;
+  const status = resourceStatus(resource);
+  const hasEnded = isTerminal(status.status);
+  const isAwaited = hasEndedUnstarted(job) || finalizers.includes(recordFinalizer);
+  if (hasEnded && (!isAwaited || status.report?.recorded === true)) {
+    context.reportedAt.delete(uid);
     return;
   }
+  // The report of a record that is behind would take back what the resource says.
+  const isAhead = hasEnded && !isTerminal(job.status);
+  if (isAhead || findInterruption(status, job) !== undefined) return requeueSoon;
   const allRecorded = isAwaited && isTerminal(job.status) && isFullyRecorded(pods);
-  const status = desiredStatus({ job, resource, allRecorded, now: context.now() });
-  const requeue = await patchResourceStatus(context, { id, resource, status }, run);
-  const isInterrupted = findInterruption(resourceStatus(resource), job) !== undefined;
-  const isWaiting = !pods.allRecorded || isInterrupted || (ended && !isTerminal(job.status));
-  return requeue ?? (isWaiting ? requeueSoon : undefined);
+  if (hasReport(job, status, allRecorded)) {
+    const requeue = await writeReport(context, resource, reportFromJob(job, allRecorded), run);
+    if (requeue !== undefined) return requeue;
+  }
+  return pods.allRecorded ? undefined : requeueSoon;
 }
 
 /**

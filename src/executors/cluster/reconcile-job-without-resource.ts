@@ -33,7 +33,7 @@ export async function reconcileJobWithoutResource(
 ): Promise<Requeue | void> {
   const { job, resource } = record;
   const { namespace, name } = resource;
-  context.statusWrittenAt.delete(job.id);
+  if (resource.uid !== null) context.reportedAt.delete(resource.uid);
   if (isTerminal(job.status)) {
     await recordEndedPods(context, record);
     return;

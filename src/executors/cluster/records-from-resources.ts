@@ -1,4 +1,4 @@
-import { resourceStatus } from "./desired-status.ts";
+import { resourceStatus } from "./job-report.ts";
 import type { SyncContext } from "./sync-context.ts";
 import type { BatchSpec } from "../../contract/custom-resources/batch-resource.ts";
 import { type ErrorCode, ServiceError } from "../../contract/errors.ts";

@@ -1,13 +1,12 @@
-import type { CompressionJobStatus } from "../../contract/custom-resources/compression-job.ts";
+import type { JobReport } from "../../contract/custom-resources/compression-job.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import type { ReconcileRun } from "../../controller-runtime/controller.ts";
 import { requireNamespace } from "../../kubernetes/namespaces.ts";
 import type { Stored } from "../../kubernetes/resources.ts";
 import type { ClusterJob } from "../../records/jobs/cluster-records.ts";
-import { type CompressionJobObject, compressionJobs } from "../../resources/custom-resources.ts";
+import type { CompressionJobObject } from "../../resources/custom-resources.ts";
 import { namespaceProject } from "../../resources/served-namespaces.ts";
-import { resourceStatus, withConditions } from "./desired-status.ts";
-import { mergePatch } from "./custom-resources.ts";
+import { resourceStatus, writeReport } from "./job-report.ts";
 import type { SyncContext } from "./sync-context.ts";
 
 type Resource = Stored<CompressionJobObject>;
@@ -20,7 +19,7 @@ export async function refuseResources(
 ): Promise<void> {
   for (const resource of resources) {
     const message = refusal(context, resource, record);
-    if (message !== undefined) await refuse(context, { resource, message }, run);
+    if (message !== undefined) await refuse(context, resource, message, run);
   }
 }
 
@@ -38,35 +37,19 @@ function refusal(
 }
 
 async function refuse(
-  { client, jobs, now }: SyncContext,
-  { resource, message }: { resource: Resource; message: string },
+  context: SyncContext,
+  resource: Resource,
+  message: string,
   run: ReconcileRun,
 ): Promise<void> {
-  const before = resourceStatus(resource);
-  const failed = isTerminal(before.status) ? before : failedStatus(before, message, now());
-  const status = withConditions(failed, { resource, allRecorded: true, now: now() });
-  const patch = mergePatch(before, status);
-  if (patch === undefined) return;
-  const { name, namespace, resourceVersion } = resource.metadata;
-  const options = { subresource: "status", resourceVersion } as const;
-  const own = client.inNamespace(namespace);
-  run.expectWrite(jobs, await own.patch(compressionJobs, name, { status: patch }, options));
-}
-
-function failedStatus(
-  before: CompressionJobStatus,
-  message: string,
-  now: Date,
-): CompressionJobStatus {
-  const at = now.toISOString();
+  const { status, report } = resourceStatus(resource);
+  if (report?.recorded === true) return;
   const code = "resource_invalid";
-  return {
-    ...before,
-    status: "Failed",
-    statusReason: code,
-    statusMessage: message,
-    finishedAt: at,
-    transitions: [...(before.transitions ?? []), { status: "Failed", at, reason: code, message }],
+  const at = context.now().toISOString();
+  const failure: JobReport = {
+    transitions: [{ status: "Failed", at, reason: code, message }],
     error: { code, message },
   };
+  const refusal = { ...(isTerminal(status) ? report : failure), recorded: true };
+  await writeReport(context, resource, refusal, run);
 }

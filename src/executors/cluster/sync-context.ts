@@ -40,8 +40,8 @@ export interface SyncContext {
   readonly workerServiceAccount: string;
   /** Uids of pods and of the resources that they were created for, as the API server said. */
   readonly ownPods: Map<string, true>;
-  /** Time of the last write of a job's status, milliseconds of `performance.now()`. */
-  readonly statusWrittenAt: Map<string, number>;
+  /** Time of the last report in a resource, by its uid, milliseconds of `performance.now()`. */
+  readonly reportedAt: Map<string, number>;
   /** Reconciles another job or batch. */
   readonly enqueue: (id: string) => void;
   readonly now: () => Date;
@@ -85,7 +85,7 @@ export function createSyncContext(
     enqueue,
     logCollector: new PodLogCollector({ records, client, enqueue, unread, countLoss, log }),
     ownPods: new Map(),
-    statusWrittenAt: new Map(),
+    reportedAt: new Map(),
     jobs: watchNamespaces(scopes, {
       type: compressionJobs,
       indexers: { [byId]: (job) => [resolveJobId(job)] },

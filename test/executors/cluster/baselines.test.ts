@@ -88,7 +88,7 @@ test(
       baseline: 300,
       passed: false,
     };
-    assert.deepEqual(status.gates, [gate]);
+    assert.deepEqual(status.report?.gates, [gate]);
     const job = await client.call("getJob", { params: { id: submitted.jobs[0]?.id ?? "" } });
     assert.equal(job.baseline?.jobId, recorded.jobs[0]?.id);
     assert.equal((await client.call("getBatch", { params: { id: submitted.id } })).gatesFailed, 1);

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import test, { after } from "node:test";
 import type { Client } from "../../../src/client/create-client.ts";
 import { apiGroup } from "../../../src/contract/custom-resources/api-group.ts";
-import { conditionTypes } from "../../../src/contract/custom-resources/condition.ts";
 import { batches, compressionJobs } from "../../../src/resources/custom-resources.ts";
 import { isNotFound } from "../../../src/kubernetes/kubernetes-error.ts";
 import { resources } from "../../../src/kubernetes/resources.ts";
@@ -59,12 +58,8 @@ async function findPodName({ api }: ClusterService, jobId: string): Promise<stri
 function untilRecorded({ api }: ClusterService, id: string) {
   return until("the job is recorded", async () => {
     const found = await api.get(compressionJobs, id);
-    const { conditions = [] } = found.status ?? {};
-    return (
-      conditions.some(
-        ({ type, status }) => type === conditionTypes.recorded && status === "True",
-      ) && found
-    );
+    const isEnded = found.status?.finishedAt !== undefined;
+    return isEnded && found.status?.report?.recorded === true && found;
   });
 }
 
@@ -103,7 +98,7 @@ test("an installation that nothing happens to", options, async (t) => {
       assert.equal(job.status, "Completed", job.error?.message);
       const { status } = await untilRecorded(service, id);
       assert.equal(status?.status, "Completed");
-      assert.equal(status.artifacts?.length, job.artifacts.length);
+      assert.equal(status.report?.artifacts?.length, job.artifacts.length);
       assert.deepEqual(lines, printedLines(node.podOutput(await findPodName(service, id))));
       const jobSpan = await collector.until(({ attributes }) => attributes["mos.job.id"] === id);
       const { traceId } = await collector.until(({ name }) => name === "POST /v1/compress");

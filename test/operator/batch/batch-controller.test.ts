@@ -84,7 +84,7 @@ test(
       one?.status?.status === "Running" ? one.status : undefined,
     );
     assert.deepEqual([running.finished, running.jobs, running.startedAt], ["0/4", 4, startedAt]);
-    await playJob(client, "nightly-0000", { status: "Completed", gates: [failedGate] });
+    await playJob(client, "nightly-0000", { status: "Completed", report: { gates: [failedGate] } });
     for (const name of ["nightly-0001", "nightly-0002", "nightly-0003"])
       await playJob(client, name, { status: "Completed" });
     const status = await untilSeen(batches, ([one]) =>

@@ -2,9 +2,9 @@ import { apiVersion } from "../../../src/contract/custom-resources/api-group.ts"
 import type {
   CompressionJob,
   CompressionJobSpec,
-  CompressionJobStatus,
+  JobReport,
 } from "../../../src/contract/custom-resources/compression-job.ts";
-import { conditionTypes } from "../../../src/contract/custom-resources/condition.ts";
+import type { JobStatus } from "../../../src/contract/jobs/status.ts";
 import { toCompressionJob } from "../../../operator/controllers/compression-job/observe/observe-compression-job.ts";
 import { connectCluster } from "../../../src/kubernetes/connect-cluster.ts";
 import {
@@ -21,7 +21,6 @@ import {
   type ResourceType,
   type Stored,
 } from "../../../src/kubernetes/resources.ts";
-import { withCondition } from "../../../src/resources/with-condition.ts";
 import type { Cluster } from "../../support/cluster/cluster.ts";
 import { unlessOperatorEnds } from "../start-operator.ts";
 
@@ -41,9 +40,9 @@ export interface ObservedJobs extends AsyncDisposable {
   create(request: JobRequest): Promise<CompressionJob>;
   /** Changes the spec. */
   change(name: string, spec: Partial<CompressionJobSpec>): Promise<void>;
-  /** Changes the status, as the service does. */
-  patchStatus(name: string, status: Partial<CompressionJobStatus>): Promise<void>;
-  /** Sets the condition `Recorded`, as the service does. */
+  /** Reports these statuses of the job, as the service does. */
+  report(name: string, ...statuses: readonly JobStatus[]): Promise<void>;
+  /** Says that all is recorded, as the service does. */
   record(name: string): Promise<void>;
   /** Resolves as soon as a state of the job, also an earlier one, fits. */
   until(name: string, condition: (job: CompressionJob) => boolean): Promise<CompressionJob>;
@@ -101,11 +100,11 @@ export async function observeJobs(
     watcher();
     await unlessOperatorEnds(promise).finally(() => watchers.delete(watcher));
   };
-  const patchStatus = async (name: string, status: Partial<CompressionJobStatus>) => {
+  const patchReport = async (name: string, report: JobReport) => {
     await client.patch<CompressionJobObject>(
       compressionJobs,
       name,
-      { status },
+      { status: { report } },
       { subresource: "status" },
     );
   };
@@ -156,18 +155,11 @@ export async function observeJobs(
     async change(name, spec) {
       await client.patch<CompressionJobObject>(compressionJobs, name, { spec });
     },
-    patchStatus,
-    async record(name) {
-      const { status } = toCompressionJob(await client.get(compressionJobs, name));
-      const recorded = {
-        type: conditionTypes.recorded,
-        status: "True",
-        reason: "Recorded",
-        message: "",
-      } as const;
-      await patchStatus(name, {
-        conditions: withCondition(status.conditions, recorded, new Date()),
-      });
+    report(name, ...statuses) {
+      const at = new Date().toISOString();
+      const transitions = statuses.map((status) => ({ status, at }));
+      return patchReport(name, { startedAt: at, transitions });
     },
+    record: (name) => patchReport(name, { recorded: true }),
   };
 }

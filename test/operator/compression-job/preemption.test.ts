@@ -130,9 +130,10 @@ async function finish(pods: readonly Stored<Pod>[]): Promise<void> {
   }
 }
 
-/** As the service writes what the first worker reports. */
+/** As the service reports the first worker's statuses. */
 async function reportWork(name: string): Promise<void> {
-  await cluster.patchStatus(name, { status: "Optimizing", startedAt: new Date().toISOString() });
+  await cluster.report(name, "Pending", "Sharding", "Optimizing");
+  await untilStatus(name, "Optimizing");
 }
 
 function untilStatus(name: string, status: string, reason?: string) {

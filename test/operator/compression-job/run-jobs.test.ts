@@ -42,7 +42,7 @@ const ends: Readonly<Record<string, Omit<PodEndStageOptions, "labels">>> = {
       lastSeq: 9,
     }),
   },
-  reported: { message: JSON.stringify({ outcome: "Completed", lastSeq: 12 }) },
+  reported: { message: JSON.stringify({ outcome: "Completed", lastSeq: 12, delivered: true }) },
   hungry: { exitCode: 137, reason: "OOMKilled" },
   stopped: { exitCode: 11 },
   broken: { exitCode: 70, message: "SyntaxError" },
@@ -225,20 +225,18 @@ suite("jobs run", { concurrency: true, skip }, () => {
     assert.ok(pods.some((pod) => pod.status?.reason === "Evicted"));
   });
 
-  test("the service has time to write the result that a worker reported", async () => {
+  test("a result that the service confirmed to the worker comes from its report", async () => {
     await cluster.create({ name: "reported" });
     await cluster.untilTrue(() => cluster.jobs.get("reported-work")?.status?.succeeded === 1);
     assert.equal(cluster.history("reported").at(-1)?.status.status, "Pending");
-    assert.equal((await untilEnd("reported")).status.status, "Completed");
+    await cluster.report("reported", "Pending", "Sharding", "Failed");
+    assert.equal((await untilEnd("reported")).status.status, "Failed");
   });
 
-  test("a worker whose result the service has written exits on its own", async () => {
+  test("a worker whose result the service has reported exits on its own", async () => {
     await cluster.create({ name: "leaving" });
     await untilRunning("leaving");
-    await cluster.patchStatus("leaving", {
-      status: "Completed",
-      finishedAt: new Date().toISOString(),
-    });
+    await cluster.report("leaving", "Completed");
     await cluster.untilTrue(() => cluster.jobs.get("leaving-work")?.status?.succeeded === 1);
     assert.deepEqual(
       listPods("leaving").map(({ status }) => status?.phase),

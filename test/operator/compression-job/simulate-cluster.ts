@@ -27,6 +27,8 @@ export class SimulatedCluster {
   jobs: readonly WorkerJob[] = [];
   pods: readonly WorkerPod[] = [];
   now = start;
+  /** Whether workers reach the service, which confirms that it recorded their results. */
+  isServed = false;
   #numbers = 0;
   readonly #lostNodes = new Set<string>();
   readonly #forgotten = new Set<string>();
@@ -213,7 +215,10 @@ export class SimulatedCluster {
     };
     const outcome = outcomes[exitCode];
     const error = { code: "model_invalid", message: "The file is not a model" };
-    const message = outcome === undefined ? "" : JSON.stringify({ outcome, error, lastSeq: 1 });
+    const message =
+      outcome === undefined
+        ? ""
+        : JSON.stringify({ outcome, error, lastSeq: 1, delivered: this.isServed });
     const phase = exitCode === 0 ? "Succeeded" : "Failed";
     return { ...pod, phase, termination: { exitCode, reason: "", message, at: this.now } };
   }

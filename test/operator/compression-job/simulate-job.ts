@@ -1,14 +1,18 @@
 import assert from "node:assert/strict";
 import type { Action } from "../../../operator/controllers/compression-job/decide/decision.ts";
 import type { WorkerJob } from "../../../operator/controllers/compression-job/observe/worker-job.ts";
+import { hasReportedEnd } from "../../../operator/controllers/compression-job/decide/follow-report.ts";
 import { decide } from "../../../operator/controllers/compression-job/decide/decide.ts";
 import {
   mayRun,
   type WorkerPod,
 } from "../../../operator/controllers/compression-job/observe/worker-pod.ts";
 import type { ObservedState } from "../../../operator/controllers/compression-job/observe/observed-state.ts";
-import type { CompressionJob } from "../../../src/contract/custom-resources/compression-job.ts";
-import { conditionTypes } from "../../../src/contract/custom-resources/condition.ts";
+import type {
+  CompressionJob,
+  CompressionJobStatus,
+  JobReport,
+} from "../../../src/contract/custom-resources/compression-job.ts";
 import {
   recordFinalizer,
   resourceLabels,
@@ -19,8 +23,10 @@ import {
   type JobStatus,
   leadsTo,
 } from "../../../src/contract/jobs/status.ts";
+import { hasSeenInterruption, interruptionTime } from "../../../src/resources/interruption.ts";
 import { jobStep } from "../../../src/resources/job-identity.ts";
-import { makeChild, makeObservedState, start } from "./make-job.ts";
+import { readTerminationMessage } from "../../../src/resources/read-termination-message.ts";
+import { makeChild, makeObservedState } from "./make-job.ts";
 import { SimulatedCluster } from "./simulate-cluster.ts";
 
 /** What may happen to a CompressionJob and around it. */
@@ -42,6 +48,8 @@ type ClusterHappening =
   | { readonly type: "sync" | "loseNode" | "evict" | "forget" | "service" | "expire" }
   | { readonly type: "wait"; readonly seconds: number };
 
+type Transitions = NonNullable<JobReport["transitions"]>;
+
 interface ObservedObjects {
   readonly resource: CompressionJob | undefined;
   readonly jobs: readonly WorkerJob[];
@@ -54,6 +62,7 @@ export class SimulatedJob {
   resource: CompressionJob | undefined;
   /** What the operator's caches have. */
   #observed: ObservedObjects;
+  #result: JobStatus | undefined;
 
   constructor(resource: CompressionJob) {
     this.resource = resource;
@@ -82,6 +91,7 @@ export class SimulatedJob {
   happen(happening: Happening): void {
     if (isUserHappening(happening)) this.#applyUserHappening(happening);
     else this.#applyClusterHappening(happening);
+    this.#recordResult();
   }
 
   #applyUserHappening(happening: UserHappening): void {
@@ -135,6 +145,7 @@ export class SimulatedJob {
   }
 
   #progress(serviceWorks: boolean): void {
+    this.cluster.isServed = serviceWorks;
     this.observeAll();
     this.#reconcile(Infinity);
     this.cluster.sync();
@@ -249,9 +260,11 @@ export class SimulatedJob {
   #mayStart(): boolean {
     const { resource } = this;
     if (resource === undefined || resource.metadata.deletionTimestamp !== undefined) return false;
-    const { status, startedAt } = resource.status;
+    const { status, startedAt, report } = resource.status;
     if (resource.spec.cancel || status === "Cancelling" || isTerminal(status)) return false;
-    const hasBegun = status !== "Pending" || startedAt !== undefined;
+    if (hasReportedEnd(report)) return false;
+    const hasBegun =
+      status !== "Pending" || startedAt !== undefined || report?.startedAt !== undefined;
     return !hasBegun || this.cluster.isStopped();
   }
 
@@ -280,33 +293,55 @@ export class SimulatedJob {
     return true;
   }
 
-  /** The service writes what workers reported, and records what has ended. */
+  /** The service reports what it recorded of the workers' reports, and that all is recorded. */
   #serve(): void {
     const { resource, cluster } = this;
     if (resource === undefined) return;
-    const { status } = resource.status;
-    if (isTerminal(status)) {
-      if (!cluster.isStopped() || isRecorded(resource)) return;
-      return this.#change(() => ({
-        status: { ...resource.status, conditions: [recordedCondition] },
-      }));
+    const { report, ...status } = resource.status;
+    if (isTerminal(status.status)) {
+      if (cluster.isStopped() && !isRecorded(resource)) this.#report({ ...report, recorded: true });
+      return;
     }
-    if (resource.spec.cancel || status === "Cancelling") return;
-    const isLast = cluster.jobs.some(({ step }) => step === "work" || step === "assemble");
-    // Workers report their result before they exit.
-    const isDone =
-      isLast && cluster.pods.some(({ phase }) => phase === "Succeeded" || phase === "Running");
-    if (status === "Optimizing" && isDone) this.#writeServiceStatus(resource, "Completed");
-    if (!cluster.pods.some(({ phase }) => phase === "Running") || status === "Optimizing") return;
-    this.#writeServiceStatus(
-      resource,
-      status === "Pending" && resource.spec.kind === "compress" ? "Sharding" : "Optimizing",
-    );
+    if (resource.spec.cancel || status.status === "Cancelling") return;
+    this.#reportWork(status, report?.transitions);
   }
 
-  #writeServiceStatus(resource: CompressionJob, status: JobStatus): void {
-    const startedAt = this.#time();
-    this.#change(() => ({ status: { startedAt, ...resource.status, status } }));
+  #reportWork(status: CompressionJobStatus, known: Transitions = []): void {
+    const isWorking = this.cluster.pods.some(({ phase }) => phase === "Running");
+    const interruptedAt = interruptionTime(status);
+    if (!isWorking && interruptedAt !== undefined && !hasSeenInterruption(status, known)) {
+      return this.#report({ transitions: [...known, { status: "Pending", at: interruptedAt }] });
+    }
+    const next = this.#result ?? (isWorking ? this.#nextStatus(known.at(-1)?.status) : undefined);
+    if (next === undefined) return;
+    const at = this.#time();
+    this.#report({ startedAt: at, transitions: [...known, { status: next, at }] });
+  }
+
+  /** What a running worker reports next: its result before it exits. */
+  #nextStatus(recorded: JobStatus = "Pending"): JobStatus | undefined {
+    if (recorded === "Pending" && this.resource?.spec.kind === "compress") return "Sharding";
+    if (recorded !== "Optimizing") return "Optimizing";
+    const isLast = this.cluster.jobs.some(({ step }) => step === "work" || step === "assemble");
+    return isLast ? "Completed" : undefined;
+  }
+
+  #report(report: JobReport): void {
+    this.#change(({ status }) => ({
+      status: { ...status, report: { ...status.report, ...report } },
+    }));
+  }
+
+  /** The result that the service confirmed to a worker, unless the job was cancelled before. */
+  #recordResult(): void {
+    if (this.#result !== undefined || this.resource?.status.status === "Cancelling") return;
+    for (const { workerJobUid, termination } of this.cluster.pods) {
+      const message = readTerminationMessage(termination?.message);
+      if (message?.delivered !== true || message.outcome === "Cancelled") continue;
+      const step = this.cluster.jobs.find(({ uid }) => uid === workerJobUid)?.step;
+      const isLast = step === "work" || step === "assemble";
+      if (isLast || message.outcome === "Failed") this.#result = message.outcome;
+    }
   }
 }
 
@@ -322,16 +357,8 @@ function isUserHappening(happening: Happening): happening is UserHappening {
   return usersTypes.includes(happening.type);
 }
 
-const recordedCondition = {
-  type: conditionTypes.recorded,
-  status: "True",
-  reason: "Recorded",
-  message: "",
-  lastTransitionTime: new Date(start).toISOString(),
-} as const;
-
 function isRecorded({ status }: CompressionJob): boolean {
-  return status.conditions?.some(({ type }) => type === conditionTypes.recorded) ?? false;
+  return status.report?.recorded === true;
 }
 
 function deletionTime({ metadata }: CompressionJob): number {

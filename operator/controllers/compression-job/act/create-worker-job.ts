@@ -11,6 +11,7 @@ import {
 import { type KubernetesJob, resources } from "../../../../src/kubernetes/resources.ts";
 import { compressionJobs } from "../../../../src/resources/custom-resources.ts";
 import { observedResources } from "../../../../src/resources/observed-resources.ts";
+import { hasReportedEnd } from "../decide/follow-report.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import { toWorkerJob } from "../observe/worker-job.ts";
 
@@ -60,9 +61,11 @@ async function mayStartWork(
   if (!(await startedJobs.mayInclude(metadata))) return true;
   const live = await ignoreNotFound(client.get(compressionJobs, metadata.name));
   if (live?.metadata.uid !== metadata.uid || live.metadata.deletionTimestamp) return false;
-  const { status, startedAt } = live.status ?? { status: "Pending" };
+  const { status, startedAt, report } = live.status ?? { status: "Pending" };
   if (live.spec.cancel || status === "Cancelling" || isTerminal(status)) return false;
-  const hasBegun = status !== "Pending" || startedAt !== undefined;
+  if (hasReportedEnd(report)) return false;
+  const hasBegun =
+    status !== "Pending" || startedAt !== undefined || report?.startedAt !== undefined;
   return !hasBegun || (await areWorkersStopped(client, observed));
 }
 

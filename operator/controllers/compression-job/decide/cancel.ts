@@ -19,8 +19,7 @@ export function isCancelRequested({ metadata, spec, status }: CompressionJob): b
 export function decideCancel(observed: ObservedState): Decision {
   const stopping = stopWorkers(observed);
   if (stopping === undefined) return completeCancel(observed);
-  const cause = statusCause("cancel_requested");
-  const patch = transitionPatch(observed, { to: "Cancelling", cause });
+  const patch = transitionPatch(observed, "Cancelling", statusCause("cancel_requested"));
   return combineDecisions(
     patch ? { actions: [{ type: "writeStatus", patch }] } : noActions,
     stopping,
@@ -32,7 +31,7 @@ function completeCancel(observed: ObservedState): Decision {
   const lost = statusReason === lostPodReason ? `: ${statusMessage}` : "";
   const { reason, message: cancelled } = statusCause("cancelled");
   const message = `${cancelled}${lost}`;
-  const patch = transitionPatch(observed, { to: "Cancelled", cause: { reason, message } });
+  const patch = transitionPatch(observed, "Cancelled", { reason, message });
   if (patch === undefined) return noActions;
   return {
     actions: [

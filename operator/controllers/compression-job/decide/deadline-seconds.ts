@@ -35,7 +35,7 @@ function elapsedWorkMs(observed: ObservedState, workerJob: WorkerJob): number {
 export function checkDeadline({ pods, now, deadlineSeconds }: ObservedStep): StepEnd | undefined {
   const isOver = pods.length > 1 && workedSeconds(pods, now) >= deadlineSeconds;
   return isOver || pods.some(hasPassedDeadline)
-    ? { error: deadlineError, reportedByWorker: false, at: now }
+    ? { error: deadlineError, delivered: false }
     : undefined;
 }
 

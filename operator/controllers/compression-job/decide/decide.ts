@@ -3,6 +3,7 @@ import { remainingDeadlineSeconds } from "./deadline-seconds.ts";
 import { type Action, combineDecisions, type Decision, requeueAt } from "./decision.ts";
 import { isTerminalAndRecorded, releaseUnrecorded, removeFinalizer } from "./finalizer.ts";
 import { findStepEnd } from "./find-step-end.ts";
+import { endAsReported, followReport } from "./follow-report.ts";
 import { failCompressionJob, finishCompressionJob } from "./finish-compression-job.ts";
 import { removeLostPods } from "./lost-pods.ts";
 import { monitorStep, requestSyncs } from "./monitor-step.ts";
@@ -48,6 +49,8 @@ function isOverridingAction({ type }: Action): boolean {
 function decideLifecycle(observed: ObservedState): Decision {
   const { resource } = observed;
   if (isTerminal(resource.status.status)) return finalizeEndedJob(observed);
+  const ended = endAsReported(observed);
+  if (ended !== undefined) return ended;
   return isCancelRequested(resource) ? decideCancel(observed) : decideWork(observed);
 }
 
@@ -62,7 +65,9 @@ function decideWork(observed: ObservedState): Decision {
   const deadlineSeconds = remainingDeadlineSeconds(observed);
   const step = { workerJob, pods, now, warningMessage, podStartSeconds, deadlineSeconds };
   const end = findStepEnd(step);
-  if (end === undefined) return monitorStep(observed, { workerJob, pods });
+  if (end === undefined) {
+    return followReport(observed, pods) ?? monitorStep(observed, { workerJob, pods });
+  }
   const next = nextStep(workerJob);
   if (end.error !== undefined || next === undefined) return finishCompressionJob(observed, end);
   return planAndStartStep(observed, { step: next, parallelism: workerJob.parallelism });
@@ -80,11 +85,8 @@ function planAndStartStep(
   return startStep(observed, { target, ...rest }, step);
 }
 
-/** A worker whose result the service has has this long to exit. */
+/** A worker exits, and its Job ends, by itself: this is the most that may take. */
 const workerExitMs = 30_000;
-
-/** The Job controller has this long to end a Job whose pods have ended. */
-const workerJobEndMs = 3_000;
 
 /** Stops the workers of a job that has ended, then removes the finalizer, then the resource. */
 function finalizeEndedJob(observed: ObservedState): Decision {
@@ -100,8 +102,6 @@ function finalizeEndedJob(observed: ObservedState): Decision {
 
 /** Until when the workers that are left may end by themselves, milliseconds since 1970. */
 function workersEndTime({ resource, pods, now }: ObservedState): number {
-  const running = pods.filter(mayRun);
-  if (running.some(({ phase }) => phase === "Pending")) return now;
-  const mayBeEnding = running.length > 0 || resource.status.status === "Completed";
-  return jobEndTime(resource) + (mayBeEnding ? workerExitMs : workerJobEndMs);
+  const isStarting = pods.some((pod) => mayRun(pod) && pod.phase === "Pending");
+  return isStarting ? now : jobEndTime(resource) + workerExitMs;
 }

@@ -1,7 +1,5 @@
-import { conditionTypes } from "../../../../src/contract/custom-resources/condition.ts";
 import { recordFinalizer } from "../../../../src/contract/custom-resources/resource-labels.ts";
 import { isTerminal } from "../../../../src/contract/jobs/status.ts";
-import { hasTrueCondition } from "../../../../src/resources/has-true-condition.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import { type Action, type Decision, noActions, requeueAt } from "./decision.ts";
 
@@ -40,8 +38,8 @@ export function releaseUnrecorded(observed: ObservedState): Decision {
 }
 
 export function isTerminalAndRecorded({ resource }: ObservedState): boolean {
-  const { status, conditions } = resource.status;
-  return isTerminal(status) && hasTrueCondition(conditions, conditionTypes.recorded);
+  const { status, report } = resource.status;
+  return isTerminal(status) && report?.recorded === true;
 }
 
 function hasFinalizer({ resource }: ObservedState): boolean {

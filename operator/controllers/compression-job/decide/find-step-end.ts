@@ -29,14 +29,14 @@ export function findStepEnd(step: ObservedStep): StepEnd | undefined {
 
 function checkWorkerJobEnd({ workerJob, pods }: ObservedStep): StepEnd | undefined {
   if (workerJob.end === undefined) return undefined;
-  const { complete, message, at } = workerJob.end;
-  if (complete) return { error: undefined, reportedByWorker: pods.some(hasTerminationMessage), at };
+  const { complete, message } = workerJob.end;
+  if (complete) return { error: undefined, delivered: pods.some(hasDelivered) };
   const pod = findFailedPod(pods, message);
-  if (pod !== undefined) return { ...readPodEnd(pod), at };
+  if (pod !== undefined) return readPodEnd(pod);
   const disrupted = disruptionsError(pods);
-  if (disrupted !== undefined) return { error: disrupted, reportedByWorker: false, at };
+  if (disrupted !== undefined) return { error: disrupted, delivered: false };
   const code = Number(/exit code (\d+)/.exec(message)?.[1] ?? NaN);
-  return { ...exitCodeEnd(code, message), at };
+  return exitCodeEnd(code, message);
 }
 
 /** The pod that the worker Job's message names, else the last one that failed. */
@@ -48,6 +48,6 @@ function findFailedPod(pods: readonly WorkerPod[], message: string): WorkerPod |
   );
 }
 
-function hasTerminationMessage({ termination }: WorkerPod): boolean {
-  return readTerminationMessage(termination?.message) !== undefined;
+function hasDelivered({ termination }: WorkerPod): boolean {
+  return readTerminationMessage(termination?.message)?.delivered ?? false;
 }

@@ -1,36 +1,33 @@
 import type { JobError } from "../../../../src/contract/errors.ts";
 import type { StatusCause } from "../../../../src/contract/jobs/status-reasons.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
-import { type Decision, noActions, requeueAt } from "./decision.ts";
+import { type Decision, noActions } from "./decision.ts";
 import { pascalCase } from "./pascal-case.ts";
-import type { StepEnd } from "./step-end.ts";
 import { transitionPatch } from "./status-patch.ts";
-
-/** The service has the details from the worker's report: it has this long to write the result. */
-const serviceReportMs = 10_000;
+import type { StepEnd } from "./step-end.ts";
 
 const completed: StatusCause = { reason: "completed", message: "The worker has done its work" };
 
-/** Ends a job as its last step ended. */
+/**
+ * Ends a job as its last step ended. A result that the service has confirmed comes with its report,
+ * which has the details: `endAsReported` takes it.
+ */
 export function finishCompressionJob(
   observed: ObservedState,
-  { error, reportedByWorker, at }: StepEnd,
+  { error, delivered }: StepEnd,
 ): Decision {
-  if (reportedByWorker && at + serviceReportMs > observed.now) {
-    return requeueAt(at + serviceReportMs);
-  }
+  if (delivered) return noActions;
   if (error !== undefined) return failCompressionJob(observed, error);
   const startedAt = earliestPodStart(observed);
-  const patch = transitionPatch(observed, { to: "Completed", cause: completed, startedAt });
+  const patch = transitionPatch(observed, "Completed", completed, { startedAt });
   return patch ? { actions: [{ type: "writeStatus", patch }] } : noActions;
 }
 
 /** Ends a job that cannot be done, or whose work failed. */
 export function failCompressionJob(observed: ObservedState, error: JobError): Decision {
   const { code: reason, message } = error;
-  const cause: StatusCause = { reason, message };
   const startedAt = earliestPodStart(observed);
-  const patch = transitionPatch(observed, { to: "Failed", cause, error, startedAt });
+  const patch = transitionPatch(observed, "Failed", { reason, message }, { error, startedAt });
   if (patch === undefined) return noActions;
   return {
     actions: [
@@ -40,7 +37,7 @@ export function failCompressionJob(observed: ObservedState, error: JobError): De
   };
 }
 
-function earliestPodStart({ pods }: ObservedState): number | undefined {
+function earliestPodStart({ pods }: ObservedState): string | undefined {
   const starts = pods.flatMap((pod) => pod.startedAt ?? []);
-  return starts.length > 0 ? Math.min(...starts) : undefined;
+  return starts.length > 0 ? new Date(Math.min(...starts)).toISOString() : undefined;
 }

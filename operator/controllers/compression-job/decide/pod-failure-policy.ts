@@ -8,7 +8,6 @@ import { deadlineError, hasPassedDeadline } from "./deadline-seconds.ts";
 import type { ObservedStep, StepEnd } from "./step-end.ts";
 
 type PodFailurePolicy = NonNullable<NonNullable<KubernetesJob["spec"]>["podFailurePolicy"]>;
-type PodEnd = Omit<StepEnd, "at">;
 
 /**
  * Pods that replace a failed or disrupted one, as the Job controller counts them, deleted ones too.
@@ -44,20 +43,20 @@ const outOfMemory: JobError = {
 };
 
 /** A pod that exceeds its memory or disk would do so at every attempt. */
-export function checkExceededLimits({ pods, now }: ObservedStep): StepEnd | undefined {
+export function checkExceededLimits({ pods }: ObservedStep): StepEnd | undefined {
   const pod = pods.find(
     (each) => isOutOfMemory(each) || (isFailedAttempt(each) && each.reason === "Evicted"),
   );
-  return pod && { ...readPodEnd(pod), at: now };
+  return pod && readPodEnd(pod);
 }
 
 /** Whether a share, or all of the work, has failed as often as it may. */
-export function checkAttempts({ pods, now }: ObservedStep): StepEnd | undefined {
+export function checkAttempts({ pods }: ObservedStep): StepEnd | undefined {
   const failed = pods.filter(isFailedAttempt);
   const last = failed
     .toSorted((one, other) => podEndTime(other) - podEndTime(one))
     .find(({ index }) => failed.filter((pod) => pod.index === index).length >= maxAttempts);
-  return last && { ...readPodEnd(last), at: now };
+  return last && readPodEnd(last);
 }
 
 /** Whether a pod failed and the cluster did not end it, as it ends those of suspended Jobs. */
@@ -88,20 +87,21 @@ function isOutOfMemory({ phase, termination }: WorkerPod): boolean {
 }
 
 /** Why a failed pod failed. */
-export function readPodEnd(pod: WorkerPod): PodEnd {
-  if (hasPassedDeadline(pod)) return { error: deadlineError, reportedByWorker: false };
+export function readPodEnd(pod: WorkerPod): StepEnd {
+  if (hasPassedDeadline(pod)) return { error: deadlineError, delivered: false };
   const { termination } = pod;
   const terminationMessage = readTerminationMessage(termination?.message);
   if (termination?.exitCode === workerExit.failed && terminationMessage?.error) {
-    return { error: terminationMessage.error, reportedByWorker: true };
+    const { error, delivered = false } = terminationMessage;
+    return { error, delivered };
   }
-  if (isOutOfMemory(pod)) return { error: outOfMemory, reportedByWorker: false };
+  if (isOutOfMemory(pod)) return { error: outOfMemory, delivered: false };
   if (termination === undefined || pod.reason !== "") {
-    return { error: podKilledError(pod), reportedByWorker: false };
+    return { error: podKilledError(pod), delivered: false };
   }
   if (wasKilledByDeletion(pod)) {
     const error: JobError = { code: "worker_killed", message: "The worker's pod was deleted" };
-    return { error, reportedByWorker: false };
+    return { error, delivered: false };
   }
   return exitCodeEnd(termination.exitCode, termination.message);
 }
@@ -111,16 +111,16 @@ function wasKilledByDeletion({ termination, deletionDeadline }: WorkerPod): bool
 }
 
 /** What an exit code means; NaN where there is none. */
-export function exitCodeEnd(exitCode: number, message: string): PodEnd {
+export function exitCodeEnd(exitCode: number, message: string): StepEnd {
   const error = exitErrors.get(exitCode);
-  if (error !== undefined) return { error, reportedByWorker: false };
+  if (error !== undefined) return { error, delivered: false };
   const exit = Number.isNaN(exitCode)
     ? "The worker failed"
     : `The worker exited with code ${exitCode}`;
   const details = message === "" ? "" : `: ${message}`;
   return {
     error: { code: "worker_crashed", message: `${exit}${details}` },
-    reportedByWorker: false,
+    delivered: false,
   };
 }
 

@@ -28,7 +28,7 @@ export function checkStartFailure(step: ObservedStep): StepEnd | undefined {
   const wait = findExpiredWait(step);
   if (wait === undefined) return undefined;
   const error: JobError = { code: "pod_start_failed", message: wait.message };
-  return { error, reportedByWorker: false, at: step.now };
+  return { error, delivered: false };
 }
 
 function findExpiredWait({ pods, now, warningMessage, podStartSeconds }: ObservedStep) {

@@ -11,12 +11,11 @@ import { lifecycleConditions } from "../../../../src/resources/lifecycle-conditi
 import { withCondition } from "../../../../src/resources/with-condition.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 
-interface StatusTransition {
-  readonly to: JobStatus;
-  readonly cause: StatusCause;
-  readonly error?: JobError;
-  /** When the work started, milliseconds since 1970. */
-  readonly startedAt?: number | undefined;
+type ConditionValue = Pick<Condition, "type" | "status" | "reason" | "message">;
+
+interface StatusDetails {
+  readonly startedAt?: string | undefined;
+  readonly error?: JobError | undefined;
 }
 
 /**
@@ -26,46 +25,67 @@ interface StatusTransition {
  */
 export function transitionPatch(
   observed: ObservedState,
-  { to, cause, error, startedAt }: StatusTransition,
+  to: JobStatus,
+  { reason, message }: StatusCause,
+  details: StatusDetails = {},
 ): StatusPatch | undefined {
-  const { resource, jobId, now } = observed;
-  const { spec, status, metadata } = resource;
+  const { spec, status } = observed.resource;
   if (!leadsTo(spec.kind, status.status, to)) return undefined;
-  const { reason } = cause;
-  const message = truncate(cause.message, textLimits.statusMessage);
-  const at = new Date(now).toISOString();
+  const at = new Date(observed.now).toISOString();
+  const transition = {
+    status: to,
+    at,
+    reason,
+    message: truncate(message, textLimits.statusMessage),
+  };
+  return statusPatch(observed, transition, details);
+}
+
+type Transition = NonNullable<CompressionJobStatus["transitions"]>[number];
+
+/** The status after a transition, and after others that came before it. */
+export function statusPatch(
+  observed: ObservedState,
+  transition: Transition,
+  { startedAt, error }: StatusDetails,
+  earlier: readonly Transition[] = [],
+): StatusPatch {
+  const { jobId, resource } = observed;
+  const { status: before, metadata } = resource;
+  const { status, at, reason, message } = transition;
   const patch: StatusPatch = {
     jobId,
-    status: to,
+    status,
     statusReason: reason,
     statusMessage: message,
     observedGeneration: metadata.generation,
-    transitions: appendTransition(status, { status: to, at, reason, message }),
-    conditions: updateConditions(observed, lifecycleConditions(to, message, status.conditions)),
+    transitions: appendTransitions(before, [...earlier, transition]),
+    conditions: updateConditions(
+      observed,
+      lifecycleConditions(status, message ?? "", before.conditions),
+    ),
   };
-  if (startedAt !== undefined) patch.startedAt = new Date(startedAt).toISOString();
-  if (status.startedAt !== undefined) patch.startedAt = status.startedAt;
+  const begun = before.startedAt ?? startedAt;
+  if (begun !== undefined) patch.startedAt = begun;
   if (error !== undefined) {
     patch.error = { ...error, message: truncate(error.message, textLimits.statusMessage) };
   }
-  if (isTerminal(to)) patch.finishedAt = at;
+  if (isTerminal(status)) patch.finishedAt = at;
   return patch;
 }
 
-type Transitions = NonNullable<CompressionJobStatus["transitions"]>;
-
-/** The last transitions of a status and this one. */
-export function appendTransition(
+/** The last transitions of a status and these. */
+export function appendTransitions(
   { transitions = [] }: CompressionJobStatus,
-  transition: Transitions[number],
-): Transitions {
-  return [...transitions, transition].slice(-statusLimits.transitions);
+  added: readonly Transition[],
+): Transition[] {
+  return [...transitions, ...added].slice(-statusLimits.transitions);
 }
 
 /** The resource's conditions with these. */
 export function updateConditions(
   { resource, now }: ObservedState,
-  updates: readonly Pick<Condition, "type" | "status" | "reason" | "message">[],
+  updates: readonly ConditionValue[],
 ): Condition[] {
   const { status, metadata } = resource;
   return updates.reduce<Condition[]>(

@@ -6,10 +6,8 @@ import type { WorkerPod } from "../observe/worker-pod.ts";
 export interface StepEnd {
   /** Undefined if the step succeeded. */
   readonly error: JobError | undefined;
-  /** Whether the worker has reported it to the service, or has tried to. */
-  readonly reportedByWorker: boolean;
-  /** Milliseconds since 1970. */
-  readonly at: number;
+  /** Whether the service has confirmed to the worker that it recorded the result. */
+  readonly delivered: boolean;
 }
 
 /** A step whose worker Job exists. */

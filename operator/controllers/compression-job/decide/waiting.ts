@@ -1,5 +1,5 @@
 import type { StatusPatch } from "./decision.ts";
-import { appendTransition } from "./status-patch.ts";
+import { appendTransitions } from "./status-patch.ts";
 import {
   type Condition,
   conditionTypes,
@@ -116,6 +116,6 @@ export function interruptionPatch(
     status: "Pending",
     statusReason: reason,
     statusMessage: message,
-    transitions: appendTransition(status, { status: "Pending", at, reason, message }),
+    transitions: appendTransitions(status, [{ status: "Pending", at, reason, message }]),
   };
 }

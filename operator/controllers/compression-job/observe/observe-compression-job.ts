@@ -13,7 +13,6 @@ import { toWorkerJob } from "./worker-job.ts";
 import { isWorkerPod, toWorkerPod, type WorkerPod } from "./worker-pod.ts";
 import { apiVersion } from "../../../../src/contract/custom-resources/api-group.ts";
 import type { CompressionJob } from "../../../../src/contract/custom-resources/compression-job.ts";
-import { conditionTypes } from "../../../../src/contract/custom-resources/condition.ts";
 import type { ConfiguredTarget } from "../../../../src/contract/custom-resources/target-pod.ts";
 import { isTerminal } from "../../../../src/contract/jobs/status.ts";
 import type { Reflector } from "../../../../src/kubernetes/reflector.ts";
@@ -101,9 +100,9 @@ export function trimCompressionJob({
   ...object
 }: Stored<CompressionJobObject>): Stored<CompressionJobObject> {
   if (status === undefined) return object;
-  const { telemetry: _, artifacts: __, ...trimmedStatus } = status;
-  if (!isTerminal(status.status)) return { ...object, status: trimmedStatus };
-  const { transitions: ___, conditions, ...ended } = trimmedStatus;
-  const recorded = conditions?.filter(({ type }) => type === conditionTypes.recorded) ?? [];
-  return { ...object, status: { ...ended, conditions: recorded } };
+  const { report: { telemetry: _, artifacts: __, ...report } = {}, ...fields } = status;
+  if (!isTerminal(status.status)) return { ...object, status: { ...fields, report } };
+  const { gates, recorded } = report;
+  const { transitions: ___, conditions: ____, ...ended } = fields;
+  return { ...object, status: { ...ended, report: { gates, recorded } } };
 }

@@ -139,18 +139,11 @@ test("decide() reports in events that a job starts, and how it ended", () => {
       action.type === "recordEvent" ? [`${action.reason} ${action.warning}`] : [],
     );
   assert.deepEqual(reasons({ resource: makeJob() }), ["Started false"]);
-  const recorded = {
-    type: "Recorded",
-    status: "True",
-    reason: "Recorded",
-    message: "",
-    lastTransitionTime: new Date(start).toISOString(),
-  } as const;
   for (const [status, warning] of [
     ["Completed", false],
     ["Failed", true],
   ] as const) {
-    const resource = makeJob({ metadata, status: { status, conditions: [recorded] } });
+    const resource = makeJob({ metadata, status: { status, report: { recorded: true } } });
     assert.deepEqual(reasons({ resource }), [`${status} ${warning}`]);
   }
 });

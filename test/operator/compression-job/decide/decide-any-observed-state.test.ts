@@ -65,8 +65,9 @@ test("whatever happens, a job keeps to the rules of its statuses, and comes to a
           job.happen(next);
           assertBounded(job);
         }
-        // No more interference; the service works, or is deleted.
+        // No more interference; the service works, or is deleted once it has reported its records.
         job.happen({ type: "suspend", suspend: false });
+        job.happen({ type: "service" });
         for (let round = 0; round < 100; round++) {
           job.happen({ type: "progress", serviceWorks });
           job.happen({ type: "wait", seconds: 10 });
@@ -218,20 +219,35 @@ test("decide() answers for every observed state, always the same, and creates no
   );
 });
 
+const anyReport = fc.record({
+  transitions: fc.subarray(
+    jobStatus.options.map((status) => ({ status, at: new Date(start).toISOString() })),
+  ),
+  recorded: fc.boolean(),
+});
 const lastTransitionTime = new Date(start).toISOString();
-const conditions = [conditionTypes.ready, conditionTypes.finished, conditionTypes.recorded].map(
-  (type) => ({ type, status: "True" as const, reason: "Any", message: "", lastTransitionTime }),
-);
+const conditions = [conditionTypes.ready, conditionTypes.finished].map((type) => ({
+  type,
+  status: "True" as const,
+  reason: "Any",
+  message: "",
+  lastTransitionTime,
+}));
 
 test("a decision depends on nothing that the cache leaves out of a resource", () => {
   fc.assert(
-    fc.property(anyObservedState, fc.subarray(conditions), (observed, some) => {
+    fc.property(anyObservedState, fc.subarray(conditions), anyReport, (observed, some, report) => {
       const { status } = observed.resource;
       const transitions = [{ status: status.status, at: lastTransitionTime }];
       const stored = parseResponseJson<Stored<CompressionJobObject>>(
         JSON.stringify({
           ...observed.resource,
-          status: { ...status, transitions, artifacts: [], conditions: some },
+          status: {
+            ...status,
+            transitions,
+            report: { ...report, artifacts: [] },
+            conditions: some,
+          },
         }),
       );
       const cached = toCompressionJob(trimCompressionJob(stored));

@@ -5,6 +5,7 @@ import type { WorkerJob } from "../../../../operator/controllers/compression-job
 import { decide } from "../../../../operator/controllers/compression-job/decide/decide.ts";
 import type { WorkerPod } from "../../../../operator/controllers/compression-job/observe/worker-pod.ts";
 import type { ObservedState } from "../../../../operator/controllers/compression-job/observe/observed-state.ts";
+import type { CompressionJobStatus } from "../../../../src/contract/custom-resources/compression-job.ts";
 import { recordFinalizer } from "../../../../src/contract/custom-resources/resource-labels.ts";
 import type { ErrorCode } from "../../../../src/contract/errors.ts";
 import { workerExit } from "../../../../src/contract/jobs/worker.ts";
@@ -182,17 +183,71 @@ test("decide() reads the exit code from the Job where its pods are deleted", () 
   );
 });
 
-test("decide() leaves a result that the worker reported to the service for a while", () => {
+test("decide() takes a result that the service recorded from its report, without a deadline", () => {
   const job = failed();
-  const pods = [makePod(job, exited(workerExit.failed, { message: terminationMessage }))];
-  const soon = decide(
-    makeObservedState({ resource, workerJobs: [job], pods, now: start + minute + 1_000 }),
+  const decideAfter = (delivered: boolean, report?: CompressionJobStatus["report"]) => {
+    const message = JSON.stringify({ ...JSON.parse(terminationMessage), delivered });
+    const { status } = resource;
+    return decide(
+      makeObservedState({
+        resource: { ...resource, status: { ...status, report } },
+        workerJobs: [job],
+        pods: [makePod(job, exited(workerExit.failed, { message }))],
+        now: start + 60 * minute,
+      }),
+    );
+  };
+  assert.equal(writtenStatus(decideAfter(false).actions)?.error?.code, "model_invalid");
+  assert.deepEqual(decideAfter(true), { actions: [], requeueAt: undefined });
+  const at = new Date(start + minute).toISOString();
+  const error = { code: "accuracy_below_floor", message: "Too far from the original" } as const;
+  const written = writtenStatus(
+    decideAfter(true, {
+      transitions: [
+        { status: "Pending", at },
+        { status: "Sharding", at },
+        { status: "Failed", at, reason: error.code, message: error.message },
+      ],
+      error,
+    }).actions,
   );
-  assert.deepEqual(soon, { actions: [], requeueAt: start + minute + 10_000 });
-  const late = decide(
-    makeObservedState({ resource, workerJobs: [job], pods, now: start + minute + 10_000 }),
+  assert.deepEqual(
+    written?.transitions?.map(({ status }) => status),
+    ["Sharding", "Failed"],
   );
-  assert.equal(writtenStatus(late.actions)?.error?.code, "model_invalid");
+  assert.equal(written.finishedAt, at);
+  assert.deepEqual(written.error, error);
+});
+
+test("decide() follows the report while a worker works, unless it is about one that was taken away", () => {
+  const at = new Date(start + minute).toISOString();
+  const transitions = (["Pending", "Sharding", "Optimizing"] as const).map((status) => ({
+    status,
+    at,
+  }));
+  const job = makeChild(resource);
+  const statusAfter = (phase: string, status: CompressionJobStatus) =>
+    writtenStatus(
+      decide(
+        makeObservedState({
+          resource: makeJob({
+            metadata: withFinalizer,
+            status: { ...status, report: { transitions } },
+          }),
+          workerJobs: [job],
+          pods: [makePod(job, { phase, node: "node-1" })],
+        }),
+      ).actions,
+    )?.status;
+  assert.equal(statusAfter("Running", { status: "Pending" }), "Optimizing");
+  assert.equal(statusAfter("Running", { status: "Sharding" }), "Optimizing");
+  const interrupted = {
+    status: "Pending",
+    statusReason: "waiting_for_queue",
+    transitions: [...transitions, { status: "Pending", at: new Date(start).toISOString() }],
+  } as const satisfies CompressionJobStatus;
+  const waiting = { ...interrupted, transitions: [...interrupted.transitions] };
+  assert.equal(statusAfter("Running", waiting), undefined);
 });
 
 test("decide() records no status that was not observed", () => {
@@ -409,13 +464,6 @@ test("decide() starts no step again whose later steps exist", () => {
 });
 
 test("decide() lets Jobs expire once the job is recorded", () => {
-  const recorded = {
-    type: "Recorded",
-    status: "True",
-    reason: "Recorded",
-    message: "",
-    lastTransitionTime: "2026-03-01T00:00:00Z",
-  } as const;
   const ended = {
     status: "Completed",
     finishedAt: new Date(start + minute).toISOString(),
@@ -425,7 +473,7 @@ test("decide() lets Jobs expire once the job is recorded", () => {
   const unrecorded = makeJob({ metadata: withFinalizer, status: ended });
   const observed = { resource: unrecorded, workerJobs: [job], now: start + 900 * minute };
   assert.deepEqual(decide(makeObservedState(observed)).actions, []);
-  const done = makeJob({ status: { ...ended, conditions: [recorded] } });
+  const done = makeJob({ status: { ...ended, report: { recorded: true } } });
   assert.deepEqual(decide(makeObservedState({ resource: done, workerJobs: [job] })).actions, [
     { type: "setWorkerJobTtl", name: "voices-work", seconds: 3600 },
   ]);

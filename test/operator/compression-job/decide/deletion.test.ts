@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { Action } from "../../../../operator/controllers/compression-job/decide/decision.ts";
 import { decide } from "../../../../operator/controllers/compression-job/decide/decide.ts";
-import { conditionTypes } from "../../../../src/contract/custom-resources/condition.ts";
 import {
   recordFinalizer,
   resourceLabels,
@@ -71,16 +70,7 @@ test("decide() holds a node that does not stop a pod responsible", () => {
 });
 
 test("decide() deletes a job by the operator's time to live, unless it has its own or a batch", () => {
-  const conditions = [
-    {
-      type: conditionTypes.recorded,
-      status: "True",
-      lastTransitionTime: "",
-      reason: "",
-      message: "",
-    },
-  ] as const;
-  const status = { status: "Completed" as const, conditions: [...conditions] };
+  const status = { status: "Completed" as const, report: { recorded: true } };
   const settings = { ...jobSettings, resourceTtlSeconds: 60 };
   const decideAfterMinute = (fields: Parameters<typeof makeJob>[0]) =>
     decide(

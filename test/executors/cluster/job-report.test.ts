@@ -1,28 +1,19 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { desiredStatus } from "../../../src/executors/cluster/desired-status.ts";
+import { hasReport, reportFromJob } from "../../../src/executors/cluster/job-report.ts";
 import {
-  type CompressionJobStatus,
   compressionJobStatus,
+  type JobReport,
 } from "../../../src/contract/custom-resources/compression-job.ts";
-import { conditionTypes } from "../../../src/contract/custom-resources/condition.ts";
 import { statusLimits } from "../../../src/contract/custom-resources/api-group.ts";
 import type { Job } from "../../../src/contract/jobs/job.ts";
-import { jobStatus, type JobStatus, leadsTo } from "../../../src/contract/jobs/status.ts";
+import { jobStatus, type JobStatus } from "../../../src/contract/jobs/status.ts";
 import { compressionJobs } from "../../../src/resources/custom-resources.ts";
 import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
 import { connectTestCluster } from "../../kubernetes/connect-test-cluster.ts";
 import { makeJob, makeResource } from "./make-job.ts";
 
 const now = new Date("2026-01-01T00:01:00.000Z");
-
-function project(
-  job: Job,
-  status?: CompressionJobStatus,
-  allRecorded = false,
-): CompressionJobStatus {
-  return desiredStatus({ job, resource: makeResource(status), allRecorded, now });
-}
 
 /** A record that is as large as workers can make it. */
 function largestJob(): Job {
@@ -86,80 +77,45 @@ function largestJob(): Job {
   });
 }
 
-test("projectedStatus() moves a status along the transition table alone", () => {
-  const own = new Set<JobStatus>(["Pending", "Cancelling", "Cancelled"]);
-  for (const from of jobStatus.options) {
-    for (const to of jobStatus.options) {
-      const { status } = project(makeJob({ status: to }), { status: from });
-      const mayMove = !own.has(to) && leadsTo("compress", from, to);
-      assert.equal(
-        status,
-        mayMove ? to : from,
-        `${from} became ${status} where the record is ${to}`,
-      );
-    }
-  }
-});
-
-test("projectedStatus() does not change with the figures of a job that works", () => {
+test("reportFromJob() does not change with the figures of a job that works", () => {
   const working = (fraction: number) =>
     makeJob({ status: "Optimizing", telemetry: { progress: { fraction }, warnings: [] } });
-  const status = project(working(0.1), { status: "Sharding" });
-  assert.equal(status.status, "Optimizing");
-  assert.deepEqual(project(working(0.9), status), status);
+  assert.deepEqual(reportFromJob(working(0.1), false), reportFromJob(working(0.9), false));
 });
 
-test("projectedStatus() leaves what a waiting job waits for to the operator", () => {
-  const reported = {
-    status: "Pending" as const,
-    statusReason: "unschedulable",
-    statusMessage: "No node has a GPU",
-  };
-  assert.deepEqual(project(makeJob(), reported), reported);
+test("hasReport() leaves what a job waits for and its cancellation to the operator", () => {
+  const reported = (job: Partial<Job>, report?: JobReport, allRecorded = false) =>
+    hasReport(makeJob(job), { status: "Pending", report }, allRecorded);
+  const own: readonly JobStatus[] = ["Pending", "Cancelling", "Cancelled"];
+  for (const status of jobStatus.options) {
+    assert.equal(reported({ status }), !own.includes(status), status);
+  }
+  assert.ok(reported({ status: "Cancelled" }, undefined, true));
+  assert.ok(reported({ status: "Pending" }, {}), "a job whose pods were taken away");
 });
 
-test("projectedStatus() keeps conditions of others, and says that all is recorded", () => {
-  const scheduled = {
-    type: conditionTypes.scheduled,
-    status: "True" as const,
-    lastTransitionTime: now.toISOString(),
-    reason: "Starting",
-    message: "",
-  };
-  const { conditions = [] } = project(
-    makeJob({ status: "Completed" }),
-    { status: "Optimizing", conditions: [scheduled] },
-    true,
-  );
-  assert.deepEqual(
-    conditions.map(({ type, status }) => [type, status]),
-    [
-      [conditionTypes.scheduled, "True"],
-      [conditionTypes.ready, "True"],
-      [conditionTypes.finished, "True"],
-      [conditionTypes.complete, "True"],
-      [conditionTypes.recorded, "True"],
-    ],
-  );
-});
-
-test("projectedStatus() stays within the bounds of a status", () => {
-  const status = project(largestJob(), { status: "Pending" }, true);
+test("reportFromJob() stays within the bounds of a status", () => {
+  const report = reportFromJob(largestJob(), true);
+  const status = { status: "Failed", report };
   assert.deepEqual(compressionJobStatus.parse(status), JSON.parse(JSON.stringify(status)));
-  assert.equal(status.artifacts?.length, statusLimits.artifacts);
+  assert.equal(report.artifacts?.length, statusLimits.artifacts);
 });
 
-test("the API server takes the largest status", { skip: clusterMissing }, async () => {
+test("the API server takes the largest report", { skip: clusterMissing }, async () => {
   const { client } = await connectTestCluster();
   const { spec } = makeResource();
   const { metadata } = await client.create(compressionJobs, { metadata: { name: "large" }, spec });
-  const status = project(largestJob(), { status: "Pending" }, true);
+  const report = reportFromJob(largestJob(), true);
+  const status = { status: "Pending", report } as const;
   const written = await client.patch(
     compressionJobs,
     metadata.name,
     { status },
     { subresource: "status" },
   );
-  assert.deepEqual(compressionJobStatus.parse(written.status), compressionJobStatus.parse(status));
+  assert.deepEqual(
+    compressionJobStatus.parse(written.status).report,
+    compressionJobStatus.parse(status).report,
+  );
   assert.ok(Buffer.byteLength(JSON.stringify(written.status)) < 65_536);
 });

@@ -1,0 +1,66 @@
+import type {
+  CompressionJobStatus,
+  JobReport,
+} from "../../../../src/contract/custom-resources/compression-job.ts";
+import { isTerminal, leadsTo } from "../../../../src/contract/jobs/status.ts";
+import { hasSeenInterruption } from "../../../../src/resources/interruption.ts";
+import type { ObservedState } from "../observe/observed-state.ts";
+import { mayRun, type WorkerPod } from "../observe/worker-pod.ts";
+import type { Decision } from "./decision.ts";
+import { statusPatch } from "./status-patch.ts";
+
+/**
+ * Takes over the end of a job that the service has recorded, as the worker reported it or since the
+ * job cannot be done. Undefined where there is none.
+ */
+export function endAsReported(observed: ObservedState): Decision | undefined {
+  const transitions = listNewTransitions(observed);
+  const isEnd = transitions.some(({ status }) => isTerminal(status));
+  return isEnd ? takeOver(observed, transitions) : undefined;
+}
+
+/**
+ * Takes over what the worker reported while one works. After the pods of a job were taken away, the
+ * report is about those until the service knows of it or a new pod starts.
+ */
+export function followReport(
+  observed: ObservedState,
+  pods: readonly WorkerPod[],
+): Decision | undefined {
+  const { status } = observed.resource;
+  const isWorking = pods.some((pod) => pod.phase === "Running" && mayRun(pod));
+  if (!isWorking || !hasSeenInterruption(status, status.report?.transitions)) return undefined;
+  return takeOver(observed, listNewTransitions(observed));
+}
+
+export function hasReportedEnd({ transitions = [] }: JobReport = {}): boolean {
+  return transitions.some(({ status }) => isTerminal(status));
+}
+
+type Transition = NonNullable<CompressionJobStatus["transitions"]>[number];
+
+/** Those of the report to which the table leads on from the status, one after the other. */
+function listNewTransitions({ resource }: ObservedState): Transition[] {
+  const { spec, status } = resource;
+  const reported = status.report?.transitions ?? [];
+  const waited = reported.findLastIndex((transition) => transition.status === "Pending");
+  let current = status.status;
+  return reported.slice(waited + 1).filter((transition) => {
+    const isNext = isReported(transition) && leadsTo(spec.kind, current, transition.status);
+    if (isNext) current = transition.status;
+    return isNext;
+  });
+}
+
+/** A cancellation is asked for in the spec; whether it is complete, pods say. */
+function isReported({ status }: Transition): boolean {
+  return status !== "Cancelling" && status !== "Cancelled";
+}
+
+function takeOver(observed: ObservedState, transitions: Transition[]): Decision | undefined {
+  const last = transitions.at(-1);
+  if (last === undefined) return undefined;
+  const { startedAt, error } = observed.resource.status.report ?? {};
+  const patch = statusPatch(observed, last, { startedAt, error }, transitions.slice(0, -1));
+  return { actions: [{ type: "writeStatus", patch }] };
+}
