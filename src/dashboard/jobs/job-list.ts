@@ -63,11 +63,10 @@ export class JobList {
   async #loadPage(cursor: string | null): Promise<void> {
     const { status, label, ...others } = this.#filters;
     const query = { ...others, status: [...status], label: [...label], limit: pageSize };
-    const view = "summary" as const;
-    const page = await service.call("listJobs", {
-      query: { ...query, view, cursor: cursor ?? undefined },
+    const page = await service.call("listJobSummaries", {
+      query: { ...query, cursor: cursor ?? undefined },
     });
-    const added = page.jobs.flatMap((job) => ("figures" in job ? [signal(job)] : []));
+    const added = page.jobs.map((job) => signal(job));
     if (cursor === null) this.#byId.clear();
     for (const row of added) this.#byId.set(row.peek().id, row);
     this.#cursor = page.nextCursor;
