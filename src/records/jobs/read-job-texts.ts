@@ -24,13 +24,13 @@ export const readSummaries: JobTextReader = async (jobs) => {
 };
 
 /** The document too where the summary is not stored. */
-function summaryColumns(eb: ExpressionBuilder<Schema, "jobs">) {
+export function summaryColumns(eb: ExpressionBuilder<Schema, "jobs">) {
   const isMissing = eb.case().when("jobs.summary", "is", null);
   return ["jobs.summary" as const, isMissing.then(eb.ref("jobs.document")).end().as("document")];
 }
 
 /** A job's summary as JSON, from its columns: nothing parses one that is stored. */
-function summaryText({ summary, document }: SummaryRow): string {
+export function summaryText({ summary, document }: SummaryRow): string {
   return summary ?? JSON.stringify(summarizeJob(parseJob(document ?? "")));
 }
 
