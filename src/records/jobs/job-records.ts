@@ -6,6 +6,7 @@ import { requireUploads } from "./require-uploads.ts";
 import { cancelRecords } from "./save-records.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import type { Job } from "../../contract/jobs/job.ts";
+import { summarizeJob } from "../../contract/jobs/job-summary.ts";
 import type { JobCountsQuery, JobQuery } from "../../contract/jobs/page.ts";
 import { type JobStatus, jobStatus } from "../../contract/jobs/status.ts";
 import type { Origin } from "../../contract/people/principal.ts";
@@ -25,7 +26,7 @@ export function jobRecords(store: Store) {
         await requireUploads(writing, project, [newJob]);
         const [job] = await insertJobs(writing, { project, batchId: null }, [newJob]);
         if (job === undefined) throw new TypeError("No job was created");
-        await queueWebhookEvents(writing, project, [job]);
+        await queueWebhookEvents(writing, project, [summarizeJob(job)]);
         await recordCreation(writing, job, request);
         return job;
       }),
