@@ -7,7 +7,6 @@ import { type Batch, type BatchRequest, groupByTargets } from "../contract/jobs/
 import { hasFailedGate } from "../contract/jobs/gate.ts";
 import type { Job } from "../contract/jobs/job.ts";
 import type { JobQuery } from "../contract/jobs/page.ts";
-import { limits } from "../contract/limits.ts";
 import type { ModelReference } from "../contract/models/model.ts";
 import type { Revision } from "../contract/revision.ts";
 import { redactSource } from "../contract/text/redact-source.ts";
@@ -167,11 +166,7 @@ export async function listJobs(
 ): Promise<Job[]> {
   const label = labels && Object.entries(labels).map(([name, value]) => `${name}=${value}`);
   const jobs: Job[] = [];
-  for (let cursor: string | undefined; ;) {
-    const query = { ...filter, label, limit: String(limits.pageMax), cursor };
-    const page = await client.call("listJobs", { query }, signal && { signal });
-    jobs.push(...page.jobs.filter((job) => "recipe" in job));
-    if (page.nextCursor === null) return jobs;
-    cursor = page.nextCursor;
-  }
+  const pages = client.listPages("listJobs", { query: { ...filter, label } }, signal && { signal });
+  for await (const page of pages) jobs.push(...page.jobs);
+  return jobs;
 }

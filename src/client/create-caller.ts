@@ -2,6 +2,7 @@ import type { LogLine } from "../contract/jobs/log.ts";
 import type { Reply, Route } from "../contract/routes/route.ts";
 import type { RouteName, Routes } from "../contract/routes/routes.ts";
 import type { JobStatus } from "../contract/jobs/status.ts";
+import { limits } from "../contract/limits.ts";
 import {
   followLogs,
   readChanges,
@@ -17,6 +18,7 @@ import {
   requireRoute,
   isRepeatable,
   type JsonRouteName,
+  type PagedRouteName,
   sendRequest,
   type UntypedInput,
 } from "./send-request.ts";
@@ -32,6 +34,12 @@ export interface RouteCaller<R extends RouteName = RouteName> {
     input: CallInput<N>,
     options?: CallOptions,
   ): Promise<CallOutput<N>>;
+  /** Calls an endpoint that lists in pages until the last one, the largest pages that it gives. */
+  listPages<N extends PagedRouteName & R>(
+    name: N,
+    input: CallInput<N>,
+    options?: CallOptions,
+  ): AsyncGenerator<CallOutput<N>, void>;
   /** Calls an endpoint that answers with nothing, in the same way. */
   callEmpty<N extends EmptyRouteName & R>(
     name: N,
@@ -58,10 +66,24 @@ export function createCaller<R extends Partial<Routes>>(
       ? retry(once, signal)
       : once();
   };
+  const callJson = async <N extends JsonRouteName>(
+    name: N,
+    input: UntypedInput,
+    signal: AbortSignal | undefined,
+  ) => {
+    const { status, text } = await requestText(name, input, signal);
+    return parseReply(requireRoute(connection.routes, name), { name, status, text });
+  };
   return {
-    async call(name, input, { signal } = {}) {
-      const { status, text } = await requestText(name, toUntypedInput(input), signal);
-      return parseReply(requireRoute(connection.routes, name), { name, status, text });
+    call: (name, input, { signal } = {}) => callJson(name, toUntypedInput(input), signal),
+    async *listPages(name, input, { signal } = {}) {
+      const { query, ...rest } = toUntypedInput(input);
+      for (let cursor: string | null | undefined; cursor !== null;) {
+        const paged = { ...query, limit: limits.pageMax, cursor };
+        const page = await callJson(name, { ...rest, query: paged }, signal);
+        yield page;
+        cursor = (page as CallOutput<PagedRouteName>).nextCursor;
+      }
     },
     async callEmpty(name, input, { signal } = {}) {
       await requestText(name, toUntypedInput(input), signal);

@@ -1,11 +1,11 @@
-import type { z } from "zod";
 import { delay, isConnectionError, retry } from "./retry.ts";
 import { type Connection, sendRequest } from "./send-request.ts";
 import { logEnd, type LogLine, logLine } from "../contract/jobs/log.ts";
+import { type JobSummary, jobSummary } from "../contract/jobs/job-summary.ts";
 import { type BatchSummary, batchSummary } from "../contract/jobs/page.ts";
 import { type JobStatus, jobStatus } from "../contract/jobs/status.ts";
 import { limits } from "../contract/limits.ts";
-import { deletion, jobChange } from "../contract/routes/event-routes.ts";
+import { deletion } from "../contract/routes/event-routes.ts";
 
 const pauseMs = 200;
 
@@ -49,7 +49,7 @@ export async function* followLogs(
 export interface ServiceChange {
   /** What the next request passes as `after`. */
   readonly seq: number;
-  readonly job?: z.output<typeof jobChange>;
+  readonly job?: JobSummary;
   readonly batch?: BatchSummary;
   /** Ids of what was deleted. */
   readonly deletedJob?: string;
@@ -74,7 +74,7 @@ export async function* readChanges(
   const answer = await sendRequest("streamEvents", { query }, { ...connection, signal });
   for await (const { event, id, data } of readEventStream(answer.body)) {
     const seq = Number(id);
-    if (event === "job") yield { seq, job: jobChange.parse(JSON.parse(data)) };
+    if (event === "job") yield { seq, job: jobSummary.parse(JSON.parse(data)) };
     else if (event === "batch") yield { seq, batch: batchSummary.parse(JSON.parse(data)) };
     else if (event === "job.deleted") yield { seq, deletedJob: parseDeleted(data) };
     else if (event === "batch.deleted") yield { seq, deletedBatch: parseDeleted(data) };

@@ -44,6 +44,11 @@ export type JsonRouteName = {
   [N in RouteName]: [CallOutput<N>] extends [never] ? never : N;
 }[RouteName];
 
+/** Routes that answer with a list in pages. */
+export type PagedRouteName = {
+  [N in JsonRouteName]: CallOutput<N> extends { readonly nextCursor: string | null } ? N : never;
+}[JsonRouteName];
+
 /** Routes that answer with nothing. */
 export type EmptyRouteName = {
   [N in RouteName]: Routes[N]["replies"] extends { readonly 204: { readonly empty: true } }

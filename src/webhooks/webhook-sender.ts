@@ -1,7 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type Dispatcher, request } from "undici";
+import { z } from "zod";
 import { signEvent } from "./sign-event.ts";
-import { webhookEvent } from "../contract/jobs/webhook.ts";
+import { webhookLinks } from "../contract/jobs/webhook.ts";
 import { limits } from "../contract/limits.ts";
 import { truncate } from "../contract/text/bounded-text.ts";
 import { errorMessage } from "../log/error-message.ts";
@@ -156,8 +157,13 @@ async function postEvent(
   return answer.statusCode;
 }
 
+/** What of a queued event is changed before it is sent; a version before may have queued it. */
+const linkedEvent = z.looseObject({
+  data: z.looseObject({ links: webhookLinks }),
+});
+
 function withAbsoluteLinks(body: string, publicUrl: string): string {
-  const { data, ...event } = webhookEvent.parse(JSON.parse(body));
+  const { data, ...event } = linkedEvent.parse(JSON.parse(body));
   const links = { self: publicUrl + data.links.self };
   return JSON.stringify({ ...event, data: { ...data, links } });
 }

@@ -57,6 +57,22 @@ test("call() repeats a read whose connection breaks", async (t) => {
   assert.deepEqual(await client.call("listTargets", {}), { targets: [] });
 });
 
+test("listPages() asks for page after page until the last", async (t) => {
+  const asked: string[] = [];
+  const { client } = await serve(t, ({ url = "" }, response, calls) => {
+    asked.push(url);
+    json(response, { jobs: [], nextCursor: calls < 3 ? `after-${calls}` : null });
+  });
+  const query = { target: "cpu", label: ["team"] };
+  const pages = await Array.fromAsync(client.listPages("listJobSummaries", { query }));
+  assert.deepEqual(
+    pages.map(({ nextCursor }) => nextCursor),
+    ["after-1", "after-2", null],
+  );
+  const filters = "/v1/jobs/summaries?target=cpu&label=team&limit=200";
+  assert.deepEqual(asked, [filters, `${filters}&cursor=after-1`, `${filters}&cursor=after-2`]);
+});
+
 test("call() sends a submission once only", async (t) => {
   const { client, count } = await serve(t, (_, response) => fail(response, 503, "unavailable"));
   await assert.rejects(client.call("startCompression", { body: request }), ProblemError);

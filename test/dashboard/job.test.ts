@@ -56,11 +56,18 @@ test("the list of jobs is live, and new ones wait to be shown", { skip }, async 
   const page = await signInByLink(dashboard);
   const file = await writeProduct(t);
   await page.getByText("No jobs yet").waitFor();
+  const asked: string[] = [];
+  page.on("request", (request) => asked.push(new URL(request.url()).pathname));
   await startJob(dashboard, file, "first of them");
   await page.getByRole("button", { name: "1 new" }).click();
   const row = page.getByRole("row").filter({ hasText: "first of them" });
   await row.getByText("Completed").waitFor();
   await row.getByText("kB").waitFor();
+  assert.deepEqual(
+    asked.filter((path) => path.startsWith("/v1/jobs/job-")),
+    [],
+    "the change that a job has ended has its figures",
+  );
   await checkDeletion(page, dashboard, file);
   await page.getByRole("link", { name: "Failed" }).click();
   await page.getByText("No job fits these filters").waitFor();

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import test, { type TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { Client } from "pg";
+import { jobSummary } from "../../src/contract/jobs/job-summary.ts";
 import { jobQuery } from "../../src/contract/jobs/page.ts";
 import { openRecords, type Records } from "../../src/records/open-records.ts";
 import { postgresMissing } from "../support/cluster/cluster-missing.ts";
@@ -167,7 +168,9 @@ test(
     const times = job.transitions.map((transition) => transition.at);
     assert.deepEqual([...times, job.finishedAt], [...times.toSorted(), times.at(-1)]);
     const { changes } = await ahead.changeLog.listAfter({ project, origin: {} }, 0);
-    const ids = changes.flatMap((change) => ("job" in change ? change.job.id : []));
+    const ids = changes.flatMap((change) =>
+      change.event === "job" ? jobSummary.parse(JSON.parse(change.data)).id : [],
+    );
     assert.deepEqual(ids, [next.id, id]);
   },
 );

@@ -4,6 +4,8 @@ import { basename, dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { sql } from "kysely";
+import { summarizeJob } from "../../src/contract/jobs/job-summary.ts";
+import { jobQuery } from "../../src/contract/jobs/page.ts";
 import { migrateFile } from "../../src/records/database/migrate.ts";
 import { type Migrations, sqliteMigrations } from "../../src/records/database/migrations.ts";
 import { openRecords } from "../../src/records/open-records.ts";
@@ -15,7 +17,7 @@ const now = () => new Date();
 /** Those of a later version, which adds a column and fills it. */
 const laterMigrations: Migrations = {
   ...sqliteMigrations,
-  "0002-planted": {
+  "9999-planted": {
     async up(db) {
       await sql`alter table jobs add column planted text`.execute(db);
       await sql`update jobs set planted = id`.execute(db);
@@ -34,7 +36,7 @@ test("an upgrade keeps what was recorded, and copies the database before", async
   assert.equal(upgraded.prepare("select planted from jobs").get()?.["planted"], job.id);
   upgraded.close();
   const names = await readdir(dirname(path));
-  const copy = `${path}.before-0002-planted`;
+  const copy = `${path}.before-9999-planted`;
   assert.deepEqual(
     names.filter((name) => name.includes(".before-")),
     [basename(copy)],
@@ -43,6 +45,24 @@ test("an upgrade keeps what was recorded, and copies the database before", async
   const former = await openRecords(copy, { now });
   assert.deepEqual(await former.jobs.find("default", job.id), job);
   await former.close();
+});
+
+test("summaries that a version before stored without labels have them after an upgrade", async (t) => {
+  const path = await databasePath(t);
+  const records = await openRecords(path, { now });
+  const job = await records.jobs.create("default", makeNewJob({ labels: { team: "vision" } }));
+  await records.close();
+  const former = new DatabaseSync(path);
+  former.exec("update jobs set summary = json_remove(summary, '$.labels', '$.updatedAt')");
+  former.exec("delete from kysely_migration where name > '0001-schema'");
+  former.close();
+  const upgraded = await openRecords(path, { now });
+  const { documents } = await upgraded.jobs.listSummaries("default", jobQuery.parse({}));
+  await upgraded.close();
+  assert.deepEqual(
+    documents.map((text) => JSON.parse(text)),
+    [summarizeJob(job)],
+  );
 });
 
 test("an upgrade does not change a database that another process uses", async (t) => {
@@ -56,7 +76,7 @@ test("an upgrade does not change a database that another process uses", async (t
     message: `The database "${path}" has an older schema, and another process has it open: stop that first`,
   });
   const { last } = other.prepare("select max(name) as last from kysely_migration").get() ?? {};
-  assert.equal(last, "0001-schema");
+  assert.equal(last, Object.keys(sqliteMigrations).at(-1));
 });
 
 test("a version does not open a database of a newer one", async (t) => {
@@ -64,6 +84,6 @@ test("a version does not open a database of a newer one", async (t) => {
   await migrateFile(path, laterMigrations);
   await assert.rejects(openRecords(path, { now }), {
     name: "UnusableDatabaseError",
-    message: /written by a newer version of the service, which has the migration "0002-planted"$/,
+    message: /written by a newer version of the service, which has the migration "9999-planted"$/,
   });
 });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
 import { z } from "zod";
 import { batch as batchSchema } from "../../src/contract/jobs/batch.ts";
+import { batchPage, jobSummaryPage } from "../../src/contract/jobs/page.ts";
 import { beginTestWorker, makeTestApp, startJob, type TestApp } from "./test-app.ts";
 
 const shown = z.object({ id: z.string(), status: z.string().default("deleted") });
@@ -64,6 +65,35 @@ test("changes of jobs are sent as they happen", async (t) => {
   await app.ask(`POST /v1/jobs/cancel/${id}`);
   assert.equal((await events.next())?.status, "Cancelling");
 });
+
+test("an event has the row that lists have, with its figures and labels", async (t) => {
+  const app = await makeTestApp(t);
+  const { id } = await startJob(app, { labels: { team: "vision" } });
+  const models = [{ source: "https://models.example/detector.onnx" }];
+  await app.ask("POST /v1/batches", { body: { models, targets: ["cpu"] } });
+  const worker = await beginTestWorker(app, id);
+  const size = { originalBytes: 100, resultBytes: 40, ratio: 0.4, predicted: false };
+  await worker.report(
+    { type: "status", status: "Sharding" },
+    { type: "status", status: "Optimizing" },
+    { type: "telemetry", telemetry: { size } },
+    { type: "result", outcome: "Completed" },
+  );
+  const text = await (await app.ask("GET /v1/events?follow=false&after=0")).text();
+  const sent = (event: string) =>
+    [...text.matchAll(new RegExp(`^event: ${event}\ndata: (.*)$`, "gm"))].map(([, data = ""]) =>
+      JSON.parse(data),
+    );
+  const listed = async (path: string) => (await app.ask(`GET /v1/${path}`)).json();
+  const { jobs } = jobSummaryPage.parse(await listed("jobs/summaries"));
+  const { batches } = batchPage.parse(await listed("batches"));
+  assert.deepEqual(sent("job").toSorted(byId), jobs.toSorted(byId));
+  assert.deepEqual(sent("batch"), batches);
+  const ended = jobs.find((job) => job.id === id);
+  assert.deepEqual([ended?.figures.sizeRatio, ended?.labels], [0.4, { team: "vision" }]);
+});
+
+const byId = (one: { id: string }, other: { id: string }) => (one.id < other.id ? -1 : 1);
 
 test("a batch is sent with its jobs, and a filter leaves out the others", async (t) => {
   const app = await makeTestApp(t);

@@ -4,16 +4,16 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
-import { jobCounts, jobSummaryPage } from "../../src/contract/jobs/page.ts";
+import { jobCounts, jobPage, jobSummaryPage } from "../../src/contract/jobs/page.ts";
 import { beginTestWorker, makeTestApp, problemIn, startJob, type TestApp } from "./test-app.ts";
 
 async function listSummaries({ ask }: TestApp, query = "") {
-  const answer = await ask(`GET /v1/jobs?view=summary${query}`);
+  const answer = await ask(`GET /v1/jobs/summaries${query}`);
   assert.equal(answer.status, 200);
   return jobSummaryPage.parse(await answer.json());
 }
 
-test("GET /jobs?view=summary gives a row of each job, as its telemetry is now", async (t) => {
+test("GET /jobs/summaries gives a row of each job, as its telemetry is now", async (t) => {
   const app = await makeTestApp(t);
   const job = await startJob(app, { labels: { team: "vision" } });
   const { id, createdAt } = job;
@@ -28,7 +28,7 @@ test("GET /jobs?view=summary gives a row of each job, as its telemetry is now", 
       },
     },
   );
-  const { jobs } = await listSummaries(app, "&label=team=vision");
+  const { jobs } = await listSummaries(app, "?label=team=vision");
   assert.deepEqual(jobs, [
     {
       id,
@@ -40,8 +40,10 @@ test("GET /jobs?view=summary gives a row of each job, as its telemetry is now", 
       batchId: null,
       target: "cpu",
       dryRun: false,
+      labels: { team: "vision" },
       createdBy: job.createdBy,
       createdAt,
+      updatedAt: createdAt,
       startedAt: createdAt,
       finishedAt: null,
       model: "detector.onnx",
@@ -96,7 +98,7 @@ test("a summary has the interval of a ratio, and its gates", async (t) => {
 test("a summary has neither the source of its model nor its recipe", async (t) => {
   const app = await makeTestApp(t);
   await startJob(app, { model: { source: "https://models.example/a.onnx?signature=secret" } });
-  const short = await (await app.ask("GET /v1/jobs?view=summary")).text();
+  const short = await (await app.ask("GET /v1/jobs/summaries")).text();
   assert.doesNotMatch(short, /models\.example|recipe/);
 });
 
@@ -107,8 +109,8 @@ test("pages of summaries follow one another as pages of jobs do", async (t) => {
     app.advance(1);
     made.unshift((await startJob(app)).id);
   }
-  const first = await listSummaries(app, "&limit=2");
-  const second = await listSummaries(app, `&limit=2&cursor=${first.nextCursor}`);
+  const first = await listSummaries(app, "?limit=2");
+  const second = await listSummaries(app, `?limit=2&cursor=${first.nextCursor}`);
   assert.deepEqual(
     [...first.jobs, ...second.jobs].map(({ id }) => id),
     made,
@@ -130,11 +132,42 @@ test("jobs from before summaries were stored have the same ones", async (t) => {
   assert.deepEqual(await listSummaries(app), before);
 });
 
-test("an unknown view is refused with those there are", async (t) => {
-  const { ask } = await makeTestApp(t);
-  const { errors } = await problemIn(await ask("GET /v1/jobs?view=short"));
-  const message = 'Is "short" and must be "full" or "summary"';
-  assert.deepEqual(errors, [{ pointer: "query/view", message }]);
+test("GET /jobs gives whole jobs only", async (t) => {
+  const app = await makeTestApp(t);
+  const { errors } = await problemIn(await app.ask("GET /v1/jobs?view=summary"));
+  assert.deepEqual(
+    errors?.map(({ pointer }) => pointer),
+    ["query/view"],
+  );
+  const job = await startJob(app);
+  const { jobs } = jobPage.parse(await (await app.ask("GET /v1/jobs")).json());
+  assert.deepEqual(jobs, [job]);
+});
+
+test("summaries have the filters of jobs", async (t) => {
+  const app = await makeTestApp(t);
+  const first = await startJob(app, { labels: { team: "vision" } });
+  const second = await startJob(app, { target: "cpu-int8" });
+  await app.ask(`POST /v1/jobs/cancel/${second.id}`);
+  const source = encodeURIComponent("https://models.example/detector.onnx");
+  for (const [query, wanted] of [
+    ["", [second.id, first.id]],
+    ["?status=Pending", [first.id]],
+    ["?status=Pending&status=Cancelled", [second.id, first.id]],
+    ["?target=cpu-int8", [second.id]],
+    ["?label=team", [first.id]],
+    [`?model=${source}&kind=quantize`, []],
+    [`?batch=batch-${"0".repeat(26)}`, []],
+  ] as const) {
+    const { jobs } = await listSummaries(app, query);
+    assert.deepEqual(
+      jobs.map(({ id }) => id),
+      wanted,
+      query,
+    );
+  }
+  const { code } = await problemIn(await app.ask("GET /v1/jobs/summaries?cursor=abc"));
+  assert.equal(code, "invalid_cursor");
 });
 
 test("GET /jobs/counts counts each status of what a list would have", async (t) => {

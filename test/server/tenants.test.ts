@@ -55,6 +55,7 @@ const matrix: Readonly<Record<RouteName, Row>> = {
   startCompression: { call: () => "POST /v1/compress", body: job, owner: 202, ...shared },
   startQuantization: { call: () => "POST /v1/quantize", body: job, owner: 202, ...shared },
   listJobs: { call: () => "GET /v1/jobs", ...ownOnly },
+  listJobSummaries: { call: () => "GET /v1/jobs/summaries", ...ownOnly },
   countJobs: { call: () => "GET /v1/jobs/counts", ...ownOnly },
   getJob: { call: (things) => `GET /v1/jobs/${things.job}`, owner: 200, ...hidden },
   cancelJob: { call: (things) => `POST /v1/jobs/cancel/${things.job}`, owner: 202, ...hidden },

@@ -1,12 +1,16 @@
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
+import { DatabaseSync } from "node:sqlite";
 import test, { type TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
+import { summarizeJob } from "../../src/contract/jobs/job-summary.ts";
+import { batchPage, jobSummaryPage } from "../../src/contract/jobs/page.ts";
 import { limits } from "../../src/contract/limits.ts";
 import { type CreatedWebhook, createdWebhook, webhook } from "../../src/contract/jobs/webhook.ts";
 import { startWebhookSender } from "../../src/webhooks/webhook-sender.ts";
 import { completed, endJob, submitBatch } from "../github-app/reported-batch.ts";
-import { makeTestApp, startJob, type TestApp } from "../server/test-app.ts";
+import { databasePath } from "../records/database-path.ts";
+import { beginTestWorker, makeTestApp, startJob, type TestApp } from "../server/test-app.ts";
 import { startReceiver, statusAnswer } from "./receiver.ts";
 
 const publicUrl = "https://mos.example";
@@ -67,7 +71,8 @@ async function findWebhook({ ask }: TestApp, { id }: CreatedWebhook) {
 test("each status of a job is an event with a signature that the secret confirms", async (t) => {
   const { app, receiver, made } = await startSending(t);
   assert.match(made.secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
-  const { id } = await startJob(app);
+  const job = await startJob(app);
+  const { id } = job;
   await endJob(app, id, completed);
   await receiver.next(3);
   const sent = receiver.received.toSorted((a, b) => (a.id < b.id ? -1 : 1));
@@ -75,14 +80,11 @@ test("each status of a job is an event with a signature that the secret confirms
     sent.map(({ event }) => event.type),
     ["job.pending", "job.sharding", "job.optimizing", "job.completed"],
   );
-  const [first] = sent;
-  assert.deepEqual(first?.event.data, {
-    id,
-    name: "detector.onnx for cpu",
-    status: "Pending",
-    batchId: null,
-    links: { self: `${publicUrl}/v1/jobs/${id}` },
-  });
+  const links = { self: `${publicUrl}/v1/jobs/${id}` };
+  assert.deepEqual(sent[0]?.event.data, { ...summarizeJob(job), links });
+  const listed = await (await app.ask("GET /v1/jobs/summaries")).json();
+  const [last] = jobSummaryPage.parse(listed).jobs;
+  assert.deepEqual(sent[3]?.event.data, { ...last, links });
   for (const each of sent) {
     assert.deepEqual(each.signatures, [computeSignature(made.secret, each)]);
     assert.ok(Math.abs(Date.now() / 1000 - Number(each.timestamp)) < 300);
@@ -99,6 +101,60 @@ test("a batch's events come too, and a webhook gets those that it asked for alon
   const types = receiver.received.map(({ event }) => `${event.type} ${event.data.id}`);
   const wanted = [`batch.completed ${id}`, `batch.pending ${id}`, `job.completed ${jobs[0]?.id}`];
   assert.deepEqual(types.toSorted(), wanted);
+  const listed = batchPage.parse(await (await app.ask("GET /v1/batches")).json());
+  const ended = receiver.received.find(({ event }) => event.type === "batch.completed");
+  const links = { self: `${publicUrl}/v1/batches/${id}` };
+  assert.deepEqual(ended?.event.data, { ...listed.batches[0], links });
+});
+
+test("statuses that a job passes in one change are told as they were entered", async (t) => {
+  const { app, receiver } = await startSending(t);
+  const { id } = await startJob(app);
+  const worker = await beginTestWorker(app, id);
+  await worker.report(
+    { type: "status", status: "Sharding" },
+    { type: "status", status: "Optimizing" },
+    {
+      type: "result",
+      outcome: "Failed",
+      error: { code: "model_invalid", message: "No ONNX model" },
+    },
+  );
+  await receiver.next(3);
+  const sent = receiver.received.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  assert.deepEqual(
+    sent.map(({ event: { data } }) => [data.status, "statusReason" in data && data.statusReason]),
+    [
+      ["Pending", "queued"],
+      ["Sharding", "sharding"],
+      ["Optimizing", "optimizing"],
+      ["Failed", "model_invalid"],
+    ],
+  );
+  assert.deepEqual(
+    sent.map(({ event: { data } }) => data.finishedAt !== null),
+    [false, false, false, true],
+  );
+});
+
+test("an event that a version before queued is sent as it is", async (t) => {
+  const database = await databasePath(t);
+  const app = await makeTestApp(t, { allowPrivateAddresses: true, database });
+  const receiver = await startReceiver(t);
+  await app.ask("POST /v1/webhooks", { body: { url: receiver.url } });
+  const { id } = await startJob(app);
+  const queued = {
+    type: "job.pending",
+    timestamp: "2026-01-01T00:00:00.000Z",
+    data: { id, name: "detector", status: "Pending", links: { self: `/v1/jobs/${id}` } },
+  };
+  const file = new DatabaseSync(database);
+  file.prepare("update webhook_deliveries set body = ?").run(JSON.stringify(queued));
+  file.close();
+  startSender(t, app);
+  const { body } = await receiver.next(0);
+  const links = { self: `${publicUrl}/v1/jobs/${id}` };
+  assert.deepEqual(JSON.parse(body), { ...queued, data: { ...queued.data, links } });
 });
 
 test("a receiver that fails gets the event again, with the same id, until it takes it", async (t) => {

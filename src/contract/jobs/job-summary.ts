@@ -10,7 +10,7 @@ import { type Telemetry, telemetry } from "./telemetry.ts";
 
 const figure = z.number().nullable();
 
-/** A job as a row of a list. */
+/** A job as a row of a list, and as an event tells it. */
 export const jobSummary = job
   .pick({
     id: true,
@@ -23,8 +23,10 @@ export const jobSummary = job
     target: true,
     dryRun: true,
     gates: true,
+    labels: true,
     createdBy: true,
     createdAt: true,
+    updatedAt: true,
     startedAt: true,
     finishedAt: true,
   })
@@ -72,12 +74,17 @@ export type JobSummary = z.infer<typeof jobSummary>;
 export function summarizeJob(whole: Job): JobSummary {
   const { model, recipe: used, gates, ...rest } = whole;
   const { id, kind, name, status, statusReason, statusMessage, batchId, target, dryRun } = rest;
-  const { createdBy, createdAt, startedAt, finishedAt, telemetry: measured } = rest;
-  const identity = { id, kind, name, batchId, target, dryRun };
-  const progress = { status, statusReason, statusMessage, createdAt, startedAt, finishedAt };
+  const { labels, createdBy, telemetry: measured } = rest;
+  const { createdAt, updatedAt, startedAt, finishedAt } = rest;
+  const identity = { id, kind, name, batchId, target, dryRun, labels };
+  const progress = { status, statusReason, statusMessage };
   const summary: JobSummary = {
     ...identity,
     ...progress,
+    createdAt,
+    updatedAt,
+    startedAt,
+    finishedAt,
     model: model.name,
     scheme: used.scheme,
     progress: measured.progress,

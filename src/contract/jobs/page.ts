@@ -52,10 +52,6 @@ const jobFilterFields = {
 
 export const jobQuery = z.strictObject({
   ...pageFields,
-  view: z
-    .enum(["full", "summary"])
-    .default("full")
-    .describe("`summary` gives a row of each job (`JobSummary`) instead of the whole of it."),
   status: z
     .array(jobStatus)
     .optional()

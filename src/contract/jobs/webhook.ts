@@ -1,7 +1,9 @@
 import { z } from "zod";
 import { boundedText } from "../text/bounded-text.ts";
-import { batchId, deliveryId, jobId, webhookId } from "../id.ts";
+import { deliveryId, webhookId } from "../id.ts";
+import { jobSummary } from "./job-summary.ts";
 import { limits } from "../limits.ts";
+import { batchSummary } from "./page.ts";
 import { batchStatus, jobStatus } from "./status.ts";
 
 type EventType = `job.${string}` | `batch.${string}`;
@@ -101,24 +103,23 @@ export const webhookDelivery = z
   .meta({ id: "WebhookDelivery" });
 export type WebhookDelivery = z.infer<typeof webhookDelivery>;
 
-/** Body of a delivery: enough to know whether to ask for the whole. */
+export const webhookLinks = z.object({
+  self: z
+    .string()
+    .describe(
+      "Where the whole of it is; a path where the service does not know its public address.",
+    ),
+});
+
+/** Body of a delivery: the job or batch as lists and `GET /events` have it. */
 export const webhookEvent = z
   .object({
     type: z.string(),
     timestamp: z.iso.datetime().describe("When the status changed."),
-    data: z.object({
-      id: z.union([jobId, batchId]),
-      name: z.string(),
-      status: z.string(),
-      batchId: batchId.nullable().optional().describe("Of a job."),
-      links: z.object({
-        self: z
-          .string()
-          .describe(
-            "Where the whole of it is; a path where the service does not know its public address.",
-          ),
-      }),
-    }),
+    data: z.union([
+      jobSummary.extend({ links: webhookLinks }),
+      batchSummary.extend({ links: webhookLinks }),
+    ]),
   })
   .meta({ id: "WebhookEvent" });
 export type WebhookEvent = z.infer<typeof webhookEvent>;

@@ -1,28 +1,8 @@
 import { z } from "zod";
 import { batchId } from "../id.ts";
-import { job } from "../jobs/job.ts";
 import { integerParameter, labelFilter } from "../jobs/page.ts";
 import type { Route } from "./route.ts";
 import { limits } from "../limits.ts";
-import { telemetry } from "../jobs/telemetry.ts";
-
-/** A job in an event: enough to know whether to ask for the whole of it. */
-export const jobChange = job
-  .pick({
-    id: true,
-    kind: true,
-    name: true,
-    status: true,
-    statusReason: true,
-    statusMessage: true,
-    batchId: true,
-    target: true,
-    labels: true,
-    createdAt: true,
-    updatedAt: true,
-    finishedAt: true,
-  })
-  .extend({ progress: telemetry.shape.progress.optional() });
 
 /** A job or batch that is gone. */
 export const deletion = z.object({
@@ -50,8 +30,8 @@ export const eventRoutes = {
     method: "GET",
     path: "/events",
     summary:
-      "Changes of jobs (`event: job`, the job in short) and batches (`event: batch`, as lists " +
-      "have it), streamed as they happen; of changes that follow closely the last is sent. " +
+      "Changes of jobs (`event: job`, a `JobSummary`) and batches (`event: batch`, a " +
+      "`BatchSummary`), streamed as they happen; of changes that follow closely the last is sent. " +
       `Deletions (\`event: job.deleted\` and \`event: batch.deleted\`) are kept for ` +
       `${limits.deletionDays} days: who was away for longer lists anew`,
     action: "readWork",

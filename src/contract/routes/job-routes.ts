@@ -49,7 +49,16 @@ export const jobRoutes = {
     summary: "List jobs, active and historical, newest first",
     action: "readWork",
     query: jobQuery,
-    replies: { 200: { json: z.union([jobPage, jobSummaryPage]) } },
+    replies: { 200: { json: jobPage } },
+    errors: ["invalid_cursor"],
+  },
+  listJobSummaries: {
+    method: "GET",
+    path: "/jobs/summaries",
+    summary: "List jobs as rows: their status and figures without recipe and telemetry",
+    action: "readWork",
+    query: jobQuery,
+    replies: { 200: { json: jobSummaryPage } },
     errors: ["invalid_cursor"],
   },
   countJobs: {

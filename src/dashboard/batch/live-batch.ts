@@ -6,7 +6,6 @@ import { service } from "../session/service.ts";
 
 /** At most so often is a batch that changes asked for again, milliseconds. */
 const pauseMs = 1000;
-const pageSize = "200";
 
 /** A batch that a page shows with the figures of its jobs, and keeps up to date. */
 export class LiveBatch {
@@ -54,11 +53,7 @@ export class LiveBatch {
 
 async function loadSummaries(batch: string): Promise<JobSummary[]> {
   const summaries: JobSummary[] = [];
-  for (let cursor: string | null | undefined; cursor !== null;) {
-    const query = { batch, view: "summary" as const, limit: pageSize, cursor };
-    const page = await service.call("listJobs", { query });
-    summaries.push(...page.jobs.flatMap((job) => ("figures" in job ? [job] : [])));
-    cursor = page.nextCursor;
-  }
+  const pages = service.listPages("listJobSummaries", { query: { batch } });
+  for await (const { jobs } of pages) summaries.push(...jobs);
   return summaries;
 }

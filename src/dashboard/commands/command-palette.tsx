@@ -193,9 +193,9 @@ function useFoundJobs(text: string): readonly Command[] {
 
 /** None where they cannot be listed: pages and actions are found all the same. */
 async function listJobCommands(query: JobQuery): Promise<Command[]> {
-  const options = { ...query, view: "summary" as const, limit: recentJobs };
-  const page = await service.call("listJobs", { query: options }).catch(() => undefined);
-  return (page?.jobs ?? []).flatMap((job) => ("figures" in job ? [toJobCommand(job)] : []));
+  const listing = service.call("listJobSummaries", { query: { ...query, limit: recentJobs } });
+  const page = await listing.catch(() => undefined);
+  return (page?.jobs ?? []).map(toJobCommand);
 }
 
 function toJobCommand({ id, name, status, scheme, createdAt }: JobSummary): Command {

@@ -1,8 +1,6 @@
 import { batch, computed, type ReadonlySignal, signal, type Signal } from "@preact/signals";
 import type { JobFilters } from "./job-filters.ts";
-import type { ServiceChange } from "../../client/follow-logs.ts";
-import { type JobSummary, summarizeJob } from "../../contract/jobs/job-summary.ts";
-import { isTerminal } from "../../contract/jobs/status.ts";
+import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { watchChanges, onReconnect } from "../live/service-changes.ts";
 import { service } from "../session/service.ts";
 
@@ -29,12 +27,8 @@ export class JobList {
 
   /** Keeps the list up to date. @returns a function that ends it */
   follow(): () => void {
-    const stopChanges = gatherJobChanges((changes) =>
-      batch(() => {
-        for (const change of changes) this.#apply(change);
-      }),
-    );
-    const stopDeletions = watchChanges(({ deletedJob }) => {
+    const stopChanges = watchChanges(({ job, deletedJob }) => {
+      if (job !== undefined) this.#apply(job);
       if (deletedJob !== undefined) batch(() => this.#remove(deletedJob));
     });
     const stopReturns = onReconnect(() => {
@@ -42,7 +36,6 @@ export class JobList {
     });
     return () => {
       stopChanges();
-      stopDeletions();
       stopReturns();
     };
   }
@@ -63,11 +56,10 @@ export class JobList {
   async #loadPage(cursor: string | null): Promise<void> {
     const { status, label, ...others } = this.#filters;
     const query = { ...others, status: [...status], label: [...label], limit: pageSize };
-    const view = "summary" as const;
-    const page = await service.call("listJobs", {
-      query: { ...query, view, cursor: cursor ?? undefined },
+    const page = await service.call("listJobSummaries", {
+      query: { ...query, cursor: cursor ?? undefined },
     });
-    const added = page.jobs.flatMap((job) => ("figures" in job ? [signal(job)] : []));
+    const added = page.jobs.map((job) => signal(job));
     if (cursor === null) this.#byId.clear();
     for (const row of added) this.#byId.set(row.peek().id, row);
     this.#cursor = page.nextCursor;
@@ -78,13 +70,11 @@ export class JobList {
     });
   }
 
-  #apply(change: JobChange): void {
-    const row = this.#byId.get(change.id);
-    if (row !== undefined) {
-      row.value = applyJobChange(row.value, change);
-      if (isTerminal(change.status)) void refreshRow(row);
-    } else if (this.#isNew(change)) {
-      this.#unseenIds.value = new Set([...this.#unseenIds.value, change.id]);
+  #apply(job: JobSummary): void {
+    const row = this.#byId.get(job.id);
+    if (row !== undefined) row.value = job;
+    else if (this.#isNew(job)) {
+      this.#unseenIds.value = new Set([...this.#unseenIds.value, job.id]);
     }
   }
 
@@ -95,56 +85,21 @@ export class JobList {
     if (unseen.delete(id)) this.#unseenIds.value = unseen;
   }
 
-  #isNew(change: JobChange): boolean {
+  #isNew(job: JobSummary): boolean {
     const rows = this.rows.peek();
     const newest = rows?.[0]?.peek().id ?? "";
-    return rows !== undefined && change.id > newest && fitsFilters(change, this.#filters);
+    return rows !== undefined && job.id > newest && fitsFilters(job, this.#filters);
   }
 }
 
-function applyJobChange(job: JobSummary, { progress, ...change }: JobChange): JobSummary {
-  return { ...job, ...change, progress: progress ?? job.progress };
-}
-
-/** A change says that a job has ended, and not with which figures. */
-async function refreshRow(row: Signal<JobSummary>): Promise<void> {
-  const { id } = row.peek();
-  const job = await service.call("getJob", { params: { id } }).catch(() => undefined);
-  if (job !== undefined) row.value = summarizeJob(job);
-}
-
-/**
- * Gathers changes of jobs until the next frame: of each job the last one counts.
- * @returns a function that ends it
- */
-function gatherJobChanges(apply: (changes: readonly JobChange[]) => void): () => void {
-  const gathered = new Map<string, JobChange>();
-  let frame = 0;
-  const applyGathered = () => {
-    frame = 0;
-    apply([...gathered.values()]);
-    gathered.clear();
-  };
-  const stop = watchChanges(({ job }) => {
-    if (job === undefined) return;
-    gathered.set(job.id, job);
-    if (frame === 0) frame = requestAnimationFrame(applyGathered);
-  });
-  return () => {
-    stop();
-    cancelAnimationFrame(frame);
-  };
-}
-
-type JobChange = NonNullable<ServiceChange["job"]>;
-
-/** Whether a list with the filters has a job that changed, as far as its change says. */
-function fitsFilters(change: JobChange, { status, target, batch, label }: JobFilters) {
+/** Whether a list with the filters has a job, as far as its row says: it has no source. */
+function fitsFilters(job: JobSummary, { status, target, model, batch, label }: JobFilters) {
   return (
-    (status.length === 0 || status.includes(change.status)) &&
-    (target === undefined || target === change.target) &&
-    (batch === undefined || batch === change.batchId) &&
-    label.every((each) => hasLabel(change.labels, each))
+    (status.length === 0 || status.includes(job.status)) &&
+    (target === undefined || target === job.target) &&
+    (model === undefined || model === job.model || model.includes(":")) &&
+    (batch === undefined || batch === job.batchId) &&
+    label.every((each) => hasLabel(job.labels, each))
   );
 }
 

@@ -314,7 +314,12 @@ function createMigrations({ bytes, now, before, triggers }: Dialect): Migrations
     ...webhookTables,
     ...triggers,
   ];
-  return { "0001-schema": { up: (db) => runStatements(db, statements) } };
+  // A summary that is null is computed from the document where it is read.
+  const emptySummaries = ["update jobs set summary = null"];
+  return {
+    "0001-schema": { up: (db) => runStatements(db, statements) },
+    "0002-summaries-have-labels": { up: (db) => runStatements(db, emptySummaries) },
+  };
 }
 
 export const sqliteMigrations = createMigrations(sqlite);

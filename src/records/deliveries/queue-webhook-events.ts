@@ -7,6 +7,8 @@ import {
   secondsLater,
 } from "./webhook-delivery-records.ts";
 import { isId, newId } from "../../contract/id.ts";
+import type { JobSummary } from "../../contract/jobs/job-summary.ts";
+import type { BatchSummary } from "../../contract/jobs/page.ts";
 import { eventType, isWanted, webhook, type WebhookEvent } from "../../contract/jobs/webhook.ts";
 import { limits } from "../../contract/limits.ts";
 import { addWaitingDeliveries } from "../database/counters.ts";
@@ -15,13 +17,7 @@ import type { Schema } from "../database/schema.ts";
 import { runWriteTransaction, type Store, type WriteTransaction } from "../database/store.ts";
 
 /** A job or batch whose status changed. */
-interface Changed {
-  readonly id: string;
-  readonly name: string;
-  readonly status: string;
-  /** Of a job. */
-  readonly batchId?: string | null;
-}
+type Changed = JobSummary | BatchSummary;
 
 /**
  * Queues the events of changed statuses for the project's webhooks, with the change itself. What is
@@ -81,13 +77,14 @@ function changeType({ id, status }: Changed) {
 
 function deliveryRow(
   webhookId: string,
-  { id, name, status, batchId }: Changed,
+  changed: Changed,
   now: Date,
 ): Insertable<Schema["webhook_deliveries"]> {
-  const type = changeType({ id, name, status });
+  const { id } = changed;
+  const type = changeType(changed);
   const at = now.toISOString();
   const self = `/v1/${isId("job", id) ? "jobs" : "batches"}/${id}`;
-  const data = { id, name, status, batchId, links: { self } };
+  const data = { ...changed, links: { self } };
   return {
     id: newId("delivery", now),
     webhook_id: webhookId,

@@ -1,19 +1,18 @@
 import { sql } from "kysely";
-import type { z } from "zod";
-import { parseJob } from "./find-record.ts";
-import type { Job } from "../../contract/jobs/job.ts";
-import { type BatchSummary, batchSummary } from "../../contract/jobs/page.ts";
+import { summaryColumns, summaryText } from "./read-job-texts.ts";
 import { limits } from "../../contract/limits.ts";
 import type { Origin } from "../../contract/people/principal.ts";
 import { deletion, type EventQuery } from "../../contract/routes/event-routes.ts";
 import { documentHasLabel, hasLabels, parseLabel } from "../database/dialect-sql.ts";
 import { runReadTransaction, type Store, type WriteTransaction } from "../database/store.ts";
 
-/** A job or batch as it is after its last change, or what is left of it. */
-export type Change =
-  | DeletedRecord
-  | { readonly seq: number; readonly job: Job }
-  | { readonly seq: number; readonly batch: BatchSummary };
+/** A job or batch after its last change. */
+export interface Change {
+  readonly seq: number;
+  readonly event: "job" | "batch" | "job.deleted" | "batch.deleted";
+  /** Its summary, or what is left of it, as JSON. */
+  readonly data: string;
+}
 
 interface ChangePage {
   readonly changes: readonly Change[];
@@ -71,12 +70,12 @@ async function listChangedJobs(
   { batch, label = [], ...search }: ChangeSearch,
   after: number,
 ): Promise<Change[]> {
-  let jobs = trx.selectFrom("jobs").select(["change_seq", "document"]);
+  let jobs = trx.selectFrom("jobs").select("change_seq").select(summaryColumns);
   jobs = jobs.where(isReached(search)).where("change_seq", ">", after);
   if (batch !== undefined) jobs = jobs.where("batch_id", "=", batch);
   if (label.length > 0) jobs = jobs.where(hasLabels(label.map(parseLabel)));
   const rows = await jobs.orderBy("change_seq").limit(changesPerPage).execute();
-  return rows.map((row) => ({ seq: row.change_seq, job: parseJob(row.document) }));
+  return rows.map((row) => ({ seq: row.change_seq, event: "job", data: summaryText(row) }));
 }
 
 async function listChangedBatches(
@@ -91,26 +90,17 @@ async function listChangedBatches(
     batches = batches.where(documentHasLabel(trx, filter));
   }
   const rows = await batches.orderBy("change_seq").limit(changesPerPage).execute();
-  return rows.map((row) => {
-    return { seq: row.change_seq, batch: batchSummary.parse(JSON.parse(row.document)) };
-  });
+  return rows.map((row) => ({ seq: row.change_seq, event: "batch", data: row.document }));
 }
 
 const dayMs = 24 * 3_600_000;
-
-/** What is left of a job or batch. */
-interface DeletedRecord {
-  readonly seq: number;
-  readonly kind: "job" | "batch";
-  readonly deletion: z.output<typeof deletion>;
-}
 
 /** What followers are sent of deletions. */
 async function listDeletions(
   trx: WriteTransaction["trx"],
   { batch, label = [], ...search }: ChangeSearch,
   after: number,
-): Promise<DeletedRecord[]> {
+): Promise<Change[]> {
   let deletions = trx.selectFrom("deletions").select(["seq", "kind", "document", "deleted_at"]);
   deletions = deletions.where(isReached(search)).where("seq", ">", after);
   if (batch !== undefined) deletions = deletions.where("batch_id", "=", batch);
@@ -119,7 +109,8 @@ async function listDeletions(
   }
   const rows = await deletions.orderBy("seq").limit(changesPerPage).execute();
   return rows.map(({ seq, kind, document, deleted_at: deletedAt }) => {
-    return { seq, kind, deletion: deletion.parse({ ...JSON.parse(document), deletedAt }) };
+    const left = deletion.parse({ ...JSON.parse(document), deletedAt });
+    return { seq, event: `${kind}.deleted`, data: JSON.stringify(left) };
   });
 }
 

@@ -16,6 +16,7 @@ import { listNamedUploads, missingUploadError } from "./require-uploads.ts";
 import { saveRecords } from "./save-records.ts";
 import type { Batch } from "../../contract/jobs/batch.ts";
 import type { Job } from "../../contract/jobs/job.ts";
+import { summarizeJob } from "../../contract/jobs/job-summary.ts";
 import { type Target, target } from "../../contract/jobs/target.ts";
 import { findMissingUploads } from "../blobs/find-missing-uploads.ts";
 import {
@@ -51,7 +52,7 @@ export function clusterRecords(store: Store) {
     createJob: (project: string, newJob: NewJob) =>
       runWriteTransaction(store, async (writing) => {
         const jobs = await insertJobs(writing, { project, batchId: null }, [newJob]);
-        await queueWebhookEvents(writing, project, jobs);
+        await queueWebhookEvents(writing, project, jobs.map(summarizeJob));
         const ids = jobs.map(({ id }) => id);
         await failWithoutUploads(writing, project, { ids, jobs: [newJob] });
       }),

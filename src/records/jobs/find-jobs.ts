@@ -1,5 +1,5 @@
 import { type Expression, expressionBuilder, type SqlBool } from "kysely";
-import { type JobText, readJobTexts } from "./read-job-texts.ts";
+import type { JobText, JobTextReader } from "./read-job-texts.ts";
 import { encodeIdTime, jobId } from "../../contract/id.ts";
 import { type StatusCounts, zeroCounts } from "../../contract/jobs/batch.ts";
 import type { JobCountsQuery, JobQuery } from "../../contract/jobs/page.ts";
@@ -32,7 +32,7 @@ export interface JobSearch {
 export async function findJobs(
   store: Store,
   search: JobSearch,
-  { view, count }: { readonly view: JobQuery["view"]; readonly count: number },
+  { read, count }: { readonly read: JobTextReader; readonly count: number },
 ): Promise<JobText[]> {
   // A scan in id order for each alternative, merged here, is bounded by the page; SQL's IN and OR
   // would sort all matches.
@@ -40,7 +40,7 @@ export async function findJobs(
   const pages = await Promise.all(
     planScans(search.query).map((scan) => {
       const matches = selectMatches(store, search, { ...scan, labels });
-      return readJobTexts(matches.limit(count), view);
+      return read(matches.limit(count));
     }),
   );
   const [only = [], ...others] = pages;

@@ -11,6 +11,7 @@ import {
 import { type Batch, zeroCounts } from "../../contract/jobs/batch.ts";
 import type { CreatedBy } from "../../contract/jobs/creation.ts";
 import type { Job } from "../../contract/jobs/job.ts";
+import { summarizeJob } from "../../contract/jobs/job-summary.ts";
 import { type BatchSummary, batchSummary } from "../../contract/jobs/page.ts";
 import type { JobKind } from "../../contract/jobs/status.ts";
 import type { Origin } from "../../contract/people/principal.ts";
@@ -50,7 +51,7 @@ export async function insertBatch(
   await insertSummary(writing, summary, { project, ...newBatch });
   const newJobs = await attachBaselines(writing, project, newBatch);
   const jobs = await insertJobs(writing, { project, batchId: id }, newJobs);
-  await queueWebhookEvents(writing, project, [summary, ...jobs]);
+  await queueWebhookEvents(writing, project, [summary, ...jobs.map(summarizeJob)]);
   const jobIds = jobs.map((job) => job.id);
   const { report } = newBatch;
   if (report && "settings" in report) {

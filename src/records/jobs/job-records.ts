@@ -1,10 +1,12 @@
 import { countMatches, findJobs, type JobSearch } from "./find-jobs.ts";
 import { findRecord, parseJob } from "./find-record.ts";
 import { insertJobs, type NewJob, requireQueueCapacity } from "./insert-jobs.ts";
+import { type JobTextReader, readDocuments, readSummaries } from "./read-job-texts.ts";
 import { requireUploads } from "./require-uploads.ts";
 import { cancelRecords } from "./save-records.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import type { Job } from "../../contract/jobs/job.ts";
+import { summarizeJob } from "../../contract/jobs/job-summary.ts";
 import type { JobCountsQuery, JobQuery } from "../../contract/jobs/page.ts";
 import { type JobStatus, jobStatus } from "../../contract/jobs/status.ts";
 import type { Origin } from "../../contract/people/principal.ts";
@@ -24,7 +26,7 @@ export function jobRecords(store: Store) {
         await requireUploads(writing, project, [newJob]);
         const [job] = await insertJobs(writing, { project, batchId: null }, [newJob]);
         if (job === undefined) throw new TypeError("No job was created");
-        await queueWebhookEvents(writing, project, [job]);
+        await queueWebhookEvents(writing, project, [summarizeJob(job)]);
         await recordCreation(writing, job, request);
         return job;
       }),
@@ -35,8 +37,12 @@ export function jobRecords(store: Store) {
     findStatus: (id: string) => findJobStatus(store, id),
 
     /** Documents of those whose origin is as `origin` says. */
-    list: (project: string, query: JobListQuery, origin: Partial<Origin> = {}) =>
-      listJobDocuments(store, { project, query, origin }),
+    list: (project: string, query: JobQuery, origin: Partial<Origin> = {}) =>
+      listJobDocuments(store, { project, query, origin }, readDocuments),
+
+    /** Summaries of the same ones. */
+    listSummaries: (project: string, query: JobQuery, origin: Partial<Origin> = {}) =>
+      listJobDocuments(store, { project, query, origin }, readSummaries),
 
     /** How many of them a list without `status` has in each status. */
     count: (project: string, query: JobCountsQuery, origin: Partial<Origin> = {}) =>
@@ -94,16 +100,14 @@ interface JobDocuments {
   readonly nextCursor: string | null;
 }
 
-type JobListQuery = Omit<JobQuery, "view"> & Partial<Pick<JobQuery, "view">>;
-
-interface JobListSearch extends JobSearch {
-  readonly query: JobListQuery;
-}
-
 /** A page of the jobs that match: nothing parses what a list only passes on. */
-async function listJobDocuments(store: Store, search: JobListSearch): Promise<JobDocuments> {
-  const { limit, view = "full" } = search.query;
-  const found = await findJobs(store, search, { view, count: limit + 1 });
+async function listJobDocuments(
+  store: Store,
+  search: JobSearch & { readonly query: JobQuery },
+  read: JobTextReader,
+): Promise<JobDocuments> {
+  const { limit } = search.query;
+  const found = await findJobs(store, search, { read, count: limit + 1 });
   const { entries, nextCursor } = buildPage(found, limit);
   return { documents: entries.map(({ text }) => text), nextCursor };
 }

@@ -1,6 +1,5 @@
-import type { SelectQueryBuilder } from "kysely";
+import type { ExpressionBuilder, SelectQueryBuilder } from "kysely";
 import { summarizeJob } from "../../contract/jobs/job-summary.ts";
-import type { JobQuery } from "../../contract/jobs/page.ts";
 import { parseJob } from "./find-record.ts";
 import type { Schema } from "../database/schema.ts";
 
@@ -9,25 +8,33 @@ type SelectedJobs = SelectQueryBuilder<Schema, "jobs", object>;
 
 export interface JobText {
   readonly id: string;
-  /** The job as the contract defines it, or its summary, as JSON. */
+  /** The job or its summary as the contract defines it, as JSON. */
   readonly text: string;
 }
 
-/** Jobs as lists show them, in the order of `jobs`. */
-export function readJobTexts(jobs: SelectedJobs, view: JobQuery["view"]): Promise<JobText[]> {
-  if (view === "summary") return readSummaries(jobs);
-  return jobs.select(["jobs.id", "jobs.document as text"]).execute();
+/** Reads jobs in the order of `jobs`. */
+export type JobTextReader = (jobs: SelectedJobs) => Promise<JobText[]>;
+
+export const readDocuments: JobTextReader = (jobs) =>
+  jobs.select(["jobs.id", "jobs.document as text"]).execute();
+
+export const readSummaries: JobTextReader = async (jobs) => {
+  const rows = await jobs.select("jobs.id").select(summaryColumns).execute();
+  return rows.map((row) => ({ id: row.id, text: summaryText(row) }));
+};
+
+/** The document too where the summary is not stored. */
+export function summaryColumns(eb: ExpressionBuilder<Schema, "jobs">) {
+  const isMissing = eb.case().when("jobs.summary", "is", null);
+  return ["jobs.summary" as const, isMissing.then(eb.ref("jobs.document")).end().as("document")];
 }
 
-async function readSummaries(jobs: SelectedJobs): Promise<JobText[]> {
-  const rows = await jobs
-    .select((eb) => [
-      "jobs.id",
-      "jobs.summary",
-      eb.case().when("jobs.summary", "is", null).then(eb.ref("jobs.document")).end().as("document"),
-    ])
-    .execute();
-  return rows.map(({ id, summary, document }) => {
-    return { id, text: summary ?? JSON.stringify(summarizeJob(parseJob(document ?? ""))) };
-  });
+/** A job's summary as JSON, from its columns: nothing parses one that is stored. */
+export function summaryText({ summary, document }: SummaryRow): string {
+  return summary ?? JSON.stringify(summarizeJob(parseJob(document ?? "")));
+}
+
+interface SummaryRow {
+  readonly summary: string | null;
+  readonly document: string | null;
 }

@@ -7,6 +7,7 @@ import { baselineFigures, type RecordedBaseline } from "../../contract/jobs/base
 import { deriveBatchStatus, zeroCounts } from "../../contract/jobs/batch.ts";
 import { hasFailedGate } from "../../contract/jobs/gate.ts";
 import type { Job } from "../../contract/jobs/job.ts";
+import { summarizeJob } from "../../contract/jobs/job-summary.ts";
 import { type BatchSummary, batchSummary } from "../../contract/jobs/page.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import type { WarningCode } from "../../contract/jobs/warnings.ts";
@@ -51,12 +52,26 @@ async function saveRecord(
   const waiting = Number(job.status === "Pending") - Number(before.job.status === "Pending");
   await addWaitingJobs(trx, after.project, waiting);
   const entered = job.transitions.slice(before.job.transitions.length);
-  const changed = entered.map(({ status }) => ({ ...job, status }));
+  const changed = entered.map((transition) => summarizeJob(rewindJob(job, transition)));
   if (changed.length > 0) await queueWebhookEvents(writing, after.project, changed);
   if (job.status === "Cancelling" && before.job.status !== "Cancelling") {
     effects.cancelling.add(job.id);
   }
   if (isTerminal(job.status) && !isTerminal(before.job.status)) effects.ended.add(job.id);
+}
+
+/** A job in a status that it entered, though it may have left it in the same change. */
+function rewindJob(job: Job, entered: Job["transitions"][number]): Job {
+  const { status, at, reason = job.statusReason, message = job.statusMessage } = entered;
+  const finishedAt = isTerminal(status) ? job.finishedAt : null;
+  return {
+    ...job,
+    status,
+    statusReason: reason,
+    statusMessage: message,
+    updatedAt: at,
+    finishedAt,
+  };
 }
 
 /** Updates a batch after the status of some of its jobs changed. */

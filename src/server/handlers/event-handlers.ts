@@ -2,7 +2,6 @@ import { setTimeout as delay } from "node:timers/promises";
 import { limits } from "../../contract/limits.ts";
 import { reachedOrigin } from "../../contract/people/may.ts";
 import type { Routes } from "../../contract/routes/routes.ts";
-import { jobChange } from "../../contract/routes/event-routes.ts";
 import type { Change, ChangeSearch } from "../../records/jobs/change-records.ts";
 import type { Records } from "../../records/open-records.ts";
 import { createConcurrencyLimit } from "../http/concurrency-limit.ts";
@@ -73,14 +72,6 @@ async function* writeEvents(
   }
 }
 
-function formatChangeEvent(change: Change): string {
-  const [event, document] = describeEvent(change);
-  return `id: ${change.seq}\nevent: ${event}\ndata: ${JSON.stringify(document)}\n\n`;
-}
-
-function describeEvent(change: Change): [event: string, document: object] {
-  if ("deletion" in change) return [`${change.kind}.deleted`, change.deletion];
-  if ("batch" in change) return ["batch", change.batch];
-  const { progress } = change.job.telemetry;
-  return ["job", jobChange.parse({ ...change.job, progress })];
+function formatChangeEvent({ seq, event, data }: Change): string {
+  return `id: ${seq}\nevent: ${event}\ndata: ${data}\n\n`;
 }

@@ -71,6 +71,7 @@ type JobHandlers = Pick<
   | "startCompression"
   | "startQuantization"
   | "listJobs"
+  | "listJobSummaries"
   | "countJobs"
   | "getJob"
   | "cancelJob"
@@ -102,11 +103,16 @@ export const jobHandlers: JobHandlers = {
   async listJobs({ records }, { caller, query }) {
     const origin = reachedOrigin(caller, "readWork");
     const { documents, nextCursor } = await records.jobs.list(caller.project, query, origin);
+    const jobs = documents.map(showJobText);
+    return { status: 200, json: new JsonText<JobPage>(joinPage(jobs, nextCursor)) };
+  },
+
+  async listJobSummaries({ records }, { caller, query }) {
+    const origin = reachedOrigin(caller, "readWork");
+    const { project } = caller;
+    const { documents, nextCursor } = await records.jobs.listSummaries(project, query, origin);
     // A summary has nothing that answers leave out.
-    const shown = query.view === "summary" ? documents : documents.map(showJobText);
-    const jobs = shown.flatMap((text, i) => (i === 0 ? [text] : [",", text]));
-    const pieces = [`{"jobs":[`, ...jobs, `],"nextCursor":${JSON.stringify(nextCursor)}}`];
-    return { status: 200, json: new JsonText<JobPage | JobSummaryPage>(pieces) };
+    return { status: 200, json: new JsonText<JobSummaryPage>(joinPage(documents, nextCursor)) };
   },
 
   async countJobs({ records }, { caller, query }) {
@@ -140,6 +146,12 @@ export const jobHandlers: JobHandlers = {
     return { status: 204 };
   },
 };
+
+/** The pieces of a page of jobs, which are JSON already. */
+function joinPage(documents: readonly string[], nextCursor: string | null): string[] {
+  const jobs = documents.flatMap((text, i) => (i === 0 ? [text] : [",", text]));
+  return [`{"jobs":[`, ...jobs, `],"nextCursor":${JSON.stringify(nextCursor)}}`];
+}
 
 /** The job when it has ended or the signal is aborted. */
 async function waitForJobEnd(
