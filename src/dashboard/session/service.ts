@@ -1,3 +1,4 @@
+import { sendBlob } from "./send-blob.ts";
 import { access, sessionHasEnded } from "./session-state.ts";
 import { createCaller } from "../../client/create-caller.ts";
 import { silenceLimitMs } from "../../client/follow-logs.ts";
@@ -16,15 +17,18 @@ const watchedTransport: Transport = async (request) => {
 /** Where the service's interface is. */
 export const interfaceUrl = `${location.origin}/v1`;
 
-/** The service that this page is of. */
-export const service = createCaller({ routes, baseUrl: interfaceUrl, transport: watchedTransport });
+/** How requests are sent to the service that this page is of. */
+export const connection = { routes, baseUrl: interfaceUrl, transport: watchedTransport };
+export const service = createCaller(connection);
 
 /** Sends requests of a page with its session's cookie. */
 const fetchTransport: Transport = async ({ method, url, headers, body, signal }) => {
-  if (typeof body === "object") throw new TypeError("Files are sent with their progress");
   const sent = Object.entries(headers).filter((each): each is [string, string] => !!each[1]);
-  const request = { method, headers: sent, body: body ?? null, signal: signal ?? null };
-  const answer = await fetch(url, request).catch(toConnectionError);
+  const request = { method, headers: sent, signal: signal ?? null };
+  const answer =
+    typeof body === "object"
+      ? await sendBlob(body, url, request)
+      : await fetch(url, { ...request, body: body ?? null }).catch(toConnectionError);
   return {
     status: answer.status,
     headers: Object.fromEntries(answer.headers),
