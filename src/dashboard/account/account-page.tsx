@@ -6,7 +6,7 @@ import { signOut } from "../session/session.ts";
 import { Button } from "../shared/button.tsx";
 import { Loading, MaybeError } from "../shared/notice.tsx";
 import { Age, PageHead } from "../shared/page-head.tsx";
-import { useLoaded } from "../shared/use-loaded.ts";
+import { useLive } from "../live/use-live.ts";
 
 /** The person who is signed in: where else, and in which projects. */
 export function AccountPage() {
@@ -53,7 +53,7 @@ function MembershipPair({ name, role }: Self["projects"][number]) {
 
 /** Where the person is signed in. */
 function SessionCard() {
-  const { value: sessions, error, reload } = useLoaded(loadSessions);
+  const { value: sessions, error, reload } = useLive(loadSessions);
   return (
     <section class="card c4" aria-labelledby="sessions">
       <SessionHead />

@@ -4,13 +4,14 @@ import { isId } from "../../contract/id.ts";
 import { service } from "../session/service.ts";
 import { MaybeError } from "../shared/notice.tsx";
 import { Age, PageHead } from "../shared/page-head.tsx";
-import { useLoaded } from "../shared/use-loaded.ts";
+import { TableHead } from "../shared/table-head.tsx";
+import { useLive } from "../live/use-live.ts";
 
-const columns = ["When", "Who", "What", "To what"] as const;
+const columns = { When: "", Who: "", What: "", "To what": "" };
 
 /** Who changed what, newest first. */
 export function AuditPage() {
-  const { value: entries, error, reload } = useLoaded(loadEntries);
+  const { value: entries, error, reload } = useLive(loadEntries);
   return (
     <main id="main">
       <PageHead title="Audit" />
@@ -18,13 +19,7 @@ export function AuditPage() {
       <div class="card wide scrolled" tabIndex={0} role="region" aria-label="Audit">
         <table>
           <caption class="sr">The newest changes</caption>
-          <thead>
-            <tr>
-              {columns.map((title) => (
-                <th key={title}>{title}</th>
-              ))}
-            </tr>
-          </thead>
+          <TableHead columns={columns} />
           <tbody>
             {entries?.map((entry) => <EntryRow key={entry.id} entry={entry} />) ?? (
               <LoadingRow isFailed={error !== undefined} />
@@ -60,7 +55,7 @@ function EntryRow({ entry }: { readonly entry: AuditEntry }) {
 function LoadingRow({ isFailed }: { readonly isFailed: boolean }) {
   return (
     <tr>
-      <td class="dim" colSpan={columns.length}>
+      <td class="dim" colSpan={Object.keys(columns).length}>
         {isFailed ? "Nothing could be loaded" : "Loading…"}
       </td>
     </tr>

@@ -6,6 +6,7 @@ import { type Command, matchCommands } from "./match-commands.ts";
 import { isId } from "../../contract/id.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import type { Action } from "../../contract/people/permissions.ts";
+import { useLive } from "../live/use-live.ts";
 import { service } from "../session/service.ts";
 import { mayDo, signOut } from "../session/session.ts";
 import { jobAddress } from "../shared/addresses.ts";
@@ -171,9 +172,8 @@ type JobQuery = { readonly model?: string };
 
 /** Jobs as commands: the newest ones, those whose model is the text, and the one whose id it is. */
 function useFoundJobs(text: string): readonly Command[] {
-  const recent = useSignal<readonly Command[]>([]);
+  const { value: recent = [] } = useLive(() => listJobCommands({}));
   const named = useSignal<readonly Command[]>([]);
-  useEffect(() => void listJobCommands({}).then((jobs) => (recent.value = jobs)), []);
   useEffect(() => {
     if (text === "") return undefined;
     const stop = new AbortController();
@@ -187,7 +187,7 @@ function useFoundJobs(text: string): readonly Command[] {
       stop.abort();
     };
   }, [text]);
-  const byId = new Map([...recent.value, ...named.value].map((each) => [each.id, each]));
+  const byId = new Map([...recent, ...named.value].map((each) => [each.id, each]));
   return [...openById(text), ...byId.values()];
 }
 

@@ -1,4 +1,3 @@
-import { useEffect } from "preact/hooks";
 import type { ServiceStatus } from "../../contract/service-status.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { mayDo } from "../session/session.ts";
@@ -8,10 +7,8 @@ import { Icon } from "../shared/button.tsx";
 import { MaybeError } from "../shared/notice.tsx";
 import { PageHead } from "../shared/page-head.tsx";
 import { ProgressBar } from "../shared/status.tsx";
-import { useLoaded } from "../shared/use-loaded.ts";
+import { useLive } from "../live/use-live.ts";
 import { UsageCard } from "./usage-card.tsx";
-
-const refreshMs = 5000;
 
 /** How the service is, and how much of its quotas the project uses. */
 export function HealthPage() {
@@ -27,11 +24,13 @@ export function HealthPage() {
 }
 
 function StatusCards() {
-  const { value: status, error, reload } = useLoaded(() => service.call("getStatus", {}));
-  useEffect(() => {
-    const timer = setInterval(() => document.hidden || void reload(), refreshMs);
-    return () => clearInterval(timer);
-  }, []);
+  const {
+    value: status,
+    error,
+    reload,
+  } = useLive(() => service.call("getStatus", {}), {
+    everyMs: 5000,
+  });
   return (
     <>
       {error !== undefined && (

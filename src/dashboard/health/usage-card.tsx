@@ -2,11 +2,11 @@ import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { service } from "../session/service.ts";
 import { MaybeError } from "../shared/notice.tsx";
 import { ProgressBar } from "../shared/status.tsx";
-import { useLoaded } from "../shared/use-loaded.ts";
+import { useLive } from "../live/use-live.ts";
 
 /** How much of each quota the project uses. */
 export function UsageCard() {
-  const { value: usage, error, reload } = useLoaded(() => service.call("getUsage", {}));
+  const { value: usage, error, reload } = useLive(() => service.call("getUsage", {}));
   return (
     <section class="card c12">
       <header>

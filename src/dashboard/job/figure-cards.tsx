@@ -1,4 +1,4 @@
-import type { JobDetail } from "./live-job.ts";
+import type { JobDetail } from "../../contract/jobs/job.ts";
 import { explainWideInterval, type LatencyRatio } from "../../contract/jobs/latency.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { judgeRatio } from "../shared/figures.ts";

@@ -1,31 +1,26 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect } from "preact/hooks";
 import { z } from "zod";
-import type { JobDetail } from "./live-job.ts";
+import type { JobDetail } from "../../contract/jobs/job.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
+import { useLive } from "../live/use-live.ts";
 import { artifactAddress } from "../shared/addresses.ts";
 import { Button } from "../shared/button.tsx";
 import { sqnrThresholdsDb } from "../shared/figures.ts";
+import { TableHead } from "../shared/table-head.tsx";
 
 const shownAtFirst = 12;
 
 /** The weights of a job, the worst first: what was done to each, and why. */
 export function WeightTable({ job }: { readonly job: JobDetail }) {
-  const weights = useSignal<readonly ReportedWeight[]>([]);
+  const { value: weights = [] } = useLive(() => loadWeights(job), { of: [job.artifacts.length] });
   const isWhole = useSignal(false);
-  useEffect(() => {
-    loadWeights(job).then(
-      (loaded) => (weights.value = loaded),
-      () => (weights.value = []),
-    );
-  }, [job.id, job.artifacts.length]);
-  if (weights.value.length === 0) return undefined;
-  const shown = isWhole.value ? weights.value : weights.value.slice(0, shownAtFirst);
+  if (weights.length === 0) return undefined;
+  const shown = isWhole.value ? weights : weights.slice(0, shownAtFirst);
   return (
     <section class="card c7">
-      <WeightsHead weights={weights.value}>
-        {!isWhole.value && shown.length < weights.value.length && (
+      <WeightsHead weights={weights}>
+        {!isWhole.value && shown.length < weights.length && (
           <Button look="quiet" onClick={() => (isWhole.value = true)}>
             All weights
           </Button>
@@ -55,18 +50,18 @@ function WeightsHead({ weights, children }: WeightsHeadProps) {
   );
 }
 
+const columns = {
+  Weight: "",
+  "What was done, and why": "",
+  Original: "num phone-off",
+  SQNR: "num",
+};
+
 function WeightRows({ weights }: { readonly weights: readonly ReportedWeight[] }) {
   return (
     <table class="weights">
       <caption class="sr">Weights by error</caption>
-      <thead>
-        <tr>
-          <th>Weight</th>
-          <th>What was done, and why</th>
-          <th class="num phone-off">Original</th>
-          <th class="num">SQNR</th>
-        </tr>
-      </thead>
+      <TableHead columns={columns} />
       <tbody>
         {weights.map((weight) => (
           <WeightRow key={weight.name} weight={weight} />

@@ -19,7 +19,7 @@ import { type FieldMessages, refusedFields } from "../shared/field-errors.ts";
 import { Field, TextField } from "../shared/field.tsx";
 import { MaybeError, sayError } from "../shared/notice.tsx";
 import { PageHead } from "../shared/page-head.tsx";
-import { useLoaded } from "../shared/use-loaded.ts";
+import { useLive } from "../live/use-live.ts";
 
 /** Starts a job; `?from=` names one whose request the form then has. */
 export function NewJobPage() {
@@ -39,7 +39,7 @@ function NewJob() {
 }
 
 function ChangedJob({ id }: { readonly id: string }) {
-  const { value: job, error, reload } = useLoaded(() => service.call("getJob", { params: { id } }));
+  const { value: job, error, reload } = useLive(() => service.call("getJob", { params: { id } }));
   return (
     <>
       <PageHead title="Run again with changes" />

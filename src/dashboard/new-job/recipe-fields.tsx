@@ -6,7 +6,7 @@ import type { Target } from "../../contract/jobs/target.ts";
 import { service } from "../session/service.ts";
 import { Field } from "../shared/field.tsx";
 import { MaybeError } from "../shared/notice.tsx";
-import { useLoaded } from "../shared/use-loaded.ts";
+import { useLive } from "../live/use-live.ts";
 import type { JobFields } from "./read-job-form.ts";
 
 const kinds: Readonly<Record<JobKind, string>> = {
@@ -36,7 +36,7 @@ export function KindField({ form: { kind } }: { readonly form: JobFields }) {
 
 /** For which target, and by which scheme. */
 export function RecipeFields({ form }: { readonly form: JobFields }) {
-  const { value: targets = [], error, reload } = useLoaded(loadTargets);
+  const { value: targets = [], error, reload } = useLive(loadTargets);
   const { target, scheme } = form;
   const chosen = targets.find(({ name }) => name === target.value);
   useEffect(() => {

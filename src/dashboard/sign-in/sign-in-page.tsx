@@ -7,7 +7,7 @@ import { signIn } from "../session/session.ts";
 import { Command } from "../shared/button.tsx";
 import { TextField } from "../shared/field.tsx";
 import { ErrorNotice } from "../shared/notice.tsx";
-import { useLoaded } from "../shared/use-loaded.ts";
+import { useLive } from "../live/use-live.ts";
 
 /** Signs in by the link that opened the page, or by one that is pasted. */
 export function SignInPage() {
@@ -110,7 +110,7 @@ interface OtherSignInsProps {
 
 /** What the service offers besides a link. */
 export function OtherSignIns({ keepsPage = false }: OtherSignInsProps) {
-  const { value: methods } = useLoaded(() => service.call("getSignInMethods", {}));
+  const { value: methods } = useLive(() => service.call("getSignInMethods", {}));
   if (methods === undefined || methods.singleSignOn === null) return undefined;
   return (
     <p class="buttons">

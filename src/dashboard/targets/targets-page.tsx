@@ -2,11 +2,11 @@ import type { Target } from "../../contract/jobs/target.ts";
 import { service } from "../session/service.ts";
 import { MaybeError } from "../shared/notice.tsx";
 import { PageHead } from "../shared/page-head.tsx";
-import { useLoaded } from "../shared/use-loaded.ts";
+import { useLive } from "../live/use-live.ts";
 
 /** For what models can be compressed, and what is done to them by default. */
 export function TargetsPage() {
-  const { value: targets = [], error, reload } = useLoaded(loadAllTargets);
+  const { value: targets = [], error, reload } = useLive(loadAllTargets);
   return (
     <main id="main">
       <PageHead title="Targets" />

@@ -7,7 +7,7 @@ import { Button, Command, Icon } from "../shared/button.tsx";
 import { Dialog, DialogRemovalEnd } from "../shared/dialog.tsx";
 import { ErrorNotice, MaybeError } from "../shared/notice.tsx";
 import { Age, PageHead } from "../shared/page-head.tsx";
-import { useLoaded } from "../shared/use-loaded.ts";
+import { useLive } from "../live/use-live.ts";
 
 type Step =
   | { readonly name: "create" }
@@ -16,7 +16,7 @@ type Step =
 
 /** Access tokens of the project: made here, shown once, replaced and revoked. */
 export function TokensPage() {
-  const { value: tokens, error, reload } = useLoaded(loadTokens);
+  const { value: tokens, error, reload } = useLive(loadTokens);
   const step = useSignal<Step | undefined>(undefined);
   const failure = useSignal<unknown>(undefined);
   const show = (token: CreatedToken) => (step.value = { name: "shown", token });
