@@ -99,7 +99,7 @@ async function runWithChanges(page: Page): Promise<void> {
   await page.getByRole("heading", { name: "Run again with changes" }).waitFor();
   assert.match(await page.getByLabel("or its address").inputValue(), /^upload:sha256:/);
   await page.getByLabel("Scheme").selectOption("int8-weight");
-  const fields = page.getByLabel("Other fields of the recipe");
+  const fields = page.getByLabel("Other recipe fields");
   await fields.fill('{ "granularity": "none" }');
   await page.getByRole("button", { name: "Start job" }).click();
   await page.getByText(/^granularity is "none" and must be /).waitFor();
@@ -174,9 +174,9 @@ async function checkColumns(t: TestContext, dashboard: Dashboard, page: Page): P
     "/suites": suite,
     [`/suites/${suite}`]: "ccccccc on main",
     [`/jobs/${batch.jobs[0]?.id}`]: "Same recipe, machine and runtime",
-    "/tokens": "jobs:read",
+    "/tokens": "first",
     "/project": "vision",
-    "/audit": "createJob",
+    "/audit": "submitBatch",
   };
   for (const [path, text] of Object.entries(texts)) {
     await page.goto(origin + path);
@@ -188,7 +188,7 @@ async function checkColumns(t: TestContext, dashboard: Dashboard, page: Page): P
   }
   await page.route("**/v1/audit?*", (route) => route.abort());
   await page.goto(`${origin}/audit`);
-  await page.getByText("Nothing could be loaded").waitFor();
+  await page.getByText("The entries could not be loaded").waitFor();
   assert.deepEqual(await listUnevenRows(page), []);
 }
 

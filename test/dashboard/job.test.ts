@@ -25,9 +25,9 @@ test(
     const page = await signInByLink(dashboard);
     await page.getByRole("link", { name: "New job" }).first().click();
     await page.locator("input[type=file]").setInputFiles(await writeProduct(t));
-    await page.getByText("The service has it").waitFor();
-    await page.getByLabel("Largest size").fill("0.9");
-    await page.getByRole("button", { name: "Predict the size" }).click();
+    await page.getByText("Uploaded").waitFor();
+    await page.getByLabel("Maximum size").fill("0.9");
+    await page.getByRole("button", { name: "Predict size" }).click();
     await page.getByText(/% of 16\.\d kB$/).waitFor();
     await page.getByRole("button", { name: "Start job" }).click();
 
@@ -77,7 +77,7 @@ test("an upload outlasts a lost connection and a wrong part", { skip }, async (t
   });
   await page.goto(`${dashboard.origin}/new`);
   await page.locator("input[type=file]").setInputFiles(file);
-  await page.getByText("The service has it").waitFor();
+  await page.getByText("Uploaded").waitFor();
   assert.deepEqual(ranges, [undefined, `bytes 100-${size - 1}/${size}`, undefined]);
 });
 
@@ -105,7 +105,7 @@ test("the list of jobs is live, and new ones wait to be shown", { skip }, async 
   await row.getByText("kB").waitFor();
   await checkDeletion(page, dashboard, file);
   await page.getByRole("link", { name: "Failed" }).click();
-  await page.getByText("No job fits these filters").waitFor();
+  await page.getByText("No jobs match these filters").waitFor();
   assert.ok(page.url().endsWith("/jobs?status=Failed"));
   await checkAgesOnOtherClock(page, dashboard);
 });
@@ -204,7 +204,7 @@ test("the page says that the service is away, and goes on when it is back", { sk
   await openJobs();
   await page.getByText("Live").waitFor();
   first.process.kill("SIGKILL");
-  await page.getByText(/^Away since/).waitFor();
+  await page.getByText(/^Disconnected since/).waitFor();
   await openTargets();
   await page.getByRole("alert").waitFor();
   const { port } = new URL(first.baseUrl);

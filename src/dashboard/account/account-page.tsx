@@ -21,7 +21,6 @@ export function AccountPage() {
   );
 }
 
-/** What the person may do, and where. */
 function MembershipCard() {
   const { projects = [], personId } = self.value ?? {};
   return (
@@ -51,7 +50,6 @@ function MembershipPair({ name, role }: Self["projects"][number]) {
   );
 }
 
-/** Where the person is signed in. */
 function SessionCard() {
   const { value: sessions, error, reload } = useLive(loadSessions);
   return (
@@ -74,7 +72,7 @@ function SessionHead() {
       <h2 id="sessions">Signed in</h2>
       <span class="grow" />
       <Button look="quiet danger" onClick={() => signOut("signOutEverywhere")}>
-        Sign out of all
+        Sign out everywhere
       </Button>
     </header>
   );
@@ -85,8 +83,8 @@ async function loadSessions(): Promise<readonly Session[]> {
 }
 
 const methodNames = {
-  link: "by a link",
-  "single-sign-on": "by single sign-on",
+  link: "with a link",
+  "single-sign-on": "with single sign-on",
 } as const satisfies Record<Session["method"], string>;
 
 function SessionLine({ session }: { readonly session: Session }) {

@@ -7,7 +7,7 @@ import { Age, PageHead } from "../shared/page-head.tsx";
 import { TableHead } from "../shared/table-head.tsx";
 import { useLive } from "../live/use-live.ts";
 
-const columns = { When: "", Who: "", What: "", "To what": "" };
+const columns = { When: "", Who: "", Action: "", Subject: "" };
 
 /** Who changed what, newest first. */
 export function AuditPage() {
@@ -18,7 +18,7 @@ export function AuditPage() {
       <MaybeError error={error} retry={reload} />
       <div class="card wide scrolled" tabIndex={0} role="region" aria-label="Audit">
         <table>
-          <caption class="sr">The newest changes</caption>
+          <caption class="sr">Changes, newest first</caption>
           <TableHead columns={columns} />
           <tbody>
             {entries?.map((entry) => <EntryRow key={entry.id} entry={entry} />) ?? (
@@ -56,7 +56,7 @@ function LoadingRow({ isFailed }: { readonly isFailed: boolean }) {
   return (
     <tr>
       <td class="dim" colSpan={Object.keys(columns).length}>
-        {isFailed ? "Nothing could be loaded" : "Loading…"}
+        {isFailed ? "The entries could not be loaded" : "Loading…"}
       </td>
     </tr>
   );
@@ -65,8 +65,8 @@ function LoadingRow({ isFailed }: { readonly isFailed: boolean }) {
 /** Names are everybody's own choice: ids distinguish people and tokens. */
 function describeCaller({ personId, tokenId }: AuditEntry): string {
   if (personId !== null)
-    return personId === administratorId ? "the person of sign-in links" : personId;
-  return tokenId ?? "the service itself";
+    return personId === administratorId ? "administrator, by sign-in link" : personId;
+  return tokenId ?? "the service";
 }
 
 function JobLink({ id }: { readonly id: string }) {

@@ -96,11 +96,9 @@ function parseMatrixView(text: string | undefined): MatrixView {
 interface MatrixBarProps {
   readonly batchId: string;
   readonly view: MatrixView;
-  /** The looks of the matrix's cells. */
   readonly shown: ReadonlySet<CellStyle>;
 }
 
-/** Which figure the matrix shows, and what its colours and signs mean. */
 function MatrixBar({ batchId, view, shown }: MatrixBarProps) {
   return (
     <div class="filters">
@@ -163,12 +161,7 @@ function groupByGate(jobs: readonly JobSummary[]): Map<string, GateResult[]> {
   return Map.groupBy(results, ({ gate, limit }) => `${gate} ${limit}`);
 }
 
-interface GateCountsProps {
-  readonly gate: string;
-  readonly results: readonly GateResult[];
-}
-
-function GateCounts({ gate, results }: GateCountsProps) {
+function GateCounts({ gate, results }: { gate: string; results: readonly GateResult[] }) {
   const missed = results.filter(({ passed }) => !passed);
   const failed = missed.filter(({ level }) => level === "fail").length;
   const warned = missed.length - failed;
@@ -210,8 +203,8 @@ function listBatchFacts(batch: Batch, baselines: string | null) {
     Suite: suite && <a href={suiteAddress(suite)}>{suite}</a>,
     Commit: revision && describeCommit(revision),
     "Compared with": baselines,
-    Jobs: `${ended} of ${jobs.length} ended`,
-    Gates: gatesFailed > 0 ? `${gatesFailed} jobs fail a gate` : "no job fails one",
+    Jobs: `${ended} of ${jobs.length} finished`,
+    Gates: gatesFailed > 0 ? `${gatesFailed} failed` : "none failed",
     Created: <Age at={createdAt} />,
     Id: <span class="mono">{id}</span>,
   };

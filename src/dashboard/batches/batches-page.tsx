@@ -34,12 +34,14 @@ async function loadBatches(): Promise<readonly BatchSummary[]> {
 function NoBatches() {
   return (
     <EmptyState title="No batches yet">
-      <p class="soft">The GitHub Action and `POST /v1/batches` submit several models at once.</p>
+      <p class="soft">
+        The GitHub Action and <code>POST /v1/batches</code> submit several models at once.
+      </p>
     </EmptyState>
   );
 }
 
-const columns = { Status: "", "Batch, suite": "", "Ended jobs": "", Gates: "", Created: "" };
+const columns = { Status: "", "Batch, suite": "", "Jobs finished": "", Gates: "", Created: "" };
 
 function BatchTable({ batches }: { readonly batches: readonly BatchSummary[] }) {
   return (
@@ -57,7 +59,7 @@ function BatchTable({ batches }: { readonly batches: readonly BatchSummary[] }) 
   );
 }
 
-function BatchRow({ batch: { id, name, suite, status, ...batch } }: BatchRowProps) {
+function BatchRow({ batch: { id, name, suite, status, ...batch } }: { batch: BatchSummary }) {
   return (
     <tr>
       <td>
@@ -73,10 +75,6 @@ function BatchRow({ batch: { id, name, suite, status, ...batch } }: BatchRowProp
       </td>
     </tr>
   );
-}
-
-interface BatchRowProps {
-  readonly batch: BatchSummary;
 }
 
 function BatchNameCell({ id, name, suite }: Pick<BatchSummary, "id" | "name" | "suite">) {
@@ -98,7 +96,7 @@ function EndedJobs({ counts }: Pick<BatchSummary, "counts">) {
     .reduce((sum, [, count]) => sum + count, 0);
   return (
     <span class="ended-jobs">
-      <ProgressBar fraction={ended / all} label="Ended jobs" />
+      <ProgressBar fraction={ended / all} label="Jobs finished" />
       {ended} of {all}
     </span>
   );

@@ -57,7 +57,7 @@ export function CommandPalette({ onClose }: { readonly onClose: () => void }) {
           />
         ))}
       </ul>
-      {found.length === 0 && <p class="card-note">Nothing has this name</p>}
+      {found.length === 0 && <p class="card-note">No match</p>}
     </Dialog>
   );
 }
@@ -110,7 +110,7 @@ function CommandOption({ id, command, isActive, onClick }: CommandOptionProps) {
 }
 
 interface OfferedAction extends Pick<Command, "label" | "detail" | "leadsTo"> {
-  /** Without it the person has no use for the command. */
+  /** Required to use the command. */
   readonly action?: Action;
 }
 
@@ -118,14 +118,14 @@ const actions: readonly OfferedAction[] = [
   { label: "New job", detail: "compress a model", leadsTo: "/new", action: "startWork" },
   { label: "Failed jobs", detail: "", leadsTo: "/jobs?status=Failed", action: "readWork" },
   {
-    label: "Jobs at work",
-    detail: "running",
+    label: "Running jobs",
+    detail: "",
     leadsTo: "/jobs?status=Sharding&status=Optimizing&status=Cancelling",
     action: "readWork",
   },
   { label: "Light colours", detail: "theme", leadsTo: () => chooseTheme("light") },
   { label: "Dark colours", detail: "theme", leadsTo: () => chooseTheme("dark") },
-  { label: "Colours of the system", detail: "theme", leadsTo: () => chooseTheme("system") },
+  { label: "System colours", detail: "theme", leadsTo: () => chooseTheme("system") },
   { label: "Account", detail: "sessions, projects", leadsTo: "/account" },
   { label: "Keyboard help", detail: "?", leadsTo: () => (openDialog.value = "keys") },
   { label: "Sign out", detail: "", leadsTo: () => void signOut("signOut") },
@@ -159,7 +159,7 @@ function listJobActions(path: string): OfferedAction[] {
       leadsTo: `/new?from=${id}`,
       action: "startWork",
     },
-    { label: "Graph of this job", detail: "", leadsTo: () => (location.hash = "graph") },
+    { label: "Show the graph of this job", detail: "", leadsTo: () => (location.hash = "graph") },
   ];
 }
 
@@ -191,7 +191,7 @@ function useFoundJobs(text: string): readonly Command[] {
   return [...openById(text), ...byId.values()];
 }
 
-/** None where they cannot be listed: pages and actions are found all the same. */
+/** Empty if jobs cannot be listed: pages and actions are found all the same. */
 async function listJobCommands(query: JobQuery): Promise<Command[]> {
   const options = { ...query, view: "summary" as const, limit: recentJobs };
   const page = await service.call("listJobs", { query: options }).catch(() => undefined);

@@ -77,7 +77,7 @@ function Readiness({ problem }: Pick<ServiceStatus, "problem">) {
   );
 }
 
-const places = { local: "processes on this machine", cluster: "pods of a cluster" } as const;
+const places = { local: "processes on this machine", cluster: "pods in a cluster" } as const;
 const databases = { sqlite: "SQLite", postgres: "PostgreSQL" } as const;
 
 function listStatusFacts({ jobs, ...status }: ServiceStatus): Readonly<Record<string, string>> {
@@ -87,10 +87,10 @@ function listStatusFacts({ jobs, ...status }: ServiceStatus): Readonly<Record<st
   const { service: version = "", ...runtimes } = status.versions;
   return {
     "Jobs running": `${jobs.running}${ofWorkers}`,
-    "Jobs waiting": jobs.waiting === 0 ? "none" : `${jobs.waiting}, the first for ${wait}`,
+    "Jobs waiting": jobs.waiting === 0 ? "none" : `${jobs.waiting}, longest wait ${wait}`,
     "Jobs run as": places[status.executor],
-    Records: databases[status.records],
-    "Up for": formatDuration(age),
+    Database: databases[status.records],
+    Uptime: formatDuration(age),
     Memory: formatBytes(status.memory.residentBytes),
     Version: version,
     ...runtimes,
@@ -104,14 +104,14 @@ function DiskCard({ status: { disk } }: StatusProps) {
     <section class="card c5">
       <header>
         <h2>Disk</h2>
-        {freeBytes < reserveBytes && <span class="bad">full: new work is refused</span>}
+        {freeBytes < reserveBytes && <span class="bad">Full: new jobs are refused</span>}
       </header>
       <div class="quota">
         <p>
           {formatBytes(used)} <span class="dim">of {formatBytes(totalBytes)} used</span>
         </p>
-        <ProgressBar fraction={used / Math.max(1, totalBytes)} label="Used disk" />
-        <p class="dim">{formatBytes(reserveBytes)} are kept free for records</p>
+        <ProgressBar fraction={used / Math.max(1, totalBytes)} label="Disk usage" />
+        <p class="dim">{formatBytes(reserveBytes)} is reserved for records</p>
       </div>
     </section>
   );

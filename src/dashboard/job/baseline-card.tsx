@@ -25,7 +25,7 @@ export function BaselineCard({ job, baseline }: BaselineCardProps) {
       <header>
         <h2>Compared with {describeCommit(baseline)}</h2>
         <span class="grow" />
-        <a href={jobAddress(baseline.jobId)}>Open the baseline's job</a>
+        <a href={jobAddress(baseline.jobId)}>Open the baseline job</a>
       </header>
       <div class="scrolled" tabIndex={0} role="region" aria-label="Job and baseline">
         <table>

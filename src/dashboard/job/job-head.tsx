@@ -14,7 +14,6 @@ import { Status } from "../shared/status.tsx";
 
 const SameJobDialog = lazy(async () => (await import("./same-job-dialog.tsx")).SameJobDialog);
 
-/** Name and status of a job, and what can be done with it. */
 export function JobHead({ job }: { readonly job: JobDetail }) {
   useTitle(job.name);
   return (
@@ -38,7 +37,7 @@ export function JobHead({ job }: { readonly job: JobDetail }) {
 
 function JobCrumbs({ job: { batchId } }: { readonly job: JobDetail }) {
   return (
-    <nav class="crumb" aria-label="Where the job belongs">
+    <nav class="crumb" aria-label="Breadcrumb">
       <a href="/jobs">Jobs</a>
       {batchId !== null && (
         <>

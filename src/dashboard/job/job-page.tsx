@@ -69,7 +69,6 @@ function JobSheet({ job }: { readonly job: JobDetail }) {
   );
 }
 
-/** The effective recipe, field by field. */
 function RecipeCard({ recipe }: { readonly recipe: Recipe }) {
   return (
     <section class="card">
@@ -113,7 +112,6 @@ function Span({ span: { title, tone, ms, at } }: { readonly span: JobSpan }) {
   );
 }
 
-/** What a job warns of. */
 function WarningList({ warnings }: Pick<Job["telemetry"], "warnings">) {
   if (warnings.length === 0) return undefined;
   return (
@@ -254,9 +252,9 @@ function listRequestFacts({ recipe, baseline, createdBy, createdAt }: JobDetail)
 function listRunFacts({ telemetry, startedAt, finishedAt, queuePosition }: JobDetail): Fact[] {
   const { device } = telemetry;
   const facts: Fact[] = [];
-  if (queuePosition !== null) facts.push({ name: "Place in the queue", text: queuePosition });
+  if (queuePosition !== null) facts.push({ name: "Queue position", text: queuePosition });
   if (startedAt !== null) {
-    facts.push({ name: "Ran for", text: <Duration from={startedAt} to={finishedAt} /> });
+    facts.push({ name: "Run time", text: <Duration from={startedAt} to={finishedAt} /> });
   }
   if (!device) return facts;
   return [

@@ -15,7 +15,7 @@ const forms: Readonly<Record<string, (job: Job) => string>> = {
 export function SameJobDialog({ job, onClose }: { job: Job; onClose: () => void }) {
   const form = useSignal("curl");
   return (
-    <Dialog title="The same job as" onClose={onClose}>
+    <Dialog title="Copy this job as" onClose={onClose}>
       <JobFormChoice form={form} />
       <Command text={forms[form.value]?.(job) ?? ""} label={form.value} />
       <div class="dialog-end">
@@ -27,7 +27,7 @@ export function SameJobDialog({ job, onClose }: { job: Job; onClose: () => void 
 
 function JobFormChoice({ form }: { form: Signal<string> }) {
   return (
-    <div class="choices" role="group" aria-label="Form">
+    <div class="choices" role="group" aria-label="Format">
       {Object.keys(forms).map((name) => (
         <button
           key={name}

@@ -22,7 +22,7 @@ export function WeightTable({ job }: { readonly job: JobDetail }) {
       <WeightsHead weights={weights}>
         {!isWhole.value && shown.length < weights.length && (
           <Button look="quiet" onClick={() => (isWhole.value = true)}>
-            All weights
+            Show all weights
           </Button>
         )}
       </WeightsHead>
@@ -52,7 +52,7 @@ function WeightsHead({ weights, children }: WeightsHeadProps) {
 
 const columns = {
   Weight: "",
-  "What was done, and why": "",
+  "Change and reason": "",
   Original: "num phone-off",
   SQNR: "num",
 };
@@ -60,7 +60,7 @@ const columns = {
 function WeightRows({ weights }: { readonly weights: readonly ReportedWeight[] }) {
   return (
     <table class="weights">
-      <caption class="sr">Weights by error</caption>
+      <caption class="sr">Weights, worst first</caption>
       <TableHead columns={columns} />
       <tbody>
         {weights.map((weight) => (
@@ -82,16 +82,15 @@ function WeightRow({ weight }: { readonly weight: ReportedWeight }) {
         </small>
       </td>
       <td class="two cut" title={[form, reason].filter((each) => each !== null).join(": ")}>
-        {form ?? "left alone"}
+        {form ?? "unchanged"}
         <small>{reason}</small>
       </td>
       <td class="num phone-off">{formatBytes(originalBytes)}</td>
-      <td class="num">{error ? <Sqnr sqnrDb={error.sqnrDb} /> : <span class="dim">same</span>}</td>
+      <td class="num">{error ? <Sqnr sqnrDb={error.sqnrDb} /> : <span class="dim">exact</span>}</td>
     </tr>
   );
 }
 
-/** Of the whole bar. */
 const wholeDb = 60;
 
 function Sqnr({ sqnrDb }: { readonly sqnrDb: number }) {
@@ -130,7 +129,7 @@ async function loadWeights({ id, artifacts }: JobDetail): Promise<ReportedWeight
   const file = artifacts.find(({ kind }) => kind === "report");
   if (file === undefined) return [];
   const answer = await fetch(artifactAddress(id, file.name));
-  if (!answer.ok) throw new Error(`The report cannot be read: status ${answer.status}`);
+  if (!answer.ok) throw new Error(`The report cannot be loaded: status ${answer.status}`);
   const { weights } = report.parse(await answer.json());
   return weights.toSorted(
     (a, b) => errorRank(a) - errorRank(b) || b.originalBytes - a.originalBytes,

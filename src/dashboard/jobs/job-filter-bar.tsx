@@ -50,7 +50,7 @@ interface ChipProps {
 
 function Chip({ name, value, href }: ChipProps) {
   return (
-    <a class="chip" href={href} aria-label={`Without the filter ${name} ${value}`}>
+    <a class="chip" href={href} aria-label={`Remove the filter ${name} ${value}`}>
       {name} <b>{value}</b>
       <Icon name="close" />
     </a>

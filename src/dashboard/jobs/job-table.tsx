@@ -53,7 +53,6 @@ export function JobTable({ list, rows, selected }: JobTableProps) {
 }
 
 interface VisibleRows {
-  /** First row to draw. */
   readonly start: number;
   /** Row behind the last one. */
   readonly end: number;
@@ -62,7 +61,7 @@ interface VisibleRows {
 /** Rows that are drawn above and below those in view. */
 const margin = 8;
 
-/** Which rows of equal height are in the window, so that a long list draws those alone. */
+/** Which rows of equal height are in the window: a long list draws only those. */
 function useWindowRows(
   list: RefObject<HTMLElement | null>,
   { count, rowPx }: { readonly count: number; readonly rowPx: number },
@@ -119,7 +118,6 @@ function Spacer({ px }: { readonly px: number }) {
   );
 }
 
-/** A selection with one id more or less. */
 function toggleSelected(selected: ReadonlySet<string>, id: string): ReadonlySet<string> {
   return selected.has(id)
     ? new Set([...selected].filter((each) => each !== id))
@@ -214,7 +212,7 @@ function Figures({ job: { figures, gates } }: JobProps) {
         {sqnrDb?.toFixed(1)} {sqnrDb !== null && <span class="dim">dB</span>}
       </td>
       <td class="num phone-off">
-        {latency ? <LatencyMark latency={latency} /> : <span class="dim">not timed</span>}
+        {latency ? <LatencyMark latency={latency} /> : <span class="dim">not measured</span>}
       </td>
       <td class="phone-off">
         <GateCount gates={gates} />

@@ -42,7 +42,7 @@ export function RecipeFields({ form }: { readonly form: JobFields }) {
   useEffect(() => {
     if (target.peek() === "") target.value = targets[0]?.name ?? "";
   }, [targets]);
-  const own = `The target's own: ${chosen?.recipe.scheme ?? "the default"}`;
+  const own = `Default of the target: ${chosen?.recipe.scheme ?? "automatic"}`;
   const schemes = Object.keys(granularitiesByScheme).map((name) => [name, name] as const);
   return (
     <>

@@ -113,7 +113,7 @@ function MemberTable({ members, ...actions }: MemberTableProps) {
 function NoMembers() {
   return (
     <p class="card-text soft padded">
-      Nobody has a role in this project but administrators of the installation.
+      Only administrators of the installation have access to this project.
     </p>
   );
 }
@@ -167,8 +167,8 @@ interface RemoveMemberDialogProps {
   readonly onClose: () => void;
 }
 
-const ownRemoval = "You lose your own role here, and cannot take it back yourself.";
-const removal = "The role ends within five seconds everywhere: in sessions, tokens and streams.";
+const ownRemoval = "You lose your own role in this project, and cannot give it back to yourself.";
+const removal = "Sessions, tokens and streams lose the role within five seconds.";
 
 function RemoveMemberDialog({ project, member, onClose }: RemoveMemberDialogProps) {
   const failure = useSignal<unknown>(undefined);
@@ -183,13 +183,12 @@ function RemoveMemberDialog({ project, member, onClose }: RemoveMemberDialogProp
     <Dialog title={`Remove ${memberTitle(member)} from ${project}?`} onClose={onClose}>
       <MaybeError error={failure.value} />
       <p>{isSelf ? ownRemoval : removal}</p>
-      <p class="soft">Roles by other groups stay.</p>
+      <p class="soft">Roles from other groups remain.</p>
       <DialogRemovalEnd keep="Keep" onKeep={onClose} remove="Remove" onRemove={remove} />
     </Dialog>
   );
 }
 
-/** What a member is called. */
 function memberTitle({ member, person }: Member): string {
   return person?.name ?? member.slice(groupPrefix.length);
 }

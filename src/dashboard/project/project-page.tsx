@@ -28,7 +28,6 @@ export function ProjectPage() {
   );
 }
 
-/** All projects of the installation, for its administrators. */
 function ProjectListCard() {
   const { value: projects = [], error, reload } = useLive(loadProjects);
   return (

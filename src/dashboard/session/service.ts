@@ -14,10 +14,9 @@ const watchedTransport: Transport = async (request) => {
   return answer;
 };
 
-/** Where the service's interface is. */
 export const interfaceUrl = `${location.origin}/v1`;
 
-/** How requests are sent to the service that this page is of. */
+/** The service that serves this page. */
 export const connection = { routes, baseUrl: interfaceUrl, transport: watchedTransport };
 export const service = createCaller(connection);
 
@@ -60,10 +59,10 @@ async function* streamBody(body: Response["body"]): AsyncGenerator<Uint8Array, v
   }
 }
 
-/** A connection that was lost while the machine slept never says so. */
+/** A connection that was lost while the machine slept reports no error. */
 async function readInTime(reader: ReadableStreamDefaultReader<Uint8Array>) {
   const { promise, reject } = Promise.withResolvers<never>();
-  const silence = new ConnectionError("The service says nothing any more");
+  const silence = new ConnectionError("The service has stopped responding");
   const timer = setTimeout(() => reject(silence), silenceLimitMs);
   try {
     return await Promise.race([reader.read(), promise]).catch(toConnectionError);

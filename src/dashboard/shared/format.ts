@@ -29,7 +29,6 @@ export function formatDuration(ms: number): string {
   return `${Math.floor(ms / day)} d ${hours} h`;
 }
 
-/** The exact time with its zone, UTC. */
 export function formatExactTime(at: number): string {
   return `${new Date(at).toISOString().slice(0, 19).replace("T", " ")} UTC`;
 }

@@ -14,7 +14,7 @@ interface PageLink {
   readonly path: string;
   readonly icon: IconName;
   readonly label: string;
-  /** Without it the person has no use for the page. */
+  /** Required to use the page. */
   readonly action: Action;
 }
 

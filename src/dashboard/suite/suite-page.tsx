@@ -10,9 +10,8 @@ import { suiteAddress } from "../shared/addresses.ts";
 import { EmptyState, MaybeError } from "../shared/notice.tsx";
 import { useTitle } from "../shared/page-head.tsx";
 import { CommitTable } from "./commit-table.tsx";
-import { lineLook } from "./line-look.ts";
 import { SuiteChart } from "./suite-chart.tsx";
-import { listCharts, listTargets } from "./suite-lines.ts";
+import { lineLook, listCharts, listTargets } from "./suite-lines.ts";
 
 /** Figures of a suite's models over its commits. */
 export function SuitePage() {
@@ -33,16 +32,11 @@ export function SuitePage() {
   );
 }
 
-interface SuiteHeadProps {
-  readonly name: string;
-  readonly history: SuiteHistory | undefined;
-}
-
-function SuiteHead({ name, history }: SuiteHeadProps) {
+function SuiteHead({ name, history }: { name: string; history: SuiteHistory | undefined }) {
   return (
     <div class="top">
       <div>
-        <nav class="crumb" aria-label="Where the suite belongs">
+        <nav class="crumb" aria-label="Breadcrumb">
           <a href="/suites">Suites</a>
         </nav>
         <h1 class="title">

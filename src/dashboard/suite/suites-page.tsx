@@ -29,7 +29,7 @@ function NoSuites() {
   return (
     <EmptyState title="No suites yet">
       <p class="soft">
-        A batch that names a <code>suite</code> and a <code>revision</code> begins one.
+        A batch with a <code>suite</code> and a <code>revision</code> starts one.
       </p>
     </EmptyState>
   );
@@ -48,7 +48,7 @@ function SuiteTable({ suites }: { readonly suites: readonly Suite[] }) {
   return (
     <div class="card wide scrolled" tabIndex={0} role="region" aria-label="Suites">
       <table>
-        <caption class="sr">Suites, those with the newest batches first</caption>
+        <caption class="sr">Suites, newest batches first</caption>
         <TableHead columns={columns} />
         <tbody>
           {suites.map((suite) => (

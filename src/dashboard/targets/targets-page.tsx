@@ -31,7 +31,7 @@ function TargetCard({ target }: { readonly target: Target }) {
         <h2>{target.name}</h2>
         <span class="dim">{target.executionProvider}</span>
         <span class="grow" />
-        <a href={`/jobs?target=${target.name}`}>Its jobs</a>
+        <a href={`/jobs?target=${target.name}`}>Show jobs</a>
       </header>
       <p class="card-text soft">{target.description}</p>
       <dl class="pairs">
@@ -48,7 +48,7 @@ function TargetCard({ target }: { readonly target: Target }) {
 
 function listTargetFacts({ recipe, operators, presets, gpu, instructionSets }: Target) {
   return {
-    scheme: recipe.scheme ?? "the default",
+    scheme: recipe.scheme ?? "automatic",
     operators,
     presets: Object.keys(presets).join(", ") || "none",
     "instruction sets": instructionSets?.join(", ") ?? "any",

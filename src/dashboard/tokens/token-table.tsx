@@ -42,7 +42,7 @@ export function TokenTable({ tokens, ...actions }: TokenActions & { tokens: read
 function NoTokens() {
   return (
     <EmptyState title="No tokens yet">
-      <p class="soft">A token lets a script, the action or curl call the service.</p>
+      <p class="soft">Scripts, the GitHub Action and curl call the service with a token.</p>
     </EmptyState>
   );
 }
@@ -112,7 +112,7 @@ function TokenSign({ tone, icon, word, at }: TokenSignProps) {
   );
 }
 
-const rotationHint = "A new token in its place; this one is valid for a day more";
+const rotationHint = "Creates a new token; this one stays valid for another day";
 
 function TokenButtons({ token, onRotate, onRevoke }: TokenActions & { readonly token: Token }) {
   const hidden = <span class="sr"> {token.name}</span>;
