@@ -5,8 +5,7 @@ import { type ArtifactDownloadOptions, downloadArtifact } from "./download-artif
 import { silenceLimitMs } from "./follow-logs.ts";
 import type { Connection } from "./send-request.ts";
 import type { Transport } from "./transport.ts";
-import type { UploadOptions } from "./upload-blob.ts";
-import { type UploadedModel, uploadModel } from "./upload-model.ts";
+import { type UploadedModel, uploadModel, type UploadOptions } from "./upload-model.ts";
 import type { RouteName, Routes } from "../contract/routes/routes.ts";
 
 interface ClientOptions<R extends Partial<Routes>> extends Pick<
@@ -41,10 +40,12 @@ export function createClient<R extends Partial<Routes>>({
 /** Sends requests of Node; a dispatcher such as a proxy agent takes the place of the global one. */
 function createUndiciTransport(dispatcher: Dispatcher | undefined): Transport {
   return async ({ method, url, headers, body, signal }) => {
+    const isUpload = typeof body === "object";
+    if (isUpload && "blob" in body) throw new TypeError("Node sends streams, not blobs");
     const { statusCode, ...answer } = await request(url, {
       method,
-      headers,
-      body: typeof body === "object" ? Readable.from(body.stream()) : (body ?? null),
+      headers: isUpload ? { ...headers, "content-length": String(body.bytes) } : headers,
+      body: isUpload ? Readable.from(body.stream()) : (body ?? null),
       bodyTimeout: silenceLimitMs,
       signal: signal ?? null,
       dispatcher: dispatcher ?? getGlobalDispatcher(),

@@ -2,8 +2,8 @@ import { ProblemError, UnexpectedAnswerError } from "./problem-error.ts";
 import { ConnectionError } from "./transport.ts";
 import type { ErrorCode } from "../contract/errors.ts";
 
-const tries = 5;
 const firstDelayMs = 200;
+const longestDelayMs = 15_000;
 /** An error that asks for a longer wait is thrown instead. */
 const maxRetryAfterMs = 120_000;
 const transientStatuses: ReadonlySet<number> = new Set([429, 502, 503, 504]);
@@ -18,6 +18,7 @@ export async function retry<T>(
   work: () => Promise<T>,
   signal: AbortSignal | undefined,
   countDone: () => number = () => 0,
+  tries = 5,
 ): Promise<T> {
   let done = countDone();
   for (let left = tries - 1; ; left--) {
@@ -38,7 +39,8 @@ export async function retry<T>(
  * service asks.
  */
 function computeDelayMs(error: unknown, attempt: number): number {
-  return retryAfterMs(error) + Math.random() * firstDelayMs * 2 ** attempt;
+  const longestMs = Math.min(longestDelayMs, firstDelayMs * 2 ** attempt);
+  return retryAfterMs(error) + Math.random() * longestMs;
 }
 
 function retryAfterMs(error: unknown): number {

@@ -81,10 +81,12 @@ export async function sendRequest(
   const route = requireRoute(routes, name);
   const url = buildRouteUrl(route, input, baseUrl);
   const json = input.body === undefined ? undefined : JSON.stringify(input.body);
+  const jsonType = json === undefined ? undefined : "application/json";
+  const contentType = upload === undefined ? jsonType : "application/octet-stream";
   const secret = typeof token === "function" ? token() : token;
   const headers = {
     authorization: secret === undefined ? undefined : `Bearer ${secret}`,
-    ...contentHeaders(json, upload),
+    "content-type": contentType,
     ...input.headers,
   };
   const answer = await transport({
@@ -103,16 +105,6 @@ export function requireRoute(routes: Partial<Routes>, name: RouteName): Route {
   const route = routes[name];
   if (route === undefined) throw new TypeError(`${name} is none of the client's routes`);
   return route;
-}
-
-function contentHeaders(
-  json: string | undefined,
-  upload: UploadBody | undefined,
-): Record<string, string> {
-  if (upload !== undefined) {
-    return { "content-type": "application/octet-stream", "content-length": String(upload.bytes) };
-  }
-  return json === undefined ? {} : { "content-type": "application/json" };
 }
 
 function buildRouteUrl(

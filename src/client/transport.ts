@@ -1,8 +1,10 @@
-/** Bytes to send in place of a JSON body. */
-export interface UploadBody {
-  readonly stream: () => AsyncIterable<Uint8Array>;
-  readonly bytes: number;
-}
+/**
+ * Bytes to send in place of a JSON body: a stream in Node. Browsers send no streams over HTTP/1.1,
+ * and read a blob themselves.
+ */
+export type UploadBody =
+  | { readonly bytes: number; readonly stream: () => AsyncIterable<Uint8Array> }
+  | { readonly blob: Blob; readonly onProgress: (sentBytes: number) => void };
 
 interface TransportRequest {
   readonly method: string;

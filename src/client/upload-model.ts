@@ -4,11 +4,30 @@ import { uploadSource } from "../contract/models/model-source.ts";
 import { quoteName } from "../contract/text/quote-name.ts";
 import { listExternalData } from "../model-files/list-external-data.ts";
 import { createCaller } from "./create-caller.ts";
+import { hashFile } from "./hash-file.ts";
+import { readPieces } from "./read-pieces.ts";
 import { retry } from "./retry.ts";
 import type { Connection } from "./send-request.ts";
-import { uploadBlob, type UploadedBlob, type UploadOptions } from "./upload-blob.ts";
+import { uploadBlob } from "./upload-blob.ts";
 
-export interface UploadedModel extends UploadedBlob {
+export interface UploadOptions {
+  readonly signal?: AbortSignal;
+  /** The file's SHA-256, where the caller knows it. */
+  readonly sha256?: string;
+  /** Called before bytes are sent from `offset` on: 0, or the bytes of an earlier upload. */
+  readonly onStart?: (offset: number, totalBytes: number) => void;
+  readonly onProgress?: (sentBytes: number, totalBytes: number) => void;
+}
+
+/** A file that the service has. */
+interface UploadedFile {
+  readonly sha256: string;
+  readonly bytes: number;
+  /** False where the service had the file already. */
+  readonly sent: boolean;
+}
+
+export interface UploadedModel extends UploadedFile {
   /** Value for `model.source`. */
   readonly source: string;
 }
@@ -34,18 +53,18 @@ export async function uploadModel(
   const { sha256: knownSha256, ...options } = uploading;
   const [onnxFile, ...external] = await listModelParts(file);
   if (external.length === 0) {
-    const uploaded = await uploadBlob(file, uploading, connection);
+    const uploaded = await uploadFile(file, uploading, connection);
     return { source: uploadSource(uploaded.sha256), ...uploaded };
   }
   const parts = [onnxFile, ...external];
   const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
-  const uploaded: UploadedBlob[] = [];
+  const uploaded: UploadedFile[] = [];
   let done = 0;
   for (const part of parts) {
     const counted = countAll(options, done, bytes);
     const sha256 = part === onnxFile ? knownSha256 : undefined;
     const known = sha256 === undefined ? counted : { ...counted, sha256 };
-    uploaded.push(await uploadBlob(part.file, known, connection));
+    uploaded.push(await uploadFile(part.file, known, connection));
     done += part.bytes;
   }
   const files = parts.map((part, i) => ({ path: part.path, sha256: uploaded[i]?.sha256 ?? "" }));
@@ -56,6 +75,37 @@ export async function uploadModel(
   );
   const sha256 = uploaded[0]?.sha256 ?? "";
   return { source, sha256, bytes, sent: uploaded.some(({ sent }) => sent) };
+}
+
+async function uploadFile(
+  file: string,
+  { signal, onStart, onProgress, ...known }: UploadOptions,
+  connection: Connection,
+): Promise<UploadedFile> {
+  const { size: bytes } = await stat(file);
+  const sha256 = known.sha256 ?? (await hashFile(file, signal));
+  const readFrom = (offset: number) => {
+    onStart?.(offset, bytes);
+    const count = (position: number) => onProgress?.(position, bytes);
+    return { bytes: bytes - offset, stream: () => readCounted(file, offset, count, signal) };
+  };
+  const sent = await uploadBlob({ sha256, bytes, readFrom }, signal, connection);
+  return { sha256, bytes, sent };
+}
+
+async function* readCounted(
+  file: string,
+  offset: number,
+  onProgress: (position: number) => void,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Uint8Array> {
+  let position = offset;
+  // The next piece is requested when the connection has taken this one.
+  for await (const piece of readPieces(file, signal, offset)) {
+    yield piece;
+    position += piece.length;
+    onProgress(position);
+  }
 }
 
 /** The ONNX file first. */

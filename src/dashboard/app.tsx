@@ -1,12 +1,12 @@
 import { ErrorBoundary, LocationProvider, lazy, Route, Router } from "preact-iso";
-import { SharedDialogs } from "./commands/shared-dialogs.tsx";
-import { access } from "./session/session-state.ts";
+import { useEffect } from "preact/hooks";
 import { JobsPage } from "./jobs/jobs-page.tsx";
+import { access, self } from "./session/session-state.ts";
+import { openDialog, watchDialogKeys } from "./shared/dialog.tsx";
+import { EmptyState } from "./shared/notice.tsx";
 import { Sidebar } from "./shell/sidebar.tsx";
 import { hasNoRole, NoRolePage, SessionEnded } from "./sign-in/no-role-page.tsx";
 import { SignInPage } from "./sign-in/sign-in-page.tsx";
-import { NotFoundPage } from "./shell/not-found-page.tsx";
-import { self } from "./session/session-state.ts";
 
 const JobPage = lazy(async () => (await import("./job/job-page.tsx")).JobPage);
 const AuditPage = lazy(async () => (await import("./audit/audit-page.tsx")).AuditPage);
@@ -21,7 +21,12 @@ const TokensPage = lazy(async () => (await import("./tokens/tokens-page.tsx")).T
 const ProjectPage = lazy(async () => (await import("./project/project-page.tsx")).ProjectPage);
 const AccountPage = lazy(async () => (await import("./account/account-page.tsx")).AccountPage);
 
-/** Addresses of the page; those of the interface are not its. */
+const CommandPalette = lazy(
+  async () => (await import("./commands/command-palette.tsx")).CommandPalette,
+);
+const KeyHelp = lazy(async () => (await import("./commands/key-help.tsx")).KeyHelp);
+
+/** All paths but those of the REST interface and of single sign-on. */
 const pageScope = /^\/(?!(v1|auth)(\/|$))/;
 
 export function App() {
@@ -57,5 +62,29 @@ export function App() {
       <SharedDialogs />
       {access.value === "out" && <SessionEnded />}
     </LocationProvider>
+  );
+}
+
+function NotFoundPage() {
+  return (
+    <main id="main">
+      <EmptyState title="Page not found">
+        <a class="button" href="/jobs">
+          Open the jobs
+        </a>
+      </EmptyState>
+    </main>
+  );
+}
+
+/** Dialogs that every page has, each loaded when it is first opened. */
+function SharedDialogs() {
+  useEffect(watchDialogKeys, []);
+  const close = () => (openDialog.value = undefined);
+  return (
+    <ErrorBoundary>
+      {openDialog.value === "commands" && <CommandPalette onClose={close} />}
+      {openDialog.value === "keys" && <KeyHelp onClose={close} />}
+    </ErrorBoundary>
   );
 }

@@ -17,6 +17,6 @@ async function start(root: Element): Promise<void> {
 }
 
 const root = document.querySelector("#app");
-if (root === null) throw new Error("The document has no place for the page");
+if (root === null) throw new Error("The document has no element #app");
 void start(root);
 followChanges();

@@ -85,6 +85,9 @@ test("a batch, its suite, a job's graph and the palette", { skip }, async (t) =>
   });
   await t.test("the palette finds a job, and ? shows the keys", () => useKeys(page));
   await t.test("a graph of 50,000 nodes is drawn", () => openLargeGraph(page));
+  await t.test("each row has the columns of its table's head", () =>
+    checkColumns(t, dashboard, page),
+  );
   assertNoComplaints(dashboard);
 });
 
@@ -96,7 +99,7 @@ async function runWithChanges(page: Page): Promise<void> {
   await page.getByRole("heading", { name: "Run again with changes" }).waitFor();
   assert.match(await page.getByLabel("or its address").inputValue(), /^upload:sha256:/);
   await page.getByLabel("Scheme").selectOption("int8-weight");
-  const fields = page.getByLabel("Other fields of the recipe");
+  const fields = page.getByLabel("Other recipe fields");
   await fields.fill('{ "granularity": "none" }');
   await page.getByRole("button", { name: "Start job" }).click();
   await page.getByText(/^granularity is "none" and must be /).waitFor();
@@ -142,4 +145,66 @@ async function openLargeGraph(page: Page): Promise<void> {
   await page.getByLabel("Find nodes").fill("node-49999");
   await page.getByRole("button", { name: /node-49999/ }).click();
   await page.getByRole("application").press("+");
+}
+
+const members = [
+  {
+    member: "group:vision",
+    issuer: "https://sso.example",
+    person: null,
+    role: "viewer",
+    createdAt: new Date(0).toISOString(),
+  },
+];
+
+/** Opens all pages with tables, with rows of every kind, as wide as a phone and wider. */
+async function checkColumns(t: TestContext, dashboard: Dashboard, page: Page): Promise<void> {
+  const { client, origin } = dashboard;
+  const { source } = await client.uploadModel(await writeProduct(t));
+  const equal = await runCommit(dashboard, { sha: "c".repeat(40), scheme: "fp16", source });
+  const batch = await client.call("getBatch", { params: { id: equal } });
+  const missing = { model: { source: "https://models.invalid/m.onnx" }, target: "cpu" };
+  const { id: failed } = await client.call("startCompression", { body: missing });
+  await client.call("getJob", { params: { id: failed }, headers: { prefer: "wait=60" } });
+  await page.route("**/v1/projects/*/members", (route) => route.fulfill({ json: { members } }));
+  const texts = {
+    "/jobs": "Failed",
+    "/batches": "1 of 1",
+    [`/batches/${equal}`]: "cpu",
+    "/suites": suite,
+    [`/suites/${suite}`]: "ccccccc on main",
+    [`/jobs/${batch.jobs[0]?.id}`]: "Same recipe, machine and runtime",
+    "/tokens": "first",
+    "/project": "vision",
+    "/audit": "submitBatch",
+  };
+  for (const [path, text] of Object.entries(texts)) {
+    await page.goto(origin + path);
+    await page.locator("tr").getByText(text).first().waitFor({ state: "attached" });
+    for (const width of [390, 1024, 1440]) {
+      await page.setViewportSize({ width, height: 800 });
+      assert.deepEqual(await listUnevenRows(page), [], `${path} at ${width} pixels`);
+    }
+  }
+  await page.route("**/v1/audit?*", (route) => route.abort());
+  await page.goto(`${origin}/audit`);
+  await page.getByText("The entries could not be loaded").waitFor();
+  assert.deepEqual(await listUnevenRows(page), []);
+}
+
+/** Texts of rows whose visible cells do not add up to the columns of their table. */
+async function listUnevenRows(page: Page): Promise<string[]> {
+  const tables = await page.locator("table").evaluateAll((found) =>
+    found.map((table) =>
+      [...table.querySelectorAll("tr:not([aria-hidden])")].map((row) => {
+        const cells = [...row.querySelectorAll("th, td")].filter((cell) => cell.clientWidth > 0);
+        const spans = cells.map((cell) => Number(cell.getAttribute("colspan") ?? 1));
+        return { text: row.textContent, columns: spans.reduce((sum, span) => sum + span, 0) };
+      }),
+    ),
+  );
+  return tables.flatMap(([head, ...rows]) => {
+    assert.ok(head !== undefined && rows.length > 0, "a table without rows shows nothing");
+    return rows.filter(({ columns }) => columns !== head.columns).map(({ text }) => text ?? "");
+  });
 }

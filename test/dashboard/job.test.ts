@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { stat } from "node:fs/promises";
 import { createServer } from "node:http";
 import test, { type TestContext } from "node:test";
 import type { Locator, Page } from "playwright-core";
@@ -24,9 +25,9 @@ test(
     const page = await signInByLink(dashboard);
     await page.getByRole("link", { name: "New job" }).first().click();
     await page.locator("input[type=file]").setInputFiles(await writeProduct(t));
-    await page.getByText("The service has it").waitFor();
-    await page.getByLabel("Largest size").fill("0.9");
-    await page.getByRole("button", { name: "Predict the size" }).click();
+    await page.getByText("Uploaded").waitFor();
+    await page.getByLabel("Maximum size").fill("0.9");
+    await page.getByRole("button", { name: "Predict size" }).click();
     await page.getByText(/% of 16\.\d kB$/).waitFor();
     await page.getByRole("button", { name: "Start job" }).click();
 
@@ -43,6 +44,12 @@ test(
       .waitFor();
     await page.getByRole("heading", { name: "Weights" }).waitFor();
 
+    await page.getByRole("button", { name: "Copy as" }).click();
+    await page.getByRole("button", { name: "YAML for kubectl" }).click();
+    await page.getByText("kind: CompressionJob").waitFor();
+    assert.deepEqual(await findBarriers(page), []);
+    await page.getByRole("button", { name: "Close" }).click();
+
     assert.deepEqual(await findBarriers(page), []);
     const download = page.waitForEvent("download");
     await page.getByRole("link", { name: "Download model" }).click();
@@ -50,6 +57,41 @@ test(
     assert.deepEqual(dashboard.complaints, []);
   },
 );
+
+test("an upload outlasts a lost connection and a wrong part", { skip }, async (t) => {
+  const dashboard = await openDashboard(t);
+  const page = await signInByLink(dashboard);
+  const file = await writeProduct(t);
+  const { size } = await stat(file);
+  const ranges: (string | undefined)[] = [];
+  await page.route("**/v1/models/*", async (route) => {
+    const asked = route.request();
+    if (asked.method() === "HEAD") {
+      const headers = ranges.length > 0 ? { "upload-offset": "100" } : {};
+      return route.fulfill({ status: 404, headers });
+    }
+    ranges.push(asked.headers()["content-range"]);
+    if (ranges.length === 1) return route.abort("connectionreset");
+    if (ranges.length === 2) return route.fulfill(checksumMismatch);
+    return route.continue();
+  });
+  await page.goto(`${dashboard.origin}/new`);
+  await page.locator("input[type=file]").setInputFiles(file);
+  await page.getByText("Uploaded").waitFor();
+  assert.deepEqual(ranges, [undefined, `bytes 100-${size - 1}/${size}`, undefined]);
+});
+
+const checksumMismatch = {
+  status: 422,
+  contentType: "application/problem+json",
+  body: JSON.stringify({
+    type: "about:blank",
+    title: "The model's SHA-256 is not the expected one",
+    status: 422,
+    code: "model_checksum_mismatch",
+    detail: "Other bytes",
+  }),
+};
 
 test("the list of jobs is live, and new ones wait to be shown", { skip }, async (t) => {
   const dashboard = await openDashboard(t);
@@ -70,7 +112,7 @@ test("the list of jobs is live, and new ones wait to be shown", { skip }, async 
   );
   await checkDeletion(page, dashboard, file);
   await page.getByRole("link", { name: "Failed" }).click();
-  await page.getByText("No job fits these filters").waitFor();
+  await page.getByText("No jobs match these filters").waitFor();
   assert.ok(page.url().endsWith("/jobs?status=Failed"));
   await checkAgesOnOtherClock(page, dashboard);
 });
@@ -161,11 +203,22 @@ test("names, log lines, labels and nodes with HTML are shown as text", { skip },
 test("the page says that the service is away, and goes on when it is back", { skip }, async (t) => {
   const first = await openDashboard(t);
   const page = await signInByLink(first);
+  const openTargets = () => page.getByRole("link", { name: "Targets", exact: true }).click();
+  const openJobs = () => page.getByRole("link", { name: "Jobs", exact: true }).click();
+  // The code of a page is loaded when it is first opened.
+  await openTargets();
+  await page.getByRole("heading", { name: "cpu", exact: true }).waitFor();
+  await openJobs();
   await page.getByText("Live").waitFor();
   first.process.kill("SIGKILL");
-  await page.getByText(/^Away since/).waitFor();
+  await page.getByText(/^Disconnected since/).waitFor();
+  await openTargets();
+  await page.getByRole("alert").waitFor();
   const { port } = new URL(first.baseUrl);
   const again = await openDashboard(t, { from: first, environment: { MOS_PORT: port } });
+  await page.getByRole("heading", { name: "cpu", exact: true }).waitFor();
+  assert.equal(await page.getByRole("alert").count(), 0);
+  await openJobs();
   await page.locator(".live:not(.is-away)").waitFor();
   await startJob(again, await writeProduct(t), "after it");
   await page.getByRole("button", { name: "1 new" }).waitFor();

@@ -68,7 +68,7 @@ async function startJob(page: Page, file: string): Promise<void> {
   const chooser = page.waitForEvent("filechooser");
   await page.keyboard.press("Space");
   await (await chooser).setFiles(file);
-  await page.getByText("The service has it").waitFor();
+  await page.getByText("Uploaded").waitFor();
   await use(page, /^Start job/);
   await page.locator("h1 .status").getByText("Completed").waitFor();
 }

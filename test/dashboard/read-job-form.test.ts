@@ -38,7 +38,7 @@ test("a changed form sends what was changed, and says which field of the recipe 
   assert.match(form.messages.value["recipe"] ?? "", /^granularity is "channel" and must be block/);
   form.recipe.value = "{";
   assert.equal(readJobForm(form), undefined);
-  assert.match(form.messages.value["recipe"] ?? "", /no JSON object/);
+  assert.match(form.messages.value["recipe"] ?? "", /not a JSON object/);
   form.recipe.value = "";
   form.gates.minCosine.value = "";
   const request = readJobForm(form);

@@ -12,7 +12,7 @@ import { makeTestApp, startJob } from "../server/test-app.ts";
 const gates = { maxSizeRatio: 0.5, warnGates: ["maxSizeRatio" as const] };
 
 async function makeJob(t: Parameters<typeof makeTestApp>[0]) {
-  const labels = { note: "true" };
+  const labels = { note: "true", switch: "on", size: "1_000", day: "2026-01-02" };
   return jobSchema.parse(await startJob(await makeTestApp(t), { gates, labels }));
 }
 
@@ -31,11 +31,14 @@ test("the command sends the job's own request, whatever its texts are", async (t
 
 test("the resource has a spec that the operator takes", async (t) => {
   const job = await makeJob(t);
-  const { kind, spec } = parse(jobAsResource(job));
-  assert.equal(kind, "CompressionJob");
-  const parsed = compressionJobSpec.parse(spec);
-  assert.deepEqual(parsed.recipe, job.recipe);
-  assert.deepEqual(parsed.labels, { note: "true" });
+  // kubectl reads YAML 1.1.
+  for (const version of ["1.1", "1.2"] as const) {
+    const { kind, spec } = parse(jobAsResource(job), { version });
+    assert.equal(kind, "CompressionJob");
+    const parsed = compressionJobSpec.parse(spec);
+    assert.deepEqual(parsed.recipe, job.recipe);
+    assert.deepEqual(parsed.labels, job.labels);
+  }
 });
 
 test("the step has the action's inputs", async (t) => {

@@ -63,15 +63,15 @@ async function addByEmail(page: Page, email: string): Promise<void> {
 }
 
 async function checkTrust(page: Page): Promise<void> {
-  const claims = page.getByLabel("Claims of the workflow");
+  const claims = page.getByLabel("Workflow claims");
   await page.getByRole("button", { name: "Check" }).click();
-  await page.getByText("A token by the policy “main”").waitFor();
+  await page.getByText("A token from the policy “main”").waitFor();
   await claims.fill((await claims.inputValue()).replace("heads/main", "pull/7/merge"));
   await page.getByRole("button", { name: "Check" }).click();
-  await page.getByText("the claim ref does not fit").waitFor();
+  await page.getByText("the claim ref does not match").waitFor();
   await claims.fill("{");
   await page.getByRole("button", { name: "Check" }).click();
-  await page.getByText("Must be an object").waitFor();
+  await page.getByText("Enter a JSON object").waitFor();
 }
 
 async function signInAs(page: Page, login: string): Promise<void> {

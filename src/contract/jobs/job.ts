@@ -150,3 +150,4 @@ export const jobDetail = job
       ),
   })
   .meta({ id: "JobDetail" });
+export type JobDetail = z.infer<typeof jobDetail>;

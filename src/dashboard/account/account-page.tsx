@@ -6,7 +6,7 @@ import { signOut } from "../session/session.ts";
 import { Button } from "../shared/button.tsx";
 import { Loading, MaybeError } from "../shared/notice.tsx";
 import { Age, PageHead } from "../shared/page-head.tsx";
-import { useLoaded } from "../shared/use-loaded.ts";
+import { useLive } from "../live/use-live.ts";
 
 /** The person who is signed in: where else, and in which projects. */
 export function AccountPage() {
@@ -21,7 +21,6 @@ export function AccountPage() {
   );
 }
 
-/** What the person may do, and where. */
 function MembershipCard() {
   const { projects = [], personId } = self.value ?? {};
   return (
@@ -51,9 +50,8 @@ function MembershipPair({ name, role }: Self["projects"][number]) {
   );
 }
 
-/** Where the person is signed in. */
 function SessionCard() {
-  const { value: sessions, error, reload } = useLoaded(loadSessions);
+  const { value: sessions, error, reload } = useLive(loadSessions);
   return (
     <section class="card c4" aria-labelledby="sessions">
       <SessionHead />
@@ -74,7 +72,7 @@ function SessionHead() {
       <h2 id="sessions">Signed in</h2>
       <span class="grow" />
       <Button look="quiet danger" onClick={() => signOut("signOutEverywhere")}>
-        Sign out of all
+        Sign out everywhere
       </Button>
     </header>
   );
@@ -85,8 +83,8 @@ async function loadSessions(): Promise<readonly Session[]> {
 }
 
 const methodNames = {
-  link: "by a link",
-  "single-sign-on": "by single sign-on",
+  link: "with a link",
+  "single-sign-on": "with single sign-on",
 } as const satisfies Record<Session["method"], string>;
 
 function SessionLine({ session }: { readonly session: Session }) {

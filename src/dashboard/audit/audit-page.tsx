@@ -4,27 +4,22 @@ import { isId } from "../../contract/id.ts";
 import { service } from "../session/service.ts";
 import { MaybeError } from "../shared/notice.tsx";
 import { Age, PageHead } from "../shared/page-head.tsx";
-import { useLoaded } from "../shared/use-loaded.ts";
+import { TableHead } from "../shared/table-head.tsx";
+import { useLive } from "../live/use-live.ts";
 
-const columns = ["When", "Who", "What", "To what"] as const;
+const columns = { When: "", Who: "", Action: "", Subject: "" };
 
 /** Who changed what, newest first. */
 export function AuditPage() {
-  const { value: entries, error, reload } = useLoaded(loadEntries);
+  const { value: entries, error, reload } = useLive(loadEntries);
   return (
     <main id="main">
       <PageHead title="Audit" />
       <MaybeError error={error} retry={reload} />
       <div class="card wide scrolled" tabIndex={0} role="region" aria-label="Audit">
         <table>
-          <caption class="sr">The newest changes</caption>
-          <thead>
-            <tr>
-              {columns.map((title) => (
-                <th key={title}>{title}</th>
-              ))}
-            </tr>
-          </thead>
+          <caption class="sr">Changes, newest first</caption>
+          <TableHead columns={columns} />
           <tbody>
             {entries?.map((entry) => <EntryRow key={entry.id} entry={entry} />) ?? (
               <LoadingRow isFailed={error !== undefined} />
@@ -60,8 +55,8 @@ function EntryRow({ entry }: { readonly entry: AuditEntry }) {
 function LoadingRow({ isFailed }: { readonly isFailed: boolean }) {
   return (
     <tr>
-      <td class="dim" colSpan={columns.length}>
-        {isFailed ? "Nothing could be loaded" : "Loading…"}
+      <td class="dim" colSpan={Object.keys(columns).length}>
+        {isFailed ? "The entries could not be loaded" : "Loading…"}
       </td>
     </tr>
   );
@@ -70,8 +65,8 @@ function LoadingRow({ isFailed }: { readonly isFailed: boolean }) {
 /** Names are everybody's own choice: ids distinguish people and tokens. */
 function describeCaller({ personId, tokenId }: AuditEntry): string {
   if (personId !== null)
-    return personId === administratorId ? "the person of sign-in links" : personId;
-  return tokenId ?? "the service itself";
+    return personId === administratorId ? "administrator, by sign-in link" : personId;
+  return tokenId ?? "the service";
 }
 
 function JobLink({ id }: { readonly id: string }) {

@@ -13,13 +13,12 @@ interface BatchProps {
   readonly batch: Batch;
 }
 
-/** Name and status of a batch, and what can be done with it. */
 export function BatchHead({ batch }: BatchProps) {
   useTitle(batch.name);
   return (
     <div class="top">
       <div>
-        <nav class="crumb" aria-label="Where the batch belongs">
+        <nav class="crumb" aria-label="Breadcrumb">
           <a href="/batches">Batches</a>
         </nav>
         <h1 class="title">
@@ -48,7 +47,7 @@ function BatchActions({ batch: { id, status, counts } }: BatchProps) {
         <RetryFailed count={counts.Failed} onClick={retry} />
       )}
       <a class="button" href={`/jobs?batch=${id}`}>
-        Its jobs
+        Show jobs
       </a>
     </>
   );
@@ -61,7 +60,7 @@ interface BatchActionProps {
 function CancelRest({ onClick }: BatchActionProps) {
   return (
     <Button look="danger" onClick={onClick}>
-      Cancel what is left
+      Cancel remaining jobs
     </Button>
   );
 }
@@ -70,7 +69,7 @@ function RetryFailed({ count, onClick }: BatchActionProps & { readonly count: nu
   return (
     <Button onClick={onClick}>
       <Icon name="again" />
-      Retry {count} failed
+      Retry {count} failed jobs
     </Button>
   );
 }

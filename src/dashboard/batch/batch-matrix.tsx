@@ -19,7 +19,7 @@ export function BatchMatrix({ jobs, summaries, view }: BatchMatrixProps) {
   return (
     <div class="card wide matrix-card" tabIndex={0} role="region" aria-label="Models and targets">
       <table class="matrix">
-        <caption class="sr">Models by targets, compared with the baseline</caption>
+        <caption class="sr">Models and targets, compared with the baseline</caption>
         <MatrixHead targets={targets} />
         <tbody>
           {rows.map((row) => (

@@ -1,5 +1,4 @@
 import { useLocation, useRoute } from "preact-iso";
-import { useEffect, useMemo } from "preact/hooks";
 import { BatchHead } from "./batch-head.tsx";
 import { BatchMatrix } from "./batch-matrix.tsx";
 import "./batch.css";
@@ -11,10 +10,12 @@ import {
   type MatrixView,
   matrixViews,
 } from "./describe-cell.ts";
-import { LiveBatch } from "./live-batch.ts";
+import type { ServiceChange } from "../../client/follow-logs.ts";
 import type { Batch } from "../../contract/jobs/batch.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
+import { useLive } from "../live/use-live.ts";
+import { service } from "../session/service.ts";
 import { suiteAddress } from "../shared/addresses.ts";
 import { Icon } from "../shared/button.tsx";
 import { describeCommit } from "../shared/format.ts";
@@ -25,21 +26,42 @@ import { ToneSign } from "../shared/status.tsx";
 /** A batch as a matrix of models and targets, live. */
 export function BatchPage() {
   const id = useRoute().params["id"] ?? "";
-  const shown = useMemo(() => new LiveBatch(id), [id]);
-  useEffect(() => shown.follow(), [shown]);
-  const batch = shown.batch.value;
   return (
     <main id="main">
-      <MaybeError error={shown.error.value} retry={() => shown.reload()} />
-      {batch && (
-        <>
-          <BatchHead batch={batch} />
-          <BatchFacts batch={batch} summaries={shown.jobs.value} />
-          <BatchSheet batch={batch} summaries={shown.jobs.value} />
-        </>
-      )}
+      <LiveBatch key={id} id={id} />
     </main>
   );
+}
+
+const noSummaries: ReadonlyMap<string, JobSummary> = new Map();
+
+function LiveBatch({ id }: { id: string }) {
+  const concerns = ({ batch, job, deletedBatch }: ServiceChange) =>
+    batch?.id === id || deletedBatch === id || job?.batchId === id;
+  const live = { concerns, pauseMs: 1000 };
+  const batch = useLive(() => service.call("getBatch", { params: { id } }), live);
+  const { value: summaries = noSummaries, ...jobs } = useLive(() => loadSummaries(id), live);
+  const reload = () => Promise.all([batch.reload(), jobs.reload()]);
+  return (
+    <>
+      <MaybeError error={batch.error ?? jobs.error} retry={reload} />
+      {batch.value && (
+        <>
+          <BatchHead batch={batch.value} />
+          <BatchFacts batch={batch.value} summaries={summaries} />
+          <BatchSheet batch={batch.value} summaries={summaries} />
+        </>
+      )}
+    </>
+  );
+}
+
+/** The jobs of a batch with their figures, by their ids. */
+async function loadSummaries(batch: string): Promise<ReadonlyMap<string, JobSummary>> {
+  const summaries = new Map<string, JobSummary>();
+  const pages = service.listPages("listJobSummaries", { query: { batch } });
+  for await (const { jobs } of pages) for (const job of jobs) summaries.set(job.id, job);
+  return summaries;
 }
 
 interface BatchSheetProps {
@@ -70,11 +92,9 @@ function parseMatrixView(text: string | undefined): MatrixView {
 interface MatrixBarProps {
   readonly batchId: string;
   readonly view: MatrixView;
-  /** The looks of the matrix's cells. */
   readonly shown: ReadonlySet<CellStyle>;
 }
 
-/** Which figure the matrix shows, and what its colours and signs mean. */
 function MatrixBar({ batchId, view, shown }: MatrixBarProps) {
   return (
     <div class="filters">
@@ -137,12 +157,7 @@ function groupByGate(jobs: readonly JobSummary[]): Map<string, GateResult[]> {
   return Map.groupBy(results, ({ gate, limit }) => `${gate} ${limit}`);
 }
 
-interface GateCountsProps {
-  readonly gate: string;
-  readonly results: readonly GateResult[];
-}
-
-function GateCounts({ gate, results }: GateCountsProps) {
+function GateCounts({ gate, results }: { gate: string; results: readonly GateResult[] }) {
   const missed = results.filter(({ passed }) => !passed);
   const failed = missed.filter(({ level }) => level === "fail").length;
   const warned = missed.length - failed;
@@ -184,8 +199,8 @@ function listBatchFacts(batch: Batch, baselines: string | null) {
     Suite: suite && <a href={suiteAddress(suite)}>{suite}</a>,
     Commit: revision && describeCommit(revision),
     "Compared with": baselines,
-    Jobs: `${ended} of ${jobs.length} ended`,
-    Gates: gatesFailed > 0 ? `${gatesFailed} jobs fail a gate` : "no job fails one",
+    Jobs: `${ended} of ${jobs.length} finished`,
+    Gates: gatesFailed > 0 ? `${gatesFailed} failed` : "none failed",
     Created: <Age at={createdAt} />,
     Id: <span class="mono">{id}</span>,
   };

@@ -32,11 +32,11 @@ export function ChangeList({ jobs, summaries }: ChangeListProps) {
         <span class="grow" />
         {shown.length < changes.length && (
           <Button look="quiet" onClick={() => (isWhole.value = true)}>
-            All {changes.length}
+            Show all {changes.length}
           </Button>
         )}
       </header>
-      {changes.length === 0 && <p class="card-note">Nothing that a person has to look at.</p>}
+      {changes.length === 0 && <p class="card-note">Nothing needs your attention.</p>}
       <ul class="list">
         {shown.map((change) => (
           <ChangeRow key={change.job.id} change={change} />
@@ -78,7 +78,6 @@ interface ListedChange {
   readonly job: BatchJob;
   readonly look: CellStyle;
   readonly detail: string;
-  /** Whether it has a baseline. */
   readonly isCompared: boolean;
   readonly severity: number;
 }

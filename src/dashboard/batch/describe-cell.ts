@@ -11,7 +11,7 @@ export type BatchJob = Batch["jobs"][number];
 
 /** What the matrix shows of each job, by its word in the address. */
 export const matrixViews = {
-  summary: "What matters",
+  summary: "Summary",
   size: "Size",
   accuracy: "Accuracy",
   latency: "Latency",
@@ -25,10 +25,10 @@ export const cellStyles = {
   warn: { icon: "warn", words: "A gate warns" },
   worse: { icon: "worse", words: "Worse than the baseline" },
   better: { icon: "better", words: "Better than the baseline" },
-  same: { icon: "same", words: "As the baseline, within noise" },
+  same: { icon: "same", words: "Same as the baseline, within noise" },
   passed: { icon: "check", words: "Completed, not compared" },
-  work: { icon: "work", words: "At work" },
-  wait: { icon: "wait", words: "Waits" },
+  work: { icon: "work", words: "Running" },
+  wait: { icon: "wait", words: "Waiting" },
   off: { icon: "stop", words: "Cancelled" },
 } as const;
 export type CellStyle = keyof typeof cellStyles;
@@ -48,7 +48,6 @@ const statusStyles: Readonly<Record<Exclude<JobStatus, "Completed">, CellStyle>>
   Cancelled: "off",
 };
 
-/** What a cell of the matrix says about a job. */
 export function describeCell(
   { status, gatesFailed }: BatchJob,
   summary: JobSummary | undefined,

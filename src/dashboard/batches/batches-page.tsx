@@ -1,24 +1,22 @@
-import { useEffect } from "preact/hooks";
 import type { BatchSummary } from "../../contract/jobs/page.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import { LiveSign } from "../live/live-sign.tsx";
-import { watchChanges } from "../live/service-changes.ts";
 import { service } from "../session/service.ts";
 import { GatesCell, ProgressBar, Status } from "../shared/status.tsx";
 import { EmptyState, MaybeError } from "../shared/notice.tsx";
 import { Age, PageHead } from "../shared/page-head.tsx";
-import { useLoaded } from "../shared/use-loaded.ts";
+import { TableHead } from "../shared/table-head.tsx";
+import { useLive } from "../live/use-live.ts";
 
 /** Batches, newest first: each is several models for several targets. */
 export function BatchesPage() {
-  const { value: batches, error, reload } = useLoaded(loadBatches);
-  useEffect(
-    () =>
-      watchChanges(({ batch, deletedBatch }) => {
-        if (batch !== undefined || deletedBatch !== undefined) void reload();
-      }),
-    [],
-  );
+  const {
+    value: batches,
+    error,
+    reload,
+  } = useLive(loadBatches, {
+    concerns: ({ batch, deletedBatch }) => (batch ?? deletedBatch) !== undefined,
+  });
   return (
     <main id="main">
       <PageHead title="Batches" sign={<LiveSign />} />
@@ -36,25 +34,21 @@ async function loadBatches(): Promise<readonly BatchSummary[]> {
 function NoBatches() {
   return (
     <EmptyState title="No batches yet">
-      <p class="soft">The GitHub Action and `POST /v1/batches` submit several models at once.</p>
+      <p class="soft">
+        The GitHub Action and <code>POST /v1/batches</code> submit several models at once.
+      </p>
     </EmptyState>
   );
 }
 
-const columns = ["Status", "Batch, suite", "Ended jobs", "Gates", "Created"] as const;
+const columns = { Status: "", "Batch, suite": "", "Jobs finished": "", Gates: "", Created: "" };
 
 function BatchTable({ batches }: { readonly batches: readonly BatchSummary[] }) {
   return (
     <div class="card wide">
       <table class="batches">
         <caption class="sr">Batches, newest first</caption>
-        <thead>
-          <tr>
-            {columns.map((title) => (
-              <th key={title}>{title}</th>
-            ))}
-          </tr>
-        </thead>
+        <TableHead columns={columns} />
         <tbody>
           {batches.map((batch) => (
             <BatchRow key={batch.id} batch={batch} />
@@ -65,7 +59,7 @@ function BatchTable({ batches }: { readonly batches: readonly BatchSummary[] }) 
   );
 }
 
-function BatchRow({ batch: { id, name, suite, status, ...batch } }: BatchRowProps) {
+function BatchRow({ batch: { id, name, suite, status, ...batch } }: { batch: BatchSummary }) {
   return (
     <tr>
       <td>
@@ -81,10 +75,6 @@ function BatchRow({ batch: { id, name, suite, status, ...batch } }: BatchRowProp
       </td>
     </tr>
   );
-}
-
-interface BatchRowProps {
-  readonly batch: BatchSummary;
 }
 
 function BatchNameCell({ id, name, suite }: Pick<BatchSummary, "id" | "name" | "suite">) {
@@ -106,7 +96,7 @@ function EndedJobs({ counts }: Pick<BatchSummary, "counts">) {
     .reduce((sum, [, count]) => sum + count, 0);
   return (
     <span class="ended-jobs">
-      <ProgressBar fraction={ended / all} label="Ended jobs" />
+      <ProgressBar fraction={ended / all} label="Jobs finished" />
       {ended} of {all}
     </span>
   );

@@ -6,6 +6,7 @@ import { type Command, matchCommands } from "./match-commands.ts";
 import { isId } from "../../contract/id.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import type { Action } from "../../contract/people/permissions.ts";
+import { useLive } from "../live/use-live.ts";
 import { service } from "../session/service.ts";
 import { mayDo, signOut } from "../session/session.ts";
 import { jobAddress } from "../shared/addresses.ts";
@@ -56,7 +57,7 @@ export function CommandPalette({ onClose }: { readonly onClose: () => void }) {
           />
         ))}
       </ul>
-      {found.length === 0 && <p class="card-note">Nothing has this name</p>}
+      {found.length === 0 && <p class="card-note">No match</p>}
     </Dialog>
   );
 }
@@ -109,7 +110,7 @@ function CommandOption({ id, command, isActive, onClick }: CommandOptionProps) {
 }
 
 interface OfferedAction extends Pick<Command, "label" | "detail" | "leadsTo"> {
-  /** Without it the person has no use for the command. */
+  /** Required to use the command. */
   readonly action?: Action;
 }
 
@@ -117,14 +118,14 @@ const actions: readonly OfferedAction[] = [
   { label: "New job", detail: "compress a model", leadsTo: "/new", action: "startWork" },
   { label: "Failed jobs", detail: "", leadsTo: "/jobs?status=Failed", action: "readWork" },
   {
-    label: "Jobs at work",
-    detail: "running",
+    label: "Running jobs",
+    detail: "",
     leadsTo: "/jobs?status=Sharding&status=Optimizing&status=Cancelling",
     action: "readWork",
   },
   { label: "Light colours", detail: "theme", leadsTo: () => chooseTheme("light") },
   { label: "Dark colours", detail: "theme", leadsTo: () => chooseTheme("dark") },
-  { label: "Colours of the system", detail: "theme", leadsTo: () => chooseTheme("system") },
+  { label: "System colours", detail: "theme", leadsTo: () => chooseTheme("system") },
   { label: "Account", detail: "sessions, projects", leadsTo: "/account" },
   { label: "Keyboard help", detail: "?", leadsTo: () => (openDialog.value = "keys") },
   { label: "Sign out", detail: "", leadsTo: () => void signOut("signOut") },
@@ -158,7 +159,7 @@ function listJobActions(path: string): OfferedAction[] {
       leadsTo: `/new?from=${id}`,
       action: "startWork",
     },
-    { label: "Graph of this job", detail: "", leadsTo: () => (location.hash = "graph") },
+    { label: "Show the graph of this job", detail: "", leadsTo: () => (location.hash = "graph") },
   ];
 }
 
@@ -171,9 +172,8 @@ type JobQuery = { readonly model?: string };
 
 /** Jobs as commands: the newest ones, those whose model is the text, and the one whose id it is. */
 function useFoundJobs(text: string): readonly Command[] {
-  const recent = useSignal<readonly Command[]>([]);
+  const { value: recent = [] } = useLive(() => listJobCommands({}));
   const named = useSignal<readonly Command[]>([]);
-  useEffect(() => void listJobCommands({}).then((jobs) => (recent.value = jobs)), []);
   useEffect(() => {
     if (text === "") return undefined;
     const stop = new AbortController();
@@ -187,11 +187,11 @@ function useFoundJobs(text: string): readonly Command[] {
       stop.abort();
     };
   }, [text]);
-  const byId = new Map([...recent.value, ...named.value].map((each) => [each.id, each]));
+  const byId = new Map([...recent, ...named.value].map((each) => [each.id, each]));
   return [...openById(text), ...byId.values()];
 }
 
-/** None where they cannot be listed: pages and actions are found all the same. */
+/** Empty if jobs cannot be listed: pages and actions are found all the same. */
 async function listJobCommands(query: JobQuery): Promise<Command[]> {
   const listing = service.call("listJobSummaries", { query: { ...query, limit: recentJobs } });
   const page = await listing.catch(() => undefined);

@@ -12,20 +12,19 @@ const sections: Readonly<Record<string, readonly KeyRow[]>> = {
     { keys: ["Ctrl K", "⌘ K"], does: "Find a page, a job or an action" },
     { keys: ["?"], does: "Show this help" },
     { keys: ["Esc"], does: "Close a dialog" },
-    { keys: ["Tab", "Enter"], does: "Go to the next link or button, and use it" },
+    { keys: ["Tab", "Enter"], does: "Move to the next control, and activate it" },
   ],
   Jobs: [
     { keys: ["/"], does: "Find jobs by model, target, label, batch or id" },
-    { keys: ["Space"], does: "Select the job whose box has the focus" },
+    { keys: ["Space"], does: "Select or clear the focused checkbox" },
   ],
   Graph: [
-    { keys: ["←", "↑", "→", "↓"], does: "Move the drawing" },
+    { keys: ["←", "↑", "→", "↓"], does: "Move the graph" },
     { keys: ["+", "-"], does: "Zoom" },
-    { keys: ["0"], does: "Show all of it" },
+    { keys: ["0"], does: "Show the whole graph" },
   ],
 };
 
-/** The keys that the page knows. */
 export function KeyHelp({ onClose }: { readonly onClose: () => void }) {
   return (
     <Dialog title="Keyboard" onClose={onClose}>

@@ -7,7 +7,6 @@ export interface Command {
   readonly leadsTo: string | (() => unknown);
 }
 
-/** Most commands that are shown at once. */
 const shownCommands = 12;
 
 /** Commands that have every word of a text, those that begin with it first. */

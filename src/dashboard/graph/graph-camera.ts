@@ -20,7 +20,6 @@ const margin = 32;
 
 type Ends = Pick<GraphLayout, "left" | "right" | "bottom">;
 
-/** The scale at which all of the drawing is in view. */
 function wholeScale({ left, right, bottom }: Ends, view: ViewSize): number {
   const [width, height] = [right - left + 2 * margin, bottom + 2 * margin];
   return Math.min(1, view.width / width, view.height / height);

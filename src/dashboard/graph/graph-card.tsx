@@ -28,7 +28,9 @@ export function GraphCard({ job: { id, artifacts } }: { readonly job: Job }) {
     <section class="card c12">
       <header>
         <h2>Graph</h2>
-        <span class="dim">The original's nodes, by error or size; {formatBytes(file.bytes)}</span>
+        <span class="dim">
+          Nodes of the original model, by error or size · {formatBytes(file.bytes)}
+        </span>
         <span class="grow" />
         <Button onClick={toggle}>{isOpen.value ? "Close the graph" : "Open the graph"}</Button>
       </header>

@@ -27,7 +27,7 @@ export function GraphView({ address }: { readonly address: string }) {
   return (
     <div class="graph-wait" role="status">
       Laying out the graph…
-      <Button onClick={() => stop.abort(new Error("The layout was stopped"))}>Stop</Button>
+      <Button onClick={() => stop.abort(new Error("You stopped the layout"))}>Stop</Button>
     </div>
   );
 }
@@ -51,7 +51,7 @@ function GraphParts({ drawn }: { readonly drawn: DrawnGraph }) {
 const modes: Readonly<Record<ColourMode, string>> = {
   error: "Error",
   bytes: "Bytes",
-  change: "What was done",
+  change: "Change",
 };
 
 /** What the colours stand for, and how much is shown. */
@@ -65,7 +65,7 @@ function GraphBar({ shown }: { readonly shown: ShownGraph }) {
       <Legend shown={shown} />
       <span class="grow" />
       <span class="dim">
-        All {nodes} nodes but constants, in {blocks} blocks
+        {nodes} nodes without constants, in {blocks} blocks
       </span>
     </div>
   );
@@ -103,8 +103,8 @@ function Legend({ shown }: { readonly shown: ShownGraph }) {
 
 const zoomStep = 1.4;
 const canvasLabel =
-  "Drawing of the graph: arrow keys move it, + and - zoom, 0 shows all of it. The list beside " +
-  "it has the same nodes.";
+  "Graph: arrow keys move it, + and - zoom, 0 shows the whole graph. The list beside it has the " +
+  "same nodes.";
 
 /** The drawing of a graph: it is moved and zoomed by pointer, wheel and keys. */
 function GraphCanvas({ shown }: { readonly shown: ShownGraph }) {

@@ -12,7 +12,7 @@ export interface DrawnGraph {
 /** Loads a graph and lays it out in a thread of its own. */
 export async function loadGraph(address: string, signal: AbortSignal): Promise<DrawnGraph> {
   const answer = await fetch(address, { signal });
-  if (!answer.ok) throw new Error(`The graph cannot be read: status ${answer.status}`);
+  if (!answer.ok) throw new Error(`The graph cannot be loaded: status ${answer.status}`);
   const content = await answer.arrayBuffer();
   const worker = new Worker(trustWorkerAddress(graphWorkerAddress), { type: "module" });
   const { promise, resolve, reject } = Promise.withResolvers<GraphAnswer>();

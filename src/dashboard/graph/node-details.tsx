@@ -2,18 +2,17 @@ import { formatBytes } from "../../contract/text/format-bytes.ts";
 import type { ModelGraphWeight } from "../../contract/jobs/model-graph.ts";
 import type { ShownGraph } from "./shown-graph.ts";
 
-/** What is known of the selected node. */
 export function NodeDetails({ shown }: { readonly shown: ShownGraph }) {
   const { nodes, weights } = shown.drawn.graph;
   const node = nodes[shown.selected.value ?? -1];
   if (node === undefined) {
-    return <p class="node-details dim">Choose a node in the drawing or in the list.</p>;
+    return <p class="node-details dim">Select a node in the graph or in the list.</p>;
   }
   return (
-    <section class="node-details" aria-label="The selected node" tabIndex={0}>
+    <section class="node-details" aria-label="Selected node" tabIndex={0}>
       <h3>{node.opType}</h3>
       <p class="mono cut-anywhere">{node.name}</p>
-      <NodeLinks shown={shown} title="Takes from" positions={node.inputs} />
+      <NodeLinks shown={shown} title="Inputs from" positions={node.inputs} />
       <NodeWeights weights={node.weights.flatMap((position) => weights[position] ?? [])} />
     </section>
   );
@@ -21,7 +20,7 @@ export function NodeDetails({ shown }: { readonly shown: ShownGraph }) {
 
 /** The largest first. */
 function NodeWeights({ weights }: { readonly weights: readonly ModelGraphWeight[] }) {
-  if (weights.length === 0) return <p class="dim">It computes with no weight.</p>;
+  if (weights.length === 0) return <p class="dim">This node has no weights.</p>;
   const largestFirst = weights.toSorted((a, b) => b.originalBytes - a.originalBytes);
   return (
     <>
@@ -42,7 +41,7 @@ const shownLinks = 6;
 
 function NodeLinks({ shown, title, positions }: NodeLinksProps) {
   const { nodes } = shown.drawn.graph;
-  if (positions.length === 0) return <p class="dim">It takes only inputs of the model.</p>;
+  if (positions.length === 0) return <p class="dim">Its inputs are inputs of the model.</p>;
   return (
     <p>
       {title}{" "}
@@ -67,9 +66,9 @@ function WeightFacts({ weight }: { readonly weight: ModelGraphWeight }) {
     <dl class="pairs">
       <dt>Weight</dt>
       <dd class="mono cut-anywhere">{name}</dd>
-      <dt>Became</dt>
-      <dd>{form ?? "left alone"}</dd>
-      {reason !== null && <dt>Because it</dt>}
+      <dt>Stored as</dt>
+      <dd>{form ?? "unchanged"}</dd>
+      {reason !== null && <dt>Reason</dt>}
       {reason !== null && <dd>{reason}</dd>}
       <dt>Size</dt>
       <dd>

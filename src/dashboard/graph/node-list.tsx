@@ -30,7 +30,7 @@ export function NodeList({ shown }: NodeListProps) {
         class="node-rows"
         tabIndex={0}
         role="group"
-        aria-label="Nodes that were found"
+        aria-label="Matching nodes"
         onScroll={({ currentTarget }) => (top.value = currentTarget.scrollTop)}
       >
         <div style={{ height: `${positions.length * rowPx}px` }}>
@@ -43,12 +43,7 @@ export function NodeList({ shown }: NodeListProps) {
   );
 }
 
-interface NodeSearchProps {
-  readonly wanted: Signal<string>;
-  readonly found: number;
-}
-
-function NodeSearch({ wanted, found }: NodeSearchProps) {
+function NodeSearch({ wanted, found }: { wanted: Signal<string>; found: number }) {
   return (
     <div class="node-search">
       <input

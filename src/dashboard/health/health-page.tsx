@@ -1,4 +1,3 @@
-import { useEffect } from "preact/hooks";
 import type { ServiceStatus } from "../../contract/service-status.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { mayDo } from "../session/session.ts";
@@ -8,10 +7,8 @@ import { Icon } from "../shared/button.tsx";
 import { MaybeError } from "../shared/notice.tsx";
 import { PageHead } from "../shared/page-head.tsx";
 import { ProgressBar } from "../shared/status.tsx";
-import { useLoaded } from "../shared/use-loaded.ts";
+import { useLive } from "../live/use-live.ts";
 import { UsageCard } from "./usage-card.tsx";
-
-const refreshMs = 5000;
 
 /** How the service is, and how much of its quotas the project uses. */
 export function HealthPage() {
@@ -27,11 +24,13 @@ export function HealthPage() {
 }
 
 function StatusCards() {
-  const { value: status, error, reload } = useLoaded(() => service.call("getStatus", {}));
-  useEffect(() => {
-    const timer = setInterval(() => document.hidden || void reload(), refreshMs);
-    return () => clearInterval(timer);
-  }, []);
+  const {
+    value: status,
+    error,
+    reload,
+  } = useLive(() => service.call("getStatus", {}), {
+    everyMs: 5000,
+  });
   return (
     <>
       {error !== undefined && (
@@ -78,7 +77,7 @@ function Readiness({ problem }: Pick<ServiceStatus, "problem">) {
   );
 }
 
-const places = { local: "processes on this machine", cluster: "pods of a cluster" } as const;
+const places = { local: "processes on this machine", cluster: "pods in a cluster" } as const;
 const databases = { sqlite: "SQLite", postgres: "PostgreSQL" } as const;
 
 function listStatusFacts({ jobs, ...status }: ServiceStatus): Readonly<Record<string, string>> {
@@ -88,10 +87,10 @@ function listStatusFacts({ jobs, ...status }: ServiceStatus): Readonly<Record<st
   const { service: version = "", ...runtimes } = status.versions;
   return {
     "Jobs running": `${jobs.running}${ofWorkers}`,
-    "Jobs waiting": jobs.waiting === 0 ? "none" : `${jobs.waiting}, the first for ${wait}`,
+    "Jobs waiting": jobs.waiting === 0 ? "none" : `${jobs.waiting}, longest wait ${wait}`,
     "Jobs run as": places[status.executor],
-    Records: databases[status.records],
-    "Up for": formatDuration(age),
+    Database: databases[status.records],
+    Uptime: formatDuration(age),
     Memory: formatBytes(status.memory.residentBytes),
     Version: version,
     ...runtimes,
@@ -105,14 +104,14 @@ function DiskCard({ status: { disk } }: StatusProps) {
     <section class="card c5">
       <header>
         <h2>Disk</h2>
-        {freeBytes < reserveBytes && <span class="bad">full: new work is refused</span>}
+        {freeBytes < reserveBytes && <span class="bad">Full: new jobs are refused</span>}
       </header>
       <div class="quota">
         <p>
           {formatBytes(used)} <span class="dim">of {formatBytes(totalBytes)} used</span>
         </p>
-        <ProgressBar fraction={used / Math.max(1, totalBytes)} label="Used disk" />
-        <p class="dim">{formatBytes(reserveBytes)} are kept free for records</p>
+        <ProgressBar fraction={used / Math.max(1, totalBytes)} label="Disk usage" />
+        <p class="dim">{formatBytes(reserveBytes)} is reserved for records</p>
       </div>
     </section>
   );

@@ -2,24 +2,23 @@ import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { service } from "../session/service.ts";
 import { MaybeError } from "../shared/notice.tsx";
 import { ProgressBar } from "../shared/status.tsx";
-import { useLoaded } from "../shared/use-loaded.ts";
+import { useLive } from "../live/use-live.ts";
 
-/** How much of each quota the project uses. */
 export function UsageCard() {
-  const { value: usage, error, reload } = useLoaded(() => service.call("getUsage", {}));
+  const { value: usage, error, reload } = useLive(() => service.call("getUsage", {}));
   return (
     <section class="card c12">
       <header>
         <h2>Quotas</h2>
-        <span class="dim">of the project {usage?.project}</span>
+        <span class="dim">of project {usage?.project}</span>
       </header>
       <MaybeError error={error} retry={reload} />
       {usage && (
         <div class="quotas">
-          <Quota title="Stored" {...usage.storedBytes} format={formatBytes} />
+          <Quota title="Storage" {...usage.storedBytes} format={formatBytes} />
           <Quota title="Waiting jobs" {...usage.waitingJobs} format={formatCount} />
           <Quota title="Running jobs" {...usage.runningJobs} format={formatCount} />
-          <Quota title="Requests a minute" {...usage.requestsPerMinute} format={formatCount} />
+          <Quota title="Requests per minute" {...usage.requestsPerMinute} format={formatCount} />
         </div>
       )}
     </section>
@@ -38,7 +37,8 @@ function Quota({ title, used, limit, format }: QuotaProps) {
     <div class="quota">
       <h3>{title}</h3>
       <p>
-        {format(used)} <span class="dim">of {limit === null ? "any number" : format(limit)}</span>
+        {format(used)}{" "}
+        <span class="dim">{limit === null ? "no limit" : `of ${format(limit)}`}</span>
       </p>
       {limit !== null && <ProgressBar fraction={Math.min(1, used / limit)} label={title} />}
     </div>

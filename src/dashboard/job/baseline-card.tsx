@@ -1,15 +1,14 @@
 import { useEffect, useRef } from "preact/hooks";
-import type { JobDetail } from "./live-job.ts";
-import { flattenFields } from "./same-job.ts";
 import { summarizeJob } from "../../contract/jobs/job-summary.ts";
-import type { Job } from "../../contract/jobs/job.ts";
+import type { Job, JobDetail } from "../../contract/jobs/job.ts";
 import { service } from "../session/service.ts";
 import { jobAddress } from "../shared/addresses.ts";
 import { Icon } from "../shared/button.tsx";
 import { compareFigures } from "../shared/figures.ts";
-import { describeCommit } from "../shared/format.ts";
+import { describeCommit, flattenFields } from "../shared/format.ts";
 import { sayError } from "../shared/notice.tsx";
-import { useLoaded } from "../shared/use-loaded.ts";
+import { TableHead } from "../shared/table-head.tsx";
+import { useLive } from "../live/use-live.ts";
 
 type JobBaseline = NonNullable<JobDetail["baseline"]>;
 
@@ -26,11 +25,11 @@ export function BaselineCard({ job, baseline }: BaselineCardProps) {
       <header>
         <h2>Compared with {describeCommit(baseline)}</h2>
         <span class="grow" />
-        <a href={jobAddress(baseline.jobId)}>Open the baseline's job</a>
+        <a href={jobAddress(baseline.jobId)}>Open the baseline job</a>
       </header>
       <div class="scrolled" tabIndex={0} role="region" aria-label="Job and baseline">
         <table>
-          <BaselineTableHead />
+          <TableHead columns={columns} />
           <FigureRows job={job} />
           <DifferenceRows job={job} baseline={baseline} />
         </table>
@@ -49,18 +48,7 @@ function useScrollFromAddress(id: string) {
   return element;
 }
 
-function BaselineTableHead() {
-  return (
-    <thead>
-      <tr>
-        <th />
-        <th>Baseline</th>
-        <th>This job</th>
-        <th>Change</th>
-      </tr>
-    </thead>
-  );
-}
+const columns = { "": "", Baseline: "", "This job": "", Change: "" };
 
 function FigureRows({ job }: Pick<BaselineCardProps, "job">) {
   return (
@@ -86,7 +74,7 @@ function FigureRows({ job }: Pick<BaselineCardProps, "job">) {
 
 function DifferenceRows({ job, baseline }: BaselineCardProps) {
   const params = { id: baseline.jobId };
-  const { value: before, error } = useLoaded(() => service.call("getJob", { params }));
+  const { value: before, error } = useLive(() => service.call("getJob", { params }));
   if (error !== undefined) return <NoDifferences why={sayError(error)} />;
   if (before === undefined) return undefined;
   const differences = listDifferences(before, job);
@@ -109,7 +97,7 @@ function NoDifferences({ why }: { readonly why: string }) {
   return (
     <tbody>
       <tr>
-        <td colSpan={4} class="dim">
+        <td colSpan={Object.keys(columns).length} class="dim">
           {why}
         </td>
       </tr>

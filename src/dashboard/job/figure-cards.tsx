@@ -1,4 +1,4 @@
-import type { JobDetail } from "./live-job.ts";
+import type { JobDetail } from "../../contract/jobs/job.ts";
 import { explainWideInterval, type LatencyRatio } from "../../contract/jobs/latency.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { judgeRatio } from "../shared/figures.ts";
@@ -42,7 +42,7 @@ function SizeCard({ size, limit, warns }: SizeCardProps) {
       title={predicted ? "Size, predicted" : "Size"}
       big={formatBytes(resultBytes)}
       beside={`${formatPercentage(ratio)} of ${formatBytes(originalBytes)}`}
-      below={`${formatBytes(originalBytes - resultBytes)} less than the original`}
+      below={`${formatBytes(originalBytes - resultBytes)} smaller than the original`}
       scale={{ from: 0, to: 1, format: formatPercentage, value: ratio, limit, bound: "max" }}
       warns={warns}
     />
@@ -53,7 +53,10 @@ interface AccuracyCardProps extends LimitProps {
   readonly accuracy: NonNullable<Telemetry["accuracy"]>;
 }
 
-const samplesFrom = { caller: "samples of yours", generated: "generated samples" } as const;
+const samplesFrom = {
+  caller: "samples that you provided",
+  generated: "generated samples",
+} as const;
 
 function AccuracyCard({ accuracy, limit, warns }: AccuracyCardProps) {
   const { sqnrDb, cosine, samples, data, level, outputs } = accuracy;
@@ -64,7 +67,7 @@ function AccuracyCard({ accuracy, limit, warns }: AccuracyCardProps) {
       title="Accuracy"
       big={`${sqnrDb.toFixed(1)} dB`}
       beside={`cosine ${cosine.toFixed(4)}`}
-      below={level === "weights" ? "The worst of all weights" : measured}
+      below={level === "weights" ? "Worst of all weights" : measured}
       scale={{ from: 0, to: 60, format: formatWholeDb, value: sqnrDb, limit, bound: "min" }}
       warns={warns}
     />
@@ -78,7 +81,7 @@ interface LatencyCardProps extends LimitProps {
 const judgements = {
   better: "faster than the original",
   worse: "slower than the original",
-  same: "as fast as the original, as far as is known",
+  same: "no measurable difference from the original",
 } as const;
 
 function LatencyCard({ latency, limit, warns }: LatencyCardProps) {
@@ -112,7 +115,7 @@ function describeInterval(latency: LatencyRatio): string {
   const { ratioLow, ratioHigh } = latency;
   if (ratioLow === undefined || ratioHigh === undefined) return "";
   if (explainWideInterval(latency) !== undefined) return "";
-  return `95 % between ${ratioLow.toFixed(2)} and ${ratioHigh.toFixed(2)}`;
+  return `95 % interval ${ratioLow.toFixed(2)} to ${ratioHigh.toFixed(2)}`;
 }
 
 function formatPercentage(share: number): string {
@@ -162,7 +165,7 @@ function Verdict({ scale, warns }: Pick<FigureCardProps, "scale" | "warns">) {
   const words = `${relation} ${format(limit)}`;
   if (best > 0 && !warns) return <ToneSign tone="bad" icon="bad" words={`fails ${words}`} />;
   if (best > 0) return <ToneSign tone="warn" icon="warn" words={`misses ${words}`} />;
-  if (worst > 0) return <ToneSign tone="warn" icon="warn" words={`not sure of ${words}`} />;
+  if (worst > 0) return <ToneSign tone="warn" icon="warn" words={`uncertain: ${words}`} />;
   return <ToneSign tone="calm" icon="check" words={`passes ${words}`} />;
 }
 
@@ -240,7 +243,6 @@ function Ends({ scale }: ScaleProps) {
   );
 }
 
-/** The part of the scale that the limit forbids. */
 function Beyond({ scale: { bound }, at }: ScaleProps & { readonly at: number }) {
   const [left, width] = bound === "max" ? [at, 100 - at] : [0, at];
   return <i class="over" style={{ left: `${left}%`, width: `${width}%` }} />;

@@ -1,20 +1,19 @@
-import { type Signal, useSignal } from "@preact/signals";
-import { useLocation } from "preact-iso";
-import type { JobDetail } from "./live-job.ts";
-import { jobAsCurl, jobAsResource, jobAsStep } from "./same-job.ts";
+import { useSignal } from "@preact/signals";
+import { ErrorBoundary, lazy, useLocation } from "preact-iso";
+import type { JobDetail } from "../../contract/jobs/job.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import { LiveSign } from "../live/live-sign.tsx";
-import { interfaceUrl, service } from "../session/service.ts";
+import { service } from "../session/service.ts";
 import { mayDo } from "../session/session.ts";
 import { artifactAddress } from "../shared/addresses.ts";
-import { Button, Command, Icon } from "../shared/button.tsx";
-import { Dialog } from "../shared/dialog.tsx";
+import { Button, Icon } from "../shared/button.tsx";
 import { shortJobName } from "../shared/format.ts";
 import { MaybeError } from "../shared/notice.tsx";
 import { useTitle } from "../shared/page-head.tsx";
 import { Status } from "../shared/status.tsx";
 
-/** Name and status of a job, and what can be done with it. */
+const SameJobDialog = lazy(async () => (await import("./same-job-dialog.tsx")).SameJobDialog);
+
 export function JobHead({ job }: { readonly job: JobDetail }) {
   useTitle(job.name);
   return (
@@ -38,7 +37,7 @@ export function JobHead({ job }: { readonly job: JobDetail }) {
 
 function JobCrumbs({ job: { batchId } }: { readonly job: JobDetail }) {
   return (
-    <nav class="crumb" aria-label="Where the job belongs">
+    <nav class="crumb" aria-label="Breadcrumb">
       <a href="/jobs">Jobs</a>
       {batchId !== null && (
         <>
@@ -73,7 +72,9 @@ function JobActions({ job }: { readonly job: JobDetail }) {
       )}
       {isTerminal(job.status) ? <RetryAction onClick={retry} /> : <CancelAction onClick={cancel} />}
       <DownloadAction job={job} />
-      {isCopying.value && <SameJobDialog job={job} onClose={() => (isCopying.value = false)} />}
+      <ErrorBoundary>
+        {isCopying.value && <SameJobDialog job={job} onClose={() => (isCopying.value = false)} />}
+      </ErrorBoundary>
     </>
   );
 }
@@ -108,47 +109,5 @@ function DownloadAction({ job }: { readonly job: JobDetail }) {
     <a class="button main" href={artifactAddress(job.id, model.name)} download>
       Download model
     </a>
-  );
-}
-
-interface SameJobDialogProps {
-  readonly job: JobDetail;
-  readonly onClose: () => void;
-}
-
-const forms: Readonly<Record<string, (job: JobDetail) => string>> = {
-  curl: (job) => jobAsCurl(job, interfaceUrl),
-  "YAML for kubectl": jobAsResource,
-  "Workflow step": (job) => jobAsStep(job, location.origin),
-};
-
-/** The same job in the forms in which others start it. */
-function SameJobDialog({ job, onClose }: SameJobDialogProps) {
-  const form = useSignal("curl");
-  return (
-    <Dialog title="The same job as" onClose={onClose}>
-      <JobFormChoice form={form} />
-      <Command text={forms[form.value]?.(job) ?? ""} label={form.value} />
-      <div class="dialog-end">
-        <Button onClick={onClose}>Close</Button>
-      </div>
-    </Dialog>
-  );
-}
-
-function JobFormChoice({ form }: { readonly form: Signal<string> }) {
-  return (
-    <div class="choices" role="group" aria-label="Form">
-      {Object.keys(forms).map((name) => (
-        <button
-          key={name}
-          type="button"
-          aria-pressed={form.value === name}
-          onClick={() => (form.value = name)}
-        >
-          {name}
-        </button>
-      ))}
-    </div>
   );
 }

@@ -62,7 +62,7 @@ function LogSearchForm({ search, hit, onHit }: LogSearchFormProps) {
     onHit(0);
   };
   const hits = search.count.value;
-  const found = hits === 0 ? "nothing" : `${hit + 1} of ${hits.toLocaleString("en")}`;
+  const found = hits === 0 ? "no match" : `${hit + 1} of ${hits.toLocaleString("en")}`;
   return (
     <form class="log-search" role="search" onSubmit={goOn}>
       <input type="search" aria-label="Search the log" placeholder="Search" onInput={type} />

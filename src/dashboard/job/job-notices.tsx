@@ -2,7 +2,7 @@ import { statusReasonTable } from "../../contract/jobs/status-reasons.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import { Icon } from "../shared/button.tsx";
 import { ProgressBar } from "../shared/status.tsx";
-import type { JobDetail } from "./live-job.ts";
+import type { JobDetail } from "../../contract/jobs/job.ts";
 
 /** What a job does now, or why it failed. */
 export function JobNotices({ job }: { readonly job: JobDetail }) {

@@ -1,37 +1,45 @@
 import { type ComponentChildren, Fragment } from "preact";
 import { useRoute } from "preact-iso";
-import { useEffect, useMemo } from "preact/hooks";
 import { BaselineCard } from "./baseline-card.tsx";
 import { FigureCards } from "./figure-cards.tsx";
 import { JobHead } from "./job-head.tsx";
 import { JobLogCard } from "./job-log-card.tsx";
 import { JobNotices } from "./job-notices.tsx";
 import { type JobSpan, listSpans } from "./list-spans.ts";
-import { type JobDetail, LiveJob } from "./live-job.ts";
-import { flattenFields } from "./same-job.ts";
 import { WeightTable } from "./weight-table.tsx";
-import type { Job } from "../../contract/jobs/job.ts";
+import type { Job, JobDetail } from "../../contract/jobs/job.ts";
 import type { Recipe } from "../../contract/jobs/recipe.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { describeGate } from "../../report/figures.ts";
 import { GraphCard } from "../graph/graph-card.tsx";
+import { useLive } from "../live/use-live.ts";
+import { service } from "../session/service.ts";
 import { artifactAddress } from "../shared/addresses.ts";
 import { Icon } from "../shared/button.tsx";
 import { serviceNow } from "../shared/clock.ts";
-import { formatDuration, formatExactTime } from "../shared/format.ts";
+import { flattenFields, formatDuration, formatExactTime } from "../shared/format.ts";
 import { MaybeError } from "../shared/notice.tsx";
 import { Age, Duration } from "../shared/page-head.tsx";
 
 /** Everything about one job, live. */
 export function JobPage() {
   const id = useRoute().params["id"] ?? "";
-  const shown = useMemo(() => new LiveJob(id), [id]);
-  useEffect(() => shown.follow(), [shown]);
   return (
     <main id="main">
-      <MaybeError error={shown.error.value} retry={() => shown.reload()} />
-      {shown.job.value && <JobSheet job={shown.job.value} />}
+      <LiveJob key={id} id={id} />
     </main>
+  );
+}
+
+function LiveJob({ id }: { id: string }) {
+  const { value, error, reload } = useLive(() => service.call("getJob", { params: { id } }), {
+    concerns: ({ job, deletedJob }) => job?.id === id || deletedJob === id,
+  });
+  return (
+    <>
+      <MaybeError error={error} retry={reload} />
+      {value && <JobSheet job={value} />}
+    </>
   );
 }
 
@@ -61,7 +69,6 @@ function JobSheet({ job }: { readonly job: JobDetail }) {
   );
 }
 
-/** The effective recipe, field by field. */
 function RecipeCard({ recipe }: { readonly recipe: Recipe }) {
   return (
     <section class="card">
@@ -105,7 +112,6 @@ function Span({ span: { title, tone, ms, at } }: { readonly span: JobSpan }) {
   );
 }
 
-/** What a job warns of. */
 function WarningList({ warnings }: Pick<Job["telemetry"], "warnings">) {
   if (warnings.length === 0) return undefined;
   return (
@@ -246,9 +252,9 @@ function listRequestFacts({ recipe, baseline, createdBy, createdAt }: JobDetail)
 function listRunFacts({ telemetry, startedAt, finishedAt, queuePosition }: JobDetail): Fact[] {
   const { device } = telemetry;
   const facts: Fact[] = [];
-  if (queuePosition !== null) facts.push({ name: "Place in the queue", text: queuePosition });
+  if (queuePosition !== null) facts.push({ name: "Queue position", text: queuePosition });
   if (startedAt !== null) {
-    facts.push({ name: "Ran for", text: <Duration from={startedAt} to={finishedAt} /> });
+    facts.push({ name: "Run time", text: <Duration from={startedAt} to={finishedAt} /> });
   }
   if (!device) return facts;
   return [

@@ -1,3 +1,4 @@
+import { stringify } from "yaml";
 import { apiVersion } from "../../contract/custom-resources/api-group.ts";
 import type { Job } from "../../contract/jobs/job.ts";
 
@@ -8,11 +9,15 @@ function jobRequestBody(job: Job) {
     model: { source, sha256, name },
     target: job.target,
     recipe: job.recipe,
-    gates: Object.keys(job.gateLimits).length === 0 ? undefined : job.gateLimits,
+    gates: hasFields(job.gateLimits) ? job.gateLimits : undefined,
     dryRun: job.dryRun ? true : undefined,
     deadlineSeconds: job.deadlineSeconds,
-    labels: Object.keys(job.labels).length === 0 ? undefined : job.labels,
+    labels: hasFields(job.labels) ? job.labels : undefined,
   };
+}
+
+function hasFields(document: object): boolean {
+  return Object.keys(document).length > 0;
 }
 
 /** The same job as a command. */
@@ -47,48 +52,14 @@ export function jobAsStep(job: Job, serviceUrl: string): string {
         models: `models/${job.model.name}.onnx`,
         targets: job.target,
         recipe: formatYaml(job.recipe),
-        gates: formatYaml(job.gateLimits) || undefined,
+        gates: hasFields(job.gateLimits) ? formatYaml(job.gateLimits) : undefined,
         "dry-run": job.dryRun ? "true" : undefined,
       },
     },
   ]);
 }
 
-const plainText = /^[A-Za-z][\w ./-]*$/;
-const reservedText = /^(true|false|null|yes|no|on|off|y|n)$/i;
-
-/** A document as YAML; fields that are undefined are left out. */
-function formatYaml(value: unknown, indent = ""): string {
-  if (Array.isArray(value)) {
-    const items = value.map((each) => `${indent}- ${formatYaml(each, `${indent}  `).trimStart()}`);
-    return items.join("");
-  }
-  if (typeof value !== "object" || value === null)
-    return `${indent}${formatScalar(value, indent)}\n`;
-  const fields = Object.entries(value).filter(([, each]) => each !== undefined);
-  return fields.map(([name, each]) => formatField(name, each, indent)).join("");
-}
-
-function formatField(name: string, value: unknown, indent: string): string {
-  const isNested = typeof value === "object" && value !== null && Object.keys(value).length > 0;
-  if (isNested) return `${indent}${name}:\n${formatYaml(value, `${indent}  `)}`;
-  return `${indent}${name}: ${formatScalar(value, indent)}\n`;
-}
-
-function formatScalar(value: unknown, indent: string): string {
-  if (typeof value !== "string") return JSON.stringify(value);
-  if (value.endsWith("\n")) {
-    return `|\n${value.trimEnd().replaceAll(/^/gm, `${indent}  `)}`;
-  }
-  return plainText.test(value) && !reservedText.test(value) ? value : JSON.stringify(value);
-}
-
-/** Fields with their values as texts; those of objects behind their names. */
-export function flattenFields(fields: object, prefix = ""): [string, string][] {
-  return Object.entries(fields).flatMap(([name, value]: [string, unknown]) => {
-    const isNested = typeof value === "object" && value !== null && !Array.isArray(value);
-    if (isNested) return flattenFields(value, `${prefix}${name}.`);
-    const text = Array.isArray(value) ? value.join(", ") || "none" : String(value);
-    return [[`${prefix}${name}`, text]];
-  });
+/** Fields that are undefined are left out; texts that YAML 1.1 takes for something else are quoted. */
+function formatYaml(document: unknown): string {
+  return stringify(document, { version: "1.1", lineWidth: 0 });
 }

@@ -1,33 +1,28 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect } from "preact/hooks";
 import { z } from "zod";
-import type { JobDetail } from "./live-job.ts";
+import type { JobDetail } from "../../contract/jobs/job.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
+import { useLive } from "../live/use-live.ts";
 import { artifactAddress } from "../shared/addresses.ts";
 import { Button } from "../shared/button.tsx";
 import { sqnrThresholdsDb } from "../shared/figures.ts";
+import { TableHead } from "../shared/table-head.tsx";
 
 const shownAtFirst = 12;
 
 /** The weights of a job, the worst first: what was done to each, and why. */
 export function WeightTable({ job }: { readonly job: JobDetail }) {
-  const weights = useSignal<readonly ReportedWeight[]>([]);
+  const { value: weights = [] } = useLive(() => loadWeights(job), { of: [job.artifacts.length] });
   const isWhole = useSignal(false);
-  useEffect(() => {
-    loadWeights(job).then(
-      (loaded) => (weights.value = loaded),
-      () => (weights.value = []),
-    );
-  }, [job.id, job.artifacts.length]);
-  if (weights.value.length === 0) return undefined;
-  const shown = isWhole.value ? weights.value : weights.value.slice(0, shownAtFirst);
+  if (weights.length === 0) return undefined;
+  const shown = isWhole.value ? weights : weights.slice(0, shownAtFirst);
   return (
     <section class="card c7">
-      <WeightsHead weights={weights.value}>
-        {!isWhole.value && shown.length < weights.value.length && (
+      <WeightsHead weights={weights}>
+        {!isWhole.value && shown.length < weights.length && (
           <Button look="quiet" onClick={() => (isWhole.value = true)}>
-            All weights
+            Show all weights
           </Button>
         )}
       </WeightsHead>
@@ -55,18 +50,18 @@ function WeightsHead({ weights, children }: WeightsHeadProps) {
   );
 }
 
+const columns = {
+  Weight: "",
+  "Change and reason": "",
+  Original: "num phone-off",
+  SQNR: "num",
+};
+
 function WeightRows({ weights }: { readonly weights: readonly ReportedWeight[] }) {
   return (
     <table class="weights">
-      <caption class="sr">Weights by error</caption>
-      <thead>
-        <tr>
-          <th>Weight</th>
-          <th>What was done, and why</th>
-          <th class="num phone-off">Original</th>
-          <th class="num">SQNR</th>
-        </tr>
-      </thead>
+      <caption class="sr">Weights, worst first</caption>
+      <TableHead columns={columns} />
       <tbody>
         {weights.map((weight) => (
           <WeightRow key={weight.name} weight={weight} />
@@ -87,16 +82,15 @@ function WeightRow({ weight }: { readonly weight: ReportedWeight }) {
         </small>
       </td>
       <td class="two cut" title={[form, reason].filter((each) => each !== null).join(": ")}>
-        {form ?? "left alone"}
+        {form ?? "unchanged"}
         <small>{reason}</small>
       </td>
       <td class="num phone-off">{formatBytes(originalBytes)}</td>
-      <td class="num">{error ? <Sqnr sqnrDb={error.sqnrDb} /> : <span class="dim">same</span>}</td>
+      <td class="num">{error ? <Sqnr sqnrDb={error.sqnrDb} /> : <span class="dim">exact</span>}</td>
     </tr>
   );
 }
 
-/** Of the whole bar. */
 const wholeDb = 60;
 
 function Sqnr({ sqnrDb }: { readonly sqnrDb: number }) {
@@ -135,7 +129,7 @@ async function loadWeights({ id, artifacts }: JobDetail): Promise<ReportedWeight
   const file = artifacts.find(({ kind }) => kind === "report");
   if (file === undefined) return [];
   const answer = await fetch(artifactAddress(id, file.name));
-  if (!answer.ok) throw new Error(`The report cannot be read: status ${answer.status}`);
+  if (!answer.ok) throw new Error(`The report cannot be loaded: status ${answer.status}`);
   const { weights } = report.parse(await answer.json());
   return weights.toSorted(
     (a, b) => errorRank(a) - errorRank(b) || b.originalBytes - a.originalBytes,

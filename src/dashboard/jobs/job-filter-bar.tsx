@@ -1,9 +1,7 @@
-import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
 import { type JobFilters, jobListAddress, statusTabs } from "./job-filters.ts";
 import { type JobStatus, jobStatus } from "../../contract/jobs/status.ts";
 import { limits } from "../../contract/limits.ts";
-import { watchChanges } from "../live/service-changes.ts";
+import { useLive } from "../live/use-live.ts";
 import { service } from "../session/service.ts";
 import { Icon } from "../shared/button.tsx";
 
@@ -20,7 +18,13 @@ export function JobFilterBar({ filters }: { readonly filters: JobFilters }) {
 }
 
 function StatusTabs({ filters }: { readonly filters: JobFilters }) {
-  const counts = useJobCounts(filters);
+  const { target, model, batch, label } = filters;
+  const query = { target, model, batch, label: [...label] };
+  const { value } = useLive(() => service.call("countJobs", { query }), {
+    of: [JSON.stringify(query)],
+    concerns: ({ job, deletedJob }) => job !== undefined || deletedJob !== undefined,
+    pauseMs: 2000,
+  });
   const isCurrent = (status: JobFilters["status"]) => status.join() === filters.status.join();
   return (
     <nav class="tabs" aria-label="Status">
@@ -30,7 +34,7 @@ function StatusTabs({ filters }: { readonly filters: JobFilters }) {
           href={jobListAddress({ ...filters, status })}
           aria-current={isCurrent(status) ? "true" : undefined}
         >
-          {title} {counts && <b>{formatJobCount(counts, status)}</b>}
+          {title} {value && <b>{formatJobCount(value.counts, status)}</b>}
         </a>
       ))}
     </nav>
@@ -46,7 +50,7 @@ interface ChipProps {
 
 function Chip({ name, value, href }: ChipProps) {
   return (
-    <a class="chip" href={href} aria-label={`Without the filter ${name} ${value}`}>
+    <a class="chip" href={href} aria-label={`Remove the filter ${name} ${value}`}>
       {name} <b>{value}</b>
       <Icon name="close" />
     </a>
@@ -66,37 +70,11 @@ function listChips(filters: JobFilters): ChipProps[] {
   return [...named, ...labels];
 }
 
-type JobCounts = Readonly<Record<JobStatus, number>>;
-
-/** At most so often are jobs counted again, milliseconds. */
-const pauseMs = 2000;
-
-/** How many jobs are in each status, whichever the list shows; undefined until it is known. */
-function useJobCounts({ target, model, batch, label }: JobFilters): JobCounts | undefined {
-  const counts = useSignal<JobCounts | undefined>(undefined);
-  useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const count = async () => {
-      timer = undefined;
-      const query = { target, model, batch, label: [...label] };
-      const answer = await service.call("countJobs", { query }).catch(() => undefined);
-      if (answer !== undefined) counts.value = answer.counts;
-    };
-    const stop = watchChanges(({ job, deletedJob }) => {
-      if (job !== undefined || deletedJob !== undefined)
-        timer ??= setTimeout(() => void count(), pauseMs);
-    });
-    void count();
-    return () => {
-      stop();
-      clearTimeout(timer);
-    };
-  }, [target, model, batch, label.join()]);
-  return counts.value;
-}
-
 /** How many jobs are in some statuses, or in any where none is named. */
-function formatJobCount(counts: JobCounts, statuses: readonly JobStatus[]): string {
+function formatJobCount(
+  counts: Readonly<Record<JobStatus, number>>,
+  statuses: readonly JobStatus[],
+): string {
   const counted = (statuses.length === 0 ? jobStatus.options : statuses).map(
     (status) => counts[status],
   );

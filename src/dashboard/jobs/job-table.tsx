@@ -1,4 +1,5 @@
-import type { Signal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
+import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { JobList } from "./job-list.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
@@ -8,7 +9,6 @@ import { toLatencyRatio } from "../shared/figures.ts";
 import { shortJobName } from "../shared/format.ts";
 import { Age, Duration } from "../shared/page-head.tsx";
 import { LatencyMark, ProgressBar, Status, ToneSign } from "../shared/status.tsx";
-import { useWindowRows } from "../shared/use-loaded.ts";
 
 /** As the style sheet's `--row`. */
 const rowPx = 40;
@@ -52,6 +52,40 @@ export function JobTable({ list, rows, selected }: JobTableProps) {
   );
 }
 
+interface VisibleRows {
+  readonly start: number;
+  /** Row behind the last one. */
+  readonly end: number;
+}
+
+/** Rows that are drawn above and below those in view. */
+const margin = 8;
+
+/** Which rows of equal height are in the window: a long list draws only those. */
+function useWindowRows(
+  list: RefObject<HTMLElement | null>,
+  { count, rowPx }: { readonly count: number; readonly rowPx: number },
+): VisibleRows {
+  const visible = useSignal<VisibleRows>({ start: 0, end: Math.min(count, 50) });
+  const measure = () => {
+    const top = -(list.current?.getBoundingClientRect().top ?? 0);
+    const start = Math.max(0, Math.floor(top / rowPx) - margin);
+    const end = Math.ceil((top + window.innerHeight) / rowPx) + margin;
+    const shown = visible.peek();
+    if (shown.start !== start || shown.end !== end) visible.value = { start, end };
+  };
+  useEffect(() => {
+    measure();
+    addEventListener("scroll", measure, { passive: true });
+    addEventListener("resize", measure);
+    return () => {
+      removeEventListener("scroll", measure);
+      removeEventListener("resize", measure);
+    };
+  }, [count]);
+  return { start: Math.min(visible.value.start, count), end: Math.min(visible.value.end, count) };
+}
+
 function JobTableHead() {
   return (
     <thead>
@@ -84,7 +118,6 @@ function Spacer({ px }: { readonly px: number }) {
   );
 }
 
-/** A selection with one id more or less. */
 function toggleSelected(selected: ReadonlySet<string>, id: string): ReadonlySet<string> {
   return selected.has(id)
     ? new Set([...selected].filter((each) => each !== id))
@@ -179,7 +212,7 @@ function Figures({ job: { figures, gates } }: JobProps) {
         {sqnrDb?.toFixed(1)} {sqnrDb !== null && <span class="dim">dB</span>}
       </td>
       <td class="num phone-off">
-        {latency ? <LatencyMark latency={latency} /> : <span class="dim">not timed</span>}
+        {latency ? <LatencyMark latency={latency} /> : <span class="dim">not measured</span>}
       </td>
       <td class="phone-off">
         <GateCount gates={gates} />

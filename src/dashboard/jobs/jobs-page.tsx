@@ -84,7 +84,7 @@ function isFiltered({ status, label, ...others }: JobFilters): boolean {
 function LoadingRows() {
   return (
     <div class="card wide loading" aria-busy="true">
-      <p class="sr">Loading the jobs</p>
+      <p class="sr">Loading jobs</p>
       {Array.from({ length: 8 }, (_, index) => (
         <div key={index} class="ghost" />
       ))}
@@ -94,7 +94,7 @@ function LoadingRows() {
 
 function NoMatch() {
   return (
-    <EmptyState title="No job fits these filters">
+    <EmptyState title="No jobs match these filters">
       <a class="button" href="/jobs">
         Show all jobs
       </a>
@@ -105,7 +105,7 @@ function NoMatch() {
 function NoJobs() {
   return (
     <EmptyState title="No jobs yet">
-      <p class="soft">Drop a model and choose what it is for; its job appears here.</p>
+      <p class="soft">Upload a model and choose its target: the job appears here.</p>
       <NewJobLink />
     </EmptyState>
   );
@@ -147,13 +147,8 @@ function focusBySlash(input: HTMLInputElement | null): () => void {
   return () => removeEventListener("keydown", listen);
 }
 
-interface BulkActionsProps {
-  readonly list: JobList;
-  readonly selected: Signal<ReadonlySet<string>>;
-}
-
 /** What can be done to the selected jobs; each button says to how many. */
-function BulkActions({ list, selected }: BulkActionsProps) {
+function BulkActions({ list, selected }: { list: JobList; selected: Signal<ReadonlySet<string>> }) {
   const failure = useSignal<string | undefined>(undefined);
   const jobs = listSelected(list, selected.value);
   if (jobs.length === 0) return undefined;
@@ -172,7 +167,7 @@ function BulkActions({ list, selected }: BulkActionsProps) {
       {open.length > 0 && mayDo("cancelWork") && (
         <CancelButton count={open.length} onClick={run(open, cancelJob)} />
       )}
-      <Button look="quiet" label="Select none" onClick={selectNone}>
+      <Button look="quiet" label="Clear the selection" onClick={selectNone}>
         <Icon name="close" />
       </Button>
     </div>

@@ -6,7 +6,7 @@ import { service } from "../session/service.ts";
 import { access } from "../session/session-state.ts";
 import { readServiceTime } from "../shared/clock.ts";
 
-/** Since when the page knows of no changes, milliseconds since 1970; undefined while it does. */
+/** When the stream of changes was lost, milliseconds since 1970; undefined while it is open. */
 export const disconnectedSince = signal<number | undefined>(undefined);
 
 type ChangeListener = (change: ServiceChange) => void;
@@ -23,7 +23,7 @@ const channel = new BroadcastChannel("changes");
 const listeners = new Set<ChangeListener>();
 const firstPauseMs = 500;
 const longestPauseMs = 5000;
-/** A shorter absence is none for people. */
+/** Nobody notices a shorter absence. */
 const noticedAfterMs = 2000;
 
 let last: number | undefined;

@@ -40,7 +40,7 @@ function DropZone({ onFile }: DropZoneProps) {
   return (
     <label class={look} onDragOver={drag} onDragLeave={drag} onDrop={drag}>
       <b>Drop an ONNX file here</b>
-      <span class="soft">or choose one; it goes to this service alone</span>
+      <span class="soft">or choose one; it is sent only to this service</span>
       <FileInput onFile={onFile} />
     </label>
   );
@@ -57,36 +57,31 @@ function FileInput({ onFile }: DropZoneProps) {
   );
 }
 
-const sourceHint = "https://, s3://, gs://, hf:// or file:// where the service reads it itself";
+const sourceHint = "An https://, s3://, gs://, hf:// or file:// address that the service reads";
 
 /** Of what the service hides of an address that lets everybody in who knows it. */
-const hiddenHint = "The values behind the question mark are hidden: give the whole address";
+const hiddenHint = "The values after the question mark are hidden: enter the whole address";
 
 function SourceField({ form: { source, messages } }: { readonly form: JobForm }) {
   return (
     <TextField
       label="or its address"
       hint={source.value.includes("=***") ? hiddenHint : sourceHint}
-      error={messages.value["model"] && "Drop a file, or say where the model is"}
+      error={messages.value["model"] && "Drop a file, or enter an address"}
       text={source}
       placeholder="hf://owner/repository@revision/model.onnx"
     />
   );
 }
 
-interface UploadStateProps {
-  readonly form: JobForm;
-  readonly upload: ModelUpload;
-}
-
 const stepWords = {
   hashing: "Hashing",
-  sending: "Sending",
-  done: "The service has it",
+  sending: "Uploading",
+  done: "Uploaded",
   failed: "Stopped",
 } as const;
 
-function UploadState({ form, upload }: UploadStateProps) {
+function UploadState({ form, upload }: { form: JobForm; upload: ModelUpload }) {
   const remove = () => {
     upload.stop();
     form.upload.value = undefined;
@@ -101,9 +96,9 @@ function UploadState({ form, upload }: UploadStateProps) {
           {stepWords[step]}, {formatBytes(upload.file.size)}
         </span>
         <span class="grow" />
-        {step === "failed" && <Button onClick={() => void upload.start()}>Go on</Button>}
+        {step === "failed" && <Button onClick={() => void upload.start()}>Resume</Button>}
         <Button look="quiet" onClick={remove}>
-          Another file
+          Choose another file
         </Button>
       </div>
       {step !== "done" && <ProgressBar fraction={upload.fraction.value} label={stepWords[step]} />}

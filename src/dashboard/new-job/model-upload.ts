@@ -1,7 +1,10 @@
 import { signal } from "@preact/signals";
+import type { HashMessage } from "./hash-worker.ts";
+import hashWorkerAddress from "./hash-worker.ts?worker&url";
+import { uploadBlob } from "../../client/upload-blob.ts";
 import { uploadSource } from "../../contract/models/model-source.ts";
-import { hashInWorker } from "./hash-in-worker.ts";
-import { sendFile } from "./send-file.ts";
+import { connection } from "../session/service.ts";
+import { trustWorkerAddress } from "../shared/trust-worker-address.ts";
 
 type UploadStep = "hashing" | "sending" | "done" | "failed";
 
@@ -23,9 +26,8 @@ export class ModelUpload {
   async start(): Promise<void> {
     this.error.value = undefined;
     try {
-      this.#sha256 ??= await this.#run("hashing", (options) => hashInWorker(this.file, options));
-      const sha256 = this.#sha256;
-      await this.#run("sending", (options) => sendFile(this.file, { sha256, ...options }));
+      this.#sha256 ??= await this.#hash();
+      await this.#send(this.#sha256);
       this.step.value = "done";
     } catch (error) {
       this.error.value = error;
@@ -39,16 +41,48 @@ export class ModelUpload {
 
   /** What a job names as its model. */
   get source(): string {
-    return uploadSource(this.#sha256 ?? "");
+    if (this.#sha256 === undefined) throw new Error(`"${this.file.name}" has no hash yet`);
+    return uploadSource(this.#sha256);
   }
 
-  #run<T>(
-    step: UploadStep,
-    work: (options: { signal: AbortSignal; onProgress: (bytes: number) => void }) => Promise<T>,
-  ): Promise<T> {
+  #hash(): Promise<string> {
+    const showProgress = this.#begin("hashing");
+    return hashInWorker(this.file, showProgress, this.#stop.signal);
+  }
+
+  async #send(sha256: string): Promise<void> {
+    const { file } = this;
+    const showProgress = this.#begin("sending");
+    const readFrom = (offset: number) => ({
+      blob: file.slice(offset),
+      onProgress: (sentBytes: number) => showProgress(offset + sentBytes),
+    });
+    await uploadBlob({ sha256, bytes: file.size, readFrom }, this.#stop.signal, connection);
+  }
+
+  #begin(step: UploadStep): (doneBytes: number) => void {
     this.step.value = step;
     this.fraction.value = 0;
-    const onProgress = (bytes: number) => (this.fraction.value = bytes / this.file.size);
-    return work({ signal: this.#stop.signal, onProgress });
+    return (doneBytes) => {
+      this.fraction.value = doneBytes / this.file.size;
+    };
   }
+}
+
+/** SHA-256 of a file of any size, in hexadecimal, in a thread of its own. */
+function hashInWorker(
+  file: File,
+  onProgress: (hashedBytes: number) => void,
+  stop: AbortSignal,
+): Promise<string> {
+  const worker = new Worker(trustWorkerAddress(hashWorkerAddress), { type: "module" });
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  worker.addEventListener("message", ({ data }: MessageEvent<HashMessage>) => {
+    onProgress(data.hashedBytes);
+    if (data.sha256 !== undefined) resolve(data.sha256);
+  });
+  worker.addEventListener("error", () => reject(new Error(`"${file.name}" cannot be read`)));
+  stop.addEventListener("abort", () => reject(new Error("Stopped")));
+  worker.postMessage(file);
+  return promise.finally(() => worker.terminate());
 }

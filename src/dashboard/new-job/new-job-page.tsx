@@ -19,7 +19,7 @@ import { type FieldMessages, refusedFields } from "../shared/field-errors.ts";
 import { Field, TextField } from "../shared/field.tsx";
 import { MaybeError, sayError } from "../shared/notice.tsx";
 import { PageHead } from "../shared/page-head.tsx";
-import { useLoaded } from "../shared/use-loaded.ts";
+import { useLive } from "../live/use-live.ts";
 
 /** Starts a job; `?from=` names one whose request the form then has. */
 export function NewJobPage() {
@@ -39,14 +39,14 @@ function NewJob() {
 }
 
 function ChangedJob({ id }: { readonly id: string }) {
-  const { value: job, error, reload } = useLoaded(() => service.call("getJob", { params: { id } }));
+  const { value: job, error, reload } = useLive(() => service.call("getJob", { params: { id } }));
   return (
     <>
       <PageHead title="Run again with changes" />
       <MaybeError error={error} retry={reload} />
       {job && (
         <p class="page-note soft">
-          As <a href={jobAddress(id)}>{job.name}</a>; its labels and its limit of time go along.
+          Based on <a href={jobAddress(id)}>{job.name}</a>, with its labels and deadline.
         </p>
       )}
       {job && <JobFormCard from={job} />}
@@ -125,7 +125,7 @@ function GateField({ form, gate }: { readonly form: JobFields; readonly gate: Of
   return (
     <TextField
       label={offeredGates[gate]}
-      error={form.messages.value[gate] && "A number"}
+      error={form.messages.value[gate] && "Enter a number"}
       text={form.gates[gate]}
       placeholder="no limit"
       inputMode="decimal"
@@ -133,7 +133,8 @@ function GateField({ form, gate }: { readonly form: JobFields; readonly gate: Of
   );
 }
 
-const hint = "JSON; fields that are left out come from the target. Targets lists its recipes.";
+const hint =
+  "JSON. Fields that you leave out come from the target; the page “Targets” lists its recipes.";
 const mostRows = 24;
 
 /** The recipe's fields besides the scheme, for those who change them. */
@@ -142,8 +143,8 @@ function RecipeText({ form: { recipe, messages } }: { readonly form: JobFields }
   const isOpen = recipe.peek() !== "" || error !== undefined;
   return (
     <details class="more-fields" open={isOpen}>
-      <summary>More of the recipe</summary>
-      <Field label="Other fields of the recipe" hint={hint} error={error}>
+      <summary>More recipe fields</summary>
+      <Field label="Other recipe fields" hint={hint} error={error}>
         {({ id, describedBy }) => (
           <textarea
             id={id}
@@ -162,13 +163,8 @@ function RecipeText({ form: { recipe, messages } }: { readonly form: JobFields }
   );
 }
 
-interface SizePredictionProps {
-  readonly form: JobForm;
-  readonly isReady: boolean;
-}
-
 /** Says how large the result will be, by a dry run that writes nothing. */
-function SizePrediction({ form, isReady }: SizePredictionProps) {
+function SizePrediction({ form, isReady }: { form: JobForm; isReady: boolean }) {
   const text = useSignal("");
   const predict = async () => {
     const body = readJobForm(form, form.upload.value);
@@ -181,7 +177,7 @@ function SizePrediction({ form, isReady }: SizePredictionProps) {
   return (
     <>
       <button type="button" disabled={!isReady} onClick={() => void predict()}>
-        Predict the size
+        Predict size
       </button>
       <span class="soft" role="status">
         {text.value}

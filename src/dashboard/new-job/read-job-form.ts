@@ -11,11 +11,11 @@ import { parseText } from "../shared/parse-text.ts";
 
 /** Gates that the form offers, with their labels. */
 export const offeredGates = {
-  maxSizeRatio: "Largest size, of the original's",
-  minSqnrDb: "Least SQNR, dB",
-  minCosine: "Least cosine",
-  minTop1: "Least share of equal top classes",
-  maxLatencyRatio: "Largest latency, of the original's",
+  maxSizeRatio: "Maximum size, relative to the original",
+  minSqnrDb: "Minimum SQNR, dB",
+  minCosine: "Minimum cosine",
+  minTop1: "Minimum top-1 agreement",
+  maxLatencyRatio: "Maximum latency, relative to the original",
 } as const;
 export type OfferedGate = keyof typeof offeredGates;
 export const gateNames = Object.keys(offeredGates) as OfferedGate[];
@@ -32,7 +32,6 @@ export interface JobFields {
   readonly recipe: Signal<string>;
   readonly gates: Readonly<Record<OfferedGate, Signal<string>>>;
   readonly messages: Signal<FieldMessages>;
-  /** The job that is run again with changes. */
   readonly from: Job | undefined;
 }
 
@@ -114,7 +113,7 @@ function readRecipe({ scheme, recipe }: JobFields): ReadRecipe {
   const text = recipe.value.trim();
   const fields = text === "" ? {} : parseText(text);
   if (typeof fields !== "object" || fields === null || Array.isArray(fields)) {
-    return { message: 'This is no JSON object, such as { "granularity": "channel" }' };
+    return { message: 'This is not a JSON object, such as { "granularity": "channel" }' };
   }
   const chosen = scheme.value === "" ? {} : { scheme: scheme.value };
   const { data, problems } = parseInput(requestedRecipe, { ...fields, ...chosen });

@@ -6,7 +6,7 @@ import type { Target } from "../../contract/jobs/target.ts";
 import { service } from "../session/service.ts";
 import { Field } from "../shared/field.tsx";
 import { MaybeError } from "../shared/notice.tsx";
-import { useLoaded } from "../shared/use-loaded.ts";
+import { useLive } from "../live/use-live.ts";
 import type { JobFields } from "./read-job-form.ts";
 
 const kinds: Readonly<Record<JobKind, string>> = {
@@ -36,13 +36,13 @@ export function KindField({ form: { kind } }: { readonly form: JobFields }) {
 
 /** For which target, and by which scheme. */
 export function RecipeFields({ form }: { readonly form: JobFields }) {
-  const { value: targets = [], error, reload } = useLoaded(loadTargets);
+  const { value: targets = [], error, reload } = useLive(loadTargets);
   const { target, scheme } = form;
   const chosen = targets.find(({ name }) => name === target.value);
   useEffect(() => {
     if (target.peek() === "") target.value = targets[0]?.name ?? "";
   }, [targets]);
-  const own = `The target's own: ${chosen?.recipe.scheme ?? "the default"}`;
+  const own = `Default of the target: ${chosen?.recipe.scheme ?? "automatic"}`;
   const schemes = Object.keys(granularitiesByScheme).map((name) => [name, name] as const);
   return (
     <>

@@ -8,12 +8,7 @@ import { refusedFields } from "../shared/field-errors.ts";
 import { Field, TextField } from "../shared/field.tsx";
 import { MaybeError } from "../shared/notice.tsx";
 
-interface AddMemberDialogProps {
-  readonly project: string;
-  readonly onClose: () => void;
-}
-
-export function AddMemberDialog({ project, onClose }: AddMemberDialogProps) {
+export function AddMemberDialog({ project, onClose }: { project: string; onClose: () => void }) {
   const form = useMemberForm();
   const submit = async (event: Event) => {
     event.preventDefault();
@@ -85,7 +80,7 @@ function RoleField({ form: { role } }: { readonly form: MemberForm }) {
 /** By what somebody is added, and what an example looks like. */
 const memberKinds = {
   email: { title: "Person, by e-mail", example: "ada@example.com" },
-  group: { title: "Group of the single sign-on", example: "vision-team" },
+  group: { title: "Single sign-on group", example: "vision-team" },
   person: { title: "Person, by id", example: "person-…" },
 } as const;
 type MemberKind = keyof typeof memberKinds;
@@ -94,7 +89,6 @@ interface MemberForm {
   readonly kind: Signal<MemberKind>;
   readonly text: Signal<string>;
   readonly role: Signal<Role>;
-  /** What is wrong with the text. */
   readonly message: Signal<string | undefined>;
   readonly failure: Signal<unknown>;
 }
@@ -134,7 +128,7 @@ async function findMember({ kind, text, message }: MemberForm): Promise<string |
     (kind.value === "group" ? groupPrefix : "") + typed,
   );
   if (success) return data;
-  message.value = kind.value === "group" ? "Use 1 to 200 characters" : "An id begins with person-";
+  message.value = kind.value === "group" ? "Use 1 to 200 characters" : "An id starts with person-";
   return undefined;
 }
 
@@ -149,7 +143,7 @@ async function findByEmail(
   message.value =
     found === undefined
       ? "Nobody with this address has signed in. Ask them to sign in once, or add a group."
-      : `${people.length} people have this address. Ask for the id on the page “Account”.`;
+      : `${people.length} people have this address. Ask for the id that the page “Account” shows.`;
   return undefined;
 }
 

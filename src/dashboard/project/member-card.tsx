@@ -9,11 +9,12 @@ import { Button, Icon } from "../shared/button.tsx";
 import { Dialog, DialogRemovalEnd } from "../shared/dialog.tsx";
 import { Loading, MaybeError } from "../shared/notice.tsx";
 import { Age } from "../shared/page-head.tsx";
-import { useLoaded } from "../shared/use-loaded.ts";
+import { TableHead } from "../shared/table-head.tsx";
+import { useLive } from "../live/use-live.ts";
 
 /** Who has which role in the project: added, changed and removed here. */
 export function MemberCard({ project }: { readonly project: string }) {
-  const { value: members, error, reload } = useLoaded(() => loadMembers(project));
+  const { value: members, error, reload } = useLive(() => loadMembers(project));
   const chosen = useSignal<Member | null | undefined>(undefined);
   const failure = useSignal<unknown>(undefined);
   const close = () => {
@@ -86,6 +87,8 @@ interface MemberTableProps extends MemberActions {
   readonly members: readonly Member[] | undefined;
 }
 
+const columns = { Member: "", Role: "", Added: "phone-off" };
+
 /** Members of the project, or what to do where there are none. */
 function MemberTable({ members, ...actions }: MemberTableProps) {
   if (members === undefined) return undefined;
@@ -93,7 +96,11 @@ function MemberTable({ members, ...actions }: MemberTableProps) {
   return (
     <table class="members">
       <caption class="sr">Members and their roles</caption>
-      <MemberTableHead />
+      <TableHead columns={columns}>
+        <th>
+          <span class="sr">Actions</span>
+        </th>
+      </TableHead>
       <tbody>
         {members.map((member) => (
           <MemberRow key={member.member} member={member} {...actions} />
@@ -106,23 +113,8 @@ function MemberTable({ members, ...actions }: MemberTableProps) {
 function NoMembers() {
   return (
     <p class="card-text soft padded">
-      Nobody has a role in this project but administrators of the installation.
+      Only administrators of the installation have access to this project.
     </p>
-  );
-}
-
-function MemberTableHead() {
-  return (
-    <thead>
-      <tr>
-        <th>Member</th>
-        <th>Role</th>
-        <th class="phone-off">Added</th>
-        <th>
-          <span class="sr">Actions</span>
-        </th>
-      </tr>
-    </thead>
   );
 }
 
@@ -175,8 +167,8 @@ interface RemoveMemberDialogProps {
   readonly onClose: () => void;
 }
 
-const ownRemoval = "You lose your own role here, and cannot take it back yourself.";
-const removal = "The role ends within five seconds everywhere: in sessions, tokens and streams.";
+const ownRemoval = "You lose your own role in this project, and cannot give it back to yourself.";
+const removal = "Sessions, tokens and streams lose the role within five seconds.";
 
 function RemoveMemberDialog({ project, member, onClose }: RemoveMemberDialogProps) {
   const failure = useSignal<unknown>(undefined);
@@ -191,13 +183,12 @@ function RemoveMemberDialog({ project, member, onClose }: RemoveMemberDialogProp
     <Dialog title={`Remove ${memberTitle(member)} from ${project}?`} onClose={onClose}>
       <MaybeError error={failure.value} />
       <p>{isSelf ? ownRemoval : removal}</p>
-      <p class="soft">Roles by other groups stay.</p>
+      <p class="soft">Roles from other groups remain.</p>
       <DialogRemovalEnd keep="Keep" onKeep={onClose} remove="Remove" onRemove={remove} />
     </Dialog>
   );
 }
 
-/** What a member is called. */
 function memberTitle({ member, person }: Member): string {
   return person?.name ?? member.slice(groupPrefix.length);
 }

@@ -10,7 +10,7 @@ import { Button } from "../shared/button.tsx";
 import { TextField } from "../shared/field.tsx";
 import { MaybeError } from "../shared/notice.tsx";
 import { Age, PageHead } from "../shared/page-head.tsx";
-import { useLoaded } from "../shared/use-loaded.ts";
+import { useLive } from "../live/use-live.ts";
 
 /** The project in which the session acts: members, quotas, and which workflows are trusted. */
 export function ProjectPage() {
@@ -28,9 +28,8 @@ export function ProjectPage() {
   );
 }
 
-/** All projects of the installation, for its administrators. */
 function ProjectListCard() {
-  const { value: projects = [], error, reload } = useLoaded(loadProjects);
+  const { value: projects = [], error, reload } = useLive(loadProjects);
   return (
     <section class="card c5" aria-labelledby="projects">
       <header>

@@ -5,6 +5,7 @@ import { Icon } from "../shared/button.tsx";
 import { Field } from "../shared/field.tsx";
 import { formatDuration } from "../shared/format.ts";
 import { MaybeError } from "../shared/notice.tsx";
+import { parseText } from "../shared/parse-text.ts";
 
 /** Says whether a workflow would get an access token, before it runs. */
 export function TrustCard() {
@@ -28,11 +29,12 @@ export function TrustCard() {
   );
 }
 
-const claimsHint = "Those of its identity token, as JSON. No token is needed, and none is given.";
+const claimsHint =
+  "The claims of its identity token as JSON. This is a check only: it issues no token.";
 
 function ClaimsField({ form: { claims, message } }: { readonly form: TrustForm }) {
   return (
-    <Field label="Claims of the workflow" hint={claimsHint} error={message.value}>
+    <Field label="Workflow claims" hint={claimsHint} error={message.value}>
       {({ id, describedBy }) => (
         <textarea
           id={id}
@@ -58,7 +60,7 @@ function NoGrant({ claim }: { readonly claim: string }) {
     <p class="status bad wraps">
       <Icon name="bad" />
       <span>
-        No token: the claim <code>{claim}</code> does not fit.
+        No token: the claim <code>{claim}</code> does not match.
       </span>
     </p>
   );
@@ -69,7 +71,7 @@ function Grant({ policy, project, scopes, expiresInSeconds }: NonNullable<TrustC
     <p class="status calm wraps">
       <Icon name="good" />
       <span>
-        A token by the policy “{policy}” in the project {project} with {scopes.join(", ")}, for{" "}
+        A token from the policy “{policy}” in project {project} with {scopes.join(", ")}, valid for{" "}
         {formatDuration(expiresInSeconds * 1000)}.
       </span>
     </p>
@@ -87,7 +89,6 @@ const example = {
 interface TrustForm {
   /** As JSON. */
   readonly claims: Signal<string>;
-  /** What is wrong with the claims. */
   readonly message: Signal<string | undefined>;
   readonly answer: Signal<TrustCheck | undefined>;
   readonly failure: Signal<unknown>;
@@ -105,20 +106,12 @@ function useTrustForm(): TrustForm {
 /** Asks which token the form's claims give; the form then says it, or what is wrong. */
 async function checkFormClaims({ claims, message, answer, failure }: TrustForm) {
   [answer.value, failure.value] = [undefined, undefined];
-  const body = parseClaimsText(claims.value);
-  message.value = body === undefined ? "Must be an object of texts, as JSON" : undefined;
+  const body = trustCheckRequest.safeParse({ claims: parseText(claims.value) }).data;
+  message.value = body === undefined ? "Enter a JSON object whose values are strings" : undefined;
   if (body === undefined) return;
   try {
     answer.value = await service.call("checkTrustPolicy", { body });
   } catch (error) {
     failure.value = error;
-  }
-}
-
-function parseClaimsText(text: string) {
-  try {
-    return trustCheckRequest.safeParse({ claims: JSON.parse(text) }).data;
-  } catch {
-    return undefined;
   }
 }

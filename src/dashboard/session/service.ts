@@ -1,3 +1,4 @@
+import { sendBlob } from "./send-blob.ts";
 import { access, sessionHasEnded } from "./session-state.ts";
 import { createCaller } from "../../client/create-caller.ts";
 import { silenceLimitMs } from "../../client/follow-logs.ts";
@@ -13,18 +14,20 @@ const watchedTransport: Transport = async (request) => {
   return answer;
 };
 
-/** Where the service's interface is. */
 export const interfaceUrl = `${location.origin}/v1`;
 
-/** The service that this page is of. */
-export const service = createCaller({ routes, baseUrl: interfaceUrl, transport: watchedTransport });
+/** The service that serves this page. */
+export const connection = { routes, baseUrl: interfaceUrl, transport: watchedTransport };
+export const service = createCaller(connection);
 
 /** Sends requests of a page with its session's cookie. */
 const fetchTransport: Transport = async ({ method, url, headers, body, signal }) => {
-  if (typeof body === "object") throw new TypeError("Files are sent with their progress");
   const sent = Object.entries(headers).filter((each): each is [string, string] => !!each[1]);
-  const request = { method, headers: sent, body: body ?? null, signal: signal ?? null };
-  const answer = await fetch(url, request).catch(toConnectionError);
+  const request = { method, headers: sent, signal: signal ?? null };
+  const answer =
+    typeof body === "object"
+      ? await sendBlob(body, url, request)
+      : await fetch(url, { ...request, body: body ?? null }).catch(toConnectionError);
   return {
     status: answer.status,
     headers: Object.fromEntries(answer.headers),
@@ -56,10 +59,10 @@ async function* streamBody(body: Response["body"]): AsyncGenerator<Uint8Array, v
   }
 }
 
-/** A connection that was lost while the machine slept never says so. */
+/** A connection that was lost while the machine slept reports no error. */
 async function readInTime(reader: ReadableStreamDefaultReader<Uint8Array>) {
   const { promise, reject } = Promise.withResolvers<never>();
-  const silence = new ConnectionError("The service says nothing any more");
+  const silence = new ConnectionError("The service has stopped responding");
   const timer = setTimeout(() => reject(silence), silenceLimitMs);
   try {
     return await Promise.race([reader.read(), promise]).catch(toConnectionError);

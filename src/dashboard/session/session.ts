@@ -5,11 +5,10 @@ import { setServiceTime } from "../shared/clock.ts";
 import { access, self, sessionHasEnded } from "./session-state.ts";
 import { service } from "./service.ts";
 
-/** Pages in other tabs learn of sign-ins and sign-outs by it. */
+/** Tells other tabs about sign-ins and sign-outs. */
 const channel = new BroadcastChannel("session");
 channel.addEventListener("message", () => void loadSelf());
 
-/** Asks who is signed in. */
 export async function loadSelf(): Promise<void> {
   try {
     const answer = await keepProject(self.value, await service.call("getSelf", {}));

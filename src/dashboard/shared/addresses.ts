@@ -1,4 +1,3 @@
-/** Where a file of a job is, to be downloaded. */
 export function artifactAddress(jobId: string, name: string): string {
   return `/v1/jobs/${jobId}/artifacts/${encodeURIComponent(name)}`;
 }

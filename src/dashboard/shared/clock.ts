@@ -6,7 +6,6 @@ let skewMs = 0;
 /** The service's time, which this machine's clock may differ from; it moves on every second. */
 export const serviceNow = signal(Date.now());
 
-/** The service's time at this moment, milliseconds since 1970. */
 export function readServiceTime(): number {
   return Date.now() + skewMs;
 }

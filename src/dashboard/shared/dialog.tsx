@@ -5,7 +5,7 @@ import { isTyping } from "./palette.ts";
 
 interface DialogProps {
   readonly title: string;
-  /** `palette`: its title is for screen readers alone. */
+  /** `palette`: only screen readers read its title. */
   readonly look?: "palette";
   readonly onClose: () => void;
   readonly children: ComponentChildren;

@@ -4,7 +4,7 @@ import { ProblemError } from "../../client/problem-error.ts";
 /** What is wrong with each field of a form, by the field's name. */
 export type FieldMessages = Readonly<Record<string, string | undefined>>;
 
-/** Of what the service refused; empty where it did not refuse fields. */
+/** Messages of a refused request; empty if no field was refused. */
 export function refusedFields(error: unknown): FieldMessages {
   if (!(error instanceof ProblemError)) return {};
   const errors = error.problem.errors ?? [];
@@ -13,12 +13,12 @@ export function refusedFields(error: unknown): FieldMessages {
   );
 }
 
-/** Of a form that its schema does not accept. */
+/** Messages of a form that its schema refuses. */
 export function invalidFields({ issues }: z.ZodError): FieldMessages {
   return Object.fromEntries(issues.map((issue) => [String(issue.path[0]), describeIssue(issue)]));
 }
 
-/** A sentence for people: what zod says names types. */
+/** A sentence for people: the messages of zod name types. */
 function describeIssue(issue: z.core.$ZodIssue): string {
   if (issue.code === "invalid_type") return "Fill this in";
   if (issue.code === "too_small") {

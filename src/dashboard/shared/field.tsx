@@ -29,13 +29,12 @@ interface TextFieldProps {
   readonly label: string;
   readonly hint?: string;
   readonly error?: string | undefined;
-  /** What is typed. */
   readonly text: Signal<string>;
   readonly placeholder?: string;
   readonly inputMode?: "decimal";
 }
 
-/** A labelled line of text; names and addresses are no words to spell. */
+/** A labelled line of text; names and addresses are not spell-checked. */
 export function TextField({ text, placeholder, inputMode, ...field }: TextFieldProps) {
   return (
     <Field {...field}>

@@ -98,7 +98,7 @@ function describeRatio(
 
 type Judgement = "better" | "worse" | "same";
 
-/** Figures without an interval differ by so much though nothing changed. */
+/** Figures without an interval vary by this much when nothing has changed. */
 const ratioNoise = 0.03;
 
 /**

@@ -29,7 +29,6 @@ export function formatDuration(ms: number): string {
   return `${Math.floor(ms / day)} d ${hours} h`;
 }
 
-/** The exact time with its zone, UTC. */
 export function formatExactTime(at: number): string {
   return `${new Date(at).toISOString().slice(0, 19).replace("T", " ")} UTC`;
 }
@@ -55,4 +54,14 @@ export function shortJobName({
   target,
 }: Pick<JobSummary, "name" | "model" | "target">) {
   return name === jobTitle({ model, target }) ? model : name;
+}
+
+/** Fields with their values as texts; those of objects behind their names. */
+export function flattenFields(fields: object, prefix = ""): [string, string][] {
+  return Object.entries(fields).flatMap(([name, value]: [string, unknown]) => {
+    const isNested = typeof value === "object" && value !== null && !Array.isArray(value);
+    if (isNested) return flattenFields(value, `${prefix}${name}.`);
+    const text = Array.isArray(value) ? value.join(", ") || "none" : String(value);
+    return [[`${prefix}${name}`, text]];
+  });
 }

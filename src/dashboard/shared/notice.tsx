@@ -24,7 +24,7 @@ export function ErrorNotice({ error, retry }: { readonly error: unknown; retry?:
   );
 }
 
-/** The same where something went wrong, else nothing. */
+/** An error, if there is one. */
 export function MaybeError({ error, retry }: { readonly error: unknown; retry?: () => unknown }) {
   if (error === undefined) return undefined;
   return retry ? (
@@ -55,7 +55,6 @@ export function EmptyState({
   );
 }
 
-/** In a card whose content is being loaded. */
 export function Loading() {
   return (
     <p class="card-text dim padded" role="status">

@@ -43,7 +43,7 @@ export function watchColours(listener: () => void): () => void {
   };
 }
 
-/** Whether a key was pressed where texts are typed, so that it means itself there. */
+/** Whether a key was pressed in a text field, where it is no shortcut. */
 export function isTyping({ target }: KeyboardEvent): boolean {
   return target instanceof Element && target.matches("input, textarea, select");
 }

@@ -38,7 +38,6 @@ interface ToneSignProps {
   readonly words: string;
 }
 
-/** A few words with their sign. */
 export function ToneSign({ tone, icon, words }: ToneSignProps) {
   return (
     <span class={`status ${tone}`}>
@@ -48,7 +47,6 @@ export function ToneSign({ tone, icon, words }: ToneSignProps) {
   );
 }
 
-/** Share of something that is done. */
 export function ProgressBar({ fraction, label }: { readonly fraction: number; label: string }) {
   const percent = Math.floor(100 * fraction);
   return (
@@ -67,8 +65,8 @@ export function ProgressBar({ fraction, label }: { readonly fraction: number; la
 
 /** In a table of batches: whether jobs fail gates. */
 export function GatesCell({ gatesFailed }: Pick<Suite["newest"], "gatesFailed">) {
-  if (gatesFailed === 0) return <td class="soft">none fails</td>;
-  return <td class="bad">{gatesFailed} jobs fail</td>;
+  if (gatesFailed === 0) return <td class="soft">none failed</td>;
+  return <td class="bad">{gatesFailed} failed</td>;
 }
 
 /** Ratios at the ends of the small scale; the original, 1, is in its middle. */

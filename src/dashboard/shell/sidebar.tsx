@@ -1,12 +1,9 @@
-import { signal } from "@preact/signals";
 import { useLocation } from "preact-iso";
-import { useEffect } from "preact/hooks";
-import type { z } from "zod";
 import { ProjectChoice } from "./project-choice.tsx";
 import { chooseTheme, theme, themes } from "./theme.ts";
 import type { Action } from "../../contract/people/permissions.ts";
-import type { usage } from "../../contract/people/usage.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
+import { useLive } from "../live/use-live.ts";
 import { service } from "../session/service.ts";
 import { self } from "../session/session-state.ts";
 import { mayDo, signOut } from "../session/session.ts";
@@ -17,7 +14,7 @@ interface PageLink {
   readonly path: string;
   readonly icon: IconName;
   readonly label: string;
-  /** Without it the person has no use for the page. */
+  /** Required to use the page. */
   readonly action: Action;
 }
 
@@ -55,7 +52,7 @@ export function Sidebar() {
         <PageLinks key={title} title={title} links={links} />
       ))}
       <footer>
-        <UsageSummary />
+        {mayDo("readUsage") && <UsageSummary />}
         <Person />
       </footer>
     </aside>
@@ -122,20 +119,11 @@ function ThemeButton() {
   );
 }
 
-const refreshMs = 10_000;
-
-const present = signal<z.infer<typeof usage> | undefined>(undefined);
-
 /** How busy the service is, in three lines. */
 function UsageSummary() {
-  useEffect(() => {
-    if (!mayDo("readUsage")) return undefined;
-    void refresh();
-    const timer = setInterval(() => void refresh(), refreshMs);
-    return () => clearInterval(timer);
-  }, []);
-  if (present.value === undefined) return undefined;
-  const { waitingJobs, runningJobs, storedBytes } = present.value;
+  const { value } = useLive(() => service.call("getUsage", {}), { everyMs: 10_000 });
+  if (value === undefined) return undefined;
+  const { waitingJobs, runningJobs, storedBytes } = value;
   return (
     <dl class="usage">
       <UsageLine label="Running" value={String(runningJobs.used)} />
@@ -152,10 +140,4 @@ function UsageLine({ label, value }: { readonly label: string; readonly value: s
       <dd>{value}</dd>
     </div>
   );
-}
-
-/** What cannot be asked now is asked again soon; the sign of the live changes says the rest. */
-async function refresh(): Promise<void> {
-  if (document.hidden) return;
-  present.value = await service.call("getUsage", {}).catch(() => present.value);
 }

@@ -9,7 +9,7 @@ import { Dialog } from "../shared/dialog.tsx";
 import { ErrorNotice } from "../shared/notice.tsx";
 import { ProjectChoice } from "../shell/project-choice.tsx";
 
-/** Whether a person is signed in who may do nothing in the project. */
+/** Whether somebody is signed in without any permission in the project. */
 export function hasNoRole({ sessionId, role }: Self): boolean {
   return sessionId !== null && role === null;
 }
@@ -23,8 +23,8 @@ export function NoRolePage() {
         <Brand />
         <h1>No access yet</h1>
         <p>
-          You are signed in as {name}, and have no role in the project {project}. Give your id to an
-          administrator of the project, who can add you as a member:
+          You are signed in as {name} and have no role in project {project}. Give your id to one of
+          its administrators, who can add you as a member:
         </p>
         <Command text={personId ?? ""} label="Your id" />
         <ProjectChoice />
@@ -44,7 +44,7 @@ export function SessionEnded() {
   };
   return (
     <Dialog title="Your session has ended" onClose={() => (self.value = undefined)}>
-      <p class="soft">Sign in again to go on. What you typed is still here.</p>
+      <p class="soft">Sign in again to continue. What you typed is still here.</p>
       {error.value !== undefined && <ErrorNotice error={error.value} />}
       <OtherSignIns keepsPage />
       <SignInForm isBusy={false} onSecret={use} />

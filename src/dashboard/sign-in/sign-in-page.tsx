@@ -7,7 +7,7 @@ import { signIn } from "../session/session.ts";
 import { Command } from "../shared/button.tsx";
 import { TextField } from "../shared/field.tsx";
 import { ErrorNotice } from "../shared/notice.tsx";
-import { useLoaded } from "../shared/use-loaded.ts";
+import { useLive } from "../live/use-live.ts";
 
 /** Signs in by the link that opened the page, or by one that is pasted. */
 export function SignInPage() {
@@ -68,14 +68,16 @@ export function SignInForm({ isBusy, onSecret }: SignInFormProps) {
     event.preventDefault();
     const secret = findLinkSecret(text.value);
     error.value =
-      secret === undefined ? "This is no sign-in link: it ends in # and 43 characters" : undefined;
+      secret === undefined
+        ? "This is not a sign-in link: one ends in # and 43 characters"
+        : undefined;
     if (secret !== undefined) onSecret(secret);
   };
   return (
     <form onSubmit={submit} noValidate>
       <TextField
         label="Sign-in link"
-        hint="It signs in once, and within an hour."
+        hint="It works once, within an hour."
         error={error.value}
         text={text}
         placeholder="http://localhost:8080/sign-in#…"
@@ -95,7 +97,7 @@ const clusterCommand =
 function LinkCommands() {
   return (
     <div class="hints">
-      <p class="soft">Make a link where the service runs:</p>
+      <p class="soft">Create a link where the service runs:</p>
       <Command text={localCommand} label="Command on this machine" />
       <p class="soft">or in a cluster:</p>
       <Command text={clusterCommand} label="Command in a cluster" />
@@ -110,7 +112,7 @@ interface OtherSignInsProps {
 
 /** What the service offers besides a link. */
 export function OtherSignIns({ keepsPage = false }: OtherSignInsProps) {
-  const { value: methods } = useLoaded(() => service.call("getSignInMethods", {}));
+  const { value: methods } = useLive(() => service.call("getSignInMethods", {}));
   if (methods === undefined || methods.singleSignOn === null) return undefined;
   return (
     <p class="buttons">
@@ -119,12 +121,7 @@ export function OtherSignIns({ keepsPage = false }: OtherSignInsProps) {
   );
 }
 
-interface SingleSignOnLinkProps {
-  readonly host: string;
-  readonly target: string | undefined;
-}
-
-function SingleSignOnLink({ host, target }: SingleSignOnLinkProps) {
+function SingleSignOnLink({ host, target }: { host: string; target: string | undefined }) {
   const { pathname, search } = location;
   const wanted = pathname === "/sign-in" ? "/" : pathname + search;
   return (

@@ -22,7 +22,7 @@ export function CommitTable({ history, chosen }: CommitTableProps) {
         <h2>Commits</h2>
         <span class="dim">{history.batches.length} batches, newest first</span>
       </header>
-      <div class="scrolled" tabIndex={0} role="region" aria-label="Commits with their figures">
+      <div class="scrolled" tabIndex={0} role="region" aria-label="Commits and figures">
         <table class="commits">
           <CommitHead targets={targets} />
           <tbody>

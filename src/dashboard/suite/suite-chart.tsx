@@ -3,14 +3,12 @@ import { type Signal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { type Palette, readPalette, watchColours } from "../shared/palette.ts";
-import { lineLook } from "./line-look.ts";
-import type { FigureChart } from "./suite-lines.ts";
+import { type FigureChart, lineLook } from "./suite-lines.ts";
 
 interface SuiteChartProps {
   readonly chart: FigureChart;
   /** Short names of the commits, oldest first. */
   readonly commits: readonly string[];
-  /** Index of the commit that is chosen. */
   readonly chosen: Signal<number | undefined>;
 }
 
@@ -92,7 +90,7 @@ function drawChart(element: HTMLElement, { chart, commits, chosen }: SuiteChartP
   return plot;
 }
 
-/** The least height of a scale, of its value: what is less is no change to look at. */
+/** Least height of a scale as a share of its value: smaller changes mean nothing. */
 const leastSpan = 0.04;
 
 function widenRange(least: number | null, most: number | null): [number, number] {
@@ -120,7 +118,6 @@ function describeLine(index: number, palette: Palette): uPlot.Series {
   };
 }
 
-/** Marks the commit that is chosen. */
 function drawChosen(plot: uPlot, index: number | undefined, palette: Palette): void {
   if (index === undefined) return;
   const { ctx, bbox } = plot;

@@ -1,9 +1,9 @@
 import type { SuiteHistory } from "../../contract/jobs/suite.ts";
+import type { Palette } from "../shared/palette.ts";
 
 type Job = SuiteHistory["jobs"][number];
 type FigureName = keyof Job["figures"];
 
-/** A figure over the batches of a suite. */
 export interface FigureChart {
   readonly title: string;
   readonly format: (value: number) => string;
@@ -16,9 +16,13 @@ const figures: readonly (readonly [
   title: string,
   format: (value: number) => string,
 ])[] = [
-  ["sizeRatio", "Size, of the original", (value) => `${Number((100 * value).toFixed(1))} %`],
+  [
+    "sizeRatio",
+    "Size, relative to the original",
+    (value) => `${Number((100 * value).toFixed(1))} %`,
+  ],
   ["sqnrDb", "Accuracy, SQNR", (value) => `${Number(value.toFixed(1))} dB`],
-  ["latencyRatio", "Latency, original = 1", (value) => `×${Number(value.toFixed(3))}`],
+  ["latencyRatio", "Latency, relative to the original", (value) => `×${Number(value.toFixed(3))}`],
   ["latencyMs", "Latency, median", (value) => `${Number(value.toPrecision(3))} ms`],
   ["cosine", "Accuracy, cosine", (value) => String(Number(value.toFixed(4)))],
 ];
@@ -28,7 +32,6 @@ export function listTargets({ jobs }: Pick<SuiteHistory, "jobs">): string[] {
   return [...new Set(jobs.map(({ target }) => target))];
 }
 
-/** The figures that were measured at all. */
 export function listCharts(history: SuiteHistory): FigureChart[] {
   const targets = listTargets(history);
   const byPlace = indexJobs(history);
@@ -41,7 +44,17 @@ export function listCharts(history: SuiteHistory): FigureChart[] {
   });
 }
 
-/** Jobs by batch and target. */
 export function indexJobs({ jobs }: Pick<SuiteHistory, "jobs">): ReadonlyMap<string, Job> {
   return new Map(jobs.map((job) => [`${job.batchId} ${job.target}`, job]));
+}
+
+const colours = ["accent", "warn", "good", "better", "wait"] as const;
+const dashes = [[], [7, 4], [2, 3]] as const;
+
+/** How the line of a target looks: colours repeat with other dashes. */
+export function lineLook(index: number): { colour: keyof Palette; dash: readonly number[] } {
+  return {
+    colour: colours[index % colours.length] ?? "accent",
+    dash: dashes[Math.floor(index / colours.length) % dashes.length] ?? [],
+  };
 }

@@ -1,66 +1,42 @@
 import "./suite.css";
 import { useSignal } from "@preact/signals";
 import { useLocation, useRoute } from "preact-iso";
-import { useEffect, useMemo } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import type { SuiteHistory } from "../../contract/jobs/suite.ts";
 import { LiveSign } from "../live/live-sign.tsx";
-import { watchChanges } from "../live/service-changes.ts";
+import { useLive } from "../live/use-live.ts";
 import { service } from "../session/service.ts";
 import { suiteAddress } from "../shared/addresses.ts";
 import { EmptyState, MaybeError } from "../shared/notice.tsx";
 import { useTitle } from "../shared/page-head.tsx";
 import { CommitTable } from "./commit-table.tsx";
-import { lineLook } from "./line-look.ts";
 import { SuiteChart } from "./suite-chart.tsx";
-import { listCharts, listTargets } from "./suite-lines.ts";
+import { lineLook, listCharts, listTargets } from "./suite-lines.ts";
 
 /** Figures of a suite's models over its commits. */
 export function SuitePage() {
   const name = useRoute().params["name"] ?? "";
   const { query } = useLocation();
   const model = query["model"];
-  const { history, error, load } = useHistory(name, model);
+  const { value, error, reload } = useLive(
+    () => service.call("getSuiteHistory", { query: { suite: name, model } }),
+    { of: [name, model], concerns: ({ batch }) => batch?.suite === name },
+  );
   useTitle(name);
   return (
     <main id="main">
-      <SuiteHead name={name} history={history} />
-      <MaybeError error={error} retry={load} />
-      {history && <SuiteSheet history={history} />}
+      <SuiteHead name={name} history={value} />
+      <MaybeError error={error} retry={reload} />
+      {value && <SuiteSheet history={value} />}
     </main>
   );
 }
 
-/** A suite's history, loaded again when a batch of it changes. */
-function useHistory(name: string, model: string | undefined) {
-  const history = useSignal<SuiteHistory | undefined>(undefined);
-  const error = useSignal<unknown>(undefined);
-  const load = async () => {
-    try {
-      history.value = await service.call("getSuiteHistory", { query: { suite: name, model } });
-      error.value = undefined;
-    } catch (thrown) {
-      error.value = thrown;
-    }
-  };
-  useEffect(() => {
-    void load();
-    return watchChanges(({ batch }) => {
-      if (batch?.suite === name) void load();
-    });
-  }, [name, model]);
-  return { history: history.value, error: error.value, load };
-}
-
-interface SuiteHeadProps {
-  readonly name: string;
-  readonly history: SuiteHistory | undefined;
-}
-
-function SuiteHead({ name, history }: SuiteHeadProps) {
+function SuiteHead({ name, history }: { name: string; history: SuiteHistory | undefined }) {
   return (
     <div class="top">
       <div>
-        <nav class="crumb" aria-label="Where the suite belongs">
+        <nav class="crumb" aria-label="Breadcrumb">
           <a href="/suites">Suites</a>
         </nav>
         <h1 class="title">

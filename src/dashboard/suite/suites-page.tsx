@@ -4,12 +4,13 @@ import { suiteAddress } from "../shared/addresses.ts";
 import { GatesCell, Status } from "../shared/status.tsx";
 import { EmptyState, MaybeError } from "../shared/notice.tsx";
 import { Age, PageHead } from "../shared/page-head.tsx";
-import { useLoaded } from "../shared/use-loaded.ts";
+import { TableHead } from "../shared/table-head.tsx";
+import { useLive } from "../live/use-live.ts";
 import { describeCommit } from "../shared/format.ts";
 
 /** Suites: batches of the same models over time. */
 export function SuitesPage() {
-  const { value: suites, error, reload } = useLoaded(loadSuites);
+  const { value: suites, error, reload } = useLive(loadSuites);
   return (
     <main id="main">
       <PageHead title="Suites" />
@@ -28,13 +29,12 @@ function NoSuites() {
   return (
     <EmptyState title="No suites yet">
       <p class="soft">
-        A batch that names a <code>suite</code> and a <code>revision</code> begins one.
+        A batch with a <code>suite</code> and a <code>revision</code> starts one.
       </p>
     </EmptyState>
   );
 }
 
-/** Columns with their looks. */
 const columns = {
   Suite: "",
   Batches: "num phone-off",
@@ -42,14 +42,14 @@ const columns = {
   Commit: "phone-off",
   Gates: "",
   Created: "",
-} as const;
+};
 
 function SuiteTable({ suites }: { readonly suites: readonly Suite[] }) {
   return (
     <div class="card wide scrolled" tabIndex={0} role="region" aria-label="Suites">
       <table>
-        <caption class="sr">Suites, those with the newest batches first</caption>
-        <SuiteTableHead />
+        <caption class="sr">Suites, newest batches first</caption>
+        <TableHead columns={columns} />
         <tbody>
           {suites.map((suite) => (
             <SuiteRow key={suite.name} suite={suite} />
@@ -91,19 +91,5 @@ function NewestBatchCell({ suite, newest }: NewestBatchCellProps) {
         <Status status={newest.status} />
       </a>
     </td>
-  );
-}
-
-function SuiteTableHead() {
-  return (
-    <thead>
-      <tr>
-        {Object.entries(columns).map(([title, look]) => (
-          <th key={title} class={look}>
-            {title}
-          </th>
-        ))}
-      </tr>
-    </thead>
   );
 }

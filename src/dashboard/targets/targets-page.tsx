@@ -2,11 +2,11 @@ import type { Target } from "../../contract/jobs/target.ts";
 import { service } from "../session/service.ts";
 import { MaybeError } from "../shared/notice.tsx";
 import { PageHead } from "../shared/page-head.tsx";
-import { useLoaded } from "../shared/use-loaded.ts";
+import { useLive } from "../live/use-live.ts";
 
 /** For what models can be compressed, and what is done to them by default. */
 export function TargetsPage() {
-  const { value: targets = [], error, reload } = useLoaded(loadAllTargets);
+  const { value: targets = [], error, reload } = useLive(loadAllTargets);
   return (
     <main id="main">
       <PageHead title="Targets" />
@@ -31,7 +31,7 @@ function TargetCard({ target }: { readonly target: Target }) {
         <h2>{target.name}</h2>
         <span class="dim">{target.executionProvider}</span>
         <span class="grow" />
-        <a href={`/jobs?target=${target.name}`}>Its jobs</a>
+        <a href={`/jobs?target=${target.name}`}>Show jobs</a>
       </header>
       <p class="card-text soft">{target.description}</p>
       <dl class="pairs">
@@ -48,7 +48,7 @@ function TargetCard({ target }: { readonly target: Target }) {
 
 function listTargetFacts({ recipe, operators, presets, gpu, instructionSets }: Target) {
   return {
-    scheme: recipe.scheme ?? "the default",
+    scheme: recipe.scheme ?? "automatic",
     operators,
     presets: Object.keys(presets).join(", ") || "none",
     "instruction sets": instructionSets?.join(", ") ?? "any",

@@ -31,7 +31,7 @@ export function CreateTokenDialog({ onCreated, onClose }: CreateTokenDialogProps
         {form.failure.value !== undefined && <ErrorNotice error={form.failure.value} />}
         <TextField
           label="Name"
-          hint="Where it is used, such as “CI of acme/models”"
+          hint="Where you use it, such as “CI of acme/models”"
           error={form.messages.value["name"]}
           text={form.name}
         />
@@ -109,7 +109,6 @@ async function createFormToken(form: TokenForm): Promise<CreatedToken | undefine
   }
 }
 
-/** The scopes of a token, with what each allows. */
 function ScopeChoice({ form }: { readonly form: TokenForm }) {
   const error = form.messages.value["scopes"];
   return (
@@ -123,12 +122,7 @@ function ScopeChoice({ form }: { readonly form: TokenForm }) {
   );
 }
 
-interface ScopeCheckboxProps {
-  readonly scope: Scope;
-  readonly form: TokenForm;
-}
-
-function ScopeCheckbox({ scope, form: { scopes } }: ScopeCheckboxProps) {
+function ScopeCheckbox({ scope, form: { scopes } }: { scope: Scope; form: TokenForm }) {
   const toggle = (isOn: boolean) => {
     const others = scopes.value.filter((each) => each !== scope);
     scopes.value = isOn ? [...others, scope] : others;

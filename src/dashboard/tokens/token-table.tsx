@@ -3,15 +3,20 @@ import { Button, Icon } from "../shared/button.tsx";
 import { serviceNow } from "../shared/clock.ts";
 import { EmptyState } from "../shared/notice.tsx";
 import { Age } from "../shared/page-head.tsx";
+import { TableHead } from "../shared/table-head.tsx";
 
 interface TokenActions {
   readonly onRotate: (token: Token) => unknown;
   readonly onRevoke: (token: Token) => unknown;
 }
 
-const columns = ["Name", "Scopes", "Last used", "Created", "Expires"] as const;
-/** Columns that a phone has no room for. */
-const wideColumns: ReadonlySet<string> = new Set(["Scopes", "Last used", "Created"]);
+const columns = {
+  Name: "",
+  Scopes: "phone-off",
+  "Last used": "phone-off",
+  Created: "phone-off",
+  Expires: "",
+};
 
 export function TokenTable({ tokens, ...actions }: TokenActions & { tokens: readonly Token[] }) {
   if (tokens.length === 0) return <NoTokens />;
@@ -19,7 +24,11 @@ export function TokenTable({ tokens, ...actions }: TokenActions & { tokens: read
     <div class="card wide">
       <table class="tokens">
         <caption class="sr">Access tokens, newest first</caption>
-        <TokenTableHead />
+        <TableHead columns={columns}>
+          <th>
+            <span class="sr">Actions</span>
+          </th>
+        </TableHead>
         <tbody>
           {tokens.map((token) => (
             <TokenRow key={token.id} token={token} {...actions} />
@@ -33,25 +42,8 @@ export function TokenTable({ tokens, ...actions }: TokenActions & { tokens: read
 function NoTokens() {
   return (
     <EmptyState title="No tokens yet">
-      <p class="soft">A token lets a script, the action or curl call the service.</p>
+      <p class="soft">Scripts, the GitHub Action and curl call the service with a token.</p>
     </EmptyState>
-  );
-}
-
-function TokenTableHead() {
-  return (
-    <thead>
-      <tr>
-        {columns.map((title) => (
-          <th key={title} class={wideColumns.has(title) ? "phone-off" : undefined}>
-            {title}
-          </th>
-        ))}
-        <th>
-          <span class="sr">Actions</span>
-        </th>
-      </tr>
-    </thead>
   );
 }
 
@@ -120,7 +112,7 @@ function TokenSign({ tone, icon, word, at }: TokenSignProps) {
   );
 }
 
-const rotationHint = "A new token in its place; this one is valid for a day more";
+const rotationHint = "Creates a new token; this one stays valid for another day";
 
 function TokenButtons({ token, onRotate, onRevoke }: TokenActions & { readonly token: Token }) {
   const hidden = <span class="sr"> {token.name}</span>;

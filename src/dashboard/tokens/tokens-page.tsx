@@ -7,7 +7,7 @@ import { Button, Command, Icon } from "../shared/button.tsx";
 import { Dialog, DialogRemovalEnd } from "../shared/dialog.tsx";
 import { ErrorNotice, MaybeError } from "../shared/notice.tsx";
 import { Age, PageHead } from "../shared/page-head.tsx";
-import { useLoaded } from "../shared/use-loaded.ts";
+import { useLive } from "../live/use-live.ts";
 
 type Step =
   | { readonly name: "create" }
@@ -16,7 +16,7 @@ type Step =
 
 /** Access tokens of the project: made here, shown once, replaced and revoked. */
 export function TokensPage() {
-  const { value: tokens, error, reload } = useLoaded(loadTokens);
+  const { value: tokens, error, reload } = useLive(loadTokens);
   const step = useSignal<Step | undefined>(undefined);
   const failure = useSignal<unknown>(undefined);
   const show = (token: CreatedToken) => (step.value = { name: "shown", token });
@@ -75,16 +75,11 @@ async function loadTokens(): Promise<readonly Token[]> {
   return (await service.call("listTokens", {})).tokens;
 }
 
-interface ShownTokenProps {
-  readonly token: CreatedToken;
-  readonly onClose: () => void;
-}
-
 /** A token that was just made: the service does not have it, so that it is shown this once. */
-function ShownToken({ token, onClose }: ShownTokenProps) {
+function ShownToken({ token, onClose }: { token: CreatedToken; onClose: () => void }) {
   return (
     <Dialog title={`Token “${token.name}”`} onClose={onClose}>
-      <p>Copy it now. The service keeps a hash alone and cannot show it again.</p>
+      <p>Copy it now. The service keeps only its hash and cannot show it again.</p>
       <Command text={token.token} label="Access token" />
       <p class="soft">Try it:</p>
       <Command text={tokenCommand(token, interfaceUrl)} label="curl command" />
@@ -113,9 +108,14 @@ function RevokeTokenDialog({ token, onClose }: RevokeTokenDialogProps) {
   return (
     <Dialog title={`Revoke “${token.name}”?`} onClose={onClose}>
       {failure.value !== undefined && <ErrorNotice error={failure.value} />}
-      <p>Requests with it are refused from now on, within five seconds everywhere.</p>
+      <p>Requests with this token are refused everywhere within five seconds.</p>
       <LastUse at={token.lastUsedAt} />
-      <DialogRemovalEnd keep="Keep it" onKeep={onClose} remove="Revoke token" onRemove={revoke} />
+      <DialogRemovalEnd
+        keep="Keep token"
+        onKeep={onClose}
+        remove="Revoke token"
+        onRemove={revoke}
+      />
     </Dialog>
   );
 }
