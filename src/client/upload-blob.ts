@@ -3,7 +3,7 @@ import { type Connection, sendRequest } from "./send-request.ts";
 import { hashFile } from "./hash-file.ts";
 import { ProblemError, UnexpectedAnswerError } from "./problem-error.ts";
 import { readPieces } from "./read-pieces.ts";
-import { retry } from "./retry.ts";
+import { retryTransient } from "./retry.ts";
 
 /** How a file is sent. */
 export interface UploadOptions {
@@ -47,7 +47,7 @@ export async function uploadBlob(
     // The service answers to the last byte, so that at least that one is sent.
     await sendMissingBytes(upload, Math.max(0, Math.min(kept, bytes - 1)), connection);
   };
-  await retry(sendOnce, signal, () => keptBytes);
+  await retryTransient(sendOnce, signal, () => keptBytes);
   return { sha256, bytes, sent };
 }
 

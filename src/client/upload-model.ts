@@ -4,7 +4,7 @@ import { uploadSource } from "../contract/models/model-source.ts";
 import { quoteName } from "../contract/text/quote-name.ts";
 import { listExternalData } from "../model-files/list-external-data.ts";
 import { createCaller } from "./create-caller.ts";
-import { retry } from "./retry.ts";
+import { retryTransient } from "./retry.ts";
 import type { Connection } from "./send-request.ts";
 import { uploadBlob, type UploadedBlob, type UploadOptions } from "./upload-blob.ts";
 
@@ -50,7 +50,7 @@ export async function uploadModel(
   }
   const files = parts.map((part, i) => ({ path: part.path, sha256: uploaded[i]?.sha256 ?? "" }));
   const caller = createCaller(connection);
-  const { source } = await retry(
+  const { source } = await retryTransient(
     () => caller.call("createManifest", { body: { files } }),
     uploading.signal,
   );

@@ -1,4 +1,4 @@
-import { delay } from "../../client/retry.ts";
+import { delay } from "../../limits/retry.ts";
 import { type Problem, problem } from "../../contract/errors.ts";
 import { parseText } from "../shared/parse-text.ts";
 import { sessionHasEnded } from "../session/session-state.ts";
