@@ -1,6 +1,6 @@
-import { setTimeout as delay } from "node:timers/promises";
 import * as core from "@actions/core";
 import { isTransient } from "../client/retry.ts";
+import { retry } from "../limits/retry.ts";
 
 const pauseMs = 1_000;
 /** After that the step gives up: it would occupy a runner. */
@@ -24,18 +24,11 @@ export async function retryWhileUnreachable<T>(
   work: () => Promise<T>,
   signal: AbortSignal,
 ): Promise<T> {
-  for (let lostAt: number | undefined; ; await delay(pauseMs, undefined, { signal })) {
-    try {
-      return await work();
-    } catch (error) {
-      signal.throwIfAborted();
-      if (!isTransient(error)) throw error;
-      const now = performance.now();
-      if (lostAt === undefined) {
-        core.info(`[service] Not reachable, trying again: ${String(error)}`);
-      }
-      lostAt ??= now;
-      if (now - lostAt > outageLimitMs) throw new UnreachableError(error);
-    }
-  }
+  const delayAfter = (error: unknown, failures: number, failingMs: number) => {
+    if (!isTransient(error)) return undefined;
+    if (failures === 1) core.info(`[service] Not reachable, trying again: ${String(error)}`);
+    if (failingMs > outageLimitMs) throw new UnreachableError(error);
+    return pauseMs;
+  };
+  return retry(work, delayAfter, { signal });
 }

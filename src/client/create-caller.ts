@@ -9,7 +9,7 @@ import {
   type ReadChangesOptions,
   type ServiceChange,
 } from "./follow-logs.ts";
-import { retry } from "./retry.ts";
+import { retryTransient } from "./retry.ts";
 import {
   type CallInput,
   type CallOutput,
@@ -63,7 +63,7 @@ export function createCaller<R extends Partial<Routes>>(
       return { status, text: await body.text() };
     };
     return isRepeatable(name, requireRoute(connection.routes, name), input)
-      ? retry(once, signal)
+      ? retryTransient(once, signal)
       : once();
   };
   const callJson = async <N extends JsonRouteName>(

@@ -2,7 +2,7 @@ import { createWriteStream } from "node:fs";
 import { rename, rm, stat } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { type Connection, sendRequest } from "./send-request.ts";
-import { retry } from "./retry.ts";
+import { retryTransient } from "./retry.ts";
 
 export interface ArtifactDownloadOptions {
   /** Where to save the artifact. */
@@ -34,7 +34,7 @@ export async function downloadArtifact(
     await pipeline(answer.body, output, signal ? { signal } : {});
   };
   try {
-    await retry(receiveRest, signal, () => written);
+    await retryTransient(receiveRest, signal, () => written);
     await rename(partial, file);
   } finally {
     await rm(partial, { force: true });

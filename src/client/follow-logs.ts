@@ -1,4 +1,4 @@
-import { delay, isConnectionError, retry } from "./retry.ts";
+import { isConnectionError, retryTransient } from "./retry.ts";
 import { type Connection, sendRequest } from "./send-request.ts";
 import { logEnd, type LogLine, logLine } from "../contract/jobs/log.ts";
 import { type JobSummary, jobSummary } from "../contract/jobs/job-summary.ts";
@@ -6,6 +6,7 @@ import { type BatchSummary, batchSummary } from "../contract/jobs/page.ts";
 import { type JobStatus, jobStatus } from "../contract/jobs/status.ts";
 import { limits } from "../contract/limits.ts";
 import { deletion } from "../contract/routes/event-routes.ts";
+import { delay } from "../limits/retry.ts";
 
 const pauseMs = 200;
 
@@ -28,7 +29,7 @@ export async function* followLogs(
   for (let last = after; ; await delay(pauseMs, signal)) {
     try {
       const input = { params: { id: jobId }, query: { after: String(last) }, headers };
-      const answer = await retry(
+      const answer = await retryTransient(
         () => sendRequest("streamLogs", input, { ...connection, signal }),
         signal,
       );

@@ -1,5 +1,5 @@
 import { ProblemError, UnexpectedAnswerError } from "./problem-error.ts";
-import { retry } from "./retry.ts";
+import { retryTransient } from "./retry.ts";
 import { type Connection, sendRequest } from "./send-request.ts";
 import type { UploadBody } from "./transport.ts";
 
@@ -39,7 +39,7 @@ export async function uploadBlob(
       await sendBytes(blob, 0, signal, connection);
     }
   };
-  await retry(sendOnce, signal, () => keptBytes, tries);
+  await retryTransient(sendOnce, signal, () => keptBytes, tries);
   return sent;
 }
 

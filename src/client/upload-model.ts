@@ -6,7 +6,7 @@ import { listExternalData } from "../model-files/list-external-data.ts";
 import { createCaller } from "./create-caller.ts";
 import { hashFile } from "./hash-file.ts";
 import { readPieces } from "./read-pieces.ts";
-import { retry } from "./retry.ts";
+import { retryTransient } from "./retry.ts";
 import type { Connection } from "./send-request.ts";
 import { uploadBlob } from "./upload-blob.ts";
 
@@ -69,7 +69,7 @@ export async function uploadModel(
   }
   const files = parts.map((part, i) => ({ path: part.path, sha256: uploaded[i]?.sha256 ?? "" }));
   const caller = createCaller(connection);
-  const { source } = await retry(
+  const { source } = await retryTransient(
     () => caller.call("createManifest", { body: { files } }),
     uploading.signal,
   );

@@ -2,24 +2,11 @@ import { hashSecret } from "../auth/access-token.ts";
 import { invalidTokenError } from "../auth/authenticate.ts";
 import type { Records } from "../records/open-records.ts";
 
-interface StoredBlob {
-  readonly sha256: string;
-  readonly bytes: number;
-}
-
-/** Passes on the bytes of a file, and ends it where there are too many. */
-export type MeterBytes = (source: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>;
-
 /** A worker with the token of an attempt at the job. */
 export interface AuthenticatedWorker {
   readonly attempt: number;
   /** Records events of the worker that the service did not receive; absent where none are kept. */
   readonly catchUp?: () => Promise<void>;
-  /**
-   * Stores a blob that the worker left in its own folder; undefined where there is none. Absent
-   * where workers send their blobs.
-   */
-  readonly storeBlob?: (sha256: string, meter: MeterBytes) => Promise<StoredBlob | undefined>;
 }
 
 export interface WorkerAuthentication {
@@ -30,30 +17,17 @@ export interface WorkerAuthentication {
   authenticate(token: string, jobId: string): Promise<AuthenticatedWorker>;
 }
 
-interface LocalWorkers {
-  /** Called at each request of a worker. */
-  readonly onHeard?: (jobId: string) => void;
-  readonly storeBlob?: (
-    blob: { jobId: string; sha256: string },
-    meter: MeterBytes,
-  ) => Promise<StoredBlob | undefined>;
-}
-
-/**
- * Authenticates workers on this machine, each by its own secret.
- */
+/** Authenticates workers on this machine, each by its own secret, and says whom it heard of. */
 export function createSecretAuthentication(
   { workers }: Pick<Records, "workers">,
-  { onHeard, storeBlob }: LocalWorkers = {},
+  onHeard: (jobId: string) => void = () => {},
 ): WorkerAuthentication {
   return {
     async authenticate(token, jobId) {
       const attempt = await workers.findAttemptBySecret(jobId, hashSecret(token));
       if (attempt === undefined) throw wrongWorkerError(jobId);
-      onHeard?.(jobId);
-      return storeBlob
-        ? { attempt, storeBlob: (sha256, meter) => storeBlob({ jobId, sha256 }, meter) }
-        : { attempt };
+      onHeard(jobId);
+      return { attempt };
     },
   };
 }

@@ -3,6 +3,7 @@ import { type AppCredentials, Installations } from "./github-client.ts";
 import { findMergedCommit, Publication, type PublicationContext } from "./publication.ts";
 import { createWebhookReceiver, type SubmitRerun, type WebhookEvent } from "./webhook-receiver.ts";
 import type { Log } from "../log/json-log.ts";
+import { whileLeading } from "../records/database/while-leading.ts";
 import type { Records } from "../records/open-records.ts";
 
 export interface GitHubAppOptions extends AppCredentials {
@@ -73,64 +74,42 @@ const closeTimeoutMs = 2_000;
  */
 function startReportLoop(context: PublicationContext): { stop(): Promise<void> } {
   const { records, log } = context;
-  const stopped = new AbortController();
-  const { signal } = stopped;
-  const publications = new OpenPublications(context, signal);
-  let changed = Promise.withResolvers<void>();
-  const unsubscribe = records.changes.onChanged(() => changed.resolve());
-
-  async function startDue(): Promise<void> {
-    await publications
-      .startDue()
-      .catch((error: unknown) => log("error", "Reports cannot be read", { error }));
-  }
-
-  async function runUntilStopped(): Promise<void> {
-    while (!signal.aborted) {
-      changed = Promise.withResolvers<void>();
-      if (records.replica.isLeader()) await startDue();
-      await Promise.race([changed.promise, sleepUnlessStopped(recheckMs, signal)]);
-      await sleepUnlessStopped(coalesceMs, signal);
-    }
-  }
-  const running = runUntilStopped();
-
+  const publications = new OpenPublications(context);
+  const publishDue = async (signal: AbortSignal) => {
+    await delay(coalesceMs, undefined, { signal, ref: false }).catch(() => {});
+    if (!signal.aborted) await publications.startDue(signal);
+  };
+  const loop = whileLeading(records.replica, publishDue, {
+    everyMs: recheckMs,
+    wakeOn: (wake) => records.changes.onChanged(wake),
+    onError: (error) => log("error", "Reports cannot be read", { error }),
+  });
   return {
     async stop() {
-      unsubscribe();
-      stopped.abort();
-      await running;
+      await loop[Symbol.asyncDispose]();
       await Promise.race([publications.settled(), delay(closeTimeoutMs)]);
     },
   };
 }
 
-async function sleepUnlessStopped(ms: number, signal: AbortSignal): Promise<void> {
-  await delay(ms, undefined, { signal, ref: false }).catch(() => {});
-}
-
 /** The publications of all open reports. */
 class OpenPublications {
   readonly #context: PublicationContext;
-  readonly #signal: AbortSignal;
   readonly #byReport = new Map<string, Publication>();
   readonly #running = new Set<Promise<void>>();
 
-  constructor(context: PublicationContext, signal: AbortSignal) {
+  constructor(context: PublicationContext) {
     this.#context = context;
-    this.#signal = signal;
   }
 
-  async startDue(): Promise<void> {
+  async startDue(signal: AbortSignal): Promise<void> {
     const open = await this.#context.records.reports.listOpen();
     this.#dropClosed(new Set(open.map(({ id }) => id)));
     for (const report of open) {
       const publication = this.#byReport.get(report.id) ?? new Publication(this.#context);
       this.#byReport.set(report.id, publication);
       if (!publication.isDue) continue;
-      const work = publication
-        .publish(report, this.#signal)
-        .finally(() => this.#running.delete(work));
+      const work = publication.publish(report, signal).finally(() => this.#running.delete(work));
       this.#running.add(work);
     }
   }

@@ -1,10 +1,10 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { Octokit } from "@octokit/rest";
 import {
   type CheckRunContent,
   checkRunRequests,
   type RepositoryName,
 } from "./check-run-requests.ts";
+import { retry } from "../limits/retry.ts";
 
 /** The methods of an Octokit that write check runs. */
 interface ChecksClient {
@@ -114,15 +114,11 @@ export class CheckRunWriter {
 
   /** Repeats work that GitHub failed to answer, with pauses as Octokit makes. */
   async #repeat<T>(work: () => Promise<T>): Promise<T> {
-    for (let tries = 1; ; tries++) {
-      try {
-        return await work();
-      } catch (error) {
-        const isTransient = (httpErrorStatus(error) ?? 0) >= 500;
-        if (!isTransient || tries >= this.#options.maxTries) throw error;
-      }
-      await delay(firstPauseMs * tries ** 2);
-    }
+    return retry(work, (error, tries) => {
+      const isTransient = (httpErrorStatus(error) ?? 0) >= 500;
+      const isLast = tries >= this.#options.maxTries;
+      return isTransient && !isLast ? firstPauseMs * tries ** 2 : undefined;
+    });
   }
 }
 

@@ -1,7 +1,7 @@
 import type { KubernetesClient } from "./kubernetes-client.ts";
 import { KubernetesError } from "./kubernetes-error.ts";
 import { decodeUtf8 } from "./protobuf/decode-utf8.ts";
-import { backOffMs, sleep } from "./transport.ts";
+import { backOffMs, delay } from "../limits/retry.ts";
 
 interface ContainerLog {
   readonly pod: string;
@@ -46,7 +46,7 @@ export async function* readPodLog(
         throw error;
       }
     }
-    await sleep(backOffMs(attemptsWithoutNewLines, maxRetryMs));
+    await delay(backOffMs(attemptsWithoutNewLines, maxRetryMs));
   }
 }
 

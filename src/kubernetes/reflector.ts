@@ -4,7 +4,7 @@ import { isExpired, KubernetesError } from "./kubernetes-error.ts";
 import { type Indexer, ObjectCache } from "./object-cache.ts";
 import { objectKey } from "./object-key.ts";
 import type { KubernetesObject, ResourceType, Stored } from "./resources.ts";
-import { backOffMs, sleep } from "./transport.ts";
+import { backOffMs, delay } from "../limits/retry.ts";
 
 export interface ReflectorOptions<T extends KubernetesObject> extends ObjectHandlers<T> {
   readonly client: KubernetesClient;
@@ -108,7 +108,7 @@ class WatchingReflector<T extends KubernetesObject> implements Reflector<T> {
       const serverWaitMs = this.#handleWatchError(error);
       const wasGood = this.#changes > changesBefore || performance.now() - start > goodWatchMs;
       failures = wasGood ? 0 : failures + 1;
-      await sleep(serverWaitMs + backOffMs(failures, maxRetryMs), signal).catch(() => {});
+      await delay(serverWaitMs + backOffMs(failures, maxRetryMs), signal).catch(() => {});
     }
   }
 

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { Dispatcher } from "undici";
 import sendRequest from "undici/lib/api/api-request.js";
 import Pool from "undici/lib/dispatcher/pool.js";
@@ -6,6 +5,8 @@ import type { ApiRequest, Verb } from "./api-request.ts";
 import type { ClusterAccess } from "./cluster-access.ts";
 import { KubernetesError, responseError } from "./kubernetes-error.ts";
 import { decodeStatus, protobufContentType } from "./protobuf/responses.ts";
+import { isClosedByClient, isUnsent } from "../limits/network-errors.ts";
+import { backOffMs, retry } from "../limits/retry.ts";
 
 // `undici` itself loads its fetch, cache, mocks and proxies too: 11 MB.
 export interface CallOptions {
@@ -88,17 +89,13 @@ async function sendWithRetries(
   // One third until silence is noticed, one until undici closes the connection, one for a new one.
   const silenceMs = Math.ceil(deadlineMs / 3);
   const limits = { headersTimeout: silenceMs, bodyTimeout: silenceMs, signal: deadline.signal };
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return new Uint8Array(
-        await sendOnce(connection, request, limits, (body) => body.arrayBuffer()),
-      );
-    } catch (error) {
-      const wait = retryDelayMs(request, error, attempt);
-      if (wait === undefined || performance.now() + wait > deadline.at) throw error;
-      await sleep(wait, deadline.signal);
-    }
-  }
+  const send = async () =>
+    new Uint8Array(await sendOnce(connection, request, limits, (body) => body.arrayBuffer()));
+  const delayAfter = (error: unknown, attempt: number) => {
+    const wait = retryDelayMs(request, error, attempt);
+    return wait !== undefined && performance.now() + wait <= deadline.at ? wait : undefined;
+  };
+  return await retry(send, delayAfter, { signal: deadline.signal });
 }
 
 async function* openStream(
@@ -216,43 +213,13 @@ function createDeadline(action: string, ms: number, parent: AbortSignal | undefi
 const maxAttempts = 8;
 const maxRetryMs = 5_000;
 const transientStatuses = new Set([500, 502, 503, 504]);
-/** Errors of connections that were never opened: the server has not received the request. */
-const unsentCodes = new Set([
-  "ECONNREFUSED",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "UND_ERR_CONNECT_TIMEOUT",
-]);
 
 /** Delay before the request is retried, in milliseconds; undefined when it is not to be retried. */
 function retryDelayMs(request: ApiRequest, error: unknown, attempt: number): number | undefined {
   if (!(error instanceof KubernetesError) || attempt >= maxAttempts) return undefined;
-  const wasUnsent = error.status === 429 || unsentCodes.has(networkErrorCode(error.cause));
-  const isLost =
-    error.status === undefined && networkErrorCode(error.cause) !== "UND_ERR_DESTROYED";
+  const wasUnsent = error.status === 429 || isUnsent(error.cause);
+  const isLost = error.status === undefined && !isClosedByClient(error.cause);
   const isTransient = isLost || (error.status !== undefined && transientStatuses.has(error.status));
   if (!wasUnsent && !(isTransient && request.repeatable)) return undefined;
   return (error.retryAfterSeconds ?? 0) * 1000 + backOffMs(attempt, maxRetryMs);
-}
-
-function networkErrorCode(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "";
-}
-
-const firstMs = 100;
-
-/**
- * Delay before the next attempt, in milliseconds. It doubles with each failure in a row, with a
- * random part so that clients that failed together do not retry together.
- */
-export function backOffMs(failures: number, maxMs: number): number {
-  if (failures === 0) return 0;
-  return Math.min(firstMs * 2 ** (failures - 1), maxMs) * (0.5 + Math.random() / 2);
-}
-
-/** Waits `ms`. When the signal is aborted it throws the signal's reason. */
-export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
-  await delay(ms, undefined, { signal }).catch(() => signal?.throwIfAborted());
 }

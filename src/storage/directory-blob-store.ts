@@ -93,13 +93,7 @@ async function writeBlob(
 async function publishBlob(file: string, target: string): Promise<void> {
   const folder = path.dirname(target);
   await mkdir(folder, { recursive: true });
-  try {
-    await rename(file, target);
-  } catch (error) {
-    // A contained worker made again what it has as an input, which it cannot replace.
-    if (systemErrorCode(error) !== "EBUSY") throw error;
-    return rm(file);
-  }
+  await rename(file, target);
   await chmod(target, 0o444);
   await syncFolder(folder);
   await syncFolder(path.dirname(folder));

@@ -22,7 +22,7 @@ interface UploadOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The service's store, for workers that do not share a disk with it. */
+/** The service's store, for workers: those on its machine only write by it. */
 export function createServiceBlobStore(requestService: RequestService): BlobFiles {
   return {
     find: (sha256) => findBlob(requestService, sha256),

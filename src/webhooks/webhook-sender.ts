@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { type Dispatcher, request } from "undici";
 import { z } from "zod";
 import { signEvent } from "./sign-event.ts";
@@ -7,6 +6,7 @@ import { limits } from "../contract/limits.ts";
 import { truncate } from "../contract/text/bounded-text.ts";
 import { errorMessage } from "../log/error-message.ts";
 import type { Log } from "../log/json-log.ts";
+import { whileLeading } from "../records/database/while-leading.ts";
 import type {
   AttemptOutcome,
   DueDelivery,
@@ -32,74 +32,58 @@ const recheckMs = 1_000;
  * several replicas the leader does.
  */
 export function startWebhookSender(options: WebhookSenderOptions): AsyncDisposable {
-  const sender = new WebhookSender(options);
-  const running = sender.run();
-  return {
-    async [Symbol.asyncDispose]() {
-      await sender.stop();
-      await running;
-    },
-  };
+  return new WebhookSender(options);
 }
 
-class WebhookSender {
+class WebhookSender implements AsyncDisposable {
   readonly #options: WebhookSenderOptions;
   readonly #connections: Connections;
-  readonly #stopped = new AbortController();
-  readonly #unsubscribe: () => void;
   /** Of each webhook. */
   readonly #underWay = new Map<string, Set<Promise<void>>>();
-  #woken = Promise.withResolvers<void>();
+  readonly #loop: AsyncDisposable;
+  #wake = () => {};
 
   constructor(options: WebhookSenderOptions) {
+    const { records, log } = options;
     this.#options = options;
     this.#connections = openConnections(options);
-    this.#unsubscribe = options.records.changes.onSending(() => this.#woken.resolve());
+    this.#loop = whileLeading(records.replica, async (signal) => this.#startDue(signal), {
+      everyMs: recheckMs,
+      wakeOn: (wake) => {
+        this.#wake = wake;
+        return records.changes.onSending(wake);
+      },
+      onError: (error) => log("error", "Webhooks cannot be read", { error }),
+    });
   }
 
-  async run(): Promise<void> {
-    const { signal } = this.#stopped;
-    while (!signal.aborted) {
-      this.#woken = Promise.withResolvers();
-      await this.#startDue().catch((error: unknown) => {
-        this.#options.log("error", "Webhooks cannot be read", { error });
-      });
-      const pause = delay(recheckMs, undefined, { signal, ref: false }).catch(() => {});
-      await Promise.race([this.#woken.promise, pause]);
-    }
-  }
-
-  async stop(): Promise<void> {
-    this.#unsubscribe();
-    this.#stopped.abort();
-    this.#woken.resolve();
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#loop[Symbol.asyncDispose]();
     await Promise.all([...this.#underWay.values()].flatMap((present) => [...present]));
     await this.#connections[Symbol.asyncDispose]();
   }
 
-  async #startDue(): Promise<void> {
-    const { webhookQueue, replica } = this.#options.records;
-    if (!replica.isLeader()) return;
+  async #startDue(signal: AbortSignal): Promise<void> {
+    const { webhookQueue } = this.#options.records;
     for (const webhookId of await webhookQueue.listDue()) {
       const present = this.#underWay.get(webhookId) ?? new Set();
       const room = limits.webhookDeliveriesAtOnce - present.size;
       if (room <= 0) continue;
       this.#underWay.set(webhookId, present);
       const begun = await webhookQueue.begin(webhookId, room);
-      for (const delivery of begun) this.#track(present, this.#deliver(delivery));
+      for (const delivery of begun) this.#track(present, this.#deliver(delivery, signal));
     }
   }
 
   #track(present: Set<Promise<void>>, sent: Promise<void>): void {
     const ended = sent.finally(() => {
       present.delete(ended);
-      this.#woken.resolve();
+      this.#wake();
     });
     present.add(ended);
   }
 
-  async #deliver(delivery: DueDelivery): Promise<void> {
-    const { signal } = this.#stopped;
+  async #deliver(delivery: DueDelivery, signal: AbortSignal): Promise<void> {
     const sending = { ...this.#options, dispatcher: this.#connections.strangers, signal };
     const outcome = await sendEvent(delivery, sending);
     // What the end of the service interrupted is sent again after its start.

@@ -1,11 +1,16 @@
 import { readFileSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
 import { workerExit } from "../contract/jobs/worker.ts";
+import type { BlobFiles } from "../storage/blob-store.ts";
 import { createDirectoryBlobStore } from "../storage/directory-blob-store.ts";
 import { createServiceBlobStore } from "../storage/service-blob-store.ts";
 import { crashEnd } from "./job-end.ts";
 import type { JobThreadMessage } from "./job-thread-message.ts";
-import { createServiceConnection, type RequestTimeouts } from "./service-connection.ts";
+import {
+  createServiceConnection,
+  type RequestTimeouts,
+  type ServiceConnection,
+} from "./service-connection.ts";
 import { workOnAssignment } from "./work-on-assignment.ts";
 import { type WorkerSettings, workerSettings } from "./worker-settings.ts";
 
@@ -47,9 +52,10 @@ function crash(error: unknown): void {
 function createWorkerContext(settings: WorkerSettings) {
   if ("MOS_JOB_TOKEN" in settings) {
     const { MOS_JOB_TOKEN: token, MOS_STORAGE_DIR: directory } = settings;
+    const connection = connectWorker(settings, () => token, processTimeouts);
     return {
-      connection: connectWorker(settings, () => token, processTimeouts),
-      openBlobs: async () => createDirectoryBlobStore(directory),
+      connection,
+      openBlobs: async () => openLocalBlobs(directory, connection),
       deliveryLimitMs: processTimeouts.events,
       stopLimitMs: 300,
       progressIntervalMs: 250,
@@ -66,6 +72,18 @@ function createWorkerContext(settings: WorkerSettings) {
     stopLimitMs: settings.MOS_STOP_SECONDS * 1000,
     progressIntervalMs: 1_000,
     printLine: () => {},
+  };
+}
+
+/** What the job reads lies in the folder, as links; what it writes, the service stores. */
+async function openLocalBlobs(
+  directory: string,
+  { requestService }: ServiceConnection,
+): Promise<BlobFiles> {
+  const service = createServiceBlobStore(requestService);
+  return {
+    ...(await createDirectoryBlobStore(directory)),
+    writeFile: (path, options) => service.writeFile(path, options),
   };
 }
 

@@ -1,9 +1,9 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { type Dispatcher, request } from "undici";
 import type { z } from "zod";
 import { type ErrorCode, problem, ServiceError } from "../contract/errors.ts";
 import { type LocatedSource, locatedSource } from "../contract/jobs/worker-transfers.ts";
 import { type Assignment, assignment, workerEventsAnswer } from "../contract/jobs/worker.ts";
+import { backOffMs, retry } from "../limits/retry.ts";
 import { errorMessage } from "../log/error-message.ts";
 import { storageError } from "../storage/file-error.ts";
 import type { RequestService, ServiceRequest } from "../storage/service-blob-store.ts";
@@ -130,8 +130,7 @@ export class ServiceRefusal extends Error {
 /** The service could not be reached for longer than the worker waits. */
 export class ServiceOutage extends Error {}
 
-const firstRetryMs = 100;
-const lastRetryMs = 5_000;
+const maxRetryMs = 5_000;
 const answerLimitMs = 30_000;
 /** A PUT is answered when its file is flushed to the disk. */
 const storedLimitMs = 10 * 60_000;
@@ -153,30 +152,15 @@ async function requestWithRetry<T>(
   question: ServiceRequest<T>,
   { rejectionMs, outageMs, ...address }: RequestOptions,
 ): Promise<T> {
-  const { signal, countTransferred = () => 0 } = question;
-  let failingSince: number | undefined;
-  let known = countTransferred();
-  for (let retryMs = firstRetryMs; ; retryMs = Math.min(retryMs * 2, lastRetryMs)) {
-    try {
-      return await requestOnce(question, address);
-    } catch (error) {
-      signal?.throwIfAborted();
-      const failure = storageError(error);
-      if (isFinalFailure(failure)) throw failure;
-      if (countTransferred() > known) {
-        failingSince = undefined;
-        known = countTransferred();
-        retryMs = firstRetryMs;
-      }
-      failingSince ??= performance.now();
-      const waitedMs = performance.now() - failingSince;
-      const isRefused = failure instanceof ServiceRefusal;
-      if (waitedMs >= (isRefused ? rejectionMs : outageMs)) {
-        throw isRefused ? failure : serviceOutageError(failure, waitedMs);
-      }
-    }
-    await delay(retryMs, undefined, { signal });
-  }
+  const { signal, countTransferred: countDone } = question;
+  const delayAfter = (error: unknown, failures: number, failingMs: number) => {
+    const failure = storageError(error);
+    if (isFinalFailure(failure)) throw failure;
+    const isRefused = failure instanceof ServiceRefusal;
+    if (failingMs < (isRefused ? rejectionMs : outageMs)) return backOffMs(failures, maxRetryMs);
+    throw isRefused ? failure : serviceOutageError(failure, failingMs);
+  };
+  return retry(async () => requestOnce(question, address), delayAfter, { signal, countDone });
 }
 
 function isFinalFailure(error: unknown): boolean {

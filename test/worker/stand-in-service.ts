@@ -4,6 +4,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { json } from "node:stream/consumers";
 import type { TestContext } from "node:test";
 import { type Assignment, type WorkerEvent, workerEvents } from "../../src/contract/jobs/worker.ts";
+import type { BlobStore } from "../../src/storage/blob-store.ts";
+import { storeSentBlob } from "../support/store-sent-blob.ts";
 
 interface StandInService {
   readonly url: string;
@@ -21,25 +23,26 @@ interface StandInService {
   close(): void;
 }
 
-/** The endpoints that a worker calls, on a real socket, recording in memory. */
+/** The endpoints that a worker calls, on a real socket, recording events in memory. */
 export async function standInService(
   t: TestContext,
   assignment: Pick<Assignment, "id">,
+  openBlobs?: () => Promise<BlobStore>,
 ): Promise<StandInService> {
   const waiters = new Set<() => void>();
   const handle = async (request: IncomingMessage, response: ServerResponse) => {
     const answer = (status: number, body: unknown) =>
       response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
-    const body = request.method === "POST" ? await json(request) : undefined;
     if (request.headers.authorization !== `Bearer ${service.token}`) return answer(401, {});
     if (service.outages > 0) {
       service.outages--;
       return answer(503, {});
     }
     if (request.url === `/worker/v1/jobs/${assignment.id}`) return answer(200, assignment);
+    if (openBlobs && (await storeSentBlob(request, response, await openBlobs()))) return;
     assert.equal(request.url, `/worker/v1/jobs/${assignment.id}/events`);
     let nextSeq = 1 + service.events.length;
-    for (const event of workerEvents.parse(body).events) {
+    for (const event of workerEvents.parse(await json(request)).events) {
       if (event.seq !== nextSeq) continue;
       service.events.push(event);
       nextSeq++;

@@ -15,6 +15,7 @@ import {
   type TelemetryUpdate,
   type WorkerEvent,
 } from "../../src/contract/jobs/worker.ts";
+import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
 import { realModel } from "../support/real-models.ts";
 import { standInService } from "./stand-in-service.ts";
 import { inheritedEnvironment } from "../support/inherited-environment.ts";
@@ -51,8 +52,8 @@ export async function makeJob(t: TestContext, source: string, setting: Setting =
     ...rest,
     limits: { maxModelBytes: 1e9, allowedRoots: ["/"], allowPrivateAddresses: true, ...limits },
   };
-  const service = await standInService(t, assignment);
   const { storage = path.join(folder, "store") } = setting;
+  const service = await standInService(t, assignment, () => createDirectoryBlobStore(storage));
   const work = path.join(folder, "work");
   await mkdir(work);
   const start = () => {

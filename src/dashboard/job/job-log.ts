@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { delay } from "../../client/retry.ts";
+import { delay } from "../../limits/retry.ts";
 import type { LogLine } from "../../contract/jobs/log.ts";
 import { service } from "../session/service.ts";
 

@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import type { ServiceChange } from "../../client/follow-logs.ts";
 import { ProblemError } from "../../client/problem-error.ts";
-import { delay } from "../../client/retry.ts";
+import { delay } from "../../limits/retry.ts";
 import { service } from "../session/service.ts";
 import { access } from "../session/session-state.ts";
 import { readServiceTime } from "../shared/clock.ts";
@@ -67,7 +67,7 @@ async function readForAllTabs(): Promise<never> {
     } catch (error) {
       if (isMissingSession(error)) notice.end();
     }
-    await delay(pauseMs, undefined);
+    await delay(pauseMs);
   }
 }
 

@@ -10,7 +10,7 @@ import {
   startController,
 } from "../../controller-runtime/start-controller.ts";
 import type { ResourceWatch } from "../../controller-runtime/watch-resource.ts";
-import { backOffMs } from "../../kubernetes/transport.ts";
+import { backOffMs } from "../../limits/retry.ts";
 import type { Log } from "../../log/json-log.ts";
 import { resolveBatchId, resolveJobId } from "../../resources/job-identity.ts";
 import { projectNamespace } from "../../resources/served-namespaces.ts";

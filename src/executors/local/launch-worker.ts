@@ -32,8 +32,8 @@ export interface LocalAttempt extends StartedAttempt {
 
 const mainWorker = fileURLToPath(new URL("../../worker/main.ts", import.meta.url));
 
-/** Folder of a job's own blobs, in its scratch folder. */
-export function jobStorage(workDirectory: string, jobId: string): string {
+/** Folder of the blobs that a job reads, in its scratch folder. */
+function jobStorage(workDirectory: string, jobId: string): string {
   return join(workDirectory, jobId, "storage");
 }
 

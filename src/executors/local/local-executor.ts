@@ -12,13 +12,8 @@ import type { Executor } from "../executor.ts";
 import { isStorageFailure } from "../../storage/file-error.ts";
 import { createSecretAuthentication, type WorkerAuthentication } from "../worker-authentication.ts";
 import { type ContainmentOptions, openContainment } from "./containment.ts";
-import { createBlobTransfer, removeScratch } from "./job-storage.ts";
-import {
-  jobStorage,
-  type LaunchOptions,
-  launchWorker,
-  type LocalAttempt,
-} from "./launch-worker.ts";
+import { removeScratch } from "./job-storage.ts";
+import { type LaunchOptions, launchWorker, type LocalAttempt } from "./launch-worker.ts";
 import { FairQueue } from "./fair-queue.ts";
 import { followReplicas } from "./follow-replicas.ts";
 import { resumeUnfinishedJobs } from "./resume-unfinished-jobs.ts";
@@ -89,16 +84,14 @@ class LocalExecutor implements Executor {
     this.#options = options;
     this.#silentSeconds = options.silentWorkerSeconds ?? silentWorkerSeconds;
     this.workerCount = options.concurrency ?? Math.max(1, Math.floor(availableParallelism() / 2));
-    const { records, blobs, workDirectory } = options;
-    this.workers = createSecretAuthentication(records, {
-      onHeard: (id) => this.#silence.get(id)?.refresh(),
-      storeBlob: createBlobTransfer(blobs, (id) => jobStorage(workDirectory, id)),
-    });
+    const { records } = options;
+    const onHeard = (id: string) => void this.#silence.get(id)?.refresh();
+    this.workers = createSecretAuthentication(records, onHeard);
     // Where several projects wait, none of them takes the last worker.
     this.projectRunningJobs = Math.max(1, this.workerCount - 1);
     const maxRunning = () => (this.#isShared ? this.projectRunningJobs : Infinity);
     this.#queue = new FairQueue(maxRunning);
-    const { changes } = options.records;
+    const { changes } = records;
     const stop = (jobId: string) => this.#stops.get(jobId)?.abort();
     const remove = (jobId: string) => this.#queue.remove(jobId);
     this.#unsubscribe = [changes.onCancelling(stop), changes.onEnded(remove)];

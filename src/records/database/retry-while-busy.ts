@@ -1,5 +1,5 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { ServiceError } from "../../contract/errors.ts";
+import { retry } from "../../limits/retry.ts";
 
 /** Time for which a statement waits for another process that writes. */
 const busyTimeoutMs = 5_000;
@@ -18,15 +18,12 @@ export function busyDeadline(): number {
  * @throws ServiceError unavailable at the deadline
  */
 export async function retryWhileBusy<T>(run: () => T, deadline: number): Promise<T> {
-  for (;;) {
-    try {
-      return run();
-    } catch (error) {
-      if (!isBusyError(error)) throw error;
-      if (performance.now() >= deadline) throw busyError();
-    }
-    await delay(pauseMs);
-  }
+  const delayAfter = (error: unknown) => {
+    if (!isBusyError(error)) return undefined;
+    if (performance.now() >= deadline) throw busyError();
+    return pauseMs;
+  };
+  return retry(async () => run(), delayAfter);
 }
 
 /** Whether a statement failed since another connection has a lock that it needs. */

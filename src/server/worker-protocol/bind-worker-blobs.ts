@@ -15,8 +15,8 @@ import { storeUpload } from "../handlers/model-handlers.ts";
 import { findJobProject, requireWorkingWorker } from "./worker-blob-access.ts";
 
 /**
- * Files of workers that share no disk with the service: what their assignment names and what their
- * job has stored, while their attempt runs.
+ * Files of workers while their attempt runs: what those that share no disk with the service read,
+ * named by their assignment or stored by their job, and what all workers store.
  */
 export function bindWorkerBlobs(app: Hono, context: ServerContext): void {
   const path = "/worker/v1/jobs/:id/blobs/:sha256";

@@ -65,10 +65,9 @@ async function findOwnSource(
  */
 async function recordEvents(context: ServerContext, id: string, request: Request) {
   const { records, executor } = context;
-  const worker = await executor.workers.authenticate(readBearerToken(request), id);
-  const { attempt, catchUp } = worker;
+  const { attempt, catchUp } = await executor.workers.authenticate(readBearerToken(request), id);
   const events = await readEvents(request);
-  await requireReportedBlobs(context, id, { worker, events });
+  await requireReportedBlobs(context, id, events);
   const answer = await records.workers.recordEvents(id, attempt, events);
   if (events.length === 0) return answer;
   const first = Math.min(...events.map(({ seq }) => seq));

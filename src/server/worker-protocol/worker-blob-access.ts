@@ -30,38 +30,21 @@ export async function requireWorkingWorker(
 
 /**
  * Refuses events that report blobs which the job's workers have not stored: its callers could
- * download them. Blobs that the worker left in a folder of its own are stored first.
- * @throws ServiceError validation_failed, too_many_bytes
+ * download them.
+ * @throws ServiceError validation_failed
  */
 export async function requireReportedBlobs(
-  context: Pick<ServerContext, "records" | "blobs" | "quotas">,
+  { records, blobs }: Pick<ServerContext, "records" | "blobs">,
   jobId: string,
-  { worker, events }: { worker: AuthenticatedWorker; events: readonly WorkerEvent[] },
+  events: readonly WorkerEvent[],
 ): Promise<void> {
-  const { records, blobs } = context;
   for (const [i, event] of events.entries()) {
     const sha256 = reportedBlob(event);
     if (sha256 === undefined) continue;
-    if (!(await records.jobBlobs.has(jobId, sha256))) {
-      await takeOverBlob(context, jobId, { worker, sha256 });
-    }
     if ((await records.jobBlobs.has(jobId, sha256)) && (await blobs.find(sha256))) continue;
     const message = `No worker of the job has stored a file with SHA-256 ${sha256}`;
     throw validationError([{ pointer: `/events/${i}`, message }]);
   }
-}
-
-/** Stores a blob that the worker left in a folder of its own, if any. */
-async function takeOverBlob(
-  context: Pick<ServerContext, "records" | "quotas">,
-  jobId: string,
-  { worker, sha256 }: { worker: AuthenticatedWorker; sha256: string },
-): Promise<void> {
-  if (worker.storeBlob === undefined) return;
-  const project = await findJobProject(context, jobId);
-  using transfer = await context.quotas.storage.begin(project, { bytes: 0 });
-  const blob = await worker.storeBlob(sha256, (source) => transfer.meter(source));
-  if (blob) await context.records.jobBlobs.add(jobId, blob);
 }
 
 export async function findJobProject(

@@ -1,8 +1,8 @@
 import { Readable } from "node:stream";
-import { setTimeout as delay } from "node:timers/promises";
 import { AwsV4Signer } from "aws4fetch";
 import { Agent, type Dispatcher, errors, request } from "undici";
 import { ServiceError } from "../../contract/errors.ts";
+import { backOffMs, retry } from "../../limits/retry.ts";
 import { readXmlText } from "../read-xml-text.ts";
 
 export interface S3Limits {
@@ -144,7 +144,8 @@ function createS3Error(call: string, status: number, xml: string): S3Error {
 const maxAttempts = 5;
 /** How often to a server that is silent: another connection may reach another one. */
 const maxSilentAttempts = 2;
-const firstRetryMs = 100;
+const firstRetryMs = 200;
+const maxRetryMs = 5_000;
 const silences = [
   errors.ConnectTimeoutError,
   errors.HeadersTimeoutError,
@@ -156,20 +157,17 @@ async function repeatRequest<T>(
   sendOnce: () => Promise<T>,
   signal: AbortSignal | undefined,
 ): Promise<T> {
-  for (let [attempt, silent] = [1, 0]; ; attempt++) {
-    try {
-      return await sendOnce();
-    } catch (error) {
-      signal?.throwIfAborted();
-      if (isRefusal(error)) throw refusedAccessError(error) ?? error;
-      if (isFull(error)) {
-        throw new ServiceError("storage_full", "The S3 server has no space left", { cause: error });
-      }
-      if (silences.some((silence) => error instanceof silence)) silent++;
-      if (attempt === maxAttempts || silent === maxSilentAttempts) throw unavailableError(error);
+  let silent = 0;
+  const delayAfter = (error: unknown, attempt: number) => {
+    if (isRefusal(error)) throw refusedAccessError(error) ?? error;
+    if (isFull(error)) {
+      throw new ServiceError("storage_full", "The S3 server has no space left", { cause: error });
     }
-    await delay(firstRetryMs * 2 ** attempt, undefined, { signal });
-  }
+    if (silences.some((silence) => error instanceof silence)) silent++;
+    if (attempt === maxAttempts || silent === maxSilentAttempts) throw unavailableError(error);
+    return backOffMs(attempt, maxRetryMs, firstRetryMs);
+  };
+  return retry(sendOnce, delayAfter, { signal });
 }
 
 function isRefusal(error: unknown): boolean {

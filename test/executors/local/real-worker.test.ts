@@ -20,7 +20,7 @@ async function submit(t: TestContext, file: string) {
   const folder = await mkdtemp(join(tmpdir(), "real-worker-"));
   const records = await openRecords(join(folder, "records.db"), { now: () => new Date() });
   const blobs = await createDirectoryBlobStore(join(folder, "storage"));
-  const { url, server } = await listenForWorkers(records);
+  const { url, server } = await listenForWorkers(records, blobs);
   const executor = await createLocalExecutor({
     records,
     serviceUrl: url,

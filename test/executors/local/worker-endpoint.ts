@@ -4,10 +4,13 @@ import { createServer } from "node:http";
 import { json } from "node:stream/consumers";
 import { workerEvents } from "../../../src/contract/jobs/worker.ts";
 import type { Records } from "../../../src/records/open-records.ts";
+import type { BlobStore } from "../../../src/storage/blob-store.ts";
+import { storeSentBlob } from "../../support/store-sent-blob.ts";
 
-/** The two requests of a worker, answered from records. */
+/** The requests of a worker, answered from records. */
 export async function listenForWorkers(
   records: Records,
+  blobs: BlobStore,
   onRequest: (jobId: string, secret: string) => void = () => {},
 ) {
   const server = createServer((request, response) => {
@@ -23,6 +26,7 @@ export async function listenForWorkers(
         response.writeHead(401).end();
         return;
       }
+      if (await storeSentBlob(request, response, blobs)) return;
       const limits = { maxModelBytes: 2 ** 30, allowedRoots: ["/"], allowPrivateAddresses: false };
       const answer =
         events === undefined

@@ -9,11 +9,12 @@ import { inheritedEnvironment } from "../../../support/inherited-environment.ts"
 const [, , folder = ""] = process.argv;
 const records = await openRecords(`${folder}/records.db`, { now: () => new Date() });
 const left = await records.attempts.listUnfinished();
-const { url } = await listenForWorkers(records);
+const blobs = await createDirectoryBlobStore(`${folder}/storage`);
+const { url } = await listenForWorkers(records, blobs);
 await createLocalExecutor({
   records,
   serviceUrl: url,
-  blobs: await createDirectoryBlobStore(`${folder}/storage`),
+  blobs,
   workDirectory: `${folder}/work`,
   concurrency: 2,
   environment: inheritedEnvironment(),
