@@ -9,8 +9,6 @@ import { runWriteTransaction, type Store, type WriteTransaction } from "../datab
 
 const rowsPerQuery = 200;
 
-type StoredManifest = Omit<StoredUpload, "files">;
-
 /** Uploads that name other uploads, of which a model consists. */
 export function manifestRecords(store: Store) {
   return {
@@ -24,7 +22,11 @@ export function manifestRecords(store: Store) {
      * Records a manifest that is stored.
      * @throws ServiceError too_many_manifests, and as `findFiles()` does
      */
-    add: (owner: Owner, manifest: Manifest, recorded: StoredManifest & { audit: AuditedChange }) =>
+    add: (
+      owner: Owner,
+      manifest: Manifest,
+      recorded: Omit<StoredUpload, "files"> & { readonly audit: AuditedChange },
+    ) =>
       runWriteTransaction(store, async (writing) => {
         const files = await findUploads(writing.trx, owner, manifest);
         await requireManifestRoom(writing, { project: owner.project, manifest: recorded.sha256 });
@@ -144,10 +146,7 @@ export async function findManifestFiles(
 }
 
 /** Manifests of the project that name an upload. */
-export function selectManifestsWith(
-  db: Store["db"],
-  { project, sha256 }: { readonly project: string; readonly sha256: string },
-) {
+export function selectManifestsWith(db: Store["db"], project: string, sha256: string) {
   return db
     .selectFrom("manifest_files")
     .distinct()

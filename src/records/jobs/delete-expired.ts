@@ -197,7 +197,7 @@ async function isModelNeeded(
   { trx }: WriteTransaction,
   { project, sha256, before }: DatedUpload,
 ): Promise<boolean> {
-  const naming = selectManifestsWith(trx, { project, sha256 }).select("manifest").limit(1);
+  const naming = selectManifestsWith(trx, project, sha256).select("manifest").limit(1);
   if ((await naming.executeTakeFirst()) !== undefined) return true;
   const source = uploadSource(sha256);
   if ((await findJobThatUses(trx, project, [source])) !== undefined) return true;

@@ -1,4 +1,4 @@
-import { countMatches, findJobs, type JobSearch } from "./find-jobs.ts";
+import { countMatches, findJobs } from "./find-jobs.ts";
 import { findRecord, parseJob } from "./find-record.ts";
 import { insertJobs, type NewJob, requireQueueCapacity } from "./insert-jobs.ts";
 import { requireUploads } from "./require-uploads.ts";
@@ -9,13 +9,14 @@ import type { JobCountsQuery, JobQuery } from "../../contract/jobs/page.ts";
 import { type JobStatus, jobStatus } from "../../contract/jobs/status.ts";
 import type { Origin } from "../../contract/people/principal.ts";
 import { buildPage } from "../database/rows.ts";
-import { runWriteTransaction, type Store, type WriteTransaction } from "../database/store.ts";
+import { runWriteTransaction, type Store } from "../database/store.ts";
 import { queueWebhookEvents } from "../deliveries/queue-webhook-events.ts";
 import { addAuditEntry, type AuditedChange } from "../people/add-audit-entry.ts";
 import { type CreatingRequest, recordCreation } from "../people/record-creation.ts";
 
 /** Jobs of projects. */
 export function jobRecords(store: Store) {
+  const { db } = store;
   return {
     /** For a request: a job that was created as a resource is recorded by `cluster.createJob()`. */
     create: (project: string, newJob: NewJob, request: CreatingRequest<Job> = {}) =>
@@ -29,81 +30,62 @@ export function jobRecords(store: Store) {
         return job;
       }),
 
-    find: (project: string, id: string) => findProjectJob(store, project, id),
+    async find(project: string, id: string): Promise<Job | undefined> {
+      const row = await db
+        .selectFrom("jobs")
+        .select("document")
+        .where("id", "=", id)
+        .where("project", "=", project)
+        .executeTakeFirst();
+      return row && parseJob(row.document);
+    },
 
     /** Undefined where there is no such job. */
-    findStatus: (id: string) => findJobStatus(store, id),
+    async findStatus(id: string): Promise<JobStatus | undefined> {
+      const row = await db
+        .selectFrom("jobs")
+        .select("status")
+        .where("id", "=", id)
+        .executeTakeFirst();
+      return row && jobStatus.parse(row.status);
+    },
 
-    /** Documents of those whose origin is as `origin` says. */
-    list: (project: string, query: JobListQuery, origin: Partial<Origin> = {}) =>
-      listJobDocuments(store, { project, query, origin }),
+    /**
+     * A page of the jobs that match and whose origin is as `origin` says: the jobs as the contract
+     * defines them, or their summaries, as JSON texts. Nothing parses what a list only passes on.
+     */
+    async list(
+      project: string,
+      query: Omit<JobQuery, "view"> & Partial<Pick<JobQuery, "view">>,
+      origin: Partial<Origin> = {},
+    ) {
+      const { limit, view = "full" } = query;
+      const found = await findJobs(store, { project, query, origin }, { view, count: limit + 1 });
+      const { entries, nextCursor } = buildPage(found, limit);
+      return { documents: entries.map(({ text }) => text), nextCursor };
+    },
 
     /** How many of them a list without `status` has in each status. */
     count: (project: string, query: JobCountsQuery, origin: Partial<Origin> = {}) =>
       countMatches(store, { project, query, origin }),
 
     /** Reads a job, to find out whether records can be read. */
-    check: () => store.db.selectFrom("jobs").select("id").limit(1).execute(),
+    check: () => db.selectFrom("jobs").select("id").limit(1).execute(),
 
     /** Cancelled at once where no worker may be running, else Cancelling until the worker stops. */
-    cancel: (project: string, id: string, audit?: AuditedChange) =>
-      runWriteTransaction(store, (writing) => cancelJob(writing, { project, id, audit })),
+    cancel: (project: string, id: string, audit?: AuditedChange): Promise<Job | undefined> =>
+      runWriteTransaction(store, async (writing) => {
+        const record = await findRecord(writing, id);
+        if (record?.project !== project) return undefined;
+        await addAuditEntry(writing, audit, { subject: id });
+        const { status } = record.job;
+        if (status === "Completed" || status === "Failed") {
+          const message = `Job "${id}" cannot be cancelled: it is ${status}`;
+          throw new ServiceError("job_finished", message);
+        }
+        if (status === "Cancelling" || status === "Cancelled") return record.job;
+        const [cancelled] = await cancelRecords(writing, [record]);
+        return cancelled?.job;
+      }),
   };
-}
-
-async function findProjectJob({ db }: Store, project: string, id: string) {
-  const row = await db
-    .selectFrom("jobs")
-    .select("document")
-    .where("id", "=", id)
-    .where("project", "=", project)
-    .executeTakeFirst();
-  return row && parseJob(row.document);
-}
-
-async function findJobStatus({ db }: Store, id: string): Promise<JobStatus | undefined> {
-  const row = await db.selectFrom("jobs").select("status").where("id", "=", id).executeTakeFirst();
-  return row && jobStatus.parse(row.status);
-}
-
-interface Cancellation {
-  readonly project: string;
-  readonly id: string;
-  readonly audit: AuditedChange | undefined;
-}
-
-async function cancelJob(
-  writing: WriteTransaction,
-  { project, id, audit }: Cancellation,
-): Promise<Job | undefined> {
-  const record = await findRecord(writing, id);
-  if (record?.project !== project) return undefined;
-  await addAuditEntry(writing, audit, { subject: id });
-  const { status } = record.job;
-  if (status === "Completed" || status === "Failed") {
-    throw new ServiceError("job_finished", `Job "${id}" cannot be cancelled: it is ${status}`);
-  }
-  if (status === "Cancelling" || status === "Cancelled") return record.job;
-  const [cancelled] = await cancelRecords(writing, [record]);
-  return cancelled?.job;
-}
-
-interface JobDocuments {
-  /** The jobs as the contract defines them, or their summaries, as JSON texts. */
-  readonly documents: readonly string[];
-  readonly nextCursor: string | null;
-}
-
-type JobListQuery = Omit<JobQuery, "view"> & Partial<Pick<JobQuery, "view">>;
-
-interface JobListSearch extends JobSearch {
-  readonly query: JobListQuery;
-}
-
-/** A page of the jobs that match: nothing parses what a list only passes on. */
-async function listJobDocuments(store: Store, search: JobListSearch): Promise<JobDocuments> {
-  const { limit, view = "full" } = search.query;
-  const found = await findJobs(store, search, { view, count: limit + 1 });
-  const { entries, nextCursor } = buildPage(found, limit);
-  return { documents: entries.map(({ text }) => text), nextCursor };
 }

@@ -11,19 +11,62 @@ interface SuiteSearch extends Partial<Origin> {
   readonly project: string;
 }
 
-interface RecordedHistory extends Omit<SuiteHistory, "batches"> {
-  readonly batches: readonly (Pick<BatchSummary, "id" | "createdAt" | "revision"> & {
-    readonly report: ReportRecord | undefined;
-  })[];
-}
-
 /** Suites, which are there as long as they have batches. */
 export function suiteRecords(store: Store) {
   return {
-    list: (search: SuiteSearch) => runReadTransaction(store, (trx) => listSuites(trx, search)),
+    list: (search: SuiteSearch): Promise<Suite[]> =>
+      runReadTransaction(store, async (trx) => {
+        const rows = await selectBatches(trx, search)
+          .where("suite", "is not", null)
+          .select(({ fn }) => [
+            "suite",
+            fn.countAll<number>().as("batches"),
+            fn.max("id").as("newest"),
+          ])
+          .groupBy("suite")
+          .orderBy("newest", "desc")
+          .limit(limits.listedSuites)
+          .execute();
+        if (rows.length === 0) return [];
+        const ids = rows.map(({ newest }) => newest);
+        const newest = await selectBatches(trx, search)
+          .where("id", "in", ids)
+          .select(["id", "document"])
+          .execute();
+        const batches = new Map(newest.map(({ id, document }) => [id, parseBatch(document)]));
+        return rows.flatMap((row) => {
+          const batch = batches.get(row.newest);
+          if (batch === undefined || row.suite === null) return [];
+          return [{ name: row.suite, batches: Number(row.batches), newest: batch }];
+        });
+      }),
 
-    readHistory: (search: SuiteSearch, query: SuiteHistoryQuery) =>
-      runReadTransaction(store, (trx) => readHistory(trx, search, query)),
+    readHistory: (search: SuiteSearch, { suite, model: asked, limit }: SuiteHistoryQuery) =>
+      runReadTransaction(store, async (trx) => {
+        const rows = await selectBatches(trx, search)
+          .where("suite", "=", suite)
+          .select("document")
+          .orderBy("id", "desc")
+          .limit(limit)
+          .execute();
+        const batches = rows.map(({ document }) => parseBatch(document));
+        const [newest] = batches;
+        if (newest === undefined) return { suite, model: null, models: [], batches: [], jobs: [] };
+        const models = await listModelNames(trx, newest.id);
+        const model = asked ?? models[0] ?? "";
+        const ids = batches.map(({ id }) => id);
+        const reports = await findReports(trx, ids);
+        const described = batches.toReversed().map((batch) => {
+          return { ...batch, report: reports.get(batch.id) };
+        });
+        return {
+          suite,
+          model,
+          models,
+          batches: described,
+          jobs: await listModelJobs(trx, ids, model),
+        };
+      }),
   };
 }
 
@@ -32,69 +75,6 @@ function selectBatches(db: Store["db"], { project, repository, commit }: SuiteSe
   if (repository !== undefined) rows = rows.where("repository_id", "=", repository);
   if (commit !== undefined) rows = rows.where("commit_sha", "=", commit);
   return rows;
-}
-
-async function listSuites(db: Store["db"], search: SuiteSearch): Promise<Suite[]> {
-  const rows = await selectBatches(db, search)
-    .where("suite", "is not", null)
-    .select(({ fn }) => ["suite", fn.countAll<number>().as("batches"), fn.max("id").as("newest")])
-    .groupBy("suite")
-    .orderBy("newest", "desc")
-    .limit(limits.listedSuites)
-    .execute();
-  return describeSuites(db, search, rows);
-}
-
-async function describeSuites(
-  db: Store["db"],
-  search: SuiteSearch,
-  rows: readonly { suite: string | null; batches: number; newest: string }[],
-): Promise<Suite[]> {
-  if (rows.length === 0) return [];
-  const newest = await selectBatches(db, search)
-    .where(
-      "id",
-      "in",
-      rows.map((row) => row.newest),
-    )
-    .select(["id", "document"])
-    .execute();
-  const batches = new Map(newest.map(({ id, document }) => [id, parseBatch(document)]));
-  return rows.flatMap((row) => {
-    const batch = batches.get(row.newest);
-    if (batch === undefined || row.suite === null) return [];
-    return [{ name: row.suite, batches: Number(row.batches), newest: batch }];
-  });
-}
-
-async function readHistory(
-  db: Store["db"],
-  search: SuiteSearch,
-  { suite, model: asked, limit }: SuiteHistoryQuery,
-): Promise<RecordedHistory> {
-  const rows = await selectBatches(db, search)
-    .where("suite", "=", suite)
-    .select("document")
-    .orderBy("id", "desc")
-    .limit(limit)
-    .execute();
-  const batches = rows.map(({ document }) => parseBatch(document));
-  const [newest] = batches;
-  if (newest === undefined) return { suite, model: null, models: [], batches: [], jobs: [] };
-  const models = await listModelNames(db, newest.id);
-  const model = asked ?? models[0] ?? "";
-  const ids = batches.map(({ id }) => id);
-  const reports = await findReports(db, ids);
-  const described = batches.toReversed().map((batch) => {
-    return { ...batch, report: reports.get(batch.id) };
-  });
-  return {
-    suite,
-    model,
-    models,
-    batches: described,
-    jobs: await listModelJobs(db, { ids, model }),
-  };
 }
 
 function parseBatch(document: string): BatchSummary {
@@ -114,7 +94,8 @@ async function listModelNames(db: Store["db"], batch: string): Promise<string[]>
 
 async function listModelJobs(
   db: Store["db"],
-  { ids, model }: { readonly ids: readonly string[]; readonly model: string },
+  ids: readonly string[],
+  model: string,
 ): Promise<SuiteHistory["jobs"]> {
   const rows = await db
     .selectFrom("jobs")

@@ -24,16 +24,17 @@ import {
 
 /** What workers ask and report. */
 export function workerRecords(store: Store) {
-  const record = (
-    jobId: string,
-    reported: { attempt: number; events: readonly WorkerEvent[]; isFinal: boolean },
-  ) =>
-    runWriteTransaction(store, (writing) => recordReportedEvents(writing, { jobId, ...reported }));
-
   return {
     /** The attempt that a worker's secret belongs to. */
-    findAttemptBySecret: (jobId: string, secretHash: string) =>
-      findAttemptBySecret(store, jobId, secretHash),
+    async findAttemptBySecret(jobId: string, secretHash: string): Promise<number | undefined> {
+      const row = await store.db
+        .selectFrom("attempts")
+        .select("attempt")
+        .where("job_id", "=", jobId)
+        .where("secret_hash", "=", secretHash)
+        .executeTakeFirst();
+      return row?.attempt;
+    },
 
     /** What the worker of an attempt does; undefined where the job or the attempt has ended. */
     findAssignment: (jobId: string, attempt: number) =>
@@ -46,26 +47,16 @@ export function workerRecords(store: Store) {
      * later attempt has replaced it and the job has not ended.
      */
     recordEvents: (jobId: string, attempt: number, events: readonly WorkerEvent[]) =>
-      record(jobId, { attempt, events, isFinal: false }),
+      runWriteTransaction(store, (writing) =>
+        recordReportedEvents(writing, { jobId, attempt, events, isFinal: false }),
+      ),
 
     /** Records events of a worker that has ended, such as from its pod's log: gaps stay gaps. */
     recordFinalEvents: (jobId: string, attempt: number, events: readonly WorkerEvent[]) =>
-      record(jobId, { attempt, events, isFinal: true }),
+      runWriteTransaction(store, (writing) =>
+        recordReportedEvents(writing, { jobId, attempt, events, isFinal: true }),
+      ),
   };
-}
-
-async function findAttemptBySecret(
-  { db }: Store,
-  jobId: string,
-  secretHash: string,
-): Promise<number | undefined> {
-  const row = await db
-    .selectFrom("attempts")
-    .select("attempt")
-    .where("job_id", "=", jobId)
-    .where("secret_hash", "=", secretHash)
-    .executeTakeFirst();
-  return row?.attempt;
 }
 
 type NewLine = Omit<LogLine, "seq">;
@@ -90,16 +81,10 @@ interface AppliedEvents {
   readonly hasResult: boolean;
 }
 
-interface EventSequence {
-  readonly events: readonly WorkerEvent[];
-  /** Whether missing events are lost; otherwise nothing after a gap counts. */
-  readonly isFinal: boolean;
-}
-
 /** A job and its attempt after events. Of a replaced attempt only lines count. */
 function applyReportedEvents(
   { job: initialJob, attempt: initialAttempt, attempts, isCurrent }: ReportingAttempt,
-  { events, isFinal }: EventSequence,
+  { events, isFinal }: Pick<ReportedEvents, "events" | "isFinal">,
   now: Date,
 ): AppliedEvents {
   const lines: NewLine[] = [];

@@ -72,7 +72,7 @@ export const webhookHandlers: WebhookHandlers = {
 
   async replayDelivery({ records }, { caller, params: { id, delivery }, audit }) {
     await requireWebhook(records, caller.project, id);
-    const again = await records.webhookDeliveries.replay({ webhookId: id, id: delivery, audit });
+    const again = await records.webhookDeliveries.replay(id, delivery, audit);
     if (!again) throw notFoundError("delivery", delivery);
     return { status: 202, json: again };
   },
