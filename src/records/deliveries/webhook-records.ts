@@ -12,7 +12,7 @@ import { limits } from "../../contract/limits.ts";
 import type { Schema } from "../database/schema.ts";
 import { runWriteTransaction, type Store, type WriteTransaction } from "../database/store.ts";
 import { addAuditEntry, type AuditedChange } from "../people/add-audit-entry.ts";
-import { type CreatingRequest, recordCreation } from "../people/record-creation.ts";
+import { createOnce, type CreatingRequest } from "../people/idempotency-records.ts";
 
 /** A webhook of a project, and who changes it. */
 interface WebhookChange {
@@ -28,9 +28,9 @@ export function webhookRecords(store: Store) {
     create: (
       project: string,
       { url, events, description, secret }: WebhookRequest & { readonly secret: string },
-      creating: CreatingRequest<CreatedWebhook>,
+      { idempotency, audit }: CreatingRequest,
     ): Promise<CreatedWebhook> =>
-      runWriteTransaction(store, async (writing) => {
+      createOnce(store, idempotency, async (writing) => {
         const { trx, now } = writing;
         await requireWebhookRoom(writing, project);
         const id = newId("webhook", now);
@@ -41,9 +41,8 @@ export function webhookRecords(store: Store) {
           .execute();
         const made = await findWebhook(trx, project, id);
         if (!made) throw new TypeError("No webhook was created");
-        const created = { ...made, secret };
-        await recordCreation(writing, created, creating);
-        return created;
+        await addAuditEntry(writing, audit, { subject: id });
+        return { ...made, secret };
       }),
 
     async list(project: string): Promise<Webhook[]> {

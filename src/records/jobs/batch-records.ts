@@ -11,7 +11,7 @@ import { addAuditEntry, type AuditedChange } from "../people/add-audit-entry.ts"
 import { buildPage, parseCursor } from "../database/rows.ts";
 import { findBatch, listBatchJobs } from "./find-batch.ts";
 import { listCancellableRecords } from "./find-record.ts";
-import { type CreatingRequest, recordAnswer, recordCreation } from "../people/record-creation.ts";
+import { createOnce, type CreatingRequest } from "../people/idempotency-records.ts";
 import { insertBatch, type NewBatch } from "./insert-batch.ts";
 import { requireUploads } from "./require-uploads.ts";
 import { requireQueueCapacity } from "./insert-jobs.ts";
@@ -37,12 +37,12 @@ export function batchRecords(store: Store) {
   const { db } = store;
   return {
     /** For a request, as `jobs.create()`. */
-    create: (project: string, newBatch: NewBatch, request: CreatingRequest<Batch> = {}) =>
-      runWriteTransaction(store, async (writing) => {
+    create: (project: string, newBatch: NewBatch, { idempotency, audit }: CreatingRequest = {}) =>
+      createOnce(store, idempotency, async (writing) => {
         await requireQueueCapacity(writing, project, newBatch.jobs);
         await requireUploads(writing, project, newBatch.jobs);
         const created = await insertBatch(writing, project, newBatch);
-        await recordCreation(writing, created, request);
+        await addAuditEntry(writing, audit, { subject: created.id });
         return created;
       }),
 
@@ -50,18 +50,17 @@ export function batchRecords(store: Store) {
     createAll: (
       project: string,
       newBatches: readonly NewBatch[],
-      request: CreatingRequest<RetriedBatch>,
+      { idempotency, audit }: CreatingRequest,
     ): Promise<RetriedBatch> =>
-      runWriteTransaction(store, async (writing) => {
+      createOnce(store, idempotency, async (writing) => {
         const batches: Batch[] = [];
         for (const newBatch of newBatches) {
           await requireQueueCapacity(writing, project, newBatch.jobs);
           await requireUploads(writing, project, newBatch.jobs);
           const batch = await insertBatch(writing, project, newBatch);
-          await addAuditEntry(writing, request.audit, { subject: batch.id });
+          await addAuditEntry(writing, audit, { subject: batch.id });
           batches.push(batch);
         }
-        await recordAnswer(writing, { batches }, request.answered);
         return { batches };
       }),
 

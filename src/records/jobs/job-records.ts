@@ -12,21 +12,21 @@ import { buildPage } from "../database/rows.ts";
 import { runWriteTransaction, type Store } from "../database/store.ts";
 import { queueWebhookEvents } from "../deliveries/queue-webhook-events.ts";
 import { addAuditEntry, type AuditedChange } from "../people/add-audit-entry.ts";
-import { type CreatingRequest, recordCreation } from "../people/record-creation.ts";
+import { createOnce, type CreatingRequest } from "../people/idempotency-records.ts";
 
 /** Jobs of projects. */
 export function jobRecords(store: Store) {
   const { db } = store;
   return {
     /** For a request: a job that was created as a resource is recorded by `cluster.createJob()`. */
-    create: (project: string, newJob: NewJob, request: CreatingRequest<Job> = {}) =>
-      runWriteTransaction(store, async (writing) => {
+    create: (project: string, newJob: NewJob, { idempotency, audit }: CreatingRequest = {}) =>
+      createOnce(store, idempotency, async (writing) => {
         await requireQueueCapacity(writing, project, [newJob]);
         await requireUploads(writing, project, [newJob]);
         const [job] = await insertJobs(writing, { project, batchId: null }, [newJob]);
         if (job === undefined) throw new TypeError("No job was created");
         await queueWebhookEvents(writing, project, [job]);
-        await recordCreation(writing, job, request);
+        await addAuditEntry(writing, audit, { subject: job.id });
         return job;
       }),
 

@@ -1,15 +1,18 @@
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
+import { createOnce, type CreatingRequest } from "./idempotency-records.ts";
 import { spendIdentity, type SpentIdentity } from "./identity-records.ts";
 import { findPersonAccess } from "./person-access.ts";
 import { newId } from "../../contract/id.ts";
 import { type Workflow, workflow as workflowSchema } from "../../contract/people/principal.ts";
 import type { Membership } from "../../contract/people/role.ts";
-import { type Scope, type Token, token } from "../../contract/people/token.ts";
+import { type CreatedToken, type Scope, type Token, token } from "../../contract/people/token.ts";
 import type { Schema } from "../database/schema.ts";
 import { runWriteTransaction, type Store, type WriteTransaction } from "../database/store.ts";
 
-/** A token to store: what it allows, and its hash instead of the token itself. */
+/** A token to create. What it allows and its hash are stored, and not the token itself. */
 export interface NewToken {
+  /** The token itself. */
+  readonly secret: string;
   readonly name: string;
   readonly scopes: readonly Scope[];
   readonly prefix: string;
@@ -40,8 +43,8 @@ const retentionMs = 86_400_000;
 export function tokenRecords(store: Store) {
   const { db, now } = store;
   return {
-    create: (project: string, newToken: NewToken, audit?: AuditedChange) =>
-      runWriteTransaction(store, async (writing) => {
+    create: (project: string, newToken: NewToken, { idempotency, audit }: CreatingRequest = {}) =>
+      createOnce(store, idempotency, async (writing) => {
         const created = await insertToken(writing, project, newToken);
         await addAuditEntry(writing, audit, { subject: created.id, project });
         return created;
@@ -145,7 +148,7 @@ async function insertToken(
   { trx, now }: WriteTransaction,
   project: string,
   newToken: NewToken,
-): Promise<Token> {
+): Promise<CreatedToken> {
   const row: Schema["tokens"] = {
     id: newId("token", now),
     project,
@@ -163,7 +166,7 @@ async function insertToken(
   };
   await trx.insertInto("tokens").values(row).execute();
   const stored = selectTokens(trx).where("tokens.id", "=", row.id);
-  return parseTokenRow(await stored.executeTakeFirstOrThrow());
+  return { ...parseTokenRow(await stored.executeTakeFirstOrThrow()), token: newToken.secret };
 }
 
 /** Tokens with the names of the people whose they are. */

@@ -9,6 +9,7 @@ const creations: [string, object][] = [
   ["POST /v1/quantize", body],
   ["POST /v1/batches", { models: [body.model], targets: ["cpu", "cpu-int8"] }],
   ["POST /v1/tokens", { name: "ci", scopes: ["jobs:read"] }],
+  ["POST /v1/webhooks", { url: "https://hooks.example/jobs" }],
 ];
 
 for (const [call, request] of creations) {
