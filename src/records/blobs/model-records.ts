@@ -59,7 +59,7 @@ export function modelRecords(store: Store) {
         // Undefined where manifests are left, which have lost a file and are none any more.
         const isDeleted = await runWriteTransaction(store, async (writing) => {
           const { trx } = writing;
-          const uploads = selectProjectBlobs(trx, { project, repository: undefined });
+          const uploads = selectProjectBlobs(trx, project);
           const upload = await uploads.where("sha256", "=", sha256).limit(1).executeTakeFirst();
           if (upload === undefined) return false;
           const naming = selectManifestsWith(trx, project, sha256).select("manifest");
@@ -70,7 +70,7 @@ export function modelRecords(store: Store) {
           await forgetUploads(writing, project, manifests);
           if (manifests.length === manifestsPerStep) return undefined;
           await forgetUploads(writing, project, [sha256]);
-          await addAuditEntry(writing, audit, { subject: sha256 });
+          await addAuditEntry(writing, audit, sha256);
           return true;
         });
         if (isDeleted !== undefined) return isDeleted;

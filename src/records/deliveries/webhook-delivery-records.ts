@@ -47,7 +47,7 @@ export function webhookDeliveryRecords(store: Store) {
         if (!row) return undefined;
         await addWaitingDeliveries(trx, webhookId, 1 - Number(wasWaiting));
         await requireDeliveryRoom(writing, webhookId);
-        await addAuditEntry(writing, audit, { subject: id });
+        await addAuditEntry(writing, audit, id);
         effects.sending.add(webhookId);
         return parseDelivery(row);
       }),

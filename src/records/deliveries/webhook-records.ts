@@ -41,7 +41,7 @@ export function webhookRecords(store: Store) {
           .execute();
         const made = await findWebhook(trx, project, id);
         if (!made) throw new TypeError("No webhook was created");
-        await addAuditEntry(writing, audit, { subject: id });
+        await addAuditEntry(writing, audit, id);
         return { ...made, secret };
       }),
 
@@ -60,7 +60,7 @@ export function webhookRecords(store: Store) {
       runWriteTransaction(store, async (writing) => {
         const found = await findWebhook(writing.trx, project, id);
         if (!found) return undefined;
-        await addAuditEntry(writing, audit, { subject: id });
+        await addAuditEntry(writing, audit, id);
         await writing.trx
           .updateTable("webhooks")
           .set((eb) => ({ old_secret: eb.ref("secret"), old_secret_until: oldUntil, secret }))
@@ -73,7 +73,7 @@ export function webhookRecords(store: Store) {
       runWriteTransaction(store, async (writing) => {
         const { trx, effects } = writing;
         if (!(await findWebhook(trx, project, id))) return undefined;
-        await addAuditEntry(writing, audit, { subject: id });
+        await addAuditEntry(writing, audit, id);
         await trx
           .updateTable("webhooks")
           .set({ disabled_at: null, disabled_reason: null })
@@ -91,7 +91,7 @@ export function webhookRecords(store: Store) {
       const isThere = await runWriteTransaction(store, async (writing) => {
         const { trx, now } = writing;
         if (!(await findWebhook(trx, project, id))) return false;
-        await addAuditEntry(writing, audit, { subject: id });
+        await addAuditEntry(writing, audit, id);
         const disabled = { disabled_at: now.toISOString(), disabled_reason: "It is deleted" };
         await trx.updateTable("webhooks").set(disabled).where("id", "=", id).execute();
         return true;

@@ -22,7 +22,9 @@ export function artifactRecords(store: Store) {
     /** The key that signs links, the same for good. A new link is added to the audit. */
     async readLinkKey(link?: { readonly audit: AuditedChange; readonly subject: string }) {
       if (link) {
-        await runWriteTransaction(store, (writing) => addAuditEntry(writing, link.audit, link));
+        await runWriteTransaction(store, (writing) =>
+          addAuditEntry(writing, link.audit, link.subject),
+        );
       }
       return readServiceKey(store, linkKeyName);
     },

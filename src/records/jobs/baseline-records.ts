@@ -11,7 +11,7 @@ export function baselineRecords(store: Store) {
   return {
     /** Whose the baselines of a suite are; undefined where there are none. */
     async findOwner(project: string, suite: string): Promise<Ownership | undefined> {
-      const repository = await findSuiteRepository(store.db, { project, suite });
+      const repository = await findSuiteRepository(store.db, project, suite);
       if (repository === undefined) return undefined;
       return { project, origin: repository === null ? null : { repository } };
     },
@@ -28,7 +28,7 @@ export function baselineRecords(store: Store) {
         const branch = revision?.base?.branch ?? revision?.branch;
         if (suite === null || revision === null || branch === undefined) return 0;
         const source = await findBatchSource(trx, batchId);
-        const owner = await claimSuite(writing, { project, suite }, source.repository);
+        const owner = await claimSuite(writing, project, suite, source.repository);
         if (owner !== source.repository) return 0;
         const rows = await trx
           .selectFrom("jobs")
@@ -39,7 +39,7 @@ export function baselineRecords(store: Store) {
         const jobs = rows.map(({ document }) => parseJob(document)).filter((job) => !job.dryRun);
         const sha = revision.base?.sha ?? revision.sha;
         await saveBaselines(writing, { project, suite, branch, sha, source }, jobs);
-        if (jobs.length > 0) await addAuditEntry(writing, audit, { subject: batchId });
+        if (jobs.length > 0) await addAuditEntry(writing, audit, batchId);
         return jobs.length;
       }),
   };

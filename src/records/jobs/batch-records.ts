@@ -42,7 +42,7 @@ export function batchRecords(store: Store) {
         await requireQueueCapacity(writing, project, newBatch.jobs);
         await requireUploads(writing, project, newBatch.jobs);
         const created = await insertBatch(writing, project, newBatch);
-        await addAuditEntry(writing, audit, { subject: created.id });
+        await addAuditEntry(writing, audit, created.id);
         return created;
       }),
 
@@ -58,7 +58,7 @@ export function batchRecords(store: Store) {
           await requireQueueCapacity(writing, project, newBatch.jobs);
           await requireUploads(writing, project, newBatch.jobs);
           const batch = await insertBatch(writing, project, newBatch);
-          await addAuditEntry(writing, audit, { subject: batch.id });
+          await addAuditEntry(writing, audit, batch.id);
           batches.push(batch);
         }
         return { batches };
@@ -131,7 +131,7 @@ export function batchRecords(store: Store) {
       runWriteTransaction(store, async (writing) => {
         const batch = await findBatch(writing.trx, project, id);
         if (batch === undefined) return undefined;
-        await addAuditEntry(writing, audit, { subject: id });
+        await addAuditEntry(writing, audit, id);
         const { status } = batch;
         if (status === "Completed" || status === "Failed") {
           const message = `Batch "${id}" cannot be cancelled: it is ${status}`;

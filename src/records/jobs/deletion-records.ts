@@ -36,8 +36,8 @@ export function deletionRecords(store: Store) {
           const message = `Job "${id}" counts for batch "${batchId}", with which it can be deleted`;
           throw new ServiceError("job_in_use", message);
         }
-        await requireUnused(writing, [id], { withBaselines });
-        await addAuditEntry(writing, audit, { subject: id });
+        await requireUnused(writing.trx, [id], { withBaselines });
+        await addAuditEntry(writing, audit, id);
         return true;
       });
       if (isThere) await deleteEndedJobs(store, [id]);
@@ -64,9 +64,9 @@ export function deletionRecords(store: Store) {
           const message = `Batch "${id}" cannot be deleted: its job "${live.id}" is ${live.status}`;
           throw new ServiceError("batch_unfinished", message);
         }
-        await requireUnused(writing, ids, { withBaselines, batchId: id });
+        await requireUnused(writing.trx, ids, { withBaselines, batchId: id });
         await forgetBaselines(writing, ids);
-        await addAuditEntry(writing, audit, { subject: id });
+        await addAuditEntry(writing, audit, id);
         return ids;
       });
       if (jobIds === undefined) return false;

@@ -100,7 +100,7 @@ async function attachBaselines(
   { suite, revision, origin = null, jobs }: NewBatch,
 ): Promise<readonly NewJob[]> {
   if (suite === null || revision === null) return jobs;
-  const suiteRepository = await findSuiteRepository(writing.trx, { project, suite });
+  const suiteRepository = await findSuiteRepository(writing.trx, project, suite);
   if (!reachesSuite(origin?.repository ?? null, suiteRepository)) return jobs;
   const baselines = await findBaselines(writing, { project, suite, base: revision.base }, jobs);
   return jobs.map((newJob, i) => ({ ...newJob, baseline: baselines[i] ?? null }));

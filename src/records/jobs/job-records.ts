@@ -26,7 +26,7 @@ export function jobRecords(store: Store) {
         const [job] = await insertJobs(writing, { project, batchId: null }, [newJob]);
         if (job === undefined) throw new TypeError("No job was created");
         await queueWebhookEvents(writing, project, [job]);
-        await addAuditEntry(writing, audit, { subject: job.id });
+        await addAuditEntry(writing, audit, job.id);
         return job;
       }),
 
@@ -77,7 +77,7 @@ export function jobRecords(store: Store) {
       runWriteTransaction(store, async (writing) => {
         const record = await findRecord(writing, id);
         if (record?.project !== project) return undefined;
-        await addAuditEntry(writing, audit, { subject: id });
+        await addAuditEntry(writing, audit, id);
         const { status } = record.job;
         if (status === "Completed" || status === "Failed") {
           const message = `Job "${id}" cannot be cancelled: it is ${status}`;

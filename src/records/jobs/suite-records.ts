@@ -121,11 +121,6 @@ async function findReports(
   return new Map(rows.map((row) => [row.id, parseReportRow(row)]));
 }
 
-export interface SuiteOwner {
-  readonly project: string;
-  readonly suite: string;
-}
-
 /** Where something that records baselines comes from. */
 export interface BatchSource {
   /** Of the workflow that asked for it. */
@@ -137,7 +132,8 @@ export interface BatchSource {
 /** A suite's repository: null where no workflow recorded it first, undefined where nobody did. */
 export async function findSuiteRepository(
   db: Store["db"],
-  { project, suite }: SuiteOwner,
+  project: string,
+  suite: string,
 ): Promise<string | null | undefined> {
   const row = await db
     .selectFrom("suites")
@@ -151,7 +147,8 @@ export async function findSuiteRepository(
 /** Makes a suite without baselines the repository's. Gives whose it is then. */
 export async function claimSuite(
   { trx }: WriteTransaction,
-  { project, suite }: SuiteOwner,
+  project: string,
+  suite: string,
   repository: string | null,
 ): Promise<string | null> {
   await trx
@@ -159,7 +156,7 @@ export async function claimSuite(
     .values({ project, name: suite, repository_id: repository })
     .onConflict((conflict) => conflict.doNothing())
     .execute();
-  return (await findSuiteRepository(trx, { project, suite })) ?? null;
+  return (await findSuiteRepository(trx, project, suite)) ?? null;
 }
 
 /**

@@ -141,13 +141,6 @@ function readProgress(event: WorkerEvent): number | undefined {
   return event.type === "result" && event.outcome === "Completed" ? 1 : undefined;
 }
 
-/** The service's answer to events of a worker. */
-interface EventsAcknowledgement {
-  readonly nextSeq: number;
-  /** Whether the worker has to stop. */
-  readonly cancelled: boolean;
-}
-
 interface ReportedEvents {
   readonly jobId: string;
   readonly attempt: number;
@@ -160,7 +153,11 @@ interface ReportedEvents {
 async function recordReportedEvents(
   writing: WriteTransaction,
   reported: ReportedEvents,
-): Promise<EventsAcknowledgement> {
+): Promise<{
+  readonly nextSeq: number;
+  /** Whether the worker has to stop. */
+  readonly cancelled: boolean;
+}> {
   const { jobId, attempt: number } = reported;
   const before = await findRecord(writing, jobId);
   const attempts = await findAttempts(writing.trx, jobId);

@@ -63,7 +63,7 @@ export function memberRecords(store: Store) {
           .onConflict((conflict) => conflict.columns(["project", "member"]).doUpdateSet(given))
           .execute();
         await requireRoom(writing, project);
-        await addAuditEntry(writing, audit, { subject: `${member} as ${role}`, project });
+        await addAuditEntry(writing, audit, `${member} as ${role}`, project);
         const row = await selectMembers(trx, project)
           .where("members.member", "=", member)
           .executeTakeFirstOrThrow();
@@ -78,7 +78,7 @@ export function memberRecords(store: Store) {
           .where("project", "=", project)
           .where("member", "=", member)
           .executeTakeFirst();
-        if (numDeletedRows > 0n) await addAuditEntry(writing, audit, { subject: member, project });
+        if (numDeletedRows > 0n) await addAuditEntry(writing, audit, member, project);
         return numDeletedRows > 0n;
       }),
   };

@@ -16,7 +16,7 @@ export function projectRecords(store: Store) {
           .onConflict((conflict) => conflict.doNothing())
           .executeTakeFirstOrThrow();
         const isNew = numInsertedOrUpdatedRows === 1n;
-        if (isNew) await addAuditEntry(writing, audit, { subject: name });
+        if (isNew) await addAuditEntry(writing, audit, name);
         const stored = trx.selectFrom("projects").selectAll().where("name", "=", name);
         return { project: parseProjectRow(await stored.executeTakeFirstOrThrow()), isNew };
       }),

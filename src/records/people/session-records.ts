@@ -113,7 +113,7 @@ export function sessionRecords(store: Store) {
     switchProject: (id: string, project: string, audit: AuditedChange) =>
       runWriteTransaction(store, async (writing) => {
         await writing.trx.updateTable("sessions").set({ project }).where("id", "=", id).execute();
-        await addAuditEntry(writing, audit, { subject: id, project });
+        await addAuditEntry(writing, audit, id, project);
       }),
 
     end: (id: string, audit: AuditedChange) =>
@@ -122,7 +122,7 @@ export function sessionRecords(store: Store) {
           .deleteFrom("sessions")
           .where("id", "=", id)
           .executeTakeFirst();
-        if (numDeletedRows > 0n) await addAuditEntry(writing, audit, { subject: id });
+        if (numDeletedRows > 0n) await addAuditEntry(writing, audit, id);
       }),
 
     /** Ends all sessions of a person. */
@@ -132,7 +132,7 @@ export function sessionRecords(store: Store) {
           .deleteFrom("sessions")
           .where("person_id", "=", personId)
           .executeTakeFirst();
-        if (numDeletedRows > 0n) await addAuditEntry(writing, audit, { subject: personId });
+        if (numDeletedRows > 0n) await addAuditEntry(writing, audit, personId);
       }),
 
     /** Deletes links and sessions that have expired. */
@@ -157,7 +157,7 @@ async function insertLink(
     .insertInto("sign_in_links")
     .values({ hash, person_id: administratorId, expires_at: expiresAt, is_first: isFirst })
     .execute();
-  await addAuditEntry(writing, audit, { subject: administratorId });
+  await addAuditEntry(writing, audit, administratorId);
 }
 
 /** Begins a session in one of the person's projects, first of all in `default`. */
@@ -188,7 +188,7 @@ async function insertSession(
   }
   const { project } = row;
   const change = { project, action: "signIn", tokenId: null, tokenName: access.person.name };
-  await addAuditEntry(writing, { ...change, personId }, { subject: row.id });
+  await addAuditEntry(writing, { ...change, personId }, row.id);
   return parseSessionRow(row);
 }
 

@@ -46,7 +46,7 @@ export function tokenRecords(store: Store) {
     create: (project: string, newToken: NewToken, { idempotency, audit }: CreatingRequest = {}) =>
       createOnce(store, idempotency, async (writing) => {
         const created = await insertToken(writing, project, newToken);
-        await addAuditEntry(writing, audit, { subject: created.id, project });
+        await addAuditEntry(writing, audit, created.id, project);
         return created;
       }),
 
@@ -67,7 +67,7 @@ export function tokenRecords(store: Store) {
           .where((eb) => eb.or([eb("expires_at", "is", null), eb("expires_at", ">", endsAt)]))
           .execute();
         const created = await insertToken(writing, project, newToken);
-        await addAuditEntry(writing, audit, { subject: created.id, project });
+        await addAuditEntry(writing, audit, created.id, project);
         return created;
       }),
 
@@ -78,7 +78,7 @@ export function tokenRecords(store: Store) {
         const created = await insertToken(writing, project, newToken);
         const { id: tokenId, name: tokenName } = created;
         const change = { project, action: "exchangeToken", tokenId, tokenName };
-        await addAuditEntry(writing, change, { subject: tokenId });
+        await addAuditEntry(writing, change, tokenId);
         return created;
       }),
 
@@ -122,7 +122,7 @@ export function tokenRecords(store: Store) {
           .where("project", "=", project)
           .executeTakeFirst();
         if (numUpdatedRows === 0n) return false;
-        await addAuditEntry(writing, audit, { subject: id });
+        await addAuditEntry(writing, audit, id);
         return true;
       }),
 
