@@ -46,7 +46,7 @@ export function createTokenExchange(
     const identity = await verify(identityToken);
     const policy = selectPolicy(trust, identity);
     const workflow = { ...parseRun(identity), report: policy.report ?? null };
-    return issueForIdentity(context, identity, { policy, workflow });
+    return issueForIdentity(context, identity, policy, workflow);
   };
 }
 
@@ -54,7 +54,8 @@ export function createTokenExchange(
 async function issueForIdentity(
   { records, now, log }: TokenExchangeContext,
   identity: Identity,
-  { policy, workflow }: { policy: Policy; workflow: Workflow },
+  policy: Policy,
+  workflow: Workflow,
 ): Promise<z.infer<typeof exchangedToken>> {
   const { name, scopes, expiresInSeconds, project } = policy;
   const newToken = generateToken({

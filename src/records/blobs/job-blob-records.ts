@@ -44,7 +44,6 @@ export function jobBlobRecords(store: Store) {
   };
 }
 
-/** Whether a worker of the job has stored the blob. */
 export async function hasJobBlob(db: Store["db"], jobId: string, sha256: string): Promise<boolean> {
   const row = await db
     .selectFrom("job_blobs")

@@ -21,7 +21,6 @@ interface WebhookChange {
   readonly audit: AuditedChange;
 }
 
-/** Webhooks of projects. */
 export function webhookRecords(store: Store) {
   const { db } = store;
   return {

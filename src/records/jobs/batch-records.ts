@@ -32,7 +32,6 @@ export type ProducingJob = z.infer<typeof producingJob>;
 
 const jobsPerPage = 100;
 
-/** Batches of projects. */
 export function batchRecords(store: Store) {
   const { db } = store;
   return {

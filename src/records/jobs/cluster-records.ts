@@ -105,13 +105,11 @@ export function clusterRecords(store: Store) {
       return Date.parse(rows[0]?.at ?? "") >= Date.parse(second) + 1000;
     },
 
-    /** Records the job's custom resource. */
     linkJobResource: (id: string, resource: ResourceReference) =>
-      updateResource(db, "jobs", { id, resource }),
+      updateResource(db, "jobs", id, resource),
 
-    /** Records the batch's custom resource. */
     linkBatchResource: (id: string, resource: ResourceReference) =>
-      updateResource(db, "batches", { id, resource }),
+      updateResource(db, "batches", id, resource),
 
     /** Applies observed events as far as transitions allow. Returns the job after them. */
     recordEvents: (id: string, events: readonly ObservedEvent[]): Promise<Job | undefined> =>
@@ -132,7 +130,8 @@ export function clusterRecords(store: Store) {
 async function updateResource(
   db: Store["db"],
   table: "jobs" | "batches",
-  { id, resource }: { readonly id: string; readonly resource: ResourceReference },
+  id: string,
+  resource: ResourceReference,
 ): Promise<void> {
   await db
     .updateTable(table)

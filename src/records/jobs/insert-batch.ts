@@ -32,7 +32,6 @@ export interface NewBatch {
   /** Present where the batch was created as a resource. */
   readonly id?: string;
   readonly createdAt?: string;
-  /** The custom resource of the batch. */
   readonly resource?: ResourceReference;
   /** The workflow that it comes from. */
   readonly origin?: Origin | null;

@@ -41,7 +41,6 @@ export interface NewJob {
    */
   readonly id?: string;
   readonly createdAt?: string;
-  /** The custom resource of the job. */
   readonly resource?: ResourceReference;
   /** Of a job that was created as a resource: whether a worker has worked on it. */
   readonly hasBegun?: boolean;

@@ -14,7 +14,6 @@ import { queueWebhookEvents } from "../deliveries/queue-webhook-events.ts";
 import { addAuditEntry, type AuditedChange } from "../people/add-audit-entry.ts";
 import { createOnce, type CreatingRequest } from "../people/idempotency-records.ts";
 
-/** Jobs of projects. */
 export function jobRecords(store: Store) {
   const { db } = store;
   return {

@@ -8,7 +8,6 @@ import { type Store, runWriteTransaction, type WriteTransaction } from "../datab
 /** A report as long as none of its jobs is submitted again and its results are not accepted. */
 type ReportRound = Pick<ReportRecord, "id" | "round" | "isAccepted">;
 
-/** Reports on GitHub. */
 export function reportRecords(store: Store) {
   const { db } = store;
   return {

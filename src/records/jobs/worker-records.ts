@@ -64,7 +64,6 @@ type NewLine = Omit<LogLine, "seq">;
 interface ReportingAttempt {
   readonly job: Job;
   readonly attempt: AttemptRecord;
-  /** All attempts at the job. */
   readonly attempts: readonly AttemptRecord[];
   /** Whether no later attempt has replaced this one. */
   readonly isCurrent: boolean;

@@ -24,7 +24,6 @@ export interface CreatingRequest {
 
 const hourMs = 3_600_000;
 
-/** Requests with an Idempotency-Key. */
 export function idempotencyRecords({ db, now }: Store) {
   return {
     /**

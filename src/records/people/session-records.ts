@@ -125,7 +125,6 @@ export function sessionRecords(store: Store) {
         if (numDeletedRows > 0n) await addAuditEntry(writing, audit, id);
       }),
 
-    /** Ends all sessions of a person. */
     endAll: (personId: string, audit: AuditedChange) =>
       runWriteTransaction(store, async (writing) => {
         const { numDeletedRows } = await writing.trx

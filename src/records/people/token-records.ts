@@ -11,7 +11,6 @@ import { runWriteTransaction, type Store, type WriteTransaction } from "../datab
 
 /** A token to create. What it allows and its hash are stored, and not the token itself. */
 export interface NewToken {
-  /** The token itself. */
   readonly secret: string;
   readonly name: string;
   readonly scopes: readonly Scope[];
@@ -39,7 +38,6 @@ export interface FoundToken {
 /** How long tokens that were issued for identity tokens stay listed after they expire. */
 const retentionMs = 86_400_000;
 
-/** Tokens of projects. */
 export function tokenRecords(store: Store) {
   const { db, now } = store;
   return {

@@ -45,11 +45,8 @@ export async function prepareBatch(
 ): Promise<NewBatch> {
   const resolved = await resolveBatch(context, owner, request);
   const jobs = resolved.jobs.map((newJob) => ({ ...newJob, createdBy, traceparent }));
-  const batch = withBatchResource(
-    context,
-    { ...resolved, jobs, createdBy },
-    { project: owner.project, spec: request },
-  );
+  const named = { ...resolved, jobs, createdBy };
+  const batch = withBatchResource(context, named, owner.project, request);
   return report ? { ...batch, report } : batch;
 }
 
@@ -96,7 +93,8 @@ function requireDistinctModelNames(jobs: readonly Pick<NewJob, "model">[]): void
 function withBatchResource(
   { executor, now }: ServerContext,
   batch: NewBatch,
-  { project, spec }: { project: string; spec: BatchContents["request"] },
+  project: string,
+  spec: BatchContents["request"],
 ): NewBatch {
   const namespace = executor.projectNamespace?.(project);
   if (namespace === undefined) return batch;
