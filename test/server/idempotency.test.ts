@@ -57,6 +57,14 @@ test("a key whose request was refused may be used again", async (t) => {
   assert.equal((await ask("POST /v1/compress", { body, headers })).status, 202);
 });
 
+test("a repeated request gets the first answer also where another one would be refused", async (t) => {
+  const { ask } = await makeTestApp(t, { maxWaitingJobs: 1 });
+  const first = await ask("POST /v1/compress", { body, headers });
+  assert.equal((await problemIn(await ask("POST /v1/compress", { body }))).code, "too_many_jobs");
+  const again = await ask("POST /v1/compress", { body, headers });
+  assert.deepEqual(await again.json(), await first.json());
+});
+
 test("a key holds for one token alone", async (t) => {
   const { ask, tokenFor, submitted } = await makeTestApp(t);
   await ask("POST /v1/compress", { body, headers });
