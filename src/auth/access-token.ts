@@ -6,6 +6,7 @@ const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const scheme = "mos_";
 const randomLength = 30;
 const checksumLength = 6;
+/** Of a token's first characters, by which a list shows it. */
 const prefixLength = 8;
 const tokenPattern = new RegExp(`^${scheme}[0-9A-Za-z]{${randomLength + checksumLength}}$`);
 
@@ -32,11 +33,6 @@ export function hashSecret(secret: string): string {
   return createHash("sha256").update(secret).digest("hex");
 }
 
-/** The token's first characters, by which a list shows it. */
-function tokenPrefix(token: string): string {
-  return token.slice(0, prefixLength);
-}
-
 function tokenChecksum(text: string): string {
   let digits = "";
   let rest = crc32(text);
@@ -47,13 +43,8 @@ function tokenChecksum(text: string): string {
   return digits;
 }
 
-export type TokenFields = Omit<NewToken, "prefix" | "hash">;
-
-/** A new secret, and the token to store for it. */
-export function generateToken(fields: TokenFields): { secret: string; newToken: NewToken } {
+/** A token with a new secret. */
+export function generateToken(fields: Omit<NewToken, "secret" | "prefix" | "hash">): NewToken {
   const secret = generateAccessToken();
-  return {
-    secret,
-    newToken: { ...fields, prefix: tokenPrefix(secret), hash: hashSecret(secret) },
-  };
+  return { ...fields, secret, prefix: secret.slice(0, prefixLength), hash: hashSecret(secret) };
 }

@@ -3,18 +3,20 @@ import { hasScope, may } from "../contract/people/may.ts";
 import { type Action, permissionTable } from "../contract/people/permissions.ts";
 import type { Ownership, Principal } from "../contract/people/principal.ts";
 
-interface Thing {
-  /** Undefined where there is no such thing. */
-  readonly owner: Ownership | undefined;
-  /** The error: the same where there is none and where it is out of reach. */
-  readonly notFound: () => ServiceError;
-}
-
 /**
  * Requires that the caller may do the action, to the thing where it concerns one.
  * @throws ServiceError missing_scope, or the thing's `notFound`
  */
-export function requirePermission(principal: Principal, action: Action, thing?: Thing): void {
+export function requirePermission(
+  principal: Principal,
+  action: Action,
+  thing?: {
+    /** Undefined where there is no such thing. */
+    readonly owner: Ownership | undefined;
+    /** The error: the same where there is none and where it is out of reach. */
+    readonly notFound: () => ServiceError;
+  },
+): void {
   requireScope(principal, action);
   const isReached = thing === undefined || thing.owner !== undefined;
   if (isReached && may(principal, action, thing?.owner)) return;

@@ -3,7 +3,6 @@ import { seal, unseal } from "./sealed-text.ts";
 import { ServiceError } from "../contract/errors.ts";
 import { isReading } from "../contract/routes/route.ts";
 
-/** How the session's cookie is set. */
 export interface CookieSettings {
   /** Where people reach the service: with `https`, cookies are sent over nothing else. */
   readonly publicUrl?: string | undefined;
@@ -43,7 +42,8 @@ export function requireSameOrigin(request: Request): void {
 export function sessionCookie(
   settings: CookieSettings,
   request: Request,
-  { secret, maxAge }: { readonly secret: string; readonly maxAge: number },
+  secret: string,
+  maxAge: number,
 ): string {
   const attributes = ["Path=/", "HttpOnly", "SameSite=Strict", `Max-Age=${maxAge}`];
   if (isSecure(settings, request)) attributes.push("Secure");
@@ -96,19 +96,20 @@ export function flowCookie(
 ): string {
   const expiresAt = now.getTime() + flowSeconds * 1000;
   const value = seal(JSON.stringify({ ...flow, expiresAt }), key);
-  return formatFlowCookie(settings, request, { value, maxAge: flowSeconds });
+  return formatFlowCookie(settings, request, value, flowSeconds);
 }
 
 /** `Set-Cookie` that ends what `flowCookie` began. */
 export function endedFlowCookie(settings: CookieSettings, request: Request): string {
-  return formatFlowCookie(settings, request, { value: "", maxAge: 0 });
+  return formatFlowCookie(settings, request, "", 0);
 }
 
 /** Undefined where the browser began no sign-in, or too long ago. */
 export function readFlow(
   settings: CookieSettings,
   request: Request,
-  { key, now }: { readonly key: Buffer; readonly now: Date },
+  key: Buffer,
+  now: Date,
 ): StoredFlow | undefined {
   const sealed = readCookie(request, flowCookieName(settings, request));
   const flow = sealed === undefined ? undefined : unsealFlow(sealed, key);
@@ -126,7 +127,8 @@ function unsealFlow(sealed: string, key: Buffer): StoredFlow | undefined {
 function formatFlowCookie(
   settings: CookieSettings,
   request: Request,
-  { value, maxAge }: { readonly value: string; readonly maxAge: number },
+  value: string,
+  maxAge: number,
 ): string {
   const attributes = ["Path=/", "HttpOnly", "SameSite=Lax", `Max-Age=${maxAge}`];
   if (isSecure(settings, request)) attributes.push("Secure");

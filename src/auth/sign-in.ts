@@ -24,7 +24,8 @@ export function sessionSeconds(method: SignInMethod): number {
  */
 export async function createSignInLink(
   { sessions }: Pick<Records, "sessions">,
-  { now, by }: { readonly now: Date; readonly by: string },
+  by: string,
+  now: Date,
 ): Promise<string> {
   const secret = createSecret();
   const expiresAt = new Date(now.getTime() + limits.signInLinkMinutes * minuteMs).toISOString();
@@ -35,7 +36,8 @@ export async function createSignInLink(
 /** Has a given secret sign the administrator in once, until somebody with a role has signed in. */
 export async function offerSignIn(
   { sessions }: Pick<Records, "sessions">,
-  { secret, now }: { readonly secret: string; readonly now: Date },
+  secret: string,
+  now: Date,
 ): Promise<void> {
   const expiresAt = new Date(now.getTime() + limits.firstSignInDays * 1440 * minuteMs);
   const link = { hash: hashSecret(secret), expiresAt: expiresAt.toISOString() };
@@ -60,7 +62,7 @@ export async function beginSession(
   linkSecret: string,
   visit: Visit,
 ): Promise<BegunSession> {
-  const { secret, newSession } = generateSession({ ...visit, method: "link" });
+  const { secret, newSession } = generateSession(visit, "link");
   const session = await sessions.begin(hashSecret(linkSecret), newSession);
   if (session !== undefined) return { session, secret };
   throw new ServiceError("sign_in_refused", "The sign-in link was used before or has expired");
@@ -72,7 +74,7 @@ export async function beginIssuedSession(
   person: IssuedPerson,
   visit: Visit,
 ): Promise<BegunSession> {
-  const { secret, newSession } = generateSession({ ...visit, method: "single-sign-on" });
+  const { secret, newSession } = generateSession(visit, "single-sign-on");
   return { secret, session: await sessions.beginIssued(person, newSession) };
 }
 
@@ -83,15 +85,11 @@ export interface Visit {
   readonly browser: string;
 }
 
-interface SessionStart extends Visit {
-  readonly method: SignInMethod;
-}
-
 /** A new secret, and the session to store for it. */
-function generateSession({ now, browser, method }: SessionStart): {
-  readonly secret: string;
-  readonly newSession: NewSession;
-} {
+function generateSession(
+  { now, browser }: Visit,
+  method: SignInMethod,
+): { secret: string; newSession: NewSession } {
   const secret = createSecret();
   const endMs = now.getTime() + sessionSeconds(method) * 1000;
   const expiresAt = new Date(endMs).toISOString();

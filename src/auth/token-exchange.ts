@@ -46,7 +46,7 @@ export function createTokenExchange(
     const identity = await verify(identityToken);
     const policy = selectPolicy(trust, identity);
     const workflow = { ...parseRun(identity), report: policy.report ?? null };
-    return issueForIdentity(context, identity, { policy, workflow });
+    return issueForIdentity(context, identity, policy, workflow);
   };
 }
 
@@ -54,10 +54,11 @@ export function createTokenExchange(
 async function issueForIdentity(
   { records, now, log }: TokenExchangeContext,
   identity: Identity,
-  { policy, workflow }: { policy: Policy; workflow: Workflow },
+  policy: Policy,
+  workflow: Workflow,
 ): Promise<z.infer<typeof exchangedToken>> {
   const { name, scopes, expiresInSeconds, project } = policy;
-  const { secret, newToken } = generateToken({
+  const newToken = generateToken({
     name: identityName(identity),
     scopes,
     expiresAt: new Date(now().getTime() + expiresInSeconds * 1000).toISOString(),
@@ -67,7 +68,7 @@ async function issueForIdentity(
   const issued = await records.tokens.exchange(project, newToken, spentIdentity(identity));
   if (issued === undefined) throw invalidIdentityError("The identity token was exchanged already");
   log("info", "An identity token was exchanged", { token: issued.id, policy: name, identity });
-  return exchangedToken.parse({ ...issued, token: secret });
+  return exchangedToken.parse(issued);
 }
 
 function spentIdentity({ iss: issuer, jti, exp }: Identity) {

@@ -13,12 +13,6 @@ export interface GitHubAppOptions extends AppCredentials {
   readonly webhookSecret?: string | undefined;
 }
 
-interface GitHubAppDependencies {
-  readonly records: Records;
-  readonly submit: SubmitRerun;
-  readonly log: Log;
-}
-
 export interface GitHubApp {
   /** Where people see GitHub, without a path. */
   readonly webUrl: string;
@@ -37,7 +31,7 @@ export interface GitHubApp {
 /** Keeps check runs up to date as a GitHub App, and performs the actions of their buttons. */
 export function openGitHubApp(
   app: GitHubAppOptions,
-  { records, submit, log }: GitHubAppDependencies,
+  { records, submit, log }: { records: Records; submit: SubmitRerun; log: Log },
 ): GitHubApp {
   const { appId, publicUrl, webhookSecret } = app;
   const receive =

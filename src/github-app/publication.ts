@@ -104,23 +104,24 @@ function isPermanentError(error: unknown): boolean {
   return [404, 410, 422].includes(httpErrorStatus(error) ?? 0);
 }
 
-interface PublishOptions {
-  readonly records: Records;
-  readonly client: GitHubClient;
-  /** Address of the service for links, with `/v1`. */
-  readonly publicUrl: string;
-  /** Whether check runs get buttons. */
-  readonly hasActions: boolean;
-  /** Whether an update of the progress is due. */
-  readonly withProgress: boolean;
-  readonly signal: AbortSignal;
-}
-
 /**
  * Writes what the check runs of a report lack. Every write is recorded, so that it can stop at any
  * time.
  */
-async function publishReport(report: ReportRecord, options: PublishOptions): Promise<void> {
+async function publishReport(
+  report: ReportRecord,
+  options: {
+    readonly records: Records;
+    readonly client: GitHubClient;
+    /** Address of the service for links, with `/v1`. */
+    readonly publicUrl: string;
+    /** Whether check runs get buttons. */
+    readonly hasActions: boolean;
+    /** Whether an update of the progress is due. */
+    readonly withProgress: boolean;
+    readonly signal: AbortSignal;
+  },
+): Promise<void> {
   const { records, publicUrl, hasActions, withProgress, signal } = options;
   const checks = createWriter(report, options.client);
   const rows = await loadReportRows(records, report, publicUrl);
@@ -151,25 +152,13 @@ function concludeReport(
   return conclude({ rows }, isAccepted && failOn !== "nothing" ? "jobs" : failOn);
 }
 
-interface BatchResults {
-  readonly rows: readonly ReportRow[];
-  readonly verdict: Verdict;
-  readonly actions: readonly CheckRunAction[];
-}
-
-interface CheckDependencies {
-  readonly records: Records;
-  readonly checks: CheckRunWriter;
-  /** Address of the service for links, with `/v1`. */
-  readonly publicUrl: string;
-}
-
 /** Writes the check run of the batch, where it changes. Gives the report with what was recorded. */
 async function publishBatchCheck(
   report: ReportRecord,
-  { rows, verdict, actions }: BatchResults,
-  { records, checks, publicUrl }: CheckDependencies,
+  results: { rows: readonly ReportRow[]; verdict: Verdict; actions: readonly CheckRunAction[] },
+  { records, checks, publicUrl }: { records: Records; checks: CheckRunWriter; publicUrl: string },
 ): Promise<ReportRecord> {
+  const { rows, verdict, actions } = results;
   const { id, round, settings } = report;
   const url = `${publicUrl}/batches/${id}`;
   const name = reportCheckName(report);

@@ -101,12 +101,12 @@ async function performRequestedAction(
   const asked = { project: report.project, tokenId: null, tokenName: `${sender.login} on GitHub` };
   if (action === "rerequested" || button === rerunAction.identifier) {
     const audit = { ...asked, action: "rerunJobs" };
-    const jobs = await rerunJobs(report, { ...receiver, audit });
+    const jobs = await rerunJobs(report, receiver, audit);
     const fields = { report: report.id, jobs, by: sender.login };
     receiver.log("info", "Jobs are submitted again, as requested on GitHub", fields);
   } else if (button === acceptBaselineAction.identifier) {
     const audit = { ...asked, action: "acceptBaselines" };
-    const batches = await acceptAsBaseline(report, { ...receiver, audit });
+    const batches = await acceptAsBaseline(report, receiver.records, audit);
     const fields = { report: report.id, batches, by: sender.login };
     receiver.log("info", "Results are made the baseline, as requested on GitHub", fields);
   }
@@ -115,7 +115,8 @@ async function performRequestedAction(
 /** Makes the results of a report the baseline. Gives the ids of its batches. */
 async function acceptAsBaseline(
   report: ReportRecord,
-  { records, audit }: WebhookReceiverOptions & { readonly audit: AuditedChange },
+  records: Records,
+  audit: AuditedChange,
 ): Promise<string[]> {
   if (!report.isAcceptable) return [];
   const jobs = await records.reports.listJobs(report);
@@ -136,18 +137,11 @@ export type SubmitRerun = (
   },
 ) => Promise<unknown>;
 
-interface RerunDependencies {
-  readonly records: Records;
-  /** Address of the service for links, with `/v1`. */
-  readonly publicUrl: string;
-  readonly submit: SubmitRerun;
-  readonly audit: AuditedChange;
-}
-
 /** Submits the jobs of a report again that did not pass, and gives their number. */
 async function rerunJobs(
   report: ReportRecord,
-  { records, publicUrl, submit, audit }: RerunDependencies,
+  { records, publicUrl, submit }: WebhookReceiverOptions,
+  audit: AuditedChange,
 ): Promise<number> {
   const owner = await records.owners.findOfBatch(report.id);
   if (owner === undefined) return 0;

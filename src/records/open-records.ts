@@ -6,7 +6,7 @@ import { batchRecords } from "./jobs/batch-records.ts";
 import { changeRecords } from "./jobs/change-records.ts";
 import { Changes } from "./database/changes.ts";
 import { clusterRecords } from "./jobs/cluster-records.ts";
-import { idempotencyRecords } from "./jobs/idempotency-records.ts";
+import { idempotencyRecords } from "./people/idempotency-records.ts";
 import { identityRecords } from "./people/identity-records.ts";
 import { jobBlobRecords } from "./blobs/job-blob-records.ts";
 import { jobRecords } from "./jobs/job-records.ts";

@@ -30,17 +30,13 @@ import { bindWorkerProtocol } from "./worker-protocol/bind-worker-protocol.ts";
 import { openApiDocument } from "../contract/openapi/openapi-document.ts";
 import type { Log } from "../log/json-log.ts";
 
-/** What is answered on ports of its own, where it is. */
-interface SeparateApps {
-  /** Metrics, and probes once more. */
-  readonly monitoring?: Hono | undefined;
-  readonly workers?: Hono | undefined;
-}
-
-/** The service's HTTP interface, without what the other apps answer instead. */
+/**
+ * The service's HTTP interface, without what the other apps answer on ports of their own: metrics,
+ * and probes once more; workers' requests.
+ */
 export function createApp(
   context: ServerContext,
-  { monitoring, workers }: SeparateApps = {},
+  { monitoring, workers }: { monitoring?: Hono | undefined; workers?: Hono | undefined } = {},
 ): Hono {
   const app = new Hono();
   prepareApp(app, context);

@@ -34,7 +34,7 @@ export async function offerFirstSignIn(
 ): Promise<void> {
   if (file === undefined) return;
   const secret = await readSignInSecret(file);
-  await offerSignIn(records, { secret, now });
+  await offerSignIn(records, secret, now);
 }
 
 async function readSignInSecret(file: string): Promise<string> {
@@ -48,18 +48,14 @@ async function readSignInSecret(file: string): Promise<string> {
   }
 }
 
-interface Output {
-  readonly isTTY?: boolean;
-  write(text: string): unknown;
-}
-
 /**
  * Shows the first token to a person at a terminal. Other output may be collected where many read
  * it, so that it names a file which the owner alone can read.
  */
 export async function reportFirstToken(
   token: string,
-  { output, directory }: { readonly output: Output; readonly directory: string },
+  output: { readonly isTTY?: boolean; write(text: string): unknown },
+  directory: string,
 ): Promise<void> {
   if (output.isTTY === true) {
     output.write(`Access token with every scope, shown this once: ${token}\n`);

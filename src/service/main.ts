@@ -38,8 +38,7 @@ async function serve(): Promise<void> {
     process.stdout.write(`Dashboard, by a link that can be used once: ${service.signInLink}\n`);
   }
   if (service.firstToken !== undefined) {
-    const place = { output: process.stdout, directory: wanted.MOS_DATA_DIR };
-    await reportFirstToken(service.firstToken, place);
+    await reportFirstToken(service.firstToken, process.stdout, wanted.MOS_DATA_DIR);
   }
   const stop = () => {
     service.close().then(() => process.exit(0), printErrorAndExit);

@@ -1,15 +1,7 @@
-import type { Log } from "../log/json-log.ts";
-import type { Records } from "../records/open-records.ts";
 import type { ServerContext } from "../server/http/server-context.ts";
 import type { Tracing } from "../tracing/open-tracing.ts";
 import { readCredentialFile } from "./settings/read-credentials.ts";
 import type { Settings } from "./settings/settings.ts";
-
-interface TracedParts extends Pick<ServerContext, "about"> {
-  readonly records: Records;
-  readonly now: () => Date;
-  readonly log: Log;
-}
 
 /**
  * Undefined where the settings name no collector: the packages of OpenTelemetry are not loaded.
@@ -17,7 +9,7 @@ interface TracedParts extends Pick<ServerContext, "about"> {
  */
 export async function openServiceTracing(
   settings: Settings,
-  { about, ...parts }: TracedParts,
+  { about, records, now, log }: Pick<ServerContext, "about" | "records" | "now" | "log">,
 ): Promise<Tracing | undefined> {
   const url = findUrl(settings);
   if (url === undefined) return undefined;
@@ -37,7 +29,7 @@ export async function openServiceTracing(
     maxSpans: settings.OTEL_BSP_MAX_QUEUE_SIZE,
     delayMs: settings.OTEL_BSP_SCHEDULE_DELAY,
   };
-  return openTracing(options, { ...parts, version: about.versions["service"] });
+  return openTracing(options, { records, now, log, version: about.versions["service"] });
 }
 
 function findUrl({

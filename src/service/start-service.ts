@@ -127,7 +127,7 @@ async function createFirstLink(
   now: Date,
 ): Promise<string | undefined> {
   if (await records.sessions.hasAny()) return undefined;
-  return signInAddress(address, await createSignInLink(records, { now, by: "service" }));
+  return signInAddress(address, await createSignInLink(records, "service", now));
 }
 
 /** Probes and metrics are answered there also while strangers take all connections of the other. */

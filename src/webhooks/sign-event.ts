@@ -8,15 +8,14 @@ export function generateWebhookSecret(): string {
   return `${secretPrefix}${randomBytes(secretBytes).toString("base64")}`;
 }
 
-interface SignedEvent {
-  readonly id: string;
-  /** Seconds since 1970. */
-  readonly timestamp: number;
-  readonly body: string;
-}
-
-/** The headers of an event as Standard Webhooks has them: a signature for each secret. */
-export function signEvent({ id, timestamp, body }: SignedEvent, secrets: readonly string[]) {
+/**
+ * The headers of an event as Standard Webhooks has them: a signature for each secret. The timestamp
+ * is in seconds since 1970.
+ */
+export function signEvent(
+  { id, timestamp, body }: { id: string; timestamp: number; body: string },
+  secrets: readonly string[],
+) {
   const signatures = secrets.map((secret) => {
     const key = Buffer.from(secret.slice(secretPrefix.length), "base64");
     const signature = createHmac("sha256", key).update(`${id}.${timestamp}.${body}`);

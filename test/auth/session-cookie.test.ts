@@ -5,7 +5,7 @@ import { readSessionSecret, sessionCookie } from "../../src/auth/session-cookie.
 const secret = "a".repeat(43);
 
 function formatCookie(publicUrl: string | undefined, address: string): string {
-  return sessionCookie({ publicUrl }, new Request(address), { secret, maxAge: 60 });
+  return sessionCookie({ publicUrl }, new Request(address), secret, 60);
 }
 
 test("a cookie is for TLS alone where people reach the service by it", () => {

@@ -98,9 +98,9 @@ test("records are not younger than a resource of the second in which they were c
   const { db, close } = await openDatabase(database, new Changes());
   await sql`update kysely_migration set timestamp = '2026-03-01T00:00:01.500Z'`.execute(db);
   await close();
-  const { wereCreatedAfter } = records.cluster;
-  assert.equal(await wereCreatedAfter("2026-03-01T00:00:02Z"), false);
-  assert.equal(await wereCreatedAfter("2026-03-01T00:00:01Z"), false);
-  assert.equal(await wereCreatedAfter("2026-03-01T00:00:00Z"), true);
+  const { cluster } = records;
+  assert.equal(await cluster.wereCreatedAfter("2026-03-01T00:00:02Z"), false);
+  assert.equal(await cluster.wereCreatedAfter("2026-03-01T00:00:01Z"), false);
+  assert.equal(await cluster.wereCreatedAfter("2026-03-01T00:00:00Z"), true);
   await records.close();
 });

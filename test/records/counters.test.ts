@@ -45,7 +45,7 @@ const steps: Readonly<Record<string, Step>> = {
     for (const { id } of await webhooks.list(project)) {
       const { deliveries } = await webhookDeliveries.list(id, { limit: 1 });
       for (const delivery of deliveries) {
-        await webhookDeliveries.replay({ webhookId: id, id: delivery.id, audit });
+        await webhookDeliveries.replay(id, delivery.id, audit);
       }
       await webhooks.enable({ project, id, audit });
     }

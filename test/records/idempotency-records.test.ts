@@ -1,74 +1,104 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { openRecords } from "../../src/records/open-records.ts";
+import { jobQuery } from "../../src/contract/jobs/page.ts";
+import { uploadSource } from "../../src/contract/models/model-source.ts";
+import { openRecords, type Records } from "../../src/records/open-records.ts";
 import { keptDatabase, testDatabase } from "../support/test-database.ts";
-import { makeNewJob, openTestRecords } from "./new-jobs.ts";
+import { listJobs, makeNewJob, openTestRecords } from "./new-jobs.ts";
 
-const ref = { project: "default", tokenId: "token-a", key: "key-1" };
-const answer = "the answer";
+const request = {
+  project: "default",
+  tokenId: "token-a",
+  key: "key-1",
+  hash: "hash",
+  seal: (answer: string) => `sealed ${answer}`,
+  unseal: (sealed: string) => sealed.replace("sealed ", ""),
+};
+const other = { ...request, hash: "other" };
 
-test("idempotency.begin() gives the first answer to the same request", async () => {
+function createJob(records: Records, idempotency = request) {
+  return records.jobs.create("default", makeNewJob(), { idempotency });
+}
+
+async function countJobs(records: Records): Promise<number> {
+  return (await listJobs(records, "default", jobQuery.parse({}))).jobs.length;
+}
+
+test("idempotency.findAnswer() gives the first answer to the same request", async () => {
   const records = await openTestRecords();
-  assert.equal(await records.idempotency.begin(ref, "hash"), undefined);
-  await records.idempotency.finish(ref, answer);
-  assert.deepEqual(await records.idempotency.begin(ref, "hash"), answer);
+  assert.equal(await records.idempotency.findAnswer(request), undefined);
+  const job = await createJob(records);
+  assert.equal(await records.idempotency.findAnswer(request), JSON.stringify(job));
   await records.close();
 });
 
-test("idempotency.begin() refuses a key that came with another request, or is being answered", async () => {
+test("idempotency.findAnswer() refuses a key that came with another request", async () => {
   const records = await openTestRecords();
-  await records.idempotency.begin(ref, "hash");
-  await assert.rejects(records.idempotency.begin(ref, "hash"), { code: "idempotency_in_progress" });
-  await assert.rejects(records.idempotency.begin(ref, "other"), { code: "idempotency_key_reused" });
+  await createJob(records);
+  await assert.rejects(records.idempotency.findAnswer(other), { code: "idempotency_key_reused" });
   await records.close();
 });
 
-test("idempotency.begin() keeps the keys of tokens and projects apart", async () => {
+test("idempotency.findAnswer() keeps the keys of tokens and projects apart", async () => {
   const records = await openTestRecords();
-  await records.idempotency.begin(ref, "hash");
-  assert.equal(await records.idempotency.begin({ ...ref, tokenId: "token-b" }, "other"), undefined);
-  assert.equal(await records.idempotency.begin({ ...ref, project: "other" }, "other"), undefined);
+  await createJob(records);
+  const { idempotency } = records;
+  assert.equal(await idempotency.findAnswer({ ...other, tokenId: "token-b" }), undefined);
+  assert.equal(await idempotency.findAnswer({ ...other, project: "other" }), undefined);
   await records.close();
 });
 
-test("idempotency.abandon() frees the key of a request that was refused", async () => {
+test("of requests with one key that come together one creates something", async () => {
   const records = await openTestRecords();
-  await records.idempotency.begin(ref, "hash");
-  await records.idempotency.abandon(ref);
-  assert.equal(await records.idempotency.begin(ref, "other"), undefined);
+  const settled = await Promise.allSettled([1, 2, 3].map(() => createJob(records)));
+  const late = settled.flatMap((each) => (each.status === "rejected" ? [each.reason] : []));
+  assert.deepEqual(
+    late.map(({ code }) => code),
+    ["idempotency_in_progress", "idempotency_in_progress"],
+  );
+  await assert.rejects(createJob(records, other), { code: "idempotency_key_reused" });
+  assert.equal(await countJobs(records), 1);
   await records.close();
 });
 
-test("jobs.create() answers its key in the same transaction, so that a crash makes no second job", async () => {
+test("a request that is refused leaves its key free", async () => {
   const records = await openTestRecords();
-  await records.idempotency.begin(ref, "hash");
-  const job = await records.jobs.create("default", makeNewJob(), {
-    answered: { ref, buildAnswer: (created) => created.id },
+  const source = uploadSource("0".repeat(64));
+  const refused = makeNewJob({ model: { name: "detector.onnx", source } });
+  await assert.rejects(records.jobs.create("default", refused, { idempotency: request }), {
+    code: "model_not_found",
   });
-  assert.deepEqual(await records.idempotency.begin(ref, "hash"), job.id);
+  assert.equal(await records.idempotency.findAnswer(other), undefined);
+  await createJob(records, other);
   await records.close();
 });
 
-test("a request that an earlier process did not answer is the first one again", async (t) => {
+test("a crash before the answer is stored leaves neither a job nor a key", async (t) => {
   const database = await keptDatabase(t);
   const now = () => new Date();
   const earlier = await openRecords(database, { now });
-  await earlier.idempotency.begin(ref, "hash");
+  const seal = () => {
+    throw new RangeError("No answer");
+  };
+  await assert.rejects(createJob(earlier, { ...request, seal }), RangeError);
   await earlier.close();
   const records = await openRecords(database, { now });
-  assert.equal(await records.idempotency.begin(ref, "other"), undefined);
+  assert.equal(await countJobs(records), 0);
+  await createJob(records, other);
+  assert.equal(await countJobs(records), 1);
   await records.close();
 });
 
 test("idempotency keys are forgotten after 24 hours", async () => {
   let now = new Date("2026-03-01T00:00:00Z");
   const records = await openRecords(await testDatabase(), { now: () => now });
-  await records.idempotency.begin(ref, "hash");
-  await records.idempotency.finish(ref, answer);
+  const job = await createJob(records);
   now = new Date("2026-03-01T23:59:59Z");
   await records.idempotency.purge();
-  assert.deepEqual(await records.idempotency.begin(ref, "hash"), answer);
+  assert.equal(await records.idempotency.findAnswer(request), JSON.stringify(job));
   now = new Date("2026-03-02T00:00:00Z");
-  assert.equal(await records.idempotency.begin(ref, "other"), undefined);
+  assert.equal(await records.idempotency.findAnswer(other), undefined);
+  await createJob(records, other);
+  assert.notEqual(await records.idempotency.findAnswer(other), undefined);
   await records.close();
 });

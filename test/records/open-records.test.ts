@@ -67,13 +67,16 @@ test("records refuse with storage_full on a full disk, keep what they have, and 
 
 test("records keep nothing of a batch whose creation fails half-way", async (t) => {
   const records = await openRecords(await databasePath(t), { now });
-  const ref = { project: "default", tokenId: "token", key: "key" };
   const failing = records.batches.create("default", makeNewBatch(), {
-    answered: {
-      ref,
-      buildAnswer: () => {
+    idempotency: {
+      project: "default",
+      tokenId: "token",
+      key: "key",
+      hash: "hash",
+      seal: () => {
         throw new RangeError("No answer");
       },
+      unseal: (sealed) => sealed,
     },
   });
   await assert.rejects(failing, RangeError);

@@ -5,6 +5,7 @@ import { testDatabase } from "../support/test-database.ts";
 import { openTestRecords } from "./new-jobs.ts";
 
 const newToken = {
+  secret: "mos_abcdefgh",
   name: "laptop",
   scopes: ["jobs:read", "jobs:write"],
   prefix: "mos_abcd",
@@ -15,7 +16,8 @@ const newToken = {
 
 test("tokens.findByHash() finds the token with its project", async () => {
   const records = await openTestRecords();
-  const token = await records.tokens.create("team-a", newToken);
+  const { token: secret, ...token } = await records.tokens.create("team-a", newToken);
+  assert.equal(secret, newToken.secret);
   assert.deepEqual(await records.tokens.findByHash(newToken.hash), {
     project: "team-a",
     token,

@@ -4,8 +4,6 @@ import { basename, dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { sql } from "kysely";
-import { summarizeJob } from "../../src/contract/jobs/job-summary.ts";
-import { jobQuery } from "../../src/contract/jobs/page.ts";
 import { migrateFile } from "../../src/records/database/migrate.ts";
 import { type Migrations, sqliteMigrations } from "../../src/records/database/migrations.ts";
 import { openRecords } from "../../src/records/open-records.ts";
@@ -45,24 +43,6 @@ test("an upgrade keeps what was recorded, and copies the database before", async
   const former = await openRecords(copy, { now });
   assert.deepEqual(await former.jobs.find("default", job.id), job);
   await former.close();
-});
-
-test("summaries that a version before stored without labels have them after an upgrade", async (t) => {
-  const path = await databasePath(t);
-  const records = await openRecords(path, { now });
-  const job = await records.jobs.create("default", makeNewJob({ labels: { team: "vision" } }));
-  await records.close();
-  const former = new DatabaseSync(path);
-  former.exec("update jobs set summary = json_remove(summary, '$.labels', '$.updatedAt')");
-  former.exec("delete from kysely_migration where name > '0001-schema'");
-  former.close();
-  const upgraded = await openRecords(path, { now });
-  const { documents } = await upgraded.jobs.listSummaries("default", jobQuery.parse({}));
-  await upgraded.close();
-  assert.deepEqual(
-    documents.map((text) => JSON.parse(text)),
-    [summarizeJob(job)],
-  );
 });
 
 test("an upgrade does not change a database that another process uses", async (t) => {

@@ -12,7 +12,7 @@ import test, { type TestContext } from "node:test";
 import { getRequestListener } from "@hono/node-server";
 import { z } from "zod";
 import { batch as batchSchema } from "../../src/contract/jobs/batch.ts";
-import type { ProducingJob } from "../../src/records/jobs/list-batch-artifacts.ts";
+import type { ProducingJob } from "../../src/records/jobs/batch-records.ts";
 import { writeBatchArchive } from "../../src/server/handlers/batch-archive.ts";
 import { listen } from "../../src/service/http-server/listen.ts";
 import { openS3BlobStore } from "../../src/storage/s3/s3-blob-store.ts";

@@ -69,7 +69,7 @@ for (const [who, role, status] of [
   test(`the first sign-in's secret is answered with ${status} after ${who} signed in`, async (t) => {
     const app = await makeTestApp(t, { singleSignOn });
     const secret = "s".repeat(43);
-    const offer = () => offerSignIn(app.records, { secret, now: app.now() });
+    const offer = () => offerSignIn(app.records, secret, app.now());
     const use = () =>
       app.ask("POST /v1/sessions", { token: null, body: { secret }, headers: ownPage });
     const { id } = await signInIssued(app);

@@ -14,7 +14,7 @@ const dependent = [
   "artifact-handlers",
   "batch-archive",
   "batch-handlers",
-  "create-idempotently",
+  "idempotency",
   "deletion",
   "event-handlers",
   "job-handlers",

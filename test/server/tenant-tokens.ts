@@ -1,7 +1,7 @@
 import type { Workflow } from "../../src/contract/people/principal.ts";
 import { defaultProject } from "../../src/contract/project.ts";
 import type { Scope } from "../../src/contract/people/token.ts";
-import { issueToken } from "../../src/auth/create-token.ts";
+import { generateToken } from "../../src/auth/access-token.ts";
 import type { TestApp } from "./test-app.ts";
 
 export const workflowScopes: readonly Scope[] = [
@@ -36,12 +36,12 @@ export async function tenantToken(
   { project = defaultProject, scopes = workflowScopes, workflow, expiresAt }: TokenOptions,
 ) {
   await records.projects.ensure(project);
-  return issueToken(records, {
+  const newToken = generateToken({
     name: "tenant",
     scopes,
     expiresAt: expiresAt ?? null,
     policy: workflow === undefined ? null : "policy",
     workflow,
-    project,
   });
+  return records.tokens.create(project, newToken);
 }

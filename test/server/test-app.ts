@@ -128,9 +128,9 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
   const { readDiskSpace = emptyDisk } = options;
   const context: ServerContext = {
     quotas: {
-      requests: createRateLimiter({ name: "requests", perMinute: requestsPerMinute, now }),
-      exchanges: createRateLimiter({ name: "exchanges", perMinute: exchangesPerMinute, now }),
-      storage: createStorageQuota({ records, blobs, maxBytes: options.maxStoredBytes ?? 1e9 }),
+      requests: createRateLimiter("requests", requestsPerMinute, now),
+      exchanges: createRateLimiter("exchanges", exchangesPerMinute, now),
+      storage: createStorageQuota(records, blobs, options.maxStoredBytes ?? 1e9),
       waitingJobs: options.maxWaitingJobs ?? 1e9,
       deadlineSeconds: 86_400,
     },

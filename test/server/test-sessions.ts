@@ -7,7 +7,7 @@ export const ownPage = { "sec-fetch-site": "same-origin" };
 
 /** A link's secret. */
 export function makeTestLink({ records, now }: Pick<TestApp, "records" | "now">): Promise<string> {
-  return createSignInLink(records, { now: now(), by: "test" });
+  return createSignInLink(records, "test", now());
 }
 
 /** Signs a person in. @returns the headers of the person's further requests */

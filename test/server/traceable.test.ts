@@ -128,6 +128,7 @@ test("neither a revoked token nor one of a workflow is replaced", async (t) => {
   const revoked = await createTestToken(app);
   await app.ask(`DELETE /v1/tokens/${revoked.id}`);
   const ofWorkflow = await app.records.tokens.create("default", {
+    secret: "x",
     name: "run",
     scopes: ["jobs:read"],
     prefix: "mos_1234",

@@ -11,7 +11,7 @@ async function reportToken(t: TestContext, isTTY: boolean) {
   t.after(() => rm(directory, { recursive: true }));
   let printed = "";
   const output = { isTTY, write: (text: string) => (printed += text) };
-  await reportFirstToken("mos_secret", { output, directory });
+  await reportFirstToken("mos_secret", output, directory);
   return { printed, file: join(directory, "first-token") };
 }
 

@@ -125,9 +125,9 @@ export async function startPodService(
     },
     targets: builtinTargets,
     quotas: {
-      requests: createRateLimiter({ name: "requests", perMinute: 1e9, now }),
-      exchanges: createRateLimiter({ name: "exchanges", perMinute: 1e9, now }),
-      storage: createStorageQuota({ records, blobs, maxBytes: 2 ** 40 }),
+      requests: createRateLimiter("requests", 1e9, now),
+      exchanges: createRateLimiter("exchanges", 1e9, now),
+      storage: createStorageQuota(records, blobs, 2 ** 40),
       waitingJobs: 1e9,
       deadlineSeconds: 86_400,
     },

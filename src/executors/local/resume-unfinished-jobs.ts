@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { JobError } from "../../contract/errors.ts";
 import { jobId as jobIdSchema } from "../../contract/id.ts";
 import { maxDisruptions } from "../../contract/limits.ts";
-import type { UnfinishedJob } from "../../records/jobs/list-unfinished-jobs.ts";
+import type { UnfinishedJob } from "../../records/jobs/attempt-records.ts";
 import type { Records } from "../../records/open-records.ts";
 import { errorMessage } from "../../log/error-message.ts";
 import { removeScratch, scratchOwner } from "./job-storage.ts";

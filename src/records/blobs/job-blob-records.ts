@@ -1,16 +1,14 @@
 import { addStoredBytes } from "../database/counters.ts";
 import { runWriteTransaction, type Store } from "../database/store.ts";
 
-interface StoredBlob {
-  readonly sha256: string;
-  readonly bytes: number;
-}
-
 /** Blobs that workers of jobs have stored: what they may report and read again. */
 export function jobBlobRecords(store: Store) {
   const { db } = store;
   return {
-    add: (jobId: string, { sha256, bytes }: StoredBlob): Promise<void> =>
+    add: (
+      jobId: string,
+      { sha256, bytes }: { readonly sha256: string; readonly bytes: number },
+    ): Promise<void> =>
       runWriteTransaction(store, async ({ trx }) => {
         const { numInsertedOrUpdatedRows } = await trx
           .insertInto("job_blobs")
@@ -46,7 +44,6 @@ export function jobBlobRecords(store: Store) {
   };
 }
 
-/** Whether a worker of the job has stored the blob. */
 export async function hasJobBlob(db: Store["db"], jobId: string, sha256: string): Promise<boolean> {
   const row = await db
     .selectFrom("job_blobs")

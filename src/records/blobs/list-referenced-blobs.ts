@@ -3,7 +3,6 @@ import { UnusableDatabaseError } from "../database/postgres-errors.ts";
 
 /** Tables that name blobs of a job, each in the column `sha256`. */
 export const jobBlobTables = ["job_blobs", "job_shares", "job_outlines"] as const;
-/** All tables that name blobs. */
 export const blobTables = ["project_blobs", ...jobBlobTables] as const;
 
 /**

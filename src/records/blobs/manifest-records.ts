@@ -9,8 +9,6 @@ import { runWriteTransaction, type Store, type WriteTransaction } from "../datab
 
 const rowsPerQuery = 200;
 
-type StoredManifest = Omit<StoredUpload, "files">;
-
 /** Uploads that name other uploads, of which a model consists. */
 export function manifestRecords(store: Store) {
   return {
@@ -24,13 +22,22 @@ export function manifestRecords(store: Store) {
      * Records a manifest that is stored.
      * @throws ServiceError too_many_manifests, and as `findFiles()` does
      */
-    add: (owner: Owner, manifest: Manifest, recorded: StoredManifest & { audit: AuditedChange }) =>
+    add: (
+      owner: Owner,
+      manifest: Manifest,
+      recorded: Omit<StoredUpload, "files"> & { readonly audit: AuditedChange },
+    ) =>
       runWriteTransaction(store, async (writing) => {
         const files = await findUploads(writing.trx, owner, manifest);
-        await requireManifestRoom(writing, { project: owner.project, manifest: recorded.sha256 });
+        const { sha256, audit } = recorded;
+        const count = await countOtherManifests(writing, owner.project, sha256);
+        if (count >= limits.manifests) {
+          const message = `The project has ${count} manifests, of ${limits.manifests} at most`;
+          throw new ServiceError("too_many_manifests", `${message}; delete some`);
+        }
         await insertProjectBlob(writing, owner, recorded);
-        await insertFiles(writing, { project: owner.project, manifest: recorded.sha256 }, files);
-        await addAuditEntry(writing, recorded.audit, { subject: recorded.sha256 });
+        await insertFiles(writing, { project: owner.project, manifest: sha256 }, files);
+        await addAuditEntry(writing, audit, sha256);
       }),
 
     /**
@@ -40,11 +47,11 @@ export function manifestRecords(store: Store) {
     restore: (project: string, upload: StoredUpload) =>
       runWriteTransaction(store, async (writing) => {
         const owner = { project, origin: null };
-        const name = { project, manifest: upload.sha256 };
-        const others = upload.files.length === 0 ? 0 : await countOtherManifests(writing, name);
+        const { sha256, files } = upload;
+        const others = files.length === 0 ? 0 : await countOtherManifests(writing, project, sha256);
         if (others >= limits.manifests) return false;
-        for (const file of [upload, ...upload.files]) await insertProjectBlob(writing, owner, file);
-        await insertFiles(writing, name, upload.files);
+        for (const file of [upload, ...files]) await insertProjectBlob(writing, owner, file);
+        await insertFiles(writing, { project, manifest: sha256 }, files);
         return true;
       }),
   };
@@ -58,8 +65,8 @@ async function findUploads(
   const bytes = new Map<string, number>();
   for (let start = 0; start < files.length; start += rowsPerQuery) {
     const hashes = files.slice(start, start + rowsPerQuery).map(({ sha256 }) => sha256);
-    const search = { project, repository: origin?.repository };
-    const rows = await selectProjectBlobs(db, search).where("sha256", "in", hashes).execute();
+    const uploads = selectProjectBlobs(db, project, origin?.repository);
+    const rows = await uploads.where("sha256", "in", hashes).execute();
     for (const row of rows) bytes.set(row.sha256, row.bytes);
   }
   const missing = files.flatMap(({ sha256 }, i) =>
@@ -72,21 +79,10 @@ async function findUploads(
   return files.map((file) => ({ ...file, bytes: bytes.get(file.sha256) ?? 0 }));
 }
 
-interface ManifestName {
-  readonly project: string;
-  readonly manifest: string;
-}
-
-async function requireManifestRoom(writing: WriteTransaction, name: ManifestName): Promise<void> {
-  const count = await countOtherManifests(writing, name);
-  if (count < limits.manifests) return;
-  const message = `The project has ${count} manifests, of ${limits.manifests} at most; delete some`;
-  throw new ServiceError("too_many_manifests", message);
-}
-
 async function countOtherManifests(
   { trx }: WriteTransaction,
-  { project, manifest }: ManifestName,
+  project: string,
+  manifest: string,
 ): Promise<number> {
   const { count } = await trx
     .selectFrom("manifest_files")
@@ -101,7 +97,7 @@ async function countOtherManifests(
 
 async function insertFiles(
   { trx }: WriteTransaction,
-  name: ManifestName,
+  name: { readonly project: string; readonly manifest: string },
   files: readonly ModelFile[],
 ): Promise<void> {
   const rows = files.map((file, position) => ({ ...name, position, ...file }));
@@ -114,20 +110,16 @@ async function insertFiles(
   }
 }
 
-interface ManifestSearch extends ManifestName {
-  /** Of the workflow that names the manifest; undefined for any. */
-  readonly repository: string | undefined;
-}
-
 /**
  * What a manifest names, the ONNX file first; undefined for other uploads. The text of a manifest
  * is no manifest of a workflow that has not uploaded the files: it could name others' by hash.
  */
 export async function findManifestFiles(
   trx: Store["db"],
-  { project, repository, manifest }: ManifestSearch,
+  { project, origin }: Owner,
+  manifest: string,
 ): Promise<ModelFile[] | undefined> {
-  const own = selectProjectBlobs(trx, { project, repository }).select("sha256");
+  const own = selectProjectBlobs(trx, project, origin?.repository).select("sha256");
   const rows = await trx
     .selectFrom("manifest_files as file")
     .select((eb) => {
@@ -144,10 +136,7 @@ export async function findManifestFiles(
 }
 
 /** Manifests of the project that name an upload. */
-export function selectManifestsWith(
-  db: Store["db"],
-  { project, sha256 }: { readonly project: string; readonly sha256: string },
-) {
+export function selectManifestsWith(db: Store["db"], project: string, sha256: string) {
   return db
     .selectFrom("manifest_files")
     .distinct()

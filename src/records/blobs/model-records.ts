@@ -25,105 +25,81 @@ const uploadCursor = z.string().regex(/^\d{4}-[0-9:.TZ-]{10,30} [0-9a-f]{64} \S{
 
 /** Uploaded models of projects, as lists and deletions see them. */
 export function modelRecords(store: Store) {
+  const { db } = store;
   return {
-    list: (project: string, query: ModelQuery) => listUploads(store, project, query),
+    /** Newest first. */
+    async list(project: string, { cursor, limit }: ModelQuery): Promise<ModelPage> {
+      let uploads = db
+        .selectFrom("project_blobs")
+        .select(["created_at", "sha256", "repository_id", "bytes"])
+        .where("project", "=", project)
+        .orderBy("created_at", "desc")
+        .orderBy("sha256", "desc")
+        .orderBy("repository_id", "desc");
+      if (cursor !== undefined) {
+        const [time, sha256, repository] = parseCursor(cursor, uploadCursor).split(" ");
+        uploads = uploads.where(
+          sql<boolean>`(created_at, sha256, repository_id) < (${time}, ${sha256}, ${repository})`,
+        );
+      }
+      const rows = await uploads.limit(limit + 1).execute();
+      const { entries, nextCursor } = buildPage(rows.map(identifyUpload), limit);
+      return { models: entries.map(({ model }) => model), nextCursor };
+    },
 
     /**
      * Forgets an upload and the manifests that name it; false where there is none. A deletion that
      * is interrupted can be repeated.
      * @throws ServiceError model_in_use
      */
-    delete: (project: string, sha256: string, audit?: AuditedChange) =>
-      deleteUpload(store, { project, sha256 }, audit),
+    async delete(project: string, sha256: string, audit?: AuditedChange): Promise<boolean> {
+      const named = selectManifestsWith(db, project, sha256).select(manifestSource).$asScalar();
+      await requireUnusedUpload(db, project, sha256, named);
+      for (;;) {
+        // Undefined where manifests are left, which have lost a file and are none any more.
+        const isDeleted = await runWriteTransaction(store, async (writing) => {
+          const { trx } = writing;
+          const uploads = selectProjectBlobs(trx, project);
+          const upload = await uploads.where("sha256", "=", sha256).limit(1).executeTakeFirst();
+          if (upload === undefined) return false;
+          const naming = selectManifestsWith(trx, project, sha256).select("manifest");
+          const rows = await naming.limit(manifestsPerStep).execute();
+          const manifests = rows.map(({ manifest }) => manifest);
+          const sources = [sha256, ...manifests].map(uploadSource);
+          await requireUnusedUpload(trx, project, sha256, sources);
+          await forgetUploads(writing, project, manifests);
+          if (manifests.length === manifestsPerStep) return undefined;
+          await forgetUploads(writing, project, [sha256]);
+          await addAuditEntry(writing, audit, sha256);
+          return true;
+        });
+        if (isDeleted !== undefined) return isDeleted;
+      }
+    },
   };
 }
 
-async function listUploads(
-  store: Store,
-  project: string,
-  { cursor, limit }: ModelQuery,
-): Promise<ModelPage> {
-  let uploads = selectUploads(store, project);
-  if (cursor !== undefined) {
-    const [time, sha256, repository] = parseCursor(cursor, uploadCursor).split(" ");
-    uploads = uploads.where(
-      sql<boolean>`(created_at, sha256, repository_id) < (${time}, ${sha256}, ${repository})`,
-    );
-  }
-  const rows = await uploads.limit(limit + 1).execute();
-  const { entries, nextCursor } = buildPage(rows.map(identifyUpload), limit);
-  return { models: entries.map(({ model }) => model), nextCursor };
-}
-
-/** Newest first. */
-function selectUploads({ db }: Store, project: string) {
-  return db
-    .selectFrom("project_blobs")
-    .select(["created_at", "sha256", "repository_id", "bytes"])
-    .where("project", "=", project)
-    .orderBy("created_at", "desc")
-    .orderBy("sha256", "desc")
-    .orderBy("repository_id", "desc");
-}
-
-type UploadRow = Omit<Schema["project_blobs"], "project">;
-
 /** An upload with what a cursor names it by. */
-function identifyUpload({ created_at: createdAt, sha256, repository_id, bytes }: UploadRow) {
+function identifyUpload({
+  created_at: createdAt,
+  sha256,
+  repository_id,
+  bytes,
+}: Omit<Schema["project_blobs"], "project">) {
   const model = { source: uploadSource(sha256), sha256, bytes, createdAt };
   return { id: `${createdAt} ${sha256} ${repository_id}`, model };
-}
-
-async function deleteUpload(
-  store: Store,
-  upload: ProjectUpload,
-  audit: AuditedChange | undefined,
-): Promise<boolean> {
-  const named = selectManifestsWith(store.db, upload).select(manifestSource).$asScalar();
-  await requireUnusedUpload(store.db, upload, named);
-  for (;;) {
-    const isDeleted = await runWriteTransaction(store, (writing) =>
-      deleteStep(writing, upload, audit),
-    );
-    if (isDeleted !== undefined) return isDeleted;
-  }
-}
-
-/** Undefined where manifests are left, which have lost a file and are none any more. */
-async function deleteStep(
-  writing: WriteTransaction,
-  { project, sha256 }: ProjectUpload,
-  audit: AuditedChange | undefined,
-): Promise<boolean | undefined> {
-  const { trx } = writing;
-  const uploads = selectProjectBlobs(trx, { project, repository: undefined });
-  const upload = await uploads.where("sha256", "=", sha256).limit(1).executeTakeFirst();
-  if (upload === undefined) return false;
-  const naming = selectManifestsWith(trx, { project, sha256 }).select("manifest");
-  const manifests = (await naming.limit(manifestsPerStep).execute()).map((row) => row.manifest);
-  const sources = [sha256, ...manifests].map(uploadSource);
-  await requireUnusedUpload(trx, { project, sha256 }, sources);
-  await forgetUploads(writing, project, manifests);
-  if (manifests.length === manifestsPerStep) return undefined;
-  await forgetUploads(writing, project, [sha256]);
-  await addAuditEntry(writing, audit, { subject: sha256 });
-  return true;
 }
 
 /** @throws ServiceError model_in_use */
 async function requireUnusedUpload(
   db: Store["db"],
-  { project, sha256 }: ProjectUpload,
+  project: string,
+  sha256: string,
   sources: UploadSources,
 ): Promise<void> {
   const user = await findJobThatUses(db, project, sources);
   if (user === undefined) return;
   throw new ServiceError("model_in_use", `Model "${sha256}" is needed by job "${user}"`);
-}
-
-interface ProjectUpload {
-  readonly project: string;
-  readonly sha256: string;
 }
 
 /** Forgets uploads of a project, by any of its members, and what they name as manifests. */

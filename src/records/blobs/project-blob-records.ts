@@ -23,7 +23,7 @@ export function projectBlobRecords(store: Store) {
   const { db } = store;
   return {
     async has({ project, repository, sha256 }: BlobSearch): Promise<boolean> {
-      const uploads = selectProjectBlobs(db, { project, repository });
+      const uploads = selectProjectBlobs(db, project, repository);
       const row = await uploads.where("sha256", "=", sha256).limit(1).executeTakeFirst();
       return row !== undefined;
     },
@@ -31,16 +31,13 @@ export function projectBlobRecords(store: Store) {
     add: (owner: Owner, blob: StoredFile, audit?: AuditedChange) =>
       runWriteTransaction(store, async (writing) => {
         await insertProjectBlob(writing, owner, blob);
-        await addAuditEntry(writing, audit, { subject: blob.sha256 });
+        await addAuditEntry(writing, audit, blob.sha256);
       }),
   };
 }
 
 /** Uploads that a caller may use. */
-export function selectProjectBlobs(
-  db: Store["db"],
-  { project, repository }: Pick<BlobSearch, "project" | "repository">,
-) {
+export function selectProjectBlobs(db: Store["db"], project: string, repository?: string) {
   return db
     .selectFrom("project_blobs")
     .select(["sha256", "bytes"])

@@ -7,7 +7,11 @@ const maxPerCall = 500;
 export function releasedBlobRecords(store: Store) {
   return {
     /** Hashes that were released before a time and that no record names, a part of them. */
-    listUnused: (before: Date) => listUnusedBlobs(store, before),
+    async listUnused(before: Date): Promise<string[]> {
+      const unused = selectUnused(store, before);
+      const rows = await unused.orderBy("released_at").limit(maxPerCall).execute();
+      return rows.map(({ sha256 }) => sha256);
+    },
 
     /** Whether it is one of those still. */
     async isUnused(sha256: string, before: Date): Promise<boolean> {
@@ -25,12 +29,6 @@ export function releasedBlobRecords(store: Store) {
       await store.db.deleteFrom("released_blobs").where("released_at", "<", time).execute();
     },
   };
-}
-
-async function listUnusedBlobs(store: Store, before: Date): Promise<string[]> {
-  const unused = selectUnused(store, before);
-  const rows = await unused.orderBy("released_at").limit(maxPerCall).execute();
-  return rows.map(({ sha256 }) => sha256);
 }
 
 function selectUnused({ db }: Store, before: Date) {

@@ -117,7 +117,6 @@ export class Changes {
     return () => this.#gapListeners.delete(listener);
   }
 
-  /** Publishes what another replica has committed. */
   publishRemoteCommit(effects: CommittedChanges): void {
     this.#publishToAll(effects);
     for (const listener of this.#remoteCommitListeners) listener(effects);

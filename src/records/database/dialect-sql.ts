@@ -9,7 +9,6 @@ import {
 } from "kysely";
 import type { Schema } from "./schema.ts";
 
-/** Whether a row's document has a label. */
 export function documentHasLabel(
   db: Kysely<Schema>,
   { key, value }: LabelFilter,
@@ -45,7 +44,6 @@ export function parseLabel(text: string): LabelFilter {
     : { key: text.slice(0, separator), value: text.slice(separator + 1) };
 }
 
-/** Whether a job has all the labels. */
 export function hasLabels(filters: readonly LabelFilter[]): Expression<SqlBool> {
   const eb = expressionBuilder<Schema, "jobs">();
   const conditions = filters.map(({ key, value }) => {

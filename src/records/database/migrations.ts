@@ -87,7 +87,7 @@ const jobTables = [
     primary key (job_id, seq))`,
   `create table idempotency_keys (
     project ordered_text not null, token_id ordered_text not null, key ordered_text not null,
-    body_hash ordered_text not null, answer ordered_text, replica integer,
+    body_hash ordered_text not null, answer ordered_text not null,
     created_at ordered_text not null, primary key (project, token_id, key))`,
   "create index idempotency_keys_by_age on idempotency_keys (created_at)",
   `create table suites (
@@ -314,11 +314,8 @@ function createMigrations({ bytes, now, before, triggers }: Dialect): Migrations
     ...webhookTables,
     ...triggers,
   ];
-  // A summary that is null is computed from the document where it is read.
-  const emptySummaries = ["update jobs set summary = null"];
   return {
     "0001-schema": { up: (db) => runStatements(db, statements) },
-    "0002-summaries-have-labels": { up: (db) => runStatements(db, emptySummaries) },
   };
 }
 

@@ -94,15 +94,14 @@ interface ReplicaListener {
   readonly onGap: () => void;
 }
 
-interface JoinedReplica extends Replica {
-  close(): Promise<void>;
-}
-
 /**
  * Makes this process a replica: it hears what others commit, and its locks, which the server frees
  * when its connection ends, say that it runs. A connection that is lost is made again.
  */
-async function joinReplicas(url: string, listener: ReplicaListener): Promise<JoinedReplica> {
+async function joinReplicas(
+  url: string,
+  listener: ReplicaListener,
+): Promise<Replica & { close(): Promise<void> }> {
   const id = newReplicaId();
   const closing = new AbortController();
   const { signal } = closing;

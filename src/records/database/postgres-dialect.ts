@@ -174,7 +174,7 @@ async function beginWriting(
   const endTurn = await lock();
   const statements = `begin; select pg_advisory_xact_lock(${lockIds.writing}, 0)`;
   try {
-    return await beginTransaction(pool, { statements, isWriting: true, onEnd: endTurn });
+    return { ...(await beginTransaction(pool, statements, endTurn)), isWriting: true };
   } catch (error) {
     endTurn();
     throw error;
@@ -184,19 +184,14 @@ async function beginWriting(
 /** A transaction that sees one state, whatever is written meanwhile. */
 async function beginReading(pool: Pool): Promise<PostgresTransaction> {
   const statements = "begin isolation level repeatable read read only";
-  return beginTransaction(pool, { statements, isWriting: false, onEnd: () => {} });
-}
-
-interface Beginning {
-  readonly statements: string;
-  readonly isWriting: boolean;
-  readonly onEnd: () => void;
+  return { ...(await beginTransaction(pool, statements, () => {})), isWriting: false };
 }
 
 async function beginTransaction(
   pool: Pool,
-  { statements, isWriting, onEnd }: Beginning,
-): Promise<PostgresTransaction> {
+  statements: string,
+  onEnd: () => void,
+): Promise<Omit<PostgresTransaction, "isWriting">> {
   try {
     const client = await pool.connect();
     await client.query(statements).catch((error: unknown) => {
@@ -207,7 +202,7 @@ async function beginTransaction(
       client.release(isBroken);
       onEnd();
     };
-    return { client, isWriting, end };
+    return { client, end };
   } catch (error) {
     throw translatePostgresError(error);
   }

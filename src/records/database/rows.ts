@@ -12,13 +12,8 @@ export function parseCursor(cursor: string, id: z.ZodType<string>): string {
   throw new ServiceError("invalid_cursor", `Cursor "${cursor}" is not one that this list gave`);
 }
 
-interface Page<T> {
-  readonly entries: T[];
-  readonly nextCursor: string | null;
-}
-
 /** A page of `rows`: one row more than the limit means that another page follows. */
-export function buildPage<T extends { id: string }>(rows: readonly T[], limit: number): Page<T> {
+export function buildPage<T extends { id: string }>(rows: readonly T[], limit: number) {
   const entries = rows.slice(0, limit);
   const last = entries.at(-1);
   return {

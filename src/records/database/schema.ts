@@ -266,11 +266,9 @@ interface IdempotencyKeysTable {
   token_id: string;
   key: string;
   body_hash: string;
-  /** The answer once there is one. */
-  answer: string | null;
+  /** Encrypted with the caller's secret. */
+  answer: string;
   created_at: string;
-  /** Number of the replica that answers. */
-  replica: number | null;
 }
 
 /** Reports on GitHub of batches that ask for one. */

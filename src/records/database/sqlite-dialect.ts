@@ -37,7 +37,6 @@ interface SqliteOptions {
   readonly opened?: SqliteDatabase;
 }
 
-/** Opens an empty database in memory. */
 export function openMemoryDatabase(): SqliteDatabase {
   return openSqliteDatabase(":memory:", writerPragmas);
 }

@@ -21,7 +21,6 @@ export interface Store extends Omit<Database, "close"> {
   readonly maxWaitingJobs: number;
 }
 
-/** A running write transaction. */
 export interface WriteTransaction {
   readonly trx: Transaction<Schema>;
   readonly now: Date;

@@ -11,25 +11,46 @@ import type { Schema } from "../database/schema.ts";
 import { runWriteTransaction, type Store, type WriteTransaction } from "../database/store.ts";
 import { addAuditEntry, type AuditedChange } from "../people/add-audit-entry.ts";
 
-interface Replay {
-  readonly webhookId: string;
-  readonly id: string;
-  readonly audit: AuditedChange;
-}
-
 const dayMs = 86_400_000;
 
 /** Deliveries of webhooks, as their owners see them. */
 export function webhookDeliveryRecords(store: Store) {
   return {
-    list: (webhookId: string, query: DeliveryQuery) => listDeliveries(store, webhookId, query),
+    async list(webhookId: string, { cursor, limit }: DeliveryQuery): Promise<DeliveryPage> {
+      const all = store.db.selectFrom("webhook_deliveries").selectAll();
+      let rows = all.where("webhook_id", "=", webhookId);
+      if (cursor !== undefined) rows = rows.where("id", "<", parseCursor(cursor, deliveryId));
+      const page = await rows
+        .orderBy("id", "desc")
+        .limit(limit + 1)
+        .execute();
+      const { entries, nextCursor } = buildPage(page, limit);
+      return { deliveries: entries.map(parseDelivery), nextCursor };
+    },
 
     /**
      * Has an event delivered again. Undefined where there is no such delivery.
      * @throws ServiceError too_many_deliveries
      */
-    replay: (replay: Replay) =>
-      runWriteTransaction(store, (writing) => replayDelivery(writing, replay)),
+    replay: (webhookId: string, id: string, audit: AuditedChange) =>
+      runWriteTransaction(store, async (writing) => {
+        const { trx, now, effects } = writing;
+        const wasWaiting = await isWaiting(trx, id);
+        const again = { status: "pending", attempts: 0, next_attempt_at: now.toISOString() };
+        const row = await trx
+          .updateTable("webhook_deliveries")
+          .set(again)
+          .where("id", "=", id)
+          .where("webhook_id", "=", webhookId)
+          .returningAll()
+          .executeTakeFirst();
+        if (!row) return undefined;
+        await addWaitingDeliveries(trx, webhookId, 1 - Number(wasWaiting));
+        await requireDeliveryRoom(writing, webhookId);
+        await addAuditEntry(writing, audit, id);
+        effects.sending.add(webhookId);
+        return parseDelivery(row);
+      }),
 
     /** Deletes deliveries after the time for which they are kept. */
     async purge(): Promise<void> {
@@ -37,43 +58,6 @@ export function webhookDeliveryRecords(store: Store) {
       await deleteDeliveries(store, (eb) => eb("created_at", "<", oldest.toISOString()));
     },
   };
-}
-
-async function listDeliveries(
-  { db }: Store,
-  webhookId: string,
-  { cursor, limit }: DeliveryQuery,
-): Promise<DeliveryPage> {
-  let rows = db.selectFrom("webhook_deliveries").selectAll().where("webhook_id", "=", webhookId);
-  if (cursor !== undefined) rows = rows.where("id", "<", parseCursor(cursor, deliveryId));
-  const page = await rows
-    .orderBy("id", "desc")
-    .limit(limit + 1)
-    .execute();
-  const { entries, nextCursor } = buildPage(page, limit);
-  return { deliveries: entries.map(parseDelivery), nextCursor };
-}
-
-async function replayDelivery(
-  writing: WriteTransaction,
-  { webhookId, id, audit }: Replay,
-): Promise<WebhookDelivery | undefined> {
-  const { trx, now, effects } = writing;
-  const wasWaiting = await isWaiting(trx, id);
-  const again = { status: "pending", attempts: 0, next_attempt_at: now.toISOString() };
-  const row = await trx
-    .updateTable("webhook_deliveries")
-    .set(again)
-    .where("id", "=", id)
-    .where("webhook_id", "=", webhookId)
-    .returningAll()
-    .executeTakeFirst();
-  if (!row) return undefined;
-  await addWaitingDeliveries(trx, webhookId, 1 - Number(wasWaiting));
-  await requireDeliveryRoom(writing, webhookId);
-  await addAuditEntry(writing, audit, { subject: id });
-  effects.sending.add(webhookId);
-  return parseDelivery(row);
 }
 
 async function isWaiting(trx: WriteTransaction["trx"], id: string): Promise<boolean> {

@@ -4,12 +4,6 @@ import { parseJob } from "./find-record.ts";
 import { readServiceKey } from "../people/service-keys.ts";
 import { type Store, runWriteTransaction } from "../database/store.ts";
 
-/** Who makes a link, and to what. */
-interface NewLink {
-  readonly audit: AuditedChange;
-  readonly subject: string;
-}
-
 const linkKeyName = "artifact-links";
 
 /** Files that jobs produced, and the links to them. */
@@ -26,9 +20,12 @@ export function artifactRecords(store: Store) {
     },
 
     /** The key that signs links, the same for good. A new link is added to the audit. */
-    async readLinkKey(link?: NewLink): Promise<Buffer> {
-      if (link)
-        await runWriteTransaction(store, (writing) => addAuditEntry(writing, link.audit, link));
+    async readLinkKey(link?: { readonly audit: AuditedChange; readonly subject: string }) {
+      if (link) {
+        await runWriteTransaction(store, (writing) =>
+          addAuditEntry(writing, link.audit, link.subject),
+        );
+      }
       return readServiceKey(store, linkKeyName);
     },
   };

@@ -8,27 +8,50 @@ import {
 } from "./begin-attempt.ts";
 import { currentAttempts, findAttempts } from "./find-attempts.ts";
 import { findRecord } from "./find-record.ts";
-import {
-  listLiveProcesses,
-  listUnfinishedLocalJobs,
-  listWaitingJobs,
-} from "./list-unfinished-jobs.ts";
 import { saveRecords } from "./save-records.ts";
 import type { JobError } from "../../contract/errors.ts";
 import type { LogLine } from "../../contract/jobs/log.ts";
-import { isTerminal } from "../../contract/jobs/status.ts";
+import { isTerminal, liveStatuses } from "../../contract/jobs/status.ts";
 import type { ProcessIdentity } from "../database/replica.ts";
-import { runWriteTransaction, type Store, type WriteTransaction } from "../database/store.ts";
+import type { Schema } from "../database/schema.ts";
+import { runWriteTransaction, type Store } from "../database/store.ts";
 
-/** An attempt in a pod. */
-interface PodAttempt {
+/** What ends a local worker that is not its job's fault, as the job's log says it. */
+const disruptions = {
+  service_killed: "The service died while the worker ran",
+  service_stopped: "The service was stopped while the worker ran",
+} as const;
+
+type Disruption = keyof typeof disruptions;
+
+/** How an attempt ended besides what its worker reported. */
+interface AttemptEnd {
+  /**
+   * The job's error unless it has ended or is being cancelled; null where the end of an attempt
+   * does not end the job.
+   */
+  readonly error: JobError | null;
+  /** Output that the worker did not report. */
+  readonly lines: readonly Pick<LogLine, "stream" | "text">[];
+  /** What ended the worker, where that is not the job's fault. */
+  readonly disruption?: Disruption | undefined;
+}
+
+/** A local job that had not ended when the service stopped. */
+export interface UnfinishedJob {
+  readonly project: string;
   readonly jobId: string;
   readonly attempt: number;
-  readonly podUid: string;
+  /** Whether the end of the last attempt is not recorded. */
+  readonly live: boolean;
+  readonly process: ProcessIdentity | null;
+  /** Number of the replica whose attempt it was; null for those from before there were replicas. */
+  readonly replica: number | null;
 }
 
 /** Attempts at jobs; each is the work of one process or pod. */
 export function attemptRecords(store: Store) {
+  const { db } = store;
   return {
     /**
      * Starts the next attempt, of a local process; undefined where the job needs no worker, or has
@@ -51,149 +74,142 @@ export function attemptRecords(store: Store) {
     ensurePodAttempt: (jobId: string, pod: AttemptPod) =>
       runWriteTransaction(store, (writing) => ensurePodAttempt(writing, jobId, pod)),
 
-    findPodAttempt: (jobId: string, podUid: string) => findPodAttempt(store, jobId, podUid),
+    async findPodAttempt(jobId: string, podUid: string) {
+      const row = await db
+        .selectFrom("attempts")
+        .select(["attempt", "next_seq", "ended_at"])
+        .where("job_id", "=", jobId)
+        .where("pod_uid", "=", podUid)
+        .executeTakeFirst();
+      return row && { attempt: row.attempt, nextSeq: row.next_seq, ended: row.ended_at !== null };
+    },
 
     /** Attempts in pods that have not ended, of one job or of all. */
-    listLivePods: (jobId?: string) => listLivePods(store, jobId),
+    async listLivePods(ofJob?: string) {
+      let live = db.selectFrom("attempts").where("ended_at", "is", null);
+      if (ofJob !== undefined) live = live.where("job_id", "=", ofJob);
+      const rows = await live.select(["job_id", "attempt", "pod_uid"]).orderBy("job_id").execute();
+      return rows.flatMap(({ job_id: jobId, attempt, pod_uid: podUid }) =>
+        podUid === null ? [] : [{ jobId, attempt, podUid }],
+      );
+    },
 
-    recordProcess: (jobId: string, attempt: number, identity: ProcessIdentity) =>
-      recordProcess(store, { jobId, attempt }, identity),
+    async recordProcess(
+      jobId: string,
+      attempt: number,
+      { pid, startMark }: ProcessIdentity,
+    ): Promise<void> {
+      await db
+        .updateTable("attempts")
+        .set({ pid, start_mark: startMark })
+        .where("job_id", "=", jobId)
+        .where("attempt", "=", attempt)
+        .execute();
+    },
 
-    /** Ends an attempt of which no process runs any more. */
-    end: (jobId: string, attempt: number, end: AttemptEnd) =>
-      runWriteTransaction(store, (writing) => endAttempt(writing, { jobId, attempt, ...end })),
+    /** Ends an attempt of which no process runs any more, and records what that means for the job. */
+    end: (jobId: string, number: number, { error, lines, disruption }: AttemptEnd) =>
+      runWriteTransaction(store, async (writing) => {
+        const { trx, now, effects } = writing;
+        const at = now.toISOString();
+        const attempts = await findAttempts(trx, jobId);
+        const attempt = attempts.find((one) => one.attempt === number && one.endedAt === null);
+        if (attempt === undefined) return;
+        await trx
+          .updateTable("attempts")
+          .set({ ended_at: at, disruption: disruption ?? null })
+          .where("job_id", "=", jobId)
+          .where("attempt", "=", number)
+          .execute();
+        const before = await findRecord(writing, jobId);
+        // A reader that has seen the job's end has read its whole log: no line follows.
+        if (before === undefined || isTerminal(before.job.status)) return;
+        const last = lines.map((line) => ({ ...line, at }));
+        if (disruption) last.push({ stream: "stderr", text: disruptions[disruption], at });
+        const logged = await appendLines(writing, before, last);
+        const events: JobEvent[] = before.live ? [] : [{ type: "stopped" }];
+        if (error !== null && currentAttempts(attempts).includes(attempt)) {
+          events.push({ type: "failure", error });
+        }
+        const after = { ...logged, job: applyEvents(logged.job, events, now) };
+        await saveRecords(writing, [{ before, after }]);
+        if (!isTerminal(after.job.status)) effects.waiting.add(jobId);
+      }),
 
     /** How many attempts at the job a disruption has ended. */
-    countDisrupted: (jobId: string, disruption: Disruption) =>
-      countDisrupted(store, jobId, disruption),
+    async countDisrupted(jobId: string, disruption: Disruption): Promise<number> {
+      const rows = await db
+        .selectFrom("attempts")
+        .select("attempt")
+        .where("job_id", "=", jobId)
+        .where("disruption", "=", disruption)
+        .execute();
+      return rows.length;
+    },
 
     /** Jobs without a custom resource that have not ended, in the order of their creation. */
-    listUnfinished: () => listUnfinishedLocalJobs(store),
+    async listUnfinished(): Promise<UnfinishedJob[]> {
+      return (await selectLocalJobs(db).execute()).map(parseUnfinishedRow);
+    },
 
     /** Those of the jobs without a custom resource that wait for a worker. */
-    listWaiting: (jobIds: readonly string[]) => listWaitingJobs(store, jobIds),
+    async listWaiting(jobIds: readonly string[]): Promise<{ project: string; jobId: string }[]> {
+      const rows = await selectLocalJobs(db).where("jobs.id", "in", jobIds).execute();
+      return rows.map(parseUnfinishedRow).filter(({ live }) => !live);
+    },
 
-    /** Attempts of processes that replicas have begun and not ended. */
-    listLiveProcesses: () => listLiveProcesses(store),
+    /** Jobs without a custom resource whose last attempt, a process of a replica, has not ended. */
+    async listLiveProcesses(): Promise<UnfinishedJob[]> {
+      const rows = await db
+        .selectFrom("attempts")
+        .innerJoin("jobs", (join) =>
+          join
+            .onRef("jobs.id", "=", "attempts.job_id")
+            .onRef("jobs.attempt", "=", "attempts.attempt"),
+        )
+        .where("attempts.ended_at", "is", null)
+        .where("jobs.status", "in", liveStatuses)
+        .where("jobs.resource", "is", null)
+        .orderBy("jobs.id")
+        .select(unfinishedColumns)
+        .execute();
+      return rows.map(parseUnfinishedRow);
+    },
   };
 }
 
-async function findPodAttempt({ db }: Store, jobId: string, podUid: string) {
-  const row = await db
-    .selectFrom("attempts")
-    .select(["attempt", "next_seq", "ended_at"])
-    .where("job_id", "=", jobId)
-    .where("pod_uid", "=", podUid)
-    .executeTakeFirst();
-  return row && { attempt: row.attempt, nextSeq: row.next_seq, ended: row.ended_at !== null };
+const unfinishedColumns = [
+  "jobs.id",
+  "jobs.project",
+  "jobs.attempt",
+  "started_at",
+  "ended_at",
+  "pid",
+  "start_mark",
+  "replica",
+] as const;
+
+/** Jobs without a custom resource that have not ended, each with its last attempt. */
+function selectLocalJobs(db: Store["db"]) {
+  return db
+    .selectFrom("jobs")
+    .leftJoin("attempts", (join) =>
+      join.onRef("attempts.job_id", "=", "jobs.id").onRef("attempts.attempt", "=", "jobs.attempt"),
+    )
+    .where("jobs.status", "in", liveStatuses)
+    .where("jobs.resource", "is", null)
+    .orderBy("jobs.id")
+    .select(unfinishedColumns);
 }
 
-async function listLivePods({ db }: Store, ofJob: string | undefined): Promise<PodAttempt[]> {
-  let live = db.selectFrom("attempts").where("ended_at", "is", null);
-  if (ofJob !== undefined) live = live.where("job_id", "=", ofJob);
-  const rows = await live.select(["job_id", "attempt", "pod_uid"]).orderBy("job_id").execute();
-  return rows.flatMap(({ job_id: jobId, attempt, pod_uid: podUid }) =>
-    podUid === null ? [] : [{ jobId, attempt, podUid }],
-  );
+type UnfinishedRow = Pick<Schema["jobs"], "id" | "project" | "attempt"> &
+  Pick<Schema["attempts"], "ended_at" | "pid" | "start_mark" | "replica"> & {
+    readonly started_at: string | null;
+  };
+
+function parseUnfinishedRow(row: UnfinishedRow): UnfinishedJob {
+  const { id: jobId, project, attempt, pid, start_mark: startMark, replica } = row;
+  const live = row.started_at !== null && row.ended_at === null;
+  const process = pid === null || startMark === null ? null : { pid, startMark };
+  return { jobId, project, attempt, live, process, replica };
 }
-
-async function countDisrupted(
-  { db }: Store,
-  jobId: string,
-  disruption: Disruption,
-): Promise<number> {
-  const rows = await db
-    .selectFrom("attempts")
-    .select("attempt")
-    .where("job_id", "=", jobId)
-    .where("disruption", "=", disruption)
-    .execute();
-  return rows.length;
-}
-
-async function recordProcess(
-  { db }: Store,
-  { jobId, attempt }: { readonly jobId: string; readonly attempt: number },
-  { pid, startMark }: ProcessIdentity,
-): Promise<void> {
-  await db
-    .updateTable("attempts")
-    .set({ pid, start_mark: startMark })
-    .where("job_id", "=", jobId)
-    .where("attempt", "=", attempt)
-    .execute();
-}
-
-/** How an attempt ended besides what its worker reported. */
-interface AttemptEnd {
-  /**
-   * The job's error unless it has ended or is being cancelled; null where the end of an attempt
-   * does not end the job.
-   */
-  readonly error: JobError | null;
-  /** Output that the worker did not report. */
-  readonly lines: readonly Pick<LogLine, "stream" | "text">[];
-  /** What ended the worker, where that is not the job's fault. */
-  readonly disruption?: Disruption | undefined;
-}
-
-interface EndedAttempt extends AttemptEnd {
-  readonly jobId: string;
-  readonly attempt: number;
-}
-
-/** Records the end of an attempt, and what it means for the job. */
-async function endAttempt(writing: WriteTransaction, ended: EndedAttempt): Promise<void> {
-  const { jobId, error } = ended;
-  const attempts = await findAttempts(writing.trx, jobId);
-  const attempt = attempts.find((one) => one.attempt === ended.attempt && one.endedAt === null);
-  if (attempt === undefined) return;
-  const { disruption = null } = ended;
-  await setEnd(writing, { jobId, attempt: attempt.attempt, disruption });
-  const before = await findRecord(writing, jobId);
-  // A reader that has seen the job's end has read its whole log: no line follows.
-  if (before === undefined || isTerminal(before.job.status)) return;
-  const at = writing.now.toISOString();
-  const lines = [...ended.lines, ...describeDisruption(disruption)].map((line) => ({
-    ...line,
-    at,
-  }));
-  const logged = await appendLines(writing, before, lines);
-  const events: JobEvent[] = before.live ? [] : [{ type: "stopped" }];
-  if (error !== null && currentAttempts(attempts).includes(attempt)) {
-    events.push({ type: "failure", error });
-  }
-  const after = { ...logged, job: applyEvents(logged.job, events, writing.now) };
-  await saveRecords(writing, [{ before, after }]);
-  if (!isTerminal(after.job.status)) writing.effects.waiting.add(jobId);
-}
-
-function describeDisruption(disruption: Disruption | null): AttemptEnd["lines"] {
-  return disruption === null ? [] : [{ stream: "stderr", text: disruptions[disruption] }];
-}
-
-interface RecordedEnd {
-  readonly jobId: string;
-  readonly attempt: number;
-  readonly disruption: Disruption | null;
-}
-
-async function setEnd(
-  { trx, now }: WriteTransaction,
-  { jobId, attempt, disruption }: RecordedEnd,
-): Promise<void> {
-  await trx
-    .updateTable("attempts")
-    .set({ ended_at: now.toISOString(), disruption })
-    .where("job_id", "=", jobId)
-    .where("attempt", "=", attempt)
-    .execute();
-}
-
-/** What ends a local worker that is not its job's fault, as the job's log says it. */
-const disruptions = {
-  service_killed: "The service died while the worker ran",
-  service_stopped: "The service was stopped while the worker ran",
-} as const;
-
-type Disruption = keyof typeof disruptions;

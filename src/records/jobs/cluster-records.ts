@@ -11,12 +11,12 @@ import {
 } from "./find-record.ts";
 import { insertBatch, type NewBatch } from "./insert-batch.ts";
 import { insertJobs, type NewJob } from "./insert-jobs.ts";
-import { listUnfinishedClusterJobs } from "./list-unfinished-jobs.ts";
 import { listNamedUploads, missingUploadError } from "./require-uploads.ts";
 import { saveRecords } from "./save-records.ts";
 import type { Batch } from "../../contract/jobs/batch.ts";
 import type { Job } from "../../contract/jobs/job.ts";
 import { summarizeJob } from "../../contract/jobs/job-summary.ts";
+import { liveStatuses } from "../../contract/jobs/status.ts";
 import { type Target, target } from "../../contract/jobs/target.ts";
 import { findMissingUploads } from "../blobs/find-missing-uploads.ts";
 import {
@@ -47,110 +47,98 @@ export type ObservedEvent = JobEvent & { readonly at?: string | undefined };
 
 /** Jobs and batches that are worked on as custom resources of a cluster. */
 export function clusterRecords(store: Store) {
+  const { db } = store;
   return {
     /** Records a job that was created as a resource: Failed without an upload that it names. */
     createJob: (project: string, newJob: NewJob) =>
       runWriteTransaction(store, async (writing) => {
         const jobs = await insertJobs(writing, { project, batchId: null }, [newJob]);
         await queueWebhookEvents(writing, project, jobs.map(summarizeJob));
-        const ids = jobs.map(({ id }) => id);
-        await failWithoutUploads(writing, project, { ids, jobs: [newJob] });
+        await failWithoutUploads(writing, project, [newJob], jobs);
       }),
 
     /** The same for a batch, whose other jobs go on. */
     createBatch: (project: string, newBatch: NewBatch) =>
       runWriteTransaction(store, async (writing) => {
         const { jobs } = await insertBatch(writing, project, newBatch);
-        const ids = jobs.map(({ id }) => id);
-        await failWithoutUploads(writing, project, { ids, jobs: newBatch.jobs });
+        await failWithoutUploads(writing, project, newBatch.jobs, jobs);
       }),
 
-    findJob: (id: string) => findClusterJob(store, id),
+    async findJob(id: string): Promise<ClusterJob | undefined> {
+      const row = await db.selectFrom("jobs").selectAll().where("id", "=", id).executeTakeFirst();
+      const resource = parseResource(row?.resource ?? null);
+      if (row === undefined || resource === null) return undefined;
+      const jobTarget = target.parse(JSON.parse(row.target_document));
+      return { project: row.project, job: parseJob(row.document), target: jobTarget, resource };
+    },
 
-    findBatch: (id: string) => findClusterBatch(store, id),
+    findBatch: (id: string): Promise<ClusterBatch | undefined> =>
+      runReadTransaction(store, async (trx) => {
+        const row = await trx
+          .selectFrom("batches")
+          .select(["project", "resource"])
+          .where("id", "=", id)
+          .executeTakeFirst();
+        const resource = parseResource(row?.resource ?? null);
+        const batch = row && (await findBatch(trx, row.project, id));
+        return row && batch && resource ? { project: row.project, batch, resource } : undefined;
+      }),
 
     /** Ids of the jobs that have not ended, in the order of their creation. */
-    listUnfinishedJobs: () => listUnfinishedClusterJobs(store),
+    async listUnfinishedJobs(): Promise<string[]> {
+      const rows = await db
+        .selectFrom("jobs")
+        .select("id")
+        .where("status", "in", liveStatuses)
+        .where("resource", "is not", null)
+        .orderBy("id")
+        .execute();
+      return rows.map(({ id }) => id);
+    },
 
     /**
      * Whether the records were created after a second, so that what was known then may lack. API
      * servers write times as whole seconds.
      */
-    wereCreatedAfter: (second: string) => wereCreatedAfter(store, second),
+    async wereCreatedAfter(second: string): Promise<boolean> {
+      const created = sql<{ at: string }>`select min("timestamp") as at from kysely_migration`;
+      const { rows } = await created.execute(db);
+      return Date.parse(rows[0]?.at ?? "") >= Date.parse(second) + 1000;
+    },
 
-    /** Records the job's custom resource. */
     linkJobResource: (id: string, resource: ResourceReference) =>
-      updateResource(store, "jobs", { id, resource }),
+      updateResource(db, "jobs", id, resource),
 
-    /** Records the batch's custom resource. */
     linkBatchResource: (id: string, resource: ResourceReference) =>
-      updateResource(store, "batches", { id, resource }),
+      updateResource(db, "batches", id, resource),
 
     /** Applies observed events as far as transitions allow. Returns the job after them. */
-    recordEvents: (id: string, events: readonly ObservedEvent[]) =>
-      runWriteTransaction(store, (writing) => recordObservedEvents(writing, id, events)),
+    recordEvents: (id: string, events: readonly ObservedEvent[]): Promise<Job | undefined> =>
+      runWriteTransaction(store, async (writing) => {
+        const before = await findRecord(writing, id);
+        if (before === undefined) return undefined;
+        const job = events.reduce(
+          (known, event) =>
+            applyEvent(known, event, event.at === undefined ? writing.now : new Date(event.at)),
+          before.job,
+        );
+        if (job !== before.job) await saveRecords(writing, [{ before, after: { ...before, job } }]);
+        return job;
+      }),
   };
 }
 
-async function wereCreatedAfter({ db }: Store, second: string): Promise<boolean> {
-  const created = sql<{ at: string }>`select min("timestamp") as at from kysely_migration`;
-  const { rows } = await created.execute(db);
-  return Date.parse(rows[0]?.at ?? "") >= Date.parse(second) + 1000;
-}
-
-async function findClusterJob({ db }: Store, id: string): Promise<ClusterJob | undefined> {
-  const row = await db.selectFrom("jobs").selectAll().where("id", "=", id).executeTakeFirst();
-  const resource = parseResource(row?.resource ?? null);
-  if (row === undefined || resource === null) return undefined;
-  const jobTarget = target.parse(JSON.parse(row.target_document));
-  return { project: row.project, job: parseJob(row.document), target: jobTarget, resource };
-}
-
-async function findClusterBatch(store: Store, id: string): Promise<ClusterBatch | undefined> {
-  return runReadTransaction(store, async (trx) => {
-    const row = await trx
-      .selectFrom("batches")
-      .select(["project", "resource"])
-      .where("id", "=", id)
-      .executeTakeFirst();
-    const resource = parseResource(row?.resource ?? null);
-    const batch = row && (await findBatch(trx, row.project, id));
-    return row && batch && resource ? { project: row.project, batch, resource } : undefined;
-  });
-}
-
 async function updateResource(
-  { db }: Store,
+  db: Store["db"],
   table: "jobs" | "batches",
-  { id, resource }: { readonly id: string; readonly resource: ResourceReference },
+  id: string,
+  resource: ResourceReference,
 ): Promise<void> {
   await db
     .updateTable(table)
     .set({ resource: serializeResource(resource) })
     .where("id", "=", id)
     .execute();
-}
-
-async function recordObservedEvents(
-  writing: WriteTransaction,
-  id: string,
-  events: readonly ObservedEvent[],
-): Promise<Job | undefined> {
-  const before = await findRecord(writing, id);
-  if (before === undefined) return undefined;
-  const job = events.reduce(
-    (known, event) =>
-      applyEvent(known, event, event.at === undefined ? writing.now : new Date(event.at)),
-    before.job,
-  );
-  if (job !== before.job) await saveRecords(writing, [{ before, after: { ...before, job } }]);
-  return job;
-}
-
-interface CreatedJobs {
-  /** In the order of the jobs. */
-  readonly ids: readonly string[];
-  readonly jobs: readonly NewJob[];
 }
 
 /**
@@ -160,15 +148,16 @@ interface CreatedJobs {
 async function failWithoutUploads(
   writing: WriteTransaction,
   project: string,
-  { ids, jobs }: CreatedJobs,
+  newJobs: readonly NewJob[],
+  created: readonly Pick<Job, "id">[],
 ): Promise<void> {
-  const named = listNamedUploads(jobs.filter(({ hasBegun }) => !hasBegun));
+  const named = listNamedUploads(newJobs.filter(({ hasBegun }) => !hasBegun));
   const missing = new Set(await findMissingUploads(writing.trx, project, named));
   const changes: { before: JobRecord; after: JobRecord }[] = [];
-  for (const [i, newJob] of jobs.entries()) {
+  for (const [i, newJob] of newJobs.entries()) {
     const sha256 = listNamedUploads([newJob]).find((hash) => missing.has(hash));
     if (sha256 === undefined || newJob.hasBegun) continue;
-    const before = await findRecord(writing, ids[i] ?? "");
+    const before = await findRecord(writing, created[i]?.id ?? "");
     if (before === undefined) continue;
     const { code, message } = missingUploadError(sha256);
     const failure = { type: "failure", error: { code, message } } as const;

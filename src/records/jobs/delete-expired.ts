@@ -110,7 +110,7 @@ async function deleteExpiredArtifacts(store: Store, expiry: Expiry): Promise<voi
 }
 
 async function deleteArtifacts(writing: WriteTransaction, id: string): Promise<void> {
-  if (await isJobNeeded(writing, [id])) return;
+  if (await isJobNeeded(writing.trx, [id])) return;
   const { trx, effects } = writing;
   const row = await trx
     .selectFrom("jobs")
@@ -127,7 +127,7 @@ async function deleteArtifacts(writing: WriteTransaction, id: string): Promise<v
 async function deleteExpiredJobs(store: Store, expiry: Expiry): Promise<void> {
   for await (const jobs of listExpiredJobs(store, expiry, "outside batches")) {
     for (const { id } of jobs) {
-      if (!(await isJobNeeded({ trx: store.db }, [id]))) await deleteEndedJobs(store, [id]);
+      if (!(await isJobNeeded(store.db, [id]))) await deleteEndedJobs(store, [id]);
     }
   }
 }
@@ -161,7 +161,7 @@ async function freeBatch(
   id: string,
   jobIds: readonly string[],
 ): Promise<boolean> {
-  if (await isJobNeeded(writing, jobIds, id)) return false;
+  if (await isJobNeeded(writing.trx, jobIds, id)) return false;
   await forgetBaselines(writing, jobIds);
   return true;
 }
@@ -181,23 +181,19 @@ async function deleteExpiredModels(store: Store, expiry: Expiry): Promise<void> 
     const before = expiry.findBefore(project);
     if (before === undefined || sent_at >= before.toISOString()) continue;
     await runWriteTransaction(store, async (writing) => {
-      if (await isModelNeeded(writing, { project, sha256, before })) return;
+      if (await isModelNeeded(writing, project, sha256, before)) return;
       await forgetUploads(writing, project, [sha256]);
     });
   }
 }
 
-interface DatedUpload {
-  readonly project: string;
-  readonly sha256: string;
-  readonly before: Date;
-}
-
 async function isModelNeeded(
   { trx }: WriteTransaction,
-  { project, sha256, before }: DatedUpload,
+  project: string,
+  sha256: string,
+  before: Date,
 ): Promise<boolean> {
-  const naming = selectManifestsWith(trx, { project, sha256 }).select("manifest").limit(1);
+  const naming = selectManifestsWith(trx, project, sha256).select("manifest").limit(1);
   if ((await naming.executeTakeFirst()) !== undefined) return true;
   const source = uploadSource(sha256);
   if ((await findJobThatUses(trx, project, [source])) !== undefined) return true;

@@ -9,32 +9,27 @@ import { runWriteTransaction, type Store, type WriteTransaction } from "../datab
 /** Rows that one transaction deletes: others wait for it. */
 const jobsPerStep = 50;
 
-/** Queries, in a transaction or not. */
-interface Reading {
-  readonly trx: Store["db"];
-}
-
 /**
  * What jobs are needed for, though they have ended; undefined where they can go. `batchId`: of the
  * batch that goes with them.
  */
 async function findUseOfJobs(
-  reading: Reading,
+  db: Store["db"],
   jobIds: readonly string[],
   batchId?: string,
 ): Promise<string | undefined> {
-  if (batchId !== undefined && (await hasOpenReport(reading, batchId))) {
+  if (batchId !== undefined && (await hasOpenReport(db, batchId))) {
     return `The report of batch "${batchId}" on GitHub is not complete`;
   }
   if (jobIds.length === 0) return undefined;
-  return (await findComparedJob(reading, jobIds)) ?? findOpenReport(reading, jobIds);
+  return (await findComparedJob(db, jobIds)) ?? findOpenReport(db, jobIds);
 }
 
 async function findComparedJob(
-  { trx }: Reading,
+  db: Store["db"],
   jobIds: readonly string[],
 ): Promise<string | undefined> {
-  const compared = await trx
+  const compared = await db
     .selectFrom("jobs")
     .select(["id", "baseline_job_id"])
     .where("baseline_job_id", "in", jobIds)
@@ -45,11 +40,11 @@ async function findComparedJob(
 }
 
 async function findOpenReport(
-  { trx }: Reading,
+  db: Store["db"],
   jobIds: readonly string[],
 ): Promise<string | undefined> {
-  const entries = reportJobs(trx).as("entry");
-  const report = await trx
+  const entries = reportJobs(db).as("entry");
+  const report = await db
     .selectFrom("github_reports")
     .innerJoin(entries, (join) => join.onTrue())
     .select(["github_reports.id", "entry.value"])
@@ -63,8 +58,8 @@ async function findOpenReport(
 }
 
 /** Whether a batch has a check run on GitHub that is not complete. */
-async function hasOpenReport({ trx }: Reading, batchId: string): Promise<boolean> {
-  const report = await trx
+async function hasOpenReport(db: Store["db"], batchId: string): Promise<boolean> {
+  const report = await db
     .selectFrom("github_reports")
     .select("id")
     .where("id", "=", batchId)
@@ -127,37 +122,34 @@ export async function rememberResources(
  * the batch that goes with them.
  */
 export async function isJobNeeded(
-  reading: Reading,
+  db: Store["db"],
   jobIds: readonly string[],
   batchId?: string,
 ): Promise<boolean> {
-  if ((await findUseOfJobs(reading, jobIds, batchId)) !== undefined) return true;
-  return hasNewestBaseline(reading, jobIds);
+  if ((await findUseOfJobs(db, jobIds, batchId)) !== undefined) return true;
+  return hasNewestBaseline(db, jobIds);
 }
 
-interface Unused {
-  /** Whether the newest baseline of a branch may go. */
-  readonly withBaselines?: boolean | undefined;
-  /** Of the batch that goes with the jobs. */
-  readonly batchId?: string;
-}
-
-/** @throws ServiceError job_in_use */
+/**
+ * `withBaselines`: whether the newest baseline of a branch may go. `batchId`: of the batch that
+ * goes with the jobs.
+ * @throws ServiceError job_in_use
+ */
 export async function requireUnused(
-  reading: Reading,
+  db: Store["db"],
   jobIds: readonly string[],
-  { withBaselines = false, batchId }: Unused,
+  { withBaselines = false, batchId }: { withBaselines?: boolean | undefined; batchId?: string },
 ): Promise<void> {
-  const use = await findUseOfJobs(reading, jobIds, batchId);
+  const use = await findUseOfJobs(db, jobIds, batchId);
   if (use !== undefined) throw new ServiceError("job_in_use", use);
-  if (withBaselines || !(await hasNewestBaseline(reading, jobIds))) return;
+  if (withBaselines || !(await hasNewestBaseline(db, jobIds))) return;
   const message = "Later jobs are compared with it: deleting a baseline needs baselines:write";
   throw new ServiceError("job_in_use", message);
 }
 
-async function hasNewestBaseline({ trx }: Reading, jobIds: readonly string[]): Promise<boolean> {
+async function hasNewestBaseline(db: Store["db"], jobIds: readonly string[]): Promise<boolean> {
   if (jobIds.length === 0) return false;
-  const own = trx.selectFrom("baselines as own").select("own.job_id");
+  const own = db.selectFrom("baselines as own").select("own.job_id");
   const newest = await own
     .where("own.job_id", "in", jobIds)
     .where((eb) => {

@@ -21,11 +21,12 @@ export async function deleteLog({ db }: Store, jobId: string): Promise<void> {
   });
 }
 
-interface Deletion {
-  executeTakeFirstOrThrow(): Promise<{ readonly numDeletedRows: bigint }>;
-}
-
-async function deleteInSteps(rows: number, deleteFirst: (rows: number) => Deletion): Promise<void> {
+async function deleteInSteps(
+  rows: number,
+  deleteFirst: (rows: number) => {
+    executeTakeFirstOrThrow(): Promise<{ readonly numDeletedRows: bigint }>;
+  },
+): Promise<void> {
   for (;;) {
     const { numDeletedRows } = await deleteFirst(rows).executeTakeFirstOrThrow();
     if (numDeletedRows < rows) return;

@@ -5,7 +5,7 @@ import { deleteEndedJobs, rememberResources, requireUnused } from "./delete-jobs
 import { findBatch } from "./find-batch.ts";
 import { findRecord } from "./find-record.ts";
 import { forgetBaselines } from "./baseline-records.ts";
-import { type Store, runWriteTransaction, type WriteTransaction } from "../database/store.ts";
+import { runWriteTransaction, type Store } from "../database/store.ts";
 
 /** A deletion is in the audit before anything is deleted: that takes several transactions. */
 interface Deletion {
@@ -16,11 +16,6 @@ interface Deletion {
   readonly withBaselines?: boolean;
 }
 
-interface BatchDeletion extends Deletion {
-  /** Throws where the jobs must not go yet. */
-  readonly requireJobs: (jobIds: readonly string[]) => void;
-}
-
 /** Deletes jobs and batches for good. */
 export function deletionRecords(store: Store) {
   return {
@@ -28,39 +23,63 @@ export function deletionRecords(store: Store) {
      * False where the project has no such job.
      * @throws ServiceError job_unfinished, job_in_use
      */
-    deleteJob: (deletion: Deletion) => deleteProjectJob(store, deletion),
+    async deleteJob({ project, id, audit, withBaselines }: Deletion): Promise<boolean> {
+      const isThere = await runWriteTransaction(store, async (writing) => {
+        const record = await findRecord(writing, id);
+        if (record?.project !== project) return false;
+        const { status, batchId } = record.job;
+        if (!isTerminal(status)) {
+          const message = `Job "${id}" cannot be deleted: it is ${status}`;
+          throw new ServiceError("job_unfinished", message);
+        }
+        if (batchId !== null) {
+          const message = `Job "${id}" counts for batch "${batchId}", with which it can be deleted`;
+          throw new ServiceError("job_in_use", message);
+        }
+        await requireUnused(writing.trx, [id], { withBaselines });
+        await addAuditEntry(writing, audit, id);
+        return true;
+      });
+      if (isThere) await deleteEndedJobs(store, [id]);
+      return isThere;
+    },
 
     /**
-     * False where the project has no such batch.
+     * False where the project has no such batch. `requireJobs` throws where the jobs must not go
+     * yet.
      * @throws ServiceError batch_unfinished, job_in_use
      */
-    deleteBatch: (deletion: BatchDeletion) => deleteProjectBatch(store, deletion),
+    async deleteBatch({
+      requireJobs,
+      ...deletion
+    }: Deletion & { readonly requireJobs: (jobIds: readonly string[]) => void }): Promise<boolean> {
+      const { project, id, audit, withBaselines } = deletion;
+      const jobIds = await runWriteTransaction(store, async (writing) => {
+        const batch = await findBatch(writing.trx, project, id);
+        if (batch === undefined) return undefined;
+        const ids = batch.jobs.map((job) => job.id);
+        requireJobs(ids);
+        const live = batch.jobs.find(({ status }) => !isTerminal(status));
+        if (live) {
+          const message = `Batch "${id}" cannot be deleted: its job "${live.id}" is ${live.status}`;
+          throw new ServiceError("batch_unfinished", message);
+        }
+        await requireUnused(writing.trx, ids, { withBaselines, batchId: id });
+        await forgetBaselines(writing, ids);
+        await addAuditEntry(writing, audit, id);
+        return ids;
+      });
+      if (jobIds === undefined) return false;
+      await deleteBatchWithJobs(store, id, jobIds);
+      return true;
+    },
 
     /** Whether a job or batch was deleted whose custom resource may still be there. */
-    wasDeleted: (id: string) => wasResourceDeleted(store, id),
+    async wasDeleted(id: string): Promise<boolean> {
+      const deleted = store.db.selectFrom("deleted_resources").select("id").where("id", "=", id);
+      return (await deleted.executeTakeFirst()) !== undefined;
+    },
   };
-}
-
-async function deleteProjectJob(store: Store, deletion: Deletion): Promise<boolean> {
-  const isThere = await runWriteTransaction(store, (writing) =>
-    requireDeletableJob(writing, deletion),
-  );
-  if (isThere) await deleteEndedJobs(store, [deletion.id]);
-  return isThere;
-}
-
-async function deleteProjectBatch(store: Store, deletion: BatchDeletion): Promise<boolean> {
-  const jobIds = await runWriteTransaction(store, (writing) =>
-    requireDeletableBatch(writing, deletion),
-  );
-  if (jobIds === undefined) return false;
-  await deleteBatchWithJobs(store, deletion.id, jobIds);
-  return true;
-}
-
-async function wasResourceDeleted({ db }: Store, id: string): Promise<boolean> {
-  const deleted = db.selectFrom("deleted_resources").select("id").where("id", "=", id);
-  return (await deleted.executeTakeFirst()) !== undefined;
 }
 
 export async function deleteBatchWithJobs(
@@ -77,42 +96,4 @@ export async function deleteBatchWithJobs(
     await trx.deleteFrom("batches").where("id", "=", id).execute();
     effects.changed.add(id);
   });
-}
-
-async function requireDeletableJob(
-  writing: WriteTransaction,
-  { project, id, audit, withBaselines }: Deletion,
-): Promise<boolean> {
-  const record = await findRecord(writing, id);
-  if (record?.project !== project) return false;
-  const { status, batchId } = record.job;
-  if (!isTerminal(status)) {
-    throw new ServiceError("job_unfinished", `Job "${id}" cannot be deleted: it is ${status}`);
-  }
-  if (batchId !== null) {
-    const message = `Job "${id}" counts for batch "${batchId}", with which it can be deleted`;
-    throw new ServiceError("job_in_use", message);
-  }
-  await requireUnused(writing, [id], { withBaselines });
-  await addAuditEntry(writing, audit, { subject: id });
-  return true;
-}
-
-async function requireDeletableBatch(
-  writing: WriteTransaction,
-  { project, id, audit, withBaselines, requireJobs }: BatchDeletion,
-): Promise<string[] | undefined> {
-  const batch = await findBatch(writing.trx, project, id);
-  if (batch === undefined) return undefined;
-  const jobIds = batch.jobs.map((job) => job.id);
-  requireJobs(jobIds);
-  const live = batch.jobs.find(({ status }) => !isTerminal(status));
-  if (live) {
-    const message = `Batch "${id}" cannot be deleted: its job "${live.id}" is ${live.status}`;
-    throw new ServiceError("batch_unfinished", message);
-  }
-  await requireUnused(writing, jobIds, { withBaselines, batchId: id });
-  await forgetBaselines(writing, jobIds);
-  await addAuditEntry(writing, audit, { subject: id });
-  return jobIds;
 }

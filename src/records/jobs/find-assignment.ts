@@ -47,7 +47,7 @@ export async function findAssignment(
     kind,
     recipe,
     dryRun,
-    model: await findAssignedModel(trx, { part: attempt.part, job, owner: parseOwner(row) }),
+    model: await findAssignedModel(trx, job, attempt.part, parseOwner(row)),
     target: target.parse(JSON.parse(row.target_document)),
     attempt: number,
     part: attempt.part && { ...attempt.part, shares, outline },
@@ -84,24 +84,19 @@ async function findBaselineFiles(
  */
 async function findAssignedModel(
   trx: WriteTransaction["trx"],
-  { part, job, owner: { project, origin } }: ModelQuestion,
+  job: Job,
+  part: JobPart | null,
+  owner: Owner,
 ): Promise<Assignment["model"]> {
   const { actualSha256, bytes: _bytes, ...named } = job.model;
   const manifest = findUploadHash(named.source);
-  const repository = origin?.repository;
-  const files = manifest && (await findManifestFiles(trx, { project, repository, manifest }));
+  const files = manifest && (await findManifestFiles(trx, owner, manifest));
   const pinned = files ? { ...named, files } : named;
   if (part === null || part.step === "shard" || actualSha256 === null) return pinned;
   const model = { ...pinned, sha256: actualSha256 };
   const source = uploadSource(actualSha256);
   if (!isRemoteSource(pinned.source)) return model;
   return (await hasJobBlob(trx, job.id, actualSha256)) ? { ...model, source } : pinned;
-}
-
-interface ModelQuestion {
-  readonly part: JobPart | null;
-  readonly job: Job;
-  readonly owner: Owner;
 }
 
 async function listOptimizedShares(

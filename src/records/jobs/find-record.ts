@@ -75,7 +75,6 @@ function parseJobRow(row: JobRow): JobRecord {
   };
 }
 
-/** Reads the document of a job's row. */
 export function parseJob(document: string): Job {
   return jobSchema.parse(JSON.parse(document));
 }

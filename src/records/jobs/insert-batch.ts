@@ -33,7 +33,6 @@ export interface NewBatch {
   /** Present where the batch was created as a resource. */
   readonly id?: string;
   readonly createdAt?: string;
-  /** The custom resource of the batch. */
   readonly resource?: ResourceReference;
   /** The workflow that it comes from. */
   readonly origin?: Origin | null;
@@ -101,7 +100,7 @@ async function attachBaselines(
   { suite, revision, origin = null, jobs }: NewBatch,
 ): Promise<readonly NewJob[]> {
   if (suite === null || revision === null) return jobs;
-  const suiteRepository = await findSuiteRepository(writing.trx, { project, suite });
+  const suiteRepository = await findSuiteRepository(writing.trx, project, suite);
   if (!reachesSuite(origin?.repository ?? null, suiteRepository)) return jobs;
   const baselines = await findBaselines(writing, { project, suite, base: revision.base }, jobs);
   return jobs.map((newJob, i) => ({ ...newJob, baseline: baselines[i] ?? null }));

@@ -41,7 +41,6 @@ export interface NewJob {
    */
   readonly id?: string;
   readonly createdAt?: string;
-  /** The custom resource of the job. */
   readonly resource?: ResourceReference;
   /** Of a job that was created as a resource: whether a worker has worked on it. */
   readonly hasBegun?: boolean;
@@ -51,15 +50,10 @@ export interface NewJob {
   readonly traceparent?: string | undefined;
 }
 
-interface JobScope {
-  readonly project: string;
-  readonly batchId: string | null;
-}
-
 /** Creates jobs that all wait for a worker, in the given order. */
 export async function insertJobs(
   { trx, now, effects }: WriteTransaction,
-  { project, batchId }: JobScope,
+  { project, batchId }: { readonly project: string; readonly batchId: string | null },
   newJobs: readonly NewJob[],
 ): Promise<Job[]> {
   const created = newJobs.map((newJob, index) => {
@@ -102,13 +96,10 @@ function jobLabelRows(project: string, { id, labels }: Job): Insertable<Schema["
   return Object.entries(labels).map(([key, value]) => ({ job_id: id, project, key, value }));
 }
 
-interface JobIdentity {
-  readonly id: string;
-  readonly batchId: string | null;
-  readonly now: Date;
-}
-
-function pendingJob(newJob: NewJob, { id, batchId, now }: JobIdentity): Job {
+function pendingJob(
+  newJob: NewJob,
+  { id, batchId, now }: { id: string; batchId: string | null; now: Date },
+): Job {
   const { kind, name, target, recipe, gateLimits, dryRun, deadlineSeconds } = newJob;
   const { reason, message } = statusCause("queued");
   const at = newJob.createdAt ?? now.toISOString();

@@ -44,15 +44,13 @@ export interface ReportRecord {
 
 const ids = z.array(z.string());
 
-interface InsertedReport extends Extract<NewReport, { settings: unknown }> {
-  readonly id: string;
-  readonly project: string;
-  readonly jobIds: readonly string[];
-}
-
 export async function insertReport(
   { trx, effects }: WriteTransaction,
-  report: InsertedReport,
+  report: Extract<NewReport, { settings: unknown }> & {
+    readonly id: string;
+    readonly project: string;
+    readonly jobIds: readonly string[];
+  },
 ): Promise<void> {
   const { id, project, settings, request, jobIds, isAcceptable } = report;
   await trx
@@ -74,14 +72,12 @@ export async function insertReport(
   effects.changed.add(id);
 }
 
-interface Repetition extends Extract<NewReport, { repeats: unknown }> {
-  readonly jobIds: readonly string[];
-}
-
 /** Replaces jobs of a report. The first batch of a round starts it, with a check run of its own. */
 export async function replaceReportJobs(
   { trx, effects }: WriteTransaction,
-  repetition: Repetition,
+  repetition: Extract<NewReport, { repeats: unknown }> & {
+    readonly jobIds: readonly string[];
+  },
 ): Promise<void> {
   const { repeats: id, round, positions, jobIds } = repetition;
   const reports = trx.selectFrom("github_reports").select(["jobs", "round"]).where("id", "=", id);

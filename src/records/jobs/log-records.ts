@@ -9,7 +9,16 @@ import { runWriteTransaction, type Store, type WriteTransaction } from "../datab
 export function logRecords(store: Store) {
   return {
     /** The next lines of a job, as many as `limits` allows in memory and at least one. */
-    readPage: (jobId: string, after: number) => readPage(store, jobId, Math.min(after, maxSeq)),
+    async readPage(jobId: string, asked: number): Promise<LogLine[]> {
+      const after = Math.min(asked, maxSeq);
+      const range = { after, before: maxSeq, limit: limits.logPageLines };
+      // Rows are read before segments: a line that is packed meanwhile is found.
+      const rows = await readFirstLines(store.db, jobId, range);
+      if (rows[0]?.seq === after + 1) return rows;
+      const packed = await readSegmentAfter(store, jobId, after);
+      const next = packed.filter(({ seq }) => seq > after).slice(0, limits.logPageLines);
+      return next.length > 0 ? next : rows;
+    },
 
     /** The last lines of a job in a range, as many as `limits` allows in memory. */
     readPageBefore: (jobId: string, { after, before, limit }: LogRange) =>
@@ -23,19 +32,29 @@ export function logRecords(store: Store) {
     tail: (jobId: string, count: number) =>
       readPageBefore(store, jobId, { after: 0, before: maxSeq, limit: count }),
 
-    /** Packs the logs of jobs that have ended. */
-    pack: () => packLogs(store),
+    /**
+     * Packs the logs of jobs that have ended into compressed segments, one in each transaction:
+     * others wait for it. Readers see every line once, packed or not.
+     */
+    async pack(): Promise<void> {
+      const settled = new Date(store.now().getTime() - settledMs).toISOString();
+      for (;;) {
+        const ended = await store.db
+          .selectFrom("jobs")
+          .select("id")
+          .where("finished_at", "is not", null)
+          .where("finished_at", "<", settled)
+          .where("has_log_lines", "=", 1)
+          .orderBy("finished_at")
+          .limit(jobsPerPage)
+          .execute();
+        for (const { id } of ended) {
+          while (await runWriteTransaction(store, (writing) => packLines(writing, id)));
+        }
+        if (ended.length < jobsPerPage) return;
+      }
+    },
   };
-}
-
-/** Rows are read before segments: a line that is packed meanwhile is found. */
-async function readPage(store: Store, jobId: string, after: number): Promise<LogLine[]> {
-  const range = { after, before: maxSeq, limit: limits.logPageLines };
-  const rows = await readFirstLines(store.db, jobId, range);
-  if (rows[0]?.seq === after + 1) return rows;
-  const packed = await readSegmentAfter(store, jobId, after);
-  const next = packed.filter(({ seq }) => seq > after).slice(0, limits.logPageLines);
-  return next.length > 0 ? next : rows;
 }
 
 async function readPageBefore(store: Store, jobId: string, range: LogRange): Promise<LogLine[]> {
@@ -95,29 +114,6 @@ const settledMs = 600_000;
 const jobsPerPage = 100;
 /** More compress little better. */
 const linesPerSegment = 5_000;
-
-/**
- * Packs the logs of jobs that have ended into compressed segments, one in each transaction: others
- * wait for it. Readers see every line once, packed or not.
- */
-async function packLogs(store: Store): Promise<void> {
-  const settled = new Date(store.now().getTime() - settledMs).toISOString();
-  for (;;) {
-    const ended = await store.db
-      .selectFrom("jobs")
-      .select("id")
-      .where("finished_at", "is not", null)
-      .where("finished_at", "<", settled)
-      .where("has_log_lines", "=", 1)
-      .orderBy("finished_at")
-      .limit(jobsPerPage)
-      .execute();
-    for (const { id } of ended) {
-      while (await runWriteTransaction(store, (writing) => packLines(writing, id)));
-    }
-    if (ended.length < jobsPerPage) return;
-  }
-}
 
 /** @returns whether there are more lines */
 async function packLines({ trx }: WriteTransaction, jobId: string): Promise<boolean> {

@@ -8,31 +8,59 @@ import { type Store, runWriteTransaction, type WriteTransaction } from "../datab
 /** A report as long as none of its jobs is submitted again and its results are not accepted. */
 type ReportRound = Pick<ReportRecord, "id" | "round" | "isAccepted">;
 
-/** The check run as it was last written in a round of a report. */
-interface ReportedCheckRun {
-  readonly checkRun: number;
-  /** Hash of what the check run shows. */
-  readonly contentHash: string;
-}
-
-/** Reports on GitHub. */
 export function reportRecords(store: Store) {
   const { db } = store;
   return {
     /** Reports with something left to write, of all projects. */
-    listOpen: () => listOpenReports(store),
+    async listOpen(): Promise<ReportRecord[]> {
+      const rows = await db
+        .selectFrom("github_reports")
+        .selectAll()
+        .where("is_open", "=", 1)
+        .orderBy("id")
+        .execute();
+      return rows.map(parseReportRow);
+    },
 
     /** The report that a batch asked for. */
-    find: (id: string) => findReport(store, id),
+    async find(id: string): Promise<ReportRecord | undefined> {
+      const row = await db
+        .selectFrom("github_reports")
+        .selectAll()
+        .where("id", "=", id)
+        .executeTakeFirst();
+      return row && parseReportRow(row);
+    },
 
     /** The report whose present round has the check run. */
-    findByCheckRun: (checkRun: number) => findReportByCheckRun(store, checkRun),
+    async findByCheckRun(checkRun: number): Promise<ReportRecord | undefined> {
+      const row = await db
+        .selectFrom("github_reports")
+        .selectAll()
+        .where("check_run", "=", checkRun)
+        .executeTakeFirst();
+      return row && parseReportRow(row);
+    },
 
     /** Jobs that count for the report, in the order of models × targets. */
-    listJobs: (report: Pick<ReportRecord, "jobIds">) => listReportJobs(store, report),
+    async listJobs({ jobIds }: Pick<ReportRecord, "jobIds">): Promise<Job[]> {
+      const rows = await db
+        .selectFrom("jobs")
+        .select(["id", "document"])
+        .where("id", "in", jobIds)
+        .execute();
+      const documents = new Map(rows.map(({ id, document }) => [id, document]));
+      return jobIds.flatMap((id) => {
+        const document = documents.get(id);
+        return document === undefined ? [] : parseJob(document);
+      });
+    },
 
-    recordCheckRun: (report: ReportRound, { checkRun, contentHash }: ReportedCheckRun) =>
-      updateReportRound(db, report, { check_run: checkRun, content_hash: contentHash }),
+    /** Records a check run as it was last written, with a hash of what it shows. */
+    recordCheckRun: (
+      report: ReportRound,
+      { checkRun, contentHash }: { readonly checkRun: number; readonly contentHash: string },
+    ) => updateReportRound(db, report, { check_run: checkRun, content_hash: contentHash }),
 
     /** Ends a round: until jobs are submitted again or results accepted, nothing is written. */
     close: (report: ReportRound) => updateReportRound(db, report, { is_open: 0 }),
@@ -45,82 +73,23 @@ export function reportRecords(store: Store) {
       }),
 
     /** Ids of jobs that have check runs of their own. */
-    listCheckedJobs: (report: Pick<ReportRecord, "id">) => listCheckedJobs(store, report),
+    async listCheckedJobs({ id }: Pick<ReportRecord, "id">): Promise<ReadonlySet<string>> {
+      const rows = await db
+        .selectFrom("github_job_checks")
+        .select("job_id")
+        .where("report_id", "=", id)
+        .execute();
+      return new Set(rows.map((row) => row.job_id));
+    },
 
-    recordJobCheck: (report: Pick<ReportRecord, "id">, jobId: string) =>
-      insertJobCheck(store, report, jobId),
+    async recordJobCheck({ id }: Pick<ReportRecord, "id">, jobId: string): Promise<void> {
+      await db
+        .insertInto("github_job_checks")
+        .values({ job_id: jobId, report_id: id })
+        .onConflict((conflict) => conflict.doNothing())
+        .execute();
+    },
   };
-}
-
-async function listOpenReports({ db }: Store): Promise<ReportRecord[]> {
-  const rows = await db
-    .selectFrom("github_reports")
-    .selectAll()
-    .where("is_open", "=", 1)
-    .orderBy("id")
-    .execute();
-  return rows.map(parseReportRow);
-}
-
-async function findReport({ db }: Store, id: string): Promise<ReportRecord | undefined> {
-  const row = await db
-    .selectFrom("github_reports")
-    .selectAll()
-    .where("id", "=", id)
-    .executeTakeFirst();
-  return row && parseReportRow(row);
-}
-
-async function findReportByCheckRun(
-  { db }: Store,
-  checkRun: number,
-): Promise<ReportRecord | undefined> {
-  const row = await db
-    .selectFrom("github_reports")
-    .selectAll()
-    .where("check_run", "=", checkRun)
-    .executeTakeFirst();
-  return row && parseReportRow(row);
-}
-
-async function listReportJobs(
-  { db }: Store,
-  { jobIds }: Pick<ReportRecord, "jobIds">,
-): Promise<Job[]> {
-  const rows = await db
-    .selectFrom("jobs")
-    .select(["id", "document"])
-    .where("id", "in", jobIds)
-    .execute();
-  const documents = new Map(rows.map(({ id, document }) => [id, document]));
-  return jobIds.flatMap((id) => {
-    const document = documents.get(id);
-    return document === undefined ? [] : parseJob(document);
-  });
-}
-
-async function listCheckedJobs(
-  { db }: Store,
-  { id }: Pick<ReportRecord, "id">,
-): Promise<ReadonlySet<string>> {
-  const rows = await db
-    .selectFrom("github_job_checks")
-    .select("job_id")
-    .where("report_id", "=", id)
-    .execute();
-  return new Set(rows.map((row) => row.job_id));
-}
-
-async function insertJobCheck(
-  { db }: Store,
-  { id }: Pick<ReportRecord, "id">,
-  jobId: string,
-): Promise<void> {
-  await db
-    .insertInto("github_job_checks")
-    .values({ job_id: jobId, report_id: id })
-    .onConflict((conflict) => conflict.doNothing())
-    .execute();
 }
 
 async function updateReportRound(

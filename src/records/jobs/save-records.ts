@@ -193,7 +193,7 @@ export async function saveBaselines(
   { project, suite, branch, sha, source }: BaselineCommit,
   jobs: readonly Job[],
 ): Promise<boolean> {
-  const suiteRepository = await claimSuite(writing, { project, suite }, source.repository);
+  const suiteRepository = await claimSuite(writing, project, suite, source.repository);
   if (!recordsInSuite(source, suiteRepository)) return false;
   for (const { id, model, target, telemetry } of jobs) {
     const measured: RecordedBaseline = { ...baselineFigures(telemetry), jobId: id, sha, branch };

@@ -11,19 +11,62 @@ interface SuiteSearch extends Partial<Origin> {
   readonly project: string;
 }
 
-interface RecordedHistory extends Omit<SuiteHistory, "batches"> {
-  readonly batches: readonly (Pick<BatchSummary, "id" | "createdAt" | "revision"> & {
-    readonly report: ReportRecord | undefined;
-  })[];
-}
-
 /** Suites, which are there as long as they have batches. */
 export function suiteRecords(store: Store) {
   return {
-    list: (search: SuiteSearch) => runReadTransaction(store, (trx) => listSuites(trx, search)),
+    list: (search: SuiteSearch): Promise<Suite[]> =>
+      runReadTransaction(store, async (trx) => {
+        const rows = await selectBatches(trx, search)
+          .where("suite", "is not", null)
+          .select(({ fn }) => [
+            "suite",
+            fn.countAll<number>().as("batches"),
+            fn.max("id").as("newest"),
+          ])
+          .groupBy("suite")
+          .orderBy("newest", "desc")
+          .limit(limits.listedSuites)
+          .execute();
+        if (rows.length === 0) return [];
+        const ids = rows.map(({ newest }) => newest);
+        const newest = await selectBatches(trx, search)
+          .where("id", "in", ids)
+          .select(["id", "document"])
+          .execute();
+        const batches = new Map(newest.map(({ id, document }) => [id, parseBatch(document)]));
+        return rows.flatMap((row) => {
+          const batch = batches.get(row.newest);
+          if (batch === undefined || row.suite === null) return [];
+          return [{ name: row.suite, batches: Number(row.batches), newest: batch }];
+        });
+      }),
 
-    readHistory: (search: SuiteSearch, query: SuiteHistoryQuery) =>
-      runReadTransaction(store, (trx) => readHistory(trx, search, query)),
+    readHistory: (search: SuiteSearch, { suite, model: asked, limit }: SuiteHistoryQuery) =>
+      runReadTransaction(store, async (trx) => {
+        const rows = await selectBatches(trx, search)
+          .where("suite", "=", suite)
+          .select("document")
+          .orderBy("id", "desc")
+          .limit(limit)
+          .execute();
+        const batches = rows.map(({ document }) => parseBatch(document));
+        const [newest] = batches;
+        if (newest === undefined) return { suite, model: null, models: [], batches: [], jobs: [] };
+        const models = await listModelNames(trx, newest.id);
+        const model = asked ?? models[0] ?? "";
+        const ids = batches.map(({ id }) => id);
+        const reports = await findReports(trx, ids);
+        const described = batches.toReversed().map((batch) => {
+          return { ...batch, report: reports.get(batch.id) };
+        });
+        return {
+          suite,
+          model,
+          models,
+          batches: described,
+          jobs: await listModelJobs(trx, ids, model),
+        };
+      }),
   };
 }
 
@@ -32,69 +75,6 @@ function selectBatches(db: Store["db"], { project, repository, commit }: SuiteSe
   if (repository !== undefined) rows = rows.where("repository_id", "=", repository);
   if (commit !== undefined) rows = rows.where("commit_sha", "=", commit);
   return rows;
-}
-
-async function listSuites(db: Store["db"], search: SuiteSearch): Promise<Suite[]> {
-  const rows = await selectBatches(db, search)
-    .where("suite", "is not", null)
-    .select(({ fn }) => ["suite", fn.countAll<number>().as("batches"), fn.max("id").as("newest")])
-    .groupBy("suite")
-    .orderBy("newest", "desc")
-    .limit(limits.listedSuites)
-    .execute();
-  return describeSuites(db, search, rows);
-}
-
-async function describeSuites(
-  db: Store["db"],
-  search: SuiteSearch,
-  rows: readonly { suite: string | null; batches: number; newest: string }[],
-): Promise<Suite[]> {
-  if (rows.length === 0) return [];
-  const newest = await selectBatches(db, search)
-    .where(
-      "id",
-      "in",
-      rows.map((row) => row.newest),
-    )
-    .select(["id", "document"])
-    .execute();
-  const batches = new Map(newest.map(({ id, document }) => [id, parseBatch(document)]));
-  return rows.flatMap((row) => {
-    const batch = batches.get(row.newest);
-    if (batch === undefined || row.suite === null) return [];
-    return [{ name: row.suite, batches: Number(row.batches), newest: batch }];
-  });
-}
-
-async function readHistory(
-  db: Store["db"],
-  search: SuiteSearch,
-  { suite, model: asked, limit }: SuiteHistoryQuery,
-): Promise<RecordedHistory> {
-  const rows = await selectBatches(db, search)
-    .where("suite", "=", suite)
-    .select("document")
-    .orderBy("id", "desc")
-    .limit(limit)
-    .execute();
-  const batches = rows.map(({ document }) => parseBatch(document));
-  const [newest] = batches;
-  if (newest === undefined) return { suite, model: null, models: [], batches: [], jobs: [] };
-  const models = await listModelNames(db, newest.id);
-  const model = asked ?? models[0] ?? "";
-  const ids = batches.map(({ id }) => id);
-  const reports = await findReports(db, ids);
-  const described = batches.toReversed().map((batch) => {
-    return { ...batch, report: reports.get(batch.id) };
-  });
-  return {
-    suite,
-    model,
-    models,
-    batches: described,
-    jobs: await listModelJobs(db, { ids, model }),
-  };
 }
 
 function parseBatch(document: string): BatchSummary {
@@ -114,7 +94,8 @@ async function listModelNames(db: Store["db"], batch: string): Promise<string[]>
 
 async function listModelJobs(
   db: Store["db"],
-  { ids, model }: { readonly ids: readonly string[]; readonly model: string },
+  ids: readonly string[],
+  model: string,
 ): Promise<SuiteHistory["jobs"]> {
   const rows = await db
     .selectFrom("jobs")
@@ -140,11 +121,6 @@ async function findReports(
   return new Map(rows.map((row) => [row.id, parseReportRow(row)]));
 }
 
-export interface SuiteOwner {
-  readonly project: string;
-  readonly suite: string;
-}
-
 /** Where something that records baselines comes from. */
 export interface BatchSource {
   /** Of the workflow that asked for it. */
@@ -156,7 +132,8 @@ export interface BatchSource {
 /** A suite's repository: null where no workflow recorded it first, undefined where nobody did. */
 export async function findSuiteRepository(
   db: Store["db"],
-  { project, suite }: SuiteOwner,
+  project: string,
+  suite: string,
 ): Promise<string | null | undefined> {
   const row = await db
     .selectFrom("suites")
@@ -170,7 +147,8 @@ export async function findSuiteRepository(
 /** Makes a suite without baselines the repository's. Gives whose it is then. */
 export async function claimSuite(
   { trx }: WriteTransaction,
-  { project, suite }: SuiteOwner,
+  project: string,
+  suite: string,
   repository: string | null,
 ): Promise<string | null> {
   await trx
@@ -178,7 +156,7 @@ export async function claimSuite(
     .values({ project, name: suite, repository_id: repository })
     .onConflict((conflict) => conflict.doNothing())
     .execute();
-  return (await findSuiteRepository(trx, { project, suite })) ?? null;
+  return (await findSuiteRepository(trx, project, suite)) ?? null;
 }
 
 /**

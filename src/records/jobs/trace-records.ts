@@ -17,32 +17,27 @@ export interface TracedJob {
 export function traceRecords(store: Store) {
   return {
     /** Undefined where there is no such job. */
-    findJob: (id: string) => findTracedJob(store, id),
+    findJob: (id: string): Promise<TracedJob | undefined> =>
+      runReadTransaction(store, async (trx) => {
+        const row = await trx
+          .selectFrom("jobs")
+          .select(["project", "document", "traceparent"])
+          .where("id", "=", id)
+          .executeTakeFirst();
+        if (row === undefined) return undefined;
+        const { project, document, traceparent } = row;
+        const attempts = await findAttempts(trx, id);
+        return { project, job: parseJob(document), traceparent, attempts };
+      }),
 
     /** Of the request that created the job; undefined where it was not traced. */
-    findTraceparent: (id: string) => findTraceparent(store, id),
+    async findTraceparent(id: string): Promise<string | undefined> {
+      const row = await store.db
+        .selectFrom("jobs")
+        .select("traceparent")
+        .where("id", "=", id)
+        .executeTakeFirst();
+      return row?.traceparent ?? undefined;
+    },
   };
-}
-
-async function findTracedJob(store: Store, id: string): Promise<TracedJob | undefined> {
-  return runReadTransaction(store, async (trx) => {
-    const row = await trx
-      .selectFrom("jobs")
-      .select(["project", "document", "traceparent"])
-      .where("id", "=", id)
-      .executeTakeFirst();
-    if (row === undefined) return undefined;
-    const { project, document, traceparent } = row;
-    const attempts = await findAttempts(trx, id);
-    return { project, job: parseJob(document), traceparent, attempts };
-  });
-}
-
-async function findTraceparent({ db }: Store, id: string): Promise<string | undefined> {
-  const row = await db
-    .selectFrom("jobs")
-    .select("traceparent")
-    .where("id", "=", id)
-    .executeTakeFirst();
-  return row?.traceparent ?? undefined;
 }

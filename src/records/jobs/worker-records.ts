@@ -24,16 +24,17 @@ import {
 
 /** What workers ask and report. */
 export function workerRecords(store: Store) {
-  const record = (
-    jobId: string,
-    reported: { attempt: number; events: readonly WorkerEvent[]; isFinal: boolean },
-  ) =>
-    runWriteTransaction(store, (writing) => recordReportedEvents(writing, { jobId, ...reported }));
-
   return {
     /** The attempt that a worker's secret belongs to. */
-    findAttemptBySecret: (jobId: string, secretHash: string) =>
-      findAttemptBySecret(store, jobId, secretHash),
+    async findAttemptBySecret(jobId: string, secretHash: string): Promise<number | undefined> {
+      const row = await store.db
+        .selectFrom("attempts")
+        .select("attempt")
+        .where("job_id", "=", jobId)
+        .where("secret_hash", "=", secretHash)
+        .executeTakeFirst();
+      return row?.attempt;
+    },
 
     /** What the worker of an attempt does; undefined where the job or the attempt has ended. */
     findAssignment: (jobId: string, attempt: number) =>
@@ -46,26 +47,16 @@ export function workerRecords(store: Store) {
      * later attempt has replaced it and the job has not ended.
      */
     recordEvents: (jobId: string, attempt: number, events: readonly WorkerEvent[]) =>
-      record(jobId, { attempt, events, isFinal: false }),
+      runWriteTransaction(store, (writing) =>
+        recordReportedEvents(writing, { jobId, attempt, events, isFinal: false }),
+      ),
 
     /** Records events of a worker that has ended, such as from its pod's log: gaps stay gaps. */
     recordFinalEvents: (jobId: string, attempt: number, events: readonly WorkerEvent[]) =>
-      record(jobId, { attempt, events, isFinal: true }),
+      runWriteTransaction(store, (writing) =>
+        recordReportedEvents(writing, { jobId, attempt, events, isFinal: true }),
+      ),
   };
-}
-
-async function findAttemptBySecret(
-  { db }: Store,
-  jobId: string,
-  secretHash: string,
-): Promise<number | undefined> {
-  const row = await db
-    .selectFrom("attempts")
-    .select("attempt")
-    .where("job_id", "=", jobId)
-    .where("secret_hash", "=", secretHash)
-    .executeTakeFirst();
-  return row?.attempt;
 }
 
 type NewLine = Omit<LogLine, "seq">;
@@ -73,7 +64,6 @@ type NewLine = Omit<LogLine, "seq">;
 interface ReportingAttempt {
   readonly job: Job;
   readonly attempt: AttemptRecord;
-  /** All attempts at the job. */
   readonly attempts: readonly AttemptRecord[];
   /** Whether no later attempt has replaced this one. */
   readonly isCurrent: boolean;
@@ -90,16 +80,10 @@ interface AppliedEvents {
   readonly hasResult: boolean;
 }
 
-interface EventSequence {
-  readonly events: readonly WorkerEvent[];
-  /** Whether missing events are lost; otherwise nothing after a gap counts. */
-  readonly isFinal: boolean;
-}
-
 /** A job and its attempt after events. Of a replaced attempt only lines count. */
 function applyReportedEvents(
   { job: initialJob, attempt: initialAttempt, attempts, isCurrent }: ReportingAttempt,
-  { events, isFinal }: EventSequence,
+  { events, isFinal }: Pick<ReportedEvents, "events" | "isFinal">,
   now: Date,
 ): AppliedEvents {
   const lines: NewLine[] = [];
@@ -156,13 +140,6 @@ function readProgress(event: WorkerEvent): number | undefined {
   return event.type === "result" && event.outcome === "Completed" ? 1 : undefined;
 }
 
-/** The service's answer to events of a worker. */
-interface EventsAcknowledgement {
-  readonly nextSeq: number;
-  /** Whether the worker has to stop. */
-  readonly cancelled: boolean;
-}
-
 interface ReportedEvents {
   readonly jobId: string;
   readonly attempt: number;
@@ -175,7 +152,11 @@ interface ReportedEvents {
 async function recordReportedEvents(
   writing: WriteTransaction,
   reported: ReportedEvents,
-): Promise<EventsAcknowledgement> {
+): Promise<{
+  readonly nextSeq: number;
+  /** Whether the worker has to stop. */
+  readonly cancelled: boolean;
+}> {
   const { jobId, attempt: number } = reported;
   const before = await findRecord(writing, jobId);
   const attempts = await findAttempts(writing.trx, jobId);

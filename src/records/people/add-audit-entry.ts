@@ -10,18 +10,16 @@ export interface AuditedChange extends Pick<AuditEntry, "action" | "tokenId" | "
   readonly personId?: string | null;
 }
 
-interface ChangedThing {
-  /** Its id, name or SHA-256. */
-  readonly subject: string;
-  /** Whose it is, where that is not the caller's project: both have an entry then. */
-  readonly project?: string;
-}
-
-/** Adds a change to the audit, unless nobody asked for it. */
+/**
+ * Adds a change to the audit, unless nobody asked for it. The subject is the id, name or SHA-256 of
+ * what changed; its project is named where it may be another than the caller's: both have an entry
+ * then.
+ */
 export async function addAuditEntry(
   { trx, now }: WriteTransaction,
   change: AuditedChange | undefined,
-  { subject, project }: ChangedThing,
+  subject: string,
+  project?: string,
 ): Promise<void> {
   if (change === undefined) return;
   const { action, tokenId, tokenName, personId = null } = change;

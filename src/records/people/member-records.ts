@@ -23,34 +23,65 @@ interface NewMember {
 
 /** People, and groups, with roles in projects. */
 export function memberRecords(store: Store) {
+  const { db } = store;
   return {
     /** People of an e-mail address, those first who were first to sign in. */
-    findPeople: (email: string) => findPeople(store, email),
+    async findPeople(email: string): Promise<Person[]> {
+      const rows = await db
+        .selectFrom("people")
+        .select(["id", "name", "email", "issuer", "subject"])
+        .where((eb) => eb(eb.fn<string>("lower", ["email"]), "=", email.toLowerCase()))
+        .orderBy("id")
+        .limit(limits.foundPeople)
+        .execute();
+      return rows.map((row) => personSchema.parse(row));
+    },
 
-    list: (project: string) => listMembers(store, project),
+    async list(project: string): Promise<Member[]> {
+      const rows = await selectMembers(db, project).orderBy("members.member").execute();
+      return rows.map(parseMemberRow);
+    },
 
     /**
      * Gives a role; undefined where there is no such person.
      * @throws ServiceError too_many_members
      */
-    put: (newMember: NewMember, audit: AuditedChange) =>
-      runWriteTransaction(store, (writing) => putMember(writing, newMember, audit)),
+    put: (
+      { project, member, issuer, role }: NewMember,
+      audit: AuditedChange,
+    ): Promise<Member | undefined> =>
+      runWriteTransaction(store, async (writing) => {
+        const { trx, now } = writing;
+        if (!member.startsWith(groupPrefix)) {
+          const person = trx.selectFrom("people").select("id").where("id", "=", member);
+          if ((await person.executeTakeFirst()) === undefined) return undefined;
+        }
+        const given = { role, issuer };
+        await trx
+          .insertInto("members")
+          .values({ project, member, ...given, created_at: now.toISOString() })
+          .onConflict((conflict) => conflict.columns(["project", "member"]).doUpdateSet(given))
+          .execute();
+        await requireRoom(writing, project);
+        await addAuditEntry(writing, audit, `${member} as ${role}`, project);
+        const row = await selectMembers(trx, project)
+          .where("members.member", "=", member)
+          .executeTakeFirstOrThrow();
+        return parseMemberRow(row);
+      }),
 
     /** False where there is no such member. */
-    remove: (removed: Pick<NewMember, "project" | "member">, audit: AuditedChange) =>
-      runWriteTransaction(store, (writing) => removeMember(writing, removed, audit)),
+    remove: ({ project, member }: Pick<NewMember, "project" | "member">, audit: AuditedChange) =>
+      runWriteTransaction(store, async (writing) => {
+        const { numDeletedRows } = await writing.trx
+          .deleteFrom("members")
+          .where("project", "=", project)
+          .where("member", "=", member)
+          .executeTakeFirst();
+        if (numDeletedRows > 0n) await addAuditEntry(writing, audit, member, project);
+        return numDeletedRows > 0n;
+      }),
   };
-}
-
-async function findPeople({ db }: Store, email: string): Promise<Person[]> {
-  const rows = await db
-    .selectFrom("people")
-    .select(["id", "name", "email", "issuer", "subject"])
-    .where((eb) => eb(eb.fn<string>("lower", ["email"]), "=", email.toLowerCase()))
-    .orderBy("id")
-    .limit(limits.foundPeople)
-    .execute();
-  return rows.map((row) => personSchema.parse(row));
 }
 
 /** Creates the person of links, unless it is there. */
@@ -75,32 +106,6 @@ export async function makeAdministrator({ trx, now }: WriteTransaction): Promise
     .execute();
 }
 
-async function putMember(
-  writing: WriteTransaction,
-  { project, member, issuer, role }: NewMember,
-  audit: AuditedChange,
-): Promise<Member | undefined> {
-  const { trx, now } = writing;
-  if (!(await isKnown(writing, member))) return undefined;
-  await trx
-    .insertInto("members")
-    .values({ project, member, issuer, role, created_at: now.toISOString() })
-    .onConflict((conflict) => conflict.columns(["project", "member"]).doUpdateSet({ role, issuer }))
-    .execute();
-  await requireRoom(writing, project);
-  await addAuditEntry(writing, audit, { subject: `${member} as ${role}`, project });
-  const row = await selectMembers(writing.trx, project)
-    .where("members.member", "=", member)
-    .executeTakeFirstOrThrow();
-  return parseMemberRow(row);
-}
-
-async function isKnown({ trx }: WriteTransaction, member: string): Promise<boolean> {
-  if (member.startsWith(groupPrefix)) return true;
-  const found = trx.selectFrom("people").select("id").where("id", "=", member);
-  return (await found.executeTakeFirst()) !== undefined;
-}
-
 async function requireRoom({ trx }: WriteTransaction, project: string): Promise<void> {
   const { count } = await trx
     .selectFrom("members")
@@ -110,25 +115,6 @@ async function requireRoom({ trx }: WriteTransaction, project: string): Promise<
   if (Number(count) <= limits.members) return;
   const message = `The project has ${limits.members} members, as many as it may; use groups`;
   throw new ServiceError("too_many_members", message);
-}
-
-async function removeMember(
-  writing: WriteTransaction,
-  { project, member }: Pick<NewMember, "project" | "member">,
-  audit: AuditedChange,
-): Promise<boolean> {
-  const { numDeletedRows } = await writing.trx
-    .deleteFrom("members")
-    .where("project", "=", project)
-    .where("member", "=", member)
-    .executeTakeFirst();
-  if (numDeletedRows > 0n) await addAuditEntry(writing, audit, { subject: member, project });
-  return numDeletedRows > 0n;
-}
-
-async function listMembers({ db }: Store, project: string): Promise<Member[]> {
-  const rows = await selectMembers(db, project).orderBy("members.member").execute();
-  return rows.map(parseMemberRow);
 }
 
 function selectMembers(db: Store["db"], project: string) {

@@ -15,18 +15,12 @@ export interface PersonAccess {
 
 const confirmedMs = limits.confirmedDays * 86_400_000;
 
-interface PersonQuery {
-  readonly db: Kysely<Schema>;
-  readonly now: Date;
-  readonly id: string;
-}
-
 /** Undefined where there is no such person. */
-export async function findPersonAccess({
-  db,
-  now,
-  id,
-}: PersonQuery): Promise<PersonAccess | undefined> {
+export async function findPersonAccess(
+  db: Kysely<Schema>,
+  now: Date,
+  id: string,
+): Promise<PersonAccess | undefined> {
   const row = await db.selectFrom("people").selectAll().where("id", "=", id).executeTakeFirst();
   if (row === undefined) return undefined;
   const isConfirmed = isConfirmedAt(row, now);

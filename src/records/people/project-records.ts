@@ -1,7 +1,7 @@
 import type { Project } from "../../contract/project.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import type { Schema } from "../database/schema.ts";
-import { type Store, runWriteTransaction, type WriteTransaction } from "../database/store.ts";
+import { runWriteTransaction, type Store } from "../database/store.ts";
 
 /** The tenants of the service. */
 export function projectRecords(store: Store) {
@@ -9,9 +9,16 @@ export function projectRecords(store: Store) {
     /** Creates the project, unless it is there. */
     ensure: (name: string, audit?: AuditedChange) =>
       runWriteTransaction(store, async (writing) => {
-        const ensured = await ensureProject(writing, name);
-        if (ensured.isNew) await addAuditEntry(writing, audit, { subject: name });
-        return ensured;
+        const { trx, now } = writing;
+        const { numInsertedOrUpdatedRows } = await trx
+          .insertInto("projects")
+          .values({ name, created_at: now.toISOString() })
+          .onConflict((conflict) => conflict.doNothing())
+          .executeTakeFirstOrThrow();
+        const isNew = numInsertedOrUpdatedRows === 1n;
+        if (isNew) await addAuditEntry(writing, audit, name);
+        const stored = trx.selectFrom("projects").selectAll().where("name", "=", name);
+        return { project: parseProjectRow(await stored.executeTakeFirstOrThrow()), isNew };
       }),
 
     async has(name: string): Promise<boolean> {
@@ -24,24 +31,6 @@ export function projectRecords(store: Store) {
       return rows.map(parseProjectRow);
     },
   };
-}
-
-async function ensureProject(
-  { trx, now }: WriteTransaction,
-  name: string,
-): Promise<{ project: Project; isNew: boolean }> {
-  const row = { name, created_at: now.toISOString() };
-  const { numInsertedOrUpdatedRows } = await trx
-    .insertInto("projects")
-    .values(row)
-    .onConflict((conflict) => conflict.doNothing())
-    .executeTakeFirstOrThrow();
-  const stored = await trx
-    .selectFrom("projects")
-    .selectAll()
-    .where("name", "=", name)
-    .executeTakeFirstOrThrow();
-  return { project: parseProjectRow(stored), isNew: numInsertedOrUpdatedRows === 1n };
 }
 
 function parseProjectRow({ name, created_at: createdAt }: Schema["projects"]): Project {

@@ -26,15 +26,9 @@ export interface NewSession extends Pick<Session, "browser" | "expiresAt" | "met
   readonly hash: string;
 }
 
-/** In the audit. */
-const signInAction = "signIn";
-
-interface FoundSession extends PersonAccess {
-  readonly session: Session;
-}
-
 /** Links by which people sign in, and people who are signed in. */
 export function sessionRecords(store: Store) {
+  const { db, now } = store;
   return {
     /** Stores a link for the installation's administrator. */
     createLink: (link: NewSignInLink, audit: AuditedChange) =>
@@ -45,44 +39,35 @@ export function sessionRecords(store: Store) {
      * signed in.
      */
     offerFirstLink: (link: NewSignInLink, audit: AuditedChange) =>
-      runWriteTransaction(store, (writing) => insertFirstLink(writing, link, audit)),
+      runWriteTransaction(store, async (writing) => {
+        const { trx } = writing;
+        await trx.deleteFrom("sign_in_links").where("hash", "=", link.hash).execute();
+        const people = trx.selectFrom("people").select("id").where("had_role", "=", 1).limit(1);
+        if ((await people.executeTakeFirst()) !== undefined) return;
+        await insertLink(writing, { ...link, isFirst: 1 }, audit);
+      }),
 
-    ...waysToSignIn(store),
-
-    /** Also finds sessions that have expired. */
-    findByHash: (hash: string) => findSession(store, hash),
-
-    list: (personId: string) => listSessions(store, personId),
-
-    /** Whether anybody is signed in. */
-    hasAny: () => hasSession(store),
-
-    /** Lets requests of the session act in another project. */
-    switchProject: (id: string, project: string, audit: AuditedChange) =>
-      runWriteTransaction(store, (writing) => updateProject(writing, { id, project }, audit)),
-
-    end: (id: string, audit: AuditedChange) =>
-      runWriteTransaction(store, (writing) => endSession(writing, id, audit)),
-
-    /** Ends all sessions of a person. */
-    endAll: (personId: string, audit: AuditedChange) =>
-      runWriteTransaction(store, (writing) => endSessions(writing, personId, audit)),
-
-    /** Deletes links and sessions that have expired. */
-    purge: () => purgeSessions(store),
-
-    /** Records the session's use, some time later. */
-    touch: createLastUseWriter(store, "sessions"),
-  };
-}
-
-function waysToSignIn(store: Store) {
-  return {
     /** Signs a person in by a link, which is spent; undefined where no such link is valid. */
-    begin: async (linkHash: string, newSession: NewSession) => {
+    async begin(linkHash: string, newSession: NewSession): Promise<Session | undefined> {
       // Strangers' guesses take no turn of those that write.
-      if (!(await hasLink(store, linkHash))) return undefined;
-      return runWriteTransaction(store, (writing) => spendLink(writing, linkHash, newSession));
+      const link = await db
+        .selectFrom("sign_in_links")
+        .select("hash")
+        .where("hash", "=", linkHash)
+        .where("expires_at", ">", now().toISOString())
+        .executeTakeFirst();
+      if (link === undefined) return undefined;
+      return runWriteTransaction(store, async (writing) => {
+        const spent = await writing.trx
+          .deleteFrom("sign_in_links")
+          .where("hash", "=", linkHash)
+          .where("expires_at", ">", writing.now.toISOString())
+          .returning("person_id")
+          .executeTakeFirst();
+        if (spent === undefined) return undefined;
+        await makeAdministrator(writing);
+        return insertSession(writing, spent.person_id, newSession);
+      });
     },
 
     /** Signs a person in whom an issuer has named. */
@@ -90,6 +75,74 @@ function waysToSignIn(store: Store) {
       runWriteTransaction(store, async (writing) =>
         insertSession(writing, await savePerson(writing, person), newSession),
       ),
+
+    /** Also finds sessions that have expired. */
+    async findByHash(hash: string) {
+      const row = await db
+        .selectFrom("sessions")
+        .selectAll()
+        .where("hash", "=", hash)
+        .executeTakeFirst();
+      const access = row && (await findPersonAccess(db, now(), row.person_id));
+      return access && { session: parseSessionRow(row), ...access };
+    },
+
+    async list(personId: string): Promise<Session[]> {
+      const rows = await db
+        .selectFrom("sessions")
+        .selectAll()
+        .where("person_id", "=", personId)
+        .where("expires_at", ">", now().toISOString())
+        .orderBy("id", "desc")
+        .execute();
+      return rows.map(parseSessionRow);
+    },
+
+    /** Whether anybody is signed in. */
+    async hasAny(): Promise<boolean> {
+      const row = await db
+        .selectFrom("sessions")
+        .select("id")
+        .where("expires_at", ">", now().toISOString())
+        .limit(1)
+        .executeTakeFirst();
+      return row !== undefined;
+    },
+
+    /** Lets requests of the session act in another project. */
+    switchProject: (id: string, project: string, audit: AuditedChange) =>
+      runWriteTransaction(store, async (writing) => {
+        await writing.trx.updateTable("sessions").set({ project }).where("id", "=", id).execute();
+        await addAuditEntry(writing, audit, id, project);
+      }),
+
+    end: (id: string, audit: AuditedChange) =>
+      runWriteTransaction(store, async (writing) => {
+        const { numDeletedRows } = await writing.trx
+          .deleteFrom("sessions")
+          .where("id", "=", id)
+          .executeTakeFirst();
+        if (numDeletedRows > 0n) await addAuditEntry(writing, audit, id);
+      }),
+
+    endAll: (personId: string, audit: AuditedChange) =>
+      runWriteTransaction(store, async (writing) => {
+        const { numDeletedRows } = await writing.trx
+          .deleteFrom("sessions")
+          .where("person_id", "=", personId)
+          .executeTakeFirst();
+        if (numDeletedRows > 0n) await addAuditEntry(writing, audit, personId);
+      }),
+
+    /** Deletes links and sessions that have expired. */
+    async purge(): Promise<void> {
+      for (const table of ["sign_in_links", "sessions"] as const) {
+        await db.deleteFrom(table).where("expires_at", "<", now().toISOString()).execute();
+      }
+    },
+
+    /** Records the session's use, some time later. */
+    touch: createLastUseWriter(store, "sessions"),
   };
 }
 
@@ -103,51 +156,7 @@ async function insertLink(
     .insertInto("sign_in_links")
     .values({ hash, person_id: administratorId, expires_at: expiresAt, is_first: isFirst })
     .execute();
-  await addAuditEntry(writing, audit, { subject: administratorId });
-}
-
-async function insertFirstLink(
-  writing: WriteTransaction,
-  link: NewSignInLink,
-  audit: AuditedChange,
-): Promise<void> {
-  const { trx } = writing;
-  await trx.deleteFrom("sign_in_links").where("hash", "=", link.hash).execute();
-  const people = trx.selectFrom("people").select("id").where("had_role", "=", 1).limit(1);
-  if ((await people.executeTakeFirst()) !== undefined) return;
-  await insertLink(writing, { ...link, isFirst: 1 }, audit);
-}
-
-/** The first sign-in's secret would make anybody who reads it an administrator. */
-async function endFirstSignIn({ trx }: WriteTransaction, personId: string): Promise<void> {
-  await trx.updateTable("people").set({ had_role: 1 }).where("id", "=", personId).execute();
-  await trx.deleteFrom("sign_in_links").where("is_first", "=", 1).execute();
-}
-
-async function hasLink({ db, now }: Store, hash: string): Promise<boolean> {
-  const link = await db
-    .selectFrom("sign_in_links")
-    .select("hash")
-    .where("hash", "=", hash)
-    .where("expires_at", ">", now().toISOString())
-    .executeTakeFirst();
-  return link !== undefined;
-}
-
-async function spendLink(
-  writing: WriteTransaction,
-  linkHash: string,
-  newSession: NewSession,
-): Promise<Session | undefined> {
-  const link = await writing.trx
-    .deleteFrom("sign_in_links")
-    .where("hash", "=", linkHash)
-    .where("expires_at", ">", writing.now.toISOString())
-    .returning("person_id")
-    .executeTakeFirst();
-  if (link === undefined) return undefined;
-  await makeAdministrator(writing);
-  return insertSession(writing, link.person_id, newSession);
+  await addAuditEntry(writing, audit, administratorId);
 }
 
 /** Begins a session in one of the person's projects, first of all in `default`. */
@@ -157,7 +166,7 @@ async function insertSession(
   { hash, browser, method, expiresAt }: NewSession,
 ): Promise<Session> {
   const { trx, now } = writing;
-  const access = await findPersonAccess({ db: trx, now, id: personId });
+  const access = await findPersonAccess(trx, now, personId);
   if (access === undefined) throw new Error(`There is no person "${personId}"`);
   const row: Schema["sessions"] = {
     id: newId("session", now),
@@ -171,86 +180,20 @@ async function insertSession(
     last_used_at: null,
   };
   await trx.insertInto("sessions").values(row).execute();
-  if (access.memberships.length > 0) await endFirstSignIn(writing, personId);
+  if (access.memberships.length > 0) {
+    // The first sign-in's secret would make anybody who reads it an administrator.
+    await trx.updateTable("people").set({ had_role: 1 }).where("id", "=", personId).execute();
+    await trx.deleteFrom("sign_in_links").where("is_first", "=", 1).execute();
+  }
   const { project } = row;
-  const change = { project, action: signInAction, tokenId: null, tokenName: access.person.name };
-  await addAuditEntry(writing, { ...change, personId }, { subject: row.id });
+  const change = { project, action: "signIn", tokenId: null, tokenName: access.person.name };
+  await addAuditEntry(writing, { ...change, personId }, row.id);
   return parseSessionRow(row);
 }
 
 function firstProject({ memberships }: PersonAccess): string {
   if (findRole(memberships, defaultProject) !== undefined) return defaultProject;
   return memberships.map(({ project }) => project).toSorted()[0] ?? defaultProject;
-}
-
-async function findSession({ db, now }: Store, hash: string): Promise<FoundSession | undefined> {
-  const row = await db
-    .selectFrom("sessions")
-    .selectAll()
-    .where("hash", "=", hash)
-    .executeTakeFirst();
-  const access = row && (await findPersonAccess({ db, now: now(), id: row.person_id }));
-  return access && { session: parseSessionRow(row), ...access };
-}
-
-async function listSessions({ db, now }: Store, personId: string): Promise<Session[]> {
-  const rows = await db
-    .selectFrom("sessions")
-    .selectAll()
-    .where("person_id", "=", personId)
-    .where("expires_at", ">", now().toISOString())
-    .orderBy("id", "desc")
-    .execute();
-  return rows.map(parseSessionRow);
-}
-
-async function hasSession({ db, now }: Store): Promise<boolean> {
-  const row = await db
-    .selectFrom("sessions")
-    .select("id")
-    .where("expires_at", ">", now().toISOString())
-    .limit(1)
-    .executeTakeFirst();
-  return row !== undefined;
-}
-
-async function updateProject(
-  writing: WriteTransaction,
-  { id, project }: Pick<Session, "id" | "project">,
-  audit: AuditedChange,
-): Promise<void> {
-  await writing.trx.updateTable("sessions").set({ project }).where("id", "=", id).execute();
-  await addAuditEntry(writing, audit, { subject: id, project });
-}
-
-async function endSession(
-  writing: WriteTransaction,
-  id: string,
-  audit: AuditedChange,
-): Promise<void> {
-  const { numDeletedRows } = await writing.trx
-    .deleteFrom("sessions")
-    .where("id", "=", id)
-    .executeTakeFirst();
-  if (numDeletedRows > 0n) await addAuditEntry(writing, audit, { subject: id });
-}
-
-async function endSessions(
-  writing: WriteTransaction,
-  personId: string,
-  audit: AuditedChange,
-): Promise<void> {
-  const { numDeletedRows } = await writing.trx
-    .deleteFrom("sessions")
-    .where("person_id", "=", personId)
-    .executeTakeFirst();
-  if (numDeletedRows > 0n) await addAuditEntry(writing, audit, { subject: personId });
-}
-
-async function purgeSessions({ db, now }: Store): Promise<void> {
-  for (const table of ["sign_in_links", "sessions"] as const) {
-    await db.deleteFrom(table).where("expires_at", "<", now().toISOString()).execute();
-  }
 }
 
 function parseSessionRow(row: Schema["sessions"]): Session {

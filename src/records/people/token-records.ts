@@ -1,15 +1,17 @@
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
+import { createOnce, type CreatingRequest } from "./idempotency-records.ts";
 import { spendIdentity, type SpentIdentity } from "./identity-records.ts";
 import { findPersonAccess } from "./person-access.ts";
 import { newId } from "../../contract/id.ts";
 import { type Workflow, workflow as workflowSchema } from "../../contract/people/principal.ts";
 import type { Membership } from "../../contract/people/role.ts";
-import { type Scope, type Token, token } from "../../contract/people/token.ts";
+import { type CreatedToken, type Scope, type Token, token } from "../../contract/people/token.ts";
 import type { Schema } from "../database/schema.ts";
 import { runWriteTransaction, type Store, type WriteTransaction } from "../database/store.ts";
 
-/** A token to store: what it allows, and its hash instead of the token itself. */
+/** A token to create. What it allows and its hash are stored, and not the token itself. */
 export interface NewToken {
+  readonly secret: string;
   readonly name: string;
   readonly scopes: readonly Scope[];
   readonly prefix: string;
@@ -24,12 +26,6 @@ export interface NewToken {
   readonly personId?: string | null;
 }
 
-interface ReplacedToken {
-  readonly project: string;
-  readonly id: string;
-  readonly endsAt: Date;
-}
-
 /** A token with its project, and with the run of a workflow that it was given to. */
 export interface FoundToken {
   readonly project: string;
@@ -42,96 +38,115 @@ export interface FoundToken {
 /** How long tokens that were issued for identity tokens stay listed after they expire. */
 const retentionMs = 86_400_000;
 
-/** Tokens of projects. */
 export function tokenRecords(store: Store) {
+  const { db, now } = store;
   return {
-    create: (project: string, newToken: NewToken, audit?: AuditedChange) =>
-      runWriteTransaction(store, (writing) => storeToken(writing, { project, newToken, audit })),
+    create: (project: string, newToken: NewToken, { idempotency, audit }: CreatingRequest = {}) =>
+      createOnce(store, idempotency, async (writing) => {
+        const created = await insertToken(writing, project, newToken);
+        await addAuditEntry(writing, audit, created.id, project);
+        return created;
+      }),
 
     /** Creates a token in place of another one, which ends at a time, if not before. */
-    replace: (newToken: NewToken, replaced: ReplacedToken, audit?: AuditedChange) =>
+    replace: (
+      newToken: NewToken,
+      replaced: { readonly project: string; readonly id: string; readonly endsAt: Date },
+      audit?: AuditedChange,
+    ) =>
       runWriteTransaction(store, async (writing) => {
-        await setTokenExpiry(writing, replaced);
-        return storeToken(writing, { project: replaced.project, newToken, audit });
+        const { project, id } = replaced;
+        const endsAt = replaced.endsAt.toISOString();
+        await writing.trx
+          .updateTable("tokens")
+          .set({ expires_at: endsAt })
+          .where("id", "=", id)
+          .where("project", "=", project)
+          .where((eb) => eb.or([eb("expires_at", "is", null), eb("expires_at", ">", endsAt)]))
+          .execute();
+        const created = await insertToken(writing, project, newToken);
+        await addAuditEntry(writing, audit, created.id, project);
+        return created;
       }),
 
     /** Creates the token for an identity token; undefined where that was spent before. */
     exchange: (project: string, newToken: NewToken, identity: SpentIdentity) =>
-      runWriteTransaction(store, (writing) =>
-        storeExchangedToken(writing, { project, newToken }, identity),
-      ),
+      runWriteTransaction(store, async (writing) => {
+        if (!(await spendIdentity(writing, identity))) return undefined;
+        const created = await insertToken(writing, project, newToken);
+        const { id: tokenId, name: tokenName } = created;
+        const change = { project, action: "exchangeToken", tokenId, tokenName };
+        await addAuditEntry(writing, change, tokenId);
+        return created;
+      }),
 
     /** Also finds tokens that have expired or were revoked. */
-    findByHash: (hash: string) => findTokenByHash(store, hash),
+    async findByHash(hash: string): Promise<FoundToken | undefined> {
+      const row = await selectTokens(db).where("hash", "=", hash).executeTakeFirst();
+      if (row === undefined) return undefined;
+      const { person_id: id, workflow } = row;
+      const owner = id === null ? undefined : await findPersonAccess(db, now(), id);
+      return {
+        project: row.project,
+        token: parseTokenRow(row),
+        memberships: id === null ? null : (owner?.memberships ?? []),
+        workflow: workflow === null ? null : workflowSchema.parse(JSON.parse(workflow)),
+      };
+    },
 
     /** Tokens of the project, or those of a person there. */
-    list: (project: string, personId?: string | null) => listTokens(store, project, personId),
+    async list(project: string, personId?: string | null): Promise<Token[]> {
+      let rows = selectTokens(db).where("project", "=", project);
+      if (personId !== undefined) rows = rows.where("person_id", "=", personId);
+      return (await rows.orderBy("tokens.id", "desc").execute()).map(parseTokenRow);
+    },
 
-    find: (project: string, id: string) => findToken(store, project, id),
+    async find(project: string, id: string): Promise<Token | undefined> {
+      const row = await selectTokens(db)
+        .where("tokens.id", "=", id)
+        .where("project", "=", project)
+        .executeTakeFirst();
+      return row && parseTokenRow(row);
+    },
 
     /** False where there is no such token. */
     revoke: (project: string, id: string, audit?: AuditedChange) =>
-      runWriteTransaction(store, (writing) => storeRevocation(writing, { project, id, audit })),
+      runWriteTransaction(store, async (writing) => {
+        const at = writing.now.toISOString();
+        const { numUpdatedRows } = await writing.trx
+          .updateTable("tokens")
+          .set((eb) => ({ revoked_at: eb.fn.coalesce("revoked_at", eb.val(at)) }))
+          .where("id", "=", id)
+          .where("project", "=", project)
+          .executeTakeFirst();
+        if (numUpdatedRows === 0n) return false;
+        await addAuditEntry(writing, audit, id);
+        return true;
+      }),
 
     /**
      * Deletes tokens that were issued for identity tokens, some time after they expire: there is
      * one for each run of a workflow.
      */
-    purge: () => purgeTokens(store),
+    async purge(): Promise<void> {
+      const oldest = new Date(now().getTime() - retentionMs).toISOString();
+      await db
+        .deleteFrom("tokens")
+        .where("policy", "is not", null)
+        .where("expires_at", "<", oldest)
+        .execute();
+    },
 
     /** Records the token's use, some time later. */
     touch: createLastUseWriter(store, "tokens"),
   };
 }
 
-interface TokenCreation {
-  readonly project: string;
-  readonly newToken: NewToken;
-  readonly audit?: AuditedChange | undefined;
-}
-
-async function storeToken(
-  writing: WriteTransaction,
-  { project, newToken, audit }: TokenCreation,
-): Promise<Token> {
-  const created = await insertToken(writing, project, newToken);
-  await addAuditEntry(writing, audit, { subject: created.id, project });
-  return created;
-}
-
-async function storeExchangedToken(
-  writing: WriteTransaction,
-  { project, newToken }: TokenCreation,
-  identity: SpentIdentity,
-): Promise<Token | undefined> {
-  if (!(await spendIdentity(writing, identity))) return undefined;
-  const created = await insertToken(writing, project, newToken);
-  const { id: tokenId, name: tokenName } = created;
-  const change = { project, action: "exchangeToken", tokenId, tokenName };
-  await addAuditEntry(writing, change, { subject: tokenId });
-  return created;
-}
-
-interface RevokedToken {
-  readonly project: string;
-  readonly id: string;
-  readonly audit: AuditedChange | undefined;
-}
-
-async function storeRevocation(
-  writing: WriteTransaction,
-  { project, id, audit }: RevokedToken,
-): Promise<boolean> {
-  const isRevoked = await setTokenRevoked(writing, project, id);
-  if (isRevoked) await addAuditEntry(writing, audit, { subject: id });
-  return isRevoked;
-}
-
 async function insertToken(
   { trx, now }: WriteTransaction,
   project: string,
   newToken: NewToken,
-): Promise<Token> {
+): Promise<CreatedToken> {
   const row: Schema["tokens"] = {
     id: newId("token", now),
     project,
@@ -149,30 +164,7 @@ async function insertToken(
   };
   await trx.insertInto("tokens").values(row).execute();
   const stored = selectTokens(trx).where("tokens.id", "=", row.id);
-  return parseTokenRow(await stored.executeTakeFirstOrThrow());
-}
-
-async function findTokenByHash({ db, now }: Store, hash: string): Promise<FoundToken | undefined> {
-  const row = await selectTokens(db).where("hash", "=", hash).executeTakeFirst();
-  if (row === undefined) return undefined;
-  const { person_id: id } = row;
-  const owner = id === null ? undefined : await findPersonAccess({ db, now: now(), id });
-  return {
-    project: row.project,
-    token: parseTokenRow(row),
-    memberships: id === null ? null : (owner?.memberships ?? []),
-    workflow: parseWorkflow(row),
-  };
-}
-
-async function listTokens(
-  { db }: Store,
-  project: string,
-  personId: string | null | undefined,
-): Promise<Token[]> {
-  let rows = selectTokens(db).where("project", "=", project);
-  if (personId !== undefined) rows = rows.where("person_id", "=", personId);
-  return (await rows.orderBy("tokens.id", "desc").execute()).map(parseTokenRow);
+  return { ...parseTokenRow(await stored.executeTakeFirstOrThrow()), token: newToken.secret };
 }
 
 /** Tokens with the names of the people whose they are. */
@@ -182,55 +174,6 @@ function selectTokens(db: Store["db"]) {
     .leftJoin("people", "people.id", "tokens.person_id")
     .selectAll("tokens")
     .select("people.name as person_name");
-}
-
-async function findToken({ db }: Store, project: string, id: string): Promise<Token | undefined> {
-  const row = await selectTokens(db)
-    .where("tokens.id", "=", id)
-    .where("project", "=", project)
-    .executeTakeFirst();
-  return row && parseTokenRow(row);
-}
-
-async function setTokenExpiry(
-  { trx }: WriteTransaction,
-  { project, id, endsAt }: ReplacedToken,
-): Promise<void> {
-  const expiresAt = endsAt.toISOString();
-  await trx
-    .updateTable("tokens")
-    .set({ expires_at: expiresAt })
-    .where("id", "=", id)
-    .where("project", "=", project)
-    .where((eb) => eb.or([eb("expires_at", "is", null), eb("expires_at", ">", expiresAt)]))
-    .execute();
-}
-
-async function setTokenRevoked(
-  { trx, now }: WriteTransaction,
-  project: string,
-  id: string,
-): Promise<boolean> {
-  const { numUpdatedRows } = await trx
-    .updateTable("tokens")
-    .set((eb) => ({ revoked_at: eb.fn.coalesce("revoked_at", eb.val(now.toISOString())) }))
-    .where("id", "=", id)
-    .where("project", "=", project)
-    .executeTakeFirst();
-  return numUpdatedRows > 0n;
-}
-
-async function purgeTokens({ db, now }: Store): Promise<void> {
-  const oldest = new Date(now().getTime() - retentionMs).toISOString();
-  await db
-    .deleteFrom("tokens")
-    .where("policy", "is not", null)
-    .where("expires_at", "<", oldest)
-    .execute();
-}
-
-function parseWorkflow({ workflow }: Schema["tokens"]): Workflow | null {
-  return workflow === null ? null : workflowSchema.parse(JSON.parse(workflow));
 }
 
 type TokenRow = Schema["tokens"] & { readonly person_name: string | null };
@@ -251,9 +194,6 @@ function parseTokenRow(row: TokenRow): Token {
   });
 }
 
-/** Tables of what requests are authenticated by. */
-type UsedTable = keyof Pick<Schema, "tokens" | "sessions">;
-
 const precisionMs = 60_000;
 /** Tokens or sessions whose last use is remembered, so that it is not written at each request. */
 const maxRemembered = 10_000;
@@ -262,24 +202,22 @@ const maxRemembered = 10_000;
  * Gives a function that records the use of a token or a session, at most once a minute. Nobody
  * waits for it: a request that reads must not fail because something cannot be written.
  */
-export function createLastUseWriter(store: Store, table: UsedTable): (id: string) => void {
+export function createLastUseWriter(
+  { db, now }: Store,
+  table: "tokens" | "sessions",
+): (id: string) => void {
   const remembered = new Map<string, number>();
   return (id) => {
-    const now = store.now().getTime();
-    if (now - (remembered.get(id) ?? -Infinity) < precisionMs) return;
+    const at = now();
+    if (at.getTime() - (remembered.get(id) ?? -Infinity) < precisionMs) return;
     if (remembered.size >= maxRemembered) remembered.clear();
-    remembered.set(id, now);
-    updateLastUse(store, table, id).catch(() => remembered.delete(id));
+    remembered.set(id, at.getTime());
+    const stale = new Date(at.getTime() - precisionMs).toISOString();
+    db.updateTable(table)
+      .set({ last_used_at: at.toISOString() })
+      .where("id", "=", id)
+      .where((eb) => eb.or([eb("last_used_at", "is", null), eb("last_used_at", "<", stale)]))
+      .execute()
+      .catch(() => remembered.delete(id));
   };
-}
-
-async function updateLastUse(store: Store, table: UsedTable, id: string): Promise<void> {
-  const now = store.now();
-  const stale = new Date(now.getTime() - precisionMs).toISOString();
-  await store.db
-    .updateTable(table)
-    .set({ last_used_at: now.toISOString() })
-    .where("id", "=", id)
-    .where((eb) => eb.or([eb("last_used_at", "is", null), eb("last_used_at", "<", stale)]))
-    .execute();
 }

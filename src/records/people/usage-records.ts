@@ -5,38 +5,29 @@ const runningStatuses = jobStatus.options.filter(
   (status) => status !== "Pending" && !isTerminal(status),
 );
 
-interface UnfinishedJobs {
-  readonly waiting: number;
-  readonly running: number;
-}
-
 /** How much of the service projects use. */
 export function usageRecords({ db }: Store) {
   return {
     /** Bytes of the project's uploads and of the artifacts of its jobs. */
-    storedBytes: (project: string) => readStoredBytes(db, project),
+    async storedBytes(project: string): Promise<number> {
+      const row = await db
+        .selectFrom("project_usage")
+        .select("stored_bytes")
+        .where("project", "=", project)
+        .executeTakeFirst();
+      return Number(row?.stored_bytes ?? 0);
+    },
 
-    countJobs: (project: string) => countUnfinishedJobs(db, project),
+    async countJobs(project: string): Promise<{ waiting: number; running: number }> {
+      const { running } = await db
+        .selectFrom("jobs")
+        .select(({ fn }) => fn.countAll<number>().as("running"))
+        .where("project", "=", project)
+        .where("status", "in", runningStatuses)
+        .executeTakeFirstOrThrow();
+      return { waiting: await readWaitingJobs(db, project), running: Number(running) };
+    },
   };
-}
-
-async function readStoredBytes(db: Store["db"], project: string): Promise<number> {
-  const row = await db
-    .selectFrom("project_usage")
-    .select("stored_bytes")
-    .where("project", "=", project)
-    .executeTakeFirst();
-  return Number(row?.stored_bytes ?? 0);
-}
-
-async function countUnfinishedJobs(db: Store["db"], project: string): Promise<UnfinishedJobs> {
-  const { running } = await db
-    .selectFrom("jobs")
-    .select(({ fn }) => fn.countAll<number>().as("running"))
-    .where("project", "=", project)
-    .where("status", "in", runningStatuses)
-    .executeTakeFirstOrThrow();
-  return { waiting: await readWaitingJobs(db, project), running: Number(running) };
 }
 
 export async function readWaitingJobs(db: Store["db"], project: string): Promise<number> {

@@ -41,18 +41,11 @@ export const artifactHandlers: ArtifactHandlers = {
   },
 };
 
-/** Request headers of downloads. */
-interface DownloadHeaders {
-  readonly range?: string | undefined;
-  readonly "if-none-match"?: string | undefined;
-  readonly "if-range"?: string | undefined;
-}
-
 /** @throws ServiceError range_not_satisfiable */
 export function artifactResponse(
   blobs: BlobStore,
   { sha256, bytes, name }: Artifact,
-  headers: DownloadHeaders,
+  headers: { readonly [Name in "range" | "if-none-match" | "if-range"]?: string | undefined },
 ) {
   const etag = `"${sha256}"`;
   if (isETagMatch(headers["if-none-match"], etag)) {

@@ -1,7 +1,7 @@
 import { pipeline } from "node:stream/promises";
 import { type Pack, pack } from "tar-stream";
 import type { Artifact } from "../../contract/jobs/artifact.ts";
-import type { ProducingJob } from "../../records/jobs/list-batch-artifacts.ts";
+import type { ProducingJob } from "../../records/jobs/batch-records.ts";
 import type { BlobStore } from "../../storage/blob-store.ts";
 
 interface ArchivedFile {

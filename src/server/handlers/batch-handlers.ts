@@ -1,15 +1,16 @@
 import { createBatch } from "./create-batch.ts";
+import { findCreated, readIdempotency, replayedHeaders } from "./idempotency.ts";
 import { requireRecorded } from "./require-job.ts";
 import { requireOwnSuite } from "./require-own-suite.ts";
 import { requireAllowedReport, resolveReport } from "./resolve-report.ts";
 import { type RepeatedBatch, resubmitJobs } from "./resubmit-jobs.ts";
-import { createdByCaller, createIdempotently } from "./start-job.ts";
+import { createdByCaller } from "./start-job.ts";
 import type { Caller } from "../../auth/authenticate.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { type Batch, batch as batchSchema, batchFields } from "../../contract/jobs/batch.ts";
 import { hasScope, reachedOrigin } from "../../contract/people/may.ts";
 import { creationOwner } from "../../contract/people/principal.ts";
-import { type RetriedBatch, retriedBatch } from "../../contract/routes/batch-routes.ts";
+import { retriedBatch } from "../../contract/routes/batch-routes.ts";
 import type { RouteHandlers } from "../http/bind-routes.ts";
 import { notFoundError } from "../http/problem-response.ts";
 import { linkFormerTrace, requestSpan } from "../http/request-id.ts";
@@ -30,19 +31,21 @@ const retryBatch: RouteHandlers["retryBatch"] = async (context, input) => {
   await linkFormerTrace(context, input.request, first.id);
   const repeated = describeRepeated(batch);
   if (repeated.revision?.recordBaseline) await requireOwnSuite(context, caller, repeated);
-  const retried = { ...input, body: { batch: batch.id, statuses } };
-  const { created, headers } = await createIdempotently<RetriedBatch>(context, retried, {
-    schema: retriedBatch,
-    async create(answered) {
-      await context.requireSpace();
-      const createdBy = createdByCaller(caller);
-      const report = await findOwnReport(context, caller, batch.id);
-      const traceparent = requestSpan(input.request)?.traceparent;
-      const order = { batch: repeated, jobs, report, createdBy, traceparent, audit, answered };
-      return resubmitJobs(context, creationOwner(caller), order);
-    },
+  const body = { batch: batch.id, statuses };
+  const idempotency = readIdempotency({ ...input, body });
+  const earlier = await findCreated(context.records, idempotency, retriedBatch);
+  if (earlier) return { status: 202, json: earlier, headers: replayedHeaders };
+  await context.requireSpace();
+  const created = await resubmitJobs(context, creationOwner(caller), {
+    batch: repeated,
+    jobs,
+    report: await findOwnReport(context, caller, batch.id),
+    createdBy: createdByCaller(caller),
+    traceparent: requestSpan(input.request)?.traceparent,
+    audit,
+    idempotency,
   });
-  return { status: 202, json: created, headers };
+  return { status: 202, json: created, headers: {} };
 };
 
 /**
@@ -85,22 +88,19 @@ export const batchHandlers: BatchHandlers = {
     const submission = report
       ? await resolveReport(context, caller, { ...request, report })
       : { request, report };
-    const { created, replayed, headers } = await createIdempotently<Batch>(context, input, {
-      schema: batchSchema,
-      create: async (answered) => {
-        await context.requireSpace();
-        const createdBy = createdByCaller(caller);
-        const traceparent = requestSpan(input.request)?.traceparent;
-        const submitted = { ...submission, answered, createdBy, traceparent, audit };
-        return createBatch(context, creationOwner(caller), submitted);
-      },
-    });
-    if (!replayed) {
-      const jobIds = created.jobs.map((job) => job.id);
-      context.executor.submit(caller.project, jobIds);
-    }
+    const idempotency = readIdempotency(input);
+    const earlier = await findCreated(context.records, idempotency, batchSchema);
+    const created =
+      earlier ??
+      (await createBatch(context, creationOwner(caller), {
+        ...submission,
+        createdBy: createdByCaller(caller),
+        traceparent: requestSpan(input.request)?.traceparent,
+        audit,
+        idempotency,
+      }));
     const location = `/v1/batches/${created.id}`;
-    return { status: 202, json: created, headers: { location, ...headers } };
+    return { status: 202, json: created, headers: { location, ...(earlier && replayedHeaders) } };
   },
 
   async listBatches({ records }, { caller, query }) {

@@ -62,7 +62,7 @@ async function leadBack(
 ): Promise<Response> {
   const { records, now } = context;
   const request = c.req.raw;
-  const flow = readFlow(context, request, { key, now: now() });
+  const flow = readFlow(context, request, key, now());
   if (flow === undefined) return leadToSignIn(context, c, "expired");
   const person = await singleSignOn.finish(new URL(request.url).search, flow);
   const begun = await beginIssuedSession(records, person, browserVisit(context, request));

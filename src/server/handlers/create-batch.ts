@@ -3,7 +3,7 @@ import type { CreatedBy } from "../../contract/jobs/creation.ts";
 import { batchChildName, newId } from "../../contract/id.ts";
 import type { Owner } from "../../contract/people/principal.ts";
 import type { NewBatch } from "../../records/jobs/insert-batch.ts";
-import type { CreatingRequest } from "../../records/people/record-creation.ts";
+import type { CreatingRequest } from "../../records/people/idempotency-records.ts";
 import type { NewJob } from "../../records/jobs/insert-jobs.ts";
 import type { NewReport } from "../../records/jobs/insert-report.ts";
 import { validationError } from "../http/field-errors.ts";
@@ -19,19 +19,22 @@ export interface BatchContents {
   readonly traceparent?: string | undefined;
 }
 
-interface BatchSubmission extends BatchContents, CreatingRequest<Batch> {}
-
 /**
- * Resolves and records a batch, without submitting its jobs.
+ * Resolves and records a batch, and submits its jobs to the executor.
  * @throws ServiceError for everything in the request that the service cannot do
  */
 export async function createBatch(
   context: ServerContext,
   owner: Owner,
-  { answered, audit, ...contents }: BatchSubmission,
+  { idempotency, audit, ...contents }: BatchContents & CreatingRequest,
 ): Promise<Batch> {
+  await context.requireSpace();
   const batch = await prepareBatch(context, owner, contents);
-  return context.records.batches.create(owner.project, batch, { answered, audit });
+  const { batches } = context.records;
+  const created = await batches.create(owner.project, batch, { idempotency, audit });
+  const jobIds = created.jobs.map(({ id }) => id);
+  context.executor.submit(owner.project, jobIds);
+  return created;
 }
 
 /** @throws ServiceError for everything in the request that the service cannot do */
@@ -42,11 +45,8 @@ export async function prepareBatch(
 ): Promise<NewBatch> {
   const resolved = await resolveBatch(context, owner, request);
   const jobs = resolved.jobs.map((newJob) => ({ ...newJob, createdBy, traceparent }));
-  const batch = withBatchResource(
-    context,
-    { ...resolved, jobs, createdBy },
-    { project: owner.project, spec: request },
-  );
+  const named = { ...resolved, jobs, createdBy };
+  const batch = withBatchResource(context, named, owner.project, request);
   return report ? { ...batch, report } : batch;
 }
 
@@ -93,7 +93,8 @@ function requireDistinctModelNames(jobs: readonly Pick<NewJob, "model">[]): void
 function withBatchResource(
   { executor, now }: ServerContext,
   batch: NewBatch,
-  { project, spec }: { project: string; spec: BatchContents["request"] },
+  project: string,
+  spec: BatchContents["request"],
 ): NewBatch {
   const namespace = executor.projectNamespace?.(project);
   if (namespace === undefined) return batch;

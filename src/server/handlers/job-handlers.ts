@@ -95,7 +95,7 @@ export const jobHandlers: JobHandlers = {
     const seconds = readPreferredWait(input.headers.prefer);
     if (seconds === undefined) return { status: 202, json: showJob(started.created), headers };
     const signal = AbortSignal.any([input.request.signal, AbortSignal.timeout(seconds * 1000)]);
-    const job = await waitForJobEnd(context, input.caller, { job: started.created, signal });
+    const job = await waitForJobEnd(context, input.caller, started.created, signal);
     const applied = { ...headers, "preference-applied": `wait=${seconds}` };
     return { status: isTerminal(job.status) ? 200 : 202, json: showJob(job), headers: applied };
   },
@@ -157,7 +157,8 @@ function joinPage(documents: readonly string[], nextCursor: string | null): stri
 async function waitForJobEnd(
   { records }: ServerContext,
   caller: Caller,
-  { job, signal }: { job: Job; signal: AbortSignal },
+  job: Job,
+  signal: AbortSignal,
 ): Promise<Job> {
   let latest = job;
   for await (const _ of records.changes.watch(job.id, signal)) {

@@ -1,5 +1,6 @@
 import type { Routes } from "../../contract/routes/routes.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
+import type { Records } from "../../records/open-records.ts";
 import { createLogFeeds, createLogStream, type LogFeeds, logFormats } from "./log-stream.ts";
 import { shareAccessChecks } from "./may-still-call.ts";
 import { negotiateMediaType } from "../http/negotiate-media-type.ts";
@@ -8,25 +9,20 @@ import type { RouteHandlers, RouteInput } from "../http/bind-routes.ts";
 import type { ServerContext } from "../http/server-context.ts";
 
 export function createLogHandlers(context: ServerContext): Pick<RouteHandlers, "streamLogs"> {
-  const streams = { feeds: createLogFeeds(context.records), mayReadOn: shareAccessChecks(context) };
-  return { streamLogs: (_context, input) => streamLogs(context, input, streams) };
-}
-
-/** What all streams share. */
-interface LogStreams {
-  readonly feeds: LogFeeds;
-  readonly mayReadOn: ReturnType<typeof shareAccessChecks>;
+  const feeds = createLogFeeds(context.records);
+  const mayReadOn = shareAccessChecks(context);
+  return { streamLogs: (_context, input) => streamLogs(context, input, feeds, mayReadOn) };
 }
 
 async function streamLogs(
   context: ServerContext,
-  { caller, params, query, headers, request }: RouteInput<Routes["streamLogs"]>,
-  { feeds, mayReadOn }: LogStreams,
+  input: RouteInput<Routes["streamLogs"]>,
+  feeds: LogFeeds,
+  mayReadOn: ReturnType<typeof shareAccessChecks>,
 ): ReturnType<RouteHandlers["streamLogs"]> {
   const { records } = context;
-  if (query.before !== undefined) {
-    return readEarlierLines(context, { caller, params, headers, ...query, before: query.before });
-  }
+  const { caller, params, query, headers, request } = input;
+  if (query.before !== undefined) return readEarlierLines(records, input, query.before);
   const mediaType = negotiateMediaType(headers.accept, [
     "text/plain",
     "text/event-stream",
@@ -51,22 +47,16 @@ async function streamLogs(
   return { status: 200, stream, mediaType, headers: { "x-accel-buffering": "no" } };
 }
 
-interface EarlierLines extends Pick<RouteInput<Routes["streamLogs"]>, "caller" | "params"> {
-  readonly headers: { readonly accept?: string | undefined };
-  readonly after: number;
-  readonly before: number;
-  readonly limit: number;
-}
-
 /** A page of a log for a reader who goes back, such as by scrolling up. */
 async function readEarlierLines(
-  { records }: ServerContext,
-  { caller, params, headers, ...range }: EarlierLines,
+  records: Records,
+  { caller, params, headers, query: { after, limit } }: RouteInput<Routes["streamLogs"]>,
+  before: number,
 ): ReturnType<RouteHandlers["streamLogs"]> {
   // An event source would ask for the same page again and again.
   const mediaType = negotiateMediaType(headers.accept, ["text/plain", "application/x-ndjson"]);
   const { id } = await requireJob(records, caller, params.id);
-  const lines = await records.logs.readPageBefore(id, range);
+  const lines = await records.logs.readPageBefore(id, { after, before, limit });
   const text = lines.map(logFormats[mediaType].line).join("");
   const stream = new Blob([text]).stream();
   return { status: 200, stream, mediaType, headers: {} };

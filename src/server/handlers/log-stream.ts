@@ -137,10 +137,6 @@ interface Position {
   readonly version: number;
 }
 
-interface ReadChunk extends Position {
-  readonly chunk: Promise<LogChunk>;
-}
-
 interface Follower {
   wake: () => void;
 }
@@ -149,7 +145,7 @@ class FollowedLog {
   readonly followers = new Set<Follower>();
   version = 0;
   /** Of each format the chunk that was read last: those who keep up ask for the same one. */
-  readonly #latest = new Map<LogFormat, ReadChunk>();
+  readonly #latest = new Map<LogFormat, Position & { readonly chunk: Promise<LogChunk> }>();
   #pause: NodeJS.Timeout | undefined;
   #hasChanged = false;
 

@@ -3,7 +3,7 @@ import { type BatchRequest, groupByTargets } from "../../contract/jobs/batch.ts"
 import type { CreatedBy } from "../../contract/jobs/creation.ts";
 import type { Job } from "../../contract/jobs/job.ts";
 import type { Owner } from "../../contract/people/principal.ts";
-import type { CreatingRequest } from "../../records/people/record-creation.ts";
+import type { CreatingRequest } from "../../records/people/idempotency-records.ts";
 import type { ReportRecord } from "../../records/jobs/insert-report.ts";
 import { prepareBatch } from "./create-batch.ts";
 import type { ServerContext } from "../http/server-context.ts";
@@ -14,18 +14,6 @@ export type RepeatedBatch = Pick<
   "name" | "suite" | "revision" | "kind" | "failFast" | "labels" | "parallelism"
 >;
 
-interface Resubmission extends CreatingRequest<RetriedBatch> {
-  readonly batch: RepeatedBatch;
-  /** Jobs that have ended. */
-  readonly jobs: readonly Job[];
-  /** The report in which the new jobs replace them. */
-  readonly report?: Pick<ReportRecord, "id" | "round" | "jobIds"> | undefined;
-  /** Absent where the service itself submits jobs again. */
-  readonly createdBy?: CreatedBy | undefined;
-  /** Of the request's span, where requests are traced. */
-  readonly traceparent?: string | undefined;
-}
-
 /**
  * Submits jobs again, each with its own recipe: a batch for jobs of the same recipe whose models
  * and targets make up a product.
@@ -34,7 +22,24 @@ interface Resubmission extends CreatingRequest<RetriedBatch> {
 export async function resubmitJobs(
   context: ServerContext,
   owner: Owner,
-  { batch, jobs, report, createdBy, traceparent, ...creating }: Resubmission,
+  {
+    batch,
+    jobs,
+    report,
+    createdBy,
+    traceparent,
+    ...creating
+  }: CreatingRequest & {
+    readonly batch: RepeatedBatch;
+    /** Jobs that have ended. */
+    readonly jobs: readonly Job[];
+    /** The report in which the new jobs replace them. */
+    readonly report?: Pick<ReportRecord, "id" | "round" | "jobIds"> | undefined;
+    /** Absent where the service itself submits jobs again. */
+    readonly createdBy?: CreatedBy | undefined;
+    /** Of the request's span, where requests are traced. */
+    readonly traceparent?: string | undefined;
+  },
 ): Promise<RetriedBatch> {
   const prepared = groupRepeatedJobs(jobs).map(({ former, ...fields }) =>
     prepareBatch(context, owner, {

@@ -93,7 +93,7 @@ async function listOwnProjects({ projects }: Records, { memberships }: Caller) {
 
 /** The answer to a sign-out; access tokens have no cookie that ends. */
 function endCookie(context: ServerContext, { session }: Caller, request: Request) {
-  const cookie = sessionCookie(context, request, { secret: "", maxAge: 0 });
+  const cookie = sessionCookie(context, request, "", 0);
   return { status: 204, headers: session ? { "set-cookie": cookie } : {} } as const;
 }
 
@@ -118,5 +118,5 @@ export function beginCookie(
   { session, secret }: BegunSession,
 ) {
   const maxAge = sessionSeconds(session.method);
-  return { "set-cookie": sessionCookie(context, request, { secret, maxAge }) };
+  return { "set-cookie": sessionCookie(context, request, secret, maxAge) };
 }

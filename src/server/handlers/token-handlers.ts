@@ -5,13 +5,8 @@ import { requirePermission } from "../../auth/require-permission.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { may } from "../../contract/people/may.ts";
 import { restrictScopes } from "../../contract/people/role.ts";
-import {
-  type CreatedToken,
-  createdToken,
-  type Scope,
-  type Token,
-} from "../../contract/people/token.ts";
-import { createIdempotently } from "./start-job.ts";
+import { createdToken, type Scope, type Token } from "../../contract/people/token.ts";
+import { findCreated, readIdempotency, replayedHeaders } from "./idempotency.ts";
 import { notFoundError } from "../http/problem-response.ts";
 import type { RouteHandlers } from "../http/bind-routes.ts";
 import type { ServerContext } from "../http/server-context.ts";
@@ -39,17 +34,19 @@ export const tokenHandlers: TokenHandlers = {
     const { personId } = input.caller;
     const project = await requireProject(context, input.caller, input.body.project);
     requireOwnScopes(input.caller, input.body.scopes);
-    const { created, headers } = await createIdempotently<CreatedToken>(context, input, {
-      schema: createdToken,
-      async create(answered) {
-        const fields = { ...input.body, project, personId, now: now(), audit: input.audit };
-        const token = await createToken(records, fields);
-        if (answered) await records.idempotency.finish(answered.ref, answered.buildAnswer(token));
-        return token;
-      },
-    });
+    const idempotency = readIdempotency(input);
+    const earlier = await findCreated(records, idempotency, createdToken);
+    const fields = {
+      ...input.body,
+      project,
+      personId,
+      now: now(),
+      audit: input.audit,
+      idempotency,
+    };
+    const created = earlier ?? (await createToken(records, fields));
     const location = `/v1/tokens/${created.id}`;
-    return { status: 201, json: created, headers: { location, ...headers } };
+    return { status: 201, json: created, headers: { location, ...(earlier && replayedHeaders) } };
   },
 
   async exchangeToken({ exchangeToken }, { body }) {

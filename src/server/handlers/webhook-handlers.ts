@@ -1,9 +1,9 @@
 import { ServiceError } from "../../contract/errors.ts";
 import { limits } from "../../contract/limits.ts";
-import { type CreatedWebhook, createdWebhook } from "../../contract/jobs/webhook.ts";
+import { createdWebhook } from "../../contract/jobs/webhook.ts";
 import { checkUrl } from "../../storage/public-address.ts";
 import { generateWebhookSecret } from "../../webhooks/sign-event.ts";
-import { createIdempotently } from "./start-job.ts";
+import { findCreated, readIdempotency, replayedHeaders } from "./idempotency.ts";
 import { validationError } from "../http/field-errors.ts";
 import { notFoundError } from "../http/problem-response.ts";
 import type { RouteHandlers } from "../http/bind-routes.ts";
@@ -28,18 +28,16 @@ export const webhookHandlers: WebhookHandlers = {
     return { status: 200, json: { webhooks: await records.webhooks.list(caller.project) } };
   },
 
-  async createWebhook(context, input) {
+  async createWebhook({ records, limits: { allowPrivateAddresses } }, input) {
     const { caller, body, audit } = input;
-    requireReceiver(body.url, context.limits);
-    const { created, headers } = await createIdempotently<CreatedWebhook>(context, input, {
-      schema: createdWebhook,
-      create: (answered) => {
-        const request = { ...body, secret: generateWebhookSecret() };
-        return context.records.webhooks.create(caller.project, request, { answered, audit });
-      },
-    });
+    requireReceiver(body.url, allowPrivateAddresses);
+    const idempotency = readIdempotency(input);
+    const earlier = await findCreated(records, idempotency, createdWebhook);
+    const request = { ...body, secret: generateWebhookSecret() };
+    const created =
+      earlier ?? (await records.webhooks.create(caller.project, request, { idempotency, audit }));
     const location = `/v1/webhooks/${created.id}`;
-    return { status: 201, json: created, headers: { location, ...headers } };
+    return { status: 201, json: created, headers: { location, ...(earlier && replayedHeaders) } };
   },
 
   async getWebhook({ records }, { caller, params }) {
@@ -72,14 +70,14 @@ export const webhookHandlers: WebhookHandlers = {
 
   async replayDelivery({ records }, { caller, params: { id, delivery }, audit }) {
     await requireWebhook(records, caller.project, id);
-    const again = await records.webhookDeliveries.replay({ webhookId: id, id: delivery, audit });
+    const again = await records.webhookDeliveries.replay(id, delivery, audit);
     if (!again) throw notFoundError("delivery", delivery);
     return { status: 202, json: again };
   },
 };
 
 /** @throws ServiceError validation_failed for an address that events are not sent to */
-function requireReceiver(url: string, { allowPrivateAddresses }: ServerContext["limits"]): void {
+function requireReceiver(url: string, allowPrivateAddresses: boolean): void {
   try {
     checkUrl(new URL(url), allowPrivateAddresses);
   } catch (error) {

@@ -2,15 +2,13 @@ import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
 import { JsonText } from "./json-text.ts";
 
-interface ResponseParts {
+export function buildResponse(parts: {
   readonly status: number;
   readonly json?: unknown;
   readonly stream?: ReadableStream<Uint8Array> | Readable;
   readonly mediaType?: string;
   readonly headers?: Readonly<Record<string, string>>;
-}
-
-export function buildResponse(parts: ResponseParts): Response {
+}): Response {
   const { status, json, stream, mediaType } = parts;
   const headers = new Headers(parts.headers);
   if (json instanceof JsonText) {
@@ -33,7 +31,6 @@ export function computeETag(json: unknown): string {
   return `"${createHash("sha256").update(JSON.stringify(json)).digest("base64url")}"`;
 }
 
-/** Whether an If-None-Match header names the tag. */
 export function isETagMatch(ifNoneMatch: string | undefined, etag: string): boolean {
   const tags = (ifNoneMatch ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""));
   return tags.includes(etag) || tags.includes("*");

@@ -2,13 +2,6 @@ import type { ServiceError } from "../../contract/errors.ts";
 import { TokenBuckets } from "../../limits/token-buckets.ts";
 import { quotaError } from "../../contract/people/usage.ts";
 
-interface RateLimit {
-  /** As headers name it. */
-  readonly name: string;
-  readonly perMinute: number;
-  readonly now: () => Date;
-}
-
 const minuteMs = 60_000;
 const windowSeconds = 60;
 /** Callers that are remembered. */
@@ -22,8 +15,11 @@ export interface RateLimiter {
   countLeft(caller: string): number;
 }
 
-/** Limits requests by their callers: a minute's may come at once, and more as time goes by. */
-export function createRateLimiter({ name, perMinute, now }: RateLimit): RateLimiter {
+/**
+ * Limits requests by their callers: a minute's may come at once, and more as time goes by. Headers
+ * call it by the name.
+ */
+export function createRateLimiter(name: string, perMinute: number, now: () => Date): RateLimiter {
   const refillMs = minuteMs / perMinute;
   const buckets = new TokenBuckets({ capacity: perMinute, refillMs, maxKeys: maxCallers });
   return {

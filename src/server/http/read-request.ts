@@ -60,13 +60,8 @@ function parsePath(
   throw new ServiceError("not_found", `"${names}" cannot be the name of a resource`, { fields });
 }
 
-interface Query {
-  readonly values: Record<string, unknown>;
-  readonly errors: readonly FieldError[];
-}
-
 /** Parameters whose schema is an array may be repeated; others may not. */
-function readQuery(schema: z.ZodObject, { searchParams }: URL): Query {
+function readQuery(schema: z.ZodObject, { searchParams }: URL) {
   const values: Record<string, unknown> = Object.create(null);
   const errors: FieldError[] = [];
   for (const [name, given] of Map.groupBy(searchParams, ([key]) => key)) {

@@ -8,14 +8,6 @@ import type { Tracing } from "../../tracing/open-tracing.ts";
 
 const requestBuckets = [0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5, 30];
 
-interface ObservedRequest {
-  readonly method: string;
-  /** Path of the route, with the names of its parameters. */
-  readonly route: string;
-  readonly status: number;
-  readonly seconds: number;
-}
-
 interface MetricSources {
   readonly records: Records;
   readonly now: () => Date;
@@ -28,7 +20,13 @@ interface MetricSources {
 /** Metrics of the service, which observes the ends of all jobs until `close()`. */
 export interface ServiceMetrics {
   readonly registry: Registry;
-  observeRequest(request: ObservedRequest): void;
+  observeRequest(request: {
+    readonly method: string;
+    /** Path of the route, with the names of its parameters. */
+    readonly route: string;
+    readonly status: number;
+    readonly seconds: number;
+  }): void;
   close(): void;
 }
 

@@ -7,13 +7,6 @@ const checkedBytes = 4 * 1024 * 1024;
 /** Interrupted uploads, which count too, are deleted after a day. */
 const retrySeconds = 3600;
 
-interface StorageQuotaOptions {
-  readonly records: { readonly usage: Pick<Records["usage"], "storedBytes"> };
-  readonly blobs: Pick<BlobStore, "keptBytes">;
-  /** Of each project. */
-  readonly maxBytes: number;
-}
-
 /** Bytes that arrive. They count as stored until it is disposed of. */
 interface Transfer extends Disposable {
   /**
@@ -28,21 +21,23 @@ export interface StorageQuota {
   readonly maxBytes: number;
   usedBytes(project: string): Promise<number>;
   /** @throws ServiceError too_many_bytes where there is no room for so many bytes */
-  begin(project: string, content: ExpectedContent): Promise<Transfer>;
+  begin(
+    project: string,
+    content: {
+      /** Bytes that will arrive, as far as they are known. */
+      readonly bytes: number;
+      /** Bytes of an interrupted upload that it continues: nobody else counts them meanwhile. */
+      readonly offset?: number;
+    },
+  ): Promise<Transfer>;
 }
 
-interface ExpectedContent {
-  /** Bytes that will arrive, as far as they are known. */
-  readonly bytes: number;
-  /** Bytes of an interrupted upload that it continues: nobody else counts them meanwhile. */
-  readonly offset?: number;
-}
-
-export function createStorageQuota({
-  records: { usage },
-  blobs,
-  maxBytes,
-}: StorageQuotaOptions): StorageQuota {
+/** Each project may store so many bytes. */
+export function createStorageQuota(
+  { usage }: { readonly usage: Pick<Records["usage"], "storedBytes"> },
+  blobs: Pick<BlobStore, "keptBytes">,
+  maxBytes: number,
+): StorageQuota {
   const arriving = new Map<string, number>();
   const countArriving = (project: string) => arriving.get(project) ?? 0;
   const countStored = async (project: string) =>

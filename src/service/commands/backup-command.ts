@@ -20,7 +20,7 @@ export async function runBackupCommand(
   args: readonly string[],
   place: RecordsPlace,
 ): Promise<string> {
-  const [folder = ""] = parsePositionals(args, { count: 1, usage: backupUsage });
+  const [folder = ""] = parsePositionals(args, 1, backupUsage);
   const { directory } = requireFile(place);
   if ((await statOrUndefined(databasePath(directory))) === undefined) {
     throw new StartError(`There are no records in the data directory "${directory}"`);

@@ -1,18 +1,13 @@
 import { StartError } from "../../settings/parse-environment.ts";
 
-interface CommandShape {
-  /** Arguments that the command takes. */
-  readonly count: number;
-  readonly usage: string;
-}
-
 /**
- * The arguments of a command that has no options.
+ * The arguments of a command that takes so many and has no options.
  * @throws StartError for an option or another number of arguments
  */
 export function parsePositionals(
   args: readonly string[],
-  { count, usage }: CommandShape,
+  count: number,
+  usage: string,
 ): readonly string[] {
   const option = args.find((arg) => arg.startsWith("-"));
   if (option !== undefined) {
@@ -23,16 +18,12 @@ export function parsePositionals(
   throw new StartError(`${args.length} were given, and ${expected} expected\nUsage: ${usage}`);
 }
 
-/** How a command besides the service itself is called, and what it does. */
-interface CommandDescription {
-  readonly usage: string;
-  readonly summary: string;
-}
-
 const settingsPage = "docs/reference.md#settings-of-the-service";
 
-/** What `--help` prints. */
-export function describeCommands(commands: Iterable<CommandDescription>): string {
+/** What `--help` prints of the commands besides the service itself. */
+export function describeCommands(
+  commands: Iterable<{ readonly usage: string; readonly summary: string }>,
+): string {
   const lines = Array.from(commands, ({ usage, summary }) => `  ${usage}\n      ${summary}\n`);
   return [
     "Usage: node src/service/main.ts [COMMAND]",

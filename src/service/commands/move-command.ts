@@ -27,7 +27,7 @@ export async function runMoveCommand(
   { directory, database, isFile }: RecordsPlace,
   settings: Settings,
 ): Promise<string> {
-  parsePositionals(args, { count: 0, usage: moveUsage });
+  parsePositionals(args, 0, moveUsage);
   if (isFile) throw new StartError("MOS_DATABASE_URL must name the database to move to");
   const path = databasePath(directory);
   if ((await statOrUndefined(path)) === undefined) {

@@ -25,7 +25,7 @@ export async function runProjectCommand(
 }
 
 function parseName(args: readonly string[]): string {
-  const [command, name] = parsePositionals(args, { count: 2, usage: projectUsage });
+  const [command, name] = parsePositionals(args, 2, projectUsage);
   if (command !== "create") throw new StartError(`Usage: ${projectUsage}`);
   const { data, problems } = parseInput(projectName, name);
   if (problems === undefined) return data;

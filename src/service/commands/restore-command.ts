@@ -18,7 +18,7 @@ export async function runRestoreCommand(
   args: readonly string[],
   place: RecordsPlace,
 ): Promise<string> {
-  const [folder = ""] = parsePositionals(args, { count: 1, usage: restoreUsage });
+  const [folder = ""] = parsePositionals(args, 1, restoreUsage);
   const { directory } = requireFile(place);
   const database = databasePath(folder);
   if ((await statOrUndefined(database)) === undefined) {

@@ -12,9 +12,9 @@ export async function runSignInCommand(
   place: RecordsPlace,
   { MOS_PUBLIC_URL: publicUrl, MOS_PORT: port }: Settings,
 ): Promise<string> {
-  parsePositionals(args, { count: 0, usage: signInUsage });
+  parsePositionals(args, 0, signInUsage);
   const secret = await withRecords(place, (records, now) =>
-    createSignInLink(records, { now, by: "sign-in command" }),
+    createSignInLink(records, "sign-in command", now),
   );
   return signInAddress(publicUrl ?? `http://localhost:${port}`, secret);
 }

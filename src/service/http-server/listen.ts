@@ -3,20 +3,13 @@ import type { AddressInfo, Server } from "node:net";
 import { errorMessage } from "../../log/error-message.ts";
 import { everyAddress, StartError } from "../../settings/parse-environment.ts";
 
-interface ListenOptions {
-  readonly host: string;
-  readonly port: number;
-  /** Of a server that answers by https. */
-  readonly certificate?: object | undefined;
-}
-
 /**
- * Binds the server to an address.
+ * Binds the server, which answers by https where it has a certificate, to an address.
  * @returns the URL at which processes on this machine reach it
  */
 export async function listen(
   server: Server,
-  { host, port, certificate }: ListenOptions,
+  { host, port, certificate }: { host: string; port: number; certificate?: object | undefined },
 ): Promise<string> {
   server.listen(port, host === everyAddress ? undefined : host);
   try {

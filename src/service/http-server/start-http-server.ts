@@ -28,22 +28,20 @@ export interface HttpServer extends AsyncDisposable {
   drain(ms: number): Promise<void>;
 }
 
-interface ListenAddress {
-  readonly host: string;
-  readonly port: number;
-  /** Whose connections are those of many callers; without it nobody's are. */
-  readonly isTrustedProxy?: (address: string) => boolean;
-  /** By which requests come over TLS alone; without it none do. */
-  readonly certificate?: TlsCertificate | undefined;
-}
-
 /** Time for requests that are being answered when the server stops. */
 const closeGraceMs = 2_000;
 
 /** @throws StartError where the address cannot be bound */
 export async function startHttpServer(
   fetch: Fetch,
-  address: ListenAddress,
+  address: {
+    readonly host: string;
+    readonly port: number;
+    /** Whose connections are those of many callers; without it nobody's are. */
+    readonly isTrustedProxy?: (address: string) => boolean;
+    /** By which requests come over TLS alone; without it none do. */
+    readonly certificate?: TlsCertificate | undefined;
+  },
   limits = defaultConnectionLimits,
 ): Promise<HttpServer> {
   let respond = fetch;

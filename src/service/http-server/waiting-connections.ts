@@ -110,13 +110,11 @@ interface Progress {
   readonly at: number;
 }
 
-interface StalledConnections extends Disposable {
+/** Ends connections whose client neither sends what it announced nor takes what it asked for. */
+export function endStalledConnections(limits: ConnectionLimits): Disposable & {
   /** Watches a request until it is answered and its body is read. */
   watch(incoming: IncomingMessage, outgoing: ServerResponse): void;
-}
-
-/** Ends connections whose client neither sends what it announced nor takes what it asked for. */
-export function endStalledConnections(limits: ConnectionLimits): StalledConnections {
+} {
   const exchanges = new Set<Exchange>();
   const check = () => {
     for (const exchange of exchanges) {

@@ -5,16 +5,9 @@ import { createStorageQuota } from "../../server/http/storage-quota.ts";
 import type { BlobStore } from "../../storage/blob-store.ts";
 import type { Settings } from "./settings.ts";
 
-interface QuotaDependencies {
-  readonly records: Records;
-  readonly blobs: BlobStore;
-  readonly now: () => Date;
-}
-
-/** The quotas of the settings. */
 export function createQuotas(
   settings: Settings,
-  { records, blobs, now }: QuotaDependencies,
+  { records, blobs, now }: { records: Records; blobs: BlobStore; now: () => Date },
 ): Quotas {
   const {
     MOS_QUOTA_REQUESTS_PER_MINUTE: requests,
@@ -22,9 +15,9 @@ export function createQuotas(
     MOS_QUOTA_BYTES: maxBytes,
   } = settings;
   return {
-    requests: createRateLimiter({ name: "requests", perMinute: requests, now }),
-    exchanges: createRateLimiter({ name: "exchanges", perMinute: exchanges, now }),
-    storage: createStorageQuota({ records, blobs, maxBytes }),
+    requests: createRateLimiter("requests", requests, now),
+    exchanges: createRateLimiter("exchanges", exchanges, now),
+    storage: createStorageQuota(records, blobs, maxBytes),
     waitingJobs: settings.MOS_QUOTA_WAITING_JOBS,
     deadlineSeconds: settings.MOS_DEADLINE_SECONDS,
   };

@@ -9,6 +9,7 @@ const creations: [string, object][] = [
   ["POST /v1/quantize", body],
   ["POST /v1/batches", { models: [body.model], targets: ["cpu", "cpu-int8"] }],
   ["POST /v1/tokens", { name: "ci", scopes: ["jobs:read"] }],
+  ["POST /v1/webhooks", { url: "https://hooks.example/jobs" }],
 ];
 
 for (const [call, request] of creations) {
@@ -54,6 +55,14 @@ test("a key whose request was refused may be used again", async (t) => {
     422,
   );
   assert.equal((await ask("POST /v1/compress", { body, headers })).status, 202);
+});
+
+test("a repeated request gets the first answer also where another one would be refused", async (t) => {
+  const { ask } = await makeTestApp(t, { maxWaitingJobs: 1 });
+  const first = await ask("POST /v1/compress", { body, headers });
+  assert.equal((await problemIn(await ask("POST /v1/compress", { body }))).code, "too_many_jobs");
+  const again = await ask("POST /v1/compress", { body, headers });
+  assert.deepEqual(await again.json(), await first.json());
 });
 
 test("a key holds for one token alone", async (t) => {
