@@ -4,29 +4,6 @@ import { trustPolicy } from "../src/contract/people/trust-policy.ts";
 import { settings } from "../src/service/settings/settings.ts";
 import { aYear, named, pods, resources, stringMap } from "./chart-pod-values.ts";
 
-const tracing = z
-  .strictObject({
-    endpoint: z
-      .union([z.literal(""), z.url({ protocol: /^https?$/ })])
-      .default("")
-      .describe("Address of an OpenTelemetry collector, such as http://collector.otel:4318."),
-    protocol: settings.shape.OTEL_EXPORTER_OTLP_PROTOCOL,
-    ratio: z
-      .number()
-      .min(0)
-      .max(1)
-      .default(1)
-      .describe("Share of traces that are made where the caller's traceparent does not decide."),
-    existingSecret: z
-      .string()
-      .default("")
-      .describe(
-        "Name of a Secret with the key headers, such as api-key=SECRET, for the collector.",
-      ),
-  })
-  .prefault({})
-  .describe("Traces of requests and jobs (docs/tracing.md); none without an endpoint.");
-
 const persistence = z
   .strictObject({
     enabled: z
@@ -327,7 +304,6 @@ export const service = z
     postgres,
     s3,
     sourceCredentials,
-    tracing,
     persistence,
     resources: resources({ cpu: "100m", memory: "256Mi" }, { memory: "1Gi" }).prefault({}),
     ...pods,

@@ -115,12 +115,6 @@ export const everything = {
     postgres: { existingSecret: "database", key: "uri" },
     s3: { ...s3, region: "north", pathStyle: false },
     sourceCredentials: { existingSecret: "sources" },
-    tracing: {
-      endpoint: "http://collector.otel:4318",
-      protocol: "http/json",
-      ratio: 0.1,
-      existingSecret: "collector",
-    },
     keepDays: { jobs: 365, logs: 30, artifacts: 30, models: 0 },
     projectKeepDays: { "team-a": { jobs: 30, logs: 0 }, "team-b": { models: 7 } },
     ...podOptions,
