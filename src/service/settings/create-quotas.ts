@@ -16,16 +16,14 @@ export function createQuotas(
   settings: Settings,
   { records, blobs, now }: QuotaDependencies,
 ): Quotas {
-  const {
-    MOS_QUOTA_REQUESTS_PER_MINUTE: requests,
-    MOS_QUOTA_EXCHANGES_PER_MINUTE: exchanges,
-    MOS_QUOTA_BYTES: maxBytes,
-  } = settings;
+  const { requestsPerMinute, exchangesPerMinute, storedBytes, waitingJobs } = settings.MOS_QUOTAS;
+  const createLimiter = (name: "requests" | "exchanges", perMinute: number) =>
+    createRateLimiter({ name, perMinute, now });
   return {
-    requests: createRateLimiter({ name: "requests", perMinute: requests, now }),
-    exchanges: createRateLimiter({ name: "exchanges", perMinute: exchanges, now }),
-    storage: createStorageQuota({ records, blobs, maxBytes }),
-    waitingJobs: settings.MOS_QUOTA_WAITING_JOBS,
+    requests: createLimiter("requests", requestsPerMinute),
+    exchanges: createLimiter("exchanges", exchangesPerMinute),
+    storage: createStorageQuota({ records, blobs, maxBytes: storedBytes }),
+    waitingJobs,
     deadlineSeconds: settings.MOS_DEADLINE_SECONDS,
   };
 }
