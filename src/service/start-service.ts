@@ -167,7 +167,7 @@ async function startServer(settings: Settings, port: number, log: Log): Promise<
   const headers = { "retry-after": "1" };
   const error = new ServiceError("unavailable", "The service is starting", { headers });
   const { MOS_HOST: host, MOS_TRUSTED_PROXIES: isTrustedProxy } = settings;
-  const certificate = await readTlsCertificate(settings, log);
+  const certificate = await readTlsCertificate(settings.MOS_TLS_DIR, log);
   const address = { host, port, isTrustedProxy, certificate };
   return startHttpServer((request) => problemResponse(error, request, log), address);
 }

@@ -5,7 +5,6 @@ import { setTimeout as delay } from "node:timers/promises";
 import { createSecureContext, type Server } from "node:tls";
 import type { Log } from "../../log/json-log.ts";
 import { StartError } from "../../settings/parse-environment.ts";
-import type { Settings } from "../settings/settings.ts";
 
 interface CertificateFiles {
   readonly certificate: string;
@@ -32,7 +31,7 @@ export interface TlsCertificate {
  * @throws StartError
  */
 export async function readTlsCertificate(
-  { MOS_TLS_DIR: directory }: Pick<Settings, "MOS_TLS_DIR">,
+  directory: string | undefined,
   log: Log,
 ): Promise<TlsCertificate | undefined> {
   if (directory === undefined) return undefined;
