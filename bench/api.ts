@@ -26,8 +26,7 @@ const waiting = `http://127.0.0.1:${port}/model.onnx`;
 const environment = {
   MOS_WORKERS: "1",
   MOS_ALLOW_PRIVATE_ADDRESSES: "true",
-  MOS_QUOTA_WAITING_JOBS: "1000000",
-  MOS_QUOTA_REQUESTS_PER_MINUTE: "100000000",
+  MOS_QUOTAS: "{waitingJobs: 1000000, requestsPerMinute: 100000000}",
 };
 /** Each of the documented filters, and those together that are hard for an index. */
 const filters = [

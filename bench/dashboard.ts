@@ -36,8 +36,7 @@ const dashboard = await openDashboard(t, {
   directory,
   environment: {
     MOS_ALLOW_PRIVATE_ADDRESSES: "true",
-    MOS_QUOTA_WAITING_JOBS: "1000000",
-    MOS_QUOTA_REQUESTS_PER_MINUTE: "100000000",
+    MOS_QUOTAS: "{waitingJobs: 1000000, requestsPerMinute: 100000000}",
   },
 });
 const storageState = await (await signInByLink(dashboard)).context().storageState();

@@ -14,26 +14,34 @@ import {
   StartError,
 } from "../src/settings/parse-environment.ts";
 import { readTargets } from "../src/settings/read-targets.ts";
+import { operatorLease } from "../src/resources/permissions.ts";
+import { checkTargetPods, mergePods } from "./target-pods.ts";
 import type { JobSettings } from "./controllers/compression-job/observe/job-settings.ts";
 import { runOperator } from "./run-operator.ts";
 import { releaseFromDeletedNamespace, uninstall } from "./uninstall.ts";
-import { type connectionSettings, settings, uninstallSettings } from "./settings.ts";
+import {
+  type connectionSettings,
+  settings as operatorSettings,
+  uninstallSettings,
+} from "./settings.ts";
 
-type Settings = z.infer<typeof settings>;
+type Settings = z.infer<typeof operatorSettings>;
 
 async function runOperatorProcess(): Promise<void> {
-  const wanted = parseEnvironment(settings, process.env);
+  const wanted = parseEnvironment(operatorSettings, process.env);
   const targets = await findTargets(wanted);
   const metrics = createRuntimeMetrics();
   const client = await connect(wanted, metrics.onCall);
   const namespaces = servedNamespaces(client, wanted);
   const log = createLog();
+  const settings = jobSettings(wanted);
+  await checkTargetPods(client, { targets, settings, log });
   await runOperator(
     {
       client,
       namespaces,
       targets,
-      settings: jobSettings(wanted),
+      settings,
       election: election(wanted),
       health: healthAddress(wanted),
       metrics,
@@ -45,9 +53,10 @@ async function runOperatorProcess(): Promise<void> {
   await client.close();
 }
 
-async function runUninstall(): Promise<void> {
+async function runUninstall([deployment]: readonly string[]): Promise<void> {
+  if (deployment === undefined) throw new StartError(`The Deployment is missing\n${usage}`);
   const wanted = parseEnvironment(uninstallSettings, process.env);
-  const { MOS_DEPLOYMENT: deployment, MOS_WORKER_SERVICE_ACCOUNT: serviceAccount } = wanted;
+  const { MOS_WORKER_SERVICE_ACCOUNT: serviceAccount } = wanted;
   const client = await connect(wanted);
   const namespaces = servedNamespaces(client, wanted);
   const log = createLog();
@@ -68,16 +77,18 @@ function servedNamespaces(
 }
 
 function election({
-  MOS_LEASE: name,
   MOS_POD_NAME: identity = `${hostname()}-${process.pid}`,
 }: z.infer<typeof connectionSettings>) {
-  return { name, identity };
+  return { name: operatorLease, identity };
 }
 
 async function findTargets({
   MOS_TARGETS_FILE: file,
+  MOS_WORKER_POD: common,
 }: Settings): Promise<readonly ConfiguredTarget[]> {
-  return file === undefined ? builtinTargets : readTargets(file);
+  const targets: readonly ConfiguredTarget[] =
+    file === undefined ? builtinTargets : await readTargets(file);
+  return targets.map((target) => ({ ...target, pod: mergePods(common, target.pod) }));
 }
 
 function connect(
@@ -92,19 +103,16 @@ function connect(
   return connectCluster(source, { namespace, userAgent: "model-optimization-operator", onCall });
 }
 
-function healthAddress({ MOS_HEALTH_HOST: host, MOS_HEALTH_PORT: port }: Settings) {
+function healthAddress({ MOS_HOST: host, MOS_HEALTH_PORT: port }: Settings) {
   return { host: host === everyAddress ? undefined : host, port };
 }
 
 function jobSettings(wanted: Settings): JobSettings {
   return {
     serviceUrl: wanted.MOS_SERVICE_URL,
-    serviceCaFile: wanted.MOS_SERVICE_CA_FILE,
     hasOwnUser: wanted.MOS_WORKER_USER === "own",
     image: wanted.MOS_WORKER_IMAGE,
-    imagePullPolicy: wanted.MOS_WORKER_IMAGE_PULL_POLICY,
     serviceAccount: wanted.MOS_WORKER_SERVICE_ACCOUNT,
-    ...wanted.MOS_WORKER_VOLUMES,
     ttlSeconds: wanted.MOS_JOB_TTL_SECONDS,
     resourceTtlSeconds: wanted.MOS_RESOURCE_TTL_SECONDS,
     deadlineSeconds: wanted.MOS_DEADLINE_SECONDS,
@@ -130,13 +138,13 @@ const commands = new Map([
   ["uninstall", runUninstall],
 ]);
 
-const usage = "Usage: node operator/main.ts [uninstall]";
+const usage = "Usage: node operator/main.ts [uninstall DEPLOYMENT]";
 
-async function runCommand([name]: readonly string[]): Promise<void> {
+async function runCommand([name, ...args]: readonly string[]): Promise<void> {
   if (name === "--help" || name === "-h") return void process.stdout.write(`${usage}\n`);
   const command = commands.get(name);
   if (command === undefined) throw new StartError(`Command "${name}" is not known\n${usage}`);
-  await command();
+  await command(args);
 }
 
 runCommand(process.argv.slice(2)).then(() => process.exit(0), exitWithError);

@@ -1,36 +1,14 @@
 import { z } from "zod";
-import { everyAddress, namespaceList, number, text } from "../src/settings/parse-environment.ts";
-import { operatorLease } from "../src/resources/permissions.ts";
-import type { Pod } from "../src/kubernetes/resources.ts";
-
-type PodSpec = NonNullable<Pod["spec"]>;
-type Volume = NonNullable<PodSpec["volumes"]>[number];
-type VolumeMount = NonNullable<PodSpec["containers"][number]["volumeMounts"]>[number];
+import {
+  everyAddress,
+  namespaceList,
+  number,
+  text,
+  yaml,
+} from "../src/settings/parse-environment.ts";
+import { targetPod } from "../src/contract/custom-resources/target-pod.ts";
 
 const seconds = number.pipe(z.int().min(1).max(31_536_000));
-
-const workerVolumes = z.strictObject({
-  volumes: z.array(
-    z.custom<Volume>((value) => z.looseObject({ name: text }).safeParse(value).success, {
-      error: "must be a volume with a name",
-    }),
-  ),
-  volumeMounts: z.array(
-    z.custom<VolumeMount>(
-      (value) => z.looseObject({ name: text, mountPath: text }).safeParse(value).success,
-      { error: "must be a mount with a name and a mountPath" },
-    ),
-  ),
-});
-
-function parseJson(json: string, context: z.RefinementCtx): unknown {
-  try {
-    return JSON.parse(json);
-  } catch (error) {
-    context.addIssue(`must be JSON: ${String(error)}`);
-    return z.NEVER;
-  }
-}
 
 /** Every environment variable that the operator reads. */
 export const settings = z.object({
@@ -41,14 +19,6 @@ export const settings = z.object({
     "Other namespaces whose resources are worked on, separated by commas; `*` is every one.",
   ),
   MOS_SERVICE_URL: z.url({ protocol: /^https?$/ }).describe("Where workers reach the service."),
-  MOS_SERVICE_CA_FILE: text
-    .optional()
-    .describe(
-      [
-        "File in the workers' pods with the authority of the service's certificate,",
-        "where no public one signs it.",
-      ].join(" "),
-    ),
   MOS_WORKER_USER: z
     .enum(["own", "cluster"])
     .default("own")
@@ -57,18 +27,15 @@ export const settings = z.object({
     .optional()
     .describe("YAML file of the targets, the service's own; without it built-in ones."),
   MOS_WORKER_IMAGE: text.describe("Image of workers, for targets that name none."),
-  MOS_WORKER_IMAGE_PULL_POLICY: z.enum(["Always", "IfNotPresent", "Never"]).default("IfNotPresent"),
   MOS_WORKER_SERVICE_ACCOUNT: text
     .default("model-optimization-worker")
     .describe("Service account of workers."),
-  MOS_WORKER_VOLUMES: text
-    .default('{"volumes": [], "volumeMounts": []}')
-    .transform(parseJson)
-    .pipe(workerVolumes)
+  MOS_WORKER_POD: yaml(targetPod)
+    .prefault("{}")
     .describe(
       [
-        "JSON of the volumes with models for `file://` sources:",
-        "`volumes` of the pods, `volumeMounts` of the workers.",
+        "YAML of what the pods of all targets get, with the fields of a target's `pod`,",
+        "such as volumes with models for `file://` sources.",
       ].join(" "),
     ),
   MOS_JOB_TTL_SECONDS: number
@@ -90,9 +57,8 @@ export const settings = z.object({
   MOS_POD_START_SECONDS: seconds
     .default(600)
     .describe("A pod whose image or configuration cannot be used for so long fails its job."),
-  MOS_LEASE: text.default(operatorLease).describe("Lease by which operators elect a leader."),
   MOS_POD_NAME: text.optional().describe("Name of this operator in the election."),
-  MOS_HEALTH_HOST: text
+  MOS_HOST: text
     .default(everyAddress)
     .describe("Address of /metrics, /healthz and /readyz; `*` is every one, IPv6 and IPv4."),
   MOS_HEALTH_PORT: number
@@ -109,7 +75,6 @@ export const settings = z.object({
 export const connectionSettings = settings.pick({
   MOS_NAMESPACE: true,
   MOS_NAMESPACES: true,
-  MOS_LEASE: true,
   MOS_POD_NAME: true,
   KUBERNETES_SERVICE_HOST: true,
   KUBERNETES_SERVICE_PORT: true,
@@ -118,5 +83,4 @@ export const connectionSettings = settings.pick({
 /** What `uninstall` reads. */
 export const uninstallSettings = connectionSettings.extend({
   MOS_WORKER_SERVICE_ACCOUNT: settings.shape.MOS_WORKER_SERVICE_ACCOUNT,
-  MOS_DEPLOYMENT: text.describe("The operator's Deployment, which it ends."),
 });

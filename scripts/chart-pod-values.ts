@@ -7,16 +7,16 @@ const quantities = z.record(z.string(), z.union([z.string(), z.number()]));
 export const named = z.looseObject({ name: z.string().min(1) });
 export const stringMap = z.record(z.string(), z.string());
 
+export const pullPolicy = z.enum(["Always", "IfNotPresent", "Never"]).default("IfNotPresent");
+
 export const image = (repository: string) =>
   z.strictObject({
     repository: z.string().min(1).default(repository),
-    tag: z.string().default("").describe("Without it the chart's appVersion."),
-    digest: z
+    tag: z
       .string()
-      .regex(/^(sha256:[0-9a-f]{64})?$/)
+      .regex(/^([\w.-]{1,128})?(@sha256:[0-9a-f]{64})?$/)
       .default("")
-      .describe("Such as sha256:…, which goes before the tag."),
-    pullPolicy: z.enum(["Always", "IfNotPresent", "Never"]).default("IfNotPresent"),
+      .describe("Without it the chart's appVersion; may end in a digest, as 1.0.0@sha256:…"),
   });
 
 export const resources = (
@@ -28,13 +28,7 @@ export const resources = (
 export const pods = {
   podLabels: stringMap.default({}).describe("Added to the pods."),
   podAnnotations: stringMap.default({}),
-  serviceAccount: z
-    .strictObject({ annotations: stringMap.default({}) })
-    .prefault({})
-    .describe("The account that the pods run under."),
   extraEnv: z.array(named).default([]).describe("Environment variables, as in a container's spec."),
-  extraVolumes: z.array(named).default([]).describe("As in a pod's spec."),
-  extraVolumeMounts: z.array(named).default([]),
   nodeSelector: stringMap.default({}),
   tolerations: z.array(kubernetesObject).default([]),
   affinity: kubernetesObject.default({}),

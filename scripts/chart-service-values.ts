@@ -1,31 +1,8 @@
 import { z } from "zod";
-import { secureUrl } from "../src/contract/text/secure-url.ts";
 import { trustPolicy } from "../src/contract/people/trust-policy.ts";
-import { settings } from "../src/service/settings/settings.ts";
+import { quotaFields } from "../src/service/settings/quota-settings.ts";
+import { keptDays } from "../src/service/settings/storage-settings.ts";
 import { aYear, named, pods, resources, stringMap } from "./chart-pod-values.ts";
-
-const tracing = z
-  .strictObject({
-    endpoint: z
-      .union([z.literal(""), z.url({ protocol: /^https?$/ })])
-      .default("")
-      .describe("Address of an OpenTelemetry collector, such as http://collector.otel:4318."),
-    protocol: settings.shape.OTEL_EXPORTER_OTLP_PROTOCOL,
-    ratio: z
-      .number()
-      .min(0)
-      .max(1)
-      .default(1)
-      .describe("Share of traces that are made where the caller's traceparent does not decide."),
-    existingSecret: z
-      .string()
-      .default("")
-      .describe(
-        "Name of a Secret with the key headers, such as api-key=SECRET, for the collector.",
-      ),
-  })
-  .prefault({})
-  .describe("Traces of requests and jobs (docs/tracing.md); none without an endpoint.");
 
 const persistence = z
   .strictObject({
@@ -46,23 +23,13 @@ const persistence = z
 
 const s3 = z
   .strictObject({
-    bucket: z
-      .union([z.literal(""), settings.shape.MOS_S3_BUCKET.unwrap()])
-      .default("")
-      .describe("Bucket of models and artifacts; without it they are on the volume."),
-    endpoint: settings.shape.MOS_S3_ENDPOINT,
-    region: settings.shape.MOS_S3_REGION,
-    pathStyle: z
-      .boolean()
-      .default(true)
-      .describe("Whether addresses have the bucket in their path, else in their host."),
     existingSecret: z
       .string()
       .default("")
-      .describe("Name of a Secret with the keys access-key-id and secret-access-key."),
+      .describe("Name of a Secret with the key s3.yaml; without it files are on the volume."),
   })
   .prefault({})
-  .describe("An S3 server that keeps models and artifacts; workers reach it too.");
+  .describe("A bucket that keeps models and artifacts (docs/storage.md); workers reach it too.");
 
 const postgres = z
   .strictObject({
@@ -92,59 +59,38 @@ const sourceCredentials = z
 const { issuers, policies } = trustPolicy.shape;
 const trust = z
   .strictObject({
-    issuers: z.array(issuers.element).max(100).default([]),
-    policies: policies.default([]),
+    issuers: z.array(issuers.element).max(100).exactOptional(),
+    policies: policies.exactOptional(),
   })
-  .prefault({})
+  .default({})
   .describe(
-    "Whose identity tokens are exchanged for access tokens (docs/trust-policy.md); nobody's without issuers.",
+    "Whose identity tokens are exchanged for access tokens, by issuers and policies (docs/trust-policy.md); nobody's without.",
   );
 
 const publicUrl = z.union([z.literal(""), z.url({ protocol: /^https?$/ })]).default("");
 
 const githubApp = z
   .strictObject({
-    appId: z
-      .union([z.int().min(1), z.string().regex(/^\d*$/)])
-      .default("")
-      .describe("The App's number."),
-    apiUrl: settings.shape.MOS_GITHUB_API_URL.describe(
-      "That of GitHub Enterprise Server ends in /api/v3.",
-    ),
-    publicUrl: publicUrl.describe("The same as `service.publicUrl`, which goes before it."),
     existingSecret: z
       .string()
       .default("")
-      .describe("Name of a Secret with the keys private-key.pem and webhook-secret."),
-    webhook: z
-      .boolean()
-      .default(true)
-      .describe(
-        "Whether the Secret has the key webhook-secret; without it check runs have no buttons.",
-      ),
+      .describe("Name of a Secret with the key github-app.yaml (docs/github-action.md)."),
   })
   .prefault({})
   .describe(
-    "The GitHub App that writes check runs for steps that do not wait; none without a number.",
+    "The GitHub App that writes check runs for steps that do not wait, which needs publicUrl.",
   );
 
 const singleSignOn = z
   .strictObject({
-    issuer: z
-      .union([z.literal(""), secureUrl])
-      .default("")
-      .describe("The OpenID Connect provider's address."),
-    clientId: z.string().default("").describe("The provider's name of the service."),
     existingSecret: z
       .string()
       .default("")
-      .describe("Name of a Secret with the key client-secret, which the provider gave."),
-    scopes: settings.shape.MOS_OIDC_SCOPES.describe("Scopes to ask for, separated by spaces."),
-    groupsClaim: settings.shape.MOS_OIDC_GROUPS_CLAIM.describe("Claim with a person's groups."),
+      .describe("Name of a Secret with the key single-sign-on.yaml (docs/people.md)."),
   })
   .prefault({})
   .describe(
-    "Where people sign in to the dashboard, which needs publicUrl; by links alone without an issuer.",
+    "Where people sign in to the dashboard, which needs publicUrl; by links alone without a Secret.",
   );
 
 const tls = z
@@ -163,19 +109,16 @@ const tls = z
       ),
     certManager: z
       .strictObject({
-        enabled: z
-          .boolean()
-          .default(false)
-          .describe(
-            "Whether cert-manager makes the Secret, for the Service's names in the cluster.",
-          ),
         issuerRef: z
           .strictObject({
-            name: z.string().default(""),
-            kind: z.enum(["Issuer", "ClusterIssuer"]).default("Issuer"),
-            group: z.string().default("cert-manager.io"),
+            name: z.string().exactOptional(),
+            kind: z.enum(["Issuer", "ClusterIssuer"]).exactOptional(),
+            group: z.string().exactOptional(),
           })
-          .prefault({}),
+          .default({})
+          .describe(
+            "Issuer of cert-manager that makes the Secret, for the Service's names in the cluster.",
+          ),
         dnsNames: z.array(z.string().min(1)).default([]).describe("More names."),
       })
       .prefault({}),
@@ -187,10 +130,9 @@ const host = z.string().regex(/^(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/);
 
 const ingress = z
   .strictObject({
-    enabled: z.boolean().default(false),
     className: z.string().default("").describe("Without it the cluster's default."),
     annotations: stringMap.default({}),
-    hosts: z.array(host).default([]).describe("Host names of requests; at least one."),
+    hosts: z.array(host).default([]).describe("Host names of requests; no Ingress without one."),
     tlsSecret: z.string().default("").describe("Secret by which the ingress ends TLS."),
   })
   .prefault({})
@@ -198,9 +140,11 @@ const ingress = z
 
 const httpRoute = z
   .strictObject({
-    enabled: z.boolean().default(false),
     annotations: stringMap.default({}),
-    parentRefs: z.array(named).default([]).describe("Gateways, as in an HTTPRoute; at least one."),
+    parentRefs: z
+      .array(named)
+      .default([])
+      .describe("Gateways, as in an HTTPRoute; no route without one."),
     hostnames: z.array(host).default([]).describe("Host names of requests; without it all."),
   })
   .prefault({})
@@ -222,36 +166,17 @@ const firstSignIn = z
   .prefault({})
   .describe("How the first administrator signs in to the dashboard.");
 
-const days = z.int().min(0).max(36_500);
-
-function keptDays(what: string) {
-  return days.default(0).describe(what);
-}
-
-const keepDays = z
-  .strictObject({
-    jobs: keptDays("Jobs and batches after their end, with all that they have."),
-    logs: keptDays("Logs after their job's end."),
-    artifacts: keptDays("Artifacts after their job's end."),
-    models: keptDays("Uploaded models after a job last named them."),
-  })
-  .prefault({})
-  .describe("Days for which the history and files are kept; 0 keeps them for good.");
-
-const projectKeepDays = z
-  .record(
-    z.string(),
-    z.strictObject({
-      jobs: days.optional(),
-      logs: days.optional(),
-      artifacts: days.optional(),
-      models: days.optional(),
-    }),
-  )
-  .default({})
-  .describe(
-    "Days of projects, such as {team-a: {logs: 7}}; the others, and other projects, as keepDays.",
-  );
+const quotas = z.strictObject(
+  Object.fromEntries(
+    Object.entries(quotaFields.shape).map(([name, field]) => [
+      name,
+      field
+        .unwrap()
+        .exactOptional()
+        .describe(field.description ?? ""),
+    ]),
+  ),
+);
 
 export const service = z
   .strictObject({
@@ -291,13 +216,18 @@ export const service = z
       .min(1)
       .default(64 * 1024 ** 3)
       .describe("Largest model, bytes."),
-    quotaBytes: z
-      .int()
-      .min(1)
-      .default(1024 ** 4)
-      .describe("Bytes of a project's uploads and artifacts."),
-    keepDays,
-    projectKeepDays,
+    quotas: quotas
+      .default({})
+      .describe("What a project may use, such as {storedBytes: 1000000000}; else as the service."),
+    keepDays: keptDays
+      // Helm names the field of a wrong key wrongly: the template checks the names of projects.
+      .extend({
+        projects: z.record(z.string(), keptDays.omit({ projects: true })).exactOptional(),
+      })
+      .default({})
+      .describe(
+        "Days for which the history and files are kept, such as {jobs: 365, projects: {team-a: {logs: 7}}}; for good without.",
+      ),
     trustedProxies: z
       .array(z.string().regex(/^[0-9a-fA-F.:/]+$/))
       .default([])
@@ -327,10 +257,11 @@ export const service = z
     postgres,
     s3,
     sourceCredentials,
-    tracing,
     persistence,
     resources: resources({ cpu: "100m", memory: "256Mi" }, { memory: "1Gi" }).prefault({}),
     ...pods,
+    extraVolumes: z.array(named).default([]).describe("As in a pod's spec."),
+    extraVolumeMounts: z.array(named).default([]),
   })
   .prefault({})
   .describe(

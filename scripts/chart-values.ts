@@ -1,8 +1,16 @@
 import { z } from "zod";
-import { builtinTargets } from "../src/contract/jobs/target.ts";
-import { configuredTarget } from "../src/contract/custom-resources/target-pod.ts";
+import { configuredTarget, targetPod } from "../src/contract/custom-resources/target-pod.ts";
 import { dnsLabel } from "../src/contract/text/kubernetes-names.ts";
-import { aYear, image, kubernetesObject, pods, resources, seconds } from "./chart-pod-values.ts";
+import {
+  aYear,
+  image,
+  kubernetesObject,
+  pods,
+  pullPolicy,
+  resources,
+  seconds,
+  stringMap,
+} from "./chart-pod-values.ts";
 import { service } from "./chart-service-values.ts";
 
 const operator = z
@@ -45,11 +53,9 @@ const worker = z
       .array(z.string().regex(/^\/[^:]*$/))
       .default([])
       .describe("Folders of the worker's container under which file:// models may lie."),
-    volumes: z
-      .array(kubernetesObject)
-      .default([])
-      .describe("Volumes that hold these folders, as in a pod's spec."),
-    volumeMounts: z.array(kubernetesObject).default([]),
+    pod: targetPod
+      .default({})
+      .describe("What the pods of all targets get, such as the volumes that hold these folders."),
   })
   .prefault({})
   .describe("Pods that run the jobs. Their resources and placement are the target's.");
@@ -65,18 +71,15 @@ export const chartValues = z.strictObject({
     .optional()
     .describe("Values of a chart that this one is a part of; not read."),
   image: image("model-optimization-service")
+    .extend({ pullPolicy: pullPolicy.describe("Of all images.") })
     .prefault({})
     .describe("Image of the service and the operator."),
   namespaces: z
-    .array(dnsLabel)
+    .union([z.array(dnsLabel), z.literal("*")])
     .default([])
     .describe(
-      "Other namespaces whose resources are worked on, each the project of its name. They exist already.",
+      'Other namespaces whose resources are worked on, each the project of its name, which exist already; or "*" for every one: workers need an account in each.',
     ),
-  allNamespaces: z
-    .boolean()
-    .default(false)
-    .describe("Works on the resources of every namespace; workers need an account in each."),
   openshift: z
     .boolean()
     .default(false)
@@ -100,9 +103,10 @@ export const chartValues = z.strictObject({
     .describe("A cluster has them once: of several releases one has them."),
   targets: z
     .array(configuredTarget)
-    .min(1)
-    .default([...builtinTargets])
-    .describe("Hardware profiles that jobs name: fields in docs/reference.md#fields-of-a-target."),
+    .default([])
+    .describe(
+      "Hardware profiles that jobs name: fields in docs/reference.md#fields-of-a-target; without any the built-in ones.",
+    ),
   operator,
   service,
   worker,
@@ -132,35 +136,21 @@ export const chartValues = z.strictObject({
     .describe(
       "Nothing reaches workers, and only those named here reach the service and the operator.",
     ),
-  podMonitor: z
+  monitoring: z
     .strictObject({
-      enabled: z.boolean().default(false),
-      interval: z.string().default("30s"),
-      labels: z
-        .record(z.string(), z.string())
+      prometheus: z
+        .boolean()
+        .default(false)
+        .describe(
+          "Has the Prometheus operator scrape /metrics of the service and the operator, and alert (docs/alerts.md).",
+        ),
+      grafana: z
+        .boolean()
+        .default(false)
+        .describe("A ConfigMap with a Grafana dashboard of the same metrics."),
+      labels: stringMap
         .default({})
-        .describe("Labels by which Prometheus finds it."),
+        .describe("Labels by which Prometheus and Grafana's sidecar find them."),
     })
-    .prefault({})
-    .describe("Has the Prometheus operator scrape /metrics of the service and the operator."),
-  prometheusRule: z
-    .strictObject({
-      enabled: z.boolean().default(false),
-      labels: z
-        .record(z.string(), z.string())
-        .default({})
-        .describe("Labels by which Prometheus finds it."),
-    })
-    .prefault({})
-    .describe("Alerts (docs/alerts.md) on what the PodMonitor has Prometheus scrape."),
-  grafanaDashboard: z
-    .strictObject({
-      enabled: z.boolean().default(false),
-      labels: z
-        .record(z.string(), z.string())
-        .default({ grafana_dashboard: "1" })
-        .describe("Labels by which Grafana's sidecar finds it."),
-    })
-    .prefault({})
-    .describe("A ConfigMap with a Grafana dashboard of the same metrics."),
+    .prefault({}),
 });

@@ -26,6 +26,9 @@ import { scopeTable } from "../src/contract/people/token.ts";
 import { warningTable } from "../src/contract/jobs/warnings.ts";
 import { weightForms } from "../src/contract/jobs/weight-forms.ts";
 import { workerExit, workerExitMeanings } from "../src/contract/jobs/worker.ts";
+import { s3File } from "../src/service/settings/read-credentials.ts";
+import { gitHubAppFile } from "../src/service/settings/read-github-app-options.ts";
+import { singleSignOnFile } from "../src/service/settings/read-single-sign-on.ts";
 import { settings } from "../src/service/settings/settings.ts";
 
 const exitCodes: Readonly<Record<string, number>> = workerExit;
@@ -95,7 +98,7 @@ export function referencePage(): string {
       ]),
     ),
     "## Fields of a target",
-    "Of the targets file and of the chart's `targets`, beside `recipe` and `presets`. Fields of `pod` have the form that they have in a pod's spec, and what is not in that form is refused at the start. Labels, annotations, variables, volumes and folders that the operator sets cannot be replaced.",
+    "Of the targets file and of the chart's `targets`, beside `recipe` and `presets`. Fields of `pod` have the form that they have in a pod's spec: the operator has the API server check them when it starts, and ends where one is refused. Labels, annotations, variables, volumes and folders that the operator sets cannot be replaced.",
     fieldTable(configuredTarget.omit({ recipe: true, presets: true }), {}),
     "## Gates",
     table(
@@ -146,6 +149,15 @@ export function referencePage(): string {
     "## Settings of the service",
     "Environment variables.",
     fieldTable(settings, settings.parse({})),
+    "## Fields of the S3 file",
+    "`MOS_S3_FILE`, in YAML.",
+    fieldTable(s3File, {}),
+    "## Fields of the GitHub App file",
+    "`MOS_GITHUB_APP_FILE`, in YAML.",
+    fieldTable(gitHubAppFile, {}),
+    "## Fields of the single sign-on file",
+    "`MOS_OIDC_FILE`, in YAML.",
+    fieldTable(singleSignOnFile, {}),
     "## Inputs of the GitHub Action",
     table(
       ["input", "default", "meaning"],
@@ -206,10 +218,10 @@ function limitRows(): readonly (readonly string[])[] {
     ["size of a manifest", inUnits(limits.manifestBytes)],
     ["manifests of a project", String(limits.manifests)],
     ["jobs of a batch", String(maxBatchJobs)],
-    ["waiting jobs of a project", "`MOS_QUOTA_WAITING_JOBS`"],
-    ["requests of a project per minute", "`MOS_QUOTA_REQUESTS_PER_MINUTE`"],
-    ["identity tokens exchanged by one address per minute", "`MOS_QUOTA_EXCHANGES_PER_MINUTE`"],
-    ["uploads and artifacts of a project", "`MOS_QUOTA_BYTES`"],
+    ["waiting jobs of a project", "`MOS_QUOTAS.waitingJobs`"],
+    ["requests of a project per minute", "`MOS_QUOTAS.requestsPerMinute`"],
+    ["identity tokens exchanged by one address per minute", "`MOS_QUOTAS.exchangesPerMinute`"],
+    ["uploads and artifacts of a project", "`MOS_QUOTAS.storedBytes`"],
     ["attempts at a job", `${maxAttempts}, and ${maxDisruptions} more ended by disruptions`],
     ["run time of a job", "its `deadlineSeconds`; `MOS_DEADLINE_SECONDS` at most and by default"],
     [

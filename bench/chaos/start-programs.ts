@@ -79,7 +79,7 @@ async function startConnected(
   await writeFile(kubeconfig, content.replace(cluster.url, `https://${loopback}:${relay.port}`));
   const program = superviseProgram({
     args: [mains[name]],
-    env: { ...environment, KUBECONFIG: kubeconfig, MOS_KUBECONFIG: kubeconfig },
+    env: { ...environment, KUBECONFIG: kubeconfig },
     greeting: greetings[name],
     logFile: join(directory, `${name}.log`),
   });

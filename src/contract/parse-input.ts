@@ -24,10 +24,12 @@ const secretFields: ReadonlySet<PropertyKey> = new Set([
   "secret",
   "secretAccessKey",
   "accessKeyId",
+  "clientSecret",
+  "privateKey",
+  "webhookSecret",
   "credential",
   "signature",
   "MOS_DATABASE_URL",
-  "OTEL_EXPORTER_OTLP_HEADERS",
 ]);
 
 /** Parses what comes from outside: what is wrong says what was found and what is allowed. */

@@ -1,13 +1,7 @@
 import path from "node:path";
-import { z } from "zod";
 import { errorMessage } from "../log/error-message.ts";
 import { createDisplay } from "./display.ts";
 import { runDemo } from "./run-demo.ts";
-
-const environment = z.object({
-  MOS_DEMO_DIR: z.string().min(1).default("data/demo"),
-  TERM: z.string().optional(),
-});
 
 /** Exit codes of a process that a signal ended: 128 and the number of the signal. */
 const signalExits = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
@@ -22,11 +16,12 @@ for (const [signal, code] of Object.entries(signalExits)) {
   });
 }
 
-const settings = environment.parse(process.env);
-const display = createDisplay(process.stdout, process.stdout.isTTY && settings.TERM !== "dumb");
+const [directory = "data/demo"] = process.argv.slice(2);
+const { TERM: terminal } = process.env;
+const display = createDisplay(process.stdout, process.stdout.isTTY && terminal !== "dumb");
 try {
   const allCompleted = await runDemo({
-    directory: path.resolve(settings.MOS_DEMO_DIR),
+    directory: path.resolve(directory),
     environment: process.env,
     display,
     signal: stop.signal,

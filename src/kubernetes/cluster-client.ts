@@ -1,5 +1,6 @@
 import { type ApiRequest, apiRequest } from "./api-request.ts";
 import type {
+  CreateOptions,
   DeleteOptions,
   KubernetesClient,
   ListOptions,
@@ -75,15 +76,13 @@ export class ClusterClient implements KubernetesClient {
   create<T extends KubernetesObject>(
     type: ResourceType<T>,
     object: T,
-    options?: CallOptions,
+    { dryRun = false, ...options }: CreateOptions = {},
   ): Promise<Stored<T>> {
     const repeatable = object.metadata?.name !== undefined;
     const body = withTypeMeta(type, object);
-    return this.#call(
-      type,
-      apiRequest("create", type, { namespace: this.namespace, body, repeatable }),
-      options,
-    );
+    const query = dryRun ? { dryRun: "All", fieldValidation: "Strict" } : {};
+    const facts = { namespace: this.namespace, body, repeatable, query };
+    return this.#call(type, apiRequest("create", type, facts), options);
   }
 
   replace<T extends KubernetesObject>(

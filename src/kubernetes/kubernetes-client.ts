@@ -31,6 +31,11 @@ export interface WatchOptions extends Selection {
   readonly signal: AbortSignal;
 }
 
+export interface CreateOptions extends CallOptions {
+  /** The object is checked, unknown fields too, and not kept. */
+  readonly dryRun?: boolean;
+}
+
 export interface WriteOptions extends CallOptions {
   readonly subresource?: "status" | "scale";
 }
@@ -88,7 +93,7 @@ export interface KubernetesClient {
   create<T extends KubernetesObject>(
     type: ResourceType<T>,
     object: T,
-    options?: CallOptions,
+    options?: CreateOptions,
   ): Promise<Stored<T>>;
   /** Fails with a conflict when the object has changed since it was read. */
   replace<T extends KubernetesObject>(

@@ -92,13 +92,13 @@ async function openClusterExecutor(
 /** The kubeconfig that the settings name, or the service account of the pod. */
 function clusterSource(settings: Settings): ClusterSource {
   const {
-    MOS_KUBECONFIG: kubeconfig,
+    KUBECONFIG: kubeconfig,
     KUBERNETES_SERVICE_HOST: host,
     KUBERNETES_SERVICE_PORT: port,
   } = settings;
   if (kubeconfig !== undefined) return { kubeconfig };
   if (host !== undefined && port !== undefined) return { host, port };
   throw new StartError(
-    "MOS_EXECUTOR=cluster needs MOS_KUBECONFIG, the file with the access to the cluster",
+    "MOS_EXECUTOR=cluster needs KUBECONFIG, the file with the access to the cluster",
   );
 }

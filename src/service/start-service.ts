@@ -58,6 +58,9 @@ interface RunningService {
   close(): Promise<void>;
 }
 
+/** What uploads, results and new jobs leave free for records of what runs. */
+const diskReserveBytes = 256 * 1024 ** 2;
+
 /**
  * Joins the parts of the service and starts it.
  * @throws StartError
@@ -75,15 +78,10 @@ export async function startService(
     await openStorage(recordsPlace(settings), {
       now,
       log,
-      maxWaitingJobs: settings.MOS_QUOTA_WAITING_JOBS,
+      maxWaitingJobs: settings.MOS_QUOTAS.waitingJobs,
       s3: await readS3Access(settings),
-      reserveBytes: settings.MOS_DISK_RESERVE_BYTES,
-      retention: buildRetention({
-        jobs: settings.MOS_KEEP_JOBS_DAYS,
-        logs: settings.MOS_KEEP_LOGS_DAYS,
-        artifacts: settings.MOS_KEEP_ARTIFACTS_DAYS,
-        models: settings.MOS_KEEP_MODELS_DAYS,
-      }),
+      reserveBytes: diskReserveBytes,
+      retention: buildRetention(settings.MOS_KEEP_DAYS),
     }),
   );
   await offerFirstSignIn(settings.MOS_FIRST_SIGN_IN_FILE, storage.records, now());
@@ -169,7 +167,7 @@ async function startServer(settings: Settings, port: number, log: Log): Promise<
   const headers = { "retry-after": "1" };
   const error = new ServiceError("unavailable", "The service is starting", { headers });
   const { MOS_HOST: host, MOS_TRUSTED_PROXIES: isTrustedProxy } = settings;
-  const certificate = await readTlsCertificate(settings, log);
+  const certificate = await readTlsCertificate(settings.MOS_TLS_DIR, log);
   const address = { host, port, isTrustedProxy, certificate };
   return startHttpServer((request) => problemResponse(error, request, log), address);
 }

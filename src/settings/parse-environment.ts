@@ -1,4 +1,5 @@
 import { BlockList, isIP } from "node:net";
+import { parse } from "yaml";
 import { z } from "zod";
 import { formatProblems } from "../contract/format-problem.ts";
 import { parseInput } from "../contract/parse-input.ts";
@@ -31,6 +32,31 @@ export const number = z
 
 /** A text that is not empty: a variable that is set to nothing is an error. */
 export const text = z.string().min(1);
+
+/** @throws Error that repeats nothing of the content, which may be secret */
+export function parseYaml(content: string): unknown {
+  try {
+    return parse(content);
+  } catch (error) {
+    const [problem] = String(error).split(":\n", 1);
+    throw new SyntaxError(problem);
+  }
+}
+
+/** A value with named parts in YAML, of which JSON is a part, such as `{jobs: 90, logs: 30}`. */
+export function yaml<Schema extends z.ZodType>(schema: Schema) {
+  return z
+    .string()
+    .transform((content, context): unknown => {
+      try {
+        return parseYaml(content);
+      } catch (error) {
+        context.addIssue(`must be YAML: ${String(error)}`);
+        return z.NEVER;
+      }
+    })
+    .pipe(schema as z.ZodType<z.output<Schema>>);
+}
 
 /** Variables that look like settings and are none, such as misspelt ones. */
 export function findUnknownVariables(

@@ -1,7 +1,6 @@
 import { readFile } from "node:fs/promises";
-import { parse } from "yaml";
 import { z } from "zod";
-import { StartError } from "./parse-environment.ts";
+import { parseYaml, StartError } from "./parse-environment.ts";
 import {
   type ConfiguredTarget,
   configuredTarget,
@@ -45,7 +44,7 @@ export async function readYamlFile<Content>(
 
 async function readYaml({ title, path }: YamlFile): Promise<unknown> {
   try {
-    return parse(await readFile(path, "utf8"));
+    return parseYaml(await readFile(path, "utf8"));
   } catch (cause) {
     throw new StartError(`${title} "${path}" cannot be used: ${String(cause)}`, { cause });
   }

@@ -1,9 +1,14 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { diag } from "@opentelemetry/api";
 import { ExportResultCode } from "@opentelemetry/core";
-import { defaultResource, resourceFromAttributes } from "@opentelemetry/resources";
 import {
-  AlwaysOffSampler,
-  AlwaysOnSampler,
+  defaultResource,
+  detectResources,
+  resourceAttributesEnvDetector,
+  resourceFromAttributes,
+  serviceNameEnvDetector,
+} from "@opentelemetry/resources";
+import {
   BatchSpanProcessor,
   ParentBasedSampler,
   type Sampler,
@@ -28,30 +33,8 @@ const maxAttributeLength = 1024;
 /** How long the last spans may take when the service ends. */
 const closeMs = 5_000;
 const warningIntervalMs = 60_000;
-
-const exporters = {
-  "http/json": async () => import("@opentelemetry/exporter-trace-otlp-http"),
-  "http/protobuf": async () => import("@opentelemetry/exporter-trace-otlp-proto"),
-};
-type OtlpProtocol = keyof typeof exporters;
-
-/** Where spans are sent, and which. */
-export interface TracingOptions {
-  /** Address to which batches of spans are posted. */
-  readonly url: string;
-  readonly protocol: OtlpProtocol;
-  readonly headers: Readonly<Record<string, string>>;
-  /** Time for a batch with all its retries, milliseconds. */
-  readonly timeoutMs: number;
-  /** PEM certificates of who signs the receiver's; public authorities' without it. */
-  readonly certificates: string | undefined;
-  /** Attributes of the service, in place of its own. */
-  readonly resourceAttributes: Readonly<Record<string, string>>;
-  readonly sampler: SamplerName;
-  readonly ratio: number;
-  readonly maxSpans: number;
-  readonly delayMs: number;
-}
+/** Spans that wait or are being exported; more are dropped. */
+const maxSpans = 2_048;
 
 interface TracingDependencies {
   readonly records: Pick<Records, "changes" | "traces">;
@@ -67,30 +50,34 @@ export interface Tracing extends AsyncDisposable {
   readonly dropped: Readonly<Record<DropReason, number>>;
 }
 
-export async function openTracing(
-  options: TracingOptions,
+/**
+ * Sends spans by the exporter. OpenTelemetry reads the service's name and attributes from its own
+ * variables.
+ */
+export function openTracing(
+  exporter: SpanExporter,
+  sampler: Sampler,
   dependencies: TracingDependencies,
-): Promise<Tracing> {
-  const { resourceAttributes, sampler, ratio } = options;
+): Tracing {
   const dropped = { queue_full: 0, export_failed: 0 };
   const warn = createDropWarning(dependencies);
-  const queue = createSpanQueue(await createExporter(options), {
-    ...options,
-    onDropped(reason, spans, error) {
-      dropped[reason] += spans;
-      warn(reason, dropped[reason], error);
-    },
+  const queue = createSpanQueue(exporter, (reason, spans, error) => {
+    dropped[reason] += spans;
+    warn(reason, dropped[reason], error);
   });
   const provider = new TracerProvider({
-    resource: defaultResource().merge(
-      resourceFromAttributes({
-        [ATTR_SERVICE_NAME]: "model-optimization-service",
-        [ATTR_SERVICE_VERSION]: dependencies.version,
-        [ATTR_SERVICE_INSTANCE_ID]: crypto.randomUUID(),
-        ...resourceAttributes,
-      }),
-    ),
-    sampler: createSampler(sampler, ratio),
+    resource: defaultResource()
+      .merge(
+        resourceFromAttributes({
+          [ATTR_SERVICE_NAME]: "model-optimization-service",
+          [ATTR_SERVICE_VERSION]: dependencies.version,
+          [ATTR_SERVICE_INSTANCE_ID]: crypto.randomUUID(),
+        }),
+      )
+      .merge(
+        detectResources({ detectors: [resourceAttributesEnvDetector, serviceNameEnvDetector] }),
+      ),
+    sampler,
     spanLimits: { attributeValueLengthLimit: maxAttributeLength },
     spanProcessors: [queue],
   });
@@ -107,16 +94,26 @@ export async function openTracing(
   };
 }
 
-async function createExporter({
-  url,
-  protocol,
-  headers,
-  timeoutMs: timeoutMillis,
-  certificates: ca,
-}: TracingOptions): Promise<SpanExporter> {
+const exporters = {
+  "http/json": async () => import("@opentelemetry/exporter-trace-otlp-http"),
+  "http/protobuf": async () => import("@opentelemetry/exporter-trace-otlp-proto"),
+};
+
+/** Reads OpenTelemetry's variables of the exporter; what is wrong with one is logged. */
+export async function createExporter(
+  protocol: keyof typeof exporters,
+  log: Log,
+): Promise<SpanExporter> {
   const { OTLPTraceExporter } = await exporters[protocol]();
-  const httpAgentOptions = ca === undefined ? { keepAlive: true } : { keepAlive: true, ca };
-  return new OTLPTraceExporter({ url, headers: { ...headers }, timeoutMillis, httpAgentOptions });
+  const ignore = () => {};
+  const warn = (message: string) => log("warn", message);
+  diag.setLogger({ error: warn, warn, info: ignore, debug: ignore, verbose: ignore });
+  try {
+    return new OTLPTraceExporter();
+  } finally {
+    // Spans that are not exported have a warning of their own, at most one a minute.
+    diag.disable();
+  }
 }
 
 /** A receiver that is away would fill the log. */
@@ -135,38 +132,19 @@ function createDropWarning({ now, log }: TracingDependencies) {
 type SamplerName = `${"" | "parentbased_"}${"always_on" | "always_off" | "traceidratio"}`;
 
 /** @param ratio share of the traces that `traceidratio` records, 0 to 1 */
-function createSampler(name: SamplerName, ratio: number): Sampler {
-  switch (name) {
-    case "always_on":
-      return new AlwaysOnSampler();
-    case "always_off":
-      return new AlwaysOffSampler();
-    case "traceidratio":
-      return new TraceIdRatioBasedSampler(ratio);
-    case "parentbased_always_on":
-      return new ParentBasedSampler({ root: new AlwaysOnSampler() });
-    case "parentbased_always_off":
-      return new ParentBasedSampler({ root: new AlwaysOffSampler() });
-    case "parentbased_traceidratio":
-      return new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) });
-  }
+export function createSampler(name: SamplerName, ratio: number): Sampler {
+  const share = name.endsWith("always_on") ? 1 : name.endsWith("always_off") ? 0 : ratio;
+  const root = new TraceIdRatioBasedSampler(share);
+  return name.startsWith("parentbased_") ? new ParentBasedSampler({ root }) : root;
 }
 
 /** Why a span is not exported. */
 type DropReason = "queue_full" | "export_failed";
 
-interface QueueOptions {
-  /** Spans that wait or are being exported; more are dropped. */
-  readonly maxSpans: number;
-  /** Longest time for which a span waits for others, milliseconds. */
-  readonly delayMs: number;
-  readonly onDropped: (reason: DropReason, spans: number, error?: Error) => void;
-}
-
 /** Exports ended spans in batches. What cannot be exported is dropped and counted. */
 function createSpanQueue(
   exporter: SpanExporter,
-  { maxSpans, delayMs, onDropped }: QueueOptions,
+  onDropped: (reason: DropReason, spans: number, error?: Error) => void,
 ): SpanProcessor {
   let queued = 0;
   const counted: SpanExporter = {
@@ -181,11 +159,7 @@ function createSpanQueue(
     },
     shutdown: async () => exporter.shutdown(),
   };
-  const batches = new BatchSpanProcessor({
-    exporter: counted,
-    maxQueueSize: maxSpans,
-    scheduledDelayMillis: delayMs,
-  });
+  const batches = new BatchSpanProcessor({ exporter: counted, maxQueueSize: maxSpans });
   return {
     onStart() {},
     onEnd(span) {

@@ -16,33 +16,11 @@ export const trustPolicy = {
   issuers: [{ issuer, audience: "https://mos.example" }],
   policies: [pushesToMain],
 };
-export const githubApp = {
-  appId: 4_711_000,
-  existingSecret: "github-app",
-  publicUrl: "https://mos.example",
-  apiUrl: "https://github.example/api/v3",
-};
-
-export const singleSignOn = {
-  issuer: "https://login.example",
-  clientId: "service",
-  existingSecret: "single-sign-on",
-};
-
-export const s3 = {
-  bucket: "models",
-  endpoint: "http://minio.storage:9000",
-  existingSecret: "bucket",
-};
-
 /** What the pods of a process of ours take. */
 const podOptions = {
   podLabels: { team: "models" },
   podAnnotations: { "sidecar.example/inject": "false" },
-  serviceAccount: { annotations: { "iam.example/role": "models" } },
   extraEnv: [{ name: "HTTPS_PROXY", value: "http://proxy:3128" }],
-  extraVolumes: [{ name: "extra", emptyDir: {} }],
-  extraVolumeMounts: [{ name: "extra", mountPath: "/extra" }],
   resources: { requests: { cpu: "1", memory: "1Gi" }, limits: { memory: "2Gi" } },
   nodeSelector: { pool: "system" },
   tolerations: [{ key: "system", operator: "Exists" }],
@@ -62,7 +40,7 @@ export const everything = {
   global: { region: "north" },
   openshift: true,
   namespaces: ["kube-public"],
-  image: { ...images("service"), digest: `sha256:${"0".repeat(64)}` },
+  image: { ...images("service"), tag: `1@sha256:${"0".repeat(64)}`, pullPolicy: "Always" },
   imagePullSecrets: [{ name: "registry" }],
   crds: { enabled: true, keep: false },
   operator: {
@@ -83,53 +61,52 @@ export const everything = {
     tls: {
       ca: true,
       certManager: {
-        enabled: true,
         issuerRef: { name: "internal", kind: "ClusterIssuer", group: "cert-manager.io" },
         dnsNames: ["mos.example"],
       },
     },
     ingress: {
-      enabled: true,
       className: "nginx",
       annotations: { "ingress.example/size": "0" },
       hosts: ["mos.example"],
       tlsSecret: "public-tls",
     },
     httpRoute: {
-      enabled: true,
       annotations: { "gateway.example/size": "0" },
       parentRefs: [{ name: "public", namespace: "gateways" }],
       hostnames: ["*.mos.example"],
     },
     maxModelBytes: 1_000_000,
-    quotaBytes: 2_000_000,
+    quotas: { storedBytes: 2_000_000 },
     trustedProxies: ["10.0.0.0/8"],
     allowPrivateAddresses: true,
     resourceTtlSeconds: 60,
     publicUrl: "https://mos.example",
     serviceAccountCallers: true,
     trustPolicy,
-    githubApp,
-    singleSignOn: { ...singleSignOn, scopes: "openid groups", groupsClaim: "roles" },
+    githubApp: { existingSecret: "github-app" },
+    singleSignOn: { existingSecret: "single-sign-on" },
     replicas: 3,
     postgres: { existingSecret: "database", key: "uri" },
-    s3: { ...s3, region: "north", pathStyle: false },
+    s3: { existingSecret: "bucket" },
     sourceCredentials: { existingSecret: "sources" },
-    tracing: {
-      endpoint: "http://collector.otel:4318",
-      protocol: "http/json",
-      ratio: 0.1,
-      existingSecret: "collector",
+    keepDays: {
+      jobs: 365,
+      logs: 30,
+      artifacts: 30,
+      projects: { "team-a": { jobs: 30, logs: "forever" }, "team-b": { models: 7 } },
     },
-    keepDays: { jobs: 365, logs: 30, artifacts: 30, models: 0 },
-    projectKeepDays: { "team-a": { jobs: 30, logs: 0 }, "team-b": { models: 7 } },
+    extraVolumes: [{ name: "extra", emptyDir: {} }],
+    extraVolumeMounts: [{ name: "extra", mountPath: "/extra" }],
     ...podOptions,
   },
   worker: {
     image: images("worker"),
     allowedRoots: ["/models", "/data/more"],
-    volumes: [{ name: "models", persistentVolumeClaim: { claimName: "models" } }],
-    volumeMounts: [{ name: "models", mountPath: "/models", readOnly: true }],
+    pod: {
+      volumes: [{ name: "models", persistentVolumeClaim: { claimName: "models" } }],
+      volumeMounts: [{ name: "models", mountPath: "/models", readOnly: true }],
+    },
   },
   networkPolicy: {
     enabled: true,
@@ -139,19 +116,17 @@ export const everything = {
       to: [{ to: [{ namespaceSelector: {} }], ports: [{ port: 9000 }] }],
     },
   },
-  podMonitor: { enabled: true, interval: "10s", labels },
-  prometheusRule: { enabled: true, labels },
-  grafanaDashboard: { enabled: true, labels: { grafana_dashboard: "2" } },
+  monitoring: { prometheus: true, grafana: true, labels },
 };
 
 function images(name: string) {
-  return { repository: `registry.example/${name}`, tag: "1", pullPolicy: "Always" };
+  return { repository: `registry.example/${name}`, tag: "1" };
 }
 
 /** Options that stand in for others of {@link everything}. */
 export const alternatives = {
   "its defaults": {},
-  "all namespaces": { allNamespaces: true, networkPolicy: { enabled: true } },
+  "all namespaces": { namespaces: "*", networkPolicy: { enabled: true } },
   "no volume": { service: { persistence: { enabled: false } } },
   "a volume of its own": {
     service: { persistence: { enabled: true, size: "1Gi", storageClass: "fast", keep: false } },
@@ -162,7 +137,9 @@ export const alternatives = {
       tls: { existingSecret: "tls" },
       firstSignIn: { enabled: false, existingSecret: "sign-in" },
     },
-    worker: { image: { digest: `sha256:${"1".repeat(64)}` } },
+    worker: { image: { tag: `@sha256:${"1".repeat(64)}` } },
   },
-  "a GitHub App without a webhook": { service: { githubApp: { ...githubApp, webhook: false } } },
+  "a GitHub App on one volume": {
+    service: { publicUrl: "https://mos.example", githubApp: { existingSecret: "github-app" } },
+  },
 };

@@ -15,14 +15,7 @@ import { readTargets } from "../../src/settings/read-targets.ts";
 import { readTrustPolicy } from "../../src/service/settings/read-trust-policy.ts";
 import { fullTarget } from "../support/full-target.ts";
 import { helmMissing } from "../support/cluster/cluster-missing.ts";
-import {
-  everything,
-  githubApp,
-  pushesToMain,
-  s3,
-  singleSignOn,
-  trustPolicy,
-} from "./chart-options.ts";
+import { everything, pushesToMain, trustPolicy } from "./chart-options.ts";
 import { chartFolder, helm, type Manifest, render } from "./helm.ts";
 
 test("the chart passes Helm's own lint", { skip: helmMissing }, async () => {
@@ -40,25 +33,18 @@ test("the chart has the version of the package", { skip: helmMissing }, async ()
 
 /** A wrong value of an option, and how the schema names it. */
 const wrong: readonly (readonly [string, object, RegExp])[] = [
-  ["a digest", { image: { digest: "sha256:1" } }, /image\/digest/],
+  ["a digest", { image: { tag: "1@sha256:1" } }, /image\/tag/],
   ["a namespace", { namespaces: ["Team"] }, /namespaces\/0/],
   ["an openshift", { openshift: "yes" }, /openshift.*want boolean/],
   ["a label", { operator: { podLabels: { a: 1 } } }, /operator\/podLabels\/a/],
   ["an annotation", { service: { annotations: { a: true } } }, /service\/annotations\/a/],
-  [
-    "an account's annotations",
-    { service: { serviceAccount: { annotations: [] } } },
-    /service\/serviceAccount\/annotations/,
-  ],
   ["a variable", { service: { extraEnv: [{ value: "1" }] } }, /service\/extraEnv\/0.*name/],
-  ["a volume", { operator: { extraVolumes: {} } }, /operator\/extraVolumes/],
+  ["a volume", { service: { extraVolumes: {} } }, /service\/extraVolumes/],
   ["a kind of issuer", certManager({ kind: "Authority" }), /issuerRef\/kind/],
-  ["an issuer", certManager({}), /issuerRef\.name: must name/],
+  ["an issuer", certManager({ kind: "Issuer" }), /issuerRef\.name: must name/],
   ["a host", { service: { ingress: { hosts: ["https://a"] } } }, /service\/ingress\/hosts\/0/],
   ["a route's host", { service: { httpRoute: { hostnames: ["A"] } } }, /httpRoute\/hostnames\/0/],
   ["a gateway", { service: { httpRoute: { parentRefs: [{}] } } }, /parentRefs\/0.*name/],
-  ["no gateway", { service: { httpRoute: { enabled: true } } }, /httpRoute\.parentRefs: must name/],
-  ["no host", { service: { ingress: { enabled: true } } }, /ingress\.hosts: must have/],
   ["an egress", { networkPolicy: { workerEgress: true } }, /networkPolicy\/workerEgress/],
   ["a priority", { service: { priorityClassName: 5 } }, /service\/priorityClassName/],
   [
@@ -72,7 +58,7 @@ const refusedByForm = wrong.map(
 );
 
 function certManager(issuerRef: object) {
-  return { service: { tls: { certManager: { enabled: true, issuerRef } } } };
+  return { service: { tls: { certManager: { issuerRef } } } };
 }
 
 const refused: readonly (readonly [string, unknown, RegExp])[] = [
@@ -85,11 +71,10 @@ const refused: readonly (readonly [string, unknown, RegExp])[] = [
   ],
   [
     "a project that is none",
-    { service: { projectKeepDays: { "Team A": {} } } },
-    /projectKeepDays: Team A is no name/,
+    { service: { keepDays: { projects: { "Team A": {} } } } },
+    /keepDays\.projects: Team A is no name/,
   ],
   ["a value out of range", { service: { port: 0 } }, /service\/port.*minimum/],
-  ["no targets", { targets: [] }, /targets.*minItems/],
   [
     "a target that is there twice",
     { targets: [builtinTargets[0], builtinTargets[0]] },
@@ -166,46 +151,25 @@ const refused: readonly (readonly [string, unknown, RegExp])[] = [
     /policies\[0\]\.claims\.event_name/,
   ],
   [
-    "an App without a Secret",
-    { service: { githubApp: { appId: 1 } } },
-    /githubApp\.existingSecret: must name/,
-  ],
-  [
     "an App without an address for links",
-    { service: { githubApp: { ...githubApp, publicUrl: "" } } },
-    /githubApp\.publicUrl: must be/,
+    { service: { githubApp: { existingSecret: "github-app" } } },
+    /githubApp\.existingSecret: needs service\.publicUrl/,
   ],
   [
     "a single sign-on without an address of the service",
-    { service: { singleSignOn } },
-    /singleSignOn\.issuer: needs clientId, existingSecret and service\.publicUrl/,
-  ],
-  [
-    "a bucket without a Secret",
-    { service: { s3: { bucket: "models" } } },
-    /s3\.existingSecret: must name/,
+    { service: { singleSignOn: { existingSecret: "single-sign-on" } } },
+    /singleSignOn\.existingSecret: needs service\.publicUrl/,
   ],
   [
     "replicas on one volume",
-    { service: { replicas: 2, s3 } },
+    { service: { replicas: 2, s3: { existingSecret: "bucket" } } },
     /service\.replicas: more than 1 need service\.postgres/,
   ],
   ...refusedByForm,
-  ["a bucket without a name", { service: { s3: { ...s3, bucket: "A" } } }, /s3\/bucket/],
   [
-    "an App without a number",
-    { service: { githubApp: { existingSecret: "app" } } },
-    /githubApp\.appId: must be/,
-  ],
-  [
-    "an App's name",
-    { service: { githubApp: { ...githubApp, appId: "compression" } } },
-    /githubApp\/appId/,
-  ],
-  [
-    "an App at no address",
-    { service: { githubApp: { ...githubApp, apiUrl: "github" } } },
-    /githubApp\/apiUrl/,
+    "a path of nodes for all pods",
+    { worker: { pod: { volumes: [{ name: "root", hostPath: { path: "/" } }] } } },
+    /worker\/pod\/volumes\/0.*'hostPath' not allowed/,
   ],
 ];
 
@@ -346,16 +310,42 @@ for (const { component, settings } of programs) {
 test("the service keeps what projects have for their own days", { skip: helmMissing }, async () => {
   const service = find(await render({ values: everything }), "Deployment", "compression-service");
   const { env } = podTemplate.parse(service).spec.template.spec.containers[0];
-  const kept = env.flatMap(({ name, value }) =>
-    name.startsWith("MOS_KEEP_") ? [[name, value]] : [],
-  );
-  assert.deepEqual(Object.fromEntries(kept), {
-    MOS_KEEP_ARTIFACTS_DAYS: "30",
-    MOS_KEEP_JOBS_DAYS: "365,team-a=30",
-    MOS_KEEP_LOGS_DAYS: "30,team-a=forever",
-    MOS_KEEP_MODELS_DAYS: "team-b=7",
-  });
+  const { value } = env.find(({ name }) => name === "MOS_KEEP_DAYS") ?? {};
+  assert.deepEqual(JSON.parse(value ?? ""), everything.service.keepDays);
 });
+
+test(
+  "all workers get the service's authority and what worker.pod says",
+  { skip: helmMissing },
+  async () => {
+    const operator = find(
+      await render({ values: everything }),
+      "Deployment",
+      "compression-operator",
+    );
+    const { env } = podTemplate.parse(operator).spec.template.spec.containers[0];
+    const { value } = env.find(({ name }) => name === "MOS_WORKER_POD") ?? {};
+    const { volumes, volumeMounts } = everything.worker.pod;
+    assert.deepEqual(JSON.parse(value ?? ""), {
+      imagePullPolicy: "Always",
+      env: [{ name: "NODE_EXTRA_CA_CERTS", value: "/etc/service-ca/ca.crt" }],
+      volumes: [
+        ...volumes,
+        {
+          name: "service-ca",
+          secret: {
+            secretName: "compression-service-tls",
+            items: [{ key: "ca.crt", path: "ca.crt" }],
+          },
+        },
+      ],
+      volumeMounts: [
+        ...volumeMounts,
+        { name: "service-ca", mountPath: "/etc/service-ca", readOnly: true },
+      ],
+    });
+  },
+);
 
 test(
   "a budget for disruptions is there where another operator stands by",
@@ -411,26 +401,22 @@ test("a changed trust policy restarts the service alone", { skip: helmMissing },
 });
 
 test(
-  "the GitHub App's files are where the service looks for them",
+  "the files of Secrets are where the service looks for them",
   { skip: helmMissing },
   async () => {
-    const service = async (options: unknown) =>
-      githubAppEnvironment(await render({ values: { service: { githubApp: options } } }));
-    assert.deepEqual(await service(githubApp), {
-      MOS_GITHUB_APP_ID: "4711000",
-      MOS_GITHUB_APP_KEY_FILE: "github-app: private-key.pem",
-      MOS_GITHUB_WEBHOOK_SECRET_FILE: "github-app: webhook-secret",
-      MOS_GITHUB_API_URL: "https://github.example/api/v3",
-      MOS_PUBLIC_URL: "https://mos.example",
+    const service = {
+      publicUrl: "https://mos.example",
+      githubApp: { existingSecret: "app" },
+      singleSignOn: { existingSecret: "provider" },
+      s3: { existingSecret: "bucket" },
+    };
+    assert.deepEqual(secretFiles(await render({ values: { service } })), {
+      MOS_GITHUB_APP_FILE: "app: github-app.yaml",
+      MOS_OIDC_FILE: "provider: single-sign-on.yaml",
+      MOS_S3_FILE: "bucket: s3.yaml",
+      MOS_FIRST_SIGN_IN_FILE: "mos-model-optimization-first-sign-in: secret",
     });
-    const { existingSecret, publicUrl } = githubApp;
-    assert.deepEqual(await service({ appId: "7", existingSecret, publicUrl, webhook: false }), {
-      MOS_GITHUB_APP_ID: "7",
-      MOS_GITHUB_APP_KEY_FILE: "github-app: private-key.pem",
-      MOS_GITHUB_API_URL: "https://api.github.com",
-      MOS_PUBLIC_URL: publicUrl,
-    });
-    assert.deepEqual(await service({}), {});
+    assert.deepEqual(Object.keys(secretFiles(await render())), ["MOS_FIRST_SIGN_IN_FILE"]);
   },
 );
 
@@ -460,8 +446,8 @@ const serviceDeployment = z.object({
   }),
 });
 
-/** What the service gets of the GitHub App, with Secret and key for the path of a file. */
-function githubAppEnvironment(rendered: readonly Manifest[]): Record<string, string> {
+/** Secret and key of each variable that names a file of a Secret. */
+function secretFiles(rendered: readonly Manifest[]): Record<string, string> {
   const { spec } = serviceDeployment.parse(
     find(rendered, "Deployment", "mos-model-optimization-service"),
   ).spec.template;
@@ -472,8 +458,8 @@ function githubAppEnvironment(rendered: readonly Manifest[]): Record<string, str
     for (const { key, path } of secret?.items ?? [])
       files.set(`${mountPath}/${path}`, `${secret?.secretName}: ${key}`);
   }
-  const ofApp = env.filter(({ name }) => /^MOS_(GITHUB|PUBLIC)_/.test(name));
-  return Object.fromEntries(ofApp.map(({ name, value }) => [name, files.get(value) ?? value]));
+  const named = env.map(({ name, value }) => [name, files.get(value)] as const);
+  return Object.fromEntries(named.flatMap(([name, file]) => (file ? [[name, file]] : [])));
 }
 
 function find(manifests: readonly Manifest[], kind: string, name: string): Manifest {
@@ -501,7 +487,7 @@ test(
       `ServiceAccount ${name}-worker`,
     ]);
     assert.doesNotMatch(JSON.stringify(inTeam), /leases/);
-    const all = JSON.stringify(await render({ values: { allNamespaces: true } }));
+    const all = JSON.stringify(await render({ values: { namespaces: "*" } }));
     assert.match(all, /"MOS_NAMESPACES","value":"\*"/);
     await assert.rejects(
       render({ namespace: "models", values: { namespaces: ["default"] } }),

@@ -66,7 +66,7 @@ export async function startMonitoredInstallation(
     namespace,
     settings: {
       ...unlimited,
-      MOS_KUBECONFIG: access.service.proxy.kubeconfig,
+      KUBECONFIG: access.service.proxy.kubeconfig,
       MOS_DATA_DIR: join(folder, "data"),
     },
   });

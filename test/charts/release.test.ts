@@ -88,7 +88,7 @@ test(
       const others = [
         [namespace, {}],
         ["elsewhere", { namespaces: [namespace] }],
-        ["elsewhere", { allNamespaces: true }],
+        ["elsewhere", { namespaces: "*" }],
       ] as const;
       for (const [place, values] of others) {
         await assert.rejects(putOther(place, values), shared);
@@ -120,7 +120,7 @@ test(
     });
 
     await t.test("another release may take its place, and be the only one", async () => {
-      await putOther("elsewhere", { allNamespaces: true }, "upgrade");
+      await putOther("elsewhere", { namespaces: "*" }, "upgrade");
       const every = /Every namespace is served by the release "other" of namespace "elsewhere"/;
       await assert.rejects(put("install", {}), every);
       await putOther("elsewhere", { namespaces: [namespace] }, "upgrade");

@@ -34,17 +34,15 @@ async function openWithProvider(t: TestContext) {
   const provider = await startLocalProvider(t, { publicUrl, groups: { ada: ["vision"] } });
   const folder = await mkdtemp(join(tmpdir(), "provider-"));
   t.after(() => rm(folder, { recursive: true }));
-  const secretFile = join(folder, "secret");
+  const providerFile = join(folder, "single-sign-on.yaml");
   const trustFile = join(folder, "trust.yaml");
-  await writeFile(secretFile, `${provider.clientSecret}\n`);
+  const { issuer, clientId, clientSecret, scopes } = provider;
+  await writeFile(providerFile, JSON.stringify({ issuer, clientId, clientSecret, scopes }));
   await writeFile(trustFile, trustPolicy);
   const environment = {
     MOS_PORT: String(port),
     MOS_PUBLIC_URL: publicUrl,
-    MOS_OIDC_ISSUER: provider.issuer,
-    MOS_OIDC_CLIENT_ID: provider.clientId,
-    MOS_OIDC_CLIENT_SECRET_FILE: secretFile,
-    MOS_OIDC_SCOPES: provider.scopes,
+    MOS_OIDC_FILE: providerFile,
     MOS_TRUST_POLICY_FILE: trustFile,
   };
   return openDashboard(t, { environment });

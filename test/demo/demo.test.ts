@@ -13,9 +13,12 @@ const demoMain = fileURLToPath(new URL("../../src/demo/main.ts", import.meta.url
 
 async function startDemo(t: TestContext, environment: Record<string, string> = {}) {
   const folder = await mkdtemp(path.join(tmpdir(), "demo-"));
-  const places = { HOME: folder, MOS_DEMO_DIR: folder };
+  const places = { HOME: folder };
   const env = { ...inheritedEnvironment(), ...places, ...environment };
-  const child = spawn(process.execPath, [demoMain], { env, stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [demoMain, folder], {
+    env,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const exited = once(child, "exit");
   t.after(async () => {
     child.kill("SIGTERM");

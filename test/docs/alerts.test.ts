@@ -12,7 +12,7 @@ const page = await readFile(join(root, "docs/alerts.md"), "utf8");
 
 test("docs/alerts.md names values of the chart and routes that are there", async () => {
   const values: unknown = parse(await readFile(join(chartFolder, "values.yaml"), "utf8"));
-  const fields = /`((?:service|operator|prometheusRule|podMonitor|grafanaDashboard)\.[\w.]+)`/g;
+  const fields = /`((?:service|operator|monitoring)\.[\w.]+)`/g;
   const named = Array.from(page.matchAll(fields), ([, field = ""]) => field);
   assert.ok(named.length >= 5);
   assert.deepEqual(

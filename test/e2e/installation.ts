@@ -127,8 +127,10 @@ export const values = {
   worker: {
     image: imageValues(imageNames.worker),
     allowedRoots: ["/models"],
-    volumes: [{ name: "models", persistentVolumeClaim: { claimName: "models" } }],
-    volumeMounts: [{ name: "models", mountPath: "/models", readOnly: true }],
+    pod: {
+      volumes: [{ name: "models", persistentVolumeClaim: { claimName: "models" } }],
+      volumeMounts: [{ name: "models", mountPath: "/models", readOnly: true }],
+    },
   },
   targets,
 };

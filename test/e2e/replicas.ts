@@ -3,7 +3,7 @@ import type { TestContext } from "node:test";
 import { createClient } from "../../src/client/create-client.ts";
 import { routes } from "../../src/contract/routes/routes.ts";
 import { chartFolder, helm, valueFlags } from "../charts/helm.ts";
-import { startS3Server } from "../storage/s3-server.ts";
+import { s3FileContent, startS3Server } from "../storage/s3-server.ts";
 import { callUntil } from "../support/call-until.ts";
 import type { NodeCluster } from "../support/cluster/start-cluster.ts";
 import { startPostgres } from "../support/postgres-server.ts";
@@ -57,23 +57,19 @@ async function createStorage(t: TestContext, cluster: NodeCluster): Promise<obje
   const { access } = await startS3Server(t, cluster.hostAddress);
   const secrets = {
     database: { url },
-    bucket: {
-      "access-key-id": access.accessKeyId,
-      "secret-access-key": access.secretAccessKey,
-    },
+    bucket: { "s3.yaml": s3FileContent(access) },
   };
   for (const [name, stringData] of Object.entries(secrets)) {
     const secret = { apiVersion: "v1", kind: "Secret", metadata: { name }, stringData };
     await cluster.kubectl(["create", "-n", namespace, "-f", "-"], JSON.stringify(secret));
   }
-  const unlimited = { name: "MOS_QUOTA_REQUESTS_PER_MINUTE", value: "1000000000" };
   return {
     crds: { enabled: false },
     service: {
       replicas: 2,
       postgres: { existingSecret: "database", key: "url" },
-      s3: { bucket: access.bucket, endpoint: access.endpoint, existingSecret: "bucket" },
-      extraEnv: [unlimited],
+      s3: { existingSecret: "bucket" },
+      quotas: { requestsPerMinute: 1_000_000_000 },
     },
   };
 }

@@ -21,6 +21,15 @@ export async function startGitHubWithApp(t: TestContext) {
   return { gitHub, credentials };
 }
 
+/** The file with which a service reports as the app. */
+export function gitHubAppFileContent(
+  { key, apiUrl }: Awaited<ReturnType<typeof startGitHubWithApp>>["credentials"],
+  webhookSecret?: string,
+): string {
+  const privateKey = key.export({ type: "pkcs1", format: "pem" });
+  return JSON.stringify({ appId, privateKey, webhookSecret, apiUrl });
+}
+
 /** A batch that asks for a report on the commit. */
 export function reportedBatch(
   names: readonly string[],

@@ -61,11 +61,10 @@ suite("the end of an installation in mid-work", { skip: clusterMissing }, () => 
     await using _jobs = jobs;
     const image = "--image=example.com/operator:1";
     await kubectl("create", "deployment", "operator", image);
-    const environment = { MOS_DEPLOYMENT: "operator" };
-    const command = "uninstall";
+    const command = ["uninstall", "operator"];
     await kubectl("create", "serviceaccount", "foreign");
     await createForeign(jobs.client);
-    await using end = spawnOperator({ kubeconfig, namespace, command, environment });
+    await using end = spawnOperator({ kubeconfig, namespace, command });
     await kubectl("wait", "deployment/operator", "--for=jsonpath={.spec.replicas}=0", patience);
     assert.equal(await operator.end("SIGTERM"), 0);
     assert.equal(await end.ended, 0, end.log.join("\n"));

@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
+import { builtinTargets } from "../../src/contract/jobs/target.ts";
 import { clusterMissing } from "../support/cluster/cluster-missing.ts";
 import { createTestNamespace } from "../support/cluster/shared-cluster.ts";
 import { spawnOperator, startOperator } from "./start-operator.ts";
@@ -17,9 +18,14 @@ const refusals: readonly (readonly [string, Record<string, string>, RegExp])[] =
     /settings are invalid[^]*MOS_SERVICE_URL/,
   ],
   [
-    "volumes that are no JSON",
-    { MOS_WORKER_VOLUMES: "models" },
-    /MOS_WORKER_VOLUMES is "models" and must be JSON/,
+    "pods that are no YAML",
+    { MOS_WORKER_POD: "{models" },
+    /MOS_WORKER_POD is "\{models" and must be YAML/,
+  ],
+  [
+    "the path of a node for all pods",
+    { MOS_WORKER_POD: '{"volumes": [{"name": "a", "hostPath": {"path": "/"}}]}' },
+    /MOS_WORKER_POD\.volumes\[0\]\.hostPath is not known/,
   ],
   [
     "a time to live that is no number",
@@ -52,6 +58,55 @@ test("the operator names what is wrong with a target", async (t) => {
   assert.equal(await operator.ended, 1);
   assert.match(operator.log.join("\n"), /targets\[0\].name/);
 });
+
+const notPods: readonly (readonly [string, object, RegExp])[] = [
+  ["a field that pods do not have", { affinity: { zone: "a" } }, /unknown field .*affinity\.zone/],
+  ["a label's value with a space", { labels: { team: "a b" } }, /template\.labels: Invalid value/],
+  [
+    "a variable of no source",
+    { env: [{ name: "A", valueFrom: {} }] },
+    /env\[0\]\.valueFrom: Invalid value/,
+  ],
+  [
+    "a volume twice",
+    {
+      volumes: [
+        { name: "a", emptyDir: {} },
+        { name: "a", emptyDir: {} },
+      ],
+    },
+    /volumes\[3\]\.name: Duplicate value/,
+  ],
+  [
+    "a mount of no volume",
+    { volumeMounts: [{ name: "disk", mountPath: "/disk" }] },
+    /volumeMounts\[2\]\.name: Not found: "disk"/,
+  ],
+  [
+    "a claim of two sources",
+    { resourceClaims: [{ name: "a", resourceClaimName: "b", resourceClaimTemplateName: "c" }] },
+    /resourceClaims\[0\]: Invalid value/,
+  ],
+];
+
+for (const [what, pod, message] of notPods) {
+  test(`the operator does not start with ${what} in a target's pods`, { skip }, async (t) => {
+    const { cluster, namespace } = await createTestNamespace();
+    const folder = await mkdtemp(join(tmpdir(), "targets-"));
+    t.after(() => rm(folder, { recursive: true }));
+    const file = join(folder, "targets.yaml");
+    const targets = [...builtinTargets, { ...builtinTargets[0], name: "odd", pod }];
+    await writeFile(file, JSON.stringify({ targets }));
+    const { kubeconfig } = cluster;
+    const environment = { MOS_TARGETS_FILE: file };
+    await using operator = spawnOperator({ kubeconfig, namespace, environment });
+    assert.equal(await operator.ended, 1);
+    const output = operator.log.join("\n");
+    assert.match(output, /^The API server refuses worker Jobs of these targets\nodd: /m);
+    assert.match(output, message);
+    assert.doesNotMatch(output, /^cpu: /m);
+  });
+}
 
 test("an operator that is asked to stop hands the leadership on", { skip }, async () => {
   const { cluster, namespace } = await createTestNamespace();

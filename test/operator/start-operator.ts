@@ -8,7 +8,7 @@ export interface OperatorOptions {
   readonly kubeconfig: string;
   readonly namespace: string;
   /** The operator itself by default. */
-  readonly command?: "uninstall";
+  readonly command?: readonly string[];
   /** Of the settings, those that a test wants otherwise. */
   readonly environment?: Readonly<Record<string, string>>;
 }
@@ -57,10 +57,10 @@ const main = fileURLToPath(new URL("../../operator/main.ts", import.meta.url));
 export function spawnOperator({
   kubeconfig,
   namespace,
-  command,
+  command = [],
   environment = {},
 }: OperatorOptions): OperatorProcess {
-  const child = spawn(process.execPath, command === undefined ? [main] : [main, command], {
+  const child = spawn(process.execPath, [main, ...command], {
     stdio: ["ignore", "inherit", "pipe"],
     env: {
       ...inheritedEnvironment(),
@@ -69,7 +69,7 @@ export function spawnOperator({
       MOS_SERVICE_URL: "http://model-optimization:8080",
       MOS_WORKER_IMAGE: "example.com/worker:1",
       MOS_WORKER_SERVICE_ACCOUNT: "default",
-      MOS_HEALTH_HOST: "127.0.0.1",
+      MOS_HOST: "127.0.0.1",
       MOS_HEALTH_PORT: "0",
       ...environment,
     },

@@ -4,6 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
+import type { SpanExporter } from "@opentelemetry/sdk-trace";
 import type { Hono } from "hono";
 import type { z } from "zod";
 import { type Problem, problem } from "../../src/contract/errors.ts";
@@ -32,7 +33,7 @@ import { createTokenExchange } from "../../src/auth/token-exchange.ts";
 import { createModelSources } from "../../src/storage/sources/model-sources.ts";
 import { sourceCredentials } from "../../src/contract/models/source-credentials.ts";
 import type { BlobStore } from "../../src/storage/blob-store.ts";
-import { openTracing, type TracingOptions } from "../../src/tracing/open-tracing.ts";
+import { createSampler, openTracing } from "../../src/tracing/open-tracing.ts";
 
 interface Question {
   readonly body?: unknown;
@@ -85,7 +86,7 @@ interface TestAppOptions {
   /** Database file of an earlier service. */
   readonly database?: string;
   /** Requests and jobs are traced. */
-  readonly tracing?: Pick<TracingOptions, "url"> & Partial<TracingOptions>;
+  readonly tracing?: SpanExporter;
 }
 
 /** The service's HTTP interface on records in memory and files in a folder, with an executor that starts no job. */
@@ -107,7 +108,7 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
       log,
       submit: async (...order) => resubmitJobs(context, ...order),
     });
-  const tracing = await openTestTracing(options.tracing, { records, now, log });
+  const tracing = openTestTracing(options.tracing, { records, now, log });
   let isStopped = false;
   const stop = async () => {
     if (isStopped) return;
@@ -199,24 +200,12 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
   };
 }
 
-async function openTestTracing(
-  options: TestAppOptions["tracing"],
-  parts: Pick<Parameters<typeof openTracing>[1], "records" | "now" | "log">,
+function openTestTracing(
+  exporter: SpanExporter | undefined,
+  parts: Pick<Parameters<typeof openTracing>[2], "records" | "now" | "log">,
 ) {
-  if (options === undefined) return undefined;
-  const all: TracingOptions = {
-    protocol: "http/json",
-    headers: {},
-    timeoutMs: 60_000,
-    certificates: undefined,
-    resourceAttributes: {},
-    sampler: "parentbased_always_on",
-    ratio: 1,
-    maxSpans: 100,
-    delayMs: 60_000,
-    ...options,
-  };
-  return openTracing(all, { ...parts, version: "1.2.3" });
+  const sampler = createSampler("parentbased_always_on", 1);
+  return exporter && openTracing(exporter, sampler, { ...parts, version: "1.2.3" });
 }
 
 function openSingleSignOn(options: SingleSignOnOptions | undefined) {

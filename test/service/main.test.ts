@@ -181,35 +181,57 @@ policies:
   });
 });
 
-test("a GitHub App whose settings cannot be used is refused", async (t) => {
+test("a GitHub App whose file cannot be used is refused", async (t) => {
   const folder = await temporaryFolder(t);
+  const file = join(folder, "github-app.yaml");
   const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
-  const [key, empty] = [join(folder, "key.pem"), join(folder, "empty")];
-  await writeFile(key, privateKey.export({ type: "pkcs1", format: "pem" }));
-  await writeFile(empty, "\n");
-  const refusals: [environment: Record<string, string>, sentence: RegExp][] = [
-    [{}, /^A GitHub App needs both MOS_GITHUB_APP_ID and MOS_GITHUB_APP_KEY_FILE$/m],
-    [{ MOS_GITHUB_APP_KEY_FILE: empty }, /^The GitHub App's key ".*empty" cannot be used: /],
+  const key = privateKey.export({ type: "pkcs1", format: "pem" });
+  const refusals: [app: object | undefined, sentence: RegExp][] = [
+    [undefined, /^GitHub App file ".*github-app.yaml" cannot be used: .*ENOENT/],
+    [{ appId: 4711 }, /cannot be used:\nprivateKey is missing and must be a string$/m],
     [
-      { MOS_GITHUB_APP_KEY_FILE: join(folder, "none") },
-      /^The GitHub App's key ".*none" cannot be used: .*ENOENT/,
+      { appId: "compression", privateKey: "hidden" },
+      /^appId is "compression" and must be an? .*\nprivateKey must be a private key in the form of PEM/m,
     ],
     [
-      { MOS_GITHUB_APP_KEY_FILE: key, MOS_GITHUB_WEBHOOK_SECRET_FILE: empty },
-      /^The GitHub App's webhook secret ".*empty" cannot be used: .*empty$/m,
+      { appId: 4711, privateKey: key, webhookSecret: "" },
+      /^webhookSecret must have at least 1 character$/m,
+    ],
+    [
+      { appId: 4711, privateKey: key, apiUrl: "github" },
+      /^apiUrl is "github" and must be an address/m,
     ],
   ];
-  for (const [environment, sentence] of refusals) {
-    const of = {
+  for (const [app, sentence] of refusals) {
+    if (app !== undefined) await writeFile(file, JSON.stringify(app));
+    const { code, stderr } = await run([], {
       MOS_PORT: "0",
       MOS_DATA_DIR: folder,
-      MOS_GITHUB_APP_ID: "4711",
+      MOS_GITHUB_APP_FILE: file,
       MOS_PUBLIC_URL: "https://mos.example",
-    };
-    const { code, stderr } = await run([], { ...of, ...environment });
+    });
     assert.equal(code, 1);
     assert.match(stderr, sentence);
+    assert.doesNotMatch(stderr, /hidden/);
   }
+});
+
+test("a GitHub App and a single sign-on need the service's address", async (t) => {
+  const folder = await temporaryFolder(t);
+  for (const name of ["MOS_GITHUB_APP_FILE", "MOS_OIDC_FILE"]) {
+    const file = join(folder, "file.yaml");
+    const { code, stderr } = await run([], { MOS_DATA_DIR: folder, [name]: file });
+    assert.equal(code, 1);
+    assert.match(stderr, /needs MOS_PUBLIC_URL/);
+  }
+});
+
+test("a wrong part of a setting in YAML is named", async (t) => {
+  const environment = { MOS_QUOTAS: "{storedBytes: 1GB, requests: 5}" };
+  const ended = await run([], { ...environment, MOS_DATA_DIR: await temporaryFolder(t) });
+  assert.equal(ended.code, 1);
+  assert.match(ended.stderr, /^MOS_QUOTAS\.storedBytes is "1GB" and must be/m);
+  assert.match(ended.stderr, /^MOS_QUOTAS\.requests is not known; known are waitingJobs/m);
 });
 
 test("targets are read from a file, and a file that is none of targets is refused", async (t) => {

@@ -52,7 +52,10 @@ test(
 );
 
 test("replicas that are restarted one after the other fail no request", { skip }, async (t) => {
-  const environment = { MOS_STOP_DELAY_SECONDS: "2", MOS_QUOTA_REQUESTS_PER_MINUTE: "1000000000" };
+  const environment = {
+    MOS_STOP_DELAY_SECONDS: "2",
+    MOS_QUOTAS: "{requestsPerMinute: 1000000000}",
+  };
   const { startReplica } = await replicateService(t, environment);
   await using balancer = await balanceConnections();
   const port = ({ baseUrl }: RunningService) => Number(new URL(baseUrl).port);

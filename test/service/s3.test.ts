@@ -10,7 +10,7 @@ import { readS3Access } from "../../src/service/settings/read-credentials.ts";
 import { settings } from "../../src/service/settings/settings.ts";
 import { putObject } from "../../src/storage/s3/objects.ts";
 import { createS3Client } from "../../src/storage/s3/s3-client.ts";
-import { startS3Server } from "../storage/s3-server.ts";
+import { s3FileContent, startS3Server } from "../storage/s3-server.ts";
 import { s3Missing } from "../support/cluster/cluster-missing.ts";
 import { realModel } from "../support/real-models.ts";
 import { startRunningService } from "../support/running-service.ts";
@@ -25,16 +25,13 @@ async function startServiceOnS3(t: TestContext) {
   const s3 = await startS3Server(t);
   const { bucket, endpoint, accessKeyId, secretAccessKey } = s3.access;
   const folder = await makeFolder(t);
-  const secretFile = path.join(folder, "secret");
-  await writeFile(secretFile, `${secretAccessKey}\n`);
+  const bucketFile = path.join(folder, "s3.yaml");
+  await writeFile(bucketFile, s3FileContent(s3.access));
   const credentialsFile = path.join(folder, "credentials.yaml");
   const credentials = { s3: [{ bucket, endpoint, accessKeyId, secretAccessKey }] };
   await writeFile(credentialsFile, JSON.stringify(credentials));
   const environment = {
-    MOS_S3_BUCKET: bucket,
-    MOS_S3_ENDPOINT: endpoint,
-    MOS_S3_ACCESS_KEY_ID: accessKeyId,
-    MOS_S3_SECRET_ACCESS_KEY_FILE: secretFile,
+    MOS_S3_FILE: bucketFile,
     MOS_SOURCE_CREDENTIALS_FILE: credentialsFile,
   };
   return { ...s3, service: await startRunningService(t, { environment }) };
@@ -79,13 +76,17 @@ function keyOf(sha256: string): string {
 
 test("settings of a bucket that cannot be used are named", async (t) => {
   const folder = await makeFolder(t);
-  const file = path.join(folder, "secret");
-  await writeFile(file, "\n");
-  const key = { MOS_S3_ACCESS_KEY_ID: "key", MOS_S3_SECRET_ACCESS_KEY_FILE: file };
-  const read = (environment: Readonly<Record<string, string>>) =>
-    readS3Access(settings.parse({ MOS_S3_BUCKET: "models", ...environment }));
-  await assert.rejects(read({}), /MOS_S3_BUCKET needs MOS_S3_ACCESS_KEY_ID and/);
-  await assert.rejects(read(key), /secret" cannot be used: Error: It is empty/);
-  const tooLarge = { ...key, MOS_MAX_MODEL_BYTES: String(2 ** 40) };
+  const file = path.join(folder, "s3.yaml");
+  const read = (environment: Readonly<Record<string, string>> = {}) =>
+    readS3Access(settings.parse({ MOS_S3_FILE: file, ...environment }));
+  await assert.rejects(read(), /S3 file ".*s3\.yaml" cannot be used: Error: ENOENT/);
+  await writeFile(file, JSON.stringify({ bucket: "A", accessKeyId: "key", secretAccessKey: "" }));
+  await assert.rejects(
+    read(),
+    /S3 file ".*s3\.yaml" cannot be used:\nbucket is "A" and must be 3 to 63 .*\nsecretAccessKey must have at least 1 character$/,
+  );
+  await writeFile(file, "bucket: models");
+  await assert.rejects(read(), /accessKeyId is missing .*\nsecretAccessKey is missing/);
+  const tooLarge = { MOS_MAX_MODEL_BYTES: String(2 ** 40) };
   await assert.rejects(read(tooLarge), /MOS_MAX_MODEL_BYTES is 1099511627776; with S3 at most/);
 });

@@ -136,3 +136,8 @@ function isListening(endpoint: string): Promise<boolean> {
     () => false,
   );
 }
+
+/** The file with which the service keeps models and artifacts in the bucket. */
+export function s3FileContent({ isPathStyle, ...access }: S3Access): string {
+  return JSON.stringify({ ...access, pathStyle: isPathStyle });
+}

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import { startS3Server } from "../storage/s3-server.ts";
+import { s3FileContent, startS3Server } from "../storage/s3-server.ts";
 import { startPostgres } from "./postgres-server.ts";
 import { type RunningService, startRunningService } from "./running-service.ts";
 
@@ -22,14 +22,11 @@ export async function replicateService(
   const { access } = await startS3Server(t);
   const folder = await mkdtemp(join(tmpdir(), "replicas-"));
   t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 20 }));
-  const secretFile = join(folder, "secret");
-  await writeFile(secretFile, access.secretAccessKey);
+  const bucketFile = join(folder, "s3.yaml");
+  await writeFile(bucketFile, s3FileContent(access));
   const shared = {
     MOS_DATABASE_URL: url,
-    MOS_S3_BUCKET: access.bucket,
-    MOS_S3_ENDPOINT: access.endpoint,
-    MOS_S3_ACCESS_KEY_ID: access.accessKeyId,
-    MOS_S3_SECRET_ACCESS_KEY_FILE: secretFile,
+    MOS_S3_FILE: bucketFile,
     ...environment,
   };
   let token: string | undefined;

@@ -27,8 +27,7 @@ const modelBytes = 5_000;
 /** Settings with which the service takes as many requests as it can. */
 export const unlimited = {
   MOS_WORKERS: "1",
-  MOS_QUOTA_REQUESTS_PER_MINUTE: "1000000000",
-  MOS_QUOTA_WAITING_JOBS: "1000000000",
+  MOS_QUOTAS: "{requestsPerMinute: 1000000000, waitingJobs: 1000000000}",
   MOS_ALLOW_PRIVATE_ADDRESSES: "true",
 };
 

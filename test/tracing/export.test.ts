@@ -2,10 +2,15 @@ import assert from "node:assert/strict";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import test from "node:test";
+import test, { type TestContext } from "node:test";
+import { ExportResultCode } from "@opentelemetry/core";
+import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
+import type { SpanExporter } from "@opentelemetry/sdk-trace";
+import type { Log } from "../../src/log/json-log.ts";
 import { openServiceTracing } from "../../src/service/open-service-tracing.ts";
 import { settings } from "../../src/service/settings/settings.ts";
 import { parseEnvironment } from "../../src/settings/parse-environment.ts";
+import { createExporter, createSampler, openTracing } from "../../src/tracing/open-tracing.ts";
 import { makeTestApp, problemIn } from "../server/test-app.ts";
 import { opensslMissing } from "../support/cluster/cluster-missing.ts";
 import { createCertificate } from "../support/create-certificate.ts";
@@ -18,9 +23,11 @@ const traceparent = `00-${traceId}-b7ad6b7169203331-01`;
 
 test("spans are sent as protobuf, with the headers that the collector wants", async (t) => {
   const collector = await startCollector(t);
-  const url = `${collector.endpoint}/v1/traces`;
-  const headers = { "api-key": "secret" };
-  const app = await makeTestApp(t, { tracing: { url, headers, protocol: "http/protobuf" } });
+  setEnvironment(t, {
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint,
+    OTEL_EXPORTER_OTLP_HEADERS: "api-key=secret",
+  });
+  const app = await makeTestApp(t, { tracing: await createExporter("http/protobuf", () => {}) });
   await app.ask("GET /v1/targets");
   await app.stop();
   const [sent] = collector.requests;
@@ -33,7 +40,9 @@ test("spans are sent as protobuf, with the headers that the collector wants", as
 
 test("requests have spans by their routes, and lines of the log their traces", async (t) => {
   const collector = await startCollector(t);
-  const app = await makeTestApp(t, { tracing: { url: `${collector.endpoint}/v1/traces` } });
+  const app = await makeTestApp(t, {
+    tracing: new OTLPTraceExporter({ url: `${collector.endpoint}/v1/traces` }),
+  });
   const answer = await app.ask("GET /v1/jobs/job-none?model=https://h/m?sig=SECRET", {
     headers: { traceparent },
   });
@@ -60,7 +69,8 @@ test("requests have spans by their routes, and lines of the log their traces", a
 });
 
 test("a collector that is away costs requests nothing: spans are dropped and counted", async (t) => {
-  const tracing = { url: "http://127.0.0.1:9/v1/traces", timeoutMs: 100, maxSpans: 4 };
+  const address = { url: "http://127.0.0.1:9/v1/traces", timeoutMillis: 100 };
+  const tracing = new OTLPTraceExporter(address);
   const app = await makeTestApp(t, { tracing });
   const asked = Array.from({ length: 20 }, async () => app.ask("GET /v1/targets"));
   assert.deepEqual([...new Set((await Promise.all(asked)).map(({ status }) => status))], [200]);
@@ -74,6 +84,30 @@ test("a collector that is away costs requests nothing: spans are dropped and cou
   );
   const warnings = app.logged.filter((line) => line.includes("Spans of traces are dropped"));
   assert.equal(warnings.length, 1);
+});
+
+test("spans that the collector does not take in time are dropped beyond 2,048", async (t) => {
+  let answers: (() => void)[] | undefined = [];
+  const exporter: SpanExporter = {
+    export(_spans, onResult) {
+      const answer = () => onResult({ code: ExportResultCode.SUCCESS });
+      if (answers === undefined) answer();
+      else answers.push(answer);
+    },
+    shutdown: async () => {},
+  };
+  const { records, now } = await makeTestApp(t);
+  const dependencies = { records, now, log: () => {}, version: undefined };
+  const tracing = openTracing(exporter, createSampler("always_on", 1), dependencies);
+  for (let count = 0; count < 2_050; count++) {
+    const request = new Request("https://mos.example/v1/jobs");
+    tracing.startRequest(request, "id").end({ route: "/v1/jobs", status: 200 });
+  }
+  assert.deepEqual(tracing.dropped, { queue_full: 2, export_failed: 0 });
+  const waiting = answers;
+  answers = undefined;
+  for (const answer of waiting) answer();
+  await tracing[Symbol.asyncDispose]();
 });
 
 test(
@@ -96,6 +130,7 @@ test(
       OTEL_EXPORTER_OTLP_HEADERS: "api-key=a%20key, tenant = models",
       OTEL_SERVICE_NAME: "compression",
     };
+    setEnvironment(t, environment);
     const { records, now } = await makeTestApp(t);
     const wanted = parseEnvironment(settings, environment);
     const tracing = await openServiceTracing(wanted, { ...parts, records, now });
@@ -114,7 +149,6 @@ test(
 const wrong: readonly (readonly [string, string])[] = [
   ["OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4317"],
   ["OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"],
-  ["OTEL_EXPORTER_OTLP_HEADERS", "api-key"],
   ["OTEL_TRACES_SAMPLER", "jaeger_remote"],
   ["OTEL_TRACES_SAMPLER_ARG", "1.5"],
 ];
@@ -129,10 +163,30 @@ test("nothing is traced without the address of a collector", async (t) => {
   const { records, now } = await makeTestApp(t);
   const traced = { ...parts, records, now };
   assert.equal(await openServiceTracing(settings.parse({}), traced), undefined);
+});
+
+test("what OpenTelemetry cannot read of its variables is logged", async (t) => {
   const environment = {
     OTEL_EXPORTER_OTLP_ENDPOINT: "https://collector.example",
     OTEL_EXPORTER_OTLP_CERTIFICATE: "/nowhere.pem",
+    OTEL_EXPORTER_OTLP_TIMEOUT: "-1",
   };
-  const opened = openServiceTracing(settings.parse(environment), traced);
-  await assert.rejects(opened, /collector's certificate "\/nowhere\.pem" cannot be used/);
+  setEnvironment(t, environment);
+  const logged: string[] = [];
+  const { records, now } = await makeTestApp(t);
+  const log: Log = (level, message) => void logged.push(`${level} ${message}`);
+  const traced = { about, log, records, now };
+  const tracing = await openServiceTracing(settings.parse(environment), traced);
+  assert.ok(tracing);
+  await tracing[Symbol.asyncDispose]();
+  assert.match(logged.join("\n"), /^warn .*root certificate file/m);
+  assert.match(logged.join("\n"), /^warn .*OTEL_EXPORTER_OTLP_TIMEOUT is invalid/m);
 });
+
+/** For what OpenTelemetry reads itself. */
+function setEnvironment(t: TestContext, environment: Readonly<Record<string, string>>): void {
+  Object.assign(process.env, environment);
+  t.after(() => {
+    for (const name of Object.keys(environment)) delete process.env[name];
+  });
+}

@@ -26,7 +26,7 @@ helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace 
 
 {{/* Not empty where replicas of the service share all that they keep. */}}
 {{- define "model-optimization.hasSharedStorage" -}}
-{{- if and .Values.service.postgres.existingSecret .Values.service.s3.bucket -}}
+{{- if and .Values.service.postgres.existingSecret .Values.service.s3.existingSecret -}}
 true
 {{- end -}}
 {{- end }}
@@ -35,8 +35,8 @@ true
 {{- define "model-optimization.image" -}}
 {{- $root := first . -}}
 {{- $image := last . -}}
-{{- if $image.digest -}}
-{{ $image.repository }}@{{ $image.digest }}
+{{- if hasPrefix "@" $image.tag -}}
+{{ $image.repository }}{{ $image.tag }}
 {{- else -}}
 {{ $image.repository }}:{{ $image.tag | default $root.Chart.AppVersion }}
 {{- end -}}
@@ -120,22 +120,18 @@ priorityClassName: {{ . }}
 {{/* The account of a component: called with (list $ "service"). */}}
 {{- define "model-optimization.serviceAccount" -}}
 {{- $root := first . -}}
-{{- $component := index $root.Values (last .) -}}
 apiVersion: v1
 kind: ServiceAccount
 metadata:
   name: {{ include "model-optimization.fullname" $root }}-{{ last . }}
   labels: {{- include "model-optimization.labels" . | nindent 4 }}
-  {{- with $component.serviceAccount.annotations }}
-  annotations: {{- toYaml . | nindent 4 }}
-  {{- end }}
 automountServiceAccountToken: false
 {{- end }}
 
 {{/* Name of the Secret with the service's certificate; empty where it answers by http. */}}
 {{- define "model-optimization.tlsSecret" -}}
 {{- with .Values.service.tls -}}
-{{- .existingSecret | default (.certManager.enabled | ternary (printf "%s-service-tls" (include "model-optimization.fullname" $)) "") -}}
+{{- .existingSecret | default (.certManager.issuerRef | empty | ternary "" (printf "%s-service-tls" (include "model-optimization.fullname" $))) -}}
 {{- end -}}
 {{- end }}
 
@@ -150,9 +146,17 @@ automountServiceAccountToken: false
 {{- end -}}
 {{- end }}
 
-{{/* The namespaces that are served besides the release's own, as JSON. */}}
+{{/* Not empty where every namespace is served. */}}
+{{- define "model-optimization.servesAll" -}}
+{{- if kindIs "string" .Values.namespaces -}}
+true
+{{- end -}}
+{{- end }}
+
+{{/* The namespaces that are served by name besides the release's own, as JSON. */}}
 {{- define "model-optimization.otherNamespaces" -}}
-{{- $others := without .Values.namespaces .Release.Namespace | uniq -}}
+{{- $named := kindIs "slice" .Values.namespaces | ternary .Values.namespaces list -}}
+{{- $others := without $named .Release.Namespace | uniq -}}
 {{- if has "default" $others -}}
 {{- fail "namespaces: default cannot be served by a release elsewhere: the project of that name is the release's own namespace" -}}
 {{- end -}}
@@ -163,12 +167,12 @@ automountServiceAccountToken: false
 {{- define "model-optimization.namespacesEnv" -}}
 {{- $others := include "model-optimization.otherNamespaces" . | fromJsonArray -}}
 name: MOS_NAMESPACES
-value: {{ .Values.allNamespaces | ternary "*" (join "," $others) | quote }}
+value: {{ include "model-optimization.servesAll" . | empty | ternary (join "," $others) "*" | quote }}
 {{- end }}
 
 {{/* Selects the namespaces that are served. */}}
 {{- define "model-optimization.namespaceSelector" -}}
-{{- if .Values.allNamespaces -}}
+{{- if include "model-optimization.servesAll" . -}}
 {}
 {{- else -}}
 matchExpressions:
@@ -191,7 +195,7 @@ matchExpressions:
 {{- define "model-optimization.serviceOrigin" -}}
 {{- $scheme := include "model-optimization.tlsSecret" . | empty | ternary "http" "https" -}}
 {{- $host := printf "%s-service" (include "model-optimization.fullname" .) -}}
-{{- if or .Values.allNamespaces .Values.namespaces -}}
+{{- if .Values.namespaces -}}
 {{- $host = printf "%s.%s.svc" $host .Release.Namespace -}}
 {{- end -}}
 {{ $scheme }}://{{ $host }}
@@ -227,7 +231,7 @@ metadata:
   labels: {{- include "model-optimization.labels" . | nindent 4 }}
 rules:
 {{ $rules | trim | indent 2 }}
-{{- if $root.Values.allNamespaces }}
+{{- if include "model-optimization.servesAll" $root }}
 {{ $root.Files.Get (printf "permissions/%s.yaml" (last .)) | trim | indent 2 }}
 {{- end }}
 {{- if and (eq (last .) "operator") (include "model-optimization.otherNamespaces" $root | fromJsonArray) }}
@@ -242,7 +246,7 @@ kind: ClusterRoleBinding
 metadata:
   name: {{ $name }}
   labels: {{- include "model-optimization.labels" . | nindent 4 }}
-    {{- if $root.Values.allNamespaces }}
+    {{- if include "model-optimization.servesAll" $root }}
     modeloptimization.dev/all-namespaces: "true"
     {{- end }}
 roleRef:
@@ -262,7 +266,7 @@ subjects:
 {{- $name := printf "%s-%s" (include "model-optimization.fullname" $root) (last .) }}
 {{- $rules := $root.Files.Get (printf "permissions/%s.yaml" (last .)) }}
 {{- $others := include "model-optimization.otherNamespaces" $root | fromJsonArray }}
-{{- range $namespace := $root.Values.allNamespaces | ternary list $others }}
+{{- range $namespace := $others }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role

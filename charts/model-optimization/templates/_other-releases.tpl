@@ -6,7 +6,7 @@ RoleBindings of its operator say what it serves. Those of a release that is gone
 {{- $api := "rbac.authorization.k8s.io/v1" -}}
 {{- $served := prepend (include "model-optimization.otherNamespaces" . | fromJsonArray) .Release.Namespace -}}
 {{- $bindings := (lookup $api "ClusterRoleBinding" "" "").items | default list -}}
-{{- range .Values.allNamespaces | ternary (list "") $served -}}
+{{- range include "model-optimization.servesAll" . | empty | ternary $served (list "") -}}
 {{- $bindings = concat $bindings ((lookup $api "RoleBinding" . "").items | default list) -}}
 {{- end -}}
 {{- range $binding := $bindings -}}

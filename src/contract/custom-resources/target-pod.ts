@@ -1,200 +1,121 @@
 import { z } from "zod";
 import { apiGroup } from "./api-group.ts";
-import { podVolumeMounts, podVolumes } from "./pod-volumes.ts";
 import { target } from "../jobs/target.ts";
-import {
-  hasExactlyOne,
-  dnsLabel,
-  labelValue,
-  objectName,
-  qualifiedName,
-} from "../text/kubernetes-names.ts";
+import { hasExactlyOne, dnsLabel } from "../text/kubernetes-names.ts";
+
+/** A part of a pod's spec, which the API server checks. */
+const checkedByServer = z.record(z.string(), z.unknown());
+const listed = z.array(checkedByServer).max(100);
 
 /** Domains of the keys that the operator, the Job controller and Kueue set. */
 const ownedDomains: readonly string[] = [apiGroup, "batch.kubernetes.io", "kueue.x-k8s.io"];
 
-function withoutOwnedKeys<Schema extends z.ZodType<Record<string, unknown>>>(schema: Schema) {
-  return schema.superRefine((map, context) => {
-    for (const key of Object.keys(map)) {
-      if (!ownedDomains.includes(key.split("/")[0] ?? "")) continue;
-      const message = `must not be of a domain that controllers set: ${ownedDomains.join(", ")}`;
-      context.addIssue({ code: "custom", path: [key], message });
-    }
-  });
+const withoutOwnedKeys = z.record(z.string(), z.string()).superRefine((map, context) => {
+  for (const key of Object.keys(map)) {
+    if (!ownedDomains.includes(key.split("/")[0] ?? "")) continue;
+    const message = `must not be of a domain that controllers set: ${ownedDomains.join(", ")}`;
+    context.addIssue({ code: "custom", path: [key], message });
+  }
+});
+
+const variable = z.looseObject({
+  name: z
+    .string()
+    .min(1)
+    .refine((name) => name !== "TMPDIR" && !name.startsWith("MOS_"), {
+      error: "must not be TMPDIR or begin with MOS_: the operator sets these",
+    }),
+});
+
+/** Volumes that every worker pod has. */
+const ownedVolumes: readonly string[] = ["work", "token"];
+
+const volumeName = z.string().refine((name) => !ownedVolumes.includes(name), {
+  error: `must not be ${ownedVolumes.join(" or ")}: the operator adds these volumes`,
+});
+
+/** The kinds that the Pod Security Standard `restricted` allows, without tokens of accounts. */
+const volumeKinds = [
+  "configMap",
+  "secret",
+  "emptyDir",
+  "persistentVolumeClaim",
+  "ephemeral",
+  "csi",
+] as const;
+const oneKind = hasExactlyOne(volumeKinds);
+
+const volume = z
+  .strictObject({
+    name: volumeName,
+    configMap: checkedByServer.exactOptional(),
+    secret: checkedByServer.exactOptional(),
+    emptyDir: checkedByServer.exactOptional(),
+    persistentVolumeClaim: checkedByServer.exactOptional(),
+    ephemeral: checkedByServer.exactOptional(),
+    csi: checkedByServer.exactOptional(),
+  })
+  .refine(oneKind.check, { error: oneKind.error });
+
+/** Folders of every worker that a mount would hide: its work, its token, its program. */
+const ownedFolders = ["/work", "/var/run/secrets/modeloptimization.dev", "/app"];
+
+function hidesOwnedFolder(mountPath: string): boolean {
+  const path = `${mountPath.replace(/\/+$/, "")}/`;
+  return ownedFolders.some((own) => path.startsWith(`${own}/`) || `${own}/`.startsWith(path));
 }
 
-const podLabels = withoutOwnedKeys(z.record(qualifiedName, labelValue));
-const podAnnotations = withoutOwnedKeys(z.record(qualifiedName, z.string().max(65_536)));
-
-const keyReference = z.strictObject({
-  name: objectName,
-  key: z.string().min(1).max(253),
-  optional: z.boolean().exactOptional(),
-});
-
-const valueSources = {
-  secretKeyRef: keyReference.exactOptional(),
-  configMapKeyRef: keyReference.exactOptional(),
-  fieldRef: z.strictObject({ fieldPath: z.string().min(1).max(253) }).exactOptional(),
-};
-const oneSource = hasExactlyOne(Object.keys(valueSources));
-const oneValue = hasExactlyOne(["value", "valueFrom"]);
-
-const variableName = z
-  .string()
-  .max(253)
-  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, {
-    error: "must be letters, digits and '_', the first no digit",
-  })
-  .refine((name) => name !== "TMPDIR" && !name.startsWith("MOS_"), {
-    error: "must not be TMPDIR or begin with MOS_: the operator sets these",
-  });
-
-/** Variables of a container, with values or from a Secret, a ConfigMap or a field of the pod. */
-const podEnvironment = z
-  .array(
-    z
-      .strictObject({
-        name: variableName,
-        value: z.string().max(32_768).exactOptional(),
-        valueFrom: z
-          .strictObject(valueSources)
-          .refine(oneSource.check, { error: oneSource.error })
-          .exactOptional(),
-      })
-      .refine(oneValue.check, { error: oneValue.error }),
-  )
-  .max(100);
-
-const values = z.array(z.string().max(63)).max(100).exactOptional();
-const labelExpression = z.strictObject({
-  key: qualifiedName,
-  operator: z.enum(["In", "NotIn", "Exists", "DoesNotExist"]),
-  values,
-});
-const nodeExpression = z.strictObject({
-  key: qualifiedName,
-  operator: z.enum(["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]),
-  values,
-});
-const nodeTerm = z.strictObject({
-  matchExpressions: z.array(nodeExpression).max(100).exactOptional(),
-  matchFields: z.array(nodeExpression).max(100).exactOptional(),
-});
-const labelSelector = z.strictObject({
-  matchLabels: z.record(qualifiedName, labelValue).exactOptional(),
-  matchExpressions: z.array(labelExpression).max(100).exactOptional(),
-});
-const labelKeys = z.array(qualifiedName).max(20).exactOptional();
-const podTerm = z.strictObject({
-  labelSelector: labelSelector.exactOptional(),
-  namespaceSelector: labelSelector.exactOptional(),
-  namespaces: z.array(dnsLabel).max(100).exactOptional(),
-  matchLabelKeys: labelKeys,
-  mismatchLabelKeys: labelKeys,
-  topologyKey: qualifiedName,
-});
-const weight = z.int().min(1).max(100);
-
-const nodeTerms = z.strictObject({
-  requiredDuringSchedulingIgnoredDuringExecution: z
-    .strictObject({ nodeSelectorTerms: z.array(nodeTerm).min(1).max(20) })
-    .exactOptional(),
-  preferredDuringSchedulingIgnoredDuringExecution: z
-    .array(z.strictObject({ weight, preference: nodeTerm }))
-    .max(20)
-    .exactOptional(),
-});
-const podTerms = z.strictObject({
-  requiredDuringSchedulingIgnoredDuringExecution: z.array(podTerm).max(20).exactOptional(),
-  preferredDuringSchedulingIgnoredDuringExecution: z
-    .array(z.strictObject({ weight, podAffinityTerm: podTerm }))
-    .max(20)
-    .exactOptional(),
-});
-
-/** Near which nodes and pods a pod is placed, and near which it is not. */
-const podAffinity = z.strictObject({
-  nodeAffinity: nodeTerms.exactOptional(),
-  podAffinity: podTerms.exactOptional(),
-  podAntiAffinity: podTerms.exactOptional(),
-});
-
-const nodeInclusion = z.enum(["Honor", "Ignore"]).exactOptional();
-
-/** How pods are spread over zones or nodes. */
-const podTopologySpread = z
-  .array(
-    z.strictObject({
-      maxSkew: z.int().min(1),
-      topologyKey: qualifiedName,
-      whenUnsatisfiable: z.enum(["DoNotSchedule", "ScheduleAnyway"]),
-      labelSelector: labelSelector.exactOptional(),
-      minDomains: z.int().min(1).exactOptional(),
-      nodeAffinityPolicy: nodeInclusion,
-      nodeTaintsPolicy: nodeInclusion,
-      matchLabelKeys: labelKeys,
+const volumeMount = z.strictObject({
+  name: volumeName,
+  mountPath: z
+    .string()
+    .regex(/^\/[^:]*$/, { error: "must be an absolute path without ':'" })
+    .refine((path) => !path.includes("/..") && !hidesOwnedFolder(path), {
+      error: `must neither hide nor lie in ${ownedFolders.join(", ")}`,
     }),
-  )
-  .max(20);
-
-const claimSources = ["resourceClaimTemplateName", "resourceClaimName"] as const;
-const oneClaim = hasExactlyOne(claimSources);
-
-const resourceClaims = z
-  .array(
-    z
-      .strictObject({
-        name: dnsLabel,
-        request: dnsLabel
-          .exactOptional()
-          .describe("The one request of the claim that the worker uses; without it all of them."),
-        resourceClaimTemplateName: objectName.exactOptional(),
-        resourceClaimName: objectName.exactOptional(),
-      })
-      .refine(oneClaim.check, { error: oneClaim.error }),
-  )
-  .max(16);
+  subPath: z.string().exactOptional(),
+  readOnly: z.boolean().exactOptional(),
+});
 
 /**
- * What worker pods get besides what the operator sets, as in a pod's spec. What the operator sets
- * cannot be replaced: its labels, variables, volumes and the security context.
+ * What worker pods get besides what the operator sets, as in a pod's spec: what is listed here, so
+ * that no pod gets a privilege, and what the operator sets cannot be replaced. Whether the content is
+ * that of a pod is for the API server to say, when the operator starts.
  */
-const targetPod = z
-  .strictObject({
-    labels: podLabels.optional().describe("Labels of the pods."),
-    annotations: podAnnotations.optional().describe("Annotations of the pods."),
-    env: podEnvironment
-      .optional()
-      .describe("Variables of workers: values, or from a Secret, a ConfigMap or the pod."),
-    volumes: podVolumes
-      .optional()
-      .describe(
-        "Volumes of the kinds configMap, secret, emptyDir, persistentVolumeClaim, ephemeral, csi.",
-      ),
-    volumeMounts: podVolumeMounts.optional().describe("Where workers find these volumes."),
-    affinity: podAffinity.optional().describe("Nodes and pods to be near to, or not."),
-    topologySpreadConstraints: podTopologySpread
-      .optional()
-      .describe("How pods are spread over zones or nodes."),
-    imagePullSecrets: z
-      .array(z.strictObject({ name: objectName }))
-      .max(20)
-      .optional()
-      .describe("Secrets with which the target's image is pulled."),
-    resourceClaims: resourceClaims
-      .optional()
-      .describe("Claims of devices (dynamic resource allocation) that the worker uses."),
-  })
-  .superRefine(({ volumes = [], volumeMounts = [] }, context) => {
-    const names = volumes.map(({ name }) => name);
-    for (const [index, { name }] of volumeMounts.entries()) {
-      if (names.includes(name)) continue;
-      const known = names.join(", ") || "there are none";
-      const message = `must be one of the target's volumes: ${known}`;
-      context.addIssue({ code: "custom", path: ["volumeMounts", index, "name"], message });
-    }
-  });
+export const targetPod = z.strictObject({
+  labels: withoutOwnedKeys.optional().describe("Labels of the pods."),
+  annotations: withoutOwnedKeys.optional().describe("Annotations of the pods."),
+  env: z
+    .array(variable)
+    .max(100)
+    .optional()
+    .describe("Variables of workers: values, or from a Secret, a ConfigMap or the pod."),
+  volumes: z
+    .array(volume)
+    .max(30)
+    .optional()
+    .describe(`Volumes of the kinds ${volumeKinds.join(", ")}.`),
+  volumeMounts: z
+    .array(volumeMount)
+    .max(30)
+    .optional()
+    .describe("Where workers find these volumes."),
+  affinity: checkedByServer.optional().describe("Nodes and pods to be near to, or not."),
+  topologySpreadConstraints: listed.optional().describe("How pods are spread over zones or nodes."),
+  imagePullSecrets: listed.optional().describe("Secrets with which the target's image is pulled."),
+  imagePullPolicy: z
+    .enum(["Always", "IfNotPresent", "Never"])
+    .optional()
+    .describe("When the image is pulled; by default `IfNotPresent`."),
+  resourceClaims: z
+    .array(z.looseObject({ name: z.string(), request: z.string().exactOptional() }))
+    .max(16)
+    .optional()
+    .describe(
+      "Claims of devices (dynamic resource allocation) that the worker uses; `request` names the one request of the claim that it uses.",
+    ),
+});
+export type TargetPod = z.infer<typeof targetPod>;
 
 const targetQueue = z.strictObject({
   name: dnsLabel.describe("LocalQueue in the namespace of the jobs."),

@@ -8,29 +8,6 @@ export const dnsLabel = z
     error: "must be 1 to 63 lower-case letters, digits and hyphens, with no hyphen at an end",
   });
 
-/** Of a Secret, a volume claim, a class. */
-export const objectName = z
-  .string()
-  .max(253)
-  .regex(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/, {
-    error: "must be lower-case letters, digits, '.' and '-', with a letter or digit at each end",
-  });
-
-/** Of a label, an annotation, a taint. */
-export const qualifiedName = z
-  .string()
-  .max(317)
-  .regex(/^([a-z0-9]([a-z0-9.-]*[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/, {
-    error: "must be a name of Kubernetes' such as team or example.com/team",
-  });
-
-export const labelValue = z
-  .string()
-  .max(63)
-  .regex(/^([A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?)?$/, {
-    error: "must be letters, digits, '.', '_' and '-', with a letter or digit at each end",
-  });
-
 /** An amount of bytes or of CPU. */
 export const quantity = z.string().regex(/^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti|P|Pi)?$/, {
   error: "must be an amount such as 4, 500m or 16Gi",

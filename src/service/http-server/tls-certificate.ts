@@ -1,11 +1,10 @@
 import { watch } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { createSecureContext, type Server } from "node:tls";
 import type { Log } from "../../log/json-log.ts";
 import { StartError } from "../../settings/parse-environment.ts";
-import type { Settings } from "../settings/settings.ts";
 
 interface CertificateFiles {
   readonly certificate: string;
@@ -32,21 +31,22 @@ export interface TlsCertificate {
  * @throws StartError
  */
 export async function readTlsCertificate(
-  settings: Pick<Settings, "MOS_TLS_CERTIFICATE_FILE" | "MOS_TLS_KEY_FILE">,
+  directory: string | undefined,
   log: Log,
 ): Promise<TlsCertificate | undefined> {
-  const { MOS_TLS_CERTIFICATE_FILE: certificate, MOS_TLS_KEY_FILE: key } = settings;
-  if (certificate === undefined && key === undefined) return undefined;
-  if (certificate === undefined || key === undefined) {
-    throw new StartError("MOS_TLS_CERTIFICATE_FILE and MOS_TLS_KEY_FILE must be given together");
-  }
-  const files = { certificate, key };
+  if (directory === undefined) return undefined;
+  const files = tlsFiles(directory);
   try {
     return { pair: await readPair(files), files, log };
   } catch (cause) {
-    const message = `The certificate "${certificate}" cannot be used: ${String(cause)}`;
+    const message = `The certificate "${files.certificate}" cannot be used: ${String(cause)}`;
     throw new StartError(message, { cause });
   }
+}
+
+/** The files of a folder as a Secret of Kubernetes has them. */
+export function tlsFiles(directory: string): CertificateFiles {
+  return { certificate: join(directory, "tls.crt"), key: join(directory, "tls.key") };
 }
 
 /**

@@ -9,16 +9,12 @@ export function createQuotas(
   settings: Settings,
   { records, blobs, now }: { records: Records; blobs: BlobStore; now: () => Date },
 ): Quotas {
-  const {
-    MOS_QUOTA_REQUESTS_PER_MINUTE: requests,
-    MOS_QUOTA_EXCHANGES_PER_MINUTE: exchanges,
-    MOS_QUOTA_BYTES: maxBytes,
-  } = settings;
+  const { requestsPerMinute, exchangesPerMinute, storedBytes, waitingJobs } = settings.MOS_QUOTAS;
   return {
-    requests: createRateLimiter("requests", requests, now),
-    exchanges: createRateLimiter("exchanges", exchanges, now),
-    storage: createStorageQuota(records, blobs, maxBytes),
-    waitingJobs: settings.MOS_QUOTA_WAITING_JOBS,
+    requests: createRateLimiter("requests", requestsPerMinute, now),
+    exchanges: createRateLimiter("exchanges", exchangesPerMinute, now),
+    storage: createStorageQuota(records, blobs, storedBytes),
+    waitingJobs,
     deadlineSeconds: settings.MOS_DEADLINE_SECONDS,
   };
 }

@@ -1,4 +1,5 @@
-import { readFile } from "node:fs/promises";
+import { z } from "zod";
+import { tlsFiles } from "../http-server/tls-certificate.ts";
 import type { Settings } from "./settings.ts";
 import {
   type SourceCredentials,
@@ -9,29 +10,6 @@ import { StartError } from "../../settings/parse-environment.ts";
 import type { S3Access } from "../../storage/s3/s3-client.ts";
 import { maxContentBytes } from "../../storage/s3/stored-chunks.ts";
 
-/**
- * What a file of credentials holds, as `parse` reads it; `what` names it in the error.
- * @throws StartError
- */
-export async function readCredentialFile<T>(
-  what: string,
-  file: string,
-  parse: (content: string) => T,
-): Promise<T> {
-  try {
-    return parse(await readFile(file, "utf8"));
-  } catch (cause) {
-    throw new StartError(`The ${what} "${file}" cannot be used: ${String(cause)}`, { cause });
-  }
-}
-
-/** @throws Error for an empty secret, which anyone has */
-export function parseSecret(content: string): string {
-  const secret = content.trim();
-  if (secret === "") throw new Error("It is empty");
-  return secret;
-}
-
 /** @throws StartError */
 export async function readSourceCredentials({
   MOS_SOURCE_CREDENTIALS_FILE: path,
@@ -40,58 +18,59 @@ export async function readSourceCredentials({
   return readYamlFile(sourceCredentials, { title: "Source credentials", path });
 }
 
+/** The bucket of models and artifacts. */
+export const s3File = z.strictObject({
+  bucket: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, {
+      error: "must be 3 to 63 lower-case letters, digits, '.' and '-', none of these two at an end",
+    })
+    .describe("Bucket of models and artifacts."),
+  endpoint: z
+    .url({ protocol: /^https?$/ })
+    .default("https://s3.amazonaws.com")
+    .describe("Address of the S3 server, which workers reach too: they read and send files there."),
+  region: z.string().min(1).default("us-east-1").describe("Region of the bucket."),
+  pathStyle: z
+    .boolean()
+    .default(true)
+    .describe("Whether addresses have the bucket in their path, else in their host."),
+  accessKeyId: z.string().min(1).describe("Id of the access key for the bucket."),
+  secretAccessKey: z.string().min(1).describe("Its secret."),
+});
+
 /**
- * The bucket of models and artifacts; undefined where the settings name none.
+ * Undefined where the settings name no bucket.
  * @throws StartError
  */
-export async function readS3Access(settings: Settings): Promise<S3Access | undefined> {
-  const {
-    MOS_S3_BUCKET: bucket,
-    MOS_S3_ENDPOINT: endpoint,
-    MOS_S3_REGION: region,
-    MOS_S3_PATH_STYLE: isPathStyle,
-    MOS_S3_ACCESS_KEY_ID: accessKeyId,
-    MOS_S3_SECRET_ACCESS_KEY_FILE: secretFile,
-    MOS_MAX_MODEL_BYTES: maxModelBytes,
-  } = settings;
-  if (bucket === undefined) return undefined;
-  if (accessKeyId === undefined || secretFile === undefined) {
-    const needed = "MOS_S3_ACCESS_KEY_ID and MOS_S3_SECRET_ACCESS_KEY_FILE";
-    throw new StartError(`MOS_S3_BUCKET needs ${needed}`);
-  }
+export async function readS3Access({
+  MOS_S3_FILE: path,
+  MOS_MAX_MODEL_BYTES: maxModelBytes,
+}: Settings): Promise<S3Access | undefined> {
+  if (path === undefined) return undefined;
   if (maxModelBytes > maxContentBytes) {
     const message = `MOS_MAX_MODEL_BYTES is ${maxModelBytes}; with S3 at most ${maxContentBytes}`;
     throw new StartError(message);
   }
-  const secretAccessKey = await readSecret(secretFile);
-  return { bucket, endpoint, region, isPathStyle, accessKeyId, secretAccessKey };
+  const { pathStyle, ...access } = await readYamlFile(s3File, { title: "S3 file", path });
+  return { ...access, isPathStyle: pathStyle };
 }
 
-async function readSecret(file: string): Promise<string> {
-  try {
-    const secret = (await readFile(file, "utf8")).trim();
-    if (secret === "") throw new Error("It is empty");
-    return secret;
-  } catch (cause) {
-    const message = `The S3 server's secret "${file}" cannot be used: ${String(cause)}`;
-    throw new StartError(message, { cause });
-  }
-}
-
-const secretFileSettings = [
+/** Settings whose files workers must not read. */
+const secretSettings = [
+  "KUBECONFIG",
   "MOS_FIRST_SIGN_IN_FILE",
-  "MOS_GITHUB_APP_KEY_FILE",
-  "MOS_GITHUB_WEBHOOK_SECRET_FILE",
-  "MOS_KUBECONFIG",
-  "MOS_OIDC_CLIENT_SECRET_FILE",
-  "MOS_S3_SECRET_ACCESS_KEY_FILE",
+  "MOS_GITHUB_APP_FILE",
+  "MOS_OIDC_FILE",
+  "MOS_S3_FILE",
   "MOS_SOURCE_CREDENTIALS_FILE",
-  "MOS_TLS_KEY_FILE",
 ] as const;
 
 /** Files of the settings that workers must not read. */
 export function listSecretFiles(
-  settings: Readonly<Partial<Pick<Settings, (typeof secretFileSettings)[number]>>>,
+  settings: Readonly<Partial<Pick<Settings, (typeof secretSettings)[number] | "MOS_TLS_DIR">>>,
 ): string[] {
-  return secretFileSettings.flatMap((name) => settings[name] ?? []);
+  const files = secretSettings.flatMap((name) => settings[name] ?? []);
+  const { MOS_TLS_DIR: directory } = settings;
+  return directory === undefined ? files : [...files, tlsFiles(directory).key];
 }

@@ -1,35 +1,50 @@
 import { createPrivateKey } from "node:crypto";
+import { z } from "zod";
 import type { GitHubAppOptions } from "../../github-app/open-github-app.ts";
 import { StartError } from "../../settings/parse-environment.ts";
-import { parseSecret, readCredentialFile } from "./read-credentials.ts";
+import { readYamlFile } from "../../settings/read-targets.ts";
 import type { Settings } from "./settings.ts";
+
+/** The GitHub App that the service reports as. */
+export const gitHubAppFile = z.strictObject({
+  appId: z.int().min(1).transform(String).describe("Number of the App."),
+  privateKey: z
+    .string()
+    .transform((pem, context) => {
+      try {
+        return createPrivateKey(pem);
+      } catch (error) {
+        context.addIssue(`must be a private key in the form of PEM: ${String(error)}`);
+        return z.NEVER;
+      }
+    })
+    .describe("The App's private key, as GitHub has made its PEM file."),
+  webhookSecret: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      "Secret of the App's webhook, which leads to `/github/webhook`; without it check runs have no buttons.",
+    ),
+  apiUrl: z
+    .url({ protocol: /^https?$/ })
+    .default("https://api.github.com")
+    .describe("GitHub's REST interface; that of GitHub Enterprise Server ends in `/api/v3`."),
+});
 
 /**
  * The service's GitHub App; undefined where the settings name none.
  * @throws StartError
  */
-export async function readGitHubAppOptions(
-  settings: Settings,
-): Promise<GitHubAppOptions | undefined> {
-  const {
-    MOS_GITHUB_APP_ID: appId,
-    MOS_GITHUB_APP_KEY_FILE: keyFile,
-    MOS_GITHUB_API_URL: apiUrl,
-    MOS_GITHUB_WEBHOOK_SECRET_FILE: secretFile,
-    MOS_PUBLIC_URL: address,
-  } = settings;
-  if (appId === undefined && keyFile === undefined && secretFile === undefined) return undefined;
-  if (appId === undefined || keyFile === undefined) {
-    throw new StartError("A GitHub App needs both MOS_GITHUB_APP_ID and MOS_GITHUB_APP_KEY_FILE");
-  }
+export async function readGitHubAppOptions({
+  MOS_GITHUB_APP_FILE: path,
+  MOS_PUBLIC_URL: address,
+}: Settings): Promise<GitHubAppOptions | undefined> {
+  if (path === undefined) return undefined;
   if (address === undefined) {
     throw new StartError("A GitHub App needs MOS_PUBLIC_URL, where links in check runs lead");
   }
-  const key = await readCredentialFile("GitHub App's key", keyFile, createPrivateKey);
-  const webhookSecret =
-    secretFile === undefined
-      ? undefined
-      : await readCredentialFile("GitHub App's webhook secret", secretFile, parseSecret);
-  const publicUrl = `${address.replace(/\/+$/, "")}/v1`;
-  return { appId, apiUrl, key, publicUrl, webhookSecret };
+  const app = await readYamlFile(gitHubAppFile, { title: "GitHub App file", path });
+  const { appId, privateKey: key, webhookSecret, apiUrl } = app;
+  return { appId, apiUrl, key, publicUrl: `${address.replace(/\/+$/, "")}/v1`, webhookSecret };
 }

@@ -1,28 +1,39 @@
+import { z } from "zod";
 import type { SingleSignOnOptions } from "../../auth/single-sign-on.ts";
+import { secureUrl } from "../../contract/text/secure-url.ts";
 import { StartError } from "../../settings/parse-environment.ts";
-import { parseSecret, readCredentialFile } from "./read-credentials.ts";
+import { readYamlFile } from "../../settings/read-targets.ts";
 import type { Settings } from "./settings.ts";
+
+/** The OpenID Connect provider at which people sign in. */
+export const singleSignOnFile = z.strictObject({
+  issuer: secureUrl.describe("Address of the provider."),
+  clientId: z.string().min(1).describe("The provider's name of the service."),
+  clientSecret: z.string().min(1).describe("Secret that the provider has given the service."),
+  scopes: z
+    .string()
+    .regex(/^openid( \S+)*$/, { error: 'must be "openid" and more, separated by spaces' })
+    .default("openid profile email")
+    .describe("Scopes to ask for; some providers say groups for `groups` alone."),
+  groupsClaim: z
+    .string()
+    .min(1)
+    .default("groups")
+    .describe("Claim with the names of a person's groups, which can be members of projects."),
+});
 
 /**
  * The single sign-on; undefined where the settings name none.
  * @throws StartError
  */
-export async function readSingleSignOn(
-  settings: Settings,
-): Promise<SingleSignOnOptions | undefined> {
-  const {
-    MOS_OIDC_ISSUER: issuer,
-    MOS_OIDC_CLIENT_ID: clientId,
-    MOS_OIDC_CLIENT_SECRET_FILE: secretFile,
-    MOS_OIDC_SCOPES: scopes,
-    MOS_OIDC_GROUPS_CLAIM: groupsClaim,
-    MOS_PUBLIC_URL: publicUrl,
-  } = settings;
-  if (issuer === undefined) return undefined;
-  if (clientId === undefined || secretFile === undefined || publicUrl === undefined) {
-    const needed = "MOS_OIDC_CLIENT_ID, MOS_OIDC_CLIENT_SECRET_FILE and MOS_PUBLIC_URL";
-    throw new StartError(`MOS_OIDC_ISSUER needs ${needed}`);
+export async function readSingleSignOn({
+  MOS_OIDC_FILE: path,
+  MOS_PUBLIC_URL: publicUrl,
+}: Settings): Promise<SingleSignOnOptions | undefined> {
+  if (path === undefined) return undefined;
+  if (publicUrl === undefined) {
+    throw new StartError("MOS_OIDC_FILE needs MOS_PUBLIC_URL, where people come back to");
   }
-  const clientSecret = await readCredentialFile("single sign-on's secret", secretFile, parseSecret);
-  return { issuer, clientId, clientSecret, scopes, groupsClaim, publicUrl };
+  const provider = await readYamlFile(singleSignOnFile, { title: "Single sign-on file", path });
+  return { ...provider, publicUrl };
 }

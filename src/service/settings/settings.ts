@@ -1,29 +1,9 @@
 import { delimiter, resolve } from "node:path";
 import { z } from "zod";
-import { fairnessSettings } from "./fairness-settings.ts";
-import { s3Settings, storageSettings } from "./storage-settings.ts";
+import { quotaSettings } from "./quota-settings.ts";
+import { sourceSettings, storageSettings } from "./storage-settings.ts";
 import { tracingSettings } from "./tracing-settings.ts";
-import { secureUrl } from "../../contract/text/secure-url.ts";
 import { namespaceList, number, parseNetworks, text } from "../../settings/parse-environment.ts";
-
-/** Environment variables of the single sign-on of people. */
-const singleSignOnSettings = {
-  MOS_OIDC_ISSUER: secureUrl
-    .optional()
-    .describe("OpenID Connect provider at which people sign in; without it they do by links."),
-  MOS_OIDC_CLIENT_ID: text.optional().describe("The provider's name of the service."),
-  MOS_OIDC_CLIENT_SECRET_FILE: text
-    .optional()
-    .describe("File with the secret that the provider has given the service."),
-  MOS_OIDC_SCOPES: z
-    .string()
-    .regex(/^openid( \S+)*$/, { error: 'must be "openid" and more, separated by spaces' })
-    .default("openid profile email")
-    .describe("Scopes to ask for; some providers say groups for `groups` alone."),
-  MOS_OIDC_GROUPS_CLAIM: text
-    .default("groups")
-    .describe("Claim with the names of a person's groups, which can be members of projects."),
-};
 
 /** Every environment variable that the service reads. */
 export const settings = z.object({
@@ -58,15 +38,15 @@ export const settings = z.object({
         "balancers send them to other replicas.",
       ].join(" "),
     ),
-  MOS_TLS_CERTIFICATE_FILE: text
+  MOS_TLS_DIR: text
     .optional()
     .describe(
       [
-        "PEM file of the certificate, with its chain, by which the service answers `https` on",
-        "`MOS_PORT` and `MOS_WORKER_PORT`; without it by `http`. It is read again when it changes.",
+        "Folder with `tls.crt`, the certificate with its chain in the form of PEM, and `tls.key`, its",
+        "private key, as of a Secret: the service answers `https` on `MOS_PORT` and",
+        "`MOS_WORKER_PORT` then, else `http`. They are read again when they change.",
       ].join(" "),
     ),
-  MOS_TLS_KEY_FILE: text.optional().describe("PEM file of the certificate's private key."),
   MOS_FIRST_SIGN_IN_FILE: text
     .optional()
     .describe(
@@ -97,8 +77,8 @@ export const settings = z.object({
     .pipe(z.int().min(1).max(1024))
     .optional()
     .describe("Jobs that are worked on at once; without it one for every two cores."),
-  ...fairnessSettings,
-  ...s3Settings,
+  ...quotaSettings,
+  ...sourceSettings,
   MOS_MAX_MODEL_BYTES: number
     .pipe(z.int().min(1))
     .default(64 * 1024 ** 3)
@@ -148,27 +128,22 @@ export const settings = z.object({
         "with `https` cookies are sent by TLS alone.",
       ].join(" "),
     ),
-  ...singleSignOnSettings,
-  MOS_GITHUB_APP_ID: z
-    .string()
-    .regex(/^\d+$/, { error: "must be a number" })
+  MOS_OIDC_FILE: text
     .optional()
     .describe(
       [
-        "Number of the GitHub App that the service reports as;",
+        "YAML file of the OpenID Connect provider at which people sign in;",
+        "without it they do by links.",
+      ].join(" "),
+    ),
+  MOS_GITHUB_APP_FILE: text
+    .optional()
+    .describe(
+      [
+        "YAML file of the GitHub App that the service reports as;",
         "without it batches cannot ask for a report.",
       ].join(" "),
     ),
-  MOS_GITHUB_APP_KEY_FILE: text.optional().describe("PEM file with the GitHub App's private key."),
-  MOS_GITHUB_WEBHOOK_SECRET_FILE: text
-    .optional()
-    .describe(
-      "File with the secret of the GitHub App's webhook, which leads to `/github/webhook`.",
-    ),
-  MOS_GITHUB_API_URL: z
-    .url({ protocol: /^https?$/ })
-    .default("https://api.github.com")
-    .describe("GitHub's REST interface; that of GitHub Enterprise Server ends in `/api/v3`."),
   MOS_EXECUTOR: z
     .enum(["local", "cluster"])
     .default("local")
@@ -187,9 +162,6 @@ export const settings = z.object({
       "`*` is every one.",
     ].join(" "),
   ),
-  MOS_KUBECONFIG: text
-    .optional()
-    .describe("File with the access to the cluster, for a service that runs outside of it."),
   MOS_SERVICE_ACCOUNT_CALLERS: z
     .enum(["true", "false"])
     .default("false")
@@ -213,6 +185,9 @@ export const settings = z.object({
       ].join(" "),
     ),
   ...tracingSettings,
+  KUBECONFIG: text
+    .optional()
+    .describe("File with the access to the cluster, for a service that runs outside of it."),
   KUBERNETES_SERVICE_HOST: text.optional().describe("Set by Kubernetes in every pod."),
   KUBERNETES_SERVICE_PORT: text.optional().describe("Set by Kubernetes in every pod."),
 });

@@ -65,7 +65,8 @@ export async function openStorage(
 /** @throws StartError where others work on the same records, whose files are elsewhere */
 async function requireOnlyReplica({ replica }: Records): Promise<void> {
   if ((await replica.listRunning()).size === 1) return;
-  const message = "Another replica of the service runs: several need a common MOS_S3_BUCKET";
+  const message =
+    "Another replica of the service runs: several need the common bucket of MOS_S3_FILE";
   throw new StartError(message);
 }
 

@@ -6,7 +6,12 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import test, { type TestContext } from "node:test";
 import type { Batch } from "../../../src/contract/jobs/batch.ts";
-import { appId, startGitHubWithApp, untilCheckRun } from "../../github-app/reported-batch.ts";
+import {
+  appId,
+  gitHubAppFileContent,
+  startGitHubWithApp,
+  untilCheckRun,
+} from "../../github-app/reported-batch.ts";
 import { realModel } from "../../support/real-models.ts";
 import { type RunningService, startRunningService } from "../../support/running-service.ts";
 import { node, tensorInfo, floatInitializer, writeTinyModel } from "../../support/tiny-model.ts";
@@ -48,18 +53,11 @@ async function prepare(t: TestContext) {
   gitHub.permissions.checks = "none";
   const folder = await mkdtemp(path.join(tmpdir(), "app-"));
   t.after(() => rm(folder, { recursive: true }));
-  const [keyFile, secretFile] = [
-    path.join(folder, "private-key.pem"),
-    path.join(folder, "webhook-secret"),
-  ];
-  await writeFile(keyFile, credentials.key.export({ type: "pkcs1", format: "pem" }));
-  await writeFile(secretFile, `${webhookSecret}\n`);
+  const appFile = path.join(folder, "github-app.yaml");
+  await writeFile(appFile, gitHubAppFileContent(credentials, webhookSecret));
   const environment = {
     MOS_WORKERS: "1",
-    MOS_GITHUB_APP_ID: credentials.appId,
-    MOS_GITHUB_APP_KEY_FILE: keyFile,
-    MOS_GITHUB_WEBHOOK_SECRET_FILE: secretFile,
-    MOS_GITHUB_API_URL: credentials.apiUrl,
+    MOS_GITHUB_APP_FILE: appFile,
     MOS_PUBLIC_URL: "https://mos.example",
   };
   const runner = await prepareRunner(t, { environment: gitHub.environment });

@@ -5,7 +5,7 @@ import path from "node:path";
 import test from "node:test";
 import { actMissing } from "../../support/cluster/cluster-missing.ts";
 import { until } from "../../executors/cluster/cluster-service.ts";
-import { startGitHubWithApp } from "../../github-app/reported-batch.ts";
+import { gitHubAppFileContent, startGitHubWithApp } from "../../github-app/reported-batch.ts";
 import { realModel } from "../../support/real-models.ts";
 import { startRunningService } from "../../support/running-service.ts";
 import { commits, workflowEvents } from "../support/workflow-event.ts";
@@ -27,13 +27,11 @@ test(
     gitHub.permissions.checks = "none";
     const folder = await mkdtemp(path.join(tmpdir(), "app-"));
     t.after(() => rm(folder, { recursive: true }));
-    const keyFile = path.join(folder, "key.pem");
-    await writeFile(keyFile, credentials.key.export({ type: "pkcs1", format: "pem" }));
+    const appFile = path.join(folder, "github-app.yaml");
+    await writeFile(appFile, gitHubAppFileContent(credentials));
     const service = await startRunningService(t, {
       environment: {
-        MOS_GITHUB_APP_ID: credentials.appId,
-        MOS_GITHUB_APP_KEY_FILE: keyFile,
-        MOS_GITHUB_API_URL: credentials.apiUrl,
+        MOS_GITHUB_APP_FILE: appFile,
         MOS_PUBLIC_URL: "https://mos.example",
       },
     });

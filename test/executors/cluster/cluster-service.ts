@@ -33,7 +33,7 @@ export async function startClusterService(
   const port = from?.port ?? (await findFreePort());
   const environment = {
     MOS_EXECUTOR: "cluster",
-    MOS_KUBECONFIG: cluster.kubeconfig,
+    KUBECONFIG: cluster.kubeconfig,
     MOS_NAMESPACE: namespace,
     MOS_PORT: String(port),
     ...settings,

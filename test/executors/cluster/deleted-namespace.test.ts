@@ -50,7 +50,7 @@ test(title, { skip }, async (t) => {
   const { kubectl } = cluster;
   for (const namespace of [own, team]) await kubectl(["create", "namespace", namespace]);
   await grantAccess(cluster);
-  const settings = { MOS_NAMESPACES: team, MOS_KUBECONFIG: await writeAccess(cluster, "service") };
+  const settings = { MOS_NAMESPACES: team, KUBECONFIG: await writeAccess(cluster, "service") };
   const { client, baseUrl } = await startClusterService(t, { cluster, namespace: own, settings });
   await using _ = await startOperator({
     kubeconfig: await writeAccess(cluster, "operator"),

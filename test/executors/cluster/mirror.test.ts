@@ -453,7 +453,7 @@ test(
     await writeFile(kubeconfig, admin.replaceAll(cluster.adminToken, token));
     const environment = {
       MOS_EXECUTOR: "cluster",
-      MOS_KUBECONFIG: kubeconfig,
+      KUBECONFIG: kubeconfig,
       MOS_NAMESPACE: namespace,
     };
     const { baseUrl, client } = await startRunningService(t, { environment });

@@ -83,7 +83,6 @@ test("an installation that nothing happens to", options, async (t) => {
   const settings = {
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint,
     OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
-    OTEL_BSP_SCHEDULE_DELAY: "100",
   };
   const { service, node } = await startInstallation(t, await controlPlane(), { settings });
   const { client, api } = service;

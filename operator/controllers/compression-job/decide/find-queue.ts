@@ -9,7 +9,7 @@ export type Queue = NonNullable<ConfiguredTarget["queue"]>;
  * resource come before what its target says.
  */
 export function findQueue(
-  { metadata: { labels = {} } }: CompressionJob,
+  { metadata: { labels = {} } }: { readonly metadata: Pick<CompressionJob["metadata"], "labels"> },
   target: ConfiguredTarget,
 ): Queue | undefined {
   const name = labels[resourceLabels.queue] ?? target.queue?.name;

@@ -20,8 +20,10 @@ import type { WorkerSettings } from "../observe/job-settings.ts";
 
 type Metadata = NonNullable<KubernetesJob["metadata"]>;
 
+type OwnerMetadata = Pick<CompressionJob["metadata"], "name" | "uid" | "labels">;
+
 interface WorkerJobPlan extends WorkerPodPlan {
-  readonly resource: CompressionJob;
+  readonly resource: { readonly metadata: OwnerMetadata };
   readonly step: JobStep;
   readonly parallelism: number;
 }
@@ -82,12 +84,11 @@ function workerJobMetadata(
     name: workerJobName(name, step),
     labels,
     ...definedFields({ annotations }),
-    ownerReferences: [controllerReference(resource)],
+    ownerReferences: [controllerReference(resource.metadata)],
   };
 }
 
-function controllerReference({ metadata }: CompressionJob) {
-  const { name, uid } = metadata;
+function controllerReference({ name, uid }: OwnerMetadata) {
   const { kind } = compressionJobs;
   return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
 }
@@ -95,6 +96,11 @@ function controllerReference({ metadata }: CompressionJob) {
 type PodSpec = NonNullable<Pod["spec"]>;
 type Container = PodSpec["containers"][number];
 type Volume = NonNullable<PodSpec["volumes"]>[number];
+
+type CheckedFields = Pick<
+  PodSpec,
+  "affinity" | "topologySpreadConstraints" | "imagePullSecrets" | "volumes"
+>;
 
 interface WorkerPodPlan {
   readonly jobId: string;
@@ -110,7 +116,14 @@ const tokenDirectory = "/var/run/secrets/modeloptimization.dev/token";
 function workerPodSpec(plan: WorkerPodPlan, settings: WorkerSettings): PodSpec {
   const { target, deadlineSeconds } = plan;
   const { nodeSelector, tolerations, runtimeClassName, priorityClassName, pod = {} } = target;
-  const { affinity, topologySpreadConstraints, imagePullSecrets, resourceClaims } = pod;
+  const { resourceClaims } = pod;
+  // The API server checked the content when the operator started.
+  const {
+    affinity,
+    topologySpreadConstraints,
+    imagePullSecrets,
+    volumes = [],
+  } = pod as CheckedFields;
   return {
     restartPolicy: "Never",
     // The pod's deadline and not the Job's: the time without a node does not count.
@@ -129,7 +142,7 @@ function workerPodSpec(plan: WorkerPodPlan, settings: WorkerSettings): PodSpec {
     ...definedFields({ affinity, topologySpreadConstraints, imagePullSecrets }),
     ...definedFields({ resourceClaims: resourceClaims?.map(podClaim) }),
     containers: [buildContainer(plan, settings)],
-    volumes: [workVolume(target), tokenVolume, ...settings.volumes, ...(pod.volumes ?? [])],
+    volumes: [workVolume(target), tokenVolume, ...volumes],
   };
 }
 
@@ -168,7 +181,7 @@ function buildContainer({ jobId, target }: WorkerPodPlan, settings: WorkerSettin
   return {
     name: workerContainer,
     image: target.image ?? settings.image,
-    imagePullPolicy: settings.imagePullPolicy,
+    imagePullPolicy: target.pod?.imagePullPolicy ?? "IfNotPresent",
     env: [...(target.pod?.env ?? []), ...workerEnvironment(jobId, settings)],
     resources: containerResources(target),
     securityContext: {
@@ -177,30 +190,27 @@ function buildContainer({ jobId, target }: WorkerPodPlan, settings: WorkerSettin
       capabilities: { drop: ["ALL"] },
     },
     terminationMessagePolicy: "File",
-    volumeMounts: workerVolumeMounts(target, settings),
+    volumeMounts: workerVolumeMounts(target),
   };
 }
 
-function workerVolumeMounts(
-  { pod = {} }: ConfiguredTarget,
-  settings: WorkerSettings,
-): NonNullable<Container["volumeMounts"]> {
+function workerVolumeMounts({
+  pod = {},
+}: ConfiguredTarget): NonNullable<Container["volumeMounts"]> {
   return [
     { name: "work", mountPath: workDirectory },
     { name: "token", mountPath: tokenDirectory, readOnly: true },
-    ...settings.volumeMounts,
     ...(pod.volumeMounts ?? []),
   ];
 }
 
-function workerEnvironment(jobId: string, { serviceUrl, serviceCaFile }: WorkerSettings) {
+function workerEnvironment(jobId: string, { serviceUrl }: WorkerSettings) {
   const variables = {
     MOS_SERVICE_URL: serviceUrl,
     MOS_JOB_ID: jobId,
     MOS_JOB_TOKEN_FILE: `${tokenDirectory}/token`,
     MOS_WORK_DIR: workDirectory,
     TMPDIR: workDirectory,
-    ...definedFields({ NODE_EXTRA_CA_CERTS: serviceCaFile }),
   };
   return Object.entries(variables).map(([name, value]) => ({ name, value }));
 }

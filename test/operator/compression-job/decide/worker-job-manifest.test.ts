@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { workerJobManifest } from "../../../../operator/controllers/compression-job/decide/worker-job-manifest.ts";
-import { configuredTarget } from "../../../../src/contract/custom-resources/target-pod.ts";
-import type { Target } from "../../../../src/contract/jobs/target.ts";
+import { mergePods } from "../../../../operator/target-pods.ts";
+import {
+  type ConfiguredTarget,
+  configuredTarget,
+} from "../../../../src/contract/custom-resources/target-pod.ts";
 import { resolveJobId } from "../../../../src/resources/job-identity.ts";
 import { clusterMissing } from "../../../support/cluster/cluster-missing.ts";
 import { fullTarget } from "../../../support/full-target.ts";
@@ -13,7 +16,12 @@ const skip = clusterMissing;
 const queueLabel = "kueue.x-k8s.io/queue-name";
 const priorityLabel = "kueue.x-k8s.io/priority-class";
 
-const target: Target = {
+const models = {
+  volumes: [{ name: "models", persistentVolumeClaim: { claimName: "models" } }],
+  volumeMounts: [{ name: "models", mountPath: "/models", readOnly: true }],
+};
+
+const target: ConfiguredTarget = {
   ...gpuTarget,
   image: "worker.test/worker-cuda:1",
   resources: { cpu: "500m", memory: "4Gi" },
@@ -22,14 +30,10 @@ const target: Target = {
   tolerations: [{ key: "nvidia.com/gpu", operator: "Exists", effect: "NoSchedule" }],
   runtimeClassName: "nvidia",
   priorityClassName: "batch",
+  pod: models,
 };
 
-const settings = {
-  ...jobSettings,
-  serviceAccount: "default",
-  volumes: [{ name: "models", persistentVolumeClaim: { claimName: "models" } }],
-  volumeMounts: [{ name: "models", mountPath: "/models", readOnly: true }],
-};
+const settings = { ...jobSettings, serviceAccount: "default" };
 
 const resource = makeJob({ spec: { target: "gpu" } });
 const jobId = resolveJobId(resource);
@@ -89,7 +93,9 @@ test("pods get every field of their target, beside what the operator sets", () =
   const full = configuredTarget.parse(fullTarget);
   assert.ok(full.pod !== undefined);
   const { affinity, topologySpreadConstraints, imagePullSecrets, ...fields } = full.pod;
-  const { spec, pod, container } = buildPod({ target: full });
+  const { spec, pod, container } = buildPod({
+    target: { ...full, pod: mergePods(models, full.pod) },
+  });
   assert.deepEqual(spec.template.metadata, {
     labels: { ...fields.labels, ...spec.selector?.matchLabels },
     annotations: fields.annotations,

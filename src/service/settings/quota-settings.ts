@@ -1,25 +1,30 @@
 import { z } from "zod";
 import { quotas } from "../../contract/limits.ts";
-import { number } from "../../settings/parse-environment.ts";
+import { number, yaml } from "../../settings/parse-environment.ts";
 
-/** Environment variables that say how much of the service a caller may use. */
-export const fairnessSettings = {
-  MOS_QUOTA_WAITING_JOBS: number
-    .pipe(z.int().min(1))
+const amount = z.int().min(1);
+
+/** What a project may use of the service. */
+export const quotaFields = z.strictObject({
+  waitingJobs: amount
     .default(quotas.waitingJobs)
     .describe("Jobs of a project that may wait when more are requested."),
-  MOS_QUOTA_REQUESTS_PER_MINUTE: number
-    .pipe(z.int().min(1))
+  requestsPerMinute: amount
     .default(quotas.requestsPerMinute)
     .describe("Requests of a project a minute."),
-  MOS_QUOTA_EXCHANGES_PER_MINUTE: number
-    .pipe(z.int().min(1))
+  exchangesPerMinute: amount
     .default(quotas.exchangesPerMinute)
     .describe("Exchanges of identity tokens by one address a minute; see `MOS_TRUSTED_PROXIES`."),
-  MOS_QUOTA_BYTES: number
-    .pipe(z.int().min(1))
+  storedBytes: amount
     .default(quotas.storedBytes)
     .describe("Bytes of a project's uploads and artifacts."),
+});
+
+/** Environment variables that say how much of the service a caller may use. */
+export const quotaSettings = {
+  MOS_QUOTAS: yaml(quotaFields)
+    .prefault("{}")
+    .describe("YAML of the quotas, such as `{requestsPerMinute: 1200, storedBytes: 1000000000}`."),
   MOS_DEADLINE_SECONDS: number
     .pipe(z.int().min(1).max(604_800))
     .default(86_400)
