@@ -3,6 +3,7 @@ import path from "node:path";
 import { uploadSource } from "../contract/models/model-source.ts";
 import { quoteName } from "../contract/text/quote-name.ts";
 import { listExternalData } from "../model-files/list-external-data.ts";
+import { locationPath } from "../model-files/location-path.ts";
 import { createCaller } from "./create-caller.ts";
 import { retry } from "./retry.ts";
 import type { Connection } from "./send-request.ts";
@@ -74,10 +75,18 @@ async function listModelParts(file: string): Promise<[ModelPart, ...ModelPart[]]
  * hidden ones, such as `.git/config`, which can have secrets.
  */
 async function findExternalPart(folder: string, location: string): Promise<ModelPart> {
-  const name = path.posix.normalize(location);
-  if (name.split("/").some((part) => part.startsWith("."))) {
-    const message = `The model's external data ${quoteName(location)} is not sent`;
-    throw new Error(`${message}: no part of its path may begin with "."`);
+  const refusal = `The model's external data ${quoteName(location)} is not sent`;
+  if (
+    path.posix
+      .normalize(location)
+      .split("/")
+      .some((part) => part.startsWith("."))
+  ) {
+    throw new Error(`${refusal}: no part of its path may begin with "."`);
+  }
+  const name = locationPath(location);
+  if (name === undefined) {
+    throw new Error(`${refusal}: it must be a path below the model's folder, as "weights/w.data"`);
   }
   const file = path.join(folder, name);
   const real = await realpath(file).catch((cause: unknown) => {

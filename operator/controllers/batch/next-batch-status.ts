@@ -24,7 +24,7 @@ import { truncate } from "../../../src/contract/text/bounded-text.ts";
 import { batchJobCount, modelTargetPair } from "../../../src/resources/child-compression-job.ts";
 import { resolveBatchId } from "../../../src/resources/job-identity.ts";
 import { lifecycleConditions } from "../../../src/resources/lifecycle-conditions.ts";
-import { withCondition } from "../../../src/resources/with-condition.ts";
+import { type ConditionValue, withCondition } from "../../../src/resources/with-condition.ts";
 
 /** Equal to the present status where nothing has changed. Terminal statuses stay. */
 export function nextBatchStatus(
@@ -116,8 +116,6 @@ function batchConditions(
   const suspended = isSuspended ? suspendedCondition : resumedCondition;
   return withCondition(conditions, { ...suspended, observedGeneration }, now);
 }
-
-type ConditionValue = Omit<Condition, "lastTransitionTime" | "observedGeneration">;
 
 /** The message of a batch that goes on changes with every job: conditions do not have it. */
 function statusConditions(

@@ -1,6 +1,6 @@
 import { delay } from "../../client/retry.ts";
 import { type Problem, problem } from "../../contract/errors.ts";
-import { parseText } from "../shared/parse-text.ts";
+import { jsonValue } from "../../contract/text/json-value.ts";
 import { sessionHasEnded } from "../session/session-state.ts";
 
 interface SendOptions {
@@ -69,7 +69,7 @@ function sendFrom(file: File, offset: number, options: SendOptions): Promise<voi
 
 /** Refusals that pass by themselves, such as of a service that restarts, are no refusals. */
 function toRefusal({ status, responseText }: XMLHttpRequest): Error {
-  const parsed = problem.safeParse(parseText(responseText));
+  const parsed = jsonValue.pipe(problem).safeParse(responseText);
   if (status >= 500 || status === 409) return new Error(`The service answered ${status}`);
   const { detail }: Pick<Problem, "detail"> = parsed.data ?? { detail: `Status ${status}` };
   return new RefusedFileError(detail);

@@ -1,4 +1,5 @@
 import { type Signal, useSignal } from "@preact/signals";
+import { jsonValue } from "../../contract/text/json-value.ts";
 import { type TrustCheck, trustCheckRequest } from "../../contract/people/trust-check.ts";
 import { service } from "../session/service.ts";
 import { Icon } from "../shared/button.tsx";
@@ -116,9 +117,5 @@ async function checkFormClaims({ claims, message, answer, failure }: TrustForm) 
 }
 
 function parseClaimsText(text: string) {
-  try {
-    return trustCheckRequest.safeParse({ claims: JSON.parse(text) }).data;
-  } catch {
-    return undefined;
-  }
+  return trustCheckRequest.safeParse({ claims: jsonValue.safeParse(text).data }).data;
 }

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { type FileHandle, open, rm } from "node:fs/promises";
 import path from "node:path";
 import type { TensorData } from "../evaluate/tensor-data.ts";
-import { readExactly } from "../onnx/read-exactly.ts";
+import { readExactly } from "../../model-files/file-access.ts";
 
 interface SpoolOptions {
   /** Folder for the file. */

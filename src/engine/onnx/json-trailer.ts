@@ -1,7 +1,6 @@
 import { open } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
-import { readExactly } from "./read-exactly.ts";
-import { writeFully } from "./write-model.ts";
+import { readExactly, writeAllBytes } from "../../model-files/file-access.ts";
 
 /** Largest trailer: a hundred times what a model of 10,000 weights needs, bytes. */
 const maxTrailerBytes = 256 * 1024 * 1024;
@@ -25,7 +24,7 @@ export async function writeJsonTrailer(
   const length = Buffer.alloc(lengthBytes);
   length.writeBigUInt64LE(BigInt(text.length));
   const bytes = Buffer.concat([text, length]);
-  await writeFully(handle, bytes, position);
+  await writeAllBytes(handle, bytes, position);
   return position + bytes.length;
 }
 

@@ -1,5 +1,5 @@
 import { toBinary } from "@bufbuild/protobuf";
-import { ByteWindow } from "./byte-window.ts";
+import { ByteWindow } from "../../model-files/byte-window.ts";
 import { rawByteLength } from "./element-type.ts";
 import { dataLocationField, encodeExternalDataEntry, externalDataField } from "./external-data.ts";
 import { modelGraphs, modelTensors } from "./model-traversal.ts";
@@ -8,7 +8,12 @@ import type { OnnxModel, Payload } from "./onnx-model.ts";
 import { findPayload, payloadField, payloadIndex, payloadKey } from "./payload.ts";
 import { type Splice, spliceTensors, type TensorEditor } from "./splice-tensors.ts";
 import { elementCount } from "./tensor-shape.ts";
-import { concatBytes, lengthPrefix, readField, type WireField } from "./wire-format.ts";
+import {
+  concatBytes,
+  lengthPrefix,
+  readField,
+  type WireField,
+} from "../../model-files/wire-format.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { graphLimits } from "../../contract/models/graph-limits.ts";
 

@@ -1,7 +1,7 @@
 import { closeSync, openSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { fromBinary } from "@bufbuild/protobuf";
-import { ByteWindow } from "./byte-window.ts";
+import { ByteWindow } from "../../model-files/byte-window.ts";
 import { checkModel, checkShape } from "./check-model.ts";
 import {
   dataLocationField,
@@ -14,7 +14,7 @@ import { type ModelProto, ModelProtoSchema, TensorProto_DataLocation } from "./o
 import type { OnnxModel } from "./onnx-model.ts";
 import { payloadField, payloadIndex, payloadKey, setPayload } from "./payload.ts";
 import { type Splice, spliceTensors } from "./splice-tensors.ts";
-import { concatBytes, WireError, type WireField, wireType } from "./wire-format.ts";
+import { concatBytes, WireError, type WireField, wireType } from "../../model-files/wire-format.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { graphLimits } from "../../contract/models/graph-limits.ts";
 import { errorMessage } from "../../log/error-message.ts";

@@ -6,7 +6,7 @@ import type { TensorProto } from "./onnx_pb.js";
 import type { OnnxModel } from "./onnx-model.ts";
 import { findPayload, isFixedWidth } from "./payload.ts";
 import { quoteName } from "../../contract/text/quote-name.ts";
-import { readExactlySync } from "./read-exactly.ts";
+import { readExactlySync } from "../../model-files/file-access.ts";
 import { elementCount } from "./tensor-shape.ts";
 
 /**

@@ -1,17 +1,15 @@
 import type { DescMessage } from "@bufbuild/protobuf";
-import type { ByteWindow } from "./byte-window.ts";
+import type { ByteWindow } from "../../model-files/byte-window.ts";
 import { type GraphLimits, graphLimitError } from "../../contract/models/graph-limits.ts";
 import { ModelProtoSchema, NodeProtoSchema, TensorProtoSchema } from "./onnx_pb.js";
 import {
-  checkPacked,
-  checkWireType,
-  messageShape,
   readField,
   varintBytes,
   WireError,
+  type WireField,
   wireType,
-} from "./wire-format.ts";
-import type { WireField } from "./wire-format.ts";
+} from "../../model-files/wire-format.ts";
+import { checkPacked, checkWireType, messageShape } from "./message-shape.ts";
 
 /** Nesting of messages; a subgraph takes three levels. The decoder stops at 100. */
 const maxDepth = 90;

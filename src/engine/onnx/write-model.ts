@@ -5,7 +5,7 @@ import { type FileLayout, layoutModel, type ModelLayout, type Placement } from "
 import { modelGraphs } from "./model-traversal.ts";
 import type { OnnxModel } from "./onnx-model.ts";
 import { payloadIndex } from "./payload.ts";
-import { readExactly } from "./read-exactly.ts";
+import { readExactly, writeAllBytes } from "../../model-files/file-access.ts";
 import { ServiceError } from "../../contract/errors.ts";
 
 const copyBytes = 1 * 1024 * 1024;
@@ -92,7 +92,7 @@ function isDiskFull(error: unknown): boolean {
 async function writeLiterals(path: string, { bytes, literals }: FileLayout): Promise<void> {
   await using file = await open(path, "wx");
   await file.truncate(bytes);
-  for (const literal of literals) await writeFully(file, literal.bytes, literal.offset);
+  for (const literal of literals) await writeAllBytes(file, literal.bytes, literal.offset);
 }
 
 /** Copies the payloads that do not change. */
@@ -115,7 +115,7 @@ async function copyPayloads(
         endError: modelTruncatedError,
       });
       for (const { file, offset } of places) {
-        await writeFully(await files.open(partial(file), "r+"), part, offset + done);
+        await writeAllBytes(await files.open(partial(file), "r+"), part, offset + done);
       }
       done += part.length;
       onBytes?.(part.length);
@@ -166,15 +166,4 @@ function weightIndexFile(model: OnnxModel, layout: ModelLayout): FileLayout | un
 
 function findPlacement(layout: ModelLayout, index: number | undefined): Placement | undefined {
   return index === undefined ? undefined : layout.placements.get(index)?.[0];
-}
-
-/** Writes all bytes at a position of a file. */
-export async function writeFully(
-  file: FileHandle,
-  bytes: Uint8Array,
-  position: number,
-): Promise<void> {
-  for (let done = 0; done < bytes.length;) {
-    done += (await file.write(bytes, done, bytes.length - done, position + done)).bytesWritten;
-  }
 }

@@ -177,6 +177,13 @@ test("openModel() refuses external data that is missing or lies elsewhere", asyn
   await refuses(await writeExternal(join(folder, "outside.bin")), "external_data_refused");
   await refuses(await writeExternal("C:\\outside.bin"), "external_data_refused");
   await refuses(await writeExternal(""), "external_data_refused");
+  await refuses(
+    await writeExternal("parts\\w.bin"),
+    "external_data_refused",
+    /only "\/" is allowed/,
+  );
+  await refuses(await writeExternal("parts/"), "external_data_refused", /not the path of a file/);
+  await refuses(await writeExternal("w\u202e.bin"), "external_data_refused", /hidden characters/);
   await refuses(await writeExternal("\0payload"), "model_invalid");
   await symlink(join(folder, "outside.bin"), join(folder, "model", "symbolic.bin"));
   await refuses(await writeExternal("symbolic.bin"), "external_data_refused", /leads out/);

@@ -36,3 +36,14 @@ export async function readExactly(
     done += bytesRead;
   }
 }
+
+/** Writes all bytes at a position of a file. */
+export async function writeAllBytes(
+  file: FileHandle,
+  bytes: Uint8Array,
+  position: number,
+): Promise<void> {
+  for (let done = 0; done < bytes.length;) {
+    done += (await file.write(bytes, done, bytes.length - done, position + done)).bytesWritten;
+  }
+}
