@@ -38,24 +38,25 @@ export async function uploadModel(
     const uploaded = await uploadBlob(file, uploading, connection);
     return { source: uploadSource(uploaded.sha256), ...uploaded };
   }
-  const parts = [onnxFile, ...external];
-  const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
-  const uploaded: UploadedBlob[] = [];
+  const bytes = external.reduce((sum, part) => sum + part.bytes, onnxFile.bytes);
   let done = 0;
-  for (const part of parts) {
+  const send = async (part: ModelPart, sha256?: string) => {
     const counted = countAll(options, done, bytes);
-    const sha256 = part === onnxFile ? knownSha256 : undefined;
     const known = sha256 === undefined ? counted : { ...counted, sha256 };
-    uploaded.push(await uploadBlob(part.file, known, connection));
+    const blob = await uploadBlob(part.file, known, connection);
     done += part.bytes;
-  }
-  const files = parts.map((part, i) => ({ path: part.path, sha256: uploaded[i]?.sha256 ?? "" }));
+    return { ...blob, path: part.path };
+  };
+  const model = await send(onnxFile, knownSha256);
+  const uploaded = [model];
+  for (const part of external) uploaded.push(await send(part));
+  const files = uploaded.map(({ path: name, sha256 }) => ({ path: name, sha256 }));
   const caller = createCaller(connection);
   const { source } = await retry(
     () => caller.call("createManifest", { body: { files } }),
     uploading.signal,
   );
-  const sha256 = uploaded[0]?.sha256 ?? "";
+  const { sha256 } = model;
   return { source, sha256, bytes, sent: uploaded.some(({ sent }) => sent) };
 }
 

@@ -72,7 +72,7 @@ export async function planCompression(
   const layout = layoutModel(model, {
     name: "model",
     shards: shards.count,
-    assignShard: (payload) => shards.shardByPayload.get(payload) ?? 0,
+    assignShard: shards.findShard,
   });
   const resultBytes = layout.files.reduce((sum, file) => sum + file.bytes, 0);
   return {

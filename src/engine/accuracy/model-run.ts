@@ -1,3 +1,4 @@
+import { at } from "../onnx/at.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { quoteName } from "../../contract/text/quote-name.ts";
@@ -76,7 +77,7 @@ async function readGraph(which: keyof ModelPair, path: string): Promise<OnnxMode
 
 function sumRuntimeBytes({ parameters }: PipelineGraph, indices: Iterable<number>): number {
   let bytes = 0;
-  for (const index of indices) bytes += parameters[index]?.runtimeBytes ?? 0;
+  for (const index of indices) bytes += at(parameters, index).runtimeBytes;
   return bytes;
 }
 

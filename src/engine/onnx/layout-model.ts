@@ -1,4 +1,5 @@
 import { toBinary } from "@bufbuild/protobuf";
+import { at } from "./at.ts";
 import { ByteWindow } from "../../model-files/byte-window.ts";
 import { rawByteLength } from "./element-type.ts";
 import { dataLocationField, encodeExternalDataEntry, externalDataField } from "./external-data.ts";
@@ -155,7 +156,7 @@ class LayoutBuilder {
     if (known !== undefined) return known;
     const shard = this.#options.assignShard(index);
     const unit = length > alignment.largeFrom ? alignment.large : alignment.small;
-    const offset = Math.ceil((this.#shardBytes[shard] ?? 0) / unit) * unit;
+    const offset = Math.ceil(at(this.#shardBytes, shard) / unit) * unit;
     this.#shardBytes[shard] = offset + length;
     const placement = { file: this.#shardName(shard), offset };
     this.#place(index, placement);

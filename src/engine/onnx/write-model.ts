@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type FileLayout, layoutModel, type ModelLayout, type Placement } from "./layout-model.ts";
+import { at } from "./at.ts";
+import { type FileLayout, layoutModel, type ModelLayout } from "./layout-model.ts";
 import { modelGraphs } from "./model-traversal.ts";
 import type { OnnxModel } from "./onnx-model.ts";
 import { payloadIndex } from "./payload.ts";
@@ -152,18 +153,16 @@ function weightIndexFile(model: OnnxModel, layout: ModelLayout): FileLayout | un
   let totalSize = 0;
   for (const graph of modelGraphs(model.proto)) {
     for (const tensor of graph.initializer) {
-      const place = findPlacement(layout, payloadIndex(tensor));
+      const payload = payloadIndex(tensor);
+      if (payload === undefined) continue;
+      const [place] = layout.placements.get(payload) ?? [];
       if (place === undefined || !names.has(place.file)) continue;
       weightMap[tensor.name] = place.file;
-      totalSize += model.payloads[payloadIndex(tensor) ?? -1]?.length ?? 0;
+      totalSize += at(model.payloads, payload).length;
     }
   }
   const index = { metadata: { total_size: totalSize }, weight_map: weightMap };
   const bytes = new TextEncoder().encode(`${JSON.stringify(index, undefined, 2)}\n`);
   const name = `${layout.files[0]?.name.replace(/\.onnx$/, "")}.index.json`;
   return { name, kind: "manifest", bytes: bytes.length, literals: [{ offset: 0, bytes }] };
-}
-
-function findPlacement(layout: ModelLayout, index: number | undefined): Placement | undefined {
-  return index === undefined ? undefined : layout.placements.get(index)?.[0];
 }

@@ -1,3 +1,4 @@
+import { at } from "../../onnx/at.ts";
 import { findProductMatrix, gathersRows } from "./consumer-matrix.ts";
 import { isRecurrentProduct, planRecurrentStorage } from "./quantize-lstm.ts";
 import type { Recipe } from "../../../contract/jobs/recipe.ts";
@@ -209,7 +210,7 @@ function planMatrixShape(weight: Weight): MatrixShape | string {
   if (inputAxis === undefined)
     return axes.find((axis) => typeof axis === "string") ?? "is not used";
   if (inputAxes.size > 1) return "is used both as it is and transposed";
-  const sizes = { first: dims[first] ?? 1, second: dims[second] ?? 1 };
+  const sizes = { first: at(dims, first), second: at(dims, second) };
   return inputAxis === first
     ? { order: "kn", k: sizes.first, n: sizes.second }
     : { order: "nk", k: sizes.second, n: sizes.first };

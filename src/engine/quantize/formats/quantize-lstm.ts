@@ -1,3 +1,4 @@
+import { at } from "../../onnx/at.ts";
 import { attributesWithout } from "../../onnx/node-attributes.ts";
 import { TensorProto_DataType as DataType, type NodeProto } from "../../onnx/onnx_pb.js";
 import type { Recipe } from "../../../contract/jobs/recipe.ts";
@@ -83,5 +84,5 @@ function listInputs({ input }: NodeProto, matrices: readonly QuantizedMatrix[]):
   const states = stateInputs.map((index) => input[index] ?? "");
   const parameters = matrices.flatMap(({ scales, zeroPoints }) => [scales, zeroPoints]);
   const values = matrices.map(({ quantizedValues }) => quantizedValues);
-  return [input[0] ?? "", ...values, ...states, ...parameters];
+  return [at(input, 0), ...values, ...states, ...parameters];
 }

@@ -1,3 +1,4 @@
+import { at } from "../../onnx/at.ts";
 import type { FormatPlan } from "./choose-formats.ts";
 import { countStorageBytes, describeStorage } from "./describe-storage.ts";
 import { restoreWeight } from "./restore-weight.ts";
@@ -56,13 +57,11 @@ function addStorage(
   weight: Weight,
   storage: QuantizedStorage,
 ): StoredWeight {
-  const { quantizedValues, scaleDims, zeroPoints } = describeStorage(weight, storage);
+  const stored = describeStorage(weight, storage);
+  const { quantizedValues, scaleDims } = stored;
   const allocate = (part: string) => rewrite.names.allocate(`${weight.name}_${part}`);
-  const names = {
-    quantizedValues: allocate("quantized"),
-    scales: allocate("scale"),
-    zeroPoints: zeroPoints && allocate("zero_point"),
-  };
+  const names = { quantizedValues: allocate("quantized"), scales: allocate("scale") };
+  const zeroPoints = stored.zeroPoints && { name: allocate("zero_point"), ...stored.zeroPoints };
   const source = sourceWeight(rewrite.model, weight);
   const outputs = {
     quantizedValues: rewrite.addComputedTensor(weight, {
@@ -75,9 +74,7 @@ function addStorage(
       dataType: weight.tensor.dataType,
       bytes: countElements(scaleDims) * floatBytes(weight),
     }),
-    zeroPoints:
-      zeroPoints &&
-      rewrite.addComputedTensor(weight, { name: names.zeroPoints ?? "", ...zeroPoints }),
+    zeroPoints: zeroPoints && rewrite.addComputedTensor(weight, zeroPoints),
   };
   rewrite.removeWeight(weight);
   const resultBytes = countStorageBytes(weight, storage);
@@ -89,7 +86,7 @@ function addStorage(
     scaleType,
     outputs,
   });
-  return new StoredWeight(rewrite, weight, names);
+  return new StoredWeight(rewrite, weight, { ...names, zeroPoints: zeroPoints?.name });
 }
 
 function describeTask(weight: Weight, storage: QuantizedStorage) {
@@ -99,7 +96,7 @@ function describeTask(weight: Weight, storage: QuantizedStorage) {
     return {
       kind: "linear" as const,
       matrices: countElements(dims.slice(0, batchAxes)),
-      channels: axis === null ? 1 : (dims[axis] ?? 1),
+      channels: axis === null ? 1 : at(dims, axis),
       inner: countElements(dims.slice(axis === null ? batchAxes : axis + 1)),
       format,
     };
