@@ -3,7 +3,7 @@ import type { FormatPlan } from "./choose-formats.ts";
 import { countStorageBytes, describeStorage } from "./describe-storage.ts";
 import { restoreWeight } from "./restore-weight.ts";
 import { StoredWeight } from "./stored-weight.ts";
-import { weightOperations } from "./weight-operations.ts";
+import { affineOperations, blockOperations, type OperationTable } from "./weight-operations.ts";
 import type { NodeProto } from "../../onnx/onnx_pb.js";
 import { countElements } from "../../onnx/tensor-shape.ts";
 import type { Weight } from "../find-weights.ts";
@@ -13,19 +13,27 @@ import { isHalfUse } from "../half/plan-half-format.ts";
 import { rewriteToHalf } from "../half/rewrite-to-half.ts";
 import { floatBytes, requireFloatType, sourceWeight } from "../source-weight.ts";
 import { weightDims } from "../weight-dims.ts";
-import type { BlockStorage, QuantizedFormat, QuantizedStorage } from "../weight-format.ts";
+import {
+  type AffineOperation,
+  type BlockOperation,
+  type BlockStorage,
+  isAffine,
+  isHalf,
+  type QuantizedFormat,
+  type QuantizedStorage,
+  type StorageFormat,
+} from "../weight-format.ts";
 
 /** Replaces weights by the tensors of their formats, and nodes by those that take them. */
 export function writeFormats(rewrite: GraphRewrite, { weights, half }: FormatPlan): void {
   const halfWeights = new Map<NodeProto, Map<number, string>>();
   for (const { weight, format } of weights) {
     if (format === undefined) continue;
-    const { storage, ...rest } = format;
-    if (storage.kind !== "half") {
-      writeQuantizedFormat(rewrite, weight, { ...rest, storage });
+    if (!isHalf(format)) {
+      writeQuantizedFormat(rewrite, weight, format);
       continue;
     }
-    const name = addHalfWeight(rewrite, weight, storage);
+    const name = addHalfWeight(rewrite, weight, format.storage);
     for (const use of weight.uses.filter((each) => isHalfUse(each, half))) {
       const names = halfWeights.get(use.node) ?? new Map<number, string>();
       halfWeights.set(use.node, names.set(use.input, name));
@@ -40,14 +48,24 @@ export function writeFormats(rewrite: GraphRewrite, { weights, half }: FormatPla
 function writeQuantizedFormat(
   rewrite: GraphRewrite,
   weight: Weight,
-  { storage, operations, restoration }: QuantizedFormat,
+  format: QuantizedFormat,
 ): void {
+  const { storage, restoration } = format;
   const stored = addStorage(rewrite, weight, storage);
   if (restoration !== null) restoreWeight(stored, storage, restoration);
   else for (const node of weight.viewNodes) rewrite.removeNode(node);
-  for (const [index, consumer] of weight.consumers.entries()) {
-    const operation = operations[index] ?? "restore";
-    if (operation !== "restore") weightOperations[operation].write(stored, consumer, storage);
+  if (isAffine(format)) writeOperations(stored, format, affineOperations);
+  else writeOperations(stored, format, blockOperations);
+}
+
+function writeOperations<Storage, Operation extends AffineOperation | BlockOperation>(
+  stored: StoredWeight,
+  { storage, operations }: StorageFormat<Storage, Operation>,
+  table: OperationTable<Storage, Operation>,
+): void {
+  for (const [index, consumer] of stored.weight.consumers.entries()) {
+    const operation = at(operations, index);
+    if (operation !== "restore") table[operation].write(stored, consumer, storage);
   }
 }
 
