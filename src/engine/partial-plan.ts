@@ -43,7 +43,7 @@ export async function writeOutline(
   for (const { offset, position, length } of outlineParts(outline)) {
     const part = new Uint8Array(length);
     const endError = () => new Error(`"${model.path}" became shorter while it was read`);
-    await readExactly(source, part, { position: offset, endError });
+    await readExactly(source, part, offset, endError);
     await writeAllBytes(handle, part, position);
     end = position + length;
   }
@@ -102,7 +102,7 @@ async function readPart(
 ): Promise<Uint8Array<ArrayBuffer>> {
   const part = new Uint8Array(length);
   const endError = () => new Error("The outline or its model became shorter while it was read");
-  await readExactly(source, part, { position, endError });
+  await readExactly(source, part, position, endError);
   return part;
 }
 
@@ -144,7 +144,7 @@ export async function optimizeShare(
   await fetchRanges?.(rangesInModel(model, sources));
   const sourceBytes = shareTasks.reduce((sum, task) => sum + task.sourceBytes, 0);
   const message = `Compressing share ${share.index + 1} of ${share.count}`;
-  const onBytes = createByteProgress({ total: sourceBytes, message, onProgress });
+  const onBytes = createByteProgress(sourceBytes, message, onProgress);
   const partition = { model, tasks: shareTasks };
   const bytes = await writePartition(outputPath, partition, { modelSha256, signal, onBytes });
   return { weights: shareTasks.length, sourceBytes, bytes };

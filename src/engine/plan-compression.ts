@@ -58,7 +58,7 @@ export async function planCompression(
 ): Promise<CompressionPlan> {
   const { recipe, target, maxModelBytes = Number.MAX_SAFE_INTEGER } = options;
   checkRecipe(recipe, target);
-  const model = await openModel(modelPath, { maxBytes: maxModelBytes });
+  const model = await openModel(modelPath, maxModelBytes);
   normalizeGraph(model, recipe);
   const rewrite = new GraphRewrite(model);
   const weights = findWeights(model);

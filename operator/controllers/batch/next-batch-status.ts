@@ -60,7 +60,7 @@ function unfinishedBatchStatus(
     counts,
     gatesFailed,
     marks: jobStates.states.join(""),
-    conditions: batchConditions(observed, { status, message, isSuspended }),
+    conditions: batchConditions(observed, status, message, isSuspended),
   };
   if (message !== undefined) next.statusMessage = message;
   if (failures.length > 0) next.failures = failures;
@@ -93,16 +93,12 @@ function earliestStart({ children }: ObservedBatchState): string | undefined {
   return starts.toSorted()[0];
 }
 
-interface ConditionInputs {
-  readonly status: BatchStatus;
-  readonly message: string | undefined;
-  readonly isSuspended: boolean;
-}
-
 /** Those of its status, and `Suspended` of a batch that is or was. */
 function batchConditions(
   { batch, now }: ObservedBatchState,
-  { status, message = "", isSuspended }: ConditionInputs,
+  status: BatchStatus,
+  message = "",
+  isSuspended: boolean,
 ): Condition[] {
   const observedGeneration = batch.metadata.generation ?? 0;
   const before = batch.status?.conditions;

@@ -162,6 +162,6 @@ function readSafeInteger(buffer: Buffer, offset: number): number {
 async function readRange(file: FileHandle, position: number, length: number): Promise<Buffer> {
   const buffer = Buffer.alloc(length);
   const endError = () => new RangeError("ZIP archive is truncated");
-  await readExactly(file, buffer, { position, endError });
+  await readExactly(file, buffer, position, endError);
   return buffer;
 }

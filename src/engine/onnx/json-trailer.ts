@@ -35,11 +35,11 @@ export async function readJsonTrailer(file: string): Promise<JsonTrailer> {
   const { size } = await handle.stat();
   if (size < lengthBytes) throw endError();
   const bytes = Buffer.alloc(lengthBytes);
-  await readExactly(handle, bytes, { position: size - lengthBytes, endError });
+  await readExactly(handle, bytes, size - lengthBytes, endError);
   const length = Number(bytes.readBigUInt64LE());
   const start = size - lengthBytes - length;
   if (length > maxTrailerBytes || start < 0) throw endError();
   const text = Buffer.alloc(length);
-  await readExactly(handle, text, { position: start, endError });
+  await readExactly(handle, text, start, endError);
   return { value: JSON.parse(text.toString()), start };
 }

@@ -111,10 +111,7 @@ async function copyPayloads(
     for (let done = 0; done < payload.length;) {
       signal?.throwIfAborted();
       const part = buffer.subarray(0, Math.min(copyBytes, payload.length - done));
-      await readExactly(from, part, {
-        position: payload.offset + done,
-        endError: modelTruncatedError,
-      });
+      await readExactly(from, part, payload.offset + done, modelTruncatedError);
       for (const { file, offset } of places) {
         await writeAllBytes(await files.open(partial(file), "r+"), part, offset + done);
       }

@@ -15,11 +15,6 @@ interface WrittenPipeline {
   readonly files: readonly WrittenFile[];
 }
 
-interface WritePipelineOptions {
-  readonly directory: string;
-  readonly signal: AbortSignal;
-}
-
 /**
  * Writes each stage as a model of its own, with copies of the weights, constants and functions that
  * it uses, and `pipeline.json`, which says how they are linked. Deletes all of it on any error.
@@ -33,7 +28,8 @@ interface WritePipelineOptions {
 export async function writePipeline(
   model: OnnxModel,
   plan: PipelinePlan,
-  { directory, signal }: WritePipelineOptions,
+  directory: string,
+  signal: AbortSignal,
 ): Promise<WrittenPipeline> {
   const stages = cutStages(model.proto, plan);
   const written: WrittenFile[][] = [];

@@ -93,7 +93,7 @@ function listRecurrentCandidates(
   integers: AffineFormat,
 ): readonly (Candidate | Obstacle)[] {
   if (!weight.consumers.some(isRecurrentProduct)) return [];
-  const storage = planRecurrentStorage(weight, { granularity, integers });
+  const storage = planRecurrentStorage(weight, granularity, integers);
   return [candidateOf(storage, ["recurrent-product"], ["recurrent-product"])];
 }
 

@@ -8,7 +8,8 @@ import { findProductMatrix } from "./consumer-matrix.ts";
 /** @returns undefined where no restoration fits the recipe */
 export function chooseRestoration(
   restored: readonly WeightConsumer[],
-  { storage, recipe }: { storage: QuantizedStorage; recipe: Recipe },
+  storage: QuantizedStorage,
+  recipe: Recipe,
 ): WeightRestoration | undefined {
   if (storage.kind === "packed-rows") return undefined;
   if (storage.kind === "packed-blocks") return recipe.dequantize === "load" ? "fold" : undefined;

@@ -146,8 +146,7 @@ function chooseFormat<
   }
   const taken = chosen.map((each) => (each instanceof Obstacle ? "restore" : each));
   const restored = weight.consumers.filter((_, index) => taken[index] === "restore");
-  const restoration =
-    restored.length === 0 ? null : chooseRestoration(restored, { storage, recipe });
+  const restoration = restored.length === 0 ? null : chooseRestoration(restored, storage, recipe);
   if (restoration === undefined) {
     return obstacle ?? new Obstacle("cannot be restored by operators");
   }

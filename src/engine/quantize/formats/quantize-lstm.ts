@@ -22,7 +22,8 @@ export function isRecurrentProduct({ node, input }: WeightConsumer): boolean {
 /** 8-bit values with a scale for each direction and, by default, for each row of it. */
 export function planRecurrentStorage(
   weight: Weight,
-  { granularity, integers }: Pick<Recipe, "granularity"> & { readonly integers: AffineFormat },
+  granularity: Recipe["granularity"],
+  integers: AffineFormat,
 ): AffineStorage | Obstacle {
   const { length } = weight.tensor.dims;
   if (length !== 3) return new Obstacle(`has ${length} dimensions, and an LSTM takes 3`);
