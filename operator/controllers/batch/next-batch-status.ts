@@ -32,11 +32,17 @@ export function nextBatchStatus(
   jobStates: BatchJobStates,
   isSuspended: boolean,
 ): BatchResourceStatus {
-  const { status: before, metadata } = observed.batch;
+  const { status: before } = observed.batch;
   if (before !== undefined && isTerminal(before.status)) {
-    return { ...before, observedGeneration: metadata.generation ?? 0 };
+    return { ...before, observedGeneration: generationOf(observed.batch) };
   }
   return unfinishedBatchStatus(observed, jobStates, isSuspended);
+}
+
+/** The API server counts the generations of every custom resource. */
+function generationOf({ metadata }: ObservedBatchState["batch"]): number {
+  if (metadata.generation === undefined) throw new TypeError(`${metadata.name} has no generation`);
+  return metadata.generation;
 }
 
 /** Without fields that are undefined, for the comparison with the present status. */
@@ -54,7 +60,7 @@ function unfinishedBatchStatus(
   const next: BatchResourceStatus = {
     batchId: resolveBatchId(batch),
     status,
-    observedGeneration: batch.metadata.generation ?? 0,
+    observedGeneration: generationOf(batch),
     jobs: batchJobCount(batch),
     finished: `${countEndedJobs(counts)}/${batchJobCount(batch)}`,
     counts,
@@ -100,7 +106,7 @@ function batchConditions(
   message = "",
   isSuspended: boolean,
 ): Condition[] {
-  const observedGeneration = batch.metadata.generation ?? 0;
+  const observedGeneration = generationOf(batch);
   const before = batch.status?.conditions;
   const conditions = statusConditions(status, message, before).reduce<Condition[]>(
     (all, condition) => withCondition(all, { ...condition, observedGeneration }, now),
