@@ -1,5 +1,6 @@
 import { errorTable, type Problem, problem } from "../contract/errors.ts";
 import { truncate } from "../contract/text/bounded-text.ts";
+import { jsonValue } from "../contract/text/json-value.ts";
 import type { AnswerHeaders } from "./transport.ts";
 
 /** Longest text of an answer in an error message, characters. */
@@ -51,19 +52,13 @@ interface FailedAnswer {
   readonly text: string;
 }
 
+const jsonProblem = jsonValue.pipe(problem);
+
 export function toAnswerError(call: string, answer: FailedAnswer): Error {
   const retryAfter = String(answer.headers["retry-after"]);
   const seconds = /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) : undefined;
-  const parsed = problem.safeParse(parseJsonOrUndefined(answer.text));
+  const parsed = jsonProblem.safeParse(answer.text);
   return parsed.success
     ? new ProblemError(call, parsed.data, seconds)
     : new UnexpectedAnswerError(call, answer, seconds);
-}
-
-function parseJsonOrUndefined(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -3,6 +3,7 @@ import path from "node:path";
 import { uploadSource } from "../contract/models/model-source.ts";
 import { quoteName } from "../contract/text/quote-name.ts";
 import { listExternalData } from "../model-files/list-external-data.ts";
+import { locationPath } from "../model-files/location-path.ts";
 import { createCaller } from "./create-caller.ts";
 import { hashFile } from "./hash-file.ts";
 import { readPieces } from "./read-pieces.ts";
@@ -56,24 +57,25 @@ export async function uploadModel(
     const uploaded = await uploadFile(file, uploading, connection);
     return { source: uploadSource(uploaded.sha256), ...uploaded };
   }
-  const parts = [onnxFile, ...external];
-  const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
-  const uploaded: UploadedFile[] = [];
+  const bytes = external.reduce((sum, part) => sum + part.bytes, onnxFile.bytes);
   let done = 0;
-  for (const part of parts) {
+  const send = async (part: ModelPart, sha256?: string) => {
     const counted = countAll(options, done, bytes);
-    const sha256 = part === onnxFile ? knownSha256 : undefined;
     const known = sha256 === undefined ? counted : { ...counted, sha256 };
-    uploaded.push(await uploadFile(part.file, known, connection));
+    const blob = await uploadFile(part.file, known, connection);
     done += part.bytes;
-  }
-  const files = parts.map((part, i) => ({ path: part.path, sha256: uploaded[i]?.sha256 ?? "" }));
+    return { ...blob, path: part.path };
+  };
+  const model = await send(onnxFile, knownSha256);
+  const uploaded = [model];
+  for (const part of external) uploaded.push(await send(part));
+  const files = uploaded.map(({ path: name, sha256 }) => ({ path: name, sha256 }));
   const caller = createCaller(connection);
   const { source } = await retryTransient(
     () => caller.call("createManifest", { body: { files } }),
     uploading.signal,
   );
-  const sha256 = uploaded[0]?.sha256 ?? "";
+  const { sha256 } = model;
   return { source, sha256, bytes, sent: uploaded.some(({ sent }) => sent) };
 }
 
@@ -124,10 +126,18 @@ async function listModelParts(file: string): Promise<[ModelPart, ...ModelPart[]]
  * hidden ones, such as `.git/config`, which can have secrets.
  */
 async function findExternalPart(folder: string, location: string): Promise<ModelPart> {
-  const name = path.posix.normalize(location);
-  if (name.split("/").some((part) => part.startsWith("."))) {
-    const message = `The model's external data ${quoteName(location)} is not sent`;
-    throw new Error(`${message}: no part of its path may begin with "."`);
+  const refusal = `The model's external data ${quoteName(location)} is not sent`;
+  if (
+    path.posix
+      .normalize(location)
+      .split("/")
+      .some((part) => part.startsWith("."))
+  ) {
+    throw new Error(`${refusal}: no part of its path may begin with "."`);
+  }
+  const name = locationPath(location);
+  if (name === undefined) {
+    throw new Error(`${refusal}: it must be a path below the model's folder, as "weights/w.data"`);
   }
   const file = path.join(folder, name);
   const real = await realpath(file).catch((cause: unknown) => {

@@ -84,8 +84,8 @@ async function canTime(resultPath: string, settings: Settings): Promise<boolean>
     log(`Candidates are not timed: this machine lacks ${missing.join(", ")} of the target`);
     return false;
   }
-  const paths = { originalPath, resultPath };
-  const { timingObstacle } = await planModelRuns(paths, await readAvailableMemoryBytes());
+  const availableBytes = await readAvailableMemoryBytes();
+  const { timingObstacle } = await planModelRuns(originalPath, resultPath, availableBytes);
   if (timingObstacle !== undefined) log(`Candidates are not timed: ${timingObstacle}`);
   return timingObstacle === undefined;
 }
@@ -106,7 +106,7 @@ async function openCandidateSession(
   { executionProvider, threads, signal }: Settings,
 ): Promise<ModelSession> {
   const opening = ModelSession.open(path, { executionProvider, threads, signal });
-  return labelRuntimeErrors(which, opening, { signal });
+  return labelRuntimeErrors(which, opening, signal);
 }
 
 async function runOn(
@@ -117,7 +117,7 @@ async function runOn(
   const tensors: TensorData[][] = [];
   for (const sample of samples) {
     const running = session.run(sample, outputs);
-    tensors.push(await labelRuntimeErrors(which, running, { signal }));
+    tensors.push(await labelRuntimeErrors(which, running, signal));
   }
   return tensors;
 }

@@ -248,7 +248,7 @@ function describeRegion({ weight, format }: WeightPlan): string | undefined {
   const users = [...operators].join(" and ");
   const dims = weightDims(weight);
   // The two weights of an LSTM, which are quantized together, share the rows of their gates.
-  const isRecurrent = format.operations.includes("recurrent-product");
+  const isRecurrent = format.operations.some((each) => each === "recurrent-product");
   const size = isRecurrent ? `${dims[1]} rows` : dims.join(" × ");
   return `${format.description}, for ${users} [${size}]`;
 }

@@ -64,7 +64,7 @@ export async function evaluateModels(options: EvaluateOptions): Promise<void> {
   const availableBytes = options.availableBytes ?? (await readAvailableMemoryBytes());
   const spoolBytes = Math.min(spoolLimit.bytes, availableBytes * spoolLimit.share);
   const settings = { ...options, threads, spoolMemory: new SpoolMemory(spoolBytes) };
-  const runs = await planModelRuns(options, availableBytes);
+  const runs = await planModelRuns(options.originalPath, options.resultPath, availableBytes);
   await using recording = await recordOriginal(runs.original, {
     ...settings,
     onProgress: scaleProgress(options, 0, steps.record),

@@ -49,7 +49,7 @@ export async function executePlan(
   await fetchRanges?.(rangesInModel(model, [...copied, ...tasks.map(({ source }) => source)]));
   const copiedBytes = copied.reduce((sum, { length }) => sum + length, 0);
   const total = tasks.reduce((sum, task) => sum + task.sourceBytes, copiedBytes);
-  const onBytes = createByteProgress({ total, message: "Compressing weights", onProgress });
+  const onBytes = createByteProgress(total, "Compressing weights", onProgress);
   let results: TaskResult[] = [];
   const writeComputedPayloads = async (destinations: FindDestinations) => {
     results = await runTasks(placeTasks(tasks, destinations), { signal, onBytes });
@@ -133,15 +133,12 @@ function locatePayload(
   return { kind: "file", path: file, offset: place.offset, length: known.length, field };
 }
 
-interface ByteProgressOptions {
-  /** Bytes of all the work. */
-  readonly total: number;
-  readonly message: string;
-  readonly onProgress: (fraction: number, message: string) => void;
-}
-
 /** Turns bytes that are done into the fraction of all. */
-export function createByteProgress({ total, message, onProgress }: ByteProgressOptions) {
+export function createByteProgress(
+  total: number,
+  message: string,
+  onProgress: (fraction: number, message: string) => void,
+) {
   let done = 0;
   return (bytes: number): void => {
     done += bytes;

@@ -10,12 +10,11 @@ import {
 } from "./onnx/model-outline.ts";
 import type { OnnxModel } from "./onnx/onnx-model.ts";
 import { type FetchRanges, isFixedWidth, rangesInModel } from "./onnx/payload.ts";
-import { readExactly } from "./onnx/read-exactly.ts";
 import { maxPlannedBytes } from "./onnx/read-tensor.ts";
-import { writeFully } from "./onnx/write-model.ts";
 import { planCompression, type PlanOptions } from "./plan-compression.ts";
 import { partitionTasks, writePartition } from "./quantize/tasks/partition.ts";
 import type { ModelFile } from "../contract/models/manifest.ts";
+import { readExactly, writeAllBytes } from "../model-files/file-access.ts";
 
 interface OutlineOptions {
   /** SHA-256 of the ONNX file. */
@@ -44,8 +43,8 @@ export async function writeOutline(
   for (const { offset, position, length } of outlineParts(outline)) {
     const part = new Uint8Array(length);
     const endError = () => new Error(`"${model.path}" became shorter while it was read`);
-    await readExactly(source, part, { position: offset, endError });
-    await writeFully(handle, part, position);
+    await readExactly(source, part, offset, endError);
+    await writeAllBytes(handle, part, position);
     end = position + length;
   }
   await writeJsonTrailer(handle, outline, end);
@@ -78,7 +77,7 @@ export async function restoreOutline(file: string, modelPath: string): Promise<M
   await using model = await open(modelPath, "wx");
   await model.truncate(outline.bytes);
   for (const { offset, position, length } of outlineParts(outline)) {
-    await writeFully(model, await readPart(source, position, length), offset);
+    await writeAllBytes(model, await readPart(source, position, length), offset);
   }
   return outline;
 }
@@ -103,7 +102,7 @@ async function readPart(
 ): Promise<Uint8Array<ArrayBuffer>> {
   const part = new Uint8Array(length);
   const endError = () => new Error("The outline or its model became shorter while it was read");
-  await readExactly(source, part, { position, endError });
+  await readExactly(source, part, position, endError);
   return part;
 }
 
@@ -145,7 +144,7 @@ export async function optimizeShare(
   await fetchRanges?.(rangesInModel(model, sources));
   const sourceBytes = shareTasks.reduce((sum, task) => sum + task.sourceBytes, 0);
   const message = `Compressing share ${share.index + 1} of ${share.count}`;
-  const onBytes = createByteProgress({ total: sourceBytes, message, onProgress });
+  const onBytes = createByteProgress(sourceBytes, message, onProgress);
   const partition = { model, tasks: shareTasks };
   const bytes = await writePartition(outputPath, partition, { modelSha256, signal, onBytes });
   return { weights: shareTasks.length, sourceBytes, bytes };

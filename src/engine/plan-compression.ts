@@ -58,7 +58,7 @@ export async function planCompression(
 ): Promise<CompressionPlan> {
   const { recipe, target, maxModelBytes = Number.MAX_SAFE_INTEGER } = options;
   checkRecipe(recipe, target);
-  const model = await openModel(modelPath, { maxBytes: maxModelBytes });
+  const model = await openModel(modelPath, maxModelBytes);
   normalizeGraph(model, recipe);
   const rewrite = new GraphRewrite(model);
   const weights = findWeights(model);
@@ -72,7 +72,7 @@ export async function planCompression(
   const layout = layoutModel(model, {
     name: "model",
     shards: shards.count,
-    assignShard: (payload) => shards.shardByPayload.get(payload) ?? 0,
+    assignShard: shards.findShard,
   });
   const resultBytes = layout.files.reduce((sum, file) => sum + file.bytes, 0);
   return {

@@ -2,7 +2,8 @@ import { closeSync, openSync, statSync } from "node:fs";
 import { ServiceError } from "../contract/errors.ts";
 import { graphLimitError, graphLimits } from "../contract/models/graph-limits.ts";
 import { limits } from "../contract/limits.ts";
-import { FileBytes } from "./file-bytes.ts";
+import { ByteWindow } from "./byte-window.ts";
+import { readField, readVarint, WireError, type WireField, wireType } from "./wire-format.ts";
 
 type Message =
   | "model"
@@ -32,32 +33,26 @@ const entry = { key: 1, value: 2 } as const;
 /** Longest location that is read, bytes: paths of files are shorter. */
 const maxTextBytes = 4096;
 
-interface Range {
-  readonly start: number;
-  readonly end: number;
-}
-
-interface Part extends Range {
-  readonly message: Message;
-}
-
 /**
  * Paths of the files in which an ONNX file has external data, as it names them, in their order. Its
- * weights are not read. A file that is no ONNX model refers to none.
+ * weights are not read. A file that is not an ONNX model refers to none.
  * @throws ServiceError model_unsupported for a graph beyond graphLimits; external_data_refused for
  * more files than a manifest can name
  */
 export function listExternalData(file: string): string[] {
   const descriptor = openSync(file, "r");
   try {
-    const bytes = new FileBytes(descriptor, statSync(file).size);
+    const bytes = ByteWindow.fromFile(descriptor, statSync(file).size);
     return distinctLocations(bytes).toSorted();
+  } catch (error) {
+    if (error instanceof WireError) return [];
+    throw error;
   } finally {
     closeSync(descriptor);
   }
 }
 
-function distinctLocations(bytes: FileBytes): string[] {
+function distinctLocations(bytes: ByteWindow): string[] {
   const locations = new Set<string>();
   for (const location of readLocations(bytes)) {
     locations.add(location);
@@ -68,56 +63,77 @@ function distinctLocations(bytes: FileBytes): string[] {
   return [...locations];
 }
 
-function* readLocations(bytes: FileBytes): Generator<string> {
-  let parts = 0;
-  for (const { message, ...range } of readMessages(bytes)) {
-    if (message === "tensor" || message === "node") parts += 1;
-    if (parts > graphLimits.parts) throw graphLimitError(`${graphLimits.parts} nodes and tensors`);
-    const location = message === "tensor" ? readTensorLocation(bytes, range) : undefined;
-    if (location !== undefined) yield location;
-  }
-}
-
 /** In the order of the file, since going back reads a window for each message. */
-function* readMessages(bytes: FileBytes): Generator<Part> {
-  const open = [openMessage(bytes, { message: "model", start: 0, end: bytes.length })];
+function* readLocations(bytes: ByteWindow): Generator<string> {
+  const count = { fields: 0, parts: 0 };
+  const open: { message: Message; position: number; end: number }[] = [];
+  open.push({ message: "model", position: 0, end: bytes.length });
   for (let last = open.at(-1); last !== undefined; last = open.at(-1)) {
-    const { done, value: field } = last.fields.next();
-    if (done === true) {
+    if (last.position >= last.end) {
       open.pop();
       continue;
     }
+    const field = readField(bytes, last.position, last.end);
+    last.position = field.end;
+    countField(count);
     const message = children[last.message][field.number];
-    if (message === undefined || field.value !== undefined) continue;
-    const part = { message, start: field.start, end: field.end };
-    yield part;
-    if (message !== "tensor") open.push(openMessage(bytes, part));
+    if (message === undefined || field.wireType !== wireType.lengthDelimited) continue;
+    if (message === "tensor" || message === "node") countPart(count);
+    const location = message === "tensor" ? readTensorLocation(bytes, field, count) : undefined;
+    if (location !== undefined) yield location;
+    if (message !== "tensor") open.push({ message, position: field.bodyStart, end: field.end });
   }
 }
 
-function openMessage(
-  bytes: FileBytes,
-  { message, start, end }: Range & { readonly message: Message },
-) {
-  return { message, fields: bytes.fields(start, end) };
+interface Count {
+  fields: number;
+  parts: number;
 }
 
-function readTensorLocation(bytes: FileBytes, { start, end }: Range): string | undefined {
+function countField(count: Count): void {
+  count.fields += 1;
+  if (count.fields > graphLimits.fields) throw graphLimitError(`${graphLimits.fields} fields`);
+}
+
+function countPart(count: Count): void {
+  count.parts += 1;
+  if (count.parts > graphLimits.parts)
+    throw graphLimitError(`${graphLimits.parts} nodes and tensors`);
+}
+
+function* readFields(bytes: ByteWindow, message: WireField, count: Count): Generator<WireField> {
+  for (let position = message.bodyStart; position < message.end;) {
+    const field = readField(bytes, position, message.end);
+    countField(count);
+    yield field;
+    position = field.end;
+  }
+}
+
+function readTensorLocation(
+  bytes: ByteWindow,
+  tensor: WireField,
+  count: Count,
+): string | undefined {
   let isExternal = false;
   let location: string | undefined;
-  for (const field of bytes.fields(start, end)) {
-    if (field.number === external.location) isExternal = field.value === external.isExternal;
-    if (field.number === external.data) location ??= readLocation(bytes, field);
+  for (const field of readFields(bytes, tensor, count)) {
+    if (field.number === external.location && field.wireType === wireType.varint) {
+      const { value } = readVarint(bytes, field.bodyStart, field.end);
+      isExternal = value === external.isExternal;
+    } else if (field.number === external.data && field.wireType === wireType.lengthDelimited) {
+      location = readLocation(bytes, field, count) ?? location;
+    }
   }
   return isExternal ? location : undefined;
 }
 
 /** The value of an entry with the key `location`. */
-function readLocation(bytes: FileBytes, { start, end }: Range): string | undefined {
+function readLocation(bytes: ByteWindow, data: WireField, count: Count): string | undefined {
   const texts = new Map<number, string>();
-  for (const field of bytes.fields(start, end)) {
-    if (field.end - field.start > maxTextBytes) return undefined;
-    texts.set(field.number, bytes.text(field.start, field.end));
+  for (const field of readFields(bytes, data, count)) {
+    if (field.end - field.bodyStart > maxTextBytes) return undefined;
+    texts.set(field.number, new TextDecoder().decode(bytes.copy(field.bodyStart, field.end)));
   }
   return texts.get(entry.key) === "location" ? texts.get(entry.value) : undefined;
 }

@@ -8,8 +8,7 @@ import { textLimits } from "../contract/limits.ts";
 import { truncate } from "../contract/text/bounded-text.ts";
 import { isTerminal } from "../contract/jobs/status.ts";
 import { hasTrueCondition } from "./has-true-condition.ts";
-
-type ConditionValue = Omit<Condition, "lastTransitionTime" | "observedGeneration">;
+import type { ConditionValue } from "./with-condition.ts";
 
 /** The conditions besides `Ready` that are true in each final status. */
 const finalConditions = {

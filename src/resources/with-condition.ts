@@ -1,5 +1,8 @@
 import type { Condition } from "../contract/custom-resources/condition.ts";
 
+/** What a condition says; when it began, and for which generation, is added where it is set. */
+export type ConditionValue = Omit<Condition, "lastTransitionTime" | "observedGeneration">;
+
 /** Adds or replaces a condition. Its `lastTransitionTime` changes only when its status does. */
 export function withCondition(
   conditions: readonly Condition[] | undefined = [],

@@ -5,7 +5,7 @@ import { type Dispatcher, request } from "undici";
 import { type Connections, openConnections } from "./connections.ts";
 import { storageError, systemErrorCode } from "./file-error.ts";
 import { checkUrl } from "./public-address.ts";
-import { writeAllBytes } from "./receive-file.ts";
+import { writeAllBytes } from "../model-files/file-access.ts";
 import { stripUrlSecrets } from "./strip-url-secrets.ts";
 import { ServiceError } from "../contract/errors.ts";
 import type { LocatedSource } from "../contract/jobs/worker-transfers.ts";

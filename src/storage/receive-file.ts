@@ -3,6 +3,7 @@ import { createReadStream } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import type { Blob, ReceiveOptions, WriteOptions } from "./blob-store.ts";
 import { ServiceError } from "../contract/errors.ts";
+import { writeAllBytes } from "../model-files/file-access.ts";
 
 interface ReceiveFileOptions extends WriteOptions, ReceiveOptions {
   /** Knows what of the content is in the file already: nothing, by default. */
@@ -128,17 +129,6 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Pr
   signal.addEventListener("abort", onAbort);
   work.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
   return promise;
-}
-
-/** Writes all bytes at a position of a file. */
-export async function writeAllBytes(
-  file: FileHandle,
-  bytes: Uint8Array,
-  position: number,
-): Promise<void> {
-  for (let done = 0; done < bytes.length;) {
-    done += (await file.write(bytes, done, bytes.length - done, position + done)).bytesWritten;
-  }
 }
 
 /** Writes content to a file from a position on. */

@@ -9,7 +9,7 @@ import { readAnswerHeader } from "./download.ts";
 import { storageError } from "./file-error.ts";
 import { hashStoredFile } from "./hash-stored-file.ts";
 import { readXmlText } from "./read-xml-text.ts";
-import { writeAllBytes } from "./receive-file.ts";
+import { writeAllBytes } from "../model-files/file-access.ts";
 import { stripUrlSecrets } from "./strip-url-secrets.ts";
 import { type UploadAnswer, uploadAnswer } from "../contract/jobs/worker-transfers.ts";
 import { sha256 as sha256Schema } from "../contract/models/model.ts";

@@ -6,6 +6,7 @@ import { isRemoteSource, sourceBeside, uploadSource } from "../contract/models/m
 import { quoteName } from "../contract/text/quote-name.ts";
 import type { Assignment } from "../contract/jobs/worker.ts";
 import { listExternalData } from "../model-files/list-external-data.ts";
+import { locationPath } from "../model-files/location-path.ts";
 import { type FetchedModel, fetchModel, type FetchOptions } from "../storage/fetch-model.ts";
 import { stripUrlSecrets } from "../storage/strip-url-secrets.ts";
 import { type Pace, watchPace } from "../storage/download.ts";
@@ -143,7 +144,7 @@ async function fetchFilesBeside(
 
 /** @throws ServiceError external_data_refused where a location is no path below the folder */
 function parseLocation(location: string, modelName: string): string {
-  const { success, data } = modelFilePath.safeParse(path.posix.normalize(location));
+  const { success, data } = modelFilePath.safeParse(locationPath(location));
   if (success && data !== modelName) return data;
   const message = `External data location ${quoteName(location)} cannot be fetched`;
   throw new ServiceError("external_data_refused", message);

@@ -103,7 +103,7 @@ export async function cutPipeline(
   const isCut = stages !== undefined || maxStageBytes !== undefined;
   if (kind !== "compress" || onnxFile === undefined || !isCut) return [];
   const maxBytes = files.reduce((total, file) => total + file.bytes, 0);
-  const model = await openModel(path.join(outputDirectory, onnxFile.name), { maxBytes });
+  const model = await openModel(path.join(outputDirectory, onnxFile.name), maxBytes);
   const plan = await planPipeline(model, {
     stages,
     maxStageBytes,
@@ -112,7 +112,7 @@ export async function cutPipeline(
     threads: availableParallelism(),
     signal,
   });
-  const pipeline = await writePipeline(model, plan, { directory: outputDirectory, signal });
+  const pipeline = await writePipeline(model, plan, outputDirectory, signal);
   for (const line of stageLogLines(plan)) reporter.log(`[shard] ${line}`);
   return pipeline.files.map(({ name, kind: fileKind, bytes }) => {
     return { name, kind: fileKind === "manifest" ? "manifest" : "stage", bytes };

@@ -35,7 +35,7 @@ function scriptedRunner(
 }
 
 async function readOperators(path: string): Promise<Operators> {
-  const { proto } = await openModel(path, { maxBytes: 2 ** 30 });
+  const { proto } = await openModel(path, 2 ** 30);
   const takes = (name: string) =>
     proto.graph?.node.some(
       ({ opType, input }) =>

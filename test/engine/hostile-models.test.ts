@@ -17,7 +17,7 @@ for (const name of Object.keys(hostileModels)) {
     await using folder = await makeFolder();
     const path = join(folder.path, "model.onnx");
     await writeFile(path, encodeHostile(name, 40_000));
-    await openModel(path, { maxBytes: 2 ** 40 });
+    await openModel(path, 2 ** 40);
     for (const scheme of ["int8-weight", "fp16"] as const) {
       const recipe = resolveRecipe({ scheme });
       const planned = planCompression(path, { kind: "compress", recipe, target: contribTarget });
@@ -47,7 +47,7 @@ for (const [name, size, message] of beyondLimits) {
     await using folder = await makeFolder();
     const path = join(folder.path, "model.onnx");
     await writeFile(path, encodeHostile(name, size));
-    const opening = openModel(path, { maxBytes: 2 ** 40 });
+    const opening = openModel(path, 2 ** 40);
     await assert.rejects(opening, { code: "model_unsupported", message });
   });
 }

@@ -63,3 +63,17 @@ test("listExternalData() refuses a model with more files than a manifest can nam
   const beyond = await write(allowed + 1);
   assert.throws(() => listExternalData(beyond), { code: "external_data_refused" });
 });
+
+test("listExternalData() finds nothing in a file that is not an ONNX model", async (t) => {
+  const folder = await mkdtemp(path.join(tmpdir(), "no-model-"));
+  t.after(() => rm(folder, { recursive: true }));
+  const file = path.join(folder, "model.onnx");
+  await writeTinyModel(file, { initializer: [externalTensor("w", "w.data", 4)] });
+  assert.deepEqual(listExternalData(file), ["w.data"]);
+  const model = await readFile(file);
+  const bad = [Buffer.from("text"), Buffer.alloc(0), model.subarray(0, -1), [...model, 0, 0]];
+  for (const bytes of bad) {
+    await writeFile(file, Buffer.from(bytes));
+    assert.deepEqual(listExternalData(file), []);
+  }
+});

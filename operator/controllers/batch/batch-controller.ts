@@ -58,7 +58,7 @@ async function reconcileBatchResource(
 ): Promise<Requeue | undefined> {
   const { batch, client, clock, compressionJobs } = reconciliation;
   const cache = compressionJobs.cache;
-  const observed = await observeBatch(batch, { client, compressionJobs: cache, now: clock.date() });
+  const observed = await observeBatch(batch, client, cache, clock.date());
   const { status, ...decision } = decideBatch(observed);
   // First: only a batch whose status says that it was suspended resumes its jobs.
   const writeWait = await patchBatchStatus(reconciliation, status);

@@ -24,7 +24,7 @@ import { truncate } from "../../../src/contract/text/bounded-text.ts";
 import { batchJobCount, modelTargetPair } from "../../../src/resources/child-compression-job.ts";
 import { resolveBatchId } from "../../../src/resources/job-identity.ts";
 import { lifecycleConditions } from "../../../src/resources/lifecycle-conditions.ts";
-import { withCondition } from "../../../src/resources/with-condition.ts";
+import { type ConditionValue, withCondition } from "../../../src/resources/with-condition.ts";
 
 /** Equal to the present status where nothing has changed. Terminal statuses stay. */
 export function nextBatchStatus(
@@ -32,11 +32,17 @@ export function nextBatchStatus(
   jobStates: BatchJobStates,
   isSuspended: boolean,
 ): BatchResourceStatus {
-  const { status: before, metadata } = observed.batch;
+  const { status: before } = observed.batch;
   if (before !== undefined && isTerminal(before.status)) {
-    return { ...before, observedGeneration: metadata.generation ?? 0 };
+    return { ...before, observedGeneration: generationOf(observed.batch) };
   }
   return unfinishedBatchStatus(observed, jobStates, isSuspended);
+}
+
+/** The API server counts the generations of every custom resource. */
+function generationOf({ metadata }: ObservedBatchState["batch"]): number {
+  if (metadata.generation === undefined) throw new TypeError(`${metadata.name} has no generation`);
+  return metadata.generation;
 }
 
 /** Without fields that are undefined, for the comparison with the present status. */
@@ -54,13 +60,13 @@ function unfinishedBatchStatus(
   const next: BatchResourceStatus = {
     batchId: resolveBatchId(batch),
     status,
-    observedGeneration: batch.metadata.generation ?? 0,
+    observedGeneration: generationOf(batch),
     jobs: batchJobCount(batch),
     finished: `${countEndedJobs(counts)}/${batchJobCount(batch)}`,
     counts,
     gatesFailed,
     marks: jobStates.states.join(""),
-    conditions: batchConditions(observed, { status, message, isSuspended }),
+    conditions: batchConditions(observed, status, message, isSuspended),
   };
   if (message !== undefined) next.statusMessage = message;
   if (failures.length > 0) next.failures = failures;
@@ -93,18 +99,14 @@ function earliestStart({ children }: ObservedBatchState): string | undefined {
   return starts.toSorted()[0];
 }
 
-interface ConditionInputs {
-  readonly status: BatchStatus;
-  readonly message: string | undefined;
-  readonly isSuspended: boolean;
-}
-
 /** Those of its status, and `Suspended` of a batch that is or was. */
 function batchConditions(
   { batch, now }: ObservedBatchState,
-  { status, message = "", isSuspended }: ConditionInputs,
+  status: BatchStatus,
+  message = "",
+  isSuspended: boolean,
 ): Condition[] {
-  const observedGeneration = batch.metadata.generation ?? 0;
+  const observedGeneration = generationOf(batch);
   const before = batch.status?.conditions;
   const conditions = statusConditions(status, message, before).reduce<Condition[]>(
     (all, condition) => withCondition(all, { ...condition, observedGeneration }, now),
@@ -116,8 +118,6 @@ function batchConditions(
   const suspended = isSuspended ? suspendedCondition : resumedCondition;
   return withCondition(conditions, { ...suspended, observedGeneration }, now);
 }
-
-type ConditionValue = Omit<Condition, "lastTransitionTime" | "observedGeneration">;
 
 /** The message of a batch that goes on changes with every job: conditions do not have it. */
 function statusConditions(

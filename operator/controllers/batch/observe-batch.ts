@@ -14,18 +14,14 @@ import {
 import { recordedJobState } from "./job-states.ts";
 import type { ObservedBatchState } from "./observed-batch-state.ts";
 
-interface BatchSources {
-  readonly client: KubernetesClient;
-  readonly compressionJobs: Reflector<CompressionJobObject>;
-  readonly now: Date;
-}
-
 type ChildMap = Map<number, Stored<CompressionJobObject>>;
 
 /** Reads a batch's jobs from the cache, and from the API server those that are missing there. */
 export async function observeBatch(
   batch: Stored<BatchObject>,
-  { client, compressionJobs, now }: BatchSources,
+  client: KubernetesClient,
+  compressionJobs: Reflector<CompressionJobObject>,
+  now: Date,
 ): Promise<ObservedBatchState> {
   const children: ChildMap = new Map();
   const nameConflicts: ChildMap = new Map();

@@ -3,8 +3,10 @@ import { hasHiddenCharacters } from "../text/hidden-characters.ts";
 import { limits } from "../limits.ts";
 import { sha256 } from "./model.ts";
 
-const isPlainPath = (path: string) =>
+/** Whether a path leads below its folder, on every system, and looks like what it is. */
+export const isModelFilePath = (path: string) =>
   !path.includes("\\") &&
+  !/^[A-Za-z]:/.test(path) &&
   !hasHiddenCharacters(path) &&
   path.split("/").every((part) => part !== "" && part !== "." && part !== "..");
 
@@ -13,7 +15,7 @@ export const modelFilePath = z
   .string()
   .min(1)
   .max(255)
-  .refine(isPlainPath, {
+  .refine(isModelFilePath, {
     error: 'must be a relative path with "/" between its parts, without "." and ".."',
   })
   .describe("Relative to the folder of the model's files, such as `weights/model.onnx.data`.");

@@ -7,7 +7,7 @@ import type { JobKind } from "../../contract/jobs/status.ts";
 import { parseInput } from "../../contract/parse-input.ts";
 import { jobTitle } from "../../report/report.ts";
 import { type FieldMessages, invalidFields } from "../shared/field-errors.ts";
-import { parseText } from "../shared/parse-text.ts";
+import { jsonValue } from "../../contract/text/json-value.ts";
 
 /** Gates that the form offers, with their labels. */
 export const offeredGates = {
@@ -111,7 +111,7 @@ interface ReadRecipe {
 
 function readRecipe({ scheme, recipe }: JobFields): ReadRecipe {
   const text = recipe.value.trim();
-  const fields = text === "" ? {} : parseText(text);
+  const fields = text === "" ? {} : jsonValue.safeParse(text).data;
   if (typeof fields !== "object" || fields === null || Array.isArray(fields)) {
     return { message: 'This is not a JSON object, such as { "granularity": "channel" }' };
   }

@@ -1,11 +1,11 @@
 import { type Signal, useSignal } from "@preact/signals";
+import { jsonValue } from "../../contract/text/json-value.ts";
 import { type TrustCheck, trustCheckRequest } from "../../contract/people/trust-check.ts";
 import { service } from "../session/service.ts";
 import { Icon } from "../shared/button.tsx";
 import { Field } from "../shared/field.tsx";
 import { formatDuration } from "../shared/format.ts";
 import { MaybeError } from "../shared/notice.tsx";
-import { parseText } from "../shared/parse-text.ts";
 
 /** Says whether a workflow would get an access token, before it runs. */
 export function TrustCard() {
@@ -106,7 +106,7 @@ function useTrustForm(): TrustForm {
 /** Asks which token the form's claims give; the form then says it, or what is wrong. */
 async function checkFormClaims({ claims, message, answer, failure }: TrustForm) {
   [answer.value, failure.value] = [undefined, undefined];
-  const body = trustCheckRequest.safeParse({ claims: parseText(claims.value) }).data;
+  const body = trustCheckRequest.safeParse({ claims: jsonValue.safeParse(claims.value).data }).data;
   message.value = body === undefined ? "Enter a JSON object whose values are strings" : undefined;
   if (body === undefined) return;
   try {

@@ -1,3 +1,4 @@
+import { at } from "../onnx/at.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { quoteName } from "../../contract/text/quote-name.ts";
@@ -22,17 +23,13 @@ export interface ModelRuns extends Readonly<Record<keyof ModelPair, ModelRun>> {
   readonly timingObstacle: string | undefined;
 }
 
-interface ModelPaths {
-  readonly originalPath: string;
-  readonly resultPath: string;
-}
-
 /**
  * Plans how original and result are run in the available memory.
  * @throws ServiceError evaluation_failed if a model cannot be read, or a single node does not fit
  */
 export async function planModelRuns(
-  { originalPath, resultPath }: ModelPaths,
+  originalPath: string,
+  resultPath: string,
   availableBytes: number,
 ): Promise<ModelRuns> {
   const original = await planModelRun("original", originalPath, availableBytes);
@@ -67,7 +64,7 @@ function describeShortage(neededBytes: number, availableBytes: number): string |
 
 async function readGraph(which: keyof ModelPair, path: string): Promise<OnnxModel> {
   try {
-    return await openModel(path, { maxBytes: Number.MAX_SAFE_INTEGER });
+    return await openModel(path, Number.MAX_SAFE_INTEGER);
   } catch (error) {
     const message = `The ${which} could not be run: ${errorMessage(error)}`;
     throw new ServiceError("evaluation_failed", message, { cause: error });
@@ -76,7 +73,7 @@ async function readGraph(which: keyof ModelPair, path: string): Promise<OnnxMode
 
 function sumRuntimeBytes({ parameters }: PipelineGraph, indices: Iterable<number>): number {
   let bytes = 0;
-  for (const index of indices) bytes += parameters[index]?.runtimeBytes ?? 0;
+  for (const index of indices) bytes += at(parameters, index).runtimeBytes;
   return bytes;
 }
 

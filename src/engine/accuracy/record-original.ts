@@ -29,7 +29,7 @@ export interface Recording extends SampleWork, AsyncDisposable {
 export async function recordOriginal(run: ModelRun, options: RecordOptions): Promise<Recording> {
   const { scratchDirectory, spoolMemory, onProgress, log } = options;
   await using resources = new AsyncDisposableStack();
-  const spool = new TensorSpool({ directory: scratchDirectory, memory: spoolMemory });
+  const spool = new TensorSpool(scratchDirectory, spoolMemory);
   const tensors = resources.use(spool);
   const visitor = {
     prepare: async (model: RunnableModel) => {

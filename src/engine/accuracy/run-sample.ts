@@ -26,5 +26,5 @@ export async function runSample(
 ): Promise<readonly TensorData[]> {
   const place = ` on sample ${index + 1} of ${source.count}, ${describeSample(model, sample)}`;
   const code = which === "original" ? source.failureCode : undefined;
-  return labelRuntimeErrors(which, model.run(sample, outputs), { signal, code, place });
+  return labelRuntimeErrors(which, model.run(sample, outputs), signal, { code, place });
 }

@@ -127,7 +127,7 @@ async function withStageSession(
     await writeModel(model, { directory: folder, name: "model", signal });
     const file = path.join(folder, "model.onnx");
     const opening = ModelSession.open(file, { executionProvider, threads, signal });
-    await using session = await labelRuntimeErrors(which, opening, { signal });
+    await using session = await labelRuntimeErrors(which, opening, signal);
     await use(session);
   } finally {
     await rm(folder, { recursive: true });
@@ -156,8 +156,9 @@ class CrossingTensors implements AsyncDisposable {
 
   /** Begins a stage whose outputs of these names are used by later ones. */
   beginStage(names: readonly string[]): void {
-    const { scratchDirectory: directory, spoolMemory: memory } = this.#options;
-    this.#stages = [...this.#stages, { names, spool: new TensorSpool({ directory, memory }) }];
+    const { scratchDirectory, spoolMemory } = this.#options;
+    const spool = new TensorSpool(scratchDirectory, spoolMemory);
+    this.#stages = [...this.#stages, { names, spool }];
   }
 
   /** Whether the stage that was begun last has an output of the name for later ones. */

@@ -46,7 +46,7 @@ async function runInSession<Work extends SampleWork>(
     if (index === 0) warnings.push(...(await findNodesOnCpu(which, session, settings)));
     onProgress(++index / source.count);
   }
-  const peakBytes = await labelRuntimeErrors(which, session.readPeakMemory(), { signal });
+  const peakBytes = await labelRuntimeErrors(which, session.readPeakMemory(), signal);
   return { work, peakBytes, warnings };
 }
 
@@ -59,7 +59,7 @@ async function openSession(
     profileFolder === undefined
       ? options
       : { ...options, profilePrefix: path.join(profileFolder, "profile") };
-  return labelRuntimeErrors(which, ModelSession.open(modelPath, profiled), { signal });
+  return labelRuntimeErrors(which, ModelSession.open(modelPath, profiled), signal);
 }
 
 /** Ends the profile: those of many samples would be large. */
@@ -69,7 +69,7 @@ async function findNodesOnCpu(
   { profileFolder, signal }: SessionSettings,
 ): Promise<EvaluationWarning[]> {
   if (profileFolder === undefined) return [];
-  await labelRuntimeErrors(which, session.endProfile(), { signal });
+  await labelRuntimeErrors(which, session.endProfile(), signal);
   return describeNodesOnCpu(which, await countNodesOnCpu(profileFolder));
 }
 

@@ -2,13 +2,7 @@ import { randomUUID } from "node:crypto";
 import { type FileHandle, open, rm } from "node:fs/promises";
 import path from "node:path";
 import type { TensorData } from "../evaluate/tensor-data.ts";
-import { readExactly } from "../onnx/read-exactly.ts";
-
-interface SpoolOptions {
-  /** Folder for the file. */
-  readonly directory: string;
-  readonly memory: SpoolMemory;
-}
+import { readExactly } from "../../model-files/file-access.ts";
 
 interface StoredTensor extends Pick<TensorData, "type" | "shape"> {
   readonly length: number;
@@ -25,7 +19,7 @@ export class TensorSpool implements AsyncDisposable {
   #fileBytes = 0;
   #memoryBytes = 0;
 
-  constructor({ directory, memory }: SpoolOptions) {
+  constructor(directory: string, memory: SpoolMemory) {
     this.#memory = memory;
     this.#path = path.join(directory, `${randomUUID()}.spool`);
   }
@@ -46,7 +40,7 @@ export class TensorSpool implements AsyncDisposable {
     if (typeof place !== "number") return { name, type, shape, bytes: place };
     const bytes = new Uint8Array(length);
     if (this.#file !== undefined) {
-      await readExactly(this.#file, bytes, { position: place, endError: spoolEndError });
+      await readExactly(this.#file, bytes, place, spoolEndError);
     }
     return { name, type, shape, bytes };
   }

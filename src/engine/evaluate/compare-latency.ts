@@ -132,9 +132,10 @@ function chooseTimedMs({ budgetSeconds, samples, isDecided }: RoundsOptions): nu
 
 /** Sends the samples to the process. @returns their names there */
 async function sendSamples(process: RuntimeProcess, samples: readonly Sample[]): Promise<string[]> {
-  const names = samples.map((_, index) => String(index));
+  const names: string[] = [];
   for (const [index, sample] of samples.entries()) {
-    const feed = names[index] ?? "";
+    const feed = String(index);
+    names.push(feed);
     await process.request({ do: "feed", feed, inputs: [...sample] }, "fed");
   }
   return names;

@@ -3,22 +3,17 @@ import { errorMessage } from "../../log/error-message.ts";
 import type { ModelPair } from "./model-pair.ts";
 import { RuntimeCrashError } from "./runtime-process.ts";
 
-interface LabelOptions {
-  readonly signal: AbortSignal;
-  /** Code of the error unless the runtime crashed; `evaluation_failed` where it is absent. */
-  readonly code?: ErrorCode | undefined;
-  /** What the model was run on, from a blank on. */
-  readonly place?: string;
-}
-
 /**
- * Waits for work of the runtime and adds to its errors which model they are about.
- * @throws ServiceError with the given code, or the signal's reason if it was aborted
+ * Waits for work of the runtime and adds to its errors which model they are about and, from a blank
+ * on, what it was run on.
+ * @throws ServiceError with the given code unless the runtime crashed, or the signal's reason if it
+ * was aborted
  */
 export async function labelRuntimeErrors<T>(
   which: keyof ModelPair,
   work: Promise<T>,
-  { signal, code = "evaluation_failed", place = "" }: LabelOptions,
+  signal: AbortSignal,
+  { code = "evaluation_failed", place = "" }: { code?: ErrorCode | undefined; place?: string } = {},
 ): Promise<T> {
   try {
     return await work;

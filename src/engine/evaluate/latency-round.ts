@@ -62,7 +62,7 @@ async function openForRound(
     { do: "open", key: which, modelPath, executionProvider, threads, optimize: true },
     "open",
   );
-  return (await labelRuntimeErrors(which, opening, { signal })).signature;
+  return (await labelRuntimeErrors(which, opening, signal)).signature;
 }
 
 async function timeFeed(
@@ -72,7 +72,7 @@ async function timeFeed(
 ): Promise<RoundTimes> {
   const timeRuns = async (which: Which, runs: number) => {
     const timing = process.request({ do: "time", key: which, feed, outputs, runs }, "times");
-    return (await labelRuntimeErrors(which, timing, { signal })).milliseconds;
+    return (await labelRuntimeErrors(which, timing, signal)).milliseconds;
   };
   const runs = { original: 0, result: 0 };
   for (const which of order) runs[which] = await warmUp((count) => timeRuns(which, count));

@@ -90,15 +90,11 @@ function matchArrayToInput(
   return { entry, name, type, shape: sampleShape, samples, dataOffset };
 }
 
-interface ArrayBytes {
-  /** What the array's shape needs. */
-  readonly bytes: number;
-  readonly samples: number;
-  /** What its file has. */
-  readonly fileBytes: number;
-}
-
-function checkArrayBytes(actual: string, { bytes, samples, fileBytes }: ArrayBytes): void {
+/** Checks that an array's file has the bytes that its shape needs, and no more than are allowed. */
+function checkArrayBytes(
+  actual: string,
+  { bytes, samples, fileBytes }: { bytes: number; samples: number; fileBytes: number },
+): void {
   if (bytes !== fileBytes) {
     const message = `${actual}, which takes ${bytes} bytes; its file holds ${fileBytes}`;
     throw evaluationDataInvalidError(message);

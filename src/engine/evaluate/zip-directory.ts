@@ -1,7 +1,7 @@
 import type { FileHandle } from "node:fs/promises";
 import { pipeline, Readable } from "node:stream";
 import { createInflateRaw } from "node:zlib";
-import { readExactly } from "../onnx/read-exactly.ts";
+import { readExactly } from "../../model-files/file-access.ts";
 
 /** A file in a ZIP archive. Its sizes are those of the archive's directory, unchecked. */
 export interface ZipEntry {
@@ -162,6 +162,6 @@ function readSafeInteger(buffer: Buffer, offset: number): number {
 async function readRange(file: FileHandle, position: number, length: number): Promise<Buffer> {
   const buffer = Buffer.alloc(length);
   const endError = () => new RangeError("ZIP archive is truncated");
-  await readExactly(file, buffer, { position, endError });
+  await readExactly(file, buffer, position, endError);
   return buffer;
 }

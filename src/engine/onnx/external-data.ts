@@ -5,7 +5,8 @@ import type { TensorProto } from "./onnx_pb.js";
 import type { Payload } from "./onnx-model.ts";
 import { payloadField } from "./payload.ts";
 import { elementCount } from "./tensor-shape.ts";
-import { concatBytes, lengthPrefix } from "./wire-format.ts";
+import { locationPath } from "../../model-files/location-path.ts";
+import { concatBytes, lengthPrefix } from "../../model-files/wire-format.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { quoteName } from "../../contract/text/quote-name.ts";
 
@@ -47,13 +48,6 @@ export class ExternalData {
   #resolveFile(location: string): { path: string; bytes: number } {
     const known = this.#files.get(location);
     if (known !== undefined) return known;
-    if (location === "" || isAbsolute(location) || /^[A-Za-z]:|^\\/.test(location)) {
-      throw externalDataRefusedError(location, "is not a relative path");
-    }
-    if (location.includes("\0")) throw externalDataRefusedError(location, "has a NUL character");
-    if (location.split(/[\\/]/).includes("..")) {
-      throw externalDataRefusedError(location, "leaves the model's folder");
-    }
     const path = this.#resolvePath(location);
     const stat = lstatSync(path);
     if (!stat.isFile()) throw externalDataRefusedError(location, "is not a file");
@@ -64,7 +58,9 @@ export class ExternalData {
   }
 
   #resolvePath(location: string): string {
-    const path = findRealPath(join(this.#folder, location));
+    const relative = locationPath(location);
+    if (relative === undefined) throw externalDataRefusedError(location, explainRefusal(location));
+    const path = findRealPath(join(this.#folder, relative));
     if (path === undefined) {
       throw new ServiceError(
         "external_data_missing",
@@ -76,6 +72,16 @@ export class ExternalData {
     }
     return path;
   }
+}
+
+function explainRefusal(location: string): string {
+  if (location === "" || isAbsolute(location) || /^[A-Za-z]:|^\\/.test(location)) {
+    return "is not a relative path";
+  }
+  if (location.includes("\0")) return "has a NUL character";
+  if (location.split(/[\\/]/).includes("..")) return "leaves the model's folder";
+  if (location.includes("\\")) return 'has "\\" between its parts, where only "/" is allowed';
+  return "is not the path of a file, or has hidden characters";
 }
 
 function requireNoContent(tensor: TensorProto): void {

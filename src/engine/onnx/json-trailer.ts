@@ -1,7 +1,6 @@
 import { open } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
-import { readExactly } from "./read-exactly.ts";
-import { writeFully } from "./write-model.ts";
+import { readExactly, writeAllBytes } from "../../model-files/file-access.ts";
 
 /** Largest trailer: a hundred times what a model of 10,000 weights needs, bytes. */
 const maxTrailerBytes = 256 * 1024 * 1024;
@@ -25,7 +24,7 @@ export async function writeJsonTrailer(
   const length = Buffer.alloc(lengthBytes);
   length.writeBigUInt64LE(BigInt(text.length));
   const bytes = Buffer.concat([text, length]);
-  await writeFully(handle, bytes, position);
+  await writeAllBytes(handle, bytes, position);
   return position + bytes.length;
 }
 
@@ -36,11 +35,11 @@ export async function readJsonTrailer(file: string): Promise<JsonTrailer> {
   const { size } = await handle.stat();
   if (size < lengthBytes) throw endError();
   const bytes = Buffer.alloc(lengthBytes);
-  await readExactly(handle, bytes, { position: size - lengthBytes, endError });
+  await readExactly(handle, bytes, size - lengthBytes, endError);
   const length = Number(bytes.readBigUInt64LE());
   const start = size - lengthBytes - length;
   if (length > maxTrailerBytes || start < 0) throw endError();
   const text = Buffer.alloc(length);
-  await readExactly(handle, text, { position: start, endError });
+  await readExactly(handle, text, start, endError);
   return { value: JSON.parse(text.toString()), start };
 }

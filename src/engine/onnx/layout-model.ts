@@ -1,5 +1,6 @@
 import { toBinary } from "@bufbuild/protobuf";
-import { ByteWindow } from "./byte-window.ts";
+import { at } from "./at.ts";
+import { ByteWindow } from "../../model-files/byte-window.ts";
 import { rawByteLength } from "./element-type.ts";
 import { dataLocationField, encodeExternalDataEntry, externalDataField } from "./external-data.ts";
 import { modelGraphs, modelTensors } from "./model-traversal.ts";
@@ -8,7 +9,12 @@ import type { OnnxModel, Payload } from "./onnx-model.ts";
 import { findPayload, payloadField, payloadIndex, payloadKey } from "./payload.ts";
 import { type Splice, spliceTensors, type TensorEditor } from "./splice-tensors.ts";
 import { elementCount } from "./tensor-shape.ts";
-import { concatBytes, lengthPrefix, readField, type WireField } from "./wire-format.ts";
+import {
+  concatBytes,
+  lengthPrefix,
+  readField,
+  type WireField,
+} from "../../model-files/wire-format.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { graphLimits } from "../../contract/models/graph-limits.ts";
 
@@ -150,7 +156,7 @@ class LayoutBuilder {
     if (known !== undefined) return known;
     const shard = this.#options.assignShard(index);
     const unit = length > alignment.largeFrom ? alignment.large : alignment.small;
-    const offset = Math.ceil((this.#shardBytes[shard] ?? 0) / unit) * unit;
+    const offset = Math.ceil(at(this.#shardBytes, shard) / unit) * unit;
     this.#shardBytes[shard] = offset + length;
     const placement = { file: this.#shardName(shard), offset };
     this.#place(index, placement);

@@ -1,7 +1,7 @@
 import { closeSync, openSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { fromBinary } from "@bufbuild/protobuf";
-import { ByteWindow } from "./byte-window.ts";
+import { ByteWindow } from "../../model-files/byte-window.ts";
 import { checkModel, checkShape } from "./check-model.ts";
 import {
   dataLocationField,
@@ -14,23 +14,18 @@ import { type ModelProto, ModelProtoSchema, TensorProto_DataLocation } from "./o
 import type { OnnxModel } from "./onnx-model.ts";
 import { payloadField, payloadIndex, payloadKey, setPayload } from "./payload.ts";
 import { type Splice, spliceTensors } from "./splice-tensors.ts";
-import { concatBytes, WireError, type WireField, wireType } from "./wire-format.ts";
+import { concatBytes, WireError, type WireField, wireType } from "../../model-files/wire-format.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { graphLimits } from "../../contract/models/graph-limits.ts";
 import { errorMessage } from "../../log/error-message.ts";
 
-interface OpenModelOptions {
-  /** Largest sum of the ONNX file and its external data, bytes. */
-  readonly maxBytes: number;
-}
-
 /**
  * Reads the graph of an ONNX file of any size. The content of large tensors stays where it is and
- * is read by range.
+ * is read by range. ONNX file and external data together may have `maxBytes`.
  * @throws ServiceError model_invalid, model_truncated, model_too_large, model_opset_unsupported,
  * model_unsupported, external_data_refused, external_data_missing, external_data_short
  */
-export async function openModel(path: string, { maxBytes }: OpenModelOptions): Promise<OnnxModel> {
+export async function openModel(path: string, maxBytes: number): Promise<OnnxModel> {
   const { size } = await stat(path);
   if (size === 0) throw new ServiceError("model_invalid", "The file is empty");
   checkTotalModelBytes(size, maxBytes);

@@ -6,7 +6,7 @@ import type { TensorProto } from "./onnx_pb.js";
 import type { OnnxModel } from "./onnx-model.ts";
 import { findPayload, isFixedWidth } from "./payload.ts";
 import { quoteName } from "../../contract/text/quote-name.ts";
-import { readExactlySync } from "./read-exactly.ts";
+import { readExactlySync } from "../../model-files/file-access.ts";
 import { elementCount } from "./tensor-shape.ts";
 
 /**
@@ -115,7 +115,9 @@ function varintsToRaw(encoded: Uint8Array, tensor: TensorProto): Uint8Array {
     let [low, high] = [0, 0];
     let byte = 0x80;
     for (let shift = 0; byte >= 0x80; shift += 7) {
-      byte = encoded[at++] ?? 0;
+      const next = encoded[at++];
+      if (next === undefined) throw new RangeError(`The last number of ${tensor.name} has no end`);
+      byte = next;
       const bits = byte & 0x7f;
       if (shift < 32) low |= bits << shift;
       if (shift > 25 && shift < 64)

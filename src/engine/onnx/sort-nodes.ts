@@ -1,3 +1,4 @@
+import { at } from "./at.ts";
 import { nodeSubgraphs } from "./model-traversal.ts";
 import { usedNames } from "./names.ts";
 import type { GraphProto, NodeProto } from "./onnx_pb.js";
@@ -163,9 +164,9 @@ function visitDepthFirst(sorting: Sorting, root: number): void {
   const { nodes, states, order } = sorting;
   const stack = [root];
   for (let index = stack.at(-1); index !== undefined; index = stack.at(-1)) {
-    const node = nodes[index];
+    const node = at(nodes, index);
     const missing = findMissing(sorting, index);
-    if (node === undefined || states[index] === 2) {
+    if (states[index] === 2) {
       stack.pop();
     } else if (missing === undefined) {
       states[index] = 2;
@@ -183,9 +184,10 @@ function visitDepthFirst(sorting: Sorting, root: number): void {
 
 /** The first node that a node needs and that is not in order; goes on where it stopped before. */
 function findMissing({ needs, met, states }: Sorting, index: number): number | undefined {
-  const own = needs[index] ?? [];
-  let place = met[index] ?? 0;
-  while (place < own.length && states[own[place] ?? 0] === 2) place += 1;
+  const own = at(needs, index);
+  let place = at(met, index);
+  let need = own[place];
+  while (need !== undefined && states[need] === 2) need = own[++place];
   met[index] = place;
-  return own[place];
+  return need;
 }

@@ -1,17 +1,15 @@
 import type { DescMessage } from "@bufbuild/protobuf";
-import type { ByteWindow } from "./byte-window.ts";
+import type { ByteWindow } from "../../model-files/byte-window.ts";
 import { type GraphLimits, graphLimitError } from "../../contract/models/graph-limits.ts";
 import { ModelProtoSchema, NodeProtoSchema, TensorProtoSchema } from "./onnx_pb.js";
 import {
-  checkPacked,
-  checkWireType,
-  messageShape,
   readField,
   varintBytes,
   WireError,
+  type WireField,
   wireType,
-} from "./wire-format.ts";
-import type { WireField } from "./wire-format.ts";
+} from "../../model-files/wire-format.ts";
+import { checkPacked, checkWireType, messageShape } from "./message-shape.ts";
 
 /** Nesting of messages; a subgraph takes three levels. The decoder stops at 100. */
 const maxDepth = 90;
@@ -65,7 +63,7 @@ function walkMessage(walk: Walk, message: DescMessage, range: MessageRange): num
   const { children, packed } = messageShape(message);
   let growth = 0;
   for (let position = range.start; position < range.end;) {
-    const field = readNextField(walk, message, { position, limit: range.end });
+    const field = readNextField(walk, message, position, range.end);
     const child = children.get(field.number);
     if (child !== undefined && field.wireType === wireType.lengthDelimited) {
       const { bodyStart: start, end } = field;
@@ -93,7 +91,7 @@ function replaceLengthPrefix(walk: Walk, field: WireField, growth: number): numb
 function walkTensor(walk: Walk, range: MessageRange): number {
   const fields: WireField[] = [];
   for (let position = range.start; position < range.end;) {
-    const field = readNextField(walk, TensorProtoSchema, { position, limit: range.end });
+    const field = readNextField(walk, TensorProtoSchema, position, range.end);
     fields.push(field);
     position = field.end;
   }
@@ -119,7 +117,8 @@ function countPart(walk: Walk): void {
 function readNextField(
   walk: Walk,
   message: DescMessage,
-  { position, limit }: { position: number; limit: number },
+  position: number,
+  limit: number,
 ): WireField {
   countFields(walk, 1);
   const field = readField(walk.bytes, position, limit);

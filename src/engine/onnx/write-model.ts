@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type FileLayout, layoutModel, type ModelLayout, type Placement } from "./layout-model.ts";
+import { at } from "./at.ts";
+import { type FileLayout, layoutModel, type ModelLayout } from "./layout-model.ts";
 import { modelGraphs } from "./model-traversal.ts";
 import type { OnnxModel } from "./onnx-model.ts";
 import { payloadIndex } from "./payload.ts";
-import { readExactly } from "./read-exactly.ts";
+import { readExactly, writeAllBytes } from "../../model-files/file-access.ts";
 import { ServiceError } from "../../contract/errors.ts";
 
 const copyBytes = 1 * 1024 * 1024;
@@ -92,7 +93,7 @@ function isDiskFull(error: unknown): boolean {
 async function writeLiterals(path: string, { bytes, literals }: FileLayout): Promise<void> {
   await using file = await open(path, "wx");
   await file.truncate(bytes);
-  for (const literal of literals) await writeFully(file, literal.bytes, literal.offset);
+  for (const literal of literals) await writeAllBytes(file, literal.bytes, literal.offset);
 }
 
 /** Copies the payloads that do not change. */
@@ -110,12 +111,9 @@ async function copyPayloads(
     for (let done = 0; done < payload.length;) {
       signal?.throwIfAborted();
       const part = buffer.subarray(0, Math.min(copyBytes, payload.length - done));
-      await readExactly(from, part, {
-        position: payload.offset + done,
-        endError: modelTruncatedError,
-      });
+      await readExactly(from, part, payload.offset + done, modelTruncatedError);
       for (const { file, offset } of places) {
-        await writeFully(await files.open(partial(file), "r+"), part, offset + done);
+        await writeAllBytes(await files.open(partial(file), "r+"), part, offset + done);
       }
       done += part.length;
       onBytes?.(part.length);
@@ -152,29 +150,16 @@ function weightIndexFile(model: OnnxModel, layout: ModelLayout): FileLayout | un
   let totalSize = 0;
   for (const graph of modelGraphs(model.proto)) {
     for (const tensor of graph.initializer) {
-      const place = findPlacement(layout, payloadIndex(tensor));
+      const payload = payloadIndex(tensor);
+      if (payload === undefined) continue;
+      const [place] = layout.placements.get(payload) ?? [];
       if (place === undefined || !names.has(place.file)) continue;
       weightMap[tensor.name] = place.file;
-      totalSize += model.payloads[payloadIndex(tensor) ?? -1]?.length ?? 0;
+      totalSize += at(model.payloads, payload).length;
     }
   }
   const index = { metadata: { total_size: totalSize }, weight_map: weightMap };
   const bytes = new TextEncoder().encode(`${JSON.stringify(index, undefined, 2)}\n`);
   const name = `${layout.files[0]?.name.replace(/\.onnx$/, "")}.index.json`;
   return { name, kind: "manifest", bytes: bytes.length, literals: [{ offset: 0, bytes }] };
-}
-
-function findPlacement(layout: ModelLayout, index: number | undefined): Placement | undefined {
-  return index === undefined ? undefined : layout.placements.get(index)?.[0];
-}
-
-/** Writes all bytes at a position of a file. */
-export async function writeFully(
-  file: FileHandle,
-  bytes: Uint8Array,
-  position: number,
-): Promise<void> {
-  for (let done = 0; done < bytes.length;) {
-    done += (await file.write(bytes, done, bytes.length - done, position + done)).bytesWritten;
-  }
 }

@@ -7,7 +7,7 @@ import {
 import type { NodeProto } from "../onnx/onnx_pb.js";
 import { TensorProto_DataType } from "../onnx/onnx_pb.js";
 import type { RewriteScope } from "./rewrite-scope.ts";
-import { firstOutputName, opsetUnsupportedError } from "./opset-change.ts";
+import { firstInput, firstOutputName, opsetUnsupportedError } from "./opset-change.ts";
 
 /**
  * Moves an attribute to the second input. An empty list means what an absent one does, except for
@@ -20,9 +20,7 @@ export function attributeToInput(node: NodeProto, name: string, scope: RewriteSc
     attribute.ints.length === 0 && attribute.refAttrName === "" && node.opType !== "Unsqueeze";
   return nodeWith(node, {
     attribute: attributesWithout(node, name),
-    input: isDefault
-      ? node.input
-      : [node.input[0] ?? "", scope.addAttributeConstant(node, attribute)],
+    input: isDefault ? node.input : [firstInput(node), scope.addAttributeConstant(node, attribute)],
   });
 }
 
@@ -33,7 +31,7 @@ export function boundsToInputs(node: NodeProto, scope: RewriteScope): NodeProto[
       ? ""
       : addFloat32Input(node, { name, value: attribute.f }, scope);
   };
-  const input = [node.input[0] ?? "", bound("min"), bound("max")];
+  const input = [firstInput(node), bound("min"), bound("max")];
   while (input.at(-1) === "") input.pop();
   return [nodeWith(node, { input, attribute: attributesWithout(node, "min", "max") })];
 }
@@ -43,7 +41,7 @@ function addFloat32Input(
   { name, value }: { name: string; value: number },
   scope: RewriteScope,
 ): string {
-  if (scope.floatType(node.input[0] ?? "") !== TensorProto_DataType.FLOAT) {
+  if (scope.floatType(firstInput(node)) !== TensorProto_DataType.FLOAT) {
     throw opsetUnsupportedError(
       node,
       `has the attribute "${name}", and its input is not declared as float32`,
@@ -54,7 +52,7 @@ function addFloat32Input(
 
 export function dftAxisToInput(node: NodeProto, scope: RewriteScope): NodeProto[] {
   const axis = findAttribute(node, "axis") ?? intAttribute("axis", 1);
-  const input = [node.input[0] ?? "", node.input[1] ?? "", scope.addAttributeConstant(node, axis)];
+  const input = [firstInput(node), node.input[1] ?? "", scope.addAttributeConstant(node, axis)];
   return [nodeWith(node, { input, attribute: attributesWithout(node, "axis") })];
 }
 
@@ -65,7 +63,7 @@ export function ratioToInput(node: NodeProto, scope: RewriteScope): NodeProto[] 
     throw opsetUnsupportedError(node, "takes its ratio from an attribute of a function");
   }
   const input = [
-    node.input[0] ?? "",
+    firstInput(node),
     scope.addFloat32Constant(ratio.f, `${firstOutputName(node)}_ratio`),
   ];
   return [nodeWith(node, { input, attribute: attributesWithout(node, "ratio") })];
@@ -75,7 +73,7 @@ export function padsToInputs(node: NodeProto, scope: RewriteScope): NodeProto[] 
   const pads = findAttribute(node, "pads");
   const value = findAttribute(node, "value");
   const input = [
-    node.input[0] ?? "",
+    firstInput(node),
     scope.addInt64Constant(pads?.ints.map(Number) ?? [], `${firstOutputName(node)}_pads`),
   ];
   if (value !== undefined && value.f !== 0) {
@@ -87,7 +85,7 @@ export function padsToInputs(node: NodeProto, scope: RewriteScope): NodeProto[] 
 export function rangesToInputs(node: NodeProto, scope: RewriteScope): NodeProto[] {
   const ranges = ["starts", "ends", "axes"].flatMap((name) => findAttribute(node, name) ?? []);
   const input = [
-    node.input[0] ?? "",
+    firstInput(node),
     ...ranges.map((attribute) => scope.addAttributeConstant(node, attribute)),
   ];
   return [nodeWith(node, { input, attribute: attributesWithout(node, "starts", "ends", "axes") })];
@@ -95,17 +93,14 @@ export function rangesToInputs(node: NodeProto, scope: RewriteScope): NodeProto[
 
 export function countToInput(node: NodeProto, scope: RewriteScope): NodeProto[] {
   const count = Number(findAttribute(node, "k")?.i ?? 1n);
-  const input = [
-    node.input[0] ?? "",
-    scope.addInt64Constant([count], `${firstOutputName(node)}_k`),
-  ];
+  const input = [firstInput(node), scope.addInt64Constant([count], `${firstOutputName(node)}_k`)];
   return [nodeWith(node, { input, attribute: attributesWithout(node, "k") })];
 }
 
 export function upsampleScalesToInput(node: NodeProto, scope: RewriteScope): NodeProto[] {
   const scales = findAttribute(node, "scales")?.floats ?? [];
   const input = [
-    node.input[0] ?? "",
+    firstInput(node),
     scope.addFloat32Constant(scales, `${firstOutputName(node)}_scales`),
   ];
   return [nodeWith(node, { input, attribute: attributesWithout(node, "scales") })];

@@ -21,6 +21,13 @@ export function withStringAttribute(node: NodeProto, name: string, text: string)
   return nodeWith(node, { attribute: attributesWith(node, stringAttribute(name, text)) });
 }
 
+/** @throws ServiceError model_opset_unsupported where the node has no inputs at all */
+export function firstInput(node: NodeProto): string {
+  const [name] = node.input;
+  if (name === undefined) throw opsetUnsupportedError(node, "has no inputs");
+  return name;
+}
+
 export function firstOutputName(node: NodeProto): string {
   return node.output.find((name) => name !== "") ?? node.opType;
 }

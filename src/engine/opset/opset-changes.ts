@@ -9,6 +9,7 @@ import {
   upsampleScalesToInput,
 } from "./attributes-to-inputs.ts";
 import {
+  firstInput,
   createOperatorNode,
   firstOutputName,
   type OpsetChange,
@@ -118,7 +119,7 @@ function withOutputCount(node: NodeProto): NodeProto[] {
 /** Before opset 13 the axes from `axis` on were one; the new node gets the flattened value. */
 function flattenFromAxis(node: NodeProto, scope: RewriteScope): NodeProto[] {
   const axis = findAttribute(node, "axis") ?? intAttribute("axis", 1);
-  const rank = scope.values.find(node.input[0] ?? "")?.rank;
+  const rank = scope.values.find(firstInput(node))?.rank;
   const isLast = axis.i === -1n || (rank !== undefined && Number(axis.i) === rank - 1);
   if (!isLast || axis.refAttrName !== "") return flattenAround(node, axis, scope);
   return [nodeWith(node, { attribute: attributesWith(node, intAttribute("axis", -1)) })];

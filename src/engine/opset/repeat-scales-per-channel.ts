@@ -29,17 +29,10 @@ export function repeatScalesPerChannel(node: NodeProto, scope: RewriteScope): No
   ];
 }
 
-/** Names of the values that the nodes of countChannelsPerGroup compute. */
-interface CountNames {
-  readonly channels: string;
-  readonly perGroup: string;
-  /** The shape that a column of one element per group expands to. */
-  readonly repeats: string;
-}
-
+/** Nodes that compute values of these names: `repeats` is the shape of a column of each group. */
 function countChannelsPerGroup(
   node: NodeProto,
-  { channels, perGroup, repeats }: CountNames,
+  { channels, perGroup, repeats }: Record<"channels" | "perGroup" | "repeats", string>,
   scope: RewriteScope,
 ): NodeProto[] {
   const [data = ""] = node.input;
@@ -54,16 +47,10 @@ function countChannelsPerGroup(
   ];
 }
 
-/** Names of the shapes that a vector takes on its way. */
-interface ShapeNames {
-  readonly column: string;
-  readonly repeats: string;
-  readonly flat: string;
-}
-
+/** Repeats each element of a vector, by way of shapes of these names. */
 function repeatEach(
   input: string,
-  { column, repeats, flat }: ShapeNames,
+  { column, repeats, flat }: Record<"column" | "repeats" | "flat", string>,
   { rewrite: { names } }: RewriteScope,
 ): { nodes: NodeProto[]; output: string } {
   const upright = names.allocate(`${input}_column`);

@@ -1,3 +1,4 @@
+import { at } from "../onnx/at.ts";
 import { computeStageLoad, RunningLoad, type StageLoads } from "./stage-loads.ts";
 
 export interface BalanceProblem {
@@ -99,7 +100,7 @@ function findLastTrue(high: number, condition: (candidate: number) => boolean): 
 }
 
 function isCutAllowed({ cutCosts }: BalanceProblem, position: number): boolean {
-  return Number.isFinite(cutCosts[position - 1] ?? 0);
+  return Number.isFinite(at(cutCosts, position - 1));
 }
 
 /** Fills each stage as far as it goes; both ends of the steps are always allowed as cuts. */
@@ -108,7 +109,7 @@ function countGreedyStages(problem: BalanceProblem, starts: Uint32Array): number
   let stages = 0;
   for (let start = 0; start < steps; stages++) {
     let furthest = start;
-    for (let end = start + 1; end <= steps && (starts[end] ?? end) <= start; end++) {
+    for (let end = start + 1; end <= steps && at(starts, end) <= start; end++) {
       if (end === steps || isCutAllowed(problem, end)) furthest = end;
     }
     if (furthest === start) return undefined;
@@ -144,10 +145,10 @@ function findCheapestCuts(
   let best = new Float64Array(steps + 1).fill(Infinity);
   best[0] = 0;
   const choices: Int32Array[] = [];
+  const isEnd = (position: number) => position === 0 || position === steps;
+  const cutCost = (position: number) => (isEnd(position) ? 0 : at(cutCosts, position - 1));
   for (let stage = 0; stage < stages; stage++) {
-    const costs = best.map(
-      (cost, position) => cost + (position === 0 ? 0 : (cutCosts[position - 1] ?? 0)),
-    );
+    const costs = best.map((cost, position) => cost + cutCost(position));
     const { next, choice } = cheapestStarts(costs, windows);
     best = next;
     choices.push(choice);
@@ -160,7 +161,7 @@ function traceStarts(choices: readonly Int32Array[], steps: number): number[] {
   let end = steps;
   return choices
     .toReversed()
-    .map((choice) => (end = choice[end] ?? 0))
+    .map((choice) => (end = at(choice, end)))
     .toReversed();
 }
 
@@ -169,17 +170,17 @@ function cheapestStarts(costs: Float64Array, { earliest, latest }: StartWindows)
   const next = new Float64Array(costs.length).fill(Infinity);
   const choice = new Int32Array(costs.length).fill(-1);
   const queue = new Int32Array(costs.length);
-  const queuedCost = (place: number) => costs[queue[place] ?? 0] ?? Infinity;
+  const queuedCost = (place: number) => at(costs, at(queue, place));
   let [head, tail, candidate] = [0, 0, 0];
   for (let end = 1; end < costs.length; end++) {
-    for (; candidate <= (latest[end] ?? -1); candidate++) {
-      while (tail > head && queuedCost(tail - 1) > (costs[candidate] ?? Infinity)) tail -= 1;
+    for (; candidate <= at(latest, end); candidate++) {
+      while (tail > head && queuedCost(tail - 1) > at(costs, candidate)) tail -= 1;
       queue[tail++] = candidate;
     }
-    while (head < tail && (queue[head] ?? 0) < (earliest[end] ?? end)) head += 1;
+    while (head < tail && at(queue, head) < at(earliest, end)) head += 1;
     if (head === tail) continue;
     next[end] = queuedCost(head);
-    choice[end] = queue[head] ?? 0;
+    choice[end] = at(queue, head);
   }
   return { next, choice };
 }

@@ -118,7 +118,8 @@ function stageProto(
 function createValueInfo(name: string, value: ValueDescription | undefined): ValueInfoProto {
   if (!value) throw new TypeError(`Value "${name}" has no known type`);
   const dim = value.shape.map((size) => ({ value: dimension(size) }));
-  const elemType = findDataType(value.type) ?? 0;
+  const elemType = findDataType(value.type);
+  if (elemType === undefined) throw new TypeError(`Type "${value.type}" of "${name}" is not known`);
   return create(ValueInfoProtoSchema, {
     name,
     type: { value: { case: "tensorType", value: { elemType, shape: { dim } } } },

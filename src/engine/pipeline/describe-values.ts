@@ -72,10 +72,11 @@ async function inferTypes(model: OnnxModel, values: readonly string[], options: 
  */
 async function probeShapes(model: OnnxModel, values: readonly string[], options: ProbeOptions) {
   const names = UniqueNames.forModel(model.proto);
-  const shapeNames = values.map((value) => names.allocate(`${value}_shape`));
-  const nodes = values.map((value, index) =>
-    create(NodeProtoSchema, { opType: "Shape", input: [value], output: [shapeNames[index] ?? ""] }),
+  const shaped = values.map((value) => ({ value, shape: names.allocate(`${value}_shape`) }));
+  const nodes = shaped.map(({ value, shape }) =>
+    create(NodeProtoSchema, { opType: "Shape", input: [value], output: [shape] }),
   );
+  const shapeNames = shaped.map(({ shape }) => shape);
   const probe = withGraph(model, {
     node: [...(model.proto.graph?.node ?? []), ...nodes.toReversed()],
     output: shapeNames.map((name): ValueInfoProto => create(ValueInfoProtoSchema, { name })),
@@ -84,9 +85,7 @@ async function probeShapes(model: OnnxModel, values: readonly string[], options:
     runOnGeneratedSample(session, { outputs: shapeNames, signal: options.signal }),
   );
   const outputs = new Map(run.outputs.map((output) => [output.name, output]));
-  return new Map(
-    values.map((value, index) => [value, readShapeTensor(outputs.get(shapeNames[index] ?? ""))]),
-  );
+  return new Map(shaped.map(({ value, shape }) => [value, readShapeTensor(outputs.get(shape))]));
 }
 
 function readShapeTensor(tensor: TensorData | undefined): number[] {

@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { z } from "zod";
+import { at } from "../onnx/at.ts";
 import type { ModelSession } from "../evaluate/model-session.ts";
 import { runOnGeneratedSample } from "../evaluate/generate-sample.ts";
 import { percentile } from "../evaluate/percentile.ts";
@@ -48,7 +49,7 @@ export async function measureSteps(
   return graph.steps.map((_, index) => {
     const times = Float64Array.from(durations.get(stepName(index))?.slice(-runs) ?? [0]);
     const inlined =
-      allInlinedNodes === 0 ? 0 : (inlinedTime * (inlinedNodes[index] ?? 0)) / allInlinedNodes;
+      allInlinedNodes === 0 ? 0 : (inlinedTime * at(inlinedNodes, index)) / allInlinedNodes;
     return Math.round((percentile(times.sort(), 0.5) + inlined) * 1000);
   });
 }

@@ -1,3 +1,4 @@
+import { at } from "../onnx/at.ts";
 import { type BalanceProblem, balanceStages, findFewestStages } from "./balance-stages.ts";
 import { countFlops } from "./count-flops.ts";
 import { describeValues, type ValueDescription } from "./describe-values.ts";
@@ -120,7 +121,7 @@ function countStepFlops(
   const findShape = (name: string) => values.get(name)?.sampleShape ?? parameterShapes.get(name);
   return steps.map((step) => {
     const elements = step.parameters.reduce(
-      (total, index) => total + (parameters[index]?.elements ?? 0),
+      (total, index) => total + at(parameters, index).elements,
       0,
     );
     return countFlops(step.node, findShape, elements);
@@ -148,14 +149,14 @@ function computeCutCosts({ steps }: PipelineGraph, values: Values): number[] {
   for (const [name, { computed, lastUsed }] of valueLifetimes(steps)) {
     const value = values.get(name);
     const [changes, change] = value ? [bytes, value.sampleBytes] : [others, 1];
-    changes[computed + 1] = (changes[computed + 1] ?? 0) + change;
-    changes[lastUsed + 1] = (changes[lastUsed + 1] ?? 0) - change;
+    changes[computed + 1] = at(changes, computed + 1) + change;
+    changes[lastUsed + 1] = at(changes, lastUsed + 1) - change;
   }
   const costs: number[] = [];
   let [crossing, crossingOthers] = [0, 0];
   for (let position = 1; position < steps.length; position++) {
-    crossing += bytes[position] ?? 0;
-    crossingOthers += others[position] ?? 0;
+    crossing += at(bytes, position);
+    crossingOthers += at(others, position);
     costs.push(crossingOthers > 0 ? Infinity : crossing);
   }
   return costs;
@@ -166,8 +167,15 @@ function describeCut({ steps }: PipelineGraph, values: Values, position: number)
   const crossing = [...valueLifetimes(steps)]
     .filter(([, { computed, lastUsed }]) => computed < position && lastUsed >= position)
     .map(([name]) => name);
-  const bytes = crossing.reduce((total, name) => total + (values.get(name)?.sampleBytes ?? 0), 0);
+  const bytes = crossing.reduce((total, name) => total + crossingBytes(values, name), 0);
   return { bytes, values: crossing };
+}
+
+function crossingBytes(values: Values, name: string): number {
+  const value = values.get(name);
+  if (value === undefined)
+    throw new TypeError(`Value "${name}" is not a tensor, and crosses a cut`);
+  return value.sampleBytes;
 }
 
 function valueLifetimes(steps: readonly PipelineStep[]): Map<string, ValueLifetime> {
@@ -230,7 +238,7 @@ function describeLargestStep(
   maxStageBytes: number | undefined,
 ): string {
   const sizes = steps.map((step) =>
-    step.parameters.reduce((total, index) => total + (parameters[index]?.bytes ?? 0), 0),
+    step.parameters.reduce((total, index) => total + at(parameters, index).bytes, 0),
   );
   const largest = sizes.reduce((most, bytes) => Math.max(most, bytes), 0);
   const node = steps[sizes.indexOf(largest)]?.node;

@@ -27,20 +27,27 @@ export class RunningLoad {
   }
 
   add(step: number): void {
-    this.load += this.#loads.stepLoads[step] ?? 0;
-    for (const parameter of this.#loads.stepParameters[step] ?? []) {
-      const users = this.#users[parameter] ?? 0;
-      if (users === 0) this.load += this.#loads.parameterLoads[parameter] ?? 0;
-      this.#users[parameter] = users + 1;
-    }
+    this.#change(step, 1);
   }
 
   remove(step: number): void {
-    this.load -= this.#loads.stepLoads[step] ?? 0;
-    for (const parameter of this.#loads.stepParameters[step] ?? []) {
-      const users = (this.#users[parameter] ?? 1) - 1;
-      if (users === 0) this.load -= this.#loads.parameterLoads[parameter] ?? 0;
-      this.#users[parameter] = users;
+    this.#change(step, -1);
+  }
+
+  /** A parameter counts from the first step that uses it until the last one is removed. */
+  #change(step: number, sign: 1 | -1): void {
+    const stepLoad = this.#loads.stepLoads[step];
+    const parameters = this.#loads.stepParameters[step];
+    if (stepLoad === undefined || parameters === undefined) throw new RangeError(`No step ${step}`);
+    this.load += sign * stepLoad;
+    for (const parameter of parameters) {
+      const users = this.#users[parameter];
+      const load = this.#loads.parameterLoads[parameter];
+      if (users === undefined || load === undefined) {
+        throw new RangeError(`No parameter ${parameter}`);
+      }
+      if (users === (sign === 1 ? 0 : 1)) this.load += sign * load;
+      this.#users[parameter] = users + sign;
     }
   }
 }

@@ -57,7 +57,8 @@ function replaceInitializers(graph: GraphProto, names: UniqueNames): NodeProto[]
 function replaceConstant(node: NodeProto, names: UniqueNames): NodeProto[] {
   if (!isConstantNode(node)) return [node];
   const tensor = node.attribute.find(({ t }) => t && isReplaceable(t))?.t;
-  return tensor ? zeroNodes(tensor, node.output[0] ?? "", names) : [node];
+  const [output] = node.output;
+  return tensor && output !== undefined ? zeroNodes(tensor, output, names) : [node];
 }
 
 function isReplaceable(tensor: TensorProto): boolean {
@@ -75,7 +76,9 @@ function zeroNodes(
     dataType: TensorProto_DataType.INT64,
     int64Data: dims,
   });
-  const rawData = new Uint8Array(zeroBytes[elementTypeName(dataType)] ?? 0);
+  const elementBytes = zeroBytes[elementTypeName(dataType)];
+  if (elementBytes === undefined) throw new TypeError(`No zeros of data type ${dataType}`);
+  const rawData = new Uint8Array(elementBytes);
   const zero = create(TensorProtoSchema, { dims: [1n], dataType, rawData });
   return [
     createNodeWithValue("Constant", { output: [shape] }, sizes),

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { at } from "../onnx/at.ts";
 import { pipelineManifest, type PipelineManifest } from "../../contract/jobs/pipeline.ts";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { writeModel, type WrittenFile } from "../onnx/write-model.ts";
@@ -12,11 +13,6 @@ const pipelineManifestName = "pipeline.json";
 interface WrittenPipeline {
   readonly manifest: PipelineManifest;
   readonly files: readonly WrittenFile[];
-}
-
-interface WritePipelineOptions {
-  readonly directory: string;
-  readonly signal: AbortSignal;
 }
 
 /**
@@ -32,7 +28,8 @@ interface WritePipelineOptions {
 export async function writePipeline(
   model: OnnxModel,
   plan: PipelinePlan,
-  { directory, signal }: WritePipelineOptions,
+  directory: string,
+  signal: AbortSignal,
 ): Promise<WrittenPipeline> {
   const stages = cutStages(model.proto, plan);
   const written: WrittenFile[][] = [];
@@ -76,11 +73,11 @@ function buildPipelineManifest(
     balance: plan.balance,
     stages: plan.stages.map(({ parameterBytes, load }, index) => ({
       model: `${stageName(index)}.onnx`,
-      files: written[index]?.map(({ name, bytes }) => ({ name, bytes })),
+      files: at(written, index).map(({ name, bytes }) => ({ name, bytes })),
       parameterBytes,
       load,
-      inputs: stages[index]?.inputs.map((name) => ({ name, from: producers.get(name) ?? 0 })),
-      outputs: stages[index]?.outputs,
+      inputs: at(stages, index).inputs.map((name) => ({ name, from: producers.get(name) ?? 0 })),
+      outputs: at(stages, index).outputs,
     })),
     cuts: describeCuts(plan),
     outputs: plan.graph.graph.output.map(({ name }) => ({ name, from: producers.get(name) })),

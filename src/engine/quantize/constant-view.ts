@@ -114,7 +114,9 @@ const rules: Readonly<Record<string, ViewRule>> = {
     const result = [...axes];
     for (const [index, given] of sliced.entries()) {
       const axis = given < 0 ? given + axes.length : given;
-      const range = sliceAxis(result[axis], starts[index] ?? 0, ends[index] ?? 0);
+      const [start, end] = [starts[index], ends[index]];
+      if (start === undefined || end === undefined) return undefined;
+      const range = sliceAxis(result[axis], start, end);
       if (range === undefined) return undefined;
       result[axis] = range;
     }

@@ -1,3 +1,4 @@
+import { at } from "../onnx/at.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { payloadIndex, findPayload } from "../onnx/payload.ts";
 import { elementCount } from "../onnx/tensor-shape.ts";
@@ -13,8 +14,8 @@ export interface ShardPlan {
   readonly count: number;
   /** Bytes of tensors in each shard. */
   readonly bytes: readonly number[];
-  /** Shard of each tensor whose content is outside of the graph, by its payload. */
-  readonly shardByPayload: ReadonlyMap<number, number>;
+  /** Shard of a tensor whose content is outside of the graph, by its payload. */
+  readonly findShard: (payload: number) => number;
 }
 
 /**
@@ -27,15 +28,20 @@ export function planShards(model: OnnxModel, maxShardBytes: number): ShardPlan {
   const shardByPayload = new Map<number, number>();
   for (const tensor of modelTensors(model.proto)) {
     const size = tensorBytes(model, tensor);
-    const filled = bytes.at(-1) ?? 0;
+    const filled = at(bytes, bytes.length - 1);
     if (filled > 0 && filled + size > maxShardBytes) bytes.push(0);
     const shard = bytes.length - 1;
-    bytes[shard] = (bytes[shard] ?? 0) + size;
+    bytes[shard] = at(bytes, shard) + size;
     const index = payloadIndex(tensor);
     if (index !== undefined) shardByPayload.set(index, shard);
   }
   if (bytes.length > maxShards) throw tooManyShardsError(maxShardBytes, bytes.length);
-  return { count: bytes.length, bytes, shardByPayload };
+  const findShard = (payload: number) => {
+    const shard = shardByPayload.get(payload);
+    if (shard === undefined) throw new TypeError(`No shard has payload ${payload}`);
+    return shard;
+  };
+  return { count: bytes.length, bytes, findShard };
 }
 
 function tensorBytes(model: OnnxModel, tensor: TensorProto): number {

@@ -34,18 +34,14 @@ interface HalfStorage {
 /** How the numbers of a weight are stored as integers. */
 export type QuantizedStorage = AffineStorage | BlockStorage;
 
-/** How the numbers of a weight are stored. */
-type WeightStorage = QuantizedStorage | HalfStorage;
+/** How a consumer takes a weight whose storage is affine, without its being restored before. */
+export type AffineOperation = "gather-rows" | "integer-product" | "recurrent-product";
+
+/** How a consumer takes a weight in blocks, without its being restored before. */
+export type BlockOperation = "gather-packed-rows" | "gather-blocks" | "block-product";
 
 /** How a consumer takes a quantized weight; `restore` as floating point. */
-export type WeightOperation =
-  | "restore"
-  | "gather-rows"
-  | "gather-packed-rows"
-  | "gather-blocks"
-  | "integer-product"
-  | "block-product"
-  | "recurrent-product";
+export type WeightOperation = "restore" | AffineOperation | BlockOperation;
 
 /**
  * How a weight becomes floating point again: `fold` by nodes that runtimes evaluate when they load
@@ -54,12 +50,29 @@ export type WeightOperation =
 export type WeightRestoration = "fold" | "dequantize";
 
 /** What replaces a weight: plain data, which the plan has for each weight. */
-export interface WeightFormat<Storage extends WeightStorage = WeightStorage> {
+export interface StorageFormat<Storage, Operation> {
   readonly storage: Storage;
   /** One for each consumer of a quantized weight. */
-  readonly operations: readonly WeightOperation[];
+  readonly operations: readonly ("restore" | Operation)[];
   /** Null where no consumer takes a quantized weight as floating point. */
   readonly restoration: WeightRestoration | null;
 }
 
-export type QuantizedFormat = WeightFormat<QuantizedStorage>;
+type HalfFormat = StorageFormat<HalfStorage, never>;
+
+export type QuantizedFormat =
+  | StorageFormat<AffineStorage, AffineOperation>
+  | StorageFormat<BlockStorage, BlockOperation>;
+
+export type WeightFormat = QuantizedFormat | HalfFormat;
+
+export function isHalf(format: WeightFormat): format is HalfFormat {
+  return format.storage.kind === "half";
+}
+
+/** Tells what can be done on affine storage from what can be done on blocks. */
+export function isAffine<T extends { readonly storage: QuantizedStorage }>(
+  each: T,
+): each is Extract<T, { readonly storage: AffineStorage }> {
+  return each.storage.kind === "affine";
+}

@@ -1,6 +1,6 @@
 import type { Records } from "../../records/open-records.ts";
 import { openServiceRecords } from "../storage-folder/open-service-records.ts";
-import type { RecordsPlace } from "../storage-folder/data-directory.ts";
+import { makePrivate, type RecordsPlace } from "../storage-folder/data-directory.ts";
 
 /** Runs a command on the service's records, whether the service runs or not. */
 export async function withRecords<T>(
@@ -8,6 +8,7 @@ export async function withRecords<T>(
   run: (records: Records, now: Date) => Promise<T>,
 ): Promise<T> {
   const now = () => new Date();
+  await makePrivate(place);
   const records = await openServiceRecords(place, { now });
   try {
     return await run(records, now());

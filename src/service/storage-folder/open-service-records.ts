@@ -1,10 +1,10 @@
 import { openRecords, type Records, type RecordsOptions } from "../../records/open-records.ts";
 import { UnusableDatabaseError } from "../../records/database/postgres-errors.ts";
 import { StartError } from "../../settings/parse-environment.ts";
-import { makePrivate, type RecordsPlace } from "./data-directory.ts";
+import type { RecordsPlace } from "./data-directory.ts";
 
 /**
- * Opens the records, after making the data directory private.
+ * Opens the records, whose data directory is private (`makePrivate`).
  * @throws StartError where the database cannot be reached, is of a newer version, or is of an older
  * one and in use
  */
@@ -12,7 +12,6 @@ export async function openServiceRecords(
   place: RecordsPlace,
   options: RecordsOptions,
 ): Promise<Records> {
-  await makePrivate(place);
   try {
     return await openRecords(place.database, options);
   } catch (error) {

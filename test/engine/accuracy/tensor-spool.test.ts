@@ -16,7 +16,7 @@ for (const memoryBytes of [0, 4, 1000]) {
     t.after(async () => rm(directory, { recursive: true }));
     const memory = new SpoolMemory(memoryBytes);
     {
-      await using spool = new TensorSpool({ directory, memory });
+      await using spool = new TensorSpool(directory, memory);
       await spool.write(0, [bytesTensor("x", 1, 2, 3), bytesTensor("y")]);
       await spool.write(1, [bytesTensor("x", 4, 5, 6), bytesTensor("y", 7)]);
       assert.deepEqual(await spool.read(0, "x"), bytesTensor("x", 1, 2, 3));

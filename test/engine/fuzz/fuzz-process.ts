@@ -82,7 +82,7 @@ async function tryInput(index: number): Promise<string> {
     if (error instanceof ServiceError && error.message.length < 2000) return error.code;
     throw error;
   }
-  await openModel(join(outputDirectory, "model.onnx"), { maxBytes: 2 ** 40 });
+  await openModel(join(outputDirectory, "model.onnx"), 2 ** 40);
   return "success";
 }
 

@@ -1,4 +1,4 @@
-import { concatBytes, varintBytes, wireType } from "../../../src/engine/onnx/wire-format.ts";
+import { concatBytes, varintBytes, wireType } from "../../../src/model-files/wire-format.ts";
 import { listFields, replaceWithin } from "./wire-tree.ts";
 import type { TreeField } from "./wire-tree.ts";
 

@@ -1,14 +1,14 @@
 import type { DescMessage } from "@bufbuild/protobuf";
-import { ByteWindow } from "../../../src/engine/onnx/byte-window.ts";
+import { ByteWindow } from "../../../src/model-files/byte-window.ts";
+import { messageShape } from "../../../src/engine/onnx/message-shape.ts";
 import { ModelProtoSchema } from "../../../src/engine/onnx/onnx_pb.js";
 import {
   concatBytes,
-  messageShape,
   readField,
   varintBytes,
   wireType,
-} from "../../../src/engine/onnx/wire-format.ts";
-import type { WireField } from "../../../src/engine/onnx/wire-format.ts";
+} from "../../../src/model-files/wire-format.ts";
+import type { WireField } from "../../../src/model-files/wire-format.ts";
 
 /** A field of an encoded model with the fields it lies in, the innermost first. */
 export interface TreeField extends WireField {

@@ -26,7 +26,7 @@ const product = [node("MatMul", ["x", "w"], ["y"])];
 const square = floatInitializer("w", [4, 4], (index) => index);
 
 async function refuses(path: string, code: ErrorCode, message?: RegExp): Promise<void> {
-  await assert.rejects(openModel(path, { maxBytes }), (error: Error & { code: string }) => {
+  await assert.rejects(openModel(path, maxBytes), (error: Error & { code: string }) => {
     assert.equal(error.code, code, error.message);
     if (message !== undefined) assert.match(error.message, message);
     return true;
@@ -40,7 +40,7 @@ test("openModel() leaves large weights in the file and reads them by range", asy
     initializer: [floatInitializer("w", [4, 1024], (index) => index)],
     node: product,
   });
-  const model = await openModel(path, { maxBytes });
+  const model = await openModel(path, maxBytes);
   const [tensor] = model.proto.graph?.initializer ?? [];
   assert.ok(tensor);
   assert.equal(tensor.rawData.length, 0);
@@ -67,7 +67,7 @@ test("readTensor() gives raw bytes for every way a tensor can hold its content",
     { name: "floats", dims, dataType: TensorProto_DataType.FLOAT, floatData: [...halves] },
   ];
   await writeTinyModel(path, { ...io, initializer: [square, ...typed], node: product });
-  const model = await openModel(path, { maxBytes });
+  const model = await openModel(path, maxBytes);
   const read =
     model.proto.graph?.initializer.slice(1).map((tensor) => readTensor(model, tensor).buffer) ?? [];
   const [short, half, negative, floats] = read;
@@ -92,7 +92,7 @@ test("openModel() refuses a file that is not a model, and one that ends early", 
 
 test("openModel() refuses a model above the size limit before reading it", async () => {
   const path = realModel("ocr-orientation");
-  await assert.rejects(openModel(path, { maxBytes: 1000 }), { code: "model_too_large" });
+  await assert.rejects(openModel(path, 1000), { code: "model_too_large" });
 });
 
 test("openModel() refuses opsets that are too old or not known and says how to convert", async () => {
@@ -134,7 +134,7 @@ test("openModel() opens a chain of 50,000 nodes in reverse order", async () => {
     node("Relu", [index === 0 ? "x" : `v${index}`], [index === 49_999 ? "y" : `v${index + 1}`]),
   );
   await writeTinyModel(path, { ...io, node: chain.toReversed() });
-  const model = await openModel(path, { maxBytes });
+  const model = await openModel(path, maxBytes);
   assert.equal(model.proto.graph?.node.length, 50_000);
 });
 
@@ -159,7 +159,7 @@ test("openModel() reads external data within the model's folder", async () => {
   const path = await writeExternal("parts/w.bin", "4");
   await mkdir(join(folder, "model", "parts"));
   await writeFile(join(folder, "model", "parts", "w.bin"), new Uint8Array(68).fill(7));
-  const model = await openModel(path, { maxBytes });
+  const model = await openModel(path, maxBytes);
   const [tensor] = model.proto.graph?.initializer ?? [];
   assert.ok(tensor);
   assert.deepEqual(readTensor(model, tensor), new Uint8Array(64).fill(7));
@@ -177,6 +177,13 @@ test("openModel() refuses external data that is missing or lies elsewhere", asyn
   await refuses(await writeExternal(join(folder, "outside.bin")), "external_data_refused");
   await refuses(await writeExternal("C:\\outside.bin"), "external_data_refused");
   await refuses(await writeExternal(""), "external_data_refused");
+  await refuses(
+    await writeExternal("parts\\w.bin"),
+    "external_data_refused",
+    /only "\/" is allowed/,
+  );
+  await refuses(await writeExternal("parts/"), "external_data_refused", /not the path of a file/);
+  await refuses(await writeExternal("w\u202e.bin"), "external_data_refused", /hidden characters/);
   await refuses(await writeExternal("\0payload"), "model_invalid");
   await symlink(join(folder, "outside.bin"), join(folder, "model", "symbolic.bin"));
   await refuses(await writeExternal("symbolic.bin"), "external_data_refused", /leads out/);
@@ -195,7 +202,7 @@ test("openModel() ends with an error or a model, whatever bytes of a real model 
     for (let change = 0; change < 8; change++) mutated[random(20_000)] = random(256);
     await writeFile(path, mutated);
     try {
-      await openModel(path, { maxBytes });
+      await openModel(path, maxBytes);
     } catch (error) {
       assert.match(
         String(error instanceof Error && "code" in error && error.code),
@@ -209,7 +216,7 @@ test("openModel() ends with an error or a model, whatever bytes of a real model 
 test("a model written by the bindings is the same after it was opened", async () => {
   const path = join(folder, "same.onnx");
   await writeTinyModel(path, { ...io, initializer: [square], node: product });
-  const model = await openModel(path, { maxBytes });
+  const model = await openModel(path, maxBytes);
   const expected = fromBinary(ModelProtoSchema, await readFile(path));
   assert.deepEqual(
     toBinary(ModelProtoSchema, create(ModelProtoSchema, model.proto)),

@@ -29,7 +29,7 @@ for (const name of models) {
     `${name} is byte for byte the same after reading and writing`,
     { skip: await realModelMissing(name) },
     async () => {
-      const model = await openModel(realModel(name), { maxBytes });
+      const model = await openModel(realModel(name), maxBytes);
       const [written] = await writeModel(model, { directory: folder, name });
       assert.equal(written?.name, `${name}.onnx`);
       assert.ok(
@@ -40,7 +40,7 @@ for (const name of models) {
 }
 
 test("a model in three shards holds the same tensors, aligned, with an index", async () => {
-  const model = await openModel(realModel("voice-legacy"), { maxBytes });
+  const model = await openModel(realModel("voice-legacy"), maxBytes);
   const layout = layoutModel(model, {
     name: "sharded",
     shards: 3,
@@ -57,7 +57,7 @@ test("a model in three shards holds the same tensors, aligned, with an index", a
       "sharded.index.json",
     ],
   );
-  const sharded = await openModel(join(folder, "sharded.onnx"), { maxBytes });
+  const sharded = await openModel(join(folder, "sharded.onnx"), maxBytes);
   const contents = (of: typeof model) =>
     [...modelTensors(of.proto)].map((tensor) => {
       const source = tensorSource(of, tensor);
@@ -73,7 +73,7 @@ test("a model in three shards holds the same tensors, aligned, with an index", a
 });
 
 test("a write that is stopped leaves nothing behind", async () => {
-  const model = await openModel(realModel("ocr-recognition"), { maxBytes });
+  const model = await openModel(realModel("ocr-recognition"), maxBytes);
   const directory = await mkdtemp(join(folder, "stopped-"));
   const controller = new AbortController();
   const layout = layoutModel(model, { name: "stopped", shards: 1, assignShard: () => 0 });

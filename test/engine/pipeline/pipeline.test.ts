@@ -37,7 +37,7 @@ interface Cutting {
 }
 
 async function openAndPlan(path: string, { balance = "bytes", ...options }: Cutting) {
-  const model = await openModel(path, { maxBytes: 2 ** 40 });
+  const model = await openModel(path, 2 ** 40);
   const plan = await planPipeline(model, {
     balance,
     ...options,
@@ -54,7 +54,7 @@ async function cut(
 ): Promise<{ directory: string; manifest: PipelineManifest }> {
   const { model, plan } = await openAndPlan(path, cutting);
   const directory = await mkdtemp(join(folder, "stages-"));
-  const { manifest } = await writePipeline(model, plan, { directory, signal });
+  const { manifest } = await writePipeline(model, plan, directory, signal);
   return { directory, manifest };
 }
 
@@ -291,7 +291,7 @@ test("a stage has the functions that it calls, and no others", async () => {
   const pipeline = await cut(path, { stages: 2, balance: "flops" });
   assertIdentical(await runBoth(path, pipeline, false));
   const functions = pipeline.manifest.stages.map(async ({ model }) => {
-    const stage = await openModel(join(pipeline.directory, model), { maxBytes: 2 ** 20 });
+    const stage = await openModel(join(pipeline.directory, model), 2 ** 20);
     return stage.proto.functions.map(({ name }) => name).toSorted();
   });
   assert.deepEqual(await Promise.all(functions), [["Inner", "Outer"], ["Other"]]);
@@ -391,7 +391,7 @@ test("planPipeline() says what stands against the wanted stages", async () => {
 
 test("planPipeline() leaves nothing in its scratch folder", async () => {
   const scratchDirectory = await mkdtemp(join(folder, "scratch-"));
-  const model = await openModel(await chain("clean"), { maxBytes: 2 ** 20 });
+  const model = await openModel(await chain("clean"), 2 ** 20);
   await planPipeline(model, { balance: "time", stages: 2, scratchDirectory, threads: 1, signal });
   assert.deepEqual(await readdir(scratchDirectory), []);
 });

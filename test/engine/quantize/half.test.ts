@@ -142,7 +142,7 @@ test("initializers that IR version 3 lists among the inputs stay constants", asy
     );
     const report = await compress(path, folder.path, recipe);
     assert.notEqual(weightNamed(report, "w").form, null);
-    const { proto } = await openModel(join(folder.path, "model.onnx"), { maxBytes: 2 ** 20 });
+    const { proto } = await openModel(join(folder.path, "model.onnx"), 2 ** 20);
     const inputs = proto.graph?.input.map(({ name }) => name) ?? [];
     assert.deepEqual(inputs, ["x"]);
   }

@@ -48,7 +48,7 @@ async function quantizeProduct(t: TestContext, options: Product) {
     candidates: fixedCandidates(latency),
   });
   const path = join(folder.path, "model.onnx");
-  const { proto } = await openModel(path, { maxBytes: 2 ** 20 });
+  const { proto } = await openModel(path, 2 ** 20);
   const stored = proto.graph?.initializer.find(({ name }) => name.startsWith("w_quantized"));
   const { form } = weightNamed(report, "w");
   const sqnrDb = await measureSqnrDb(originalPath, path);

@@ -111,7 +111,7 @@ async function quantizeLstm(t: TestContext, model: LstmModel, options: Quantizin
 
 /** Which of the two operators a model has. */
 async function readOperators(path: string): Promise<string[]> {
-  const { proto } = await openModel(path, { maxBytes: 2 ** 20 });
+  const { proto } = await openModel(path, 2 ** 20);
   const operators = proto.graph?.node.map(({ opType }) => opType) ?? [];
   return operators.filter((operator) => operator.endsWith("LSTM"));
 }

@@ -41,9 +41,9 @@ async function observeExisting(
   manifest: KubernetesJob,
   observed: ObservedState,
 ): Promise<ActionResult> {
-  const existing = await ignoreNotFound(
-    client.get(observedResources.jobs, manifest.metadata?.name ?? ""),
-  );
+  const name = manifest.metadata?.name;
+  if (name === undefined) throw new TypeError("The manifest of a worker Job has no name");
+  const existing = await ignoreNotFound(client.get(observedResources.jobs, name));
   if (existing === undefined) return "stale";
   const workerJob = toWorkerJob(existing);
   const others = observed.workerJobs.filter(({ name }) => name !== workerJob.name);

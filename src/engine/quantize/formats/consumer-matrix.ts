@@ -1,5 +1,6 @@
 import { isAttributeSet, isRowGather, operatorName } from "../channel-axis.ts";
 import type { Weight, WeightConsumer } from "../find-weights.ts";
+import { Obstacle } from "../obstacle.ts";
 
 /** An axis of a weight, and the range of it that a consumer takes. */
 export interface AxisRange {
@@ -17,22 +18,27 @@ interface ProductMatrix {
 }
 
 /** @returns the matrix that a product takes, or why a consumer takes none */
-export function findProductMatrix(consumer: WeightConsumer): ProductMatrix | string {
+export function findProductMatrix(consumer: WeightConsumer): ProductMatrix | Obstacle {
   const { node, input, view } = consumer;
   const operator = operatorName(node);
   if (!productOperators.has(operator)) {
-    return `is used by ${operator}, which is not a product of matrices`;
+    return new Obstacle(`is used by ${operator}, which is not a product of matrices`);
   }
-  if (input !== 1) return `is input ${input} of ${operator}, and only input 1 can be in this form`;
+  if (input !== 1) {
+    const which = `input ${input} of ${operator}`;
+    return new Obstacle(`is ${which}, and only input 1 can be in this form`);
+  }
   const isTransposed = operator !== "MatMul" && isAttributeSet(node, "transB");
   if (view.axes?.length !== 2 || view.isJoined) {
     const rank = view.axes?.length;
     return rank === undefined || view.isJoined
-      ? `is rearranged for ${operator}`
-      : `has ${rank} dimensions, and products take matrices`;
+      ? new Obstacle(`is rearranged for ${operator}`)
+      : new Obstacle(`has ${rank} dimensions, and products take matrices`);
   }
   const [first, second] = view.axes.map(toAxisRange);
-  if (first === undefined || second === undefined) return `is no matrix for ${operator}`;
+  if (first === undefined || second === undefined) {
+    return new Obstacle(`is no matrix for ${operator}`);
+  }
   return isTransposed
     ? { k: second, n: first, isTransposed }
     : { k: first, n: second, isTransposed };
@@ -40,7 +46,7 @@ export function findProductMatrix(consumer: WeightConsumer): ProductMatrix | str
 
 export function requireProductMatrix(consumer: WeightConsumer): ProductMatrix {
   const matrix = findProductMatrix(consumer);
-  if (typeof matrix === "string") throw new TypeError(`A planned product ${matrix}`);
+  if (matrix instanceof Obstacle) throw new TypeError(`A planned product ${matrix.reason}`);
   return matrix;
 }
 
@@ -54,11 +60,11 @@ const productOperators: ReadonlySet<string> = new Set([
 ]);
 
 /** The matrix of a product that can be replaced by one of quantized values, or why it cannot. */
-export function findReplaceableProduct(consumer: WeightConsumer): ProductMatrix | string {
+export function findReplaceableProduct(consumer: WeightConsumer): ProductMatrix | Obstacle {
   const operator = operatorName(consumer.node);
   return replaceableOperators.has(operator)
     ? findProductMatrix(consumer)
-    : `is used by ${operator}, which no product of quantized values replaces`;
+    : new Obstacle(`is used by ${operator}, which no product of quantized values replaces`);
 }
 
 function toAxisRange(axis: {

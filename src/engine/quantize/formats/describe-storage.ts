@@ -1,3 +1,4 @@
+import { at } from "../../onnx/at.ts";
 import { countElements } from "../../onnx/tensor-shape.ts";
 import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
 import type { Weight } from "../find-weights.ts";
@@ -41,7 +42,7 @@ export function describeStorage(weight: Weight, storage: QuantizedStorage): Stor
 function describeAffineTensors(weight: Weight, storage: AffineStorage): StoredTensors {
   const { axis, batchAxes, format } = storage;
   const dims = weightDims(weight);
-  const vector = axis === null ? [] : [dims[axis] ?? 1];
+  const vector = axis === null ? [] : [at(dims, axis)];
   const scaleDims = batchAxes === 0 ? vector : broadcastScaleDims(weight, storage);
   const dataType = format.type === "int8" ? DataType.INT8 : DataType.UINT8;
   const integers = (shape: readonly number[]) => {

@@ -30,7 +30,7 @@ export function gatherAffineRows(
   const isFloat = stored.weight.tensor.dataType === DataType.FLOAT;
   const factor = isFloat ? scales : float(scales, "factors");
   const result = { opType: "Mul", input: [numbers, factor] };
-  writeResult(stored, consumer, { steps, result });
+  writeResult(stored, consumer, steps, result);
 }
 
 /**
@@ -49,8 +49,8 @@ export function gatherPackedRows(
   const addAxis = (value: string) =>
     add("pair", { opType: "Unsqueeze", input: [value, stored.integers([-1])] });
   const numbers =
-    bits === 4 ? splitNibbles(stored, packed, { add, addAxis }) : float(packed, "numbers");
-  const zeroPoints = unpackZeroPoints(stored, { k, n, format });
+    bits === 4 ? splitNibbles(stored, packed, add, addAxis) : float(packed, "numbers");
+  const zeroPoints = unpackZeroPoints(stored, k, n, format);
   const offsets =
     zeroPoints === undefined
       ? stored.float(2 ** (bits - 1))
@@ -62,7 +62,7 @@ export function gatherPackedRows(
   const attribute = intAttributes({ axis: 0 });
   const shape = add("shape", { opType: "Concat", input: [rows, stored.integers([k])], attribute });
   const result = { opType: "Reshape", input: [scaled, shape] };
-  writeResult(stored, consumer, { steps, result });
+  writeResult(stored, consumer, steps, result);
 }
 
 /** The nodes that replace a Gather, and ways to add one; each gives the name of its output. */
@@ -81,17 +81,12 @@ function startRowSteps({ rewrite }: StoredWeight, { node }: WeightConsumer) {
   return { indices, steps, add, gather, float };
 }
 
-interface GatheredRows {
-  readonly steps: readonly NodeDescription[];
-  /** The node that computes the rows in float32. */
-  readonly result: Omit<NodeDescription, "output">;
-}
-
-/** Replaces a Gather, and gives its result the type that its consumers take. */
+/** Replaces a Gather by nodes, the last of which computes its result in float32. */
 function writeResult(
   { rewrite }: StoredWeight,
   { node, view: { elementType } }: WeightConsumer,
-  { steps, result }: GatheredRows,
+  steps: readonly NodeDescription[],
+  result: Omit<NodeDescription, "output">,
 ): void {
   if (elementType === DataType.FLOAT) {
     rewrite.replaceNode(node, [...steps, { ...result, output: node.output }]);

@@ -1,3 +1,4 @@
+import { at } from "../../onnx/at.ts";
 import { findProductMatrix, gathersRows } from "./consumer-matrix.ts";
 import { isRecurrentProduct, planRecurrentStorage } from "./quantize-lstm.ts";
 import type { Recipe } from "../../../contract/jobs/recipe.ts";
@@ -7,12 +8,13 @@ import { channelAxis, operatorName } from "../channel-axis.ts";
 import type { Weight, WeightConsumer } from "../find-weights.ts";
 import type { AffineFormat } from "../kernels/affine-parameters.ts";
 import { type BlockFormat, countBlocks, type MatrixShape } from "../kernels/block-format.ts";
+import { Obstacle } from "../obstacle.ts";
 import { weightDims } from "../weight-dims.ts";
 import type {
+  AffineOperation,
   AffineStorage,
+  BlockOperation,
   BlockStorage,
-  QuantizedStorage,
-  WeightOperation,
 } from "../weight-format.ts";
 
 export interface RecipeForTarget {
@@ -21,22 +23,25 @@ export interface RecipeForTarget {
 }
 
 export type QuantizedScheme = Exclude<Recipe["scheme"], "fp16">;
-type Operation = Exclude<WeightOperation, "restore">;
 
 /** A way to store a weight, and the operations that consumers may have on it. */
-export interface Candidate {
-  readonly storage: QuantizedStorage | string;
+export interface StorageCandidate<Storage, Operation> {
+  readonly storage: Storage;
   readonly operations: readonly Operation[];
   /** Operations that the scheme is about: one consumer at least must have one; absent for none. */
-  readonly required?: readonly Operation[];
+  readonly required: readonly Operation[] | undefined;
 }
+
+export type Candidate =
+  | StorageCandidate<AffineStorage, AffineOperation>
+  | StorageCandidate<BlockStorage, BlockOperation>;
 
 /** Candidates of a scheme, the best first. The reason of the last one is the one to report. */
 export function listCandidates(
   weight: Weight,
   options: RecipeForTarget & { readonly takesRecurrent: boolean },
   scheme: QuantizedScheme,
-): readonly Candidate[] {
+): readonly (Candidate | Obstacle)[] {
   const { recipe } = options;
   const int8 = { type: "int8", symmetric: recipe.symmetric, reduceRange: false } as const;
   switch (scheme) {
@@ -44,7 +49,7 @@ export function listCandidates(
       const integers = chooseIntegers(options);
       const storage = planAffineStorage(weight, recipe, integers);
       const required = ["integer-product"] as const;
-      const product = { storage, operations: [...required, "gather-rows"] as const, required };
+      const product = candidateOf(storage, [...required, "gather-rows"], required);
       if (!options.takesRecurrent || !canQuantizeLstm(options)) return [product];
       return [...listRecurrentCandidates(weight, recipe, integers), product];
     }
@@ -52,11 +57,19 @@ export function listCandidates(
       return listBlockCandidates(weight, recipe, 4);
     case "int8-weight": {
       const storage = planAffineStorage(weight, recipe, int8);
-      const affine = { storage, operations: ["gather-rows"] as const };
+      const affine = candidateOf(storage, ["gather-rows"]);
       const isBlock = recipe.granularity === "block";
       return isBlock ? [...listBlockCandidates(weight, recipe, 8), affine] : [affine];
     }
   }
+}
+
+function candidateOf<Storage, Operation extends AffineOperation | BlockOperation>(
+  storage: Storage | Obstacle,
+  operations: readonly Operation[],
+  required?: readonly Operation[],
+): StorageCandidate<Storage, Operation> | Obstacle {
+  return storage instanceof Obstacle ? storage : { storage, operations, required };
 }
 
 /**
@@ -78,36 +91,32 @@ function listRecurrentCandidates(
   weight: Weight,
   { granularity }: Recipe,
   integers: AffineFormat,
-): readonly Candidate[] {
+): readonly (Candidate | Obstacle)[] {
   if (!weight.consumers.some(isRecurrentProduct)) return [];
-  const storage = planRecurrentStorage(weight, { granularity, integers });
-  const required = ["recurrent-product"] as const;
-  return [{ storage, operations: required, required }];
+  const storage = planRecurrentStorage(weight, granularity, integers);
+  return [candidateOf(storage, ["recurrent-product"], ["recurrent-product"])];
 }
 
-function listBlockCandidates(weight: Weight, recipe: Recipe, bits: 4 | 8): Candidate[] {
+function listBlockCandidates(
+  weight: Weight,
+  recipe: Recipe,
+  bits: 4 | 8,
+): (Candidate | Obstacle)[] {
   const { blockSize, symmetric } = recipe;
   const format = { bits, blockSize, symmetric };
   const packed = planBlockStorage(weight, "packed-blocks", format);
-  if (recipe.operators === "contrib") {
-    const operations = ["block-product", "gather-blocks", "gather-packed-rows"] as const;
-    const candidate = { storage: packed, operations };
-    const linear = planBlockStorage(weight, "linear-blocks", format);
-    if (typeof linear !== "string" && linear.matrices > 1) {
-      return [{ storage: linear, operations: [] }];
-    }
-    if (!weight.consumers.every((consumer) => gathersRows(weight, consumer))) return [candidate];
-    const rows = planBlockStorage(weight, "packed-rows", format);
-    return [
-      { ...candidate, required: operations },
-      { ...candidate, storage: rows },
-    ];
-  }
   const linear = planBlockStorage(weight, "linear-blocks", format);
-  return [
-    { storage: packed, operations: ["gather-packed-rows"], required: ["gather-packed-rows"] },
-    { storage: linear, operations: [] },
-  ];
+  if (recipe.operators !== "contrib") {
+    const gather = ["gather-packed-rows"] as const;
+    return [candidateOf(packed, gather, gather), candidateOf(linear, [])];
+  }
+  if (!(linear instanceof Obstacle) && linear.matrices > 1) return [candidateOf(linear, [])];
+  const operations = ["block-product", "gather-blocks", "gather-packed-rows"] as const;
+  if (!weight.consumers.every((consumer) => gathersRows(weight, consumer))) {
+    return [candidateOf(packed, operations)];
+  }
+  const rows = planBlockStorage(weight, "packed-rows", format);
+  return [candidateOf(packed, operations, operations), candidateOf(rows, operations)];
 }
 
 /** Rows of each matrix from which on its columns have scales of their own: they take room. */
@@ -118,9 +127,9 @@ function planAffineStorage(
   weight: Weight,
   { granularity }: Recipe,
   format: AffineFormat,
-): AffineStorage | string {
+): AffineStorage | Obstacle {
   const axes = findChannelAxes(weight);
-  if (typeof axes === "string") return axes;
+  if (axes instanceof Obstacle) return axes;
   if (granularity !== "tensor" && isMatrixBatch(weight)) {
     const rank = weight.tensor.dims.length;
     return { kind: "affine", axis: rank - 1, batchAxes: rank - 2, format };
@@ -152,13 +161,14 @@ function isBatchedProduct(weight: Weight, { node, input, view }: WeightConsumer)
 }
 
 /** The axes along which consumers take a weight's channels, or why one of them has none. */
-function findChannelAxes({ consumers }: Weight): Set<number> | string {
+function findChannelAxes({ consumers }: Weight): Set<number> | Obstacle {
   const axes = new Set<number>();
   for (const consumer of consumers) {
     const axis = findChannelAxis(consumer);
     if (axis === undefined) {
       const operator = operatorName(consumer.node);
-      return `is input ${consumer.input} of ${operator}, which has no form for it in fewer bits`;
+      const input = `input ${consumer.input} of ${operator}`;
+      return new Obstacle(`is ${input}, which has no form for it in fewer bits`);
     }
     axes.add(axis);
   }
@@ -178,48 +188,54 @@ function planBlockStorage(
   weight: Weight,
   kind: BlockStorage["kind"],
   format: BlockFormat,
-): BlockStorage | string {
+): BlockStorage | Obstacle {
   if (kind === "linear-blocks" && isMatrixBatch(weight)) return planBatchedBlocks(weight, format);
   const shape = planMatrixShape(weight);
-  if (typeof shape === "string") return shape;
+  if (shape instanceof Obstacle) return shape;
   if (kind === "linear-blocks" && shape.order === "nk" && !rowsFillBytes(shape, format)) {
-    return `has rows of ${shape.k} values, whose codes or zero points do not fill whole bytes`;
+    const rows = `rows of ${shape.k} values`;
+    return new Obstacle(`has ${rows}, whose codes or zero points do not fill whole bytes`);
   }
   return { kind, matrices: 1, shape, format };
 }
 
-function planBatchedBlocks(weight: Weight, format: BlockFormat): BlockStorage | string {
+function planBatchedBlocks(weight: Weight, format: BlockFormat): BlockStorage | Obstacle {
   const dims = weightDims(weight);
   const [k = 1, n = 1] = dims.slice(-2);
-  if (k % format.blockSize !== 0) return `has matrices of ${k} inputs, not of whole blocks`;
-  if ((k * n * format.bits) % 16 !== 0) return "has matrices that do not fill whole bytes";
+  if (k % format.blockSize !== 0) {
+    return new Obstacle(`has matrices of ${k} inputs, not of whole blocks`);
+  }
+  if ((k * n * format.bits) % 16 !== 0) {
+    return new Obstacle("has matrices that do not fill whole bytes");
+  }
   const matrices = countElements(dims.slice(0, -2));
   return { kind: "linear-blocks", matrices, shape: { order: "kn", k, n }, format };
 }
 
-function planMatrixShape(weight: Weight): MatrixShape | string {
+function planMatrixShape(weight: Weight): MatrixShape | Obstacle {
   const dims = weightDims(weight);
   const [first, second] = dims.flatMap((size, axis) => (size === 1 ? [] : [axis]));
   if (first === undefined || second === undefined || dims.filter((size) => size > 1).length > 2) {
-    return `has ${dims.length} dimensions, and blocks are cut from matrices`;
+    return new Obstacle(`has ${dims.length} dimensions, and blocks are cut from matrices`);
   }
   const axes = weight.consumers.map((consumer) => findInputAxis(weight, consumer));
   const inputAxes = new Set(axes.filter((axis) => typeof axis === "number"));
   const [inputAxis] = inputAxes;
-  if (inputAxis === undefined)
-    return axes.find((axis) => typeof axis === "string") ?? "is not used";
-  if (inputAxes.size > 1) return "is used both as it is and transposed";
-  const sizes = { first: dims[first] ?? 1, second: dims[second] ?? 1 };
+  if (inputAxis === undefined) {
+    return axes.find((axis) => axis instanceof Obstacle) ?? new Obstacle("is not used");
+  }
+  if (inputAxes.size > 1) return new Obstacle("is used both as it is and transposed");
+  const sizes = { first: at(dims, first), second: at(dims, second) };
   return inputAxis === first
     ? { order: "kn", k: sizes.first, n: sizes.second }
     : { order: "nk", k: sizes.second, n: sizes.first };
 }
 
 /** The axis along which a consumer's products sum, or along which rows lie. */
-function findInputAxis(weight: Weight, consumer: WeightConsumer): number | string {
+function findInputAxis(weight: Weight, consumer: WeightConsumer): number | Obstacle {
   if (gathersRows(weight, consumer) && weight.tensor.dims.length === 2) return 1;
   const matrix = findProductMatrix(consumer);
-  return typeof matrix === "string" ? matrix : matrix.k.source;
+  return matrix instanceof Obstacle ? matrix : matrix.k.source;
 }
 
 function rowsFillBytes({ k }: MatrixShape, format: BlockFormat): boolean {

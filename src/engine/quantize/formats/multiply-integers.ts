@@ -26,24 +26,20 @@ export function multiplyIntegers(
     scales,
     zeroPoints: stored.zeroPoints && parameter(stored.zeroPoints),
   };
-  const multiply = (left: string, steps: NodeDescription[]) =>
-    addIntegerMatMul(rewrite, { consumer, left, weight }, steps);
+  const allocate = (part: string) => rewrite.names.allocate(`${consumer.node.output[0]}_${part}`);
+  const multiply = (left: string, steps: NodeDescription[]) => {
+    const activation = quantizeActivation(rewrite, consumer.scope.body, left, steps);
+    return addIntegerMatMul(allocate, activation, weight, steps);
+  };
   replaceMatrixProduct(rewrite, { use: consumer, elementType: DataType.FLOAT, multiply });
 }
 
-interface IntegerProduct {
-  readonly consumer: WeightConsumer;
-  readonly left: string;
-  readonly weight: Pick<StoredWeight, "quantizedValues" | "scales" | "zeroPoints">;
-}
-
 function addIntegerMatMul(
-  rewrite: GraphRewrite,
-  { consumer, left, weight }: IntegerProduct,
+  allocate: (part: string) => string,
+  activation: QuantizedActivation,
+  weight: Pick<StoredWeight, "quantizedValues" | "scales" | "zeroPoints">,
   steps: NodeDescription[],
 ): string {
-  const allocate = (part: string) => rewrite.names.allocate(`${consumer.node.output[0]}_${part}`);
-  const activation = quantizeActivation(rewrite, { consumer, name: left }, steps);
   const [sums, numbers] = [allocate("sums"), allocate("numbers")];
   const [scales, product] = [allocate("scales"), allocate("product")];
   const zeroPoints = weight.zeroPoints === undefined ? [] : [weight.zeroPoints];
@@ -65,10 +61,10 @@ function addIntegerMatMul(
 /** Quantizes an activation once for all its users in a body. */
 function quantizeActivation(
   rewrite: GraphRewrite,
-  { consumer: { scope }, name }: { consumer: WeightConsumer; name: string },
+  body: WeightConsumer["scope"]["body"],
+  name: string,
   steps: NodeDescription[],
 ): QuantizedActivation {
-  const { body } = scope;
   const byName = rewrite.quantizedActivations.get(body) ?? new Map<string, QuantizedActivation>();
   rewrite.quantizedActivations.set(body, byName);
   const existing = byName.get(name);

@@ -1,13 +1,15 @@
 import type { Recipe } from "../../../contract/jobs/recipe.ts";
 import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
 import type { Weight, WeightConsumer } from "../find-weights.ts";
+import { Obstacle } from "../obstacle.ts";
 import type { QuantizedStorage, WeightRestoration } from "../weight-format.ts";
 import { findProductMatrix } from "./consumer-matrix.ts";
 
 /** @returns undefined where no restoration fits the recipe */
 export function chooseRestoration(
   restored: readonly WeightConsumer[],
-  { storage, recipe }: { storage: QuantizedStorage; recipe: Recipe },
+  storage: QuantizedStorage,
+  recipe: Recipe,
 ): WeightRestoration | undefined {
   if (storage.kind === "packed-rows") return undefined;
   if (storage.kind === "packed-blocks") return recipe.dequantize === "load" ? "fold" : undefined;
@@ -19,7 +21,7 @@ export function chooseRestoration(
 /** Whether ONNX Runtime fuses the product with a DequantizeLinear of its weight. */
 function isFusedProduct(consumer: WeightConsumer): boolean {
   const matrix = findProductMatrix(consumer);
-  return typeof matrix !== "string" && !matrix.isTransposed && consumer.view.nodes.length === 0;
+  return !(matrix instanceof Obstacle) && !matrix.isTransposed && consumer.view.nodes.length === 0;
 }
 
 /** DequantizeLinear would take the matrices of a batch for one. */

@@ -4,9 +4,15 @@ import {
   listCandidates,
   type QuantizedScheme,
   type RecipeForTarget,
+  type StorageCandidate,
 } from "./list-candidates.ts";
 import { canFold, chooseRestoration, restorationOpset } from "./plan-restoration.ts";
-import { weightOperations } from "./weight-operations.ts";
+import {
+  affineOperations,
+  blockOperations,
+  operationOpset,
+  type OperationTable,
+} from "./weight-operations.ts";
 import type { Recipe } from "../../../contract/jobs/recipe.ts";
 import { elementTypeName } from "../../onnx/element-type.ts";
 import type { OnnxModel } from "../../onnx/onnx-model.ts";
@@ -15,12 +21,18 @@ import type { Weight, WeightConsumer } from "../find-weights.ts";
 import type { HalfChoice } from "../half/choose-half-nodes.ts";
 import { planHalfFormat } from "../half/plan-half-format.ts";
 import { findFloatType } from "../source-weight.ts";
+import { Obstacle } from "../obstacle.ts";
 import { weightDims } from "../weight-dims.ts";
-import type {
-  QuantizedFormat,
-  QuantizedStorage,
-  WeightFormat,
-  WeightOperation,
+import {
+  type AffineOperation,
+  type BlockOperation,
+  isAffine,
+  isHalf,
+  type QuantizedFormat,
+  type QuantizedStorage,
+  type StorageFormat,
+  type WeightFormat,
+  type WeightOperation,
 } from "../weight-format.ts";
 import type { PlannedFormat, WeightPlan } from "../weight-plan.ts";
 
@@ -36,19 +48,22 @@ interface WeightContext extends RecipeForTarget {
 export function planWeight(weight: Weight, context: WeightContext): Omit<WeightPlan, "weight"> {
   const { scheme, fallback } = context.recipe;
   const own = planScheme(weight, context, scheme);
-  if (typeof own !== "string") return { format: own, reason: undefined };
-  if (fallback === "none") return { format: undefined, reason: own };
+  if (!(own instanceof Obstacle)) return { format: own, reason: undefined };
+  const { reason } = own;
+  if (fallback === "none") return { format: undefined, reason };
   const other = planScheme(weight, context, fallback);
-  if (typeof other !== "string") return { format: other, reason: own };
-  return { format: undefined, reason: own === other ? own : `${own}; ${other}` };
+  if (!(other instanceof Obstacle)) return { format: other, reason };
+  return {
+    format: undefined,
+    reason: reason === other.reason ? reason : `${reason}; ${other.reason}`,
+  };
 }
 
-/** @returns why the weight has no format of a scheme */
 function planScheme(
   weight: Weight,
   context: WeightContext,
   scheme: Recipe["scheme"],
-): PlannedFormat | string {
+): PlannedFormat | Obstacle {
   return scheme === "fp16"
     ? planHalfFormat(weight, context)
     : planQuantizedFormat(weight, context, scheme);
@@ -58,22 +73,23 @@ function planQuantizedFormat(
   weight: Weight,
   context: WeightContext,
   scheme: QuantizedScheme,
-): PlannedFormat | string {
+): PlannedFormat | Obstacle {
   const { recipe } = context;
-  const obstacle = findQuantizationObstacle(weight, recipe);
-  if (obstacle !== undefined) return obstacle;
-  let reason = `has no form in ${scheme}`;
+  const excluded = explainExclusion(weight, recipe);
+  if (excluded !== undefined) return new Obstacle(excluded);
+  let obstacle = new Obstacle(`has no form in ${scheme}`);
   for (const candidate of listCandidates(weight, context, scheme)) {
-    const planned = planCandidate(weight, recipe, candidate);
-    if (typeof planned === "string") reason = planned;
+    const planned =
+      candidate instanceof Obstacle ? candidate : planCandidate(weight, recipe, candidate);
+    if (planned instanceof Obstacle) obstacle = planned;
     else if (planned.bytes < weight.bytes) return planned;
-    else reason = `would have ${planned.bytes} bytes as ${planned.description}`;
+    else obstacle = new Obstacle(`would have ${planned.bytes} bytes as ${planned.description}`);
   }
-  return reason;
+  return obstacle;
 }
 
 /** Why a weight can have no quantized format, whatever the scheme. */
-function findQuantizationObstacle(weight: Weight, { minElements }: Recipe): string | undefined {
+function explainExclusion(weight: Weight, { minElements }: Recipe): string | undefined {
   const { tensor, consumers } = weight;
   const elements = countElements(weightDims(weight));
   if (elements === 0) return "has no elements";
@@ -90,65 +106,58 @@ function findQuantizationObstacle(weight: Weight, { minElements }: Recipe): stri
 function planCandidate(
   weight: Weight,
   recipe: Recipe,
-  { storage, operations, required }: Candidate,
-): PlannedFormat | string {
-  if (typeof storage === "string") return storage;
-  const chosen = weight.consumers.map((consumer): WeightOperation | Obstacle =>
-    chooseOperation(weight, consumer, { storage, operations }),
-  );
-  const obstacles = chosen.filter((each) => typeof each !== "string");
+  candidate: Candidate,
+): PlannedFormat | Obstacle {
+  const format = isAffine(candidate)
+    ? chooseFormat(weight, recipe, candidate, affineOperations)
+    : chooseFormat(weight, recipe, candidate, blockOperations);
+  return format instanceof Obstacle ? format : completeFormat(weight, format);
+}
+
+/** Each consumer gets its first operation without an obstacle, or the weight restored. */
+function chooseFormat<
+  Storage extends QuantizedStorage,
+  Operation extends AffineOperation | BlockOperation,
+>(
+  weight: Weight,
+  recipe: Recipe,
+  { storage, operations, required }: StorageCandidate<Storage, Operation>,
+  table: OperationTable<Storage, Operation>,
+): StorageFormat<Storage, Operation> | Obstacle {
+  const choose = (consumer: WeightConsumer): Operation | Obstacle => {
+    let obstacle: Obstacle | undefined;
+    for (const operation of operations) {
+      const found = table[operation].findObstacle(weight, consumer, storage);
+      if (found === undefined) return operation;
+      obstacle ??= found;
+    }
+    return obstacle ?? new Obstacle("has no operation");
+  };
+  const chosen = weight.consumers.map(choose);
+  const obstacle = chosen.find((each) => each instanceof Obstacle);
   const isScheme = required?.some((operation) => chosen.includes(operation)) ?? true;
-  if (!isScheme) return obstacles[0]?.obstacle ?? missingOperation(weight, storage, required);
-  const taken = chosen.map((each): WeightOperation =>
-    typeof each === "string" ? each : "restore",
-  );
-  const restored = weight.consumers.filter((_, index) => taken[index] === "restore");
-  const restoration =
-    restored.length === 0 ? null : chooseRestoration(restored, { storage, recipe });
-  if (restoration === undefined) return obstacles[0]?.obstacle ?? "cannot be restored by operators";
-  return completeFormat(weight, { storage, operations: taken, restoration });
-}
-
-/** Why no consumer has an operation, though all have another one. */
-function missingOperation(
-  weight: Weight,
-  storage: QuantizedStorage,
-  [operation]: NonNullable<Candidate["required"]> = [],
-): string {
-  const [consumer] = weight.consumers;
-  if (operation === undefined || consumer === undefined) return "is not used";
-  return weightOperations[operation].findObstacle(weight, consumer, storage) ?? "is not used";
-}
-
-interface Obstacle {
-  readonly obstacle: string;
-}
-
-function chooseOperation(
-  weight: Weight,
-  consumer: WeightConsumer,
-  { storage, operations }: Pick<Candidate, "operations"> & { readonly storage: QuantizedStorage },
-): WeightOperation | Obstacle {
-  let obstacle: string | undefined;
-  for (const operation of operations) {
-    const found = weightOperations[operation].findObstacle(weight, consumer, storage);
-    if (found === undefined) return operation;
-    obstacle ??= found;
+  if (!isScheme) {
+    // Without an obstacle all consumers have another operation than the scheme's.
+    const [operation] = required ?? [];
+    const [consumer] = weight.consumers;
+    const missing =
+      operation && consumer && table[operation].findObstacle(weight, consumer, storage);
+    return obstacle ?? missing ?? new Obstacle("is not used");
   }
-  return { obstacle: obstacle ?? "has no operation" };
+  const taken = chosen.map((each) => (each instanceof Obstacle ? "restore" : each));
+  const restored = weight.consumers.filter((_, index) => taken[index] === "restore");
+  const restoration = restored.length === 0 ? null : chooseRestoration(restored, storage, recipe);
+  if (restoration === undefined) {
+    return obstacle ?? new Obstacle("cannot be restored by operators");
+  }
+  return { storage, operations: taken, restoration };
 }
 
 /** The format that costs nothing when the model runs; undefined where a weight cannot have it. */
-export function planFoldedFormat(
-  weight: Weight,
-  { storage, operations }: WeightFormat,
-): PlannedFormat | undefined {
-  if (storage.kind === "half" || !canFold(storage)) return undefined;
-  return completeFormat(weight, {
-    storage,
-    operations: operations.map(() => "restore"),
-    restoration: "fold",
-  });
+export function planFoldedFormat(weight: Weight, format: WeightFormat): PlannedFormat | undefined {
+  if (isHalf(format) || !canFold(format.storage)) return undefined;
+  const operations = format.operations.map(() => "restore" as const);
+  return completeFormat(weight, { ...format, operations, restoration: "fold" });
 }
 
 function completeFormat(weight: Weight, format: QuantizedFormat): PlannedFormat {
@@ -161,9 +170,7 @@ function completeFormat(weight: Weight, format: QuantizedFormat): PlannedFormat 
 }
 
 function findOpset(weight: Weight, { storage, operations, restoration }: QuantizedFormat): number {
-  const versions = operations.map((each) =>
-    each === "restore" ? 0 : weightOperations[each].opset,
-  );
+  const versions = operations.map((each) => (each === "restore" ? 0 : operationOpset(each)));
   return Math.max(0, ...versions, restorationOpset(weight, storage, restoration));
 }
 

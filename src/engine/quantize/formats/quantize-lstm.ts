@@ -1,3 +1,4 @@
+import { at } from "../../onnx/at.ts";
 import { attributesWithout } from "../../onnx/node-attributes.ts";
 import { TensorProto_DataType as DataType, type NodeProto } from "../../onnx/onnx_pb.js";
 import type { Recipe } from "../../../contract/jobs/recipe.ts";
@@ -5,6 +6,7 @@ import { isAttributeSet, operatorName } from "../channel-axis.ts";
 import type { Weight, WeightConsumer } from "../find-weights.ts";
 import type { QuantizedMatrix } from "../graph-rewrite.ts";
 import type { AffineFormat } from "../kernels/affine-parameters.ts";
+import { Obstacle } from "../obstacle.ts";
 import type { AffineStorage } from "../weight-format.ts";
 import { weightDims } from "../weight-dims.ts";
 import type { StoredWeight } from "./stored-weight.ts";
@@ -20,10 +22,11 @@ export function isRecurrentProduct({ node, input }: WeightConsumer): boolean {
 /** 8-bit values with a scale for each direction and, by default, for each row of it. */
 export function planRecurrentStorage(
   weight: Weight,
-  { granularity, integers }: Pick<Recipe, "granularity"> & { readonly integers: AffineFormat },
-): AffineStorage | string {
+  granularity: Recipe["granularity"],
+  integers: AffineFormat,
+): AffineStorage | Obstacle {
   const { length } = weight.tensor.dims;
-  if (length !== 3) return `has ${length} dimensions, and an LSTM takes 3`;
+  if (length !== 3) return new Obstacle(`has ${length} dimensions, and an LSTM takes 3`);
   // DynamicQuantizeLSTM takes no zero points that differ.
   const format = { ...integers, symmetric: true };
   return { kind: "affine", axis: granularity === "tensor" ? null : 1, batchAxes: 1, format };
@@ -32,14 +35,20 @@ export function planRecurrentStorage(
 export function findRecurrentObstacle(
   { node, input, view }: WeightConsumer,
   { batchAxes }: AffineStorage,
-): string | undefined {
+): Obstacle | undefined {
   const operator = operatorName(node);
-  if (operator !== "LSTM") return `is used by ${operator}, which is not an LSTM`;
-  if (input !== 1 && input !== 2) return `is input ${input} of LSTM, which is no matrix`;
-  if (view.nodes.length > 0) return "is rearranged for LSTM";
-  if (view.elementType !== DataType.FLOAT) return "is not float32, the type of quantized LSTMs";
-  if (isAttributeSet(node, "layout")) return "is used by an LSTM whose batch comes first";
-  return batchAxes === 1 ? undefined : "has one scale for both directions of an LSTM";
+  if (operator !== "LSTM") return new Obstacle(`is used by ${operator}, which is not an LSTM`);
+  if (input !== 1 && input !== 2) {
+    return new Obstacle(`is input ${input} of LSTM, which is no matrix`);
+  }
+  if (view.nodes.length > 0) return new Obstacle("is rearranged for LSTM");
+  if (view.elementType !== DataType.FLOAT) {
+    return new Obstacle("is not float32, the type of quantized LSTMs");
+  }
+  if (isAttributeSet(node, "layout")) {
+    return new Obstacle("is used by an LSTM whose batch comes first");
+  }
+  return batchAxes === 1 ? undefined : new Obstacle("has one scale for both directions of an LSTM");
 }
 
 /**
@@ -83,5 +92,5 @@ function listInputs({ input }: NodeProto, matrices: readonly QuantizedMatrix[]):
   const states = stateInputs.map((index) => input[index] ?? "");
   const parameters = matrices.flatMap(({ scales, zeroPoints }) => [scales, zeroPoints]);
   const values = matrices.map(({ quantizedValues }) => quantizedValues);
-  return [input[0] ?? "", ...values, ...states, ...parameters];
+  return [at(input, 0), ...values, ...states, ...parameters];
 }

@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { at } from "../../onnx/at.ts";
 import { findAttribute } from "../../onnx/node-attributes.ts";
 import { TensorProtoSchema } from "../../onnx/onnx_pb.js";
 import { isAttributeSet } from "../channel-axis.ts";
@@ -20,7 +21,7 @@ export function replaceMatrixProduct(rewrite: GraphRewrite, replacement: Product
   const { use, multiply } = replacement;
   const { node } = use;
   const steps: NodeDescription[] = [];
-  if (node.opType === "MatMul") multiply(node.input[0] ?? "", steps);
+  if (node.opType === "MatMul") multiply(at(node.input, 0), steps);
   else addGemmSteps(rewrite, replacement, steps);
   const last = steps.pop();
   if (last !== undefined) rewrite.replaceNode(node, [...steps, { ...last, output: node.output }]);

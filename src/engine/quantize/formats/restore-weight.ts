@@ -103,7 +103,7 @@ function shapePackedBlocks(stored: StoredWeight, { shape, format }: BlockStorage
   const { order, k, n } = shape;
   const { bits, blockSize } = format;
   const blocks = countBlocks(k, format);
-  const zeroPoints = unpackZeroPoints(stored, { k, n, format });
+  const zeroPoints = unpackZeroPoints(stored, k, n, format);
   const numbers =
     bits === 4
       ? unpackNibbles(stored, stored.quantizedValues, [n, blocks, blockSize / 2])

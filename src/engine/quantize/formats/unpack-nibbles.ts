@@ -1,7 +1,7 @@
 import { stringAttribute } from "../../onnx/node-attributes.ts";
 import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
 import type { NodeDescription } from "../graph-rewrite.ts";
-import { countBlocks, type BlockFormat, type MatrixShape } from "../kernels/block-format.ts";
+import { countBlocks, type BlockFormat } from "../kernels/block-format.ts";
 import { intAttributes } from "./int-attributes.ts";
 import type { StoredWeight } from "./stored-weight.ts";
 
@@ -14,16 +14,15 @@ export function unpackNibbles(
   shape: readonly number[],
 ): string {
   const add: AddNode = (part, node) => stored.addNode(part, node);
-  return splitNibbles(stored, bytes, {
-    add,
-    addAxis: (value) => stored.reshape(value, [...shape, 1]),
-  });
+  return splitNibbles(stored, bytes, add, (value) => stored.reshape(value, [...shape, 1]));
 }
 
 /** Zero points [N, blocks] of packed blocks as float32; undefined where there are none. */
 export function unpackZeroPoints(
   stored: StoredWeight,
-  { k, n, format }: Pick<MatrixShape, "k" | "n"> & { readonly format: BlockFormat },
+  k: number,
+  n: number,
+  format: BlockFormat,
 ): string | undefined {
   if (stored.zeroPoints === undefined) return undefined;
   if (format.bits === 8) return stored.cast(stored.zeroPoints, DataType.FLOAT);
@@ -34,17 +33,15 @@ export function unpackZeroPoints(
   return isPadded ? stored.slice(rows, 1, { start: 0, size: blocks }) : rows;
 }
 
-interface NibbleNodes {
-  readonly add: AddNode;
-  /** Adds a last axis of size 1. */
-  readonly addAxis: (value: string) => string;
-}
-
-/** Numbers of bytes that have two each. BitwiseAnd would raise the model to opset 18. */
+/**
+ * Numbers of bytes that have two each; `addAxis` adds a last axis of size 1. BitwiseAnd would raise
+ * the model to opset 18.
+ */
 export function splitNibbles(
   stored: StoredWeight,
   bytes: string,
-  { add, addAxis }: NibbleNodes,
+  add: AddNode,
+  addAxis: (value: string) => string,
 ): string {
   const attribute = [stringAttribute("direction", "RIGHT")];
   const to = intAttributes({ to: DataType.FLOAT });

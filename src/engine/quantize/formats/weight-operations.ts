@@ -13,124 +13,123 @@ import type { StoredWeight } from "./stored-weight.ts";
 import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
 import type { Weight, WeightConsumer } from "../find-weights.ts";
 import type { NodeDescription } from "../graph-rewrite.ts";
+import { Obstacle } from "../obstacle.ts";
 import { weightDims } from "../weight-dims.ts";
 import type {
+  AffineOperation,
   AffineStorage,
+  BlockOperation,
   BlockStorage,
-  QuantizedStorage,
-  WeightOperation,
 } from "../weight-format.ts";
 
-interface OperationKind {
+interface OperationKind<Storage> {
   /** First version of the standard operator set that has its operators. */
   readonly opset: number;
   /** Why a consumer cannot take the stored weight so; the weight's name starts the sentence. */
   readonly findObstacle: (
     weight: Weight,
     consumer: WeightConsumer,
-    storage: QuantizedStorage,
-  ) => string | undefined;
-  readonly write: (
-    stored: StoredWeight,
-    consumer: WeightConsumer,
-    storage: QuantizedStorage,
-  ) => void;
+    storage: Storage,
+  ) => Obstacle | undefined;
+  readonly write: (stored: StoredWeight, consumer: WeightConsumer, storage: Storage) => void;
 }
 
-/** Every way in which a node can take a quantized weight without its being restored before. */
-export const weightOperations: Readonly<
-  Record<Exclude<WeightOperation, "restore">, OperationKind>
-> = {
+/** Ways in which nodes can take a weight of one kind of storage. */
+export type OperationTable<Storage, Operation extends string> = Readonly<
+  Record<Operation, OperationKind<Storage>>
+>;
+
+export const affineOperations: OperationTable<AffineStorage, AffineOperation> = {
   "gather-rows": {
     opset: 7,
     findObstacle: (weight, consumer, storage) =>
-      gathersRows(weight, consumer) && hasScalesOfRows(requireAffine(storage))
+      gathersRows(weight, consumer) && hasScalesOfRows(storage)
         ? undefined
-        : "is not gathered by rows",
-    write: (stored, consumer, storage) =>
-      gatherAffineRows(stored, consumer, requireAffine(storage)),
-  },
-  "gather-packed-rows": {
-    opset: 13,
-    findObstacle: (weight, consumer, storage) => {
-      const { shape, format } = requireBlocks(storage);
-      const isWhole = shape.k % format.blockSize === 0;
-      return gathersRows(weight, consumer) && isWhole && shape.order === "nk"
-        ? undefined
-        : "is not gathered by rows of whole blocks";
-    },
-    write: (stored, consumer, storage) =>
-      gatherPackedRows(stored, consumer, requireBlocks(storage)),
-  },
-  "gather-blocks": {
-    opset: 0,
-    findObstacle: (weight, consumer, storage) => {
-      const { kind, shape, format } = requireBlocks(storage);
-      if (!gathersRows(weight, consumer) || shape.order !== "nk") return "is not gathered by rows";
-      if (consumer.view.elementType === DataType.BFLOAT16) return "is gathered in bfloat16";
-      if (kind === "packed-rows" && (shape.k * format.bits) % 8 !== 0) {
-        return "has rows of an odd length, which 4-bit values cannot be packed in";
-      }
-      return kind === "packed-rows" || shape.k % format.blockSize === 0
-        ? undefined
-        : `has rows of ${shape.k} values, not of whole blocks`;
-    },
-    write: (stored, consumer, storage) => gatherBlocks(stored, consumer, requireBlocks(storage)),
+        : new Obstacle("is not gathered by rows"),
+    write: gatherAffineRows,
   },
   "integer-product": {
     opset: 11,
-    findObstacle: (_, consumer, storage) => {
+    findObstacle: (_, consumer, { axis, batchAxes }) => {
       const matrix = findReplaceableProduct(consumer);
-      if (typeof matrix === "string") return matrix;
+      if (matrix instanceof Obstacle) return matrix;
       if (consumer.view.elementType !== DataType.FLOAT) {
-        return "is not float32, the only type of dynamically quantized inputs";
+        return new Obstacle("is not float32, the only type of dynamically quantized inputs");
       }
-      const { axis, batchAxes } = requireAffine(storage);
       return batchAxes === 0 && (axis === null || axis === matrix.n.source)
         ? undefined
-        : "has a scale for each input of a product";
+        : new Obstacle("has a scale for each input of a product");
     },
-    write: (stored, consumer, storage) =>
-      multiplyIntegers(stored, consumer, requireAffine(storage)),
+    write: multiplyIntegers,
+  },
+  "recurrent-product": {
+    opset: 7,
+    findObstacle: (_, consumer, storage) => findRecurrentObstacle(consumer, storage),
+    write: quantizeLstm,
+  },
+};
+
+export const blockOperations: OperationTable<BlockStorage, BlockOperation> = {
+  "gather-packed-rows": {
+    opset: 13,
+    findObstacle: (weight, consumer, { shape, format }) => {
+      const isWhole = shape.k % format.blockSize === 0;
+      return gathersRows(weight, consumer) && isWhole && shape.order === "nk"
+        ? undefined
+        : new Obstacle("is not gathered by rows of whole blocks");
+    },
+    write: gatherPackedRows,
+  },
+  "gather-blocks": {
+    opset: 0,
+    findObstacle: (weight, consumer, { kind, shape, format }) => {
+      if (!gathersRows(weight, consumer) || shape.order !== "nk") {
+        return new Obstacle("is not gathered by rows");
+      }
+      if (consumer.view.elementType === DataType.BFLOAT16) {
+        return new Obstacle("is gathered in bfloat16");
+      }
+      if (kind === "packed-rows" && (shape.k * format.bits) % 8 !== 0) {
+        return new Obstacle("has rows of an odd length, which 4-bit values cannot be packed in");
+      }
+      return kind === "packed-rows" || shape.k % format.blockSize === 0
+        ? undefined
+        : new Obstacle(`has rows of ${shape.k} values, not of whole blocks`);
+    },
+    write: gatherBlocks,
   },
   "block-product": {
     opset: 0,
     findObstacle: (weight, consumer, storage) => {
       const matrix = findReplaceableProduct(consumer);
-      if (typeof matrix === "string") return matrix;
+      if (matrix instanceof Obstacle) return matrix;
       const isWhole = isWholeAxis(weight, matrix.k) && isInputAxis(weight, matrix.k, storage);
-      return isWhole ? undefined : "is used by products that do not sum along whole blocks";
+      return isWhole
+        ? undefined
+        : new Obstacle("is used by products that do not sum along whole blocks");
     },
-    write: (stored, consumer, storage) => multiplyBlocks(stored, consumer, requireBlocks(storage)),
-  },
-  "recurrent-product": {
-    opset: 7,
-    findObstacle: (_, consumer, storage) => findRecurrentObstacle(consumer, requireAffine(storage)),
-    write: (stored, consumer, storage) => quantizeLstm(stored, consumer, requireAffine(storage)),
+    write: multiplyBlocks,
   },
 };
 
+const operations = { ...affineOperations, ...blockOperations };
+
+/** First version of the standard operator set that has the operators of an operation. */
+export function operationOpset(operation: AffineOperation | BlockOperation): number {
+  return operations[operation].opset;
+}
+
 function hasScalesOfRows({ axis, batchAxes }: AffineStorage): boolean {
   return axis === null || axis === 0 || batchAxes > 0;
-}
-
-function requireAffine(storage: QuantizedStorage): AffineStorage {
-  if (storage.kind === "affine") return storage;
-  throw new TypeError(`Operations on affine values were planned for ${storage.kind}`);
-}
-
-function requireBlocks(storage: QuantizedStorage): BlockStorage {
-  if (storage.kind !== "affine") return storage;
-  throw new TypeError("Operations on blocks were planned for affine values");
 }
 
 function isWholeAxis(weight: Weight, { source, size }: AxisRange): boolean {
   return weightDims(weight)[source] === size;
 }
 
-function isInputAxis(weight: Weight, { source }: AxisRange, storage: QuantizedStorage): boolean {
+function isInputAxis(weight: Weight, { source }: AxisRange, { shape }: BlockStorage): boolean {
   const [first] = weightDims(weight).flatMap((size, axis) => (size === 1 ? [] : [axis]));
-  return (source === first) === (requireBlocks(storage).shape.order === "kn");
+  return (source === first) === (shape.order === "kn");
 }
 
 /** Products by `accuracy_level` 4 round activations to int8, a scale for each block. */

@@ -1,8 +1,9 @@
+import { at } from "../../onnx/at.ts";
 import type { FormatPlan } from "./choose-formats.ts";
 import { countStorageBytes, describeStorage } from "./describe-storage.ts";
 import { restoreWeight } from "./restore-weight.ts";
 import { StoredWeight } from "./stored-weight.ts";
-import { weightOperations } from "./weight-operations.ts";
+import { affineOperations, blockOperations, type OperationTable } from "./weight-operations.ts";
 import type { NodeProto } from "../../onnx/onnx_pb.js";
 import { countElements } from "../../onnx/tensor-shape.ts";
 import type { Weight } from "../find-weights.ts";
@@ -12,19 +13,27 @@ import { isHalfUse } from "../half/plan-half-format.ts";
 import { rewriteToHalf } from "../half/rewrite-to-half.ts";
 import { floatBytes, requireFloatType, sourceWeight } from "../source-weight.ts";
 import { weightDims } from "../weight-dims.ts";
-import type { BlockStorage, QuantizedFormat, QuantizedStorage } from "../weight-format.ts";
+import {
+  type AffineOperation,
+  type BlockOperation,
+  type BlockStorage,
+  isAffine,
+  isHalf,
+  type QuantizedFormat,
+  type QuantizedStorage,
+  type StorageFormat,
+} from "../weight-format.ts";
 
 /** Replaces weights by the tensors of their formats, and nodes by those that take them. */
 export function writeFormats(rewrite: GraphRewrite, { weights, half }: FormatPlan): void {
   const halfWeights = new Map<NodeProto, Map<number, string>>();
   for (const { weight, format } of weights) {
     if (format === undefined) continue;
-    const { storage, ...rest } = format;
-    if (storage.kind !== "half") {
-      writeQuantizedFormat(rewrite, weight, { ...rest, storage });
+    if (!isHalf(format)) {
+      writeQuantizedFormat(rewrite, weight, format);
       continue;
     }
-    const name = addHalfWeight(rewrite, weight, storage);
+    const name = addHalfWeight(rewrite, weight, format.storage);
     for (const use of weight.uses.filter((each) => isHalfUse(each, half))) {
       const names = halfWeights.get(use.node) ?? new Map<number, string>();
       halfWeights.set(use.node, names.set(use.input, name));
@@ -39,14 +48,24 @@ export function writeFormats(rewrite: GraphRewrite, { weights, half }: FormatPla
 function writeQuantizedFormat(
   rewrite: GraphRewrite,
   weight: Weight,
-  { storage, operations, restoration }: QuantizedFormat,
+  format: QuantizedFormat,
 ): void {
+  const { storage, restoration } = format;
   const stored = addStorage(rewrite, weight, storage);
   if (restoration !== null) restoreWeight(stored, storage, restoration);
   else for (const node of weight.viewNodes) rewrite.removeNode(node);
-  for (const [index, consumer] of weight.consumers.entries()) {
-    const operation = operations[index] ?? "restore";
-    if (operation !== "restore") weightOperations[operation].write(stored, consumer, storage);
+  if (isAffine(format)) writeOperations(stored, format, affineOperations);
+  else writeOperations(stored, format, blockOperations);
+}
+
+function writeOperations<Storage, Operation extends AffineOperation | BlockOperation>(
+  stored: StoredWeight,
+  { storage, operations }: StorageFormat<Storage, Operation>,
+  table: OperationTable<Storage, Operation>,
+): void {
+  for (const [index, consumer] of stored.weight.consumers.entries()) {
+    const operation = at(operations, index);
+    if (operation !== "restore") table[operation].write(stored, consumer, storage);
   }
 }
 
@@ -56,13 +75,11 @@ function addStorage(
   weight: Weight,
   storage: QuantizedStorage,
 ): StoredWeight {
-  const { quantizedValues, scaleDims, zeroPoints } = describeStorage(weight, storage);
+  const stored = describeStorage(weight, storage);
+  const { quantizedValues, scaleDims } = stored;
   const allocate = (part: string) => rewrite.names.allocate(`${weight.name}_${part}`);
-  const names = {
-    quantizedValues: allocate("quantized"),
-    scales: allocate("scale"),
-    zeroPoints: zeroPoints && allocate("zero_point"),
-  };
+  const names = { quantizedValues: allocate("quantized"), scales: allocate("scale") };
+  const zeroPoints = stored.zeroPoints && { name: allocate("zero_point"), ...stored.zeroPoints };
   const source = sourceWeight(rewrite.model, weight);
   const outputs = {
     quantizedValues: rewrite.addComputedTensor(weight, {
@@ -75,9 +92,7 @@ function addStorage(
       dataType: weight.tensor.dataType,
       bytes: countElements(scaleDims) * floatBytes(weight),
     }),
-    zeroPoints:
-      zeroPoints &&
-      rewrite.addComputedTensor(weight, { name: names.zeroPoints ?? "", ...zeroPoints }),
+    zeroPoints: zeroPoints && rewrite.addComputedTensor(weight, zeroPoints),
   };
   rewrite.removeWeight(weight);
   const resultBytes = countStorageBytes(weight, storage);
@@ -89,7 +104,7 @@ function addStorage(
     scaleType,
     outputs,
   });
-  return new StoredWeight(rewrite, weight, names);
+  return new StoredWeight(rewrite, weight, { ...names, zeroPoints: zeroPoints?.name });
 }
 
 function describeTask(weight: Weight, storage: QuantizedStorage) {
@@ -99,7 +114,7 @@ function describeTask(weight: Weight, storage: QuantizedStorage) {
     return {
       kind: "linear" as const,
       matrices: countElements(dims.slice(0, batchAxes)),
-      channels: axis === null ? 1 : (dims[axis] ?? 1),
+      channels: axis === null ? 1 : at(dims, axis),
       inner: countElements(dims.slice(axis === null ? batchAxes : axis + 1)),
       format,
     };

@@ -1,3 +1,4 @@
+import { at } from "../../onnx/at.ts";
 import type { Recipe } from "../../../contract/jobs/recipe.ts";
 import { sortTopologically } from "../../onnx/sort-nodes.ts";
 import { nodeSubgraphs } from "../../onnx/model-traversal.ts";
@@ -82,7 +83,7 @@ function chooseNodesInBody(scope: Scope, choosing: HalfSelection): void {
     if (isHalfNode(node, scope, choosing)) {
       choosing.nodes.add(node);
       const outputs = halfOperators.get(node.opType)?.outputs ?? [];
-      for (const index of halfPositions(outputs, node.output)) own.add(node.output[index] ?? "");
+      for (const index of halfPositions(outputs, node.output)) own.add(at(node.output, index));
     } else if (hasWideOperand(node, choosing)) {
       for (const output of node.output) choosing.wide.add(output);
     }
@@ -108,7 +109,7 @@ function isHalfNode(node: NodeProto, scope: Scope, choosing: HalfSelection): boo
   let starts = false;
   for (const position of halfPositions(operator.inputs, node.input)) {
     const weight = weights?.get(position);
-    if (weight === undefined) starts ||= isHalfValue(node.input[position] ?? "", scope, choosing);
+    if (weight === undefined) starts ||= isHalfValue(at(node.input, position), scope, choosing);
     else if (!canBeHalf(weight, choosing)) return false;
     else starts ||= isLarge(weight, choosing.recipe) && isOperatorWeight(weight);
   }

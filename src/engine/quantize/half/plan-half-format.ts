@@ -2,6 +2,7 @@ import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
 import type { OnnxModel } from "../../onnx/onnx-model.ts";
 import type { Weight } from "../find-weights.ts";
 import type { ValueUse } from "../graph-index.ts";
+import { Obstacle } from "../obstacle.ts";
 import type { PlannedFormat } from "../weight-plan.ts";
 import { findHalfRangeLoss, type HalfChoice } from "./choose-half-nodes.ts";
 import { halfOperators, halfPositions } from "./half-operators.ts";
@@ -10,9 +11,9 @@ import { halfOperators, halfPositions } from "./half-operators.ts";
 export function planHalfFormat(
   weight: Weight,
   { model, half }: { readonly model: OnnxModel; readonly half: HalfChoice },
-): PlannedFormat | string {
+): PlannedFormat | Obstacle {
   const users = weight.uses.filter((use) => isHalfUse(use, half));
-  if (users.length === 0) return explainUnconverted(model, weight);
+  if (users.length === 0) return new Obstacle(explainUnconverted(model, weight));
   const isKept = users.length < weight.uses.length || weight.isOutput;
   return {
     storage: { kind: "half", isKept },

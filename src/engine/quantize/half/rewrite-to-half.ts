@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { at } from "../../onnx/at.ts";
 import { intAttribute } from "../../onnx/node-attributes.ts";
 import { nodeSubgraphs } from "../../onnx/model-traversal.ts";
 import { TensorProto_DataType as DataType, TensorProtoSchema } from "../../onnx/onnx_pb.js";
@@ -50,7 +51,7 @@ export function rewriteToHalf(
       ? node.output.map((name) => (own.has(name) ? (versions.half.get(name) ?? name) : name))
       : node.output;
     const casts = output.flatMap((name, index) => {
-      const given = node.output[index] ?? "";
+      const given = at(node.output, index);
       return name === given ? [] : [castNode(name, given, DataType.FLOAT)];
     });
     if (isHalf || steps.length > 0)
@@ -119,10 +120,10 @@ function castToHalf(
   let source = name;
   if (choice.wide.has(name)) {
     source = rewrite.names.allocate(`${name}_clipped`);
-    const [low, high] = [-halfRange.largest, halfRange.largest].map((limit) =>
+    const bounds = [-halfRange.largest, halfRange.largest].map((limit) =>
       addScalarConstant(rewrite, versions.body, limit),
     );
-    steps.push({ opType: "Clip", input: [name, low ?? "", high ?? ""], output: [source] });
+    steps.push({ opType: "Clip", input: [name, ...bounds], output: [source] });
   }
   steps.push(castNode(source, half, DataType.FLOAT16));
   versions.half.set(name, half);

@@ -1,5 +1,6 @@
 import { open } from "node:fs/promises";
 import { z } from "zod";
+import { at } from "../../onnx/at.ts";
 import { outputLengths, outputPayloads, payloadLength } from "./output-writer.ts";
 import { runTasks } from "./run-tasks.ts";
 import { type DigestOptions, taskDigest } from "./task-digest.ts";
@@ -33,7 +34,7 @@ export async function writePartition(
   }
   const results = await runTasks(placed, options);
   const entries = results.map((result, index) => trailerEntry(partition, index, result));
-  const identified = entries.map((entry, index) => ({ ...entry, task: digests[index] ?? "" }));
+  const identified = entries.map((entry, index) => ({ ...entry, task: at(digests, index) }));
   return await writeJsonTrailer(handle, identified satisfies PartitionTrailer, bytes);
 }
 

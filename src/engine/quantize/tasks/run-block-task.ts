@@ -42,7 +42,7 @@ export function* runBlockTask(
         yield (values.length / task.elements) * task.sourceBytes;
       }
       if (layout === "rows" && format.symmetric) makeSigned(into.quantizedValues, format.bits);
-      writeBlocks(task, { matrix, panel, into }, output);
+      writeBlocks(task, into, panelRectangles(task, matrix, panel), output);
     }
   }
   if (sums.notFinite) return { weight, sums, rejection: "holds values that are not finite" };
@@ -61,20 +61,12 @@ function makeSigned(quantizedValues: Uint8Array, bits: 4 | 8): void {
   }
 }
 
-interface QuantizedPanel {
-  readonly matrix: number;
-  readonly panel: MatrixPanel;
-  readonly into: QuantizedBlocks;
-}
-
 function writeBlocks(
-  task: BlockTask,
-  { matrix, panel, into }: QuantizedPanel,
+  { outputs, scaleType }: BlockTask,
+  { quantizedValues, scales, zeroPoints }: QuantizedBlocks,
+  rectangles: ReturnType<typeof panelRectangles>,
   output: OutputWriter,
 ): void {
-  const { quantizedValues, scales, zeroPoints } = into;
-  const { outputs, scaleType } = task;
-  const rectangles = panelRectangles(task, matrix, panel);
   output.writeRectangle(outputs.quantizedValues, quantizedValues, rectangles.quantizedValues);
   output.writeRectangle(outputs.scales, convertScales(scales, scaleType), rectangles.scales);
   if (outputs.zeroPoints !== undefined) {

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { availableParallelism } from "node:os";
 import { setImmediate } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
+import { at } from "../../onnx/at.ts";
 import { runWeightTask } from "./run-weight-task.ts";
 import type { ThreadMessage } from "./thread-message.ts";
 import { defaultTileLimits } from "./tile-limits.ts";
@@ -115,7 +116,7 @@ class TaskQueue {
 
   constructor(tasks: readonly PlacedTask[]) {
     this.#tasks = tasks;
-    const sourceBytes = (index: number) => tasks[index]?.task.sourceBytes ?? 0;
+    const sourceBytes = (index: number) => at(tasks, index).task.sourceBytes;
     this.#waiting = [...tasks.keys()].sort((a, b) => sourceBytes(a) - sourceBytes(b));
   }
 

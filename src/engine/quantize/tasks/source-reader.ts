@@ -1,6 +1,6 @@
 import { closeSync, openSync } from "node:fs";
 import type { SourceWeight } from "./weight-task.ts";
-import { readExactlySync } from "../../onnx/read-exactly.ts";
+import { readExactlySync } from "../../../model-files/file-access.ts";
 import { bfloat16ToFloat32 } from "../kernels/convert-bfloat16.ts";
 import { float16ToFloat32 } from "../kernels/convert-floats.ts";
 

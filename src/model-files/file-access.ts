@@ -18,21 +18,27 @@ export function readExactlySync(descriptor: number, bytes: Uint8Array, position:
   }
 }
 
-interface ReadOptions {
-  readonly position: number;
-  /** Creates the error that is thrown where the file ends before. */
-  readonly endError: () => Error;
-}
-
-/** Fills `bytes` from a position of a file on. */
+/** Fills `bytes` from a position of a file on. @throws an `endError` where the file ends before */
 export async function readExactly(
   file: FileHandle,
   bytes: Uint8Array,
-  { position, endError }: ReadOptions,
+  position: number,
+  endError: () => Error,
 ): Promise<void> {
   for (let done = 0; done < bytes.length;) {
     const { bytesRead } = await file.read(bytes, done, bytes.length - done, position + done);
     if (bytesRead === 0) throw endError();
     done += bytesRead;
+  }
+}
+
+/** Writes all bytes at a position of a file. */
+export async function writeAllBytes(
+  file: FileHandle,
+  bytes: Uint8Array,
+  position: number,
+): Promise<void> {
+  for (let done = 0; done < bytes.length;) {
+    done += (await file.write(bytes, done, bytes.length - done, position + done)).bytesWritten;
   }
 }

@@ -1,4 +1,4 @@
-import { readExactlySync } from "./read-exactly.ts";
+import { readExactlySync } from "./file-access.ts";
 
 /** Bytes read at once: enough for sequential speed, and little lost where weights are skipped. */
 const windowBytes = 256 * 1024;
