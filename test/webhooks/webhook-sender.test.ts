@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import test, { type TestContext } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { limits } from "../../src/contract/limits.ts";
 import { type CreatedWebhook, createdWebhook, webhook } from "../../src/contract/jobs/webhook.ts";
 import { startWebhookSender } from "../../src/webhooks/webhook-sender.ts";
 import { completed, endJob, submitBatch } from "../github-app/reported-batch.ts";
 import { makeTestApp, startJob, type TestApp } from "../server/test-app.ts";
 import { startReceiver, statusAnswer } from "./receiver.ts";
+import { until } from "../support/until.ts";
 
 const publicUrl = "https://mos.example";
 
@@ -53,11 +53,10 @@ async function untilDelivery(
   made: CreatedWebhook,
   isWanted: (one: Awaited<ReturnType<typeof listDeliveries>>[number]) => boolean,
 ) {
-  for (;;) {
+  return until(`the newest delivery fits ${String(isWanted)}`, async () => {
     const [newest] = await listDeliveries(app, made);
-    if (newest && isWanted(newest)) return newest;
-    await delay(10);
-  }
+    return newest && isWanted(newest) && newest;
+  });
 }
 
 async function findWebhook({ ask }: TestApp, { id }: CreatedWebhook) {
