@@ -44,6 +44,8 @@ export class ChangeSignal {
       if (found !== false && found !== undefined) resolve(found);
     };
     const timer = setTimeout(() => reject(timeoutError(what)), limitMs);
+    // A wait that is given up, as one that lost a race, keeps no process alive.
+    timer.unref();
     this.#checks.add(checkOnce);
     try {
       checkOnce();
