@@ -9,7 +9,11 @@ import { removeLostPods } from "./lost-pods.ts";
 import { monitorStep, requestSyncs } from "./monitor-step.ts";
 import { firstStep, nextStep } from "./parallelism.ts";
 import { planWork, startStep } from "./plan-work.ts";
-import { deleteAfterTtl, jobEndTime, setWorkerJobTtls } from "./ttl-seconds-after-finished.ts";
+import {
+  deleteAfterTtl,
+  deleteExpiredWorkerJobs,
+  jobEndTime,
+} from "./ttl-seconds-after-finished.ts";
 import { isTerminal } from "../../../../src/contract/jobs/status.ts";
 import type { JobStep } from "../../../../src/resources/job-identity.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
@@ -24,7 +28,7 @@ import { mayRun } from "../observe/worker-pod.ts";
 export function decide(observed: ObservedState): Decision {
   const decision = combineDecisions(
     removeLostPods(observed),
-    setWorkerJobTtls(observed),
+    deleteExpiredWorkerJobs(observed),
     requestSyncs(observed),
     decideLifecycle(observed),
   );
