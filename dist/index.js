@@ -48047,13 +48047,6 @@ module.exports = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:timers"
 
 /***/ }),
 
-/***/ 8500:
-/***/ ((module) => {
-
-module.exports = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:timers/promises");
-
-/***/ }),
-
 /***/ 1692:
 /***/ ((module) => {
 
@@ -56757,8 +56750,8 @@ function parseRepository(fullName) {
     return { owner, repo };
 }
 
-// EXTERNAL MODULE: external "node:timers/promises"
-var promises_ = __nccwpck_require__(8500);
+// EXTERNAL MODULE: ./limits/retry.js
+var retry = __nccwpck_require__(7279);
 ;// CONCATENATED MODULE: ./github/check-run-writer.js
 
 
@@ -56829,17 +56822,11 @@ class CheckRunWriter {
         }
     }
     async #repeat(work) {
-        for (let tries = 1;; tries++) {
-            try {
-                return await work();
-            }
-            catch (error) {
-                const isTransient = (httpErrorStatus(error) ?? 0) >= 500;
-                if (!isTransient || tries >= this.#options.maxTries)
-                    throw error;
-            }
-            await (0,promises_.setTimeout)(firstPauseMs * tries ** 2);
-        }
+        return (0,retry/* retry */.L5)(work, (error, tries) => {
+            const isTransient = (httpErrorStatus(error) ?? 0) >= 500;
+            const isLast = tries >= this.#options.maxTries;
+            return isTransient && !isLast ? firstPauseMs * tries ** 2 : undefined;
+        });
     }
 }
 function httpErrorStatus(error) {
@@ -57347,8 +57334,8 @@ function createRateLimitHandler(limit) {
 /* harmony export */   e: () => (/* binding */ describeAbort)
 /* harmony export */ });
 /* harmony import */ var _retry_while_unreachable_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(770);
-/* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(7590);
-/* harmony import */ var _client_retry_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(6261);
+/* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(8931);
+/* harmony import */ var _client_retry_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(5335);
 /* harmony import */ var _log_error_message_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(3777);
 
 
@@ -57416,7 +57403,7 @@ __nccwpck_require__.a(__webpack_module__, async (__webpack_handle_async_dependen
 /* harmony import */ var _actions_github__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1738);
 /* harmony import */ var undici__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(1684);
 /* harmony import */ var _explain_error_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(4747);
-/* harmony import */ var _run_main_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(3030);
+/* harmony import */ var _run_main_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(9394);
 /* harmony import */ var _run_post_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(6361);
 
 
@@ -57659,9 +57646,9 @@ function missingModelProblems(texts) {
 /* harmony export */   J: () => (/* binding */ UnreachableError),
 /* harmony export */   W: () => (/* binding */ retryWhileUnreachable)
 /* harmony export */ });
-/* harmony import */ var node_timers_promises__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8500);
-/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(9876);
-/* harmony import */ var _client_retry_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(6261);
+/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9876);
+/* harmony import */ var _client_retry_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(5335);
+/* harmony import */ var _limits_retry_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(7279);
 
 
 
@@ -57675,29 +57662,22 @@ class UnreachableError extends Error {
     }
 }
 async function retryWhileUnreachable(work, signal) {
-    for (let lostAt;; await (0,node_timers_promises__WEBPACK_IMPORTED_MODULE_0__.setTimeout)(pauseMs, undefined, { signal })) {
-        try {
-            return await work();
-        }
-        catch (error) {
-            signal.throwIfAborted();
-            if (!(0,_client_retry_js__WEBPACK_IMPORTED_MODULE_2__/* .isTransient */ .dg)(error))
-                throw error;
-            const now = performance.now();
-            if (lostAt === undefined) {
-                _actions_core__WEBPACK_IMPORTED_MODULE_1__/* .info */ .pq(`[service] Not reachable, trying again: ${String(error)}`);
-            }
-            lostAt ??= now;
-            if (now - lostAt > outageLimitMs)
-                throw new UnreachableError(error);
-        }
-    }
+    const delayAfter = (error, failures, failingMs) => {
+        if (!(0,_client_retry_js__WEBPACK_IMPORTED_MODULE_1__/* .isTransient */ .dg)(error))
+            return undefined;
+        if (failures === 1)
+            _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .info */ .pq(`[service] Not reachable, trying again: ${String(error)}`);
+        if (failingMs > outageLimitMs)
+            throw new UnreachableError(error);
+        return pauseMs;
+    };
+    return (0,_limits_retry_js__WEBPACK_IMPORTED_MODULE_2__/* .retry */ .L5)(work, delayAfter, { signal });
 }
 
 
 /***/ }),
 
-/***/ 3030:
+/***/ 9394:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -57708,8 +57688,8 @@ __nccwpck_require__.d(__webpack_exports__, {
 
 // EXTERNAL MODULE: external "node:path"
 var external_node_path_ = __nccwpck_require__(6760);
-// EXTERNAL MODULE: external "node:timers/promises"
-var promises_ = __nccwpck_require__(8500);
+;// CONCATENATED MODULE: external "node:timers/promises"
+const promises_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:timers/promises");
 // EXTERNAL MODULE: ../../node_modules/@actions/core/lib/core.js + 19 modules
 var core = __nccwpck_require__(9876);
 // EXTERNAL MODULE: ./report/conclude.js
@@ -57837,7 +57817,7 @@ async function watchBatches(client, { batches }, { tracker, signal, onPoll }) {
             loggedLine = line;
             core/* info */.pq(`[batch] ${line}`);
         }
-        await (0,promises_.setTimeout)(pollMs, undefined, { signal });
+        await (0,promises_namespaceObject.setTimeout)(pollMs, undefined, { signal });
     }
 }
 function logResults({ rows }) {
@@ -57907,7 +57887,7 @@ class JobTracker {
 }
 
 // EXTERNAL MODULE: external "node:fs/promises"
-var external_node_fs_promises_ = __nccwpck_require__(1455);
+var promises_ = __nccwpck_require__(1455);
 // EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
 var schemas = __nccwpck_require__(3045);
 // EXTERNAL MODULE: ./contract/format-problem.js
@@ -57926,7 +57906,7 @@ var parse_input = __nccwpck_require__(6173);
 async function findModels(entries, workspace) {
     const isExclusion = ({ file }) => file?.startsWith("!") === true;
     const excluded = entries.filter(isExclusion).flatMap(({ file }) => file?.slice(1) ?? []);
-    const search = { root: await (0,external_node_fs_promises_.realpath)(workspace), excluded };
+    const search = { root: await (0,promises_.realpath)(workspace), excluded };
     const problems = [];
     const models = new Map();
     for (const entry of entries.filter((each) => !isExclusion(each))) {
@@ -57978,11 +57958,11 @@ async function resolveFiles(entry, search) {
 }
 async function matchFiles(entry, { root, excluded }) {
     const files = [];
-    for await (const match of (0,external_node_fs_promises_.glob)(entry.file ?? "", { cwd: root, exclude: [...excluded] })) {
+    for await (const match of (0,promises_.glob)(entry.file ?? "", { cwd: root, exclude: [...excluded] })) {
         const file = external_node_path_.resolve(root, match);
-        if (!(await (0,external_node_fs_promises_.stat)(file)).isFile())
+        if (!(await (0,promises_.stat)(file)).isFile())
             continue;
-        if (external_node_path_.relative(root, await (0,external_node_fs_promises_.realpath)(file)).startsWith("..")) {
+        if (external_node_path_.relative(root, await (0,promises_.realpath)(file)).startsWith("..")) {
             throw createEntryError(entry, `${match} lies outside of the workspace`);
         }
         files.push(external_node_path_.relative(root, file).replaceAll(external_node_path_.sep, "/"));
@@ -58102,18 +58082,18 @@ async function readBatchFile(file, workspace) {
     };
 }
 async function readText(file, workspace) {
-    const resolved = await (0,external_node_fs_promises_.realpath)(external_node_path_.resolve(workspace, file)).catch((cause) => {
+    const resolved = await (0,promises_.realpath)(external_node_path_.resolve(workspace, file)).catch((cause) => {
         const found = `there is no file ${file} in the workspace ${workspace}`;
         throw createFileError(`${found}; is the repository checked out?`, cause);
     });
-    if (external_node_path_.relative(await (0,external_node_fs_promises_.realpath)(workspace), resolved).startsWith("..")) {
+    if (external_node_path_.relative(await (0,promises_.realpath)(workspace), resolved).startsWith("..")) {
         throw createFileError(`${file} lies outside of the workspace`);
     }
-    const { size } = await (0,external_node_fs_promises_.stat)(resolved);
+    const { size } = await (0,promises_.stat)(resolved);
     if (size > limits/* limits */.Fy.jsonBodyBytes) {
         throw createFileError(`${file} has ${size} bytes; ${limits/* limits */.Fy.jsonBodyBytes} are allowed`);
     }
-    return (0,external_node_fs_promises_.readFile)(resolved, "utf8");
+    return (0,promises_.readFile)(resolved, "utf8");
 }
 function createFileError(message, cause) {
     return new explain_error/* InputError */.d([{ message: `Input "batch-file": ${message}` }], { cause });
@@ -58159,12 +58139,12 @@ async function fetchMergeBase({ repo, headSha, branch }, base, github) {
 
 // EXTERNAL MODULE: ./action/run-post.js
 var run_post = __nccwpck_require__(6361);
-// EXTERNAL MODULE: ./action/service-client.js + 30 modules
-var service_client = __nccwpck_require__(973);
+// EXTERNAL MODULE: ./action/service-client.js + 33 modules
+var service_client = __nccwpck_require__(2461);
 // EXTERNAL MODULE: ./client/hash-file.js
 var hash_file = __nccwpck_require__(5511);
-// EXTERNAL MODULE: ./client/problem-error.js
-var problem_error = __nccwpck_require__(7590);
+// EXTERNAL MODULE: ./client/problem-error.js + 1 modules
+var problem_error = __nccwpck_require__(8931);
 ;// CONCATENATED MODULE: ./action/upload-artifact.js
 
 
@@ -58384,7 +58364,7 @@ async function recordEnds({ client, tracker }, ids, signal) {
         tracker.recordBatches(batches);
         if (batches.every(({ status }) => (0,jobs_status/* isTerminal */.Hd)(status)))
             break;
-        await (0,promises_.setTimeout)(compress_pollMs, undefined, { signal });
+        await (0,promises_namespaceObject.setTimeout)(compress_pollMs, undefined, { signal });
     }
     for (const batch of ids)
         tracker.recordJobs(await (0,submit_batches/* listJobs */.N6)(client, { batch }, signal));
@@ -58431,7 +58411,7 @@ async function downloadArtifacts(client, rows, { folder, signal }) {
         if (job?.status !== "Completed" || job.artifacts.length === 0)
             continue;
         const jobFolder = external_node_path_.join(folder, `${model}-${target}`);
-        await (0,external_node_fs_promises_.mkdir)(jobFolder, { recursive: true });
+        await (0,promises_.mkdir)(jobFolder, { recursive: true });
         for (const { name } of job.artifacts) {
             await client.downloadArtifact(id, name, { file: external_node_path_.join(jobFolder, name), signal });
         }
@@ -58469,14 +58449,14 @@ function reportDocument({ name, url, rows }, { conclusion, title }) {
 
 async function writeReport(report, verdict, environment) {
     const temporary = environment["RUNNER_TEMP"] ?? (0,external_node_os_namespaceObject.tmpdir)();
-    const folder = await (0,external_node_fs_promises_.mkdtemp)(external_node_path_.join(temporary, "model-optimization-"));
+    const folder = await (0,promises_.mkdtemp)(external_node_path_.join(temporary, "model-optimization-"));
     const markdown = (0,render_batch/* renderJobSummary */.qE)(report, verdict);
     const files = {
         "report-json": external_node_path_.join(folder, "report.json"),
         "report-markdown": external_node_path_.join(folder, "report.md"),
     };
-    await (0,external_node_fs_promises_.writeFile)(files["report-json"], JSON.stringify(reportDocument(report, verdict)));
-    await (0,external_node_fs_promises_.writeFile)(files["report-markdown"], markdown);
+    await (0,promises_.writeFile)(files["report-json"], JSON.stringify(reportDocument(report, verdict)));
+    await (0,promises_.writeFile)(files["report-markdown"], markdown);
     if (environment["GITHUB_STEP_SUMMARY"])
         await core/* summary */.z.addRaw(markdown, true).write();
     setOutputs({ ...files, conclusion: verdict.conclusion ?? "pending", ...jobCountOutputs(report) });
@@ -58575,7 +58555,7 @@ async function runMain(stepProcess) {
     const result = await compress(step, credentials);
     await begun;
     const published = publishResults(step, result);
-    await (signal.aborted ? Promise.race([published, (0,promises_.setTimeout)(cancelGraceMs)]) : published);
+    await (signal.aborted ? Promise.race([published, (0,promises_namespaceObject.setTimeout)(cancelGraceMs)]) : published);
 }
 function createCheckRunReporter(github, { inputs, run, identity }) {
     return new check_run_reporter/* CheckRunReporter */.z({
@@ -58634,10 +58614,10 @@ function setFailure({ failureMessage }, { conclusion, title }) {
 /* harmony import */ var _check_run_reporter_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(2881);
 /* harmony import */ var _connect_github_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3324);
 /* harmony import */ var _read_inputs_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(2982);
-/* harmony import */ var _service_client_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(973);
+/* harmony import */ var _service_client_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(2461);
 /* harmony import */ var _submit_batches_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(4866);
 /* harmony import */ var _workflow_run_js__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(6793);
-/* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(7590);
+/* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(8931);
 /* harmony import */ var _report_conclude_js__WEBPACK_IMPORTED_MODULE_8__ = __nccwpck_require__(4422);
 /* harmony import */ var _report_render_batch_js__WEBPACK_IMPORTED_MODULE_9__ = __nccwpck_require__(5845);
 
@@ -58704,7 +58684,7 @@ async function requestCancellation(client, id, signal) {
 
 /***/ }),
 
-/***/ 973:
+/***/ 2461:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -58722,20 +58702,24 @@ var explain_error = __nccwpck_require__(4747);
 var external_node_stream_ = __nccwpck_require__(7075);
 // EXTERNAL MODULE: ../../node_modules/undici/index.js
 var undici = __nccwpck_require__(1684);
-// EXTERNAL MODULE: ./client/retry.js + 1 modules
-var retry = __nccwpck_require__(6261);
-// EXTERNAL MODULE: ./client/problem-error.js
-var problem_error = __nccwpck_require__(7590);
+// EXTERNAL MODULE: ./contract/limits.js
+var limits = __nccwpck_require__(1351);
+// EXTERNAL MODULE: ./client/retry.js + 2 modules
+var retry = __nccwpck_require__(5335);
+// EXTERNAL MODULE: ./client/problem-error.js + 1 modules
+var problem_error = __nccwpck_require__(8931);
 ;// CONCATENATED MODULE: ./client/send-request.js
 
 async function sendRequest(name, input, { routes, baseUrl, token, transport, upload, signal }) {
     const route = requireRoute(routes, name);
     const url = buildRouteUrl(route, input, baseUrl);
     const json = input.body === undefined ? undefined : JSON.stringify(input.body);
+    const jsonType = json === undefined ? undefined : "application/json";
+    const contentType = upload === undefined ? jsonType : "application/octet-stream";
     const secret = typeof token === "function" ? token() : token;
     const headers = {
         authorization: secret === undefined ? undefined : `Bearer ${secret}`,
-        ...contentHeaders(json, upload),
+        "content-type": contentType,
         ...input.headers,
     };
     const answer = await transport({
@@ -58755,12 +58739,6 @@ function requireRoute(routes, name) {
     if (route === undefined)
         throw new TypeError(`${name} is none of the client's routes`);
     return route;
-}
-function contentHeaders(json, upload) {
-    if (upload !== undefined) {
-        return { "content-type": "application/octet-stream", "content-length": String(upload.bytes) };
-    }
-    return json === undefined ? {} : { "content-type": "application/json" };
 }
 function buildRouteUrl(route, { params = {}, query = {} }, baseUrl) {
     const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(params[name] ?? ""));
@@ -58796,8 +58774,6 @@ const logLine = schemas/* object */.Ikc({
     .meta({ id: "LogLine" });
 const logEnd = schemas/* object */.Ikc({ status: schemas/* string */.YjP().describe("Final status of the job.") });
 
-// EXTERNAL MODULE: ./contract/jobs/batch.js + 1 modules
-var batch = __nccwpck_require__(810);
 // EXTERNAL MODULE: ./contract/jobs/comparability.js
 var comparability = __nccwpck_require__(3974);
 // EXTERNAL MODULE: ./contract/jobs/gate.js
@@ -58834,8 +58810,10 @@ const jobSummary = job/* job */.Yl
     target: true,
     dryRun: true,
     gates: true,
+    labels: true,
     createdBy: true,
     createdAt: true,
+    updatedAt: true,
     startedAt: true,
     finishedAt: true,
 })
@@ -58875,12 +58853,17 @@ const jobSummary = job/* job */.Yl
 function summarizeJob(whole) {
     const { model, recipe: used, gates, ...rest } = whole;
     const { id, kind, name, status, statusReason, statusMessage, batchId, target, dryRun } = rest;
-    const { createdBy, createdAt, startedAt, finishedAt, telemetry: measured } = rest;
-    const identity = { id, kind, name, batchId, target, dryRun };
-    const progress = { status, statusReason, statusMessage, createdAt, startedAt, finishedAt };
+    const { labels, createdBy, telemetry: measured } = rest;
+    const { createdAt, updatedAt, startedAt, finishedAt } = rest;
+    const identity = { id, kind, name, batchId, target, dryRun, labels };
+    const progress = { status, statusReason, statusMessage };
     const summary = {
         ...identity,
         ...progress,
+        createdAt,
+        updatedAt,
+        startedAt,
+        finishedAt,
         model: model.name,
         scheme: used.scheme,
         progress: measured.progress,
@@ -58927,12 +58910,12 @@ function listRatioFigures(measured) {
     return { latencyRatio: ratio, latencyRatioLow: ratioLow, latencyRatioHigh: ratioHigh };
 }
 
+// EXTERNAL MODULE: ./contract/jobs/batch.js + 1 modules
+var batch = __nccwpck_require__(810);
 // EXTERNAL MODULE: ./contract/jobs/status.js
 var jobs_status = __nccwpck_require__(8548);
 // EXTERNAL MODULE: ./contract/jobs/target.js
 var target = __nccwpck_require__(2919);
-// EXTERNAL MODULE: ./contract/limits.js
-var limits = __nccwpck_require__(1351);
 ;// CONCATENATED MODULE: ./contract/jobs/page.js
 
 
@@ -58974,9 +58957,6 @@ const jobFilterFields = {
 };
 const jobQuery = schemas/* strictObject */.rej({
     ...pageFields,
-    view: schemas/* enum */.k5n(["full", "summary"])
-        .default("full")
-        .describe("`summary` gives a row of each job (`JobSummary`) instead of the whole of it."),
     status: schemas/* array */.YOg(jobs_status/* jobStatus */.WB)
         .optional()
         .describe("Jobs in one of these statuses; repeat the parameter for several."),
@@ -59007,24 +58987,6 @@ const batchPage = schemas/* object */.Ikc({ batches: schemas/* array */.YOg(batc
 
 
 
-
-
-const jobChange = job/* job */.Yl
-    .pick({
-    id: true,
-    kind: true,
-    name: true,
-    status: true,
-    statusReason: true,
-    statusMessage: true,
-    batchId: true,
-    target: true,
-    labels: true,
-    createdAt: true,
-    updatedAt: true,
-    finishedAt: true,
-})
-    .extend({ progress: telemetry/* telemetry */.Y9.shape.progress.optional() });
 const deletion = schemas/* object */.Ikc({
     id: schemas/* string */.YjP(),
     batchId: id/* batchId */.qZ.nullable().optional().describe("Of a job: the batch that it belonged to."),
@@ -59045,8 +59007,8 @@ const eventRoutes = {
     streamEvents: {
         method: "GET",
         path: "/events",
-        summary: "Changes of jobs (`event: job`, the job in short) and batches (`event: batch`, as lists " +
-            "have it), streamed as they happen; of changes that follow closely the last is sent. " +
+        summary: "Changes of jobs (`event: job`, a `JobSummary`) and batches (`event: batch`, a " +
+            "`BatchSummary`), streamed as they happen; of changes that follow closely the last is sent. " +
             `Deletions (\`event: job.deleted\` and \`event: batch.deleted\`) are kept for ` +
             `${limits/* limits */.Fy.deletionDays} days: who was away for longer lists anew`,
         action: "readWork",
@@ -59062,7 +59024,11 @@ const eventRoutes = {
     },
 };
 
+// EXTERNAL MODULE: ./limits/retry.js
+var limits_retry = __nccwpck_require__(7279);
 ;// CONCATENATED MODULE: ./client/follow-logs.js
+
+
 
 
 
@@ -59073,10 +59039,10 @@ const eventRoutes = {
 const pauseMs = 200;
 async function* followLogs(jobId, { after = 0, signal }, connection) {
     const headers = { accept: "text/event-stream" };
-    for (let last = after;; await (0,retry/* delay */.cb)(pauseMs, signal)) {
+    for (let last = after;; await (0,limits_retry/* delay */.cb)(pauseMs, signal)) {
         try {
             const input = { params: { id: jobId }, query: { after: String(last) }, headers };
-            const answer = await (0,retry/* retry */.L5)(() => sendRequest("streamLogs", input, { ...connection, signal }), signal);
+            const answer = await (0,retry/* retryTransient */.jh)(() => sendRequest("streamLogs", input, { ...connection, signal }), signal);
             for await (const { event, data } of readEventStream(answer.body)) {
                 if (event === "end")
                     return jobs_status/* jobStatus */.WB.parse(logEnd.parse(JSON.parse(data)).status);
@@ -59100,7 +59066,7 @@ async function* readChanges({ after, signal }, connection) {
     for await (const { event, id, data } of readEventStream(answer.body)) {
         const seq = Number(id);
         if (event === "job")
-            yield { seq, job: jobChange.parse(JSON.parse(data)) };
+            yield { seq, job: jobSummary.parse(JSON.parse(data)) };
         else if (event === "batch")
             yield { seq, batch: batchSummary.parse(JSON.parse(data)) };
         else if (event === "job.deleted")
@@ -59134,6 +59100,7 @@ const silenceLimitMs = 4 * limits/* limits */.Fy.pingSeconds * 1000;
 
 
 
+
 function createCaller(connection) {
     const requestText = (name, input, signal) => {
         const once = async () => {
@@ -59141,13 +59108,23 @@ function createCaller(connection) {
             return { status, text: await body.text() };
         };
         return isRepeatable(name, requireRoute(connection.routes, name), input)
-            ? (0,retry/* retry */.L5)(once, signal)
+            ? (0,retry/* retryTransient */.jh)(once, signal)
             : once();
     };
+    const callJson = async (name, input, signal) => {
+        const { status, text } = await requestText(name, input, signal);
+        return parseReply(requireRoute(connection.routes, name), { name, status, text });
+    };
     return {
-        async call(name, input, { signal } = {}) {
-            const { status, text } = await requestText(name, toUntypedInput(input), signal);
-            return parseReply(requireRoute(connection.routes, name), { name, status, text });
+        call: (name, input, { signal } = {}) => callJson(name, toUntypedInput(input), signal),
+        async *listPages(name, input, { signal } = {}) {
+            const { query, ...rest } = toUntypedInput(input);
+            for (let cursor; cursor !== null;) {
+                const paged = { ...query, limit: limits/* limits */.Fy.pageMax, cursor };
+                const page = await callJson(name, { ...rest, query: paged }, signal);
+                yield page;
+                cursor = page.nextCursor;
+            }
         },
         async callEmpty(name, input, { signal } = {}) {
             await requestText(name, toUntypedInput(input), signal);
@@ -59198,7 +59175,7 @@ async function downloadArtifact({ jobId, name }, { file, signal }, connection) {
         await (0,external_node_stream_promises_namespaceObject.pipeline)(answer.body, output, signal ? { signal } : {});
     };
     try {
-        await (0,retry/* retry */.L5)(receiveRest, signal, () => written);
+        await (0,retry/* retryTransient */.jh)(receiveRest, signal, () => written);
         await (0,promises_.rename)(partial, file);
     }
     finally {
@@ -59232,91 +59209,168 @@ function graphLimitError(limit) {
     return new errors/* ServiceError */._7("model_unsupported", message);
 }
 
-;// CONCATENATED MODULE: ./model-files/file-bytes.js
+;// CONCATENATED MODULE: ./model-files/file-access.js
 
-
-const windowBytes = 64 * 1024;
-const maxVarintBytes = 10;
-class FileBytes {
-    length;
-    #descriptor;
-    #window = Buffer.alloc(windowBytes);
-    #start = 0;
-    #end = 0;
-    #fieldsRead = 0;
-    constructor(descriptor, length) {
-        this.#descriptor = descriptor;
-        this.length = length;
-    }
-    *fields(start, end) {
-        for (let position = start; position < end;) {
-            const field = this.#readField(position, end);
-            if (field === undefined)
-                return;
-            this.#countField();
-            yield field;
-            position = field.end;
+const maxCallBytes = 1 << 30;
+function readExactlySync(descriptor, bytes, position) {
+    for (let done = 0; done < bytes.length;) {
+        const wanted = Math.min(bytes.length - done, maxCallBytes);
+        const count = (0,external_node_fs_namespaceObject.readSync)(descriptor, bytes, done, wanted, position + done);
+        if (count === 0) {
+            throw new RangeError(`The file ends at byte ${position + done}, inside a range that must be read`);
         }
+        done += count;
     }
-    text(start, end) {
-        const bytes = Uint8Array.from({ length: end - start }, (_, i) => this.#byteAt(start + i) ?? 0);
-        return new TextDecoder().decode(bytes);
+}
+async function readExactly(file, bytes, position, endError) {
+    for (let done = 0; done < bytes.length;) {
+        const { bytesRead } = await file.read(bytes, done, bytes.length - done, position + done);
+        if (bytesRead === 0)
+            throw endError();
+        done += bytesRead;
     }
-    #countField() {
-        this.#fieldsRead += 1;
-        if (this.#fieldsRead > graphLimits.fields)
-            throw graphLimitError(`${graphLimits.fields} fields`);
-    }
-    #readField(position, limit) {
-        const tag = this.#readVarint(position);
-        if (tag === undefined || tag.value < 8)
-            return undefined;
-        const number = Math.floor(tag.value / 8);
-        const content = this.#readContent(tag.value % 8, tag.end);
-        return content === undefined || content.end > limit ? undefined : { number, ...content };
-    }
-    #readContent(wireType, start) {
-        const number = wireType === 0 || wireType === 2 ? this.#readVarint(start) : undefined;
-        switch (wireType) {
-            case 0:
-                return number && { value: number.value, start, end: number.end };
-            case 1:
-                return { value: 0, start, end: start + 8 };
-            case 2:
-                return number && { value: undefined, start: number.end, end: number.end + number.value };
-            case 5:
-                return { value: 0, start, end: start + 4 };
-            default:
-                return undefined;
-        }
-    }
-    #readVarint(position) {
-        let value = 0;
-        for (let i = 0; i < maxVarintBytes; i++) {
-            const byte = this.#byteAt(position + i);
-            if (byte === undefined)
-                return undefined;
-            value += (byte & 0x7f) * 2 ** (7 * i);
-            if (byte < 0x80)
-                return { value, end: position + i + 1 };
-        }
-        return undefined;
-    }
-    #byteAt(position) {
-        if (position >= this.length)
-            return undefined;
-        if (position < this.#start || position >= this.#end) {
-            const bytes = (0,external_node_fs_namespaceObject.readSync)(this.#descriptor, this.#window, 0, windowBytes, position);
-            this.#start = position;
-            this.#end = position + bytes;
-            if (bytes === 0)
-                return undefined;
-        }
-        return this.#window[position - this.#start];
+}
+async function writeAllBytes(file, bytes, position) {
+    for (let done = 0; done < bytes.length;) {
+        done += (await file.write(bytes, done, bytes.length - done, position + done)).bytesWritten;
     }
 }
 
+;// CONCATENATED MODULE: ./model-files/byte-window.js
+
+const windowBytes = 256 * 1024;
+const smallCopyBytes = 1024;
+class ByteWindow {
+    length;
+    #descriptor;
+    #buffer;
+    #start = 0;
+    #end;
+    constructor(length, buffer, descriptor) {
+        this.length = length;
+        this.#buffer = buffer;
+        this.#descriptor = descriptor;
+        this.#end = descriptor === undefined ? length : 0;
+    }
+    static fromFile(descriptor, length) {
+        return new ByteWindow(length, new Uint8Array(Math.min(windowBytes, length)), descriptor);
+    }
+    static fromBytes(bytes) {
+        return new ByteWindow(bytes.length, bytes);
+    }
+    byteAt(position) {
+        if (position < this.#start || position >= this.#end)
+            this.#fill(position);
+        const byte = this.#buffer[position - this.#start];
+        if (byte === undefined) {
+            throw new RangeError(`Byte ${position} lies behind the end, which is ${this.length}`);
+        }
+        return byte;
+    }
+    copy(start, end) {
+        const length = end - start;
+        const isSmall = length > 0 && length <= smallCopyBytes;
+        if (isSmall && (start < this.#start || end > this.#end))
+            this.#fill(start);
+        if (start >= this.#start && end <= this.#end) {
+            return this.#buffer.slice(start - this.#start, end - this.#start);
+        }
+        const bytes = new Uint8Array(length);
+        if (this.#descriptor !== undefined)
+            readExactlySync(this.#descriptor, bytes, start);
+        return bytes;
+    }
+    #fill(position) {
+        if (this.#descriptor === undefined)
+            return;
+        const wanted = Math.min(this.#buffer.length, this.length - position);
+        if (wanted <= 0)
+            return;
+        this.#start = position;
+        this.#end = position;
+        readExactlySync(this.#descriptor, this.#buffer.subarray(0, wanted), position);
+        this.#end = position + wanted;
+    }
+}
+
+;// CONCATENATED MODULE: ./model-files/wire-format.js
+const wireType = { varint: 0, fixed64: 1, lengthDelimited: 2, fixed32: 5 };
+class WireError extends Error {
+    name = "WireError";
+    truncated;
+    constructor(message, truncated = false) {
+        super(message);
+        this.truncated = truncated;
+    }
+}
+function readVarint(bytes, position, limit) {
+    let value = 0;
+    let scale = 1;
+    for (let at = position; at < position + 10; at++) {
+        if (at >= limit) {
+            throw new WireError(`A number at byte ${position} has no end`, limit === bytes.length);
+        }
+        const byte = bytes.byteAt(at);
+        value += (byte & 0x7f) * scale;
+        if (byte < 0x80)
+            return { value, end: at + 1 };
+        scale *= 128;
+    }
+    throw new WireError(`The number at byte ${position} is longer than 10 bytes`);
+}
+const maxFieldNumber = 2 ** 29 - 1;
+function readField(bytes, start, limit) {
+    const { value: tag, end: lengthStart } = readVarint(bytes, start, limit);
+    const number = Math.floor(tag / 8);
+    const type = tag % 8;
+    if (number === 0 || number > maxFieldNumber) {
+        throw new WireError(`The field at byte ${start} has number ${number}`);
+    }
+    let bodyStart = lengthStart;
+    let end;
+    if (type === wireType.varint)
+        end = readVarint(bytes, lengthStart, limit).end;
+    else if (type === wireType.fixed64)
+        end = lengthStart + 8;
+    else if (type === wireType.fixed32)
+        end = lengthStart + 4;
+    else if (type === wireType.lengthDelimited) {
+        const length = readVarint(bytes, lengthStart, limit);
+        bodyStart = length.end;
+        end = bodyStart + length.value;
+    }
+    else
+        throw new WireError(`The field at byte ${start} has wire type ${type}`);
+    if (end > limit) {
+        throw new WireError(`The field at byte ${start} runs over the end`, end > bytes.length);
+    }
+    return { number, wireType: type, start, lengthStart, bodyStart, end };
+}
+function varintBytes(value) {
+    const bytes = [];
+    let rest = value;
+    while (rest >= 128) {
+        bytes.push((rest % 128) + 128);
+        rest = Math.floor(rest / 128);
+    }
+    bytes.push(rest);
+    return Uint8Array.from(bytes);
+}
+function lengthPrefix(field, length) {
+    return concatBytes([varintBytes(field * 8 + wireType.lengthDelimited), varintBytes(length)]);
+}
+function concatBytes(parts) {
+    const all = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+    let offset = 0;
+    for (const part of parts) {
+        all.set(part, offset);
+        offset += part.length;
+    }
+    return all;
+}
+
 ;// CONCATENATED MODULE: ./model-files/list-external-data.js
+
 
 
 
@@ -59338,8 +59392,13 @@ const maxTextBytes = 4096;
 function listExternalData(file) {
     const descriptor = (0,external_node_fs_namespaceObject.openSync)(file, "r");
     try {
-        const bytes = new FileBytes(descriptor, (0,external_node_fs_namespaceObject.statSync)(file).size);
+        const bytes = ByteWindow.fromFile(descriptor, (0,external_node_fs_namespaceObject.statSync)(file).size);
         return distinctLocations(bytes).toSorted();
+    }
+    catch (error) {
+        if (error instanceof WireError)
+            return [];
+        throw error;
     }
     finally {
         (0,external_node_fs_namespaceObject.closeSync)(descriptor);
@@ -59357,56 +59416,116 @@ function distinctLocations(bytes) {
     return [...locations];
 }
 function* readLocations(bytes) {
-    let parts = 0;
-    for (const { message, ...range } of readMessages(bytes)) {
-        if (message === "tensor" || message === "node")
-            parts += 1;
-        if (parts > graphLimits.parts)
-            throw graphLimitError(`${graphLimits.parts} nodes and tensors`);
-        const location = message === "tensor" ? readTensorLocation(bytes, range) : undefined;
-        if (location !== undefined)
-            yield location;
-    }
-}
-function* readMessages(bytes) {
-    const open = [openMessage(bytes, { message: "model", start: 0, end: bytes.length })];
+    const count = { fields: 0, parts: 0 };
+    const open = [];
+    open.push({ message: "model", position: 0, end: bytes.length });
     for (let last = open.at(-1); last !== undefined; last = open.at(-1)) {
-        const { done, value: field } = last.fields.next();
-        if (done === true) {
+        if (last.position >= last.end) {
             open.pop();
             continue;
         }
+        const field = readField(bytes, last.position, last.end);
+        last.position = field.end;
+        countField(count);
         const message = children[last.message][field.number];
-        if (message === undefined || field.value !== undefined)
+        if (message === undefined || field.wireType !== wireType.lengthDelimited)
             continue;
-        const part = { message, start: field.start, end: field.end };
-        yield part;
+        if (message === "tensor" || message === "node")
+            countPart(count);
+        const location = message === "tensor" ? readTensorLocation(bytes, field, count) : undefined;
+        if (location !== undefined)
+            yield location;
         if (message !== "tensor")
-            open.push(openMessage(bytes, part));
+            open.push({ message, position: field.bodyStart, end: field.end });
     }
 }
-function openMessage(bytes, { message, start, end }) {
-    return { message, fields: bytes.fields(start, end) };
+function countField(count) {
+    count.fields += 1;
+    if (count.fields > graphLimits.fields)
+        throw graphLimitError(`${graphLimits.fields} fields`);
 }
-function readTensorLocation(bytes, { start, end }) {
+function countPart(count) {
+    count.parts += 1;
+    if (count.parts > graphLimits.parts)
+        throw graphLimitError(`${graphLimits.parts} nodes and tensors`);
+}
+function* readFields(bytes, message, count) {
+    for (let position = message.bodyStart; position < message.end;) {
+        const field = readField(bytes, position, message.end);
+        countField(count);
+        yield field;
+        position = field.end;
+    }
+}
+function readTensorLocation(bytes, tensor, count) {
     let isExternal = false;
     let location;
-    for (const field of bytes.fields(start, end)) {
-        if (field.number === external.location)
-            isExternal = field.value === external.isExternal;
-        if (field.number === external.data)
-            location ??= readLocation(bytes, field);
+    for (const field of readFields(bytes, tensor, count)) {
+        if (field.number === external.location && field.wireType === wireType.varint) {
+            const { value } = readVarint(bytes, field.bodyStart, field.end);
+            isExternal = value === external.isExternal;
+        }
+        else if (field.number === external.data && field.wireType === wireType.lengthDelimited) {
+            location = readLocation(bytes, field, count) ?? location;
+        }
     }
     return isExternal ? location : undefined;
 }
-function readLocation(bytes, { start, end }) {
+function readLocation(bytes, data, count) {
     const texts = new Map();
-    for (const field of bytes.fields(start, end)) {
-        if (field.end - field.start > maxTextBytes)
+    for (const field of readFields(bytes, data, count)) {
+        if (field.end - field.bodyStart > maxTextBytes)
             return undefined;
-        texts.set(field.number, bytes.text(field.start, field.end));
+        texts.set(field.number, new TextDecoder().decode(bytes.copy(field.bodyStart, field.end)));
     }
     return texts.get(entry.key) === "location" ? texts.get(entry.value) : undefined;
+}
+
+// EXTERNAL MODULE: ./contract/models/model.js
+var model = __nccwpck_require__(3659);
+;// CONCATENATED MODULE: ./contract/models/manifest.js
+
+
+
+
+const isModelFilePath = (path) => !path.includes("\\") &&
+    !/^[A-Za-z]:/.test(path) &&
+    !(0,hidden_characters/* hasHiddenCharacters */.nA)(path) &&
+    path.split("/").every((part) => part !== "" && part !== "." && part !== "..");
+const modelFilePath = schemas/* string */.YjP()
+    .min(1)
+    .max(255)
+    .refine(isModelFilePath, {
+    error: 'must be a relative path with "/" between its parts, without "." and ".."',
+})
+    .describe("Relative to the folder of the model's files, such as `weights/model.onnx.data`.");
+function areFilesDistinct(files) {
+    const paths = new Set(files.map(({ path }) => path));
+    const folders = files.flatMap(({ path }) => {
+        const parts = path.split("/").slice(0, -1);
+        return parts.map((_, i) => parts.slice(0, i + 1).join("/"));
+    });
+    return paths.size === files.length && !folders.some((folder) => paths.has(folder));
+}
+const manifestFile = schemas/* strictObject */.rej({ path: modelFilePath, sha256: model/* sha256 */.sc });
+const manifest = schemas/* strictObject */.rej({
+    files: schemas/* array */.YOg(manifestFile)
+        .min(1)
+        .max(limits/* limits */.Fy.manifestFiles)
+        .refine(areFilesDistinct, {
+        error: "must not name a path twice, nor a file as a folder of another",
+    })
+        .describe("The ONNX file first, then every file that it has external data in."),
+})
+    .meta({ id: "Manifest" });
+const modelFile = schemas/* object */.Ikc({ path: modelFilePath, sha256: model/* sha256 */.sc, bytes: schemas/* int */.Whr().min(0) });
+
+;// CONCATENATED MODULE: ./model-files/location-path.js
+
+
+function locationPath(location) {
+    const path = external_node_path_.posix.normalize(location);
+    return isModelFilePath(path) && !location.split("/").includes("..") ? path : undefined;
 }
 
 // EXTERNAL MODULE: ./client/hash-file.js
@@ -59417,60 +59536,35 @@ var read_pieces = __nccwpck_require__(8390);
 
 
 
-
-
-
-async function uploadBlob(file, uploading, connection) {
-    const upload = await measureUpload(file, uploading);
-    const { bytes, sha256, signal } = upload;
+const tries = 12;
+async function uploadBlob(blob, signal, connection) {
     let sent = false;
     let keptBytes = 0;
     const sendOnce = async () => {
-        const kept = await findKeptBytes(upload, connection);
+        const kept = await findKeptBytes(blob.sha256, signal, connection);
         if (kept === "all")
             return;
         sent = true;
         keptBytes = kept;
-        await sendMissingBytes(upload, Math.max(0, Math.min(kept, bytes - 1)), connection);
+        const offset = Math.max(0, Math.min(kept, blob.bytes - 1));
+        try {
+            await sendBytes(blob, offset, signal, connection);
+        }
+        catch (error) {
+            if (offset === 0 || !isChecksumMismatch(error))
+                throw error;
+            await sendBytes(blob, 0, signal, connection);
+        }
     };
-    await (0,retry/* retry */.L5)(sendOnce, signal, () => keptBytes);
-    return { sha256, bytes, sent };
+    await (0,retry/* retryTransient */.jh)(sendOnce, signal, () => keptBytes, tries);
+    return sent;
 }
-async function measureUpload(file, uploading) {
-    const { size: bytes } = await (0,promises_.stat)(file);
-    const sha256 = uploading.sha256 ?? (await (0,hash_file/* hashFile */.D)(file, uploading.signal));
-    return { ...uploading, file, bytes, sha256 };
-}
-async function sendMissingBytes(upload, offset, connection) {
-    try {
-        await sendBytes(upload, offset, connection);
-    }
-    catch (error) {
-        if (offset === 0 || !isChecksumMismatch(error))
-            throw error;
-        await sendBytes(upload, 0, connection);
-    }
-}
-async function sendBytes(upload, offset, connection) {
-    const { sha256, bytes, signal, onStart } = upload;
-    onStart?.(offset, bytes);
+async function sendBytes({ sha256, bytes, readFrom }, offset, signal, connection) {
     const range = offset > 0 ? `bytes ${offset}-${bytes - 1}/${bytes}` : undefined;
-    const answer = await sendRequest("uploadModel", { params: { sha256 }, headers: { "content-range": range } }, {
-        ...connection,
-        signal,
-        upload: { stream: () => readWithProgress(upload, offset), bytes: bytes - offset },
-    });
+    const answer = await sendRequest("uploadModel", { params: { sha256 }, headers: { "content-range": range } }, { ...connection, signal, upload: readFrom(offset) });
     await answer.body.text();
 }
-async function* readWithProgress({ file, bytes, signal, onProgress }, offset) {
-    let position = offset;
-    for await (const piece of (0,read_pieces/* readPieces */.u)(file, signal, offset)) {
-        yield piece;
-        position += piece.length;
-        onProgress?.(position, bytes);
-    }
-}
-async function findKeptBytes({ sha256, signal }, connection) {
+async function findKeptBytes(sha256, signal, connection) {
     try {
         const answer = await sendRequest("findModel", { params: { sha256 } }, { ...connection, signal });
         await answer.body.text();
@@ -59496,29 +59590,53 @@ function isChecksumMismatch(error) {
 
 
 
+
+
+
 async function uploadModel(file, uploading, connection) {
     const { sha256: knownSha256, ...options } = uploading;
     const [onnxFile, ...external] = await listModelParts(file);
     if (external.length === 0) {
-        const uploaded = await uploadBlob(file, uploading, connection);
+        const uploaded = await uploadFile(file, uploading, connection);
         return { source: (0,model_source/* uploadSource */.h_)(uploaded.sha256), ...uploaded };
     }
-    const parts = [onnxFile, ...external];
-    const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
-    const uploaded = [];
+    const bytes = external.reduce((sum, part) => sum + part.bytes, onnxFile.bytes);
     let done = 0;
-    for (const part of parts) {
+    const send = async (part, sha256) => {
         const counted = countAll(options, done, bytes);
-        const sha256 = part === onnxFile ? knownSha256 : undefined;
         const known = sha256 === undefined ? counted : { ...counted, sha256 };
-        uploaded.push(await uploadBlob(part.file, known, connection));
+        const blob = await uploadFile(part.file, known, connection);
         done += part.bytes;
-    }
-    const files = parts.map((part, i) => ({ path: part.path, sha256: uploaded[i]?.sha256 ?? "" }));
+        return { ...blob, path: part.path };
+    };
+    const model = await send(onnxFile, knownSha256);
+    const uploaded = [model];
+    for (const part of external)
+        uploaded.push(await send(part));
+    const files = uploaded.map(({ path: name, sha256 }) => ({ path: name, sha256 }));
     const caller = createCaller(connection);
-    const { source } = await (0,retry/* retry */.L5)(() => caller.call("createManifest", { body: { files } }), uploading.signal);
-    const sha256 = uploaded[0]?.sha256 ?? "";
+    const { source } = await (0,retry/* retryTransient */.jh)(() => caller.call("createManifest", { body: { files } }), uploading.signal);
+    const { sha256 } = model;
     return { source, sha256, bytes, sent: uploaded.some(({ sent }) => sent) };
+}
+async function uploadFile(file, { signal, onStart, onProgress, ...known }, connection) {
+    const { size: bytes } = await (0,promises_.stat)(file);
+    const sha256 = known.sha256 ?? (await (0,hash_file/* hashFile */.D)(file, signal));
+    const readFrom = (offset) => {
+        onStart?.(offset, bytes);
+        const count = (position) => onProgress?.(position, bytes);
+        return { bytes: bytes - offset, stream: () => readCounted(file, offset, count, signal) };
+    };
+    const sent = await uploadBlob({ sha256, bytes, readFrom }, signal, connection);
+    return { sha256, bytes, sent };
+}
+async function* readCounted(file, offset, onProgress, signal) {
+    let position = offset;
+    for await (const piece of (0,read_pieces/* readPieces */.u)(file, signal, offset)) {
+        yield piece;
+        position += piece.length;
+        onProgress(position);
+    }
 }
 async function listModelParts(file) {
     const folder = external_node_path_.dirname(file);
@@ -59530,10 +59648,16 @@ async function listModelParts(file) {
     return [{ path: external_node_path_.basename(file), file, bytes: size }, ...external];
 }
 async function findExternalPart(folder, location) {
-    const name = external_node_path_.posix.normalize(location);
-    if (name.split("/").some((part) => part.startsWith("."))) {
-        const message = `The model's external data ${quoteName(location)} is not sent`;
-        throw new Error(`${message}: no part of its path may begin with "."`);
+    const refusal = `The model's external data ${quoteName(location)} is not sent`;
+    if (external_node_path_.posix
+        .normalize(location)
+        .split("/")
+        .some((part) => part.startsWith("."))) {
+        throw new Error(`${refusal}: no part of its path may begin with "."`);
+    }
+    const name = locationPath(location);
+    if (name === undefined) {
+        throw new Error(`${refusal}: it must be a path below the model's folder, as "weights/w.data"`);
     }
     const file = external_node_path_.join(folder, name);
     const real = await (0,promises_.realpath)(file).catch((cause) => {
@@ -59571,10 +59695,13 @@ function createClient({ dispatcher, ...service }) {
 }
 function createUndiciTransport(dispatcher) {
     return async ({ method, url, headers, body, signal }) => {
+        const isUpload = typeof body === "object";
+        if (isUpload && "blob" in body)
+            throw new TypeError("Node sends streams, not blobs");
         const { statusCode, ...answer } = await (0,undici.request)(url, {
             method,
-            headers,
-            body: typeof body === "object" ? external_node_stream_.Readable.from(body.stream()) : (body ?? null),
+            headers: isUpload ? { ...headers, "content-length": String(body.bytes) } : headers,
+            body: isUpload ? external_node_stream_.Readable.from(body.stream()) : (body ?? null),
             bodyTimeout: silenceLimitMs,
             signal: signal ?? null,
             dispatcher: dispatcher ?? (0,undici.getGlobalDispatcher)(),
@@ -59585,8 +59712,6 @@ function createUndiciTransport(dispatcher) {
 
 // EXTERNAL MODULE: ./contract/jobs/artifact.js
 var artifact = __nccwpck_require__(4336);
-// EXTERNAL MODULE: ./contract/models/model.js
-var model = __nccwpck_require__(3659);
 ;// CONCATENATED MODULE: ./contract/routes/artifact-routes.js
 
 
@@ -59902,7 +60027,16 @@ const jobRoutes = {
         summary: "List jobs, active and historical, newest first",
         action: "readWork",
         query: jobQuery,
-        replies: { 200: { json: schemas/* union */.KCZ([jobPage, jobSummaryPage]) } },
+        replies: { 200: { json: jobPage } },
+        errors: ["invalid_cursor"],
+    },
+    listJobSummaries: {
+        method: "GET",
+        path: "/jobs/summaries",
+        summary: "List jobs as rows: their status and figures without recipe and telemetry",
+        action: "readWork",
+        query: jobQuery,
+        replies: { 200: { json: jobSummaryPage } },
         errors: ["invalid_cursor"],
     },
     countJobs: {
@@ -60018,42 +60152,6 @@ const logRoutes = {
         errors: ["not_found", "not_acceptable"],
     },
 };
-
-;// CONCATENATED MODULE: ./contract/models/manifest.js
-
-
-
-
-const isPlainPath = (path) => !path.includes("\\") &&
-    !(0,hidden_characters/* hasHiddenCharacters */.nA)(path) &&
-    path.split("/").every((part) => part !== "" && part !== "." && part !== "..");
-const modelFilePath = schemas/* string */.YjP()
-    .min(1)
-    .max(255)
-    .refine(isPlainPath, {
-    error: 'must be a relative path with "/" between its parts, without "." and ".."',
-})
-    .describe("Relative to the folder of the model's files, such as `weights/model.onnx.data`.");
-function areFilesDistinct(files) {
-    const paths = new Set(files.map(({ path }) => path));
-    const folders = files.flatMap(({ path }) => {
-        const parts = path.split("/").slice(0, -1);
-        return parts.map((_, i) => parts.slice(0, i + 1).join("/"));
-    });
-    return paths.size === files.length && !folders.some((folder) => paths.has(folder));
-}
-const manifestFile = schemas/* strictObject */.rej({ path: modelFilePath, sha256: model/* sha256 */.sc });
-const manifest = schemas/* strictObject */.rej({
-    files: schemas/* array */.YOg(manifestFile)
-        .min(1)
-        .max(limits/* limits */.Fy.manifestFiles)
-        .refine(areFilesDistinct, {
-        error: "must not name a path twice, nor a file as a folder of another",
-    })
-        .describe("The ONNX file first, then every file that it has external data in."),
-})
-    .meta({ id: "Manifest" });
-const modelFile = schemas/* object */.Ikc({ path: modelFilePath, sha256: model/* sha256 */.sc, bytes: schemas/* int */.Whr().min(0) });
 
 ;// CONCATENATED MODULE: ./contract/routes/model-routes.js
 
@@ -60499,12 +60597,10 @@ function resolveCredentials(inputs, { untrusted }, environment) {
 /* harmony export */ });
 /* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9876);
 /* harmony import */ var _workflow_run_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6793);
-/* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(7590);
+/* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(8931);
 /* harmony import */ var _contract_jobs_batch_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(810);
 /* harmony import */ var _contract_jobs_gate_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(9517);
-/* harmony import */ var _contract_limits_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(1351);
-/* harmony import */ var _contract_text_redact_source_js__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(3662);
-
+/* harmony import */ var _contract_text_redact_source_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(3662);
 
 
 
@@ -60571,7 +60667,7 @@ function findFormerJob(jobs, model, target) {
         return undefined;
     return jobs.find((job) => job.target === target &&
         job.model.name === name &&
-        job.model.source === (0,_contract_text_redact_source_js__WEBPACK_IMPORTED_MODULE_6__/* .redactSource */ .b)(source) &&
+        job.model.source === (0,_contract_text_redact_source_js__WEBPACK_IMPORTED_MODULE_5__/* .redactSource */ .b)(source) &&
         job.model.sha256 === sha256);
 }
 async function getBatches(client, ids, signal) {
@@ -60580,14 +60676,10 @@ async function getBatches(client, ids, signal) {
 async function listJobs(client, { labels, ...filter }, signal) {
     const label = labels && Object.entries(labels).map(([name, value]) => `${name}=${value}`);
     const jobs = [];
-    for (let cursor;;) {
-        const query = { ...filter, label, limit: String(_contract_limits_js__WEBPACK_IMPORTED_MODULE_5__/* .limits */ .Fy.pageMax), cursor };
-        const page = await client.call("listJobs", { query }, signal && { signal });
-        jobs.push(...page.jobs.filter((job) => "recipe" in job));
-        if (page.nextCursor === null)
-            return jobs;
-        cursor = page.nextCursor;
-    }
+    const pages = client.listPages("listJobs", { query: { ...filter, label } }, signal && { signal });
+    for await (const page of pages)
+        jobs.push(...page.jobs);
+    return jobs;
 }
 
 
@@ -60748,16 +60840,39 @@ async function hashFile(file, signal) {
 
 /***/ }),
 
-/***/ 7590:
+/***/ 8931:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   I1: () => (/* binding */ toAnswerError),
-/* harmony export */   Mm: () => (/* binding */ ProblemError),
-/* harmony export */   qx: () => (/* binding */ UnexpectedAnswerError)
-/* harmony export */ });
-/* harmony import */ var _contract_errors_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6828);
-/* harmony import */ var _contract_text_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6464);
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  Mm: () => (/* binding */ ProblemError),
+  qx: () => (/* binding */ UnexpectedAnswerError),
+  I1: () => (/* binding */ toAnswerError)
+});
+
+// EXTERNAL MODULE: ./contract/errors.js
+var errors = __nccwpck_require__(6828);
+// EXTERNAL MODULE: ./contract/text/bounded-text.js
+var bounded_text = __nccwpck_require__(6464);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/core/core.js
+var core = __nccwpck_require__(6416);
+;// CONCATENATED MODULE: ./contract/text/json-value.js
+
+const jsonValue = schemas/* string */.YjP().transform((text, context) => {
+    try {
+        return JSON.parse(text);
+    }
+    catch {
+        context.addIssue("is not JSON");
+        return core/* NEVER */.tm;
+    }
+});
+
+;// CONCATENATED MODULE: ./client/problem-error.js
+
 
 
 const maxTextLength = 500;
@@ -60774,7 +60889,7 @@ class ProblemError extends Error {
         this.retryAfter = retryAfter;
     }
     get retryable() {
-        return _contract_errors_js__WEBPACK_IMPORTED_MODULE_0__/* .errorTable */ .NN[this.problem.code].retryable;
+        return errors/* errorTable */.NN[this.problem.code].retryable;
     }
 }
 class UnexpectedAnswerError extends Error {
@@ -60783,27 +60898,20 @@ class UnexpectedAnswerError extends Error {
     headers;
     retryAfter;
     constructor(call, { status, headers, text }, retryAfter) {
-        super(`${call}: unexpected answer with status ${status}: ${(0,_contract_text_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__/* .truncate */ .x)(text, maxTextLength)}`);
+        super(`${call}: unexpected answer with status ${status}: ${(0,bounded_text/* truncate */.x)(text, maxTextLength)}`);
         this.status = status;
         this.headers = headers;
         this.retryAfter = retryAfter;
     }
 }
+const jsonProblem = jsonValue.pipe(errors/* problem */.CC);
 function toAnswerError(call, answer) {
     const retryAfter = String(answer.headers["retry-after"]);
     const seconds = /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) : undefined;
-    const parsed = _contract_errors_js__WEBPACK_IMPORTED_MODULE_0__/* .problem */ .CC.safeParse(parseJsonOrUndefined(answer.text));
+    const parsed = jsonProblem.safeParse(answer.text);
     return parsed.success
         ? new ProblemError(call, parsed.data, seconds)
         : new UnexpectedAnswerError(call, answer, seconds);
-}
-function parseJsonOrUndefined(text) {
-    try {
-        return JSON.parse(text);
-    }
-    catch {
-        return undefined;
-    }
 }
 
 
@@ -60899,52 +61007,85 @@ async function* readPieces(file, signal, start = 0) {
 
 /***/ }),
 
-/***/ 6261:
+/***/ 5335:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
 // EXPORTS
 __nccwpck_require__.d(__webpack_exports__, {
-  cb: () => (/* binding */ delay),
   Rk: () => (/* binding */ isConnectionError),
   dg: () => (/* binding */ isTransient),
-  L5: () => (/* binding */ retry)
+  jh: () => (/* binding */ retryTransient)
 });
 
-// EXTERNAL MODULE: ./client/problem-error.js
-var problem_error = __nccwpck_require__(7590);
+// EXTERNAL MODULE: ./client/problem-error.js + 1 modules
+var problem_error = __nccwpck_require__(8931);
 ;// CONCATENATED MODULE: ./client/transport.js
 class ConnectionError extends Error {
     name = "ConnectionError";
 }
 
+;// CONCATENATED MODULE: ./limits/network-errors.js
+const unsentCodes = [
+    "EAI_AGAIN",
+    "ECONNREFUSED",
+    "EHOSTUNREACH",
+    "ENETUNREACH",
+    "ENOTFOUND",
+    "UND_ERR_CONNECT_TIMEOUT",
+];
+const lostCodes = [
+    ...unsentCodes,
+    "ECONN",
+    "EPIPE",
+    "ETIMEDOUT",
+    "UND_ERR_BODY_TIMEOUT",
+    "UND_ERR_CLOSED",
+    "UND_ERR_DESTROYED",
+    "UND_ERR_HEADERS_TIMEOUT",
+    "UND_ERR_RESPONSE",
+    "UND_ERR_RES_CONTENT_LENGTH_MISMATCH",
+    "UND_ERR_SOCKET",
+];
+function isUnsent(error) {
+    return unsentCodes.includes(networkErrorCode(error));
+}
+function isConnectionLost(error) {
+    const code = networkErrorCode(error);
+    return lostCodes.some((start) => code.startsWith(start)) || isCutAnswer(error);
+}
+function isClosedByClient(error) {
+    return networkErrorCode(error) === "UND_ERR_DESTROYED";
+}
+function networkErrorCode(error) {
+    return error instanceof Error && "code" in error ? String(error.code) : "";
+}
+function isCutAnswer(error) {
+    return (error instanceof Error &&
+        error.name === "HTTPParserError" &&
+        error.message.includes("Invalid EOF state"));
+}
+
+// EXTERNAL MODULE: ./limits/retry.js
+var retry = __nccwpck_require__(7279);
 ;// CONCATENATED MODULE: ./client/retry.js
 
 
-const tries = 5;
+
+
 const firstDelayMs = 200;
+const maxDelayMs = 15_000;
 const maxRetryAfterMs = 120_000;
 const transientStatuses = new Set([429, 502, 503, 504]);
 const permanentCodes = new Set(["internal_error", "storage_full"]);
-async function retry(work, signal, countDone = () => 0) {
-    let done = countDone();
-    for (let left = tries - 1;; left--) {
-        try {
-            return await work();
-        }
-        catch (error) {
-            signal?.throwIfAborted();
-            if (countDone() > done)
-                left = tries - 1;
-            done = countDone();
-            if (left === 0 || !isTransient(error) || retryAfterMs(error) > maxRetryAfterMs)
-                throw error;
-            await delay(computeDelayMs(error, tries - 1 - left), signal);
-        }
-    }
-}
-function computeDelayMs(error, attempt) {
-    return retryAfterMs(error) + Math.random() * firstDelayMs * 2 ** attempt;
+async function retryTransient(work, signal, countDone, tries = 5) {
+    const delayAfter = (error, failures) => {
+        const waitMs = retryAfterMs(error);
+        if (failures === tries || !isTransient(error) || waitMs > maxRetryAfterMs)
+            return undefined;
+        return waitMs + (0,retry/* backOffMs */.Vv)(failures, maxDelayMs, firstDelayMs);
+    };
+    return (0,retry/* retry */.L5)(work, delayAfter, { signal, countDone });
 }
 function retryAfterMs(error) {
     const isAnswer = error instanceof problem_error/* ProblemError */.Mm || error instanceof problem_error/* UnexpectedAnswerError */.qx;
@@ -60958,48 +61099,8 @@ function isTransient(error) {
         return transientStatuses.has(error.status);
     return isConnectionError(error);
 }
-const connectionErrorCodes = [
-    "EAI_AGAIN",
-    "ECONN",
-    "EHOSTUNREACH",
-    "ENETUNREACH",
-    "ENOTFOUND",
-    "EPIPE",
-    "ETIMEDOUT",
-    "UND_ERR_BODY_TIMEOUT",
-    "UND_ERR_CLOSED",
-    "UND_ERR_CONNECT_TIMEOUT",
-    "UND_ERR_DESTROYED",
-    "UND_ERR_HEADERS_TIMEOUT",
-    "UND_ERR_RESPONSE",
-    "UND_ERR_RES_CONTENT_LENGTH_MISMATCH",
-    "UND_ERR_SOCKET",
-];
 function isConnectionError(error) {
-    if (error instanceof ConnectionError || isCutAnswer(error))
-        return true;
-    const code = error instanceof Error && "code" in error ? String(error.code) : "";
-    return connectionErrorCodes.some((start) => code.startsWith(start));
-}
-function isCutAnswer(error) {
-    return (error instanceof Error &&
-        error.name === "HTTPParserError" &&
-        error.message.includes("Invalid EOF state"));
-}
-function delay(ms, signal) {
-    const { promise, resolve, reject } = Promise.withResolvers();
-    if (signal?.aborted)
-        return Promise.reject(toError(signal.reason));
-    const abort = () => reject(toError(signal?.reason));
-    const timer = setTimeout(resolve, ms);
-    signal?.addEventListener("abort", abort, { once: true });
-    return promise.finally(() => {
-        clearTimeout(timer);
-        signal?.removeEventListener("abort", abort);
-    });
-}
-function toError(reason) {
-    return reason instanceof Error ? reason : new Error("Aborted", { cause: reason });
+    return error instanceof ConnectionError || isConnectionLost(error);
 }
 
 
@@ -63045,10 +63146,12 @@ const secretFields = new Set([
     "secret",
     "secretAccessKey",
     "accessKeyId",
+    "clientSecret",
+    "privateKey",
+    "webhookSecret",
     "credential",
     "signature",
     "MOS_DATABASE_URL",
-    "OTEL_EXPORTER_OTLP_HEADERS",
 ]);
 function parseInput(schema, input) {
     const parsed = schema.safeParse(input, { error: describeAllowed, reportInput: true });
@@ -63351,28 +63454,13 @@ function replaceHiddenCharacters(text) {
 /* harmony export */   UG: () => (/* binding */ dnsLabel),
 /* harmony export */   au: () => (/* binding */ quantity)
 /* harmony export */ });
-/* unused harmony exports objectName, qualifiedName, labelValue, hasExactlyOne */
+/* unused harmony export hasExactlyOne */
 /* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
 
 const dnsLabel = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
     .max(63)
     .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, {
     error: "must be 1 to 63 lower-case letters, digits and hyphens, with no hyphen at an end",
-});
-const objectName = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
-    .max(253)
-    .regex(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/, {
-    error: "must be lower-case letters, digits, '.' and '-', with a letter or digit at each end",
-});
-const qualifiedName = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
-    .max(317)
-    .regex(/^([a-z0-9]([a-z0-9.-]*[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/, {
-    error: "must be a name of Kubernetes' such as team or example.com/team",
-});
-const labelValue = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
-    .max(63)
-    .regex(/^([A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?)?$/, {
-    error: "must be letters, digits, '.', '_' and '-', with a letter or digit at each end",
 });
 const quantity = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP().regex(/^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti|P|Pi)?$/, {
     error: "must be an amount such as 4, 500m or 16Gi",
@@ -63401,6 +63489,59 @@ function redactSource(source) {
     const names = [...new Set(url.searchParams.keys())].map((name) => encodeURIComponent(name));
     const query = names.length > 0 ? `?${names.map((name) => `${name}=***`).join("&")}` : "";
     return `${url.origin}${url.pathname}${query}`;
+}
+
+
+/***/ }),
+
+/***/ 7279:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   L5: () => (/* binding */ retry),
+/* harmony export */   Vv: () => (/* binding */ backOffMs),
+/* harmony export */   cb: () => (/* binding */ delay)
+/* harmony export */ });
+async function retry(work, delayAfter, { signal, countDone = () => 0, } = {}) {
+    let done = countDone();
+    let failures = 0;
+    let failingSince = 0;
+    for (;;) {
+        try {
+            return await work();
+        }
+        catch (error) {
+            signal?.throwIfAborted();
+            const doneNow = countDone();
+            if (doneNow > done)
+                failures = 0;
+            done = Math.max(done, doneNow);
+            const now = performance.now();
+            if (failures === 0)
+                failingSince = now;
+            failures += 1;
+            const delayMs = delayAfter(error, failures, now - failingSince);
+            if (delayMs === undefined)
+                throw error;
+            await delay(delayMs, signal);
+        }
+    }
+}
+function backOffMs(failures, maxMs, firstMs = 100) {
+    if (failures === 0)
+        return 0;
+    return Math.min(firstMs * 2 ** (failures - 1), maxMs) * (0.5 + Math.random() / 2);
+}
+async function delay(ms, signal) {
+    signal?.throwIfAborted();
+    const { promise, resolve } = Promise.withResolvers();
+    const timer = setTimeout(resolve, ms);
+    const onAbort = () => resolve();
+    signal?.addEventListener("abort", onAbort);
+    await promise;
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", onAbort);
+    signal?.throwIfAborted();
 }
 
 
