@@ -9,11 +9,7 @@ import { removeLostPods } from "./lost-pods.ts";
 import { monitorStep, requestSyncs } from "./monitor-step.ts";
 import { firstStep, nextStep } from "./parallelism.ts";
 import { planWork, startStep } from "./plan-work.ts";
-import {
-  deleteAfterTtl,
-  deleteExpiredWorkerJobs,
-  jobEndTime,
-} from "./ttl-seconds-after-finished.ts";
+import { deleteAfterTtl, deleteExpiredWorkerJobs, jobEndTime } from "./delete-after-end.ts";
 import { isTerminal } from "../../../../src/contract/jobs/status.ts";
 import type { JobStep } from "../../../../src/resources/job-identity.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
