@@ -5,6 +5,7 @@ import {
   resourceLabels,
   sharesAnnotation,
 } from "../../src/contract/custom-resources/resource-labels.ts";
+import { builtinTargets } from "../../src/contract/jobs/target.ts";
 import { jobStep, workerJobName } from "../../src/resources/job-identity.ts";
 import { clusterMissing, helmMissing } from "../support/cluster/cluster-missing.ts";
 import { createTestNamespace } from "../support/cluster/shared-cluster.ts";
@@ -26,7 +27,10 @@ const kinds = [
   "Service",
   "CronJob",
 ];
-const values = { service: { backup: { schedule: "0 3 * * *", existingClaim: "backups" } } };
+const values = {
+  targets: builtinTargets,
+  service: { backup: { schedule: "0 3 * * *", existingClaim: "backups" } },
+};
 
 const denials = {
   workers: /Only the operator of CompressionJobs may run pods under the account/,
