@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import {
   resourceLabels,
   sharesAnnotation,
@@ -10,6 +9,7 @@ import { jobStep, workerJobName } from "../../src/resources/job-identity.ts";
 import { clusterMissing, helmMissing } from "../support/cluster/cluster-missing.ts";
 import { createTestNamespace } from "../support/cluster/shared-cluster.ts";
 import { render } from "./helm.ts";
+import { until } from "../support/until.ts";
 
 const fullname = "mos-model-optimization";
 const worker = `${fullname}-worker`;
@@ -105,7 +105,9 @@ const create = (ask: Ask, object: object) => ask(["create", "-f", "-"], object);
 
 /** The API server compiles a new policy a moment later. */
 async function untilDenied(attempt: () => Promise<string>, denial: RegExp): Promise<void> {
-  for (let i = 0; i < 150 && !denial.test(await attempt().catch(String)); i++) await delay(200);
+  await until(`the API server denies with ${denial}`, async () =>
+    denial.test(await attempt().catch(String)),
+  );
 }
 
 /** What kubectl asks when it enters a pod, whether there is one or not. */

@@ -5,11 +5,11 @@ import { basename, join } from "node:path";
 import { type Client, createClient } from "../../src/client/create-client.ts";
 import { routes } from "../../src/contract/routes/routes.ts";
 import { apiVersion } from "../../src/contract/custom-resources/api-group.ts";
-import { until } from "../executors/cluster/cluster-service.ts";
 import { chartFolder, helm, valueFlags } from "../charts/helm.ts";
 import { imageNames } from "../support/cluster/image-builds.ts";
 import type { NodeCluster } from "../support/cluster/start-cluster.ts";
 import { targets } from "./targets.ts";
+import { until } from "../support/until.ts";
 
 export const release = "model-optimization";
 export const nodeName = "node-0";

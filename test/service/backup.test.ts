@@ -3,10 +3,10 @@ import { chmod, mkdir, mkdtemp, readFile, readdir, rm, writeFile } from "node:fs
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { type TestContext } from "node:test";
-import type { LogLine } from "../../src/contract/jobs/log.ts";
 import { jobPage } from "../../src/contract/jobs/page.ts";
 import { isTerminal } from "../../src/contract/jobs/status.ts";
 import { type RunningService, startRunningService } from "../support/running-service.ts";
+import { followJob } from "../support/follow-job.ts";
 import { realModel } from "../support/real-models.ts";
 import { runServiceCommand } from "../support/run-service-command.ts";
 
@@ -30,23 +30,12 @@ async function submit({ client }: RunningService, source: string, count: number)
   return jobs;
 }
 
-/** The lines of a job, when it has ended. */
-async function readLog({ client }: RunningService, id: string): Promise<LogLine[]> {
-  const lines: LogLine[] = [];
-  const log = client.followLogs(id);
-  for (;;) {
-    const next = await log.next();
-    if (next.done === true) return lines;
-    lines.push(next.value);
-  }
-}
-
 test("a backup while 100 jobs wait or run has every acknowledged job, log and artifact", async (t) => {
   const service = await startRunningService(t);
   const { source } = await service.client.uploadModel(realModel("voice-v5"));
   const submitted = await submit(service, source, 100);
   const [first = ""] = submitted;
-  const lines = await readLog(service, first);
+  const { lines } = await followJob(service.client, first);
   const folder = join(await temporaryFolder(t), "copy");
   assert.match(await run("backup", folder, service.directory), /^Records and \d+ files \(/);
   service.process.kill("SIGKILL");
@@ -60,8 +49,8 @@ test("a backup while 100 jobs wait or run has every acknowledged job, log and ar
   assert.deepEqual(jobs.map(({ id }) => id).toSorted(), submitted.toSorted());
   const next = jobs.findLast(({ status }) => !isTerminal(status));
   assert.ok(next);
-  await readLog(restored, next.id);
-  assert.deepEqual(await readLog(restored, first), lines);
+  await followJob(restored.client, next.id);
+  assert.deepEqual((await followJob(restored.client, first)).lines, lines);
   for (const id of [first, next.id]) {
     const { status, artifacts } = await restored.client.call("getJob", { params: { id } });
     assert.equal(status, "Completed");

@@ -5,8 +5,9 @@ import type { Batch } from "../../../src/contract/jobs/batch.ts";
 import { batches, compressionJobs } from "../../../src/resources/custom-resources.ts";
 import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
 import { createTestNamespace } from "../../support/cluster/shared-cluster.ts";
-import { type ClusterService, startClusterService, until } from "./cluster-service.ts";
+import { type ClusterService, startClusterService } from "./cluster-service.ts";
 import { playPod } from "./played-pod.ts";
+import { until } from "../../support/until.ts";
 
 const model = { source: "https://models.example/detector.onnx" };
 const [before, now] = ["1".repeat(40), "2".repeat(40)];

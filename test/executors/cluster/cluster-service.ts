@@ -1,12 +1,11 @@
 import { once } from "node:events";
 import type { TestContext } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import type { KubernetesClient } from "../../../src/kubernetes/kubernetes-client.ts";
 import type { Cluster } from "../../support/cluster/cluster.ts";
 import { findFreePort } from "../../support/find-free-port.ts";
 import { connect } from "../../kubernetes/connect-test-cluster.ts";
-import { unlessOperatorEnds } from "../../operator/start-operator.ts";
 import { type RunningService, startRunningService } from "../../support/running-service.ts";
+import { until } from "../../support/until.ts";
 
 export interface Namespace {
   readonly cluster: Cluster;
@@ -51,22 +50,4 @@ export async function startClusterService(
   const again = () =>
     startClusterService(t, { cluster, namespace, settings }, { ...service, port });
   return { ...service, cluster, namespace, api, port, stop, again };
-}
-
-/** The garbage collector may take a minute to hear of a new kind of resource. */
-const patienceMs = 120_000;
-const pollMs = 50;
-
-/** Waits until the world is so; gives what the check gave. */
-export async function until<T>(
-  what: string,
-  check: () => Promise<T | false | undefined>,
-): Promise<T> {
-  const deadline = performance.now() + patienceMs;
-  for (;;) {
-    const found = await check();
-    if (found !== false && found !== undefined) return found;
-    if (performance.now() > deadline) throw new Error(`It did not come about that ${what}`);
-    await unlessOperatorEnds(delay(pollMs));
-  }
 }

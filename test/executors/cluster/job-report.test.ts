@@ -11,7 +11,8 @@ import { jobStatus, type JobStatus } from "../../../src/contract/jobs/status.ts"
 import { compressionJobs } from "../../../src/resources/custom-resources.ts";
 import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
 import { connectTestCluster } from "../../kubernetes/connect-test-cluster.ts";
-import { makeJob, makeResource } from "./make-job.ts";
+import { makeJob } from "../../support/make-job.ts";
+import { makeResource } from "./make-resource.ts";
 
 const now = new Date("2026-01-01T00:01:00.000Z");
 

@@ -22,8 +22,9 @@ import { startKwok } from "../../support/cluster/kwok.ts";
 import { podEndStage } from "../../support/cluster/pod-end-stage.ts";
 import { workerServiceAccount } from "../../support/cluster/pod-token.ts";
 import { writeExternalModel } from "../../support/external-model.ts";
-import { type ClusterService, startClusterService, until } from "./cluster-service.ts";
+import { type ClusterService, startClusterService } from "./cluster-service.ts";
 import { playPod } from "./played-pod.ts";
+import { until } from "../../support/until.ts";
 
 const model = { source: "https://models.example/detector.onnx" };
 const body = { model, target: "cpu" };

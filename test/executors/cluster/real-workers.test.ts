@@ -11,11 +11,12 @@ import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
 import { type ControlPlane, startControlPlane } from "../../support/cluster/control-plane.ts";
 import { realModel } from "../../support/real-models.ts";
 import { startCollector } from "../../tracing/collector.ts";
-import { type ClusterService, until } from "./cluster-service.ts";
+import { type ClusterService } from "./cluster-service.ts";
 import { testDrain } from "./drain.ts";
 import { spawnStandby, startInstallation } from "./installation.ts";
 import { testOutage } from "./outage.ts";
 import { printedLines } from "./printed-lines.ts";
+import { until } from "../../support/until.ts";
 
 const options = { skip: clusterMissing };
 

@@ -9,8 +9,9 @@ import {
 } from "../../../src/resources/custom-resources.ts";
 import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
 import { createTestNamespace } from "../../support/cluster/shared-cluster.ts";
-import { type ClusterService, startClusterService, until } from "./cluster-service.ts";
+import { type ClusterService, startClusterService } from "./cluster-service.ts";
 import { playPod } from "./played-pod.ts";
+import { until } from "../../support/until.ts";
 
 const options = { skip: clusterMissing };
 const body = { model: { source: "https://models.example/detector.onnx" }, target: "cpu" };

@@ -85,8 +85,11 @@ function planAndStartStep(
   return startStep(observed, { target, ...rest }, step);
 }
 
-/** A worker exits, and its Job ends, by itself: this is the most that may take. */
+/** A worker that has reported the end of its job has this long to exit. */
 const workerExitMs = 30_000;
+
+/** The Job controller has this long to end a Job whose pods have ended. */
+const workerJobEndMs = 3_000;
 
 /** Stops the workers of a job that has ended, then removes the finalizer, then the resource. */
 function finalizeEndedJob(observed: ObservedState): Decision {
@@ -102,6 +105,8 @@ function finalizeEndedJob(observed: ObservedState): Decision {
 
 /** Until when the workers that are left may end by themselves, milliseconds since 1970. */
 function workersEndTime({ resource, pods, now }: ObservedState): number {
-  const isStarting = pods.some((pod) => mayRun(pod) && pod.phase === "Pending");
-  return isStarting ? now : jobEndTime(resource) + workerExitMs;
+  const running = pods.filter(mayRun);
+  if (running.some(({ phase }) => phase === "Pending")) return now;
+  const mayBeEnding = running.length > 0 || resource.status.status === "Completed";
+  return jobEndTime(resource) + (mayBeEnding ? workerExitMs : workerJobEndMs);
 }
