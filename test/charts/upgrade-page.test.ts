@@ -9,6 +9,7 @@ import { z } from "zod";
 import { clusterMissing, helmMissing } from "../support/cluster/cluster-missing.ts";
 import { startControlPlane } from "../support/cluster/control-plane.ts";
 import { programPath } from "../support/cluster/programs.ts";
+import { until } from "../support/until.ts";
 
 const exec = promisify(execFile);
 const root = join(import.meta.dirname, "../..");
@@ -125,9 +126,6 @@ test("releases change as the page says", { skip: clusterMissing || helmMissing }
 
   await t.test("what lies outside of a release's namespace is deleted with it", async () => {
     await run("kubectl delete namespace elsewhere --timeout=60s");
-    for (;;) {
-      if ((await outside()) === "") break;
-      await new Promise((resolve) => setTimeout(resolve, 200));
-    }
+    await until("nothing of the release is left", async () => (await outside()) === "");
   });
 });
