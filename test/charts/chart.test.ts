@@ -50,16 +50,8 @@ const wrong: readonly (readonly [string, object, RegExp])[] = [
   ["an address", proxy("10.0.0"), /service\/trustedProxies\/0/],
   ["an IPv6 network", proxy("fd00::/129"), /service\/trustedProxies\/0/],
   ["a size", { service: { persistence: { size: "50GB" } } }, /service\/persistence\/size/],
-  [
-    "an amount of memory",
-    { service: { resources: { limits: { memory: "banana" } } } },
-    /service\/resources\/limits\/memory/,
-  ],
-  [
-    "a schedule",
-    { service: { backup: { schedule: "nightly", existingClaim: "a" } } },
-    /service\/backup\/schedule/,
-  ],
+  ["an amount", { service: { resources: { limits: { memory: "banana" } } } }, /limits\/memory/],
+  ["a schedule", { service: { backup: { schedule: "nightly" } } }, /service\/backup\/schedule/],
   ["a priority", { service: { priorityClassName: 5 } }, /service\/priorityClassName/],
   [
     "a spread",

@@ -128,4 +128,15 @@ test("releases change as the page says", { skip: clusterMissing || helmMissing }
     await run("kubectl delete namespace elsewhere --timeout=60s");
     await until("nothing of the release is left", async () => (await outside()) === "");
   });
+
+  await t.test("what Helm could give no owner is deleted by its label", async () => {
+    const install = "helm install made charts/model-optimization --set crds.enabled=false";
+    await run(`${install} --namespace made --create-namespace`);
+    await run("kubectl delete namespace made --timeout=60s");
+    assert.notEqual(await outside(), "");
+    const kubernetesPage = await readFile(join(root, "docs/kubernetes.md"), "utf8");
+    const [command = ""] = /^kubectl delete clusterroles[^`]*/m.exec(kubernetesPage) ?? [];
+    await run(command.replaceAll("=models", "=made"));
+    assert.equal(await outside(), "");
+  });
 });
