@@ -185,11 +185,9 @@ true
 
 {{/* Fails where one of them does not exist. The namespace "default" always does, where there is a cluster. */}}
 {{- define "model-optimization.refuseAbsentNamespaces" -}}
-{{- if lookup "v1" "Namespace" "" "default" -}}
 {{- range include "model-optimization.otherNamespaces" . | fromJsonArray -}}
-{{- if not (lookup "v1" "Namespace" "" .) -}}
+{{- if and (lookup "v1" "Namespace" "" "default") (not (lookup "v1" "Namespace" "" .)) -}}
 {{- fail (printf "namespaces: %s does not exist: kubectl create namespace %s" . .) -}}
-{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end }}
