@@ -80,7 +80,7 @@ interface CompressionWarning {
 
 /** What a caller has to know of a plan that was carried out. */
 function listCompressionWarnings(plan: CompressionPlan): CompressionWarning[] {
-  return [...warnOfFallback(plan), ...warnOfFixedInputs(plan.weights)];
+  return [...warnOfFallback(plan), ...warnOfFixedInputs(plan)];
 }
 
 /** Whether a format is what a scheme asks for first. */
@@ -112,12 +112,11 @@ function warnOfFallback({ scheme, weights }: CompressionPlan): CompressionWarnin
 }
 
 /** Inputs with a default value that became constants: callers cannot give them any more. */
-function warnOfFixedInputs(plans: readonly WeightPlan[]): CompressionWarning[] {
-  const fixed = plans.filter(({ weight, format }) => weight.isOverridable && format !== undefined);
-  const [first] = fixed;
+function warnOfFixedInputs({ fixedInputs }: CompressionPlan): CompressionWarning[] {
+  const [first] = fixedInputs;
   if (first === undefined) return [];
   const message =
-    `${fixed.length} inputs that have default values, such as ${quoteName(first.weight.name)}, ` +
+    `${fixedInputs.length} inputs that have default values, such as ${quoteName(first)}, ` +
     "are constants in the result";
   return [{ code: "inputs_fixed", message: truncate(message, textLimits.telemetryWarning) }];
 }

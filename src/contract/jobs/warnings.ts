@@ -10,8 +10,9 @@ export const warningTable = {
     "The baseline's own result could not be timed beside the job's, so `maxLatencyRegression` " +
     "compares figures that were measured at different times.",
   inputs_fixed:
-    "Inputs of the model with default values became constants, since they are weights: callers " +
-    "of the result cannot give them.",
+    "Inputs of the model with default values became constants, since they are weights that " +
+    "changed, or say how such weights are taken: callers of the result cannot give them. Other " +
+    "inputs keep their defaults.",
   latency_noisy:
     "The interval of the latency's ratio stayed wider than ±1.5 %: the machine was busy, or " +
     "`recipe.evaluation.latencyBudgetSeconds` was over before enough sessions were timed.",
