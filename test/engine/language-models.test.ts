@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -7,7 +7,8 @@ import type { PartialRecipe } from "../../src/contract/jobs/recipe.ts";
 import type { CompressionReport } from "../../src/engine/compression-report.ts";
 import { evaluateModels } from "../../src/engine/evaluate-models.ts";
 import { pythonMissing, runPythonFile } from "../support/python.ts";
-import { compress } from "./quantize/compress.ts";
+import { openModel } from "../../src/engine/onnx/open-model.ts";
+import { compress, weightNamed } from "./quantize/compress.ts";
 
 const variants = {
   untied: [],
@@ -84,3 +85,62 @@ test("a decoder that is run in stages is evaluated too", { skip: pythonMissing }
   assert.match(log, /past_key_values\.0\.key: float32\[1,2,0,32\]/);
   assert.ok(sqnrDb > 8, `${sqnrDb} dB`);
 });
+
+/** Operators of a model that take an initializer, with its name and bytes. */
+async function readGraph(path: string) {
+  const { proto } = await openModel(path, 2 ** 30);
+  assert(proto.graph);
+  const { node: nodes, initializer } = proto.graph;
+  const named = (opType: string) => nodes.filter((node) => node.opType === opType);
+  return { nodes, named, initializers: initializer.map(({ name }) => name) };
+}
+
+const tiedRecipes: readonly PartialRecipe[] = [
+  int4,
+  { ...int4, symmetric: false },
+  { ...int4, blockSize: 16 },
+  { scheme: "int8-weight", granularity: "block", operators: "contrib" },
+];
+for (const recipe of tiedRecipes) {
+  const name = JSON.stringify(recipe);
+  test(
+    `a tied embedding is gathered in the head's blocks: ${name}`,
+    { skip: pythonMissing },
+    async () => {
+      const result = await compressVariant("tied", recipe);
+      const { form } = weightNamed(result.report, "lm_head.MatMul.weight");
+      assert.match(form ?? "", /^int[48] with a scale for each (16|32) (inputs|values)/);
+      assert.doesNotMatch(form ?? "", /restored/);
+      const { nodes, named, initializers } = await readGraph(result.resultPath);
+      assert.equal(named("Transpose").length + named("BitShift").length, 0);
+      const [gather] = named("GatherBlockQuantized");
+      const head = named("MatMulNBits").find(({ name }) => name === "/lm_head/MatMul");
+      assert(gather && head);
+      assert.deepEqual(gather.input.slice(2), head.input.slice(2));
+      const values = nodes.find(({ output }) => output[0] === gather.input[0]);
+      assert.deepEqual(values?.input[0], head.input[1]);
+      const stored = initializers.filter((each) => /^lm_head.*_(quantized|scale)/.test(each));
+      assert.equal(stored.length, 2);
+      const { sqnrDb } = await evaluate(result);
+      assert.ok(sqnrDb > 8, `${sqnrDb} dB`);
+    },
+  );
+}
+
+test(
+  "a tied embedding has the values of an untied one in the same blocks",
+  { skip: pythonMissing },
+  async () => {
+    const direct = await compressVariant("tied", int4);
+    const restored = await compressVariant("tied", {
+      ...int4,
+      dequantize: "load",
+      operators: "standard",
+    });
+    const [contrib, standard] = [await evaluate(direct), await evaluate(restored)];
+    assert.ok(
+      Math.abs(contrib.sqnrDb - standard.sqnrDb) < 1.5,
+      `${contrib.sqnrDb}, ${standard.sqnrDb} dB`,
+    );
+  },
+);
