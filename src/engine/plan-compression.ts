@@ -17,6 +17,7 @@ import type { ShardPlan } from "./quantize/plan-shards.ts";
 import { chooseFormats } from "./quantize/formats/choose-formats.ts";
 import { writeFormats } from "./quantize/formats/write-formats.ts";
 import { firstPlan } from "./quantize/plan-revision.ts";
+import { listUnmatchedPatterns } from "./quantize/weight-patterns.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
 import { GraphRewrite } from "./quantize/graph-rewrite.ts";
 import type { WeightTask } from "./quantize/tasks/weight-task.ts";
@@ -39,6 +40,8 @@ export interface CompressionPlan {
   readonly weights: readonly WeightPlan[];
   /** Inputs with default values that are constants in the result, since what changed has them. */
   readonly fixedInputs: readonly string[];
+  /** Patterns of the recipe that match no weight. */
+  readonly unmatchedPatterns: readonly string[];
   /** Of the original, after functions are inlined. */
   readonly nodes: readonly GraphNode[];
   readonly tasks: readonly WeightTask[];
@@ -82,6 +85,7 @@ export async function planCompression(
     model,
     weights: plan.weights,
     fixedInputs,
+    unmatchedPatterns: listUnmatchedPatterns(recipe, weights),
     nodes,
     tasks: rewrite.tasks,
     shards,

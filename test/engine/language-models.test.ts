@@ -144,3 +144,31 @@ test(
     );
   },
 );
+
+test("a node past a Transpose is excluded by its name", { skip: pythonMissing }, async () => {
+  const { report } = await compressVariant("tied", {
+    ...int4,
+    exclude: ["/model/embed_tokens/Gather", "/model/layers.*/mlp/down_proj/*"],
+  });
+  const { form, reason } = weightNamed(report, "lm_head.MatMul.weight");
+  assert.equal(form, null);
+  assert.equal(
+    reason,
+    'is excluded: "/model/embed_tokens/Gather" matches "/model/embed_tokens/Gather"',
+  );
+  assert.equal(weightNamed(report, "model.layers.1.mlp.down_proj.weight").form, null);
+  assert.deepEqual(report.warnings, []);
+});
+
+test("patterns that match nothing are warned of", { skip: pythonMissing }, async () => {
+  const exclude = ["lm_head*", "/model/layers.9/*", "lm_heat.MatMul.weight"];
+  const { report } = await compressVariant("tied", { ...int4, exclude });
+  assert.deepEqual(report.warnings, [
+    {
+      code: "patterns_unmatched",
+      message:
+        "No weight, and no node that takes one, matches the recipe's " +
+        '"/model/layers.9/*", "lm_heat.MatMul.weight"',
+    },
+  ]);
+});

@@ -130,7 +130,10 @@ export const recipe = z
     exclude: z
       .array(nodePattern)
       .max(256)
-      .describe("Names of nodes or weights to leave unchanged; `*` stands for any characters."),
+      .describe(
+        "Names of weights to leave unchanged, or of nodes that take them, also past nodes that " +
+          "only move elements, such as Transpose; `*` stands for any characters.",
+      ),
     minElements: z.int().min(0).describe("Weights with fewer elements are left unchanged."),
     parallelism: z
       .int()

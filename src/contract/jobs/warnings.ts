@@ -30,6 +30,9 @@ export const warningTable = {
     "An output's shape differs from the original's in some samples, which count as zeros.",
   outputs_left_out:
     "The model has more outputs than telemetry reports; those with the lowest SQNR are reported.",
+  patterns_unmatched:
+    "Patterns of `recipe.exclude` match no name of a weight or of a node that takes one, so they " +
+    "had no effect.",
   samples_left_out:
     "The evaluation data has more samples than `recipe.evaluation.samples`; the first are used.",
   scheme_not_used:

@@ -2,7 +2,7 @@ import type { RecipeForTarget } from "./list-candidates.ts";
 import { planFoldedFormat, planWeight } from "./plan-weight.ts";
 import type { NodeProto } from "../../onnx/onnx_pb.js";
 import type { OnnxModel } from "../../onnx/onnx-model.ts";
-import { exclusionFinder } from "../exclusion-finder.ts";
+import { exclusionFinder } from "../weight-patterns.ts";
 import type { Weight } from "../find-weights.ts";
 import { chooseHalfNodes, type HalfChoice, noHalfNodes } from "../half/choose-half-nodes.ts";
 import type { PlanRevision } from "../plan-revision.ts";

@@ -4,15 +4,29 @@ import type { Weight } from "./find-weights.ts";
 
 /** @returns a function that says which pattern of the recipe excludes a weight, if one does */
 export function exclusionFinder({ exclude }: Recipe): (weight: Weight) => string | undefined {
-  return ({ name, uses }) => {
-    for (const candidate of [name, ...uses.map(({ node }) => node.name)]) {
-      const pattern = exclude.find((each) => matchesPattern(candidate, each));
-      if (pattern !== undefined) {
-        return `is excluded: ${quoteName(candidate)} matches ${quoteName(pattern)}`;
-      }
+  return (weight) => {
+    if (exclude.length === 0) return undefined;
+    const names = listNames(weight);
+    for (const pattern of exclude) {
+      const name = names.find((each) => matchesPattern(each, pattern));
+      if (name !== undefined)
+        return `is excluded: ${quoteName(name)} matches ${quoteName(pattern)}`;
     }
     return undefined;
   };
+}
+
+/** The recipe's patterns that match no weight. */
+export function listUnmatchedPatterns({ exclude }: Recipe, weights: readonly Weight[]): string[] {
+  if (exclude.length === 0) return [];
+  const names = [...new Set(weights.flatMap(listNames))];
+  return exclude.filter((pattern) => !names.some((name) => matchesPattern(name, pattern)));
+}
+
+/** The weight's name, and those of nodes that take it, also past nodes that only move elements. */
+function listNames({ name, uses, consumers }: Weight): string[] {
+  const nodes = [...uses, ...consumers, ...consumers.flatMap(({ view }) => view.nodes)];
+  return [...new Set([name, ...nodes.map(({ node }) => node.name)])];
 }
 
 /**
