@@ -1,5 +1,6 @@
 import { ServiceError } from "../contract/errors.ts";
-import { granularitiesByScheme, type Recipe } from "../contract/jobs/recipe.ts";
+import type { Recipe } from "../contract/jobs/recipe.ts";
+import { requireSupportedRecipe } from "../contract/jobs/resolve-recipe.ts";
 import type { JobKind } from "../contract/jobs/status.ts";
 import type { Target } from "../contract/jobs/target.ts";
 import { type GraphNode, listGraphNodes } from "./list-graph-nodes.ts";
@@ -62,7 +63,7 @@ export async function planCompression(
   revision = firstPlan,
 ): Promise<CompressionPlan> {
   const { recipe, target, maxModelBytes = Number.MAX_SAFE_INTEGER } = options;
-  checkRecipe(recipe, target);
+  requireSupportedRecipe(recipe, target);
   const model = await openModel(modelPath, maxModelBytes);
   normalizeGraph(model, recipe);
   const rewrite = new GraphRewrite(model);
@@ -97,24 +98,6 @@ export async function planCompression(
 
 function maxShardBytes({ kind, recipe }: PlanOptions): number {
   return kind === "compress" ? recipe.sharding.maxShardBytes : Number.MAX_SAFE_INTEGER;
-}
-
-function checkRecipe({ scheme, granularity, operators }: Recipe, target: Target): void {
-  if (operators === "contrib" && target.operators === "standard") {
-    const available = `target "${target.name}" has the standard ones alone`;
-    throw new ServiceError(
-      "recipe_unsupported",
-      `The recipe asks for contrib operators, and ${available}`,
-    );
-  }
-  const allowed = granularitiesByScheme[scheme];
-  if (!allowed.includes(granularity)) {
-    const options = allowed.map((name) => `"${name}"`).join(" or ");
-    throw new ServiceError(
-      "recipe_unsupported",
-      `Scheme "${scheme}" has granularity "${granularity}", and may have ${options}`,
-    );
-  }
 }
 
 /** Raises the operator set and, where it is too low for that, the IR version. */
