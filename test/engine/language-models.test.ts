@@ -172,3 +172,78 @@ test("patterns that match nothing are warned of", { skip: pythonMissing }, async
     },
   ]);
 });
+
+const mixed: PartialRecipe = {
+  ...int4,
+  exclude: ["/model/layers.1/attn/o_proj/*"],
+  overrides: [
+    { match: "/model/layers.0/mlp/down_proj/*", scheme: "int4-weight" },
+    { match: "/lm_head/MatMul", scheme: "int8-weight" },
+    { match: "/model/layers.0/*", scheme: "int8-weight" },
+    { match: "/model/layers.1/attn/*", scheme: "int8-weight" },
+  ],
+};
+
+test(
+  "overrides give weights other bits, the first match first",
+  { skip: pythonMissing },
+  async () => {
+    const result = await compressVariant("tied", mixed);
+    const bits = (name: string) =>
+      /^int[48]/.exec(weightNamed(result.report, name).form ?? "")?.[0];
+    assert.equal(bits("lm_head.MatMul.weight"), "int8");
+    assert.equal(bits("model.layers.0.mlp.down_proj.weight"), "int4");
+    assert.equal(bits("model.layers.0.mlp.up_proj.weight"), "int8");
+    assert.equal(bits("model.layers.1.mlp.up_proj.weight"), "int4");
+    assert.equal(bits("model.layers.1.attn.qkv_proj.weight"), "int8");
+    assert.equal(bits("model.layers.1.attn.o_proj.weight"), undefined);
+    assert.equal(
+      weightNamed(result.report, "lm_head.MatMul.weight").reason,
+      'is to be int8-weight: "/lm_head/MatMul" matches "/lm_head/MatMul"',
+    );
+    assert.deepEqual(result.report.warnings, []);
+    const { named } = await readGraph(result.resultPath);
+    assert.equal(named("MatMulNBits").length, 2 * 5 + 1 - 1);
+    assert.equal(named("GatherBlockQuantized").length, 1);
+    const plain = await compressVariant("tied", int4);
+    const [better, worse] = [await evaluate(result), await evaluate(plain)];
+    assert.ok(better.sqnrDb > worse.sqnrDb + 1, `${better.sqnrDb}, ${worse.sqnrDb} dB`);
+  },
+);
+
+test(
+  "overrides have blocks or channels as their schemes can",
+  { skip: pythonMissing },
+  async () => {
+    const match = "/lm_head/*";
+    const cases: [PartialRecipe, RegExp][] = [
+      [
+        { scheme: "int8-weight", overrides: [{ match, scheme: "int4-weight" }] },
+        /^int4 .* each 32/,
+      ],
+      [
+        { ...int4, granularity: "block", overrides: [{ match, scheme: "int8-dynamic" }] },
+        /^int8 with a scale for each output, inputs in uint8$/,
+      ],
+      [{ scheme: "fp16", overrides: [{ match, scheme: "int8-weight" }] }, /^int8 .* axis 1/],
+    ];
+    for (const [recipe, form] of cases) {
+      const result = await compressVariant("untied", { operators: "contrib", ...recipe });
+      assert.match(weightNamed(result.report, "lm_head.MatMul.weight").form ?? "", form);
+      const other = weightNamed(result.report, "model.layers.0.mlp.up_proj.weight");
+      assert.equal(other.reason, null);
+      assert.notEqual(other.form, null);
+      const { sqnrDb } = await evaluate(result);
+      assert.ok(sqnrDb > 8, `${sqnrDb} dB`);
+    }
+  },
+);
+
+test("an override that matches nothing is warned of", { skip: pythonMissing }, async () => {
+  const overrides = [{ match: "/lm_heat/*", scheme: "int8-weight" as const }];
+  const { report } = await compressVariant("untied", { ...int4, overrides });
+  assert.deepEqual(
+    report.warnings.map(({ code }) => code),
+    ["patterns_unmatched"],
+  );
+});

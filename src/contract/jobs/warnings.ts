@@ -31,7 +31,7 @@ export const warningTable = {
   outputs_left_out:
     "The model has more outputs than telemetry reports; those with the lowest SQNR are reported.",
   patterns_unmatched:
-    "Patterns of `recipe.exclude` match no name of a weight or of a node that takes one, so they " +
+    "Patterns of `recipe.exclude` or `recipe.overrides` match no name of a weight or of a node that takes one, so they " +
     "had no effect.",
   samples_left_out:
     "The evaluation data has more samples than `recipe.evaluation.samples`; the first are used.",

@@ -1,4 +1,3 @@
-import { operatorName } from "../quantize/channel-axis.ts";
 import { findAttribute } from "../onnx/node-attributes.ts";
 import { openModel } from "../onnx/open-model.ts";
 import { TensorProto_DataType as DataType } from "../onnx/onnx_pb.js";
@@ -40,8 +39,8 @@ interface Cache {
 
 /** Attention over `[batch, heads, past tokens, head size]`, and which of its inputs are those. */
 const attentions: Readonly<Record<string, { heads: string; pasts: readonly number[] }>> = {
-  "com.microsoft:GroupQueryAttention": { heads: "kv_num_heads", pasts: [3, 4] },
-  "com.microsoft:MultiHeadAttention": { heads: "num_heads", pasts: [6, 7] },
+  GroupQueryAttention: { heads: "kv_num_heads", pasts: [3, 4] },
+  MultiHeadAttention: { heads: "num_heads", pasts: [6, 7] },
 };
 
 /** The caches that attention takes, by the name of the input. */
@@ -51,7 +50,7 @@ function findCaches(model: OnnxModel): Map<string, Cache> {
   if (graph === undefined) return caches;
   const sizes = new LastSizes(model, graph);
   for (const node of graph.node) {
-    const attention = attentions[operatorName(node)];
+    const attention = attentions[node.opType];
     if (attention === undefined) continue;
     const heads = readInteger(node, attention.heads);
     const [query = "", key = ""] = node.input;
@@ -100,10 +99,10 @@ class LastSizes {
     const node = this.#producers.get(name);
     if (node === undefined || steps === maxSteps) return undefined;
     const [first = "", second = ""] = node.input;
-    switch (operatorName(node)) {
+    switch (node.opType) {
       case "MatMul":
         return this.find(second, steps + 1);
-      case "com.microsoft:MatMulNBits":
+      case "MatMulNBits":
         return readInteger(node, "N");
       case "Add":
         return this.find(this.#initializers.has(first) ? second : first, steps + 1);

@@ -1,4 +1,4 @@
-import type { Recipe } from "../../contract/jobs/recipe.ts";
+import { chooseGranularity, type Recipe } from "../../contract/jobs/recipe.ts";
 import { quoteName } from "../../contract/text/quote-name.ts";
 import type { Weight } from "./find-weights.ts";
 
@@ -16,11 +16,41 @@ export function exclusionFinder({ exclude }: Recipe): (weight: Weight) => string
   };
 }
 
+/** What an override of the recipe makes of it for a weight. */
+interface Override {
+  readonly recipe: Recipe;
+  /** Why, for the report; the weight's name starts the sentence. */
+  readonly reason: string;
+}
+
+/** @returns a function that gives the first override of the recipe that matches a weight */
+export function overrideFinder(recipe: Recipe): (weight: Weight) => Override | undefined {
+  const overrides = (recipe.overrides ?? []).map(({ match, scheme }) => {
+    const granularity = chooseGranularity(scheme, recipe.granularity);
+    return { match, scheme, recipe: { ...recipe, scheme, granularity } };
+  });
+  return (weight) => {
+    if (overrides.length === 0) return undefined;
+    const names = listNames(weight);
+    for (const { match, scheme, recipe: changed } of overrides) {
+      const name = names.find((each) => matchesPattern(each, match));
+      if (name === undefined) continue;
+      const reason = `is to be ${scheme}: ${quoteName(name)} matches ${quoteName(match)}`;
+      return { recipe: changed, reason };
+    }
+    return undefined;
+  };
+}
+
 /** The recipe's patterns that match no weight. */
-export function listUnmatchedPatterns({ exclude }: Recipe, weights: readonly Weight[]): string[] {
-  if (exclude.length === 0) return [];
+export function listUnmatchedPatterns(
+  { exclude, overrides = [] }: Recipe,
+  weights: readonly Weight[],
+): string[] {
+  const patterns = [...exclude, ...overrides.map(({ match }) => match)];
+  if (patterns.length === 0) return [];
   const names = [...new Set(weights.flatMap(listNames))];
-  return exclude.filter((pattern) => !names.some((name) => matchesPattern(name, pattern)));
+  return patterns.filter((pattern) => !names.some((name) => matchesPattern(name, pattern)));
 }
 
 /** The weight's name, and those of nodes that take it, also past nodes that only move elements. */

@@ -519,16 +519,3 @@ test("decide() fails a job with fields that it does not allow, and says which", 
       "spec.deadlineSeconds is 0 and must be at least 1",
   });
 });
-
-test("decide() fails a job whose operators its target lacks, before there is a pod", () => {
-  const spec = { ...resource.spec, target: "cpu", recipe: { operators: "contrib" as const } };
-  const { actions } = decide(makeObservedState({ resource: { ...resource, spec } }));
-  assert.deepEqual(writtenStatus(actions)?.error, {
-    code: "recipe_unsupported",
-    message: 'The recipe asks for contrib operators, and target "cpu" has the standard ones only',
-  });
-  assert.equal(
-    actions.some(({ type }) => type === "createWorkerJob"),
-    false,
-  );
-});
