@@ -181,6 +181,14 @@ interface Claimed {
   readonly namespace: string;
 }
 
+/** A volume for the claim of that name in the release's namespace. */
+export async function addVolume(cluster: NodeCluster, name: string): Promise<void> {
+  const path = join(cluster.folder, name);
+  await mkdir(path);
+  const object = volume({ name, namespace }, path);
+  await cluster.kubectl(["create", "-f", "-"], JSON.stringify(object));
+}
+
 /** A folder of this machine for the claim of that name. */
 function volume(claimRef: Claimed, path: string): object {
   const matchExpressions = [{ key: "kubernetes.io/hostname", operator: "In", values: [nodeName] }];
@@ -198,7 +206,7 @@ function volume(claimRef: Claimed, path: string): object {
   };
 }
 
-function claim(metadata: Claimed): object {
+export function claim(metadata: Claimed): object {
   const spec = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
   return { apiVersion: "v1", kind: "PersistentVolumeClaim", metadata, spec };
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { chmod, mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { type TestContext } from "node:test";
@@ -60,6 +60,28 @@ test("a backup while 100 jobs wait or run has every acknowledged job, log and ar
       assert.equal((await readFile(file)).length, bytes);
     }
   }
+});
+
+test("backups of a schedule lie beside each other, and the newest stay", async (t) => {
+  const service = await startRunningService(t);
+  await service.client.uploadModel(realModel("voice-v5"));
+  const folder = await temporaryFolder(t);
+  const unfinished = "2026-01-03T03-00-00Z.unfinished";
+  const earlier = ["2026-01-01T03-00-00Z", "2026-01-02T03-00-00Z", unfinished, "lost+found"];
+  for (const name of earlier) await mkdir(join(folder, name));
+  const environment = { MOS_DATA_DIR: service.directory };
+  const summary = await runServiceCommand(["backup", "--keep=2", folder], environment);
+  const names = (await readdir(folder)).toSorted();
+  const [kept, newest = "", other] = names;
+  assert.deepEqual([kept, other, names.length], ["2026-01-02T03-00-00Z", "lost+found", 3]);
+  assert.match(summary, new RegExp(`are in "${join(folder, newest)}"`));
+  const directory = await temporaryFolder(t);
+  await mkdir(join(directory, "lost+found"));
+  assert.doesNotMatch(await run("restore", join(folder, newest), directory), /Missing/);
+  await assert.rejects(
+    runServiceCommand(["backup", "--keep=0", folder], environment),
+    /Option "--keep=0" is not known/,
+  );
 });
 
 test("restore() refuses a file that is damaged, and a folder that is not empty", async (t) => {

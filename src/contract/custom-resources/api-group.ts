@@ -16,8 +16,15 @@ export const statusLimits = {
 
 export const statusMessage = z.string().max(textLimits.statusMessage);
 
+/** Of the statuses of both kinds. */
+export const observedGeneration = z
+  .int()
+  .min(0)
+  .optional()
+  .describe("`metadata.generation` of the spec that the status is about.");
+
 /** Times that the statuses of both kinds have. */
 export const workTimes = {
   startedAt: z.iso.datetime().optional().describe("When the work began."),
-  finishedAt: z.iso.datetime().optional(),
+  finishedAt: z.iso.datetime().optional().describe("When the work ended, however it did."),
 };
