@@ -33,7 +33,7 @@ import { readGitHubAppOptions } from "./settings/read-github-app-options.ts";
 import { readSingleSignOn } from "./settings/read-single-sign-on.ts";
 import { readS3Access, readSourceCredentials } from "./settings/read-credentials.ts";
 import { openServiceTracing } from "./open-service-tracing.ts";
-import { readTrustPolicy } from "./settings/read-trust-policy.ts";
+import { readTrustPolicy, requireOwnIssuers } from "./settings/read-trust-policy.ts";
 import { recordsPlace } from "./storage-folder/data-directory.ts";
 import { requireAllowedRoots } from "./settings/require-allowed-roots.ts";
 import type { Settings } from "./settings/settings.ts";
@@ -153,10 +153,13 @@ async function readPublicTargets(file: string): Promise<Target[]> {
 async function readFiles(settings: Settings): Promise<ServiceFiles> {
   const { MOS_TARGETS_FILE: targetsFile, MOS_TRUST_POLICY_FILE: trustFile } = settings;
   const singleSignOn = await readSingleSignOn(settings);
+  const trust = trustFile === undefined ? undefined : await readTrustPolicy(trustFile);
+  const appOptions = await readGitHubAppOptions(settings);
+  if (trust && appOptions) requireOwnIssuers(trust, appOptions.apiUrl);
   return {
     targets: targetsFile === undefined ? builtinTargets : await readPublicTargets(targetsFile),
-    trust: trustFile === undefined ? undefined : await readTrustPolicy(trustFile),
-    appOptions: await readGitHubAppOptions(settings),
+    trust,
+    appOptions,
     singleSignOn: singleSignOn && createSingleSignOn(singleSignOn),
     dashboard: await loadDashboard(),
   };

@@ -2,8 +2,13 @@ import { z } from "zod";
 import type { Scope } from "./token.ts";
 import { reportRules } from "../jobs/report-rules.ts";
 
+/** Of github.com. */
+export const publicIssuer = "https://token.actions.githubusercontent.com";
+
 /** The run of a workflow that a token was given to, as its issuer says. */
 export const workflow = z.object({
+  /** Of the identity token; null for tokens of before it was kept, which live for an hour. */
+  issuer: z.string().min(1).nullable().default(null),
   /** The repository's number; after `ISSUER#` where its issuer is not github.com. */
   repositoryId: z.string().min(1),
   /** `owner/name`, by which check runs are written. */
@@ -19,6 +24,16 @@ export const workflow = z.object({
   report: reportRules.nullable(),
 });
 export type Workflow = z.infer<typeof workflow>;
+
+/** The numbers of github.com's repositories stand alone, as those of others may be equal. */
+export function qualifyRepositoryId(issuer: string, number: string): string {
+  return issuer === publicIssuer ? number : `${issuer}#${number}`;
+}
+
+/** The repository's number at its issuer. */
+export function repositoryNumber({ repositoryId }: Workflow): number {
+  return Number(repositoryId.slice(repositoryId.lastIndexOf("#") + 1));
+}
 
 /** Who calls: everything that decides what the caller may do. */
 export interface Principal {
