@@ -79,7 +79,8 @@ for (const state of ["is empty", "is missing"]) {
     if (state === "is empty") await writeFile(database, "");
     await mkdir(join(folder, "blobs", "ab"), { recursive: true });
     await writeFile(join(folder, "blobs", "ab", "ab12"), "a model");
-    for (const args of [[], ["token"]]) {
+    const command = ["token", "create", "--name", "ci", "--scopes", "jobs:read"];
+    for (const args of [[], command]) {
       const ended = await run(args, { MOS_PORT: "0", MOS_DATA_DIR: folder });
       assert.equal(ended.code, 1);
       const place = `The database "${database}" ${state}, while "${join(folder, "blobs")}" has files`;

@@ -15,7 +15,12 @@ export interface InstalledApp extends Caller {
 
 const tokenRequest = z.object({ repository_ids: z.array(z.int()).default([]) });
 const noSuchRepository = refusal([
-  { resource: "Installation", field: "repository_ids", code: "invalid", message: "No such repository" },
+  {
+    resource: "Installation",
+    field: "repository_ids",
+    code: "invalid",
+    message: "No such repository",
+  },
 ]);
 const tokenMs = 3_600_000;
 const permissions = { checks: "write", metadata: "read", contents: "read" };
