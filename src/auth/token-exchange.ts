@@ -99,8 +99,7 @@ function parseRun(identity: Identity): Omit<Workflow, "report"> {
   if (success) {
     const { repository_id: id, repository, sha: commit, event_name: event, ref } = data;
     const repositoryId = qualifyRepositoryId(identity.iss, id);
-    const run = { repository, commit, event, ref, baseRef: data.base_ref };
-    return { issuer: identity.iss, repositoryId, ...run };
+    return { repositoryId, repository, commit, event, ref, baseRef: data.base_ref };
   }
   const [claim] = error.issues.map(({ path }) => String(path[0]));
   throw invalidIdentityError(

@@ -130,8 +130,8 @@ test("a workflow's retry leaves a check run alone that it could not ask for now"
   const body = reportedBatch(["one"]);
   const { repository } = body.report.github;
   const rules = reportRules.parse({ checkNames: [name] });
-  const issuer = `${gitHub.url}/_services/token`;
-  const workflow = { ...pushed, issuer, repository, commit: sha, report: rules };
+  const repositoryId = `${gitHub.url}/_services/token#123`;
+  const workflow = { ...pushed, repositoryId, repository, commit: sha, report: rules };
   const { token } = await tenantToken(service, { workflow });
   const answer = await service.ask("POST /v1/batches", { token, body });
   const { id, jobs } = batchSchema.parse(await answer.json());

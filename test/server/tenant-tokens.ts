@@ -1,4 +1,4 @@
-import { publicIssuer, type Workflow } from "../../src/contract/people/principal.ts";
+import type { Workflow } from "../../src/contract/people/principal.ts";
 import { defaultProject } from "../../src/contract/project.ts";
 import type { Scope } from "../../src/contract/people/token.ts";
 import { generateToken } from "../../src/auth/access-token.ts";
@@ -13,7 +13,6 @@ export const workflowScopes: readonly Scope[] = [
 ];
 
 export const proposal: Workflow = {
-  issuer: publicIssuer,
   repositoryId: "123",
   repository: "acme/models",
   commit: "a".repeat(40),

@@ -7,8 +7,6 @@ export const publicIssuer = "https://token.actions.githubusercontent.com";
 
 /** The run of a workflow that a token was given to, as its issuer says. */
 export const workflow = z.object({
-  /** Of the identity token; null for tokens of before it was kept, which live for an hour. */
-  issuer: z.string().min(1).nullable().default(null),
   /** The repository's number; after `ISSUER#` where its issuer is not github.com. */
   repositoryId: z.string().min(1),
   /** `owner/name`, by which check runs are written. */
@@ -30,9 +28,14 @@ export function qualifyRepositoryId(issuer: string, number: string): string {
   return issuer === publicIssuer ? number : `${issuer}#${number}`;
 }
 
-/** The repository's number at its issuer. */
-export function repositoryNumber({ repositoryId }: Workflow): number {
-  return Number(repositoryId.slice(repositoryId.lastIndexOf("#") + 1));
+/** Whose number a repository's id is, and the number. */
+export function parseRepositoryId(id: string): {
+  readonly issuer: string;
+  readonly number: number;
+} {
+  const [, issuer = publicIssuer, number] = /^(?:(.+)#)?(\d+)$/.exec(id) ?? [];
+  if (number === undefined) throw new Error(`"${id}" is no id of a repository`);
+  return { issuer, number: Number(number) };
 }
 
 /** Who calls: everything that decides what the caller may do. */

@@ -10,7 +10,7 @@ import {
 } from "../../contract/jobs/report-rules.ts";
 import { isPublicRun } from "../../contract/people/is-public-run.ts";
 import { hasScope } from "../../contract/people/may.ts";
-import { repositoryNumber, type Workflow } from "../../contract/people/principal.ts";
+import { parseRepositoryId, type Workflow } from "../../contract/people/principal.ts";
 import { defaultProject } from "../../contract/project.ts";
 import type { GitHubApp } from "../../github-app/open-github-app.ts";
 import { validationError } from "../http/field-errors.ts";
@@ -41,7 +41,8 @@ export async function resolveReport(
   const ruled = { ...request, gates: mergeGates(request.gates, rules.gates) };
   const isAcceptable = mayRecord || rules.acceptBaselines;
   const { repository } = workflow;
-  const ownSettings = { ...settings, repository, repositoryNumber: repositoryNumber(workflow) };
+  const { number: repositoryNumber } = parseRepositoryId(workflow.repositoryId);
+  const ownSettings = { ...settings, repository, repositoryNumber };
   return { request: ruled, report: { settings: ownSettings, request: ruled, isAcceptable } };
 }
 
@@ -75,9 +76,9 @@ export async function requireAllowedReport(
   batch: ReportedBatch,
 ): Promise<ReportRules> {
   requireGitHubApp(github);
-  if (workflow.issuer === null || !github.isIssuer(workflow.issuer)) {
-    const issuer = workflow.issuer === null ? "is not known" : `is "${workflow.issuer}"`;
-    const message = `Cannot be had: the issuer of the workflow's identity ${issuer}, not the one of ${github.webUrl}`;
+  const { issuer } = parseRepositoryId(workflow.repositoryId);
+  if (!github.isIssuer(issuer)) {
+    const message = `Cannot be had: the issuer of the workflow's identity is "${issuer}", not the one of ${github.webUrl}`;
     throw validationError([{ pointer: "/report/github", message }]);
   }
   const { repository, sha } = batch.report.github;
@@ -109,6 +110,6 @@ async function findOwnCommit(github: GitHubApp, run: Workflow): Promise<string |
   const { event, ref, repository, commit } = run;
   if (!isPublicRun(run)) return commit;
   if (event !== "pull_request" || !pullRequestRef.test(ref)) return undefined;
-  const own = { repository, repositoryNumber: repositoryNumber(run) };
-  return github.findMergedCommit(own, commit);
+  const { number: repositoryNumber } = parseRepositoryId(run.repositoryId);
+  return github.findMergedCommit({ repository, repositoryNumber }, commit);
 }
