@@ -141,12 +141,15 @@ class LocalExecutor implements Executor {
     while (!this.#closing.signal.aborted && this.#runs.size < this.workerCount) {
       const jobId = this.#queue.take();
       if (jobId === undefined) return;
-      const run = this.#runJob(jobId).then((stopReason) => {
-        this.#runs.delete(run);
-        if (stopReason === makesWay) this.#queue.putBack(jobId);
-        else this.#queue.end(jobId);
-        this.#startWaiting();
-      });
+      const run = this.#runJob(jobId)
+        .then((stopReason) => {
+          if (stopReason === makesWay) this.#queue.putBack(jobId);
+        })
+        .finally(() => {
+          this.#runs.delete(run);
+          this.#queue.end(jobId);
+          this.#startWaiting();
+        });
       this.#runs.add(run);
     }
   }
