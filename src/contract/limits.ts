@@ -103,6 +103,13 @@ export const slowestDownload = { bytes: 1024 * 1024, seconds: 60 } as const;
  */
 export const silentWorkerSeconds = 600;
 
+/**
+ * How long a project waits at most, seconds, while others have all workers of this machine: then the
+ * youngest job makes way. Each time the same job has done so the wait is twice as long, up to
+ * `doublings` times, so that long jobs get to their end.
+ */
+export const projectWait = { seconds: 600, doublings: 3 } as const;
+
 /** What callers may ask for, where the settings say nothing else. */
 export const quotas = {
   /** Jobs of a project that wait: ten batches of the largest size. */

@@ -7,9 +7,11 @@ export const apiVersion = `${apiGroup}/v1`;
 
 /** Bounds of lists in a status, so that it stays under 64 KiB. */
 export const statusLimits = {
-  artifacts: 64,
+  artifacts: 40,
   warnings: 16,
   transitions: 8,
+  /** Of one attempt: waiting, two steps of work, and the end. */
+  reportedTransitions: 4,
   gates: 16,
   failures: 20,
 } as const;

@@ -70,16 +70,27 @@ const resourceError = jobError
   .extend({ message: statusMessage.describe("The same for people.") })
   .describe("Why the job is Failed; absent from all others.");
 
-/** A schema of Kubernetes has no null as a default: the API server would not store it. */
+/** A figure that there is not is absent: the API server takes no null from a merge patch. */
 const resourceGateResult = gateResult.extend({
-  baseline: gateResult.shape.baseline.unwrap().optional(),
+  actual: z
+    .number()
+    .optional()
+    .describe(
+      "The measured figure, or how much worse than the baseline's it is; absent where it was not " +
+        "measured, which fails the gate.",
+    ),
+  baseline: z
+    .number()
+    .optional()
+    .describe("The baseline's figure: bytes, dB or milliseconds; absent for other gates."),
 });
 
 /** What the service recorded of a job's work: the part of the status that it alone writes. */
 const jobReport = z.object({
   transitions: transitions
+    .max(statusLimits.reportedTransitions)
     .optional()
-    .describe("The last statuses of the job in the service's records, oldest first."),
+    .describe("Statuses of the job in the service's records since it last waited, oldest first."),
   startedAt: workTimes.startedAt,
   progress: percentText
     .optional()

@@ -25,6 +25,14 @@ export const statusReasonTable = {
     setBy: "service",
     action: "Nothing: the job starts when a worker is free. `MOS_WORKERS` allows more at once.",
   },
+  interrupted: {
+    status: "Pending",
+    message: "Made way for a project that had waited too long; it begins again",
+    setBy: "service",
+    action:
+      "Nothing: the job starts again in its turn. With `MOS_WORKERS` of 2 or more no project has " +
+      "all workers.",
+  },
   not_submitted: {
     status: "Pending",
     message: "The cluster does not take the job yet",

@@ -73,6 +73,7 @@ function largestJob(): Job {
     })),
     gates: [
       { gate: "minSqnrDb", limit: 30, actual: 20.5, baseline: null, level: "fail", passed: false },
+      { gate: "minCosine", limit: 0.9, actual: null, baseline: null, level: "fail", passed: false },
     ],
     error: { code: "accuracy_below_floor", message: long.repeat(8) },
   });

@@ -28,6 +28,7 @@ interface ServiceOptions {
   executorRecords?: (records: Records) => Records;
   log?: (message: string) => void;
   silentWorkerSeconds?: number;
+  clock?: () => number;
   deadlineSeconds?: number;
   workerPath?: string;
   /** Jobs of a project at once. */
@@ -71,6 +72,7 @@ export async function startService(t: TestContext, options: ServiceOptions = {})
       }),
       silentWorkerSeconds: options.silentWorkerSeconds ?? 600,
       deadlineSeconds: options.deadlineSeconds,
+      ...(options.clock && { clock: options.clock }),
     });
   const stops: (() => Promise<void>)[] = [];
   t.after(async () => {
