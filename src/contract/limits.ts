@@ -20,6 +20,10 @@ export const limits = {
   /** Jobs or batches a page, by default and at most. */
   pageDefault: 50,
   pageMax: 200,
+  /** Bytes of a page of jobs, which ends earlier where they are large; one job may have more. */
+  pageBytes: 4 * 1024 * 1024,
+  /** Largest job in the records, bytes: the largest request and all that a worker may report. */
+  jobDocumentBytes: 1024 * 1024,
   /** Suites of a list, and batches and jobs of a suite's history, the newest. */
   listedSuites: 200,
   historyBatches: 100,
@@ -114,6 +118,11 @@ export const quotas = {
    * signature's check. Runners of one company can share an address, and the service a proxy.
    */
   exchangesPerMinute: 600,
+  /**
+   * Requests of a worker a minute, each 32 KiB of its events and each search of its pod's log as
+   * so many: a worker that reports a lot sends a tenth, and all of them are a tenth of a core.
+   */
+  workerRequestsPerMinute: 6_000,
   /** Bytes of a project's uploads and artifacts: sixteen of the largest model. */
   storedBytes: 1024 ** 4,
 } as const;

@@ -47,12 +47,15 @@ export function reportFromJob(job: Job, allRecorded: boolean): JobReport {
 function resultFields({ telemetry, artifacts, gates }: Job) {
   return {
     progress: `${Math.floor(telemetry.progress.fraction * 100)}%`,
-    ratio: telemetry.size?.ratio.toFixed(2),
+    ratio: telemetry.size && Math.min(telemetry.size.ratio, largestShownRatio).toFixed(2),
     telemetry: summarizeTelemetry(telemetry),
     artifacts: artifacts.slice(0, statusLimits.artifacts),
     gates: gates.slice(0, statusLimits.gates),
   };
 }
+
+/** With two decimals as long as the field may be. */
+const largestShownRatio = 99_999;
 
 /** A transition without a message lacks the field: undefined would compare as a change. */
 function limitTransition(transition: Job["transitions"][number]) {
