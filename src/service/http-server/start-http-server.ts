@@ -120,6 +120,8 @@ const chunks = new WeakMap<Uint8Array, Buffer>();
 
 /** Has each piece of a body of unknown length written as one buffer; Node's own writes four. */
 class ChunkedResponse<Request extends IncomingMessage> extends ServerResponse<Request> {
+  /** What follows the announced bytes would be the next answer to whoever shares the connection. */
+  override strictContentLength = true;
   #isBegun = false;
 
   override flushHeaders(): void {
