@@ -73,6 +73,7 @@ interface TestAppOptions {
   readonly github?: GitHubAppOptions;
   readonly requestsPerMinute?: number;
   readonly exchangesPerMinute?: number;
+  readonly workerRequestsPerMinute?: number;
   readonly maxWaitingJobs?: number;
   readonly singleSignOn?: SingleSignOnOptions;
   readonly sources?: z.input<typeof sourceCredentials>;
@@ -126,11 +127,13 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
   t.after(() => sources[Symbol.asyncDispose]());
   const submitted: string[] = [];
   const { requestsPerMinute = 1e9, exchangesPerMinute = 1e9 } = options;
+  const { workerRequestsPerMinute = 1e9 } = options;
   const { readDiskSpace = emptyDisk } = options;
   const context: ServerContext = {
     quotas: {
       requests: createRateLimiter("requests", requestsPerMinute, now),
       exchanges: createRateLimiter("exchanges", exchangesPerMinute, now),
+      workers: createRateLimiter("workers", workerRequestsPerMinute, now),
       storage: createStorageQuota(records, blobs, options.maxStoredBytes ?? 1e9),
       waitingJobs: options.maxWaitingJobs ?? 1e9,
       deadlineSeconds: 86_400,
