@@ -82,9 +82,12 @@ export const limits = {
   pingSeconds: 15,
   /** How often an open stream checks its token, seconds: a revocation takes effect in five. */
   accessCheckSeconds: 4,
-  /** Lines and bytes of a log that are in memory for one reader; one line may have more. */
+  /**
+   * Lines and bytes of a log that are read at once. Of a reader who takes nothing they are in memory
+   * twice, as they were read and as they are sent.
+   */
   logPageLines: 500,
-  logPageBytes: 262_144,
+  logPageBytes: 131_072,
   /** Least time between two pieces of a log that is followed, milliseconds. */
   logIntervalMs: 130,
   /** Least time between two pieces of `GET /events`, milliseconds: each is a search of its own. */

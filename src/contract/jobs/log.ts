@@ -9,9 +9,14 @@ export const reportedLine = z
   .string()
   .max(maxLogLineBytes)
   .overwrite((text) => joinLines(text.toWellFormed()))
-  .refine((text) => new TextEncoder().encode(text).length <= maxLogLineBytes, {
+  .refine((text) => isShort(text) || new TextEncoder().encode(text).length <= maxLogLineBytes, {
     error: `must have at most ${maxLogLineBytes} bytes`,
   });
+
+/** Whether a text has few bytes whatever its characters are: a UTF-16 unit has three at most. */
+function isShort(text: string): boolean {
+  return text.length <= maxLogLineBytes / 3;
+}
 
 /** One line of a job's terminal output. */
 export const logLine = z

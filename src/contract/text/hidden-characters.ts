@@ -11,6 +11,7 @@ export function hasHiddenCharacters(text: string): boolean {
 
 /** The text with spaces for line breaks, and a replacement character for each hidden one. */
 export function joinLines(text: string): string {
+  if (!hasHiddenCharacters(text)) return text;
   // An expression for the break with its spaces would take quadratic time on spaces without one.
   const joined = text.replace(/\s+/g, (spaces) => (lineBreak.test(spaces) ? " " : spaces));
   return replaceHiddenCharacters(joined);
