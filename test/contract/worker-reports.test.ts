@@ -32,22 +32,8 @@ function findProblems(schema: z.core.$ZodType, path: string): string[] {
     const isRange = Number(minValue) > Number.MIN_SAFE_INTEGER && Number.isFinite(maxValue);
     return isRange ? [] : [`${path}: a number without a range`];
   }
-  if (schema instanceof z.ZodArray) {
-    return [
-      ...(hasLength(schema) ? [] : [`${path}: a list without a length`]),
-      ...findProblems(schema.element, `${path}[]`),
-    ];
-  }
-  if (schema instanceof z.ZodObject) {
-    const others = schema._zod.def.catchall;
-    const isOpen = others !== undefined && !(others instanceof z.ZodNever);
-    return [
-      ...(isOpen ? [`${path}: takes any field`] : []),
-      ...Object.entries(schema.shape).flatMap(([name, field]) =>
-        findProblems(field, `${path}.${name}`),
-      ),
-    ];
-  }
+  if (schema instanceof z.ZodArray) return findListProblems(schema, path);
+  if (schema instanceof z.ZodObject) return findObjectProblems(schema, path);
   if (schema instanceof z.ZodDiscriminatedUnion || schema instanceof z.ZodUnion) {
     return schema.options.flatMap((option) => findProblems(option, path));
   }
@@ -58,9 +44,32 @@ function findProblems(schema: z.core.$ZodType, path: string): string[] {
   ) {
     return findProblems(schema.unwrap(), path);
   }
-  const isFixed =
-    schema instanceof z.ZodEnum || schema instanceof z.ZodLiteral || schema instanceof z.ZodBoolean;
-  return isFixed ? [] : [`${path}: a ${schema._zod.def.type}, which is not known to be bounded`];
+  return isFixed(schema)
+    ? []
+    : [`${path}: a ${schema._zod.def.type}, which is not known to be bounded`];
+}
+
+function isFixed(schema: z.core.$ZodType): boolean {
+  return (
+    schema instanceof z.ZodEnum || schema instanceof z.ZodLiteral || schema instanceof z.ZodBoolean
+  );
+}
+
+function findListProblems(schema: z.ZodArray, path: string): string[] {
+  return [
+    ...(hasLength(schema) ? [] : [`${path}: a list without a length`]),
+    ...findProblems(schema.element, `${path}[]`),
+  ];
+}
+
+function findObjectProblems(schema: z.ZodObject, path: string): string[] {
+  const others = schema._zod.def.catchall;
+  const isOpen = others !== undefined && !(others instanceof z.ZodNever);
+  const fields = Object.entries(schema.shape);
+  return [
+    ...(isOpen ? [`${path}: takes any field`] : []),
+    ...fields.flatMap(([name, field]) => findProblems(field, `${path}.${name}`)),
+  ];
 }
 
 function hasLength(list: z.ZodArray): boolean {

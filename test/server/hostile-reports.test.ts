@@ -83,7 +83,10 @@ test("no text of a worker is more than one visible line", async (t) => {
       telemetry.progress.message,
       telemetry.warnings[0]?.code,
       telemetry.warnings[0]?.message,
-      ...[executionProvider, name, runtime, error?.message],
+      executionProvider,
+      name,
+      runtime,
+      error?.message,
     ],
     Array.from({ length: 8 }, () => shown),
   );

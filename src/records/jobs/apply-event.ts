@@ -62,11 +62,8 @@ export function applyEvent(job: Job, event: JobEvent, now: Date): Job {
     case "telemetry":
     case "restart":
       return withUpdate(job, changedFacts(job, event), now);
-    case "artifact": {
-      const artifacts = withArtifact(job.artifacts, event.artifact);
-      if (artifacts.length > maxArtifacts) return failJob(job, tooManyArtifacts, now);
-      return withUpdate(job, { artifacts }, now);
-    }
+    case "artifact":
+      return applyArtifact(job, event.artifact, now);
     case "waiting":
       return applyWaiting(job, event, now);
     case "status":
@@ -108,12 +105,6 @@ function applyWaiting(job: Job, event: WaitingEvent, now: Date): Job {
 const unexplainedFailure: JobError = {
   code: "worker_crashed",
   message: "The worker failed without a reason",
-};
-
-/** The engine refuses recipes that would give more. */
-const tooManyArtifacts: JobError = {
-  code: "worker_crashed",
-  message: `The worker reported more files than the ${maxArtifacts} that a job may have`,
 };
 
 function applyResult(job: Job, event: JobEvent & { type: "result" }, now: Date): Job {
@@ -180,6 +171,18 @@ function withUpdate(job: Job, changes: Partial<Job>, now: Date): Job {
 function mergeTelemetry(telemetry: Telemetry, update: TelemetryUpdate): Telemetry {
   const { progress = telemetry.progress, warnings = telemetry.warnings } = update;
   return { ...telemetry, ...update, progress, warnings };
+}
+
+/** The engine refuses recipes that would give more. */
+const tooManyArtifacts: JobError = {
+  code: "worker_crashed",
+  message: `The worker reported more files than the ${maxArtifacts} that a job may have`,
+};
+
+function applyArtifact(job: Job, artifact: Artifact, now: Date): Job {
+  const artifacts = withArtifact(job.artifacts, artifact);
+  if (artifacts.length > maxArtifacts) return failJob(job, tooManyArtifacts, now);
+  return withUpdate(job, { artifacts }, now);
 }
 
 function withArtifact(artifacts: readonly Artifact[], added: Artifact): Artifact[] {
