@@ -51,6 +51,23 @@ test("an answer has no more bytes than it announces, and none follows it", async
   assert.doesNotMatch(answers, /forged/);
 });
 
+test("an answer that breaks off ends its connection alone", async (t) => {
+  t.mock.method(console, "error", () => {});
+  const socket = await openClient(t, () => {
+    const body = ReadableStream.from(
+      (async function* () {
+        yield Buffer.from("four");
+        await new Promise(setImmediate);
+        throw new Error("The disk failed");
+      })(),
+    );
+    return new Response(body, { headers: { "content-length": "600" } });
+  });
+  socket.write("GET / HTTP/1.1\r\nHost: service\r\n\r\n");
+  socket.on("error", () => {}).resume();
+  await once(socket, "close");
+});
+
 test("an answer whose first piece is longer than announced is cut off", async (t) => {
   const socket = await openClient(t, () => {
     return new Response(ReadableStream.from([Buffer.from("four and more")]), {
