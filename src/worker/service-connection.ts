@@ -130,7 +130,18 @@ export class ServiceRefusal extends Error {
 /** The service could not be reached for longer than the worker waits. */
 export class ServiceOutage extends Error {}
 
+/** The service counts too many requests of this worker, and says when to send the next. */
+class RequestLimit extends Error {
+  readonly retryMs: number;
+
+  constructor(message: string, retryMs: number) {
+    super(message);
+    this.retryMs = retryMs;
+  }
+}
+
 const maxRetryMs = 5_000;
+const maxRequestedRetryMs = 60_000;
 const answerLimitMs = 30_000;
 /** A PUT is answered when its file is flushed to the disk. */
 const storedLimitMs = 10 * 60_000;
@@ -156,6 +167,8 @@ async function requestWithRetry<T>(
   const delayAfter = (error: unknown, failures: number, failingMs: number) => {
     const failure = storageError(error);
     if (isFinalFailure(failure)) throw failure;
+    // No outage, however long it takes.
+    if (failure instanceof RequestLimit) return failure.retryMs;
     const isRefused = failure instanceof ServiceRefusal;
     if (failingMs < (isRefused ? rejectionMs : outageMs)) return backOffMs(failures, maxRetryMs);
     throw isRefused ? failure : serviceOutageError(failure, failingMs);
@@ -203,6 +216,9 @@ async function answerError(call: string, answer: Dispatcher.ResponseData): Promi
   const isProblem = headers["content-type"] === "application/problem+json";
   const code = isProblem ? parseProblemCode(text) : undefined;
   if (code === "too_many_bytes") return new ServiceError(code, "The project's storage is used up");
+  const retrySeconds = Number(headers["retry-after"] ?? Number.NaN);
+  if (status === 429 && retrySeconds >= 0)
+    return new RequestLimit(message, Math.min(retrySeconds * 1000, maxRequestedRetryMs));
   if (status === 429 || status >= 500) return new Error(message);
   return new ServiceRefusal(message, { status, code });
 }

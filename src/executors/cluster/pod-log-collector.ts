@@ -125,13 +125,13 @@ export class PodLogCollector {
     return stray;
   }
 
-  /** Without events that report blobs of others: readers of the job could download them. */
+  /** Without events that report what the job has not stored: its readers could download that. */
   async #withoutForeignBlobs(jobId: string, events: readonly WorkerEvent[]) {
     const { jobBlobs } = this.#options.records;
     const own: WorkerEvent[] = [];
     for (const event of events) {
-      const sha256 = reportedBlob(event);
-      if (sha256 === undefined || !(await jobBlobs.isForeign(jobId, sha256))) own.push(event);
+      const blob = reportedBlob(event);
+      if (blob === undefined || (await jobBlobs.mayHave(jobId, blob))) own.push(event);
     }
     return own;
   }

@@ -118,13 +118,28 @@ async function closeServer(server: Server | SecureServer): Promise<void> {
 /** Chunks that were made of pieces: those of a log are written to all who follow it. */
 const chunks = new WeakMap<Uint8Array, Buffer>();
 
+const otherLength = "ERR_HTTP_CONTENT_LENGTH_MISMATCH";
+
 /** Has each piece of a body of unknown length written as one buffer; Node's own writes four. */
 class ChunkedResponse<Request extends IncomingMessage> extends ServerResponse<Request> {
+  /** What follows the announced bytes would be the next answer to whoever shares the connection. */
+  override strictContentLength = true;
   #isBegun = false;
 
   override flushHeaders(): void {
     super.flushHeaders();
     this.#isBegun = true;
+  }
+
+  /** An answer that broke off, or would be longer, ends with its connection: Node's own throws. */
+  override end(...last: never[]): this {
+    try {
+      return super.end(...last);
+    } catch (error) {
+      const isOtherLength = error instanceof Error && "code" in error && error.code === otherLength;
+      if (!isOtherLength) throw error;
+      return this.destroy();
+    }
   }
 
   override write(piece: Uint8Array | string, ...rest: never[]): boolean {
