@@ -80,7 +80,7 @@ interface CompressionWarning {
 
 /** What a caller has to know of a plan that was carried out. */
 function listCompressionWarnings(plan: CompressionPlan): CompressionWarning[] {
-  return [...warnOfFallback(plan), ...warnOfFixedInputs(plan.weights)];
+  return [...warnOfFallback(plan), ...warnOfFixedInputs(plan), ...warnOfPatterns(plan)];
 }
 
 /** Whether a format is what a scheme asks for first. */
@@ -112,12 +112,19 @@ function warnOfFallback({ scheme, weights }: CompressionPlan): CompressionWarnin
 }
 
 /** Inputs with a default value that became constants: callers cannot give them any more. */
-function warnOfFixedInputs(plans: readonly WeightPlan[]): CompressionWarning[] {
-  const fixed = plans.filter(({ weight, format }) => weight.isOverridable && format !== undefined);
-  const [first] = fixed;
+function warnOfFixedInputs({ fixedInputs }: CompressionPlan): CompressionWarning[] {
+  const [first] = fixedInputs;
   if (first === undefined) return [];
   const message =
-    `${fixed.length} inputs that have default values, such as ${quoteName(first.weight.name)}, ` +
+    `${fixedInputs.length} inputs that have default values, such as ${quoteName(first)}, ` +
     "are constants in the result";
   return [{ code: "inputs_fixed", message: truncate(message, textLimits.telemetryWarning) }];
+}
+
+/** Patterns that a caller most likely meant for something. */
+function warnOfPatterns({ unmatchedPatterns }: CompressionPlan): CompressionWarning[] {
+  if (unmatchedPatterns.length === 0) return [];
+  const patterns = unmatchedPatterns.map((pattern) => quoteName(pattern)).join(", ");
+  const message = `No weight, and no node that takes one, matches the recipe's ${patterns}`;
+  return [{ code: "patterns_unmatched", message: truncate(message, textLimits.telemetryWarning) }];
 }

@@ -1,22 +1,24 @@
 import { ServiceError } from "../contract/errors.ts";
-import { granularitiesByScheme, type Recipe } from "../contract/jobs/recipe.ts";
+import type { Recipe } from "../contract/jobs/recipe.ts";
+import { requireSupportedRecipe } from "../contract/jobs/resolve-recipe.ts";
 import type { JobKind } from "../contract/jobs/status.ts";
 import type { Target } from "../contract/jobs/target.ts";
 import { type GraphNode, listGraphNodes } from "./list-graph-nodes.ts";
 import { quoteName } from "../contract/text/quote-name.ts";
 import { layoutModel, type ModelLayout } from "./onnx/layout-model.ts";
 import { standardOpset } from "./onnx/node-attributes.ts";
-import type { GraphProto, ModelProto } from "./onnx/onnx_pb.js";
+import type { ModelProto } from "./onnx/onnx_pb.js";
 import { minimumIrVersion, raiseOpset } from "./opset/raise-opset.ts";
 import { inlineFunctions } from "./onnx/inline-functions.ts";
 import { openModel } from "./onnx/open-model.ts";
 import type { OnnxModel } from "./onnx/onnx-model.ts";
-import { findWeights, minOverridableIrVersion } from "./quantize/find-weights.ts";
+import { findWeights } from "./quantize/find-weights.ts";
 import { planShards } from "./quantize/plan-shards.ts";
 import type { ShardPlan } from "./quantize/plan-shards.ts";
 import { chooseFormats } from "./quantize/formats/choose-formats.ts";
 import { writeFormats } from "./quantize/formats/write-formats.ts";
 import { firstPlan } from "./quantize/plan-revision.ts";
+import { listUnmatchedPatterns } from "./quantize/weight-patterns.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
 import { GraphRewrite } from "./quantize/graph-rewrite.ts";
 import type { WeightTask } from "./quantize/tasks/weight-task.ts";
@@ -37,6 +39,10 @@ export interface CompressionPlan {
   readonly scheme: Recipe["scheme"];
   readonly model: OnnxModel;
   readonly weights: readonly WeightPlan[];
+  /** Inputs with default values that are constants in the result, since what changed has them. */
+  readonly fixedInputs: readonly string[];
+  /** Patterns of the recipe that match no weight. */
+  readonly unmatchedPatterns: readonly string[];
   /** Of the original, after functions are inlined. */
   readonly nodes: readonly GraphNode[];
   readonly tasks: readonly WeightTask[];
@@ -57,7 +63,7 @@ export async function planCompression(
   revision = firstPlan,
 ): Promise<CompressionPlan> {
   const { recipe, target, maxModelBytes = Number.MAX_SAFE_INTEGER } = options;
-  checkRecipe(recipe, target);
+  requireSupportedRecipe(recipe, target);
   const model = await openModel(modelPath, maxModelBytes);
   normalizeGraph(model, recipe);
   const rewrite = new GraphRewrite(model);
@@ -67,7 +73,7 @@ export async function planCompression(
   checkAnyFormat(plan.weights, recipe);
   raiseVersions(model.proto, plan.opset);
   writeFormats(rewrite, plan);
-  rewrite.apply();
+  const fixedInputs = rewrite.apply();
   const shards = planShards(model, maxShardBytes(options));
   const layout = layoutModel(model, {
     name: "model",
@@ -79,6 +85,8 @@ export async function planCompression(
     scheme: recipe.scheme,
     model,
     weights: plan.weights,
+    fixedInputs,
+    unmatchedPatterns: listUnmatchedPatterns(recipe, weights),
     nodes,
     tasks: rewrite.tasks,
     shards,
@@ -92,37 +100,22 @@ function maxShardBytes({ kind, recipe }: PlanOptions): number {
   return kind === "compress" ? recipe.sharding.maxShardBytes : Number.MAX_SAFE_INTEGER;
 }
 
-function checkRecipe({ scheme, granularity, operators }: Recipe, target: Target): void {
-  if (operators === "contrib" && target.operators === "standard") {
-    const available = `target "${target.name}" has the standard ones alone`;
-    throw new ServiceError(
-      "recipe_unsupported",
-      `The recipe asks for contrib operators, and ${available}`,
-    );
-  }
-  const allowed = granularitiesByScheme[scheme];
-  if (!allowed.includes(granularity)) {
-    const options = allowed.map((name) => `"${name}"`).join(" or ");
-    throw new ServiceError(
-      "recipe_unsupported",
-      `Scheme "${scheme}" has granularity "${granularity}", and may have ${options}`,
-    );
-  }
-}
-
 /** Raises the operator set and, where it is too low for that, the IR version. */
 function raiseVersions(proto: ModelProto, opset: number): void {
-  const before = proto.irVersion;
   raiseOpset(proto, opset);
   const needed = BigInt(minimumIrVersion(standardOpset(proto.opsetImport) ?? 1));
   if (proto.irVersion < needed) proto.irVersion = needed;
-  const isNowOverridable =
-    before < minOverridableIrVersion && proto.irVersion >= minOverridableIrVersion;
-  if (isNowOverridable && proto.graph !== undefined) keepConstants(proto.graph);
 }
 
-/** Initializers that are listed among the inputs were constants, and may be set by callers now. */
-function keepConstants(graph: GraphProto): void {
+/** From it on an initializer that is listed among the inputs is a default, which callers may replace. */
+const firstIrVersionOfDefaults = 4n;
+
+/** Older models list each initializer among the inputs though none can be replaced. */
+function removeListedConstants(model: ModelProto): void {
+  if (model.irVersion >= firstIrVersionOfDefaults) return;
+  model.irVersion = firstIrVersionOfDefaults;
+  const { graph } = model;
+  if (graph === undefined) return;
   const names = new Set(graph.initializer.map(({ name }) => name));
   graph.input = graph.input.filter(({ name }) => !names.has(name));
 }
@@ -130,6 +123,7 @@ function keepConstants(graph: GraphProto): void {
 /** Puts weights beside the operators that use them, in the form that choices look for. */
 function normalizeGraph({ proto }: OnnxModel, { scheme }: Recipe): void {
   inlineFunctions(proto);
+  removeListedConstants(proto);
   const opset = leastOpsets[scheme];
   if (opset !== undefined) raiseVersions(proto, opset);
 }

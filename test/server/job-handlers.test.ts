@@ -56,6 +56,18 @@ const refused: [string, object, string, string][] = [
     "/recipe/preset",
   ],
   [
+    "operators that the target lacks",
+    { recipe: { scheme: "int4-weight", operators: "contrib" } },
+    "recipe_unsupported",
+    "/recipe/operators",
+  ],
+  [
+    "a granularity that the target's scheme cannot have",
+    { target: "cpu-int8", recipe: { granularity: "block" } },
+    "recipe_unsupported",
+    "/recipe/granularity",
+  ],
+  [
     "an upload that is missing",
     { model: { source: `upload:sha256:${"0".repeat(64)}` } },
     "model_not_found",

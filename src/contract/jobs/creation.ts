@@ -32,6 +32,7 @@ export const jobCreationErrors = [
   "too_many_jobs",
   "storage_full",
   "unknown_target",
+  "recipe_unsupported",
   "model_source_refused",
   "model_not_found",
 ] as const;

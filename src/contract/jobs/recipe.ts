@@ -5,7 +5,8 @@ import { type Rule, withRules } from "../rule.ts";
 import { boundedText } from "../text/bounded-text.ts";
 import { modelSource } from "../models/model-source.ts";
 
-const schemes = ["int8-dynamic", "int8-weight", "int4-weight", "fp16"] as const;
+const quantizedSchemes = ["int8-dynamic", "int8-weight", "int4-weight"] as const;
+const schemes = [...quantizedSchemes, "fp16"] as const;
 const granularities = ["tensor", "channel", "block"] as const;
 
 type Scheme = (typeof schemes)[number];
@@ -22,7 +23,23 @@ export const granularitiesByScheme: Readonly<Record<Scheme, readonly Granularity
 /** Pods that can work on one job at once. */
 const maxParallelism = 64;
 
+/** A recipe's granularity, or the finest of a scheme that cannot have it. */
+export function chooseGranularity(scheme: Scheme, wanted: Granularity): Granularity {
+  const allowed = granularitiesByScheme[scheme];
+  return allowed.includes(wanted) ? wanted : (allowed.at(-1) ?? wanted);
+}
+
 const nodePattern = boundedText({ min: 1, max: 253 });
+
+const override = z.strictObject({
+  match: nodePattern.describe("Names of weights, or of nodes that take them, as in `exclude`."),
+  scheme: z
+    .enum(quantizedSchemes)
+    .describe(
+      "Scheme of these weights, with the recipe's granularity where it can have that, else " +
+        "its finest.",
+    ),
+});
 
 const sharding = z.strictObject({
   maxShardBytes: z
@@ -130,7 +147,18 @@ export const recipe = z
     exclude: z
       .array(nodePattern)
       .max(256)
-      .describe("Names of nodes or weights to leave unchanged; `*` stands for any characters."),
+      .describe(
+        "Names of weights to leave unchanged, or of nodes that take them, also past nodes that " +
+          "only move elements, such as Transpose; `*` stands for any characters.",
+      ),
+    overrides: z
+      .array(override)
+      .max(256)
+      .optional()
+      .describe(
+        "Other schemes for some weights, such as 8 bits for the head of a language model in 4 " +
+          "bits. The first entry that matches a weight decides; `exclude` comes before them all.",
+      ),
     minElements: z.int().min(0).describe("Weights with fewer elements are left unchanged."),
     parallelism: z
       .int()

@@ -1,4 +1,10 @@
-import { type PartialRecipe, type Recipe, recipe, type RequestedRecipe } from "./recipe.ts";
+import {
+  granularitiesByScheme,
+  type PartialRecipe,
+  type Recipe,
+  recipe,
+  type RequestedRecipe,
+} from "./recipe.ts";
 import type { Target } from "./target.ts";
 import { ServiceError } from "../errors.ts";
 
@@ -62,4 +68,27 @@ export function effectiveRecipe(
   const allowed = known === "" ? "it has none" : `it has ${known}`;
   const message = `Target "${name}" has no preset "${preset}": ${allowed}`;
   throw new ServiceError("validation_failed", message);
+}
+
+/** What no model of a target can have: the field that asks for it, and why not. */
+export function findUnsupportedField(
+  { scheme, granularity, operators }: Recipe,
+  target: Target,
+): { readonly field: "granularity" | "operators"; readonly message: string } | undefined {
+  if (operators === "contrib" && target.operators === "standard") {
+    const available = `target "${target.name}" has the standard ones only`;
+    const message = `The recipe asks for contrib operators, and ${available}`;
+    return { field: "operators", message };
+  }
+  const allowed = granularitiesByScheme[scheme];
+  if (allowed.includes(granularity)) return undefined;
+  const options = allowed.map((name) => `"${name}"`).join(" or ");
+  const message = `Scheme "${scheme}" has granularity "${granularity}", and may have ${options}`;
+  return { field: "granularity", message };
+}
+
+/** @throws ServiceError recipe_unsupported */
+export function requireSupportedRecipe(recipe: Recipe, target: Target): void {
+  const unsupported = findUnsupportedField(recipe, target);
+  if (unsupported) throw new ServiceError("recipe_unsupported", unsupported.message);
 }

@@ -10,8 +10,9 @@ export const warningTable = {
     "The baseline's own result could not be timed beside the job's, so `maxLatencyRegression` " +
     "compares figures that were measured at different times.",
   inputs_fixed:
-    "Inputs of the model with default values became constants, since they are weights: callers " +
-    "of the result cannot give them.",
+    "Inputs of the model with default values became constants, since they are weights that " +
+    "changed, or say how such weights are taken: callers of the result cannot give them. Other " +
+    "inputs keep their defaults.",
   latency_noisy:
     "The interval of the latency's ratio stayed wider than ±1.5 %: the machine was busy, or " +
     "`recipe.evaluation.latencyBudgetSeconds` was over before enough sessions were timed.",
@@ -29,6 +30,9 @@ export const warningTable = {
     "An output's shape differs from the original's in some samples, which count as zeros.",
   outputs_left_out:
     "The model has more outputs than telemetry reports; those with the lowest SQNR are reported.",
+  patterns_unmatched:
+    "Patterns of `recipe.exclude` or `recipe.overrides` match no name of a weight or of a node that takes one, so they " +
+    "had no effect.",
   samples_left_out:
     "The evaluation data has more samples than `recipe.evaluation.samples`; the first are used.",
   scheme_not_used:

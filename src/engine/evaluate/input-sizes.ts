@@ -2,6 +2,8 @@ import type { TensorSignature } from "./session-protocol.ts";
 
 /** One choice of sizes for dimensions that a model leaves open. */
 export interface SizeChoice {
+  /** Tokens before the sequence whose keys and values are given. */
+  past: number;
   sequence: number;
   height: number;
   width: number;
@@ -10,11 +12,12 @@ export interface SizeChoice {
 }
 
 /**
- * Choices in the order in which they are tried. Vision backbones want multiples of 32 and more,
+ * Sizes in the order in which they are tried, first without past tokens: what a model makes of
+ * random keys and values says little. Vision backbones want multiples of 32 and more,
  * text recognizers heights of 48 or 32, voice detectors windows of 512 or 576, small vocabularies
  * small ids, and some graphs work on one element only.
  */
-export const sizeChoices: readonly SizeChoice[] = [
+const sizes: readonly Omit<SizeChoice, "past">[] = [
   { sequence: 32, height: 256, width: 256, idLimit: 100 },
   { sequence: 512, height: 48, width: 320, idLimit: 100 },
   { sequence: 576, height: 224, width: 224, idLimit: 100 },
@@ -24,7 +27,10 @@ export const sizeChoices: readonly SizeChoice[] = [
   { sequence: 1, height: 16, width: 16, idLimit: 2 },
 ];
 
-const pastSequence = 8;
+export const sizeChoices: readonly SizeChoice[] = [0, 8].flatMap((past) =>
+  sizes.map((size) => ({ ...size, past })),
+);
+
 const channels = 3;
 const frames = 4;
 
@@ -35,8 +41,8 @@ interface NamedSize {
 
 const namedSizes: readonly NamedSize[] = [
   { pattern: /batch|^n$|^b$|^bs$/i, size: () => 1 },
-  { pattern: /total.*seq|total.*len/i, size: ({ sequence }) => sequence + pastSequence },
-  { pattern: /past|cache/i, size: () => pastSequence },
+  { pattern: /total.*seq|total.*len/i, size: ({ sequence, past }) => sequence + past },
+  { pattern: /(past|cache)(?!.*dim)/i, size: ({ past }) => past },
   { pattern: /height|^h$/i, size: ({ height }) => height },
   { pattern: /width|^w$/i, size: ({ width }) => width },
   { pattern: /chan|^c$/i, size: () => channels },

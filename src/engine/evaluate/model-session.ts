@@ -1,3 +1,4 @@
+import { fixCacheSizes } from "./cache-sizes.ts";
 import { RuntimeProcess } from "./runtime-process.ts";
 import type { ModelSignature } from "./session-protocol.ts";
 import type { Sample, TensorData } from "./tensor-data.ts";
@@ -37,7 +38,7 @@ export class ModelSession implements AsyncDisposable {
         { do: "open", key, modelPath, optimize: true, ...options },
         "open",
       );
-      return new ModelSession(process, reply.signature);
+      return new ModelSession(process, await fixCacheSizes(modelPath, reply.signature));
     } catch (error) {
       await process[Symbol.asyncDispose]();
       throw error;

@@ -35,16 +35,12 @@ export interface Weight {
   /** Whether the weight or a view of it is an output of a graph. */
   readonly isOutput: boolean;
   readonly isSparse: boolean;
-  /** Whether callers may give another tensor in its place. */
-  readonly isOverridable: boolean;
 }
 
 /** Nodes in a row that are followed from a weight; hostile graphs have any number. */
 const maxViewNodes = 16;
 /** Consumers of all weights that are found through other nodes. */
 const maxConsumers = 1_000_000;
-/** Before it, every initializer is listed among the inputs. */
-export const minOverridableIrVersion = 4n;
 /** Most integers of a constant that says how elements move. */
 const maxIntegers = 64;
 
@@ -94,7 +90,6 @@ class WeightFinder {
       viewNodes: [...found.viewNodes],
       isOutput,
       isSparse: value.sparse !== undefined,
-      isOverridable: value.isInput && this.#model.proto.irVersion >= minOverridableIrVersion,
     };
   }
 

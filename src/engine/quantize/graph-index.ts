@@ -31,8 +31,6 @@ export interface GraphValue {
   /** Content of an initializer or of a Constant node. */
   readonly constant: TensorProto | undefined;
   readonly sparse: SparseTensorProto | undefined;
-  /** Whether callers may replace an initializer's content. */
-  readonly isInput: boolean;
   readonly uses: ValueUse[];
   /** Whether the value is an output of its graph or of a subgraph. */
   isOutput: boolean;
@@ -90,9 +88,8 @@ export class GraphIndex {
       producer?: NodeProto,
       { constant, sparse }: Partial<Pick<GraphValue, "constant" | "sparse">> = {},
     ) => {
-      const isInput = producer === undefined && inputs.has(name);
       const uses: ValueUse[] = [];
-      const value = { name, scope, producer, constant, sparse, isInput, uses, isOutput: false };
+      const value = { name, scope, producer, constant, sparse, uses, isOutput: false };
       this.values.push(value);
       scope.values.set(name, value);
     };

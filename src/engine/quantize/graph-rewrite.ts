@@ -60,6 +60,7 @@ export class GraphRewrite {
   readonly #prepended = new Map<Body, NodeProto[]>();
   readonly #replaced = new Map<NodeProto, NodeProto[]>();
   readonly #dropped = new Map<Body, Set<TensorProto>>();
+  readonly #constants = new Map<Body, Set<string>>();
   #requiresContribOperators = false;
 
   constructor(model: OnnxModel) {
@@ -147,23 +148,35 @@ export class GraphRewrite {
   }
 
   /** Removes the weight itself from its graph. */
-  removeWeight({ scope: { body }, tensor, constantNode }: Weight): void {
+  removeWeight({ name, scope, tensor, constantNode }: Weight): void {
     if (constantNode !== undefined) {
       this.removeNode(constantNode);
       return;
     }
+    this.makeConstant(scope, name);
+    const { body } = scope;
     const tensors = this.#dropped.get(body) ?? new Set();
     this.#dropped.set(body, tensors);
     tensors.add(tensor);
   }
 
-  /** Applies the changes, and sorts nodes. */
-  apply(): void {
+  /** Lets callers no longer replace a value that the changes are made for, if it is a default. */
+  makeConstant(scope: Scope, name: string): void {
+    for (let at: Scope | undefined = scope; at !== undefined; at = at.outer) {
+      const names = this.#constants.get(at.body) ?? new Set();
+      this.#constants.set(at.body, names.add(name));
+    }
+  }
+
+  /**
+   * Applies the changes, and sorts nodes.
+   * @returns the inputs with default values that are constants now
+   */
+  apply(): string[] {
+    const fixedInputs = this.#takeDefaultsFromInputs();
     for (const [body, tensors] of this.#dropped) {
       if (body.$typeName !== "onnx.GraphProto") continue;
       body.initializer = body.initializer.filter((tensor) => !tensors.has(tensor));
-      const names = new Set([...tensors].map(({ name }) => name));
-      body.input = body.input.filter(({ name }) => !names.has(name));
     }
     for (const body of graphsAndFunctions(this.model.proto)) {
       const nodes = body.node.flatMap((node) => this.#replaced.get(node) ?? [node]);
@@ -172,6 +185,19 @@ export class GraphRewrite {
     for (const graph of outermostGraphs(this.model.proto)) sortNodes(graph);
     for (const body of this.model.proto.functions) body.node = sortTopologically(body.node);
     if (this.#requiresContribOperators) this.#importContribOperators();
+    return fixedInputs;
+  }
+
+  #takeDefaultsFromInputs(): string[] {
+    return [...this.#constants].flatMap(([body, names]) => {
+      if (body.$typeName !== "onnx.GraphProto") return [];
+      const defaults = new Set(body.initializer.map(({ name }) => name));
+      for (const { values } of body.sparseInitializer) defaults.add(values?.name ?? "");
+      const isFixed = ({ name }: { name: string }) => names.has(name) && defaults.has(name);
+      const fixed = body.input.filter(isFixed);
+      body.input = body.input.filter((input) => !isFixed(input));
+      return fixed.map(({ name }) => name);
+    });
   }
 
   #importContribOperators(): void {

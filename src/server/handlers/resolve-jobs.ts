@@ -1,7 +1,11 @@
 import { type FieldError, ServiceError } from "../../contract/errors.ts";
 import type { JobRequest } from "../../contract/jobs/job.ts";
 import type { Recipe } from "../../contract/jobs/recipe.ts";
-import { effectiveRecipe, findTarget } from "../../contract/jobs/resolve-recipe.ts";
+import {
+  effectiveRecipe,
+  findTarget,
+  findUnsupportedField,
+} from "../../contract/jobs/resolve-recipe.ts";
 import { findUploadHash, isLocatedSource } from "../../contract/models/model-source.ts";
 import type { ModelReference } from "../../contract/models/model.ts";
 import type { Owner } from "../../contract/people/principal.ts";
@@ -75,7 +79,13 @@ function resolveTargets(
     if (!target) return [];
     const resolve = () => effectiveRecipe(target, requested);
     const recipe = collectRefusal(refusals, presetPointer, resolve);
-    return recipe ? [{ target, recipe }] : [];
+    if (!recipe) return [];
+    const unsupported = findUnsupportedField(recipe, target);
+    if (unsupported === undefined) return [{ target, recipe }];
+    const { field, message } = unsupported;
+    const error = new ServiceError("recipe_unsupported", message);
+    refusals.push(buildRefusal(`/recipe/${field}`, error));
+    return [];
   });
 }
 

@@ -13,7 +13,11 @@ import {
 import type { ConfiguredTarget } from "../../../../src/contract/custom-resources/target-pod.ts";
 import { type JobError, ServiceError } from "../../../../src/contract/errors.ts";
 import { formatProblem } from "../../../../src/contract/format-problem.ts";
-import { effectiveRecipe, findTarget } from "../../../../src/contract/jobs/resolve-recipe.ts";
+import {
+  effectiveRecipe,
+  findTarget,
+  requireSupportedRecipe,
+} from "../../../../src/contract/jobs/resolve-recipe.ts";
 import { parseInput } from "../../../../src/contract/parse-input.ts";
 import { type JobStep, workerJobName } from "../../../../src/resources/job-identity.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
@@ -54,7 +58,9 @@ export function planWork(
 function planSteps(spec: CompressionJobSpec, targets: readonly ConfiguredTarget[]): WorkPlan {
   const { kind, dryRun, recipe } = spec;
   const target = findTarget(targets, spec.target);
-  const { parallelism } = effectiveRecipe(target, recipe);
+  const effective = effectiveRecipe(target, recipe);
+  requireSupportedRecipe(effective, target);
+  const { parallelism } = effective;
   return { target, parallelism: kind === "compress" && !dryRun ? parallelism : 1 };
 }
 

@@ -2,7 +2,7 @@ import type { RecipeForTarget } from "./list-candidates.ts";
 import { planFoldedFormat, planWeight } from "./plan-weight.ts";
 import type { NodeProto } from "../../onnx/onnx_pb.js";
 import type { OnnxModel } from "../../onnx/onnx-model.ts";
-import { exclusionFinder } from "../exclusion-finder.ts";
+import { exclusionFinder, overrideFinder } from "../weight-patterns.ts";
 import type { Weight } from "../find-weights.ts";
 import { chooseHalfNodes, type HalfChoice, noHalfNodes } from "../half/choose-half-nodes.ts";
 import type { PlanRevision } from "../plan-revision.ts";
@@ -32,9 +32,13 @@ export function chooseFormats(
   const findObstacle = memoize(
     (weight: Weight) => rejected.get(weight.index) ?? findExclusion(weight),
   );
+  const findOverride = memoize(overrideFinder(options.recipe));
+  const findHalfObstacle = (weight: Weight) => findObstacle(weight) ?? findOverride(weight)?.reason;
   const half =
-    options.recipe.scheme === "fp16" ? chooseHalfNodes({ ...options, findObstacle }) : noHalfNodes;
-  const preferred = planWeights({ ...options, half, findObstacle });
+    options.recipe.scheme === "fp16"
+      ? chooseHalfNodes({ ...options, findObstacle: findHalfObstacle })
+      : noHalfNodes;
+  const preferred = planWeights({ ...options, half, findObstacle, findOverride });
   // Plans of all revisions have one opset, so that they differ in nothing else.
   const opsets = [...preferred, ...preferred.map(foldPlan)].map(({ format }) => format?.opset ?? 0);
   const weights = preferred.map((plan) => {
@@ -49,13 +53,22 @@ interface PlanningOptions extends ChoiceOptions {
   readonly half: HalfChoice;
   /** Why a weight can have no format. */
   readonly findObstacle: (weight: Weight) => string | undefined;
+  readonly findOverride: ReturnType<typeof overrideFinder>;
 }
 
-function planWeights({ findObstacle, ...options }: PlanningOptions): readonly WeightPlan[] {
+function planWeights({
+  findObstacle,
+  findOverride,
+  ...options
+}: PlanningOptions): readonly WeightPlan[] {
   const plan = (weight: Weight, takesRecurrent: boolean): WeightPlan => {
     const reason = findObstacle(weight);
     if (reason !== undefined) return { weight, format: undefined, reason };
-    return { weight, ...planWeight(weight, { ...options, takesRecurrent }) };
+    const override = findOverride(weight);
+    const { recipe } = override ?? options;
+    const planned = planWeight(weight, { ...options, recipe, takesRecurrent });
+    const reasons = [override?.reason, planned.reason].filter((each) => each !== undefined);
+    return { weight, ...planned, reason: reasons.length === 0 ? undefined : reasons.join("; ") };
   };
   const planned = options.weights.map((weight) => plan(weight, true));
   return pairRecurrentWeights(planned, (weight) => plan(weight, false));

@@ -1,6 +1,8 @@
 import { isAttributeSet, isRowGather, operatorName } from "../channel-axis.ts";
 import type { Weight, WeightConsumer } from "../find-weights.ts";
+import { countElements } from "../../onnx/tensor-shape.ts";
 import { Obstacle } from "../obstacle.ts";
+import { weightDims } from "../weight-dims.ts";
 
 /** An axis of a weight, and the range of it that a consumer takes. */
 export interface AxisRange {
@@ -74,6 +76,24 @@ function toAxisRange(axis: {
 }): AxisRange | undefined {
   const { source, ...range } = axis;
   return source === undefined ? undefined : { source, ...range };
+}
+
+/**
+ * The axes of a weight along which a consumer gathers whole rows, and along which their values lie:
+ * past a Transpose they are another way round. Undefined for other consumers.
+ */
+export function findGatheredAxes(
+  weight: Weight,
+  consumer: WeightConsumer,
+): { readonly rows: number; readonly values: number } | undefined {
+  const { view } = consumer;
+  const dims = weightDims(weight);
+  const [rows, values] = view.axes ?? [];
+  if (rows?.source === undefined || values?.source === undefined) return undefined;
+  const isWhole =
+    view.axes?.length === 2 && rows.size * values.size === countElements(dims) && !view.isJoined;
+  if (!isWhole || !isRowGather(consumer, 2)) return undefined;
+  return { rows: rows.source, values: values.source };
 }
 
 /** Whether a consumer gathers whole rows of a weight as it is stored. */

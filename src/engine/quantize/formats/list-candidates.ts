@@ -1,5 +1,5 @@
 import { at } from "../../onnx/at.ts";
-import { findProductMatrix, gathersRows } from "./consumer-matrix.ts";
+import { findGatheredAxes, findProductMatrix, gathersRows } from "./consumer-matrix.ts";
 import { isRecurrentProduct, planRecurrentStorage } from "./quantize-lstm.ts";
 import type { Recipe } from "../../../contract/jobs/recipe.ts";
 import { lacksDotProducts, type Target } from "../../../contract/jobs/target.ts";
@@ -233,7 +233,8 @@ function planMatrixShape(weight: Weight): MatrixShape | Obstacle {
 
 /** The axis along which a consumer's products sum, or along which rows lie. */
 function findInputAxis(weight: Weight, consumer: WeightConsumer): number | Obstacle {
-  if (gathersRows(weight, consumer) && weight.tensor.dims.length === 2) return 1;
+  const gathered = findGatheredAxes(weight, consumer);
+  if (gathered !== undefined) return gathered.values;
   const matrix = findProductMatrix(consumer);
   return matrix instanceof Obstacle ? matrix : matrix.k.source;
 }

@@ -1,5 +1,6 @@
 import {
   type AxisRange,
+  findGatheredAxes,
   findReplaceableProduct,
   gathersRows,
   requireProductMatrix,
@@ -72,9 +73,10 @@ export const affineOperations: OperationTable<AffineStorage, AffineOperation> = 
 export const blockOperations: OperationTable<BlockStorage, BlockOperation> = {
   "gather-packed-rows": {
     opset: 13,
-    findObstacle: (weight, consumer, { shape, format }) => {
+    findObstacle: (weight, consumer, storage) => {
+      const { shape, format } = storage;
       const isWhole = shape.k % format.blockSize === 0;
-      return gathersRows(weight, consumer) && isWhole && shape.order === "nk"
+      return gathersStoredRows(weight, consumer, storage) && isWhole
         ? undefined
         : new Obstacle("is not gathered by rows of whole blocks");
     },
@@ -82,8 +84,9 @@ export const blockOperations: OperationTable<BlockStorage, BlockOperation> = {
   },
   "gather-blocks": {
     opset: 0,
-    findObstacle: (weight, consumer, { kind, shape, format }) => {
-      if (!gathersRows(weight, consumer) || shape.order !== "nk") {
+    findObstacle: (weight, consumer, storage) => {
+      const { kind, shape, format } = storage;
+      if (!gathersStoredRows(weight, consumer, storage)) {
         return new Obstacle("is not gathered by rows");
       }
       if (consumer.view.elementType === DataType.BFLOAT16) {
@@ -103,7 +106,8 @@ export const blockOperations: OperationTable<BlockStorage, BlockOperation> = {
     findObstacle: (weight, consumer, storage) => {
       const matrix = findReplaceableProduct(consumer);
       if (matrix instanceof Obstacle) return matrix;
-      const isWhole = isWholeAxis(weight, matrix.k) && isInputAxis(weight, matrix.k, storage);
+      const isWhole =
+        isWholeAxis(weight, matrix.k) && isInputAxis(weight, matrix.k.source, storage);
       return isWhole
         ? undefined
         : new Obstacle("is used by products that do not sum along whole blocks");
@@ -127,7 +131,17 @@ function isWholeAxis(weight: Weight, { source, size }: AxisRange): boolean {
   return weightDims(weight)[source] === size;
 }
 
-function isInputAxis(weight: Weight, { source }: AxisRange, { shape }: BlockStorage): boolean {
+/** Whether a consumer gathers rows of the matrix that blocks are stored of. */
+function gathersStoredRows(
+  weight: Weight,
+  consumer: WeightConsumer,
+  storage: BlockStorage,
+): boolean {
+  const gathered = findGatheredAxes(weight, consumer);
+  return gathered !== undefined && isInputAxis(weight, gathered.values, storage);
+}
+
+function isInputAxis(weight: Weight, source: number, { shape }: BlockStorage): boolean {
   const [first] = weightDims(weight).flatMap((size, axis) => (size === 1 ? [] : [axis]));
   return (source === first) === (shape.order === "kn");
 }

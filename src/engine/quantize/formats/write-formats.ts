@@ -65,7 +65,12 @@ function writeOperations<Storage, Operation extends AffineOperation | BlockOpera
 ): void {
   for (const [index, consumer] of stored.weight.consumers.entries()) {
     const operation = at(operations, index);
-    if (operation !== "restore") table[operation].write(stored, consumer, storage);
+    if (operation === "restore") continue;
+    table[operation].write(stored, consumer, storage);
+    // The operation takes the place of nodes that moved elements as these inputs said.
+    for (const { node, scope } of consumer.view.nodes) {
+      for (const name of node.input.slice(1)) stored.rewrite.makeConstant(scope, name);
+    }
   }
 }
 

@@ -18,6 +18,7 @@ export function addHalfWeight(
   const values = rewrite.addComputedTensor(weight, tensor);
   const source = sourceWeight(rewrite.model, weight);
   rewrite.tasks.push({ kind: "half", ...source, resultBytes: bytes, outputs: { values } });
-  if (!isKept) rewrite.removeWeight(weight);
+  if (isKept) rewrite.makeConstant(weight.scope, weight.name);
+  else rewrite.removeWeight(weight);
   return name;
 }

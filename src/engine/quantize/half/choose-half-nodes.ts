@@ -120,7 +120,6 @@ function canBeHalf(weight: Weight, choosing: HalfSelection): boolean {
   const isSingle = weight.tensor.dataType === DataType.FLOAT && !weight.isSparse;
   return (
     isSingle &&
-    !weight.isOverridable &&
     choosing.findObstacle(weight) === undefined &&
     choosing.findLoss(weight) === undefined
   );

@@ -32,7 +32,6 @@ export function isHalfUse({ node, input }: ValueUse, half: HalfChoice): boolean 
 }
 
 function explainUnconverted(model: OnnxModel, weight: Weight): string {
-  if (weight.isOverridable) return "is the default value of an input, which callers may set";
   if (weight.uses.length === 0) return "is not used";
   if (weight.tensor.dataType === DataType.FLOAT16) return "is in half precision already";
   const problem = findHalfRangeLoss(weight, { model });

@@ -1,0 +1,78 @@
+import { chooseGranularity, type Recipe } from "../../contract/jobs/recipe.ts";
+import { quoteName } from "../../contract/text/quote-name.ts";
+import type { Weight } from "./find-weights.ts";
+
+/** @returns a function that says which pattern of the recipe excludes a weight, if one does */
+export function exclusionFinder({ exclude }: Recipe): (weight: Weight) => string | undefined {
+  return (weight) => {
+    if (exclude.length === 0) return undefined;
+    const names = listNames(weight);
+    for (const pattern of exclude) {
+      const name = names.find((each) => matchesPattern(each, pattern));
+      if (name !== undefined)
+        return `is excluded: ${quoteName(name)} matches ${quoteName(pattern)}`;
+    }
+    return undefined;
+  };
+}
+
+/** What an override of the recipe makes of it for a weight. */
+interface Override {
+  readonly recipe: Recipe;
+  /** Why, for the report; the weight's name starts the sentence. */
+  readonly reason: string;
+}
+
+/** @returns a function that gives the first override of the recipe that matches a weight */
+export function overrideFinder(recipe: Recipe): (weight: Weight) => Override | undefined {
+  const overrides = (recipe.overrides ?? []).map(({ match, scheme }) => {
+    const granularity = chooseGranularity(scheme, recipe.granularity);
+    return { match, scheme, recipe: { ...recipe, scheme, granularity } };
+  });
+  return (weight) => {
+    if (overrides.length === 0) return undefined;
+    const names = listNames(weight);
+    for (const { match, scheme, recipe: changed } of overrides) {
+      const name = names.find((each) => matchesPattern(each, match));
+      if (name === undefined) continue;
+      const reason = `is to be ${scheme}: ${quoteName(name)} matches ${quoteName(match)}`;
+      return { recipe: changed, reason };
+    }
+    return undefined;
+  };
+}
+
+/** The recipe's patterns that match no weight. */
+export function listUnmatchedPatterns(
+  { exclude, overrides = [] }: Recipe,
+  weights: readonly Weight[],
+): string[] {
+  const patterns = [...exclude, ...overrides.map(({ match }) => match)];
+  if (patterns.length === 0) return [];
+  const names = [...new Set(weights.flatMap(listNames))];
+  return patterns.filter((pattern) => !names.some((name) => matchesPattern(name, pattern)));
+}
+
+/** The weight's name, and those of nodes that take it, also past nodes that only move elements. */
+function listNames({ name, uses, consumers }: Weight): string[] {
+  const nodes = [...uses, ...consumers, ...consumers.flatMap(({ view }) => view.nodes)];
+  return [...new Set([name, ...nodes.map(({ node }) => node.name)])];
+}
+
+/**
+ * Whether a name matches a pattern in which `*` stands for any characters. Takes time proportional
+ * to the product of their lengths at most.
+ */
+function matchesPattern(name: string, pattern: string): boolean {
+  const [first = "", ...rest] = pattern.split("*");
+  const last = rest.pop();
+  if (last === undefined) return name === pattern;
+  if (!name.startsWith(first)) return false;
+  let position = first.length;
+  for (const part of rest) {
+    const found = name.indexOf(part, position);
+    if (found === -1) return false;
+    position = found + part.length;
+  }
+  return name.length - last.length >= position && name.endsWith(last);
+}
