@@ -1,3 +1,4 @@
+import type { RequestListener } from "node:http";
 import { Hono } from "hono";
 import { createSingleSignOn, type SingleSignOn } from "../auth/single-sign-on.ts";
 import { createTokenExchange } from "../auth/token-exchange.ts";
@@ -86,14 +87,18 @@ export async function startService(
   );
   await offerFirstSignIn(settings.MOS_FIRST_SIGN_IN_FILE, storage.records, now());
   const about = await describeService(settings, now());
-  const parts = { ...dependencies, ...files, ...storage, about };
+  // Only pods reach the bucket themselves.
+  const isLocal = settings.MOS_EXECUTOR === "local";
+  const blobs = isLocal ? { ...storage.blobs, direct: undefined } : storage.blobs;
+  const parts = { ...dependencies, ...files, ...storage, blobs, about };
   const tracing = await openServiceTracing(settings, parts);
   if (tracing) stack.use(tracing);
   const { MOS_PORT: port, MOS_WORKER_PORT: workerPort } = settings;
   const server = stack.use(await startServer(settings, port, log));
   const workerServer =
     workerPort === undefined ? server : stack.use(await startServer(settings, workerPort, log));
-  const joined = { settings, ...parts, tracing, serviceUrl: workerServer.url };
+  const { url: serviceUrl, answer: answerWorker } = workerServer;
+  const joined = { settings, ...parts, tracing, serviceUrl, answerWorker };
   const monitoring = settings.MOS_HEALTH_PORT === undefined ? undefined : new Hono();
   const context = await joinParts(joined, stack);
   const workers = workerPort === undefined ? undefined : new Hono();
@@ -188,6 +193,7 @@ interface JoinedParts extends ServiceDependencies, ServiceFiles {
   readonly requireSpace: () => Promise<void>;
   readonly readDiskSpace: DiskSpace["read"];
   readonly serviceUrl: string;
+  readonly answerWorker: RequestListener;
   readonly about: ServerContext["about"];
   readonly tracing: ServerContext["tracing"];
 }

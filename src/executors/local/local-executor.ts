@@ -28,7 +28,7 @@ interface LocalExecutorOptions extends Omit<LaunchOptions, "contain"> {
   /** By default that of the contract. */
   readonly silentWorkerSeconds?: number;
   /** Keeps workers from everything but their own; they are not contained without it. */
-  readonly containment?: ContainmentOptions;
+  readonly containment?: Omit<ContainmentOptions, "moduleCache">;
 }
 
 interface OpenedOptions extends LocalExecutorOptions, LaunchOptions {}
@@ -50,12 +50,14 @@ const silent = Symbol("silent");
  * replicas, each job is begun by one of them.
  */
 export async function createLocalExecutor(options: LocalExecutorOptions): Promise<Executor> {
-  const { containment, records, log } = options;
+  const { containment, environment, records, log } = options;
   await mkdir(options.workDirectory, { recursive: true });
   // Workers run in folders of their own, where relative paths would mean something else.
   const workDirectory = await realpath(options.workDirectory);
   await resumeUnfinishedJobs(records, { workDirectory, log });
-  const contain = containment && (await openContainment(containment, { workDirectory, log }));
+  const moduleCache = environment["NODE_COMPILE_CACHE"];
+  const contain =
+    containment && (await openContainment({ ...containment, moduleCache }, { workDirectory, log }));
   const executor = new LocalExecutor({ ...options, workDirectory, contain });
   await executor.findProjects();
   await executor.readUnfinished();
