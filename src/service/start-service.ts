@@ -1,3 +1,4 @@
+import type { RequestListener } from "node:http";
 import { Hono } from "hono";
 import { createSingleSignOn, type SingleSignOn } from "../auth/single-sign-on.ts";
 import { createTokenExchange } from "../auth/token-exchange.ts";
@@ -88,11 +89,15 @@ export async function startService(
     }),
   );
   const about = await describeService(settings, now());
-  const parts = { ...dependencies, ...files, ...storage, about };
+  // Only pods reach the bucket themselves.
+  const isLocal = settings.MOS_EXECUTOR === "local";
+  const blobs = isLocal ? { ...storage.blobs, direct: undefined } : storage.blobs;
+  const parts = { ...dependencies, ...files, ...storage, blobs, about };
   const tracing = await openServiceTracing(settings, parts);
   if (tracing) stack.use(tracing);
   const servers = await startServers(settings, stack, log);
-  const joined = { settings, ...parts, tracing, serviceUrl: servers.workers.url };
+  const { url: serviceUrl, answer: answerWorker } = servers.workers;
+  const joined = { settings, ...parts, tracing, serviceUrl, answerWorker };
   const work = stack.use(new AsyncDisposableStack());
   const begin = async () => {
     await using begun = new AsyncDisposableStack();
@@ -249,6 +254,7 @@ interface JoinedParts extends ServiceDependencies, ServiceFiles {
   readonly requireSpace: () => Promise<void>;
   readonly readDiskSpace: DiskSpace["read"];
   readonly serviceUrl: string;
+  readonly answerWorker: RequestListener;
   readonly about: ServerContext["about"];
   readonly tracing: ServerContext["tracing"];
 }

@@ -19,7 +19,10 @@ export const uploadAnswer = z.discriminatedUnion("to", [
 ]);
 export type UploadAnswer = z.infer<typeof uploadAnswer>;
 
-/** Body of `POST /worker/v1/jobs/{id}/sources`: a worker asks where a file of its job is. */
+/**
+ * Body of `POST /worker/v1/jobs/{id}/sources`: a worker asks where a file of its job is. The same to
+ * `source`, without an s, asks for its content: a worker without a network does.
+ */
 export const sourceQuestion = z.object({ source: modelSource });
 
 /** Where a worker reads a file now. */

@@ -31,7 +31,7 @@ interface LocalExecutorOptions extends Omit<LaunchOptions, "contain"> {
   /** Milliseconds of a clock that nobody sets. */
   readonly clock?: () => number;
   /** Keeps workers from everything but their own; they are not contained without it. */
-  readonly containment?: ContainmentOptions;
+  readonly containment?: Omit<ContainmentOptions, "moduleCache">;
 }
 
 interface OpenedOptions extends LocalExecutorOptions, LaunchOptions {}
@@ -56,12 +56,14 @@ const fairnessCheckMs = 1_000;
  * replicas, each job is begun by one of them.
  */
 export async function createLocalExecutor(options: LocalExecutorOptions): Promise<Executor> {
-  const { containment, records, log } = options;
+  const { containment, environment, records, log } = options;
   await mkdir(options.workDirectory, { recursive: true });
   // Workers run in folders of their own, where relative paths would mean something else.
   const workDirectory = await realpath(options.workDirectory);
   await resumeUnfinishedJobs(records, { workDirectory, log });
-  const contain = containment && (await openContainment(containment, { workDirectory, log }));
+  const moduleCache = environment["NODE_COMPILE_CACHE"];
+  const contain =
+    containment && (await openContainment({ ...containment, moduleCache }, { workDirectory, log }));
   const executor = new LocalExecutor({ ...options, workDirectory, contain });
   await executor.findProjects();
   await executor.readUnfinished();

@@ -1,10 +1,7 @@
 import type { Hono } from "hono";
 import { ServiceError } from "../../contract/errors.ts";
 import { limits } from "../../contract/limits.ts";
-import { isSourceBeside } from "../../contract/models/model-source.ts";
 import { type WorkerEvent, workerEvents } from "../../contract/jobs/worker.ts";
-import { type LocatedSource, sourceQuestion } from "../../contract/jobs/worker-transfers.ts";
-import { notFoundError } from "../http/problem-response.ts";
 import { parseBody } from "../http/read-request.ts";
 import { readJson } from "../http/read-json.ts";
 import type { ServerContext } from "../http/server-context.ts";
@@ -19,9 +16,6 @@ export function bindWorkerProtocol(app: Hono, context: ServerContext): void {
   app.post("/worker/v1/jobs/:id/events", async (c) => {
     return c.json(await recordEvents(context, c.req.param("id"), c.req.raw));
   });
-  app.post("/worker/v1/jobs/:id/sources", async (c) => {
-    return c.json(await findOwnSource(context, c.req.param("id"), c.req.raw));
-  });
 }
 
 /** @throws ServiceError job_finished where the attempt has ended */
@@ -31,29 +25,6 @@ async function readAssignment(context: ServerContext, id: string, request: Reque
   const assignment = await records.workers.findAssignment(id, attempt);
   if (assignment) return { ...assignment, limits };
   throw new ServiceError("job_finished", `Attempt ${attempt} at job "${id}" is over`);
-}
-
-/**
- * Where a worker reads a file of its job that the project has credentials for: its model, what
- * lies beside that, and its data.
- * @throws ServiceError not_found for files of no job of its; model_source_refused
- */
-async function findOwnSource(
-  context: ServerContext,
-  id: string,
-  request: Request,
-): Promise<LocatedSource> {
-  const { records, sources } = context;
-  const { attempt } = await authenticateWorker(context, request, id);
-  const assignment = await records.workers.findAssignment(id, attempt);
-  const owner = await records.owners.findOfJob(id);
-  const { source } = parseBody(sourceQuestion, await readJson(request, limits.jsonBodyBytes));
-  const isOwn =
-    assignment !== undefined &&
-    (isSourceBeside(source, assignment.model.source) ||
-      source === assignment.recipe.evaluation.data);
-  if (owner === undefined || !isOwn) throw notFoundError("source", source);
-  return sources.locate(owner.project, source);
 }
 
 /** Bytes of events that cost as much as a request does. */

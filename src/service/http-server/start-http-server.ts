@@ -2,6 +2,7 @@ import { once } from "node:events";
 import {
   createServer,
   type IncomingMessage,
+  type RequestListener,
   type Server,
   type ServerOptions,
   ServerResponse,
@@ -22,6 +23,8 @@ type Fetch = (request: Request, connection?: object) => Response | Promise<Respo
 export interface HttpServer extends AsyncDisposable {
   /** Where processes on this machine reach the server. */
   readonly url: string;
+  /** Answers a request of another server in the same way. */
+  readonly answer: RequestListener;
   /** Has requests answered by another function from now on. */
   serve(fetch: Fetch): void;
   /** Answers requests for so long still, and closes each one's connection after its answer. */
@@ -56,14 +59,16 @@ export async function startHttpServer(
   const { server, followed } = createAnyServer(limits, certificate);
   boundConnections(server, { ...limits, isTrustedProxy });
   const stalled = endStalledConnections(limits);
-  server.on("request", (incoming, outgoing) => {
+  const answer: RequestListener = (incoming, outgoing) => {
     if (isDraining) outgoing.setHeader("connection", "close");
     stalled.watch(incoming, outgoing);
     lingerAfterAnswer(incoming, outgoing, limits);
     void listener(incoming, outgoing);
-  });
+  };
+  server.on("request", answer);
   return {
     url: await listen(server, address),
+    answer,
     serve(other) {
       respond = other;
     },

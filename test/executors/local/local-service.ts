@@ -49,7 +49,7 @@ export async function startService(t: TestContext, options: ServiceOptions = {})
   const records = await openRecords(join(folder, "records.db"), { now });
   const blobs = await createDirectoryBlobStore(join(folder, "storage"));
   let executor: Executor | undefined;
-  const { url, server } = await listenForWorkers(records, blobs, (jobId, secret) => {
+  const { url, answer, server } = await listenForWorkers(records, blobs, (jobId, secret) => {
     void executor?.workers.authenticate(secret, jobId).catch(() => {});
   });
   const workDirectory = join(folder, "work");
@@ -57,6 +57,7 @@ export async function startService(t: TestContext, options: ServiceOptions = {})
     createLocalExecutor({
       records: executorRecords(records),
       serviceUrl: url,
+      answerWorker: answer,
       blobs,
       workDirectory,
       concurrency,
