@@ -4,7 +4,7 @@ import { decide } from "../../../../operator/controllers/compression-job/decide/
 import type { WorkerPod } from "../../../../operator/controllers/compression-job/observe/worker-pod.ts";
 import { maxAttempts } from "../../../../src/contract/limits.ts";
 import { recordFinalizer } from "../../../../src/contract/custom-resources/resource-labels.ts";
-import { workerExit } from "../../../../src/contract/jobs/worker.ts";
+import { workerExit } from "../../../../src/contract/jobs/worker-exit.ts";
 import { makeChild, makeJob, makeObservedState, makePod, start } from "../make-job.ts";
 
 const second = 1000;
