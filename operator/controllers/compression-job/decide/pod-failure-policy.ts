@@ -70,7 +70,8 @@ export function isFailedAttempt(pod: WorkerPod): boolean {
   return pod.phase === "Failed" && pod.disruption === undefined && !wasStoppedByDeletion(pod);
 }
 
-function wasStoppedByDeletion({ termination, deletionDeadline }: WorkerPod): boolean {
+/** Whether a worker stopped since its pod was deleted. */
+export function wasStoppedByDeletion({ termination, deletionDeadline }: WorkerPod): boolean {
   return (
     termination !== undefined &&
     stoppedExits.includes(termination.exitCode) &&

@@ -37,6 +37,52 @@ test("decide() fails a job whose worker is killed at every attempt, and not befo
   });
 });
 
+test("decide() tells once of each pod that was lost, and of the attempt that follows", () => {
+  const at = start + 10 * second;
+  const disrupted = { disruption: "EvictionByEvictionAPI", disruptedAt: at };
+  const evicted = makePod(child, { name: "pod-0", deletionDeadline: at + second, ...disrupted });
+  const eviction = decideOn([evicted]);
+  const message =
+    'The pod "pod-0" was evicted, as when its node is drained (EvictionByEvictionAPI)';
+  const reason = "EvictionByEvictionAPI";
+  const lost = { pod: "pod-0", at: new Date(at).toISOString(), reason, message };
+  assert.deepEqual(eviction.actions, [
+    { type: "writeStatus", patch: { attempts: { count: 1, lost: 1, ...lost } } },
+    { type: "recordEvent", warning: true, reason: "PodLost", message },
+  ]);
+
+  const told = {
+    ...resource,
+    status: { ...resource.status, attempts: { count: 1, lost: 1, ...lost } },
+  };
+  const decideLater = (pods: readonly WorkerPod[], from: typeof told) =>
+    decide(makeObservedState({ resource: from, workerJobs: [child], pods, now: at })).actions;
+  assert.deepEqual(decideLater([evicted], told), []);
+  const next = makePod(child, { name: "pod-1", uid: "pod-1", createdAt: at + second });
+  assert.deepEqual(decideLater([evicted, { ...next, phase: "Pending" }], told), []);
+  const attempts = { count: 2, lost: 1, ...lost };
+  assert.deepEqual(decideLater([evicted, next], told), [
+    { type: "writeStatus", patch: { attempts } },
+    {
+      type: "recordEvent",
+      warning: false,
+      reason: "AttemptStarted",
+      message: 'Attempt 2 works in the pod "pod-1"',
+    },
+  ]);
+  const again = { ...told, status: { ...told.status, attempts } };
+  assert.deepEqual(decideLater([evicted, next], again), []);
+  const crash = killed(1, {
+    termination: { exitCode: 70, reason: "", message: "", at: at + 9000 },
+  });
+  const [write] = decideLater([evicted, crash], again);
+  assert.ok(write?.type === "writeStatus");
+  assert.deepEqual(
+    [write.patch.attempts?.count, write.patch.attempts?.lost, write.patch.attempts?.reason],
+    [2, 2, "worker_crashed"],
+  );
+});
+
 test("decide() counts the attempts at each share by themselves", () => {
   const pods = Array.from({ length: maxAttempts }, (_, index) => killed(index, { index }));
   assert.equal(decideOn(pods).error, undefined);
