@@ -19,7 +19,8 @@ export const linkHandlers: Pick<RouteHandlers, "linkArtifact" | "getLinkedArtifa
     return { status: 201, json: { url: `${base}/v1${path}`, expiresAt } };
   },
 
-  async getLinkedArtifact({ records, blobs, now }, { params, query, headers }) {
+  async getLinkedArtifact(context, { params, query, headers }) {
+    const { records, now } = context;
     const { signature, ...rest } = query;
     const linked = { ...params, ...rest };
     // Before any search: a guessed link costs no more than this.
@@ -33,7 +34,7 @@ export const linkHandlers: Pick<RouteHandlers, "linkArtifact" | "getLinkedArtifa
     if (artifact?.sha256 !== linked.sha256) {
       throw notFoundError("artifact", params.name, `of job "${params.id}"`);
     }
-    return artifactResponse(blobs, artifact, headers);
+    return artifactResponse(context, { ...artifact, jobId: params.id }, headers);
   },
 };
 

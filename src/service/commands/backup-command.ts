@@ -36,7 +36,7 @@ export async function runBackupCommand(
     return size;
   });
   for (const written of folders) await syncFolder(written);
-  return describeCopies(copied, folder);
+  return describeCopies(copied, folder, copy);
 }
 
 /** The blob's size; undefined where there is none. */
