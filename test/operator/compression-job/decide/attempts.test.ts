@@ -121,11 +121,12 @@ test("decide() counts the time of all pods of a job towards its deadline", () =>
       },
     });
   const running = makePod(child, { startedAt: start + 20 * second });
-  assert.deepEqual(decideOn([ran(0, 0, 15), running]), {
-    actions: [],
-    error: undefined,
-    requeueAt: start + (30 + 60 - 25) * second,
-  });
+  const { actions, error, requeueAt } = decideOn([ran(0, 0, 15), running]);
+  const [write, event, ...others] = actions;
+  assert.ok(write?.type === "writeStatus" && event?.type === "recordEvent");
+  assert.deepEqual([Object.keys(write.patch), event.reason, others], [["attempts"], "PodLost", []]);
+  assert.equal(error, undefined);
+  assert.equal(requeueAt, start + (30 + 60 - 25) * second);
   const late = [ran(0, -100, -60), ran(1, -50, -38), running];
   assert.equal(decideOn(late).error?.code, "deadline_exceeded");
 });
