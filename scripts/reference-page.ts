@@ -32,7 +32,7 @@ import { configuredTarget } from "../src/contract/custom-resources/target-pod.ts
 import { scopeTable } from "../src/contract/people/token.ts";
 import { warningTable } from "../src/contract/jobs/warnings.ts";
 import { weightForms } from "../src/contract/jobs/weight-forms.ts";
-import { workerExit, workerExitMeanings } from "../src/contract/jobs/worker.ts";
+import { workerExit, workerExitMeanings } from "../src/contract/jobs/worker-exit.ts";
 import { s3File } from "../src/service/settings/read-credentials.ts";
 import { gitHubAppFile } from "../src/service/settings/read-github-app-options.ts";
 import { singleSignOnFile } from "../src/service/settings/read-single-sign-on.ts";

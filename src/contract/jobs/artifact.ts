@@ -33,6 +33,13 @@ export const artifact = z
       ),
     bytes: z.int().min(0).describe("Size of the file."),
     sha256,
+    missing: z
+      .boolean()
+      .optional()
+      .describe(
+        "Whether the file was not stored any more when the job was recorded again, after its " +
+          "records had been restored from a backup that is older than the file.",
+      ),
   })
   .meta({ id: "Artifact" });
 export type Artifact = z.infer<typeof artifact>;

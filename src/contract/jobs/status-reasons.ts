@@ -40,6 +40,14 @@ export const statusReasonTable = {
     action:
       "Read the message: the API server is unreachable or refuses the resource. It is tried again.",
   },
+  waiting_for_pod: {
+    status: "Pending",
+    message: "Waiting for a pod to begin the work",
+    setBy: "operator",
+    action:
+      "Nothing, where a node fetches a large image; otherwise `kubectl describe pod` says what the " +
+      "pod waits for.",
+  },
   starting: {
     status: "Pending",
     message: "The worker starts",

@@ -83,7 +83,7 @@ export const artifactRoutes = {
     params: z.object({ id: jobId, name: artifactName }),
     headers: downloadHeaders,
     replies: downloadReplies,
-    errors: ["not_found", "range_not_satisfiable"],
+    errors: ["not_found", "artifact_missing", "range_not_satisfiable"],
   },
   linkArtifact: {
     method: "POST",
@@ -121,7 +121,7 @@ export const artifactRoutes = {
     query: linkedArtifactQuery,
     headers: downloadHeaders,
     replies: downloadReplies,
-    errors: ["not_found", "link_expired", "range_not_satisfiable"],
+    errors: ["not_found", "artifact_missing", "link_expired", "range_not_satisfiable"],
   },
   getBatchArtifacts: {
     method: "GET",
@@ -129,13 +129,13 @@ export const artifactRoutes = {
     summary:
       "Download all files that the jobs of a batch have produced as a tar archive, each as " +
       "`JOB-NAME/ARTIFACT`, behind a `manifest.json` with their jobs and hashes. The connection " +
-      "breaks where a file cannot be read",
+      "breaks where a file cannot be read; where one is not stored, there is no archive",
     action: "readWork",
     names: "batch",
     params: z.object({ id: batchId }),
     replies: {
       200: { stream: ["application/x-tar"], headers: ["content-disposition"] },
     },
-    errors: ["not_found"],
+    errors: ["not_found", "artifact_missing"],
   },
 } as const satisfies Record<string, Route>;

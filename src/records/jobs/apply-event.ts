@@ -10,8 +10,11 @@ import {
   type JobStatus,
   type WorkingStatus,
 } from "../../contract/jobs/status.ts";
+import { textLimits } from "../../contract/limits.ts";
+import type { WarningCode } from "../../contract/jobs/warnings.ts";
 import type { Telemetry } from "../../contract/jobs/telemetry.ts";
 import type { TelemetryUpdate, UnnumberedEvent } from "../../contract/jobs/worker.ts";
+import { truncate } from "../../contract/text/bounded-text.ts";
 
 /** What happens to a job besides what its workers report. */
 type ServiceEvent =
@@ -110,12 +113,24 @@ const unexplainedFailure: JobError = {
 function applyResult(job: Job, event: JobEvent & { type: "result" }, now: Date): Job {
   switch (event.outcome) {
     case "Completed":
-      return completeJob(job, now);
+      return completeJob(warnOfMissingFiles(job), now);
     case "Failed":
-      return failJob(job, event.error ?? unexplainedFailure, now);
+      return failJob(warnOfMissingFiles(job), event.error ?? unexplainedFailure, now);
     case "Cancelled":
       return job;
   }
+}
+
+function warnOfMissingFiles(job: Job): Job {
+  const missing = job.artifacts.filter((artifact) => artifact.missing).map(({ name }) => name);
+  if (missing.length === 0 || isTerminal(job.status)) return job;
+  const message = truncate(
+    `The backup that the records were restored from is older than ${missing.join(", ")}`,
+    textLimits.telemetryWarning,
+  );
+  const warning = { code: "files_missing" satisfies WarningCode, message };
+  const warnings = [...job.telemetry.warnings, warning];
+  return { ...job, telemetry: { ...job.telemetry, warnings } };
 }
 
 function completeJob(job: Job, now: Date): Job {

@@ -31,7 +31,8 @@ export const linkHandlers: LinkHandlers = {
     return { status: 204 };
   },
 
-  async getLinkedArtifact({ records, blobs, now }, { params, query, headers }) {
+  async getLinkedArtifact(context, { params, query, headers }) {
+    const { records, now } = context;
     const { signature, ...rest } = query;
     const linked = { ...params, ...rest };
     // Before the job is read: a guessed link costs no more than this.
@@ -51,7 +52,7 @@ export const linkHandlers: LinkHandlers = {
     if (artifact?.sha256 !== linked.sha256) {
       throw notFoundError("artifact", params.name, `of job "${params.id}"`);
     }
-    return artifactResponse(blobs, artifact, headers);
+    return artifactResponse(context, { ...artifact, jobId: params.id }, headers);
   },
 };
 
