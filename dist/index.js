@@ -57515,8 +57515,8 @@ var schemas = __nccwpck_require__(3045);
 var core = __nccwpck_require__(6416);
 // EXTERNAL MODULE: ./contract/jobs/gate.js
 var gate = __nccwpck_require__(9517);
-// EXTERNAL MODULE: ./contract/jobs/recipe.js + 1 modules
-var recipe = __nccwpck_require__(4926);
+// EXTERNAL MODULE: ./contract/jobs/recipe.js
+var recipe = __nccwpck_require__(8668);
 // EXTERNAL MODULE: ./contract/jobs/status.js
 var jobs_status = __nccwpck_require__(8548);
 // EXTERNAL MODULE: ./action/parse-yaml.js
@@ -58760,16 +58760,29 @@ function isRepeatable(name, { method }, input) {
 var schemas = __nccwpck_require__(3045);
 // EXTERNAL MODULE: ../../node_modules/zod/v4/classic/iso.js
 var iso = __nccwpck_require__(3477);
+// EXTERNAL MODULE: ./contract/text/hidden-characters.js
+var hidden_characters = __nccwpck_require__(3024);
 ;// CONCATENATED MODULE: ./contract/jobs/log.js
 
+
 const maxLogLineBytes = 65_536;
+const reportedLine = schemas/* string */.YjP()
+    .max(maxLogLineBytes)
+    .overwrite((text) => (0,hidden_characters/* joinLines */.cT)(text.toWellFormed()))
+    .refine((text) => isShort(text) || new TextEncoder().encode(text).length <= maxLogLineBytes, {
+    error: `must have at most ${maxLogLineBytes} bytes`,
+});
+function isShort(text) {
+    return text.length <= maxLogLineBytes / 3;
+}
 const logLine = schemas/* object */.Ikc({
     seq: schemas/* int */.Whr()
         .min(1)
         .describe("Number of the line in the job, rising by one: the cursor to resume after."),
     at: iso/* datetime */.w$().describe("When the worker wrote it."),
     stream: schemas/* enum */.k5n(["stdout", "stderr"]).describe("Which output of the worker it was written to."),
-    text: schemas/* string */.YjP().describe("The line without its line break."),
+    text: schemas/* string */.YjP()
+        .describe(`The line without its line break, of at most ${maxLogLineBytes} bytes.`),
 })
     .meta({ id: "LogLine" });
 const logEnd = schemas/* object */.Ikc({ status: schemas/* string */.YjP().describe("Final status of the job.") });
@@ -58782,8 +58795,8 @@ var gate = __nccwpck_require__(9517);
 var id = __nccwpck_require__(2246);
 // EXTERNAL MODULE: ./contract/jobs/job.js + 2 modules
 var job = __nccwpck_require__(6550);
-// EXTERNAL MODULE: ./contract/jobs/recipe.js + 1 modules
-var recipe = __nccwpck_require__(4926);
+// EXTERNAL MODULE: ./contract/jobs/recipe.js
+var recipe = __nccwpck_require__(8668);
 // EXTERNAL MODULE: ./contract/revision.js
 var revision = __nccwpck_require__(1622);
 // EXTERNAL MODULE: ./contract/jobs/telemetry.js + 1 modules
@@ -59187,8 +59200,6 @@ async function downloadArtifact({ jobId, name }, { file, signal }, connection) {
 var external_node_path_ = __nccwpck_require__(6760);
 // EXTERNAL MODULE: ./contract/models/model-source.js
 var model_source = __nccwpck_require__(8897);
-// EXTERNAL MODULE: ./contract/text/hidden-characters.js
-var hidden_characters = __nccwpck_require__(3024);
 // EXTERNAL MODULE: ./contract/text/bounded-text.js
 var bounded_text = __nccwpck_require__(6464);
 ;// CONCATENATED MODULE: ./contract/text/quote-name.js
@@ -59724,18 +59735,22 @@ const artifactLinkRequest = schemas/* strictObject */.rej({
         .min(1)
         .max(limits/* limits */.Fy.linkSeconds)
         .default(3600)
-        .describe("For how long the link is valid."),
+        .describe("For how long the link is valid; it ends with the access token at the latest."),
 })
     .meta({ id: "ArtifactLinkRequest" });
 const artifactLink = schemas/* object */.Ikc({
     url: schemas/* string */.YjP().describe("GET downloads the file; who has the link needs no access token."),
-    expiresAt: iso/* datetime */.w$(),
+    expiresAt: iso/* datetime */.w$()
+        .describe("When the link ends: after the time that was asked for, or with the token."),
 })
     .meta({ id: "ArtifactLink" });
-const linkedArtifactParams = schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.C });
+const linkedArtifactParams = schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.Cs });
 const linkedArtifactQuery = schemas/* strictObject */.rej({
     expires: integerParameter(schemas/* int */.Whr().min(0)).describe("End of its validity, seconds since 1970."),
     sha256: model/* sha256 */.sc,
+    by: schemas/* union */.KCZ([id/* tokenId */.jo, id/* personId */.B6])
+        .optional()
+        .describe("Token or person that made the link; absent for others."),
     signature: schemas/* string */.YjP()
         .regex(/^[A-Za-z0-9_-]{43}$/, { error: "must be 43 characters of base64url" })
         .describe("HMAC of all the rest."),
@@ -59763,7 +59778,7 @@ const artifactRoutes = {
         names: "job",
         params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
         replies: {
-            200: { json: schemas/* object */.Ikc({ artifacts: schemas/* array */.YOg(artifact/* artifact */.d) }).meta({ id: "ArtifactList" }) },
+            200: { json: schemas/* object */.Ikc({ artifacts: schemas/* array */.YOg(artifact/* artifact */.dj) }).meta({ id: "ArtifactList" }) },
         },
         errors: ["not_found"],
     },
@@ -59773,24 +59788,35 @@ const artifactRoutes = {
         summary: "Download a file that a job produced",
         action: "readWork",
         names: "job",
-        params: schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.C }),
+        params: schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.Cs }),
         headers: downloadHeaders,
         replies: downloadReplies,
-        errors: ["not_found", "range_not_satisfiable"],
+        errors: ["not_found", "artifact_missing", "range_not_satisfiable"],
     },
     linkArtifact: {
         method: "POST",
         path: "/jobs/{id}/artifacts/{name}/link",
         summary: "Make a link to a file, which is valid for a while without an access token, as long as the " +
-            "job has the file",
+            "job has the file and whoever made the link could read it",
         action: "readWork",
         names: "job",
-        params: schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.C }),
+        params: schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.Cs }),
         body: artifactLinkRequest,
         bodyBytes: 4096,
         audited: true,
         replies: { 201: { json: artifactLink } },
         errors: ["unsupported_media_type", "payload_too_large", "not_found"],
+    },
+    deleteLinks: {
+        method: "DELETE",
+        path: "/jobs/{id}/links",
+        summary: "End all links to a job's files; new ones can be made",
+        action: "deleteLinks",
+        names: "job",
+        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
+        audited: true,
+        replies: { 204: { empty: true } },
+        errors: ["not_found"],
     },
     getLinkedArtifact: {
         method: "GET",
@@ -59802,21 +59828,21 @@ const artifactRoutes = {
         query: linkedArtifactQuery,
         headers: downloadHeaders,
         replies: downloadReplies,
-        errors: ["not_found", "link_expired", "range_not_satisfiable"],
+        errors: ["not_found", "artifact_missing", "link_expired", "range_not_satisfiable"],
     },
     getBatchArtifacts: {
         method: "GET",
         path: "/batches/{id}/artifacts",
         summary: "Download all files that the jobs of a batch have produced as a tar archive, each as " +
             "`JOB-NAME/ARTIFACT`, behind a `manifest.json` with their jobs and hashes. The connection " +
-            "breaks where a file cannot be read",
+            "breaks where a file cannot be read; where one is not stored, there is no archive",
         action: "readWork",
         names: "batch",
         params: schemas/* object */.Ikc({ id: id/* batchId */.qZ }),
         replies: {
             200: { stream: ["application/x-tar"], headers: ["content-disposition"] },
         },
-        errors: ["not_found"],
+        errors: ["not_found", "artifact_missing"],
     },
 };
 
@@ -61141,6 +61167,7 @@ const errorTable = {
     job_finished: permanentError(409, "The job has already ended"),
     batch_finished: permanentError(409, "The batch has already ended"),
     job_unfinished: permanentError(409, "The job has not ended"),
+    artifact_missing: permanentError(410, "The file of the job is no longer stored"),
     link_expired: permanentError(410, "The link is no longer valid"),
     nothing_to_retry: permanentError(409, "No job of the batch has the status that is retried"),
     job_in_use: permanentError(409, "Something else still needs the job"),
@@ -61209,8 +61236,8 @@ const problem = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
 })
     .meta({ id: "Problem" });
 const jobError = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
-    code: errorCode,
-    message: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(_limits_js__WEBPACK_IMPORTED_MODULE_0__/* .textLimits */ .I6.errorMessage),
+    code: errorCode.describe("Stable code: docs/reference.md#error-codes."),
+    message: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(_limits_js__WEBPACK_IMPORTED_MODULE_0__/* .textLimits */ .I6.errorMessage).describe("The same for people."),
 });
 class ServiceError extends Error {
     name = "ServiceError";
@@ -61505,28 +61532,38 @@ const actionOutputs = {
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   C: () => (/* binding */ artifactName),
-/* harmony export */   d: () => (/* binding */ artifact)
+/* harmony export */   Cs: () => (/* binding */ artifactName),
+/* harmony export */   Si: () => (/* binding */ maxArtifacts),
+/* harmony export */   dj: () => (/* binding */ artifact)
 /* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
-/* harmony import */ var _models_model_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3659);
+/* unused harmony export maxShards */
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3045);
+/* harmony import */ var _pipeline_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7560);
+/* harmony import */ var _models_model_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3659);
 
 
-const artifactName = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
+
+const maxShards = 1000;
+const maxArtifacts = maxShards + 2 * _pipeline_js__WEBPACK_IMPORTED_MODULE_0__/* .maxPipelineStages */ .Wi + 5;
+const artifactName = zod__WEBPACK_IMPORTED_MODULE_2__/* .string */ .YjP()
     .max(200)
     .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/, {
     error: "must be 1 to 200 letters, digits, '.', '_' or '-', the first a letter or digit",
 })
     .describe("File name, unique within the job.");
-const artifact = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
+const artifact = zod__WEBPACK_IMPORTED_MODULE_2__/* .object */ .Ikc({
     name: artifactName,
-    kind: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["model", "weights", "stage", "manifest", "report", "graph"])
+    kind: zod__WEBPACK_IMPORTED_MODULE_2__/* ["enum"] */ .k5n(["model", "weights", "stage", "manifest", "report", "graph"])
         .describe("`model`: the ONNX file; `weights`: its external data; `stage`: a stage of the " +
         "pipeline, an ONNX file or its external data; `manifest`: which file holds which " +
         "weight, or how the stages are linked; `report`: what was done to each weight; `graph`: the " +
         "original's nodes with what was done to their weights, as the dashboard draws them."),
-    bytes: zod__WEBPACK_IMPORTED_MODULE_1__/* .int */ .Whr().min(0),
-    sha256: _models_model_js__WEBPACK_IMPORTED_MODULE_0__/* .sha256 */ .sc,
+    bytes: zod__WEBPACK_IMPORTED_MODULE_2__/* .int */ .Whr().min(0).describe("Size of the file."),
+    sha256: _models_model_js__WEBPACK_IMPORTED_MODULE_1__/* .sha256 */ .sc,
+    missing: zod__WEBPACK_IMPORTED_MODULE_2__/* .boolean */ .zMY()
+        .optional()
+        .describe("Whether the file was not stored any more when the job was recorded again, after its " +
+        "records had been restored from a backup that is older than the file."),
 })
     .meta({ id: "Artifact" });
 
@@ -61609,8 +61646,8 @@ const githubReport = schemas/* strictObject */.rej({
 
 // EXTERNAL MODULE: ./contract/jobs/job.js + 2 modules
 var job = __nccwpck_require__(6550);
-// EXTERNAL MODULE: ./contract/jobs/recipe.js + 1 modules
-var recipe = __nccwpck_require__(4926);
+// EXTERNAL MODULE: ./contract/jobs/recipe.js
+var recipe = __nccwpck_require__(8668);
 // EXTERNAL MODULE: ./contract/jobs/status.js
 var jobs_status = __nccwpck_require__(8548);
 // EXTERNAL MODULE: ./contract/jobs/target.js
@@ -61683,7 +61720,7 @@ const batchRules = [
             "(has(self.revision.branch) && has(self.suite))",
     },
 ];
-const batchRequest = (0,rule/* withRules */.O)(schemas/* strictObject */.rej({
+const batchRequest = (0,rule/* withRules */.O2)(schemas/* strictObject */.rej({
     ...batchFields.shape,
     report: schemas/* strictObject */.rej({
         github: githubReport.describe("Check runs on a commit, which a service with a GitHub App keeps up to date."),
@@ -61839,6 +61876,7 @@ const jobCreationErrors = [
     "too_many_jobs",
     "storage_full",
     "unknown_target",
+    "recipe_unsupported",
     "model_source_refused",
     "model_not_found",
 ];
@@ -61990,22 +62028,22 @@ const gateLimits = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
 })
     .meta({ id: "GateLimits" });
 const gateResult = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
-    gate: _gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h2,
-    limit: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig(),
+    gate: _gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h2.describe("Which of the job's limits."),
+    limit: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().describe("The limit that was asked for."),
     actual: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig()
         .nullable()
         .describe("The measured figure, or how much worse than the baseline's it is; null where it was " +
         "not measured, which fails the gate."),
     baseline: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig()
         .nullable()
-        .default(null)
         .describe("The baseline's figure: bytes, dB or milliseconds; null for gates that do not compare " +
-        "with it."),
+        "with it.")
+        .default(null),
     level: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["fail", "warn"])
         .default("fail")
         .describe("What it means if the gate does not pass. A change that cannot be computed, such as " +
         "without a baseline, warns, and so does a figure that is not known well enough."),
-    passed: zod__WEBPACK_IMPORTED_MODULE_1__/* .boolean */ .zMY(),
+    passed: zod__WEBPACK_IMPORTED_MODULE_1__/* .boolean */ .zMY().describe("Whether the figure keeps the limit."),
     note: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
         .max(300)
         .optional()
@@ -62076,8 +62114,8 @@ function baselineFigures({ size, latency, device, accuracy: measured, }) {
 var creation = __nccwpck_require__(8971);
 // EXTERNAL MODULE: ./contract/jobs/gate.js
 var gate = __nccwpck_require__(9517);
-// EXTERNAL MODULE: ./contract/jobs/recipe.js + 1 modules
-var recipe = __nccwpck_require__(4926);
+// EXTERNAL MODULE: ./contract/jobs/recipe.js
+var recipe = __nccwpck_require__(8668);
 // EXTERNAL MODULE: ./contract/text/describe-choices.js
 var describe_choices = __nccwpck_require__(9395);
 ;// CONCATENATED MODULE: ./contract/jobs/status-reasons.js
@@ -62090,11 +62128,25 @@ const statusReasonTable = {
         setBy: "service",
         action: "Nothing: the job starts when a worker is free. `MOS_WORKERS` allows more at once.",
     },
+    interrupted: {
+        status: "Pending",
+        message: "Made way for a project that had waited too long; it begins again",
+        setBy: "service",
+        action: "Nothing: the job starts again in its turn. With `MOS_WORKERS` of 2 or more no project has " +
+            "all workers.",
+    },
     not_submitted: {
         status: "Pending",
         message: "The cluster does not take the job yet",
         setBy: "service",
         action: "Read the message: the API server is unreachable or refuses the resource. It is tried again.",
+    },
+    waiting_for_pod: {
+        status: "Pending",
+        message: "Waiting for a pod to begin the work",
+        setBy: "operator",
+        action: "Nothing, where a node fetches a large image; otherwise `kubectl describe pod` says what the " +
+            "pod waits for.",
     },
     starting: {
         status: "Pending",
@@ -62257,7 +62309,7 @@ const deadlineSeconds = schemas/* int */.Whr()
     "Waiting does not count.");
 const jobRequest = schemas/* strictObject */.rej({
     name: displayName.optional(),
-    model: model/* modelReference */.Dy,
+    model: model/* modelReference */.Dy.describe("What is compressed."),
     target: target/* targetName */.je,
     recipe: recipe/* requestedRecipe */.vJ
         .optional()
@@ -62300,7 +62352,9 @@ const job = schemas/* object */.Ikc({
         .describe("When the job became Completed, Failed or Cancelled; null until then."),
     transitions: schemas/* array */.YOg(jobs_status/* transition */.kY).describe("Every status the job has had, oldest first."),
     telemetry: telemetry/* telemetry */.Y9,
-    artifacts: schemas/* array */.YOg(artifact/* artifact */.d).describe("Files that the job has produced so far."),
+    artifacts: schemas/* array */.YOg(artifact/* artifact */.dj)
+        .max(artifact/* maxArtifacts */.Si)
+        .describe("Files that the job has produced so far."),
     baseline: baseline
         .nullable()
         .default(null)
@@ -62333,42 +62387,47 @@ const jobDetail = job
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   B0: () => (/* binding */ formatRatio),
 /* harmony export */   SV: () => (/* binding */ instructionSets),
+/* harmony export */   Yb: () => (/* binding */ measuredRatio),
 /* harmony export */   ZK: () => (/* binding */ latency),
 /* harmony export */   eN: () => (/* binding */ explainWideInterval)
 /* harmony export */ });
-/* unused harmony export maxLatencyShapes */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
+/* unused harmony exports maxRatio, maxLatencyShapes */
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
+/* harmony import */ var _text_shown_line_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7293);
 
-const modelLatency = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
-    p50Ms: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig().describe("Median, milliseconds."),
-    p95Ms: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig().optional().describe("Absent where fewer than 100 runs were timed."),
-    p99Ms: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig().optional().describe("Absent where fewer than 500 runs were timed."),
-    runs: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr().min(0).describe("Timed runs in all sessions."),
+
+const milliseconds = zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0).max(1e9);
+const maxRatio = 1e10;
+const measuredRatio = zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0).max(maxRatio);
+const modelLatency = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
+    p50Ms: milliseconds.describe("Median, milliseconds."),
+    p95Ms: milliseconds.optional().describe("Absent where fewer than 100 runs were timed."),
+    p99Ms: milliseconds.optional().describe("Absent where fewer than 500 runs were timed."),
+    runs: zod__WEBPACK_IMPORTED_MODULE_1__/* .int */ .Whr().min(0).describe("Timed runs in all sessions."),
 });
-const latencyRatio = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
-    ratio: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig()
-        .describe("Latency of the result relative to the original's: the geometric mean of sessions."),
-    ratioLow: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig()
+const latencyRatio = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
+    ratio: measuredRatio.describe("Latency of the result relative to the original's: the geometric mean of sessions."),
+    ratioLow: measuredRatio
         .optional()
         .describe("Least ratio of the 95 % confidence interval, which is over sessions. After few sessions " +
         "it can be as wide as 0 to 10000000000: where its ends differ by a factor of more than " +
         "4, reports say in words that the sessions are too few, as consumers should."),
-    ratioHigh: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig().optional().describe("Largest ratio of that interval."),
-    sessions: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr()
+    ratioHigh: measuredRatio.optional().describe("Largest ratio of that interval."),
+    sessions: zod__WEBPACK_IMPORTED_MODULE_1__/* .int */ .Whr()
         .min(0)
         .optional()
         .describe("Times that both models were opened anew and timed."),
 });
 const maxLatencyShapes = 4;
 const shapeLatency = latencyRatio.omit({ sessions: true }).extend({
-    inputs: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP().max(120).describe("The inputs' names, element types and shapes."),
-    originalP50Ms: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig().describe("Median of the original, milliseconds."),
-    resultP50Ms: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig().describe("Median of the result, milliseconds."),
+    inputs: (0,_text_shown_line_js__WEBPACK_IMPORTED_MODULE_0__/* .shownLine */ .Q)(120).describe("The inputs' names, element types and shapes."),
+    originalP50Ms: milliseconds.describe("Median of the original, milliseconds."),
+    resultP50Ms: milliseconds.describe("Median of the result, milliseconds."),
 });
 const latency = latencyRatio.extend({
-    original: modelLatency,
-    result: modelLatency,
-    shapes: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(shapeLatency)
+    original: modelLatency.describe("Of the original."),
+    result: modelLatency.describe("Of the result."),
+    shapes: zod__WEBPACK_IMPORTED_MODULE_1__/* .array */ .YOg(shapeLatency)
         .max(maxLatencyShapes)
         .optional()
         .describe("Where there are several input shapes. The other figures are of the slowest one's."),
@@ -62414,86 +62473,89 @@ function formatRatio(latency) {
 
 /***/ }),
 
-/***/ 4926:
+/***/ 7560:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   Wi: () => (/* binding */ maxPipelineStages),
+/* harmony export */   nU: () => (/* binding */ balance)
+/* harmony export */ });
+/* unused harmony export pipelineManifest */
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
 
-// EXPORTS
-__nccwpck_require__.d(__webpack_exports__, {
-  S6: () => (/* binding */ partialRecipe),
-  jL: () => (/* binding */ presetName),
-  D4: () => (/* binding */ recipe),
-  vJ: () => (/* binding */ requestedRecipe)
-});
-
-// UNUSED EXPORTS: granularitiesByScheme
-
-// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(3045);
-// EXTERNAL MODULE: ./contract/text/kubernetes-names.js
-var kubernetes_names = __nccwpck_require__(7762);
-;// CONCATENATED MODULE: ./contract/jobs/pipeline.js
-
-const balance = schemas/* enum */.k5n(["bytes", "flops", "time"])
+const balance = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["bytes", "flops", "time"])
     .describe("What the stages of a pipeline are balanced by. `bytes`: the weights of a stage. " +
     "`flops`: operations on a generated sample. `time`: nanoseconds that ONNX Runtime's CPU " +
     "provider takes for a generated sample, graph optimizations off.");
 const maxPipelineStages = 64;
-const pipelineTensor = schemas/* object */.Ikc({
-    name: schemas/* string */.YjP(),
-    type: schemas/* string */.YjP(),
-    shape: schemas/* array */.YOg(schemas/* union */.KCZ([schemas/* int */.Whr(), schemas/* string */.YjP()]))
+const pipelineTensor = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
+    name: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(),
+    type: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(),
+    shape: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_0__/* .union */ .KCZ([zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr(), zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()]))
         .describe("Open dimensions are their names, which may be empty."),
 });
-const pipelineManifest = schemas/* object */.Ikc({
-    version: schemas/* literal */.euz(1),
+const pipelineManifest = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
+    version: zod__WEBPACK_IMPORTED_MODULE_0__/* .literal */ .euz(1),
     balance,
-    stages: schemas/* array */.YOg(schemas/* object */.Ikc({
-        model: schemas/* string */.YjP().describe("ONNX file of the stage."),
-        files: schemas/* array */.YOg(schemas/* object */.Ikc({ name: schemas/* string */.YjP(), bytes: schemas/* int */.Whr() }))
+    stages: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
+        model: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP().describe("ONNX file of the stage."),
+        files: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({ name: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(), bytes: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr() }))
             .describe("Every file that the stage needs."),
-        parameterBytes: schemas/* int */.Whr()
+        parameterBytes: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr()
             .describe("Bytes of the weights and constants of the stage, original size."),
-        load: schemas/* number */.aig().describe("What is balanced, in its own unit."),
-        inputs: schemas/* array */.YOg(schemas/* object */.Ikc({
-            name: schemas/* string */.YjP(),
-            from: schemas/* int */.Whr()
+        load: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig().describe("What is balanced, in its own unit."),
+        inputs: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
+            name: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(),
+            from: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr()
                 .min(0)
                 .describe("Number of the stage that computes the tensor, from 1; 0 for the caller."),
         }))
             .describe("Tensors to feed. A tensor of an earlier stage is fed unchanged past the stages " +
             "between."),
-        outputs: schemas/* array */.YOg(schemas/* string */.YjP())
+        outputs: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP())
             .describe("Tensors that the stage computes, for later stages and for the caller."),
     })),
-    cuts: schemas/* array */.YOg(schemas/* object */.Ikc({
-        bytes: schemas/* int */.Whr().describe("Bytes that cross the cut on a generated sample."),
-        tensors: schemas/* array */.YOg(pipelineTensor)
+    cuts: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
+        bytes: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr().describe("Bytes that cross the cut on a generated sample."),
+        tensors: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(pipelineTensor)
             .describe("Tensors computed before the cut and used after it."),
     }))
         .describe("What crosses from each stage to the next one."),
-    outputs: schemas/* array */.YOg(schemas/* object */.Ikc({
-        name: schemas/* string */.YjP(),
-        from: schemas/* int */.Whr().min(1).describe("Number of the stage that computes it."),
+    outputs: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
+        name: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(),
+        from: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr().min(1).describe("Number of the stage that computes it."),
     }))
         .describe("The model's outputs, in its order."),
 })
     .meta({ id: "PipelineManifest" });
 
-// EXTERNAL MODULE: ./contract/rule.js
-var rule = __nccwpck_require__(1073);
-// EXTERNAL MODULE: ./contract/text/bounded-text.js
-var bounded_text = __nccwpck_require__(6464);
-// EXTERNAL MODULE: ./contract/models/model-source.js
-var model_source = __nccwpck_require__(8897);
-;// CONCATENATED MODULE: ./contract/jobs/recipe.js
+
+/***/ }),
+
+/***/ 8668:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   D4: () => (/* binding */ recipe),
+/* harmony export */   S6: () => (/* binding */ partialRecipe),
+/* harmony export */   jL: () => (/* binding */ presetName),
+/* harmony export */   vJ: () => (/* binding */ requestedRecipe)
+/* harmony export */ });
+/* unused harmony exports granularitiesByScheme, chooseGranularity */
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(3045);
+/* harmony import */ var _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7762);
+/* harmony import */ var _pipeline_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(7560);
+/* harmony import */ var _rule_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(1073);
+/* harmony import */ var _text_bounded_text_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(6464);
+/* harmony import */ var _models_model_source_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(8897);
 
 
 
 
 
 
-const schemes = ["int8-dynamic", "int8-weight", "int4-weight", "fp16"];
+const quantizedSchemes = ["int8-dynamic", "int8-weight", "int4-weight"];
+const schemes = [...quantizedSchemes, "fp16"];
 const granularities = ["tensor", "channel", "block"];
 const granularitiesByScheme = {
     "int8-dynamic": ["tensor", "channel"],
@@ -62502,76 +62564,92 @@ const granularitiesByScheme = {
     fp16: granularities,
 };
 const maxParallelism = 64;
-const nodePattern = (0,bounded_text/* boundedText */.L)({ min: 1, max: 253 });
-const sharding = schemas/* strictObject */.rej({
-    maxShardBytes: schemas/* int */.Whr()
+function chooseGranularity(scheme, wanted) {
+    const allowed = granularitiesByScheme[scheme];
+    return allowed.includes(wanted) ? wanted : (allowed.at(-1) ?? wanted);
+}
+const nodePattern = (0,_text_bounded_text_js__WEBPACK_IMPORTED_MODULE_4__/* .boundedText */ .L)({ min: 1, max: 253 });
+const override = zod__WEBPACK_IMPORTED_MODULE_5__/* .strictObject */ .rej({
+    match: nodePattern.describe("Names of weights, or of nodes that take them, as in `exclude`."),
+    scheme: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(quantizedSchemes)
+        .describe("Scheme of these weights, with the recipe's granularity where it can have that, else " +
+        "its finest."),
+});
+const sharding = zod__WEBPACK_IMPORTED_MODULE_5__/* .strictObject */ .rej({
+    maxShardBytes: zod__WEBPACK_IMPORTED_MODULE_5__/* .int */ .Whr()
         .min(65_536)
         .describe("Largest weight shard, bytes. A tensor is never split: one that is larger gets a shard " +
         "of its own."),
-    stages: schemas/* int */.Whr()
+    stages: zod__WEBPACK_IMPORTED_MODULE_5__/* .int */ .Whr()
         .min(1)
-        .max(maxPipelineStages)
+        .max(_pipeline_js__WEBPACK_IMPORTED_MODULE_1__/* .maxPipelineStages */ .Wi)
         .optional()
         .describe("Cuts the result into a pipeline of so many stages, each an ONNX model of its own. " +
         "Without it, as many as `maxStageBytes` needs; without both, there is no pipeline."),
-    maxStageBytes: schemas/* int */.Whr()
+    maxStageBytes: zod__WEBPACK_IMPORTED_MODULE_5__/* .int */ .Whr()
         .min(1024)
         .optional()
         .describe("Most bytes of weights in a stage, such as a device's memory."),
-    balance: balance,
+    balance: _pipeline_js__WEBPACK_IMPORTED_MODULE_1__/* .balance */ .nU,
 });
-const evaluation = schemas/* strictObject */.rej({
-    level: schemas/* enum */.k5n(["outputs", "weights", "none"])
+const evaluation = zod__WEBPACK_IMPORTED_MODULE_5__/* .strictObject */ .rej({
+    level: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(["outputs", "weights", "none"])
         .describe("`outputs` runs original and result and compares; `weights` measures each weight's " +
         "error only; `none` measures sizes only."),
-    data: model_source/* modelSource */.zA
+    data: _models_model_source_js__WEBPACK_IMPORTED_MODULE_3__/* .modelSource */ .zA
         .optional()
         .describe("`.npz` file with an array for each input, stacked along a first axis of samples. " +
         "Without it, data is generated to the inputs' types and shapes."),
-    samples: schemas/* int */.Whr().min(1).max(1024).describe("Samples to compare outputs on."),
-    latencyBudgetSeconds: schemas/* number */.aig()
+    samples: zod__WEBPACK_IMPORTED_MODULE_5__/* .int */ .Whr().min(1).max(1024).describe("Samples to compare outputs on."),
+    latencyBudgetSeconds: zod__WEBPACK_IMPORTED_MODULE_5__/* .number */ .aig()
         .min(0)
         .max(3600)
         .describe("Seconds for which both models are timed at most, less where the ratio of their latencies " +
         "is known well before. Two sessions of each are timed whatever it is; at 0 nothing is."),
-    minCosine: schemas/* number */.aig()
+    minCosine: zod__WEBPACK_IMPORTED_MODULE_5__/* .number */ .aig()
         .min(-1)
         .max(1)
         .describe("Least cosine similarity of any output. Below it the job fails on the caller's data, " +
         "and completes with a warning on generated data."),
 });
-const recipe = schemas/* strictObject */.rej({
-    scheme: schemas/* enum */.k5n(schemes)
+const recipe = zod__WEBPACK_IMPORTED_MODULE_5__/* .strictObject */ .rej({
+    scheme: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(schemes)
         .describe("`int8-dynamic`: weights and activations in int8, activations scaled at run time " +
         "(MatMul, Gemm; LSTM where `operators` is `contrib`). `int8-weight` and " +
         "`int4-weight`: weights stored in 8 or 4 bits, arithmetic in floating point, " +
         "except for products that are faster with activations " +
         "rounded to int8 for each block. `fp16`: half precision."),
-    granularity: schemas/* enum */.k5n(granularities)
+    granularity: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(granularities)
         .describe("One scale for each tensor, each output channel, or each block of `blockSize` weights " +
         "along the reduced axis."),
-    blockSize: schemas/* literal */.euz([16, 32, 64, 128, 256])
+    blockSize: zod__WEBPACK_IMPORTED_MODULE_5__/* .literal */ .euz([16, 32, 64, 128, 256])
         .describe("Weights that share a scale where granularity is `block`."),
-    symmetric: schemas/* boolean */.zMY().describe("Zero maps to the middle code and no zero points are stored."),
-    reduceRange: schemas/* boolean */.zMY()
+    symmetric: zod__WEBPACK_IMPORTED_MODULE_5__/* .boolean */ .zMY().describe("Zero maps to the middle code and no zero points are stored."),
+    reduceRange: zod__WEBPACK_IMPORTED_MODULE_5__/* .boolean */ .zMY()
         .describe("7-bit weights for `int8-dynamic`, exact on x86 CPUs without VNNI, whose int8 " +
         "products saturate. Without it, targets whose `instructionSets` have no dot products " +
         "of 8-bit integers get uint8 weights, which are exact there too."),
-    operators: schemas/* enum */.k5n(["standard", "contrib"])
+    operators: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(["standard", "contrib"])
         .describe("`standard` uses the ONNX operator set alone; `contrib` may use ONNX Runtime's own " +
         "operators (MatMulNBits, GatherBlockQuantized, DynamicQuantizeLSTM)."),
-    dequantize: schemas/* enum */.k5n(["load", "run"])
+    dequantize: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(["load", "run"])
         .describe("When weights become floating point again, where no operator takes them quantized. " +
         "`load`: once, as the runtime loads the model; it is as fast as the original and takes " +
         "as much memory. `run`: each time that they are used (DequantizeLinear), which takes " +
         "less memory and more time."),
-    fallback: schemas/* enum */.k5n(["none", "int8-weight"])
+    fallback: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(["none", "int8-weight"])
         .describe("Scheme for weights that `scheme` cannot represent; `none` leaves them unchanged."),
-    exclude: schemas/* array */.YOg(nodePattern)
+    exclude: zod__WEBPACK_IMPORTED_MODULE_5__/* .array */ .YOg(nodePattern)
         .max(256)
-        .describe("Names of nodes or weights to leave unchanged; `*` stands for any characters."),
-    minElements: schemas/* int */.Whr().min(0).describe("Weights with fewer elements are left unchanged."),
-    parallelism: schemas/* int */.Whr()
+        .describe("Names of weights to leave unchanged, or of nodes that take them, also past nodes that " +
+        "only move elements, such as Transpose; `*` stands for any characters."),
+    overrides: zod__WEBPACK_IMPORTED_MODULE_5__/* .array */ .YOg(override)
+        .max(256)
+        .optional()
+        .describe("Other schemes for some weights, such as 8 bits for the head of a language model in 4 " +
+        "bits. The first entry that matches a weight decides; `exclude` comes before them all."),
+    minElements: zod__WEBPACK_IMPORTED_MODULE_5__/* .int */ .Whr().min(0).describe("Weights with fewer elements are left unchanged."),
+    parallelism: zod__WEBPACK_IMPORTED_MODULE_5__/* .int */ .Whr()
         .min(1)
         .max(maxParallelism)
         .describe("Pods that optimize the weights at once, for `compress` in a cluster: one pod shards " +
@@ -62583,7 +62661,7 @@ const recipe = schemas/* strictObject */.rej({
 })
     .meta({ id: "Recipe" });
 const partialShape = recipe.partial().shape;
-const partialRecipe = schemas/* strictObject */.rej({
+const partialRecipe = zod__WEBPACK_IMPORTED_MODULE_5__/* .strictObject */ .rej({
     ...partialShape,
     sharding: sharding
         .partial()
@@ -62595,7 +62673,7 @@ const partialRecipe = schemas/* strictObject */.rej({
         .describe("How the result is compared with the original."),
 })
     .meta({ id: "PartialRecipe" });
-const presetName = kubernetes_names/* dnsLabel */.UG;
+const presetName = _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__/* .dnsLabel */ .UG;
 const recipeRules = schemes
     .filter((scheme) => granularitiesByScheme[scheme].length < granularities.length)
     .map((scheme) => {
@@ -62610,7 +62688,7 @@ const recipeRules = schemes
             `in ['${allowed.join("', '")}']`,
     };
 });
-const requestedRecipe = (0,rule/* withRules */.O)(schemas/* strictObject */.rej({
+const requestedRecipe = (0,_rule_js__WEBPACK_IMPORTED_MODULE_2__/* .withRules */ .O2)(zod__WEBPACK_IMPORTED_MODULE_5__/* .strictObject */ .rej({
     preset: presetName
         .optional()
         .describe("Name of one of the target's presets; the other fields override it."),
@@ -62633,13 +62711,16 @@ const requestedRecipe = (0,rule/* withRules */.O)(schemas/* strictObject */.rej(
 /* harmony export */ });
 /* unused harmony exports workingStatus, jobOutcome, transitionTable, canTransition, leadsTo, liveStatuses */
 /* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3477);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3477);
+/* harmony import */ var _text_describe_choices_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(9395);
+
 
 const jobKindTable = {
     compress: "shards and optimizes each model",
     quantize: "direct hardware quantization, without sharding",
 };
-const jobKind = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(Object.keys(jobKindTable));
+const jobKind = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(Object.keys(jobKindTable))
+    .describe((0,_text_describe_choices_js__WEBPACK_IMPORTED_MODULE_1__/* .describeChoices */ .g)(jobKindTable));
 const jobStatus = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["Pending", "Sharding", "Optimizing", "Completed", "Failed", "Cancelling", "Cancelled"])
     .describe("Status of the job. Completed, Failed and Cancelled are final.");
 const workingStatus = jobStatus.extract(["Sharding", "Optimizing"]);
@@ -62679,9 +62760,9 @@ function isTerminal(status) {
 }
 const transition = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
     status: jobStatus,
-    at: zod__WEBPACK_IMPORTED_MODULE_1__/* .datetime */ .w$().describe("When the job entered the status."),
+    at: zod__WEBPACK_IMPORTED_MODULE_2__/* .datetime */ .w$().describe("When the job entered the status."),
     reason: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP().optional().describe("Stable code that says why."),
-    message: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP().optional(),
+    message: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP().optional().describe("The same for people."),
 });
 const batchStatus = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["Pending", "Running", "Completed", "Failed", "Cancelling", "Cancelled"])
     .describe("Completed: every job Completed. Failed: all jobs are final and at least one Failed.");
@@ -62700,7 +62781,7 @@ const batchStatus = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["Pendin
 /* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(3045);
 /* harmony import */ var _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7762);
 /* harmony import */ var _latency_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3994);
-/* harmony import */ var _recipe_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(4926);
+/* harmony import */ var _recipe_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(8668);
 
 
 
@@ -62815,14 +62896,18 @@ __nccwpck_require__.d(__webpack_exports__, {
   Y9: () => (/* binding */ telemetry)
 });
 
-// UNUSED EXPORTS: maxSqnrDb, stageName
+// UNUSED EXPORTS: endedStage, maxReportedOutputs, maxSqnrDb, maxWarnings, stageName
 
 // EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
 var schemas = __nccwpck_require__(3045);
 // EXTERNAL MODULE: ./contract/jobs/latency.js
 var latency = __nccwpck_require__(3994);
+// EXTERNAL MODULE: ./contract/limits.js
+var limits = __nccwpck_require__(1351);
 // EXTERNAL MODULE: ./contract/text/describe-choices.js
 var describe_choices = __nccwpck_require__(9395);
+// EXTERNAL MODULE: ./contract/text/shown-line.js
+var shown_line = __nccwpck_require__(7293);
 ;// CONCATENATED MODULE: ./contract/jobs/warnings.js
 const warningTable = {
     accuracy_below_floor: "An output differs from the original's by more than `recipe.evaluation.minCosine` allows, " +
@@ -62831,8 +62916,11 @@ const warningTable = {
         "repository, and the batch comes from another one or was created as a resource of a cluster.",
     baseline_not_timed: "The baseline's own result could not be timed beside the job's, so `maxLatencyRegression` " +
         "compares figures that were measured at different times.",
-    inputs_fixed: "Inputs of the model with default values became constants, since they are weights: callers " +
-        "of the result cannot give them.",
+    files_missing: "Files of the result are not stored: the job was recorded again from its resource and its " +
+        "pod's log, after a restoration from a backup that is older than they are. Retry the job to get them.",
+    inputs_fixed: "Inputs of the model with default values became constants, since they are weights that " +
+        "changed, or say how such weights are taken: callers of the result cannot give them. Other " +
+        "inputs keep their defaults.",
     latency_noisy: "The interval of the latency's ratio stayed wider than ±1.5 %: the machine was busy, or " +
         "`recipe.evaluation.latencyBudgetSeconds` was over before enough sessions were timed.",
     latency_not_timed: "Latency was not measured: the recipe gives it no time, or the models do not fit into the " +
@@ -62844,6 +62932,8 @@ const warningTable = {
         "result has the same; `telemetry.accuracy` is absent where there are no others.",
     output_shape_differs: "An output's shape differs from the original's in some samples, which count as zeros.",
     outputs_left_out: "The model has more outputs than telemetry reports; those with the lowest SQNR are reported.",
+    patterns_unmatched: "Patterns of `recipe.exclude` or `recipe.overrides` match no name of a weight or of a node that takes one, so they " +
+        "had no effect.",
     samples_left_out: "The evaluation data has more samples than `recipe.evaluation.samples`; the first are used.",
     scheme_not_used: "No weight has the form that the recipe asks for first: none can have it, or operators that " +
         "take it are not faster. The report says what each has instead, and why.",
@@ -62854,17 +62944,25 @@ const warningTable = {
 
 
 
+
+
 const maxSqnrDb = 150;
+const maxReportedOutputs = 64;
+const maxWarnings = 64;
+const sqnrDb = schemas/* number */.aig().min(-maxSqnrDb).max(maxSqnrDb);
+const cosine = schemas/* number */.aig().min(-1).max(1);
 const outputAccuracy = schemas/* object */.Ikc({
-    name: schemas/* string */.YjP(),
-    sqnrDb: schemas/* number */.aig()
-        .describe(`Signal to quantization noise ratio over all samples, dB, within ±${maxSqnrDb}; ` +
-        `${maxSqnrDb} for identical outputs.`),
-    cosine: schemas/* number */.aig().describe("Cosine similarity over all samples, -1 to 1."),
+    name: (0,shown_line/* shownLine */.Q)(limits/* textLimits */.I6.name).describe(`Cut where it has more than ${limits/* textLimits */.I6.name} characters.`),
+    sqnrDb: sqnrDb.describe(`Signal to quantization noise ratio over all samples, dB; ${maxSqnrDb} for identical outputs.`),
+    cosine: cosine.describe("Cosine similarity over all samples."),
     maxAbsoluteError: schemas/* number */.aig()
+        .min(0)
+        .max(1e155)
         .nullable()
-        .describe("Largest difference of two elements; null where one of them is not finite."),
+        .describe("Largest difference of two elements; null where one of them is not finite, or its square."),
     top1Agreement: schemas/* number */.aig()
+        .min(0)
+        .max(1)
         .nullable()
         .describe("Share of samples whose largest element is the same along the last axis; null for " +
         "outputs without such an axis."),
@@ -62877,32 +62975,37 @@ const accuracy = schemas/* object */.Ikc({
     samples: schemas/* int */.Whr()
         .min(0)
         .describe("Samples that the outputs were compared on; 0 at level `weights`."),
-    sqnrDb: schemas/* number */.aig().describe("Of the worst output, or of the worst weight at level `weights`."),
-    cosine: schemas/* number */.aig().describe("Of the worst output, or of the worst weight at level `weights`."),
-    outputs: schemas/* array */.YOg(outputAccuracy).max(64),
+    sqnrDb: sqnrDb.describe("Of the worst output, or of the worst weight at level `weights`."),
+    cosine: cosine.describe("Of the worst output, or of the worst weight at level `weights`."),
+    outputs: schemas/* array */.YOg(outputAccuracy).max(maxReportedOutputs),
 });
 const peakMemory = "Peak resident memory, bytes, that running";
 const peakMemoryScope = " takes: the model, its inputs and outputs, without Node and the runtime themselves. Absent " +
     "for a model that does not fit into the available memory and was run in stages.";
-const warningCode = schemas/* string */.YjP().describe(`Stable code, such as ${(0,describe_choices/* listCodes */.N)(warningTable)}.`);
+const warningCode = (0,shown_line/* shownLine */.Q)(limits/* textLimits */.I6.reason).describe(`Stable code, such as ${(0,describe_choices/* listCodes */.N)(warningTable)}.`);
+const seconds = schemas/* number */.aig().min(0).max(1e8);
 const stageSeconds = schemas/* object */.Ikc({
-    fetch: schemas/* number */.aig().describe("Fetching the model and the evaluation data."),
-    shard: schemas/* number */.aig().describe("Reading the model's graph and dividing its weights."),
-    optimize: schemas/* number */.aig().describe("Choosing formats and writing the result."),
-    evaluate: schemas/* number */.aig().describe("Running and comparing original and result."),
-    publish: schemas/* number */.aig().describe("Storing the files of the result."),
-})
-    .describe("Seconds that the worker spent in each stage.");
+    fetch: seconds.describe("Fetching the model and the evaluation data."),
+    shard: seconds.describe("Reading the model's graph and dividing its weights."),
+    optimize: seconds.describe("Choosing formats and writing the result."),
+    evaluate: seconds.describe("Running and comparing original and result."),
+    publish: seconds.describe("Storing the files of the result."),
+});
+const endedStage = schemas/* object */.Ikc({
+    name: stageSeconds.keyof(),
+    seconds: seconds.describe("From its start to its end, other stages within it too."),
+});
 const stageName = stageSeconds.keyof();
 const telemetry = schemas/* object */.Ikc({
     progress: schemas/* object */.Ikc({
         fraction: schemas/* number */.aig().min(0).max(1).describe("Share of the whole job that is done."),
-        message: schemas/* string */.YjP().max(500).optional().describe("What is being done."),
-    }),
+        message: (0,shown_line/* shownLine */.Q)(limits/* textLimits */.I6.progressMessage).optional().describe("What is being done."),
+    })
+        .describe("How far the work is."),
     size: schemas/* object */.Ikc({
-        originalBytes: schemas/* int */.Whr().min(0),
-        resultBytes: schemas/* int */.Whr().min(0),
-        ratio: schemas/* number */.aig().describe("resultBytes / originalBytes."),
+        originalBytes: schemas/* int */.Whr().min(0).describe("Of the original."),
+        resultBytes: schemas/* int */.Whr().min(0).describe("Of the result."),
+        ratio: latency/* measuredRatio */.Yb.describe("resultBytes / originalBytes."),
         predicted: schemas/* boolean */.zMY()
             .default(false)
             .describe("True where the figures are the plan's and nothing was written. They are exact " +
@@ -62917,9 +63020,10 @@ const telemetry = schemas/* object */.Ikc({
             .describe("Weights that the recipe changed; the report says what was done to each and why."),
         quantizedBytes: schemas/* int */.Whr().min(0).describe("Bytes of those weights in the original."),
     })
-        .optional(),
-    accuracy: accuracy.optional(),
-    latency: latency/* latency */.ZK.optional(),
+        .optional()
+        .describe("How many weights were changed."),
+    accuracy: accuracy.optional().describe("How far the result is from the original."),
+    latency: latency/* latency */.ZK.optional().describe("How long the models take for one sample."),
     memory: schemas/* object */.Ikc({
         originalPeakBytes: schemas/* int */.Whr().min(0).describe(`${peakMemory} the original${peakMemoryScope}`),
         resultPeakBytes: schemas/* int */.Whr().min(0).describe(`${peakMemory} the result${peakMemoryScope}`),
@@ -62928,23 +63032,31 @@ const telemetry = schemas/* object */.Ikc({
             .describe("Peak resident memory of the worker that compressed the model, bytes, with Node."),
     })
         .partial()
-        .optional(),
+        .optional()
+        .describe("Memory that the models and the work took."),
     device: schemas/* object */.Ikc({
-        executionProvider: schemas/* string */.YjP()
-            .max(64)
-            .describe("ONNX Runtime execution provider that ran the models, such as `cpu`."),
-        name: schemas/* string */.YjP().max(200).describe("Processor that ran the evaluation."),
+        executionProvider: (0,shown_line/* shownLine */.Q)(64).describe("ONNX Runtime execution provider that ran the models, such as `cpu`."),
+        name: (0,shown_line/* shownLine */.Q)(200).describe("Processor that ran the evaluation."),
         cores: schemas/* int */.Whr().min(0).optional().describe("Processors that the worker could use."),
-        instructionSets: schemas/* array */.YOg(schemas/* string */.YjP().max(32))
+        instructionSets: schemas/* array */.YOg((0,shown_line/* shownLine */.Q)(32))
             .max(32)
             .optional()
             .describe("Instruction sets that matter to inference, such as `avx512_vnni`; on Linux."),
         threads: schemas/* int */.Whr().min(0).describe("Threads that a model was run on."),
-        runtime: schemas/* string */.YjP().max(200).describe("Name and version of the runtime."),
+        runtime: (0,shown_line/* shownLine */.Q)(200).describe("Name and version of the runtime."),
     })
-        .optional(),
-    stageSeconds: stageSeconds.partial().optional(),
-    warnings: schemas/* array */.YOg(schemas/* object */.Ikc({ code: warningCode, message: schemas/* string */.YjP().max(1000) })).max(64),
+        .optional()
+        .describe("What ran the evaluation."),
+    stageSeconds: stageSeconds
+        .partial()
+        .optional()
+        .describe("Seconds that the worker spent in each stage."),
+    warnings: schemas/* array */.YOg(schemas/* object */.Ikc({
+        code: warningCode,
+        message: (0,shown_line/* shownLine */.Q)(limits/* textLimits */.I6.telemetryWarning).describe("The same for people."),
+    }))
+        .max(maxWarnings)
+        .describe("What to know about the result."),
 })
     .meta({ id: "Telemetry" });
 
@@ -62958,7 +63070,7 @@ const telemetry = schemas/* object */.Ikc({
 /* harmony export */   Fy: () => (/* binding */ limits),
 /* harmony export */   I6: () => (/* binding */ textLimits)
 /* harmony export */ });
-/* unused harmony exports slowestDownload, silentWorkerSeconds, quotas, maxAttempts, maxDisruptions */
+/* unused harmony exports slowestDownload, silentWorkerSeconds, projectWait, quotas, maxAttempts, maxDisruptions */
 const limits = {
     jsonBodyBytes: 4 * 1024 * 1024,
     webhookBytes: 1024 * 1024,
@@ -62971,6 +63083,8 @@ const limits = {
     preferWaitSeconds: 60,
     pageDefault: 50,
     pageMax: 200,
+    pageBytes: 4 * 1024 * 1024,
+    jobDocumentBytes: 1024 * 1024,
     listedSuites: 200,
     historyBatches: 100,
     historyJobs: 2000,
@@ -63005,7 +63119,7 @@ const limits = {
     pingSeconds: 15,
     accessCheckSeconds: 4,
     logPageLines: 500,
-    logPageBytes: 262_144,
+    logPageBytes: 131_072,
     logIntervalMs: 130,
     eventIntervalMs: 250,
     deletionDays: 7,
@@ -63013,10 +63127,12 @@ const limits = {
 };
 const slowestDownload = { bytes: 1024 * 1024, seconds: 60 };
 const silentWorkerSeconds = 600;
+const projectWait = { seconds: 600, doublings: 3 };
 const quotas = {
     waitingJobs: 20_000,
     requestsPerMinute: 60_000,
     exchangesPerMinute: 600,
+    workerRequestsPerMinute: 6_000,
     storedBytes: 1024 ** 4,
 };
 const maxAttempts = 3;
@@ -63043,18 +63159,33 @@ const textLimits = {
 /* harmony export */   zA: () => (/* binding */ modelSource)
 /* harmony export */ });
 /* unused harmony exports isRemoteSource, isLocatedSource, findUploadHash, sourceBeside, isSourceBeside */
-/* harmony import */ var _text_bounded_text_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6464);
+/* harmony import */ var _rule_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1073);
+/* harmony import */ var _text_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6464);
 
-const forms = [
-    "https?:\\/\\/",
-    "file:\\/\\/\\/",
-    "upload:sha256:[0-9a-f]{64}$",
-    "(s3|gs):\\/\\/[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]\\/.",
-    "hf:\\/\\/[A-Za-z0-9._-]{1,96}\\/[A-Za-z0-9._-]{1,96}(@[A-Za-z0-9._%-]{1,200})?\\/.",
-];
-const modelSource = (0,_text_bounded_text_js__WEBPACK_IMPORTED_MODULE_0__/* .boundedText */ .L)({ min: 1, max: 2048 }).regex(new RegExp(`^(${forms.join("|")})`), {
-    error: "must be https://…, http://…, s3://BUCKET/KEY, gs://BUCKET/KEY, " +
-        "hf://OWNER/REPOSITORY@REVISION/PATH, file:///… or upload:sha256:<64 hex digits>",
+
+const bucketAndKey = "[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]/.";
+const forms = {
+    "http://": "",
+    "https://": "",
+    "file:///": "",
+    "upload:": "sha256:[0-9a-f]{64}$",
+    "s3://": bucketAndKey,
+    "gs://": bucketAndKey,
+    "hf:/": "(/[A-Za-z0-9_.-]{1,96}){2}(@[A-Za-z0-9_.%-]{1,200})?/.",
+};
+const alternatives = Object.entries(forms).map(([start, rest]) => start + rest);
+const message = "must be https://…, http://…, s3://BUCKET/KEY, gs://BUCKET/KEY, " +
+    "hf://OWNER/REPOSITORY@REVISION/PATH, file:///… or upload:sha256:<64 hex digits>";
+const modelSource = (0,_text_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__/* .boundedText */ .L)({ min: 1, max: 2048 }).regex(new RegExp(`^(${alternatives.join("|")})`), { error: message });
+const celForms = Object.entries(forms)
+    .filter(([, rest]) => rest !== "")
+    .map(([start, rest]) => {
+    const pattern = `^${start}${rest}`.replaceAll("A-Za-z0-9_", String.raw `\w`);
+    return `!self.startsWith('${start}') || self.matches(r'${pattern}')`;
+});
+const starts = Object.keys(forms).map((start) => `'${start}'`);
+_rule_js__WEBPACK_IMPORTED_MODULE_0__/* .valueRules */ .Ni.add(modelSource, {
+    rules: [`[${starts.join(", ")}].exists(start, self.startsWith(start))`, ...celForms].map((cel) => ({ message, cel })),
 });
 function isRemoteSource(source) {
     return /^(https?|s3|gs|hf):/.test(source);
@@ -63077,7 +63208,16 @@ function sourceBeside(source, path) {
     return url.href;
 }
 function isSourceBeside(source, other) {
-    return source === other || (isLocatedSource(other) && source.startsWith(folderPart(other)));
+    if (source === other)
+        return true;
+    if (isLocatedSource(other))
+        return source.startsWith(folderPart(other));
+    const [url, base] = [URL.parse(source), URL.parse(other)];
+    if (url === null || base === null || !isRemoteSource(other))
+        return false;
+    const isBelow = url.pathname.startsWith(folderPart(base.pathname));
+    url.pathname = base.pathname;
+    return isBelow && url.href === base.href;
 }
 function folderPart(path) {
     return path.replace(/[^/]*$/, "");
@@ -63331,12 +63471,14 @@ const revision = zod__WEBPACK_IMPORTED_MODULE_0__/* .strictObject */ .rej({
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   O: () => (/* binding */ withRules)
+/* harmony export */   Ni: () => (/* binding */ valueRules),
+/* harmony export */   O2: () => (/* binding */ withRules)
 /* harmony export */ });
 /* unused harmony export schemaRules */
 /* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(4288);
 
 const schemaRules = zod__WEBPACK_IMPORTED_MODULE_0__/* .registry */ .u5();
+const valueRules = zod__WEBPACK_IMPORTED_MODULE_0__/* .registry */ .u5();
 function withRules(schema, rules) {
     const ruled = schema.superRefine((object, context) => {
         for (const { field, message, isMet } of rules) {
@@ -63428,17 +63570,21 @@ function formatBytes(bytes) {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   HS: () => (/* binding */ replaceHiddenCharacters),
+/* harmony export */   cT: () => (/* binding */ joinLines),
 /* harmony export */   nA: () => (/* binding */ hasHiddenCharacters)
 /* harmony export */ });
-/* unused harmony export joinLines */
 const hidden = String.raw `\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069`;
 const anyHidden = new RegExp(`[${hidden}]`, "u");
+const lineBreak = /[\n\r\u2028\u2029]/;
 const everyHidden = new RegExp(`(?!\t)[${hidden}]`, "gu");
 function hasHiddenCharacters(text) {
     return anyHidden.test(text);
 }
 function joinLines(text) {
-    return replaceHiddenCharacters(text.replace(/\s*[\n\r\u2028\u2029]\s*/g, " "));
+    if (!hasHiddenCharacters(text))
+        return text;
+    const joined = text.replace(/\s+/g, (spaces) => (lineBreak.test(spaces) ? " " : spaces));
+    return replaceHiddenCharacters(joined);
 }
 function replaceHiddenCharacters(text) {
     return text.replace(everyHidden, "\u{fffd}");
@@ -63489,6 +63635,27 @@ function redactSource(source) {
     const names = [...new Set(url.searchParams.keys())].map((name) => encodeURIComponent(name));
     const query = names.length > 0 ? `?${names.map((name) => `${name}=***`).join("&")}` : "";
     return `${url.origin}${url.pathname}${query}`;
+}
+
+
+/***/ }),
+
+/***/ 7293:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   Q: () => (/* binding */ shownLine)
+/* harmony export */ });
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
+/* harmony import */ var _bounded_text_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(6464);
+/* harmony import */ var _hidden_characters_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3024);
+
+
+
+function shownLine(max) {
+    return zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
+        .overwrite((text) => (0,_hidden_characters_js__WEBPACK_IMPORTED_MODULE_0__/* .joinLines */ .cT)((0,_bounded_text_js__WEBPACK_IMPORTED_MODULE_2__/* .truncate */ .x)(text.toWellFormed(), max)))
+        .max(max);
 }
 
 
