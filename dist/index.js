@@ -58777,15 +58777,13 @@ function isShort(text) {
 }
 const logLine = schemas/* object */.Ikc({
     seq: schemas/* int */.Whr()
-        .min(1)
-        .describe("Number of the line in the job, rising by one: the cursor to resume after."),
-    at: iso/* datetime */.w$().describe("When the worker wrote it."),
-    stream: schemas/* enum */.k5n(["stdout", "stderr"]).describe("Which output of the worker it was written to."),
-    text: schemas/* string */.YjP()
-        .describe(`The line without its line break, of at most ${maxLogLineBytes} bytes.`),
+        .min(1),
+    at: iso/* datetime */.w$(),
+    stream: schemas/* enum */.k5n(["stdout", "stderr"]),
+    text: schemas/* string */.YjP(),
 })
     .meta({ id: "LogLine" });
-const logEnd = schemas/* object */.Ikc({ status: schemas/* string */.YjP().describe("Final status of the job.") });
+const logEnd = schemas/* object */.Ikc({ status: schemas/* string */.YjP() });
 
 // EXTERNAL MODULE: ./contract/jobs/comparability.js
 var comparability = __nccwpck_require__(3974);
@@ -58831,10 +58829,10 @@ const jobSummary = job/* job */.Yl
     finishedAt: true,
 })
     .extend({
-    model: schemas/* string */.YjP().describe("Name of the model."),
+    model: schemas/* string */.YjP(),
     scheme: recipe/* recipe */.D4.shape.scheme,
     progress: telemetry/* telemetry */.Y9.shape.progress,
-    gatesFailed: schemas/* boolean */.zMY().describe("Whether a gate of the level `fail` did not pass."),
+    gatesFailed: schemas/* boolean */.zMY(),
     figures: schemas/* object */.Ikc({
         originalBytes: figure,
         resultBytes: figure,
@@ -58844,23 +58842,20 @@ const jobSummary = job/* job */.Yl
         latencyRatio: figure,
         latencyRatioLow: figure,
         latencyRatioHigh: figure,
-        latencyMs: figure.describe("Median of the result."),
-    })
-        .describe("As the job's telemetry has them; null where a figure was not measured."),
+        latencyMs: figure,
+    }),
     baseline: schemas/* object */.Ikc({
-        jobId: id/* jobId */.Db.describe("The job that measured the figures."),
+        jobId: id/* jobId */.Db,
         sha: revision/* commit */.c,
         branch: schemas/* string */.YjP(),
         resultBytes: figure,
         sqnrDb: figure,
         latencyMs: figure,
-        latencyRatio: figure.describe("Latency of the job's result relative to the baseline's own, timed in one run."),
+        latencyRatio: figure,
         latencyRatioLow: figure,
         latencyRatioHigh: figure,
     })
-        .nullable()
-        .describe("What the job is compared with, if anything; a figure is null where it was measured in " +
-        "another way or on other hardware."),
+        .nullable(),
 })
     .meta({ id: "JobSummary" });
 function summarizeJob(whole) {
@@ -58946,49 +58941,43 @@ function integerParameter(bounds) {
 }
 const pageFields = {
     limit: integerParameter(schemas/* int */.Whr().min(1).max(limits/* limits */.Fy.pageMax))
-        .default(limits/* limits */.Fy.pageDefault)
-        .describe("Entries a page."),
-    cursor: schemas/* string */.YjP().max(500).optional().describe("`nextCursor` of the page before."),
+        .default(limits/* limits */.Fy.pageDefault),
+    cursor: schemas/* string */.YjP().max(500).optional(),
 };
 const nextCursor = schemas/* string */.YjP()
-    .nullable()
-    .describe("Ask for the next page with `cursor`; null on the last page.");
+    .nullable();
 const labelFilter = schemas/* array */.YOg(schemas/* string */.YjP().regex(/^[A-Za-z0-9._/-]{1,63}(=[A-Za-z0-9._-]{0,63})?$/, {
     error: "must be KEY or KEY=VALUE, each of at most 63 letters, digits, '.', '_' and '-'",
 }))
     .max(8)
-    .optional()
-    .describe("`key` or `key=value`; repeat the parameter to ask for several labels at once.");
+    .optional();
 const jobFilterFields = {
     kind: jobs_status/* jobKind */.G$.optional(),
-    batch: id/* batchId */.qZ.optional().describe("Jobs of this batch."),
+    batch: id/* batchId */.qZ.optional(),
     target: target/* targetName */.je.optional(),
-    model: schemas/* string */.YjP().max(2048).optional().describe("Jobs whose model has this name or source."),
+    model: schemas/* string */.YjP().max(2048).optional(),
     label: labelFilter,
-    createdAfter: iso/* datetime */.w$().optional().describe("Jobs created after this time."),
-    createdBefore: iso/* datetime */.w$().optional().describe("Jobs created before this time."),
+    createdAfter: iso/* datetime */.w$().optional(),
+    createdBefore: iso/* datetime */.w$().optional(),
 };
 const jobQuery = schemas/* strictObject */.rej({
     ...pageFields,
     status: schemas/* array */.YOg(jobs_status/* jobStatus */.WB)
-        .optional()
-        .describe("Jobs in one of these statuses; repeat the parameter for several."),
+        .optional(),
     ...jobFilterFields,
 });
 const jobCountsQuery = schemas/* strictObject */.rej(jobFilterFields);
 const batchQuery = schemas/* strictObject */.rej({
     ...pageFields,
     status: schemas/* array */.YOg(jobs_status/* batchStatus */.FS)
-        .optional()
-        .describe("Batches in one of these statuses; repeat the parameter for several."),
-    suite: schemas/* string */.YjP().max(200).optional().describe("Batches of this suite."),
+        .optional(),
+    suite: schemas/* string */.YjP().max(200).optional(),
 });
 const jobPage = schemas/* object */.Ikc({ jobs: schemas/* array */.YOg(job/* job */.Yl), nextCursor }).meta({ id: "JobPage" });
 const jobSummaryPage = schemas/* object */.Ikc({ jobs: schemas/* array */.YOg(jobSummary), nextCursor })
     .meta({ id: "JobSummaryPage" });
 const jobCounts = schemas/* object */.Ikc({
-    counts: schemas/* record */.g1P(jobs_status/* jobStatus */.WB, schemas/* int */.Whr())
-        .describe(`Number of jobs in each status; ${limits/* limits */.Fy.countedJobs} stands for that many or more.`),
+    counts: schemas/* record */.g1P(jobs_status/* jobStatus */.WB, schemas/* int */.Whr()),
 })
     .meta({ id: "JobCounts" });
 const batchSummary = batch/* batch */.vA.omit({ jobs: true }).meta({ id: "BatchSummary" });
@@ -59002,18 +58991,16 @@ const batchPage = schemas/* object */.Ikc({ batches: schemas/* array */.YOg(batc
 
 const deletion = schemas/* object */.Ikc({
     id: schemas/* string */.YjP(),
-    batchId: id/* batchId */.qZ.nullable().optional().describe("Of a job: the batch that it belonged to."),
+    batchId: id/* batchId */.qZ.nullable().optional(),
     labels: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* string */.YjP()).nullable(),
     deletedAt: iso/* datetime */.w$(),
 });
 const eventQuery = schemas/* strictObject */.rej({
     after: integerParameter(schemas/* int */.Whr().min(0))
-        .optional()
-        .describe("Number of the last change already seen; without it only later ones are sent."),
+        .optional(),
     follow: schemas/* enum */.k5n(["true", "false"])
-        .default("true")
-        .describe("Whether to continue, or to stop after the present changes."),
-    batch: id/* batchId */.qZ.optional().describe("Changes of this batch and its jobs."),
+        .default("true"),
+    batch: id/* batchId */.qZ.optional(),
     label: labelFilter,
 });
 const eventRoutes = {
@@ -59029,8 +59016,7 @@ const eventRoutes = {
         headers: schemas/* object */.Ikc({
             "last-event-id": schemas/* string */.YjP()
                 .regex(/^\d{1,15}$/, { error: "must be the id of an event" })
-                .optional()
-                .describe("As `after`, sent by event-stream clients that reconnect."),
+                .optional(),
         }),
         replies: { 200: { stream: ["text/event-stream"], headers: ["x-accel-buffering"] } },
         errors: [],
@@ -59508,8 +59494,7 @@ const modelFilePath = schemas/* string */.YjP()
     .max(255)
     .refine(isModelFilePath, {
     error: 'must be a relative path with "/" between its parts, without "." and ".."',
-})
-    .describe("Relative to the folder of the model's files, such as `weights/model.onnx.data`.");
+});
 function areFilesDistinct(files) {
     const paths = new Set(files.map(({ path }) => path));
     const folders = files.flatMap(({ path }) => {
@@ -59525,8 +59510,7 @@ const manifest = schemas/* strictObject */.rej({
         .max(limits/* limits */.Fy.manifestFiles)
         .refine(areFilesDistinct, {
         error: "must not name a path twice, nor a file as a folder of another",
-    })
-        .describe("The ONNX file first, then every file that it has external data in."),
+    }),
 })
     .meta({ id: "Manifest" });
 const modelFile = schemas/* object */.Ikc({ path: modelFilePath, sha256: model/* sha256 */.sc, bytes: schemas/* int */.Whr().min(0) });
@@ -59734,30 +59718,26 @@ const artifactLinkRequest = schemas/* strictObject */.rej({
     expiresInSeconds: schemas/* int */.Whr()
         .min(1)
         .max(limits/* limits */.Fy.linkSeconds)
-        .default(3600)
-        .describe("For how long the link is valid; it ends with the access token at the latest."),
+        .default(3600),
 })
     .meta({ id: "ArtifactLinkRequest" });
 const artifactLink = schemas/* object */.Ikc({
-    url: schemas/* string */.YjP().describe("GET downloads the file; who has the link needs no access token."),
-    expiresAt: iso/* datetime */.w$()
-        .describe("When the link ends: after the time that was asked for, or with the token."),
+    url: schemas/* string */.YjP(),
+    expiresAt: iso/* datetime */.w$(),
 })
     .meta({ id: "ArtifactLink" });
 const linkedArtifactParams = schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.Cs });
 const linkedArtifactQuery = schemas/* strictObject */.rej({
-    expires: integerParameter(schemas/* int */.Whr().min(0)).describe("End of its validity, seconds since 1970."),
+    expires: integerParameter(schemas/* int */.Whr().min(0)),
     sha256: model/* sha256 */.sc,
     by: schemas/* union */.KCZ([id/* tokenId */.jo, id/* personId */.B6])
-        .optional()
-        .describe("Token or person that made the link; absent for others."),
+        .optional(),
     signature: schemas/* string */.YjP()
-        .regex(/^[A-Za-z0-9_-]{43}$/, { error: "must be 43 characters of base64url" })
-        .describe("HMAC of all the rest."),
+        .regex(/^[A-Za-z0-9_-]{43}$/, { error: "must be 43 characters of base64url" }),
 });
 const fileHeaders = ["etag", "accept-ranges", "content-disposition"];
 const downloadHeaders = schemas/* object */.Ikc({
-    range: schemas/* string */.YjP().max(200).optional().describe("One range of bytes, `bytes=FIRST-LAST`."),
+    range: schemas/* string */.YjP().max(200).optional(),
     "if-none-match": schemas/* string */.YjP().max(1000).optional(),
     "if-range": schemas/* string */.YjP().max(200).optional(),
 });
@@ -59858,7 +59838,7 @@ var creation = __nccwpck_require__(8971);
 const suiteName = schemas/* string */.YjP().min(1).max(200);
 const suite = schemas/* object */.Ikc({
     name: suiteName,
-    batches: schemas/* int */.Whr().min(0).describe("Number of its batches."),
+    batches: schemas/* int */.Whr().min(0),
     newest: batchSummary
         .pick({ id: true, name: true, status: true, createdAt: true, gatesFailed: true })
         .extend({ revision: revision/* revision */.Q.nullable() }),
@@ -59866,41 +59846,35 @@ const suite = schemas/* object */.Ikc({
     .meta({ id: "Suite" });
 const suiteList = schemas/* object */.Ikc({
     suites: schemas/* array */.YOg(suite)
-        .max(limits/* limits */.Fy.listedSuites)
-        .describe(`Those with the newest batches, ${limits/* limits */.Fy.listedSuites} at most.`),
+        .max(limits/* limits */.Fy.listedSuites),
 })
     .meta({ id: "SuiteList" });
 const suiteHistoryQuery = schemas/* strictObject */.rej({
     suite: suiteName,
     model: schemas/* string */.YjP()
         .max(200)
-        .optional()
-        .describe("Name of a model; by default the first one of the newest batch."),
+        .optional(),
     limit: integerParameter(schemas/* int */.Whr().min(1).max(limits/* limits */.Fy.historyBatches))
-        .default(limits/* limits */.Fy.historyBatches)
-        .describe("Number of batches, the newest."),
+        .default(limits/* limits */.Fy.historyBatches),
 });
 const suiteBatch = schemas/* object */.Ikc({
     id: id/* batchId */.qZ,
     createdAt: iso/* datetime */.w$(),
     revision: revision/* revision */.Q.nullable(),
     check: schemas/* object */.Ikc({
-        repository: schemas/* string */.YjP().describe("As `owner/name`."),
-        url: schemas/* url */.OZ5().nullable().describe("Of the check run; null until there is one."),
+        repository: schemas/* string */.YjP(),
+        url: schemas/* url */.OZ5().nullable(),
         commitUrl: schemas/* url */.OZ5(),
     })
-        .nullable()
-        .describe("The batch's report on GitHub; null where it asked for none."),
+        .nullable(),
 });
 const suiteHistory = schemas/* object */.Ikc({
     suite: suiteName,
-    model: schemas/* string */.YjP().nullable().describe("Null where the suite has no batch."),
-    models: schemas/* array */.YOg(schemas/* string */.YjP()).describe("Names of the models of the newest batch."),
-    batches: schemas/* array */.YOg(suiteBatch).describe("Oldest first."),
+    model: schemas/* string */.YjP().nullable(),
+    models: schemas/* array */.YOg(schemas/* string */.YjP()),
+    batches: schemas/* array */.YOg(suiteBatch),
     jobs: schemas/* array */.YOg(jobSummary)
-        .max(limits/* limits */.Fy.historyJobs)
-        .describe("The model's jobs of these batches, oldest first: the newest one of each batch and " +
-        `target, and of these the newest ${limits/* limits */.Fy.historyJobs}.`),
+        .max(limits/* limits */.Fy.historyJobs),
 })
     .meta({ id: "SuiteHistory" });
 
@@ -59967,8 +59941,7 @@ const batchRoutes = {
         query: schemas/* strictObject */.rej({
             status: schemas/* array */.YOg(jobs_status/* jobStatus */.WB.extract(["Failed", "Cancelled"]))
                 .min(1)
-                .optional()
-                .describe("Which jobs, `Failed` by default; repeat the parameter for both."),
+                .optional(),
         }),
         headers: creation/* creationHeaders */.E_,
         audited: true,
@@ -60016,8 +59989,7 @@ const suiteRoutes = {
 
 const preferWait = schemas/* string */.YjP().max(100).optional();
 const waitHeaders = creation/* creationHeaders */.E_.extend({
-    prefer: preferWait.describe("`wait=N` answers when the job has ended, or after N seconds at the latest; " +
-        `N is at most ${limits/* limits */.Fy.preferWaitSeconds}.`),
+    prefer: preferWait,
 });
 const jobRoutes = {
     startCompression: {
@@ -60084,10 +60056,8 @@ const jobRoutes = {
         headers: schemas/* object */.Ikc({
             "if-none-match": schemas/* string */.YjP()
                 .max(1000)
-                .optional()
-                .describe("`ETag` of an earlier answer: while the job is the same, the answer is 304."),
-            prefer: preferWait.describe("`wait=N` answers when the job has ended or, with `If-None-Match`, has changed, or after " +
-                `N seconds at the latest; N is at most ${limits/* limits */.Fy.preferWaitSeconds}.`),
+                .optional(),
+            prefer: preferWait,
         }),
         replies: {
             200: { json: job/* jobDetail */.Bs, headers: ["etag", "preference-applied"] },
@@ -60146,27 +60116,19 @@ const logRoutes = {
         params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
         query: schemas/* strictObject */.rej({
             after: integerParameter(schemas/* int */.Whr().min(0))
-                .default(0)
-                .describe("Number of the last line already seen."),
+                .default(0),
             before: integerParameter(schemas/* int */.Whr().min(1))
-                .optional()
-                .describe("Number of the first line already seen: the answer is the `limit` lines before it, or " +
-                `fewer where those have more than ${limits/* limits */.Fy.logPageBytes} bytes, and ends. A number ` +
-                "beyond the last line asks for the last lines."),
+                .optional(),
             limit: integerParameter(schemas/* int */.Whr().min(1).max(limits/* limits */.Fy.logPageLines))
-                .default(limits/* limits */.Fy.logPageLines)
-                .describe("Lines of an answer with `before`."),
+                .default(limits/* limits */.Fy.logPageLines),
             follow: schemas/* enum */.k5n(["true", "false"])
-                .default("true")
-                .describe("Whether to continue until the job ends, or to stop after the present lines. An answer " +
-                "with `before` always stops, and is no event stream."),
+                .default("true"),
         }),
         headers: schemas/* object */.Ikc({
             accept: schemas/* string */.YjP().max(1000).optional(),
             "last-event-id": schemas/* string */.YjP()
                 .regex(/^\d{1,15}$/, { error: "must be the id of an event" })
-                .optional()
-                .describe("As `after`, sent by event-stream clients that reconnect."),
+                .optional(),
         }),
         replies: {
             200: {
@@ -60186,7 +60148,7 @@ const logRoutes = {
 
 
 const uploadedModel = schemas/* object */.Ikc({
-    source: schemas/* string */.YjP().describe("What to name in `model.source`."),
+    source: schemas/* string */.YjP(),
     sha256: model/* sha256 */.sc,
     bytes: schemas/* int */.Whr(),
 })
@@ -60273,30 +60235,26 @@ const count = schemas/* int */.Whr().min(0);
 const bytes = schemas/* number */.aig().min(0);
 const serviceStatus = schemas/* object */.Ikc({
     now: iso/* datetime */.w$(),
-    startedAt: iso/* datetime */.w$().describe("When the process that answers was started."),
-    versions: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* string */.YjP()).describe("Of the service and of what it runs on."),
-    records: schemas/* enum */.k5n(["sqlite", "postgres"]).describe("The database."),
-    executor: schemas/* enum */.k5n(["local", "cluster"])
-        .describe("Whether jobs run as processes on this machine or in a cluster."),
+    startedAt: iso/* datetime */.w$(),
+    versions: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* string */.YjP()),
+    records: schemas/* enum */.k5n(["sqlite", "postgres"]),
+    executor: schemas/* enum */.k5n(["local", "cluster"]),
     problem: schemas/* string */.YjP()
-        .nullable()
-        .describe("Why the service is not ready, as `/readyz` says; null where it is."),
+        .nullable(),
     jobs: schemas/* object */.Ikc({
         waiting: count,
         running: count,
-        longestWaitSeconds: schemas/* number */.aig().min(0).describe("0 where no job waits."),
+        longestWaitSeconds: schemas/* number */.aig().min(0),
         workers: count
-            .nullable()
-            .describe("Jobs that this process runs at once; null where the cluster decides."),
+            .nullable(),
     }),
     disk: schemas/* object */.Ikc({
         freeBytes: bytes,
         totalBytes: bytes,
-        reserveBytes: bytes.describe("What new work leaves free for records."),
-    })
-        .describe("The disk that has the records, and the files that are in no bucket."),
+        reserveBytes: bytes,
+    }),
     memory: schemas/* object */.Ikc({
-        residentBytes: bytes.describe("Of the service's process, without workers."),
+        residentBytes: bytes,
     }),
 })
     .meta({ id: "ServiceStatus" });
@@ -60332,7 +60290,7 @@ var kubernetes_names = __nccwpck_require__(7762);
 
 
 const defaultProject = "default";
-const projectName = kubernetes_names/* dnsLabel */.UG.describe("1 to 63 lower-case letters, digits and hyphens, with no hyphen at an end.");
+const projectName = kubernetes_names/* dnsLabel */.UG;
 const project = schemas/* object */.Ikc({ name: projectName, createdAt: iso/* datetime */.w$() })
     .meta({ id: "Project" });
 
@@ -60355,19 +60313,15 @@ const scope = schemas/* enum */.k5n(Object.keys(scopeTable));
 const tokenRequest = schemas/* strictObject */.rej({
     name: schemas/* string */.YjP()
         .min(1)
-        .max(100)
-        .describe("Name for people, for instance where the token is used."),
+        .max(100),
     scopes: schemas/* array */.YOg(scope).min(1).max(scope.options.length),
     expiresInDays: schemas/* int */.Whr()
         .min(1)
         .max(3650)
         .nullable()
-        .default(limits/* limits */.Fy.tokenDays)
-        .describe("Null for a token that does not expire."),
+        .default(limits/* limits */.Fy.tokenDays),
     project: projectName
-        .optional()
-        .describe("Project of the token, the caller's own by default. Others need an administrator of the " +
-        "project `default`."),
+        .optional(),
 })
     .meta({ id: "TokenRequest" });
 const token = schemas/* object */.Ikc({
@@ -60375,36 +60329,29 @@ const token = schemas/* object */.Ikc({
     project: projectName,
     name: schemas/* string */.YjP(),
     scopes: schemas/* array */.YOg(scope),
-    prefix: schemas/* string */.YjP().describe("First characters of the token, to recognise it by."),
+    prefix: schemas/* string */.YjP(),
     createdAt: iso/* datetime */.w$(),
-    expiresAt: iso/* datetime */.w$().nullable().describe("Null for a token that does not expire."),
+    expiresAt: iso/* datetime */.w$().nullable(),
     lastUsedAt: iso/* datetime */.w$()
-        .nullable()
-        .describe("When a request last had it, to within a minute; null before the first one."),
-    revokedAt: iso/* datetime */.w$().nullable().describe("It is refused since; null while it is valid."),
+        .nullable(),
+    revokedAt: iso/* datetime */.w$().nullable(),
     policy: schemas/* string */.YjP()
-        .nullable()
-        .describe("Trust policy by which an identity token was exchanged for the token; null for other " +
-        "tokens."),
+        .nullable(),
     person: schemas/* object */.Ikc({ id: id/* personId */.B6, name: schemas/* string */.YjP() })
-        .nullable()
-        .describe("Who made the token, or the token that made it: it does no more than the person's role " +
-        "allows at the time. Null for tokens of commands and of trust policies."),
+        .nullable(),
 })
     .meta({ id: "Token" });
 const createdToken = token
-    .extend({ token: schemas/* string */.YjP().describe("The token itself, shown this once.") })
+    .extend({ token: schemas/* string */.YjP() })
     .meta({ id: "CreatedToken" });
 const exchangeRequest = schemas/* strictObject */.rej({
     token: schemas/* string */.YjP()
         .min(1)
-        .max(16_384)
-        .describe("OpenID Connect identity token, such as GitHub issues to a workflow. It can be " +
-        "exchanged once."),
+        .max(16_384),
 })
     .meta({ id: "ExchangeRequest" });
 const exchangedToken = schemas/* object */.Ikc({
-    token: schemas/* string */.YjP().describe("The access token, shown this once."),
+    token: schemas/* string */.YjP(),
     expiresAt: iso/* datetime */.w$(),
     scopes: schemas/* array */.YOg(scope),
 })
@@ -60416,22 +60363,19 @@ const exchangedToken = schemas/* object */.Ikc({
 
 const claimValue = schemas/* union */.KCZ([schemas/* string */.YjP().max(4096), schemas/* number */.aig(), schemas/* boolean */.zMY(), schemas/* null */.chJ()]);
 const trustCheckRequest = schemas/* strictObject */.rej({
-    claims: schemas/* record */.g1P(schemas/* string */.YjP().max(100), claimValue)
-        .describe("Claims of a workflow's identity token, with the issuer as `iss`."),
+    claims: schemas/* record */.g1P(schemas/* string */.YjP().max(100), claimValue),
 })
     .meta({ id: "TrustCheckRequest" });
 const trustCheck = schemas/* object */.Ikc({
     grant: schemas/* object */.Ikc({
-        policy: schemas/* string */.YjP().describe("Name of the trust policy that fits."),
+        policy: schemas/* string */.YjP(),
         project: projectName,
         scopes: schemas/* array */.YOg(scope),
         expiresInSeconds: schemas/* int */.Whr(),
     })
-        .nullable()
-        .describe("Null where the workflow would get no token."),
+        .nullable(),
     mismatch: schemas/* string */.YjP()
-        .nullable()
-        .describe("The first claim that does not fit, in the policy that fits furthest."),
+        .nullable(),
 })
     .meta({ id: "TrustCheck" });
 
@@ -61220,9 +61164,7 @@ const errorTable = {
 };
 const errorCode = zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(Object.keys(errorTable));
 const fieldError = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
-    pointer: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
-        .describe("JSON pointer of the field (RFC 6901), within the body, or `query/NAME`, `path/NAME`, " +
-        "`header/NAME`."),
+    pointer: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP(),
     message: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP(),
 });
 const problem = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
@@ -61232,12 +61174,12 @@ const problem = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
     code: errorCode,
     detail: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP(),
     errors: zod__WEBPACK_IMPORTED_MODULE_1__/* .array */ .YOg(fieldError).optional(),
-    requestId: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().optional().describe("Names the request in the service's log."),
+    requestId: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().optional(),
 })
     .meta({ id: "Problem" });
 const jobError = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
-    code: errorCode.describe("Stable code: docs/reference.md#error-codes."),
-    message: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(_limits_js__WEBPACK_IMPORTED_MODULE_0__/* .textLimits */ .I6.errorMessage).describe("The same for people."),
+    code: errorCode,
+    message: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(_limits_js__WEBPACK_IMPORTED_MODULE_0__/* .textLimits */ .I6.errorMessage),
 });
 class ServiceError extends Error {
     name = "ServiceError";
@@ -61319,8 +61261,7 @@ function idPattern(prefix) {
 function idSchema(prefix, what) {
     return zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
         .max(prefix.length + 1 + timeLength + randomLength)
-        .regex(patterns[prefix], { error: `must be the id of a ${what}, such as ${prefix}-01h…` })
-        .describe(`Identifier of the ${what}: sortable by creation time and a valid Kubernetes name.`);
+        .regex(patterns[prefix], { error: `must be the id of a ${what}, such as ${prefix}-01h…` });
 }
 const jobId = idSchema("job", "job");
 const batchId = idSchema("batch", "batch");
@@ -61549,21 +61490,14 @@ const artifactName = zod__WEBPACK_IMPORTED_MODULE_2__/* .string */ .YjP()
     .max(200)
     .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/, {
     error: "must be 1 to 200 letters, digits, '.', '_' or '-', the first a letter or digit",
-})
-    .describe("File name, unique within the job.");
+});
 const artifact = zod__WEBPACK_IMPORTED_MODULE_2__/* .object */ .Ikc({
     name: artifactName,
-    kind: zod__WEBPACK_IMPORTED_MODULE_2__/* ["enum"] */ .k5n(["model", "weights", "stage", "manifest", "report", "graph"])
-        .describe("`model`: the ONNX file; `weights`: its external data; `stage`: a stage of the " +
-        "pipeline, an ONNX file or its external data; `manifest`: which file holds which " +
-        "weight, or how the stages are linked; `report`: what was done to each weight; `graph`: the " +
-        "original's nodes with what was done to their weights, as the dashboard draws them."),
-    bytes: zod__WEBPACK_IMPORTED_MODULE_2__/* .int */ .Whr().min(0).describe("Size of the file."),
+    kind: zod__WEBPACK_IMPORTED_MODULE_2__/* ["enum"] */ .k5n(["model", "weights", "stage", "manifest", "report", "graph"]),
+    bytes: zod__WEBPACK_IMPORTED_MODULE_2__/* .int */ .Whr().min(0),
     sha256: _models_model_js__WEBPACK_IMPORTED_MODULE_1__/* .sha256 */ .sc,
     missing: zod__WEBPACK_IMPORTED_MODULE_2__/* .boolean */ .zMY()
-        .optional()
-        .describe("Whether the file was not stored any more when the job was recorded again, after its " +
-        "records had been restored from a backup that is older than the file."),
+        .optional(),
 })
     .meta({ id: "Artifact" });
 
@@ -61610,38 +61544,30 @@ var revision = __nccwpck_require__(1622);
 
 
 const place = schemas/* strictObject */.rej({
-    file: (0,bounded_text/* boundedText */.L)({ min: 1, max: 4096 }).describe("Relative to the repository's root."),
-    line: schemas/* int */.Whr().min(1).max(2_147_483_647).describe("Counted from 1."),
+    file: (0,bounded_text/* boundedText */.L)({ min: 1, max: 4096 }),
+    line: schemas/* int */.Whr().min(1).max(2_147_483_647),
 });
 const places = schemas/* strictObject */.rej({
     models: schemas/* array */.YOg(schemas/* strictObject */.rej({ model: schemas/* string */.YjP().max(100), ...place.shape }))
-        .max(1000)
-        .describe("By the models' names."),
+        .max(1000),
     gates: schemas/* array */.YOg(schemas/* strictObject */.rej({ gate: gate_table/* gateName */.h2, ...place.shape }))
-        .max(gate_table/* gateName */.h2.options.length)
-        .describe("Other gates are annotated at their models."),
+        .max(gate_table/* gateName */.h2.options.length),
 });
 const githubReport = schemas/* strictObject */.rej({
     repository: schemas/* string */.YjP()
         .max(140)
-        .regex(/^[A-Za-z0-9][A-Za-z0-9_-]*\/[A-Za-z0-9._-]+$/, { error: "must be OWNER/NAME" })
-        .describe("As `owner/name`. The service's GitHub App has to be installed in it."),
+        .regex(/^[A-Za-z0-9][A-Za-z0-9_-]*\/[A-Za-z0-9._-]+$/, { error: "must be OWNER/NAME" }),
     sha: revision/* commit */.c,
-    checkName: (0,bounded_text/* boundedText */.L)({ min: 1, max: limits/* textLimits */.I6.name }).describe("Name of the check run of the whole batch."),
+    checkName: (0,bounded_text/* boundedText */.L)({ min: 1, max: limits/* textLimits */.I6.name }),
     jobChecks: schemas/* enum */.k5n(Object.keys(action/* jobChecksTable */.v8))
-        .default("auto")
-        .describe("Which jobs get check runs of their own."),
+        .default("auto"),
     failOn: schemas/* enum */.k5n(Object.keys(action/* failOnTable */._y))
-        .default("gates")
-        .describe("When the check run fails."),
+        .default("gates"),
     serviceUrl: schemas/* string */.YjP()
         .max(2000)
-        .optional()
-        .describe("Not used any more: links lead to the address in the service's settings."),
+        .optional(),
     places: places
-        .optional()
-        .describe("Where the repository names the models and gates. Their failures are annotated at these " +
-        "lines."),
+        .optional(),
 });
 
 // EXTERNAL MODULE: ./contract/jobs/job.js + 2 modules
@@ -61677,26 +61603,22 @@ const maxBatchJobs = 2000;
 const batchFields = schemas/* strictObject */.rej({
     name: job/* displayName */.QC.optional(),
     suite: (0,bounded_text/* boundedText */.L)({ min: 1, max: limits/* textLimits */.I6.name })
-        .optional()
-        .describe("Name under which batches of the same models are compared over time."),
+        .optional(),
     revision: revision/* revision */.Q
-        .optional()
-        .describe("Commit that the models belong to, to compare their jobs with baselines of the suite."),
+        .optional(),
     kind: jobs_status/* jobKind */.G$.default("compress"),
-    models: schemas/* array */.YOg(model/* modelReference */.Dy).min(1).max(1000).describe("Each is compressed for each target."),
-    targets: schemas/* array */.YOg(target/* targetName */.je).min(1).max(64).describe("Names of targets, each once."),
-    recipe: recipe/* requestedRecipe */.vJ.optional().describe("Overrides fields of each target's default recipe."),
-    gates: gate/* gateLimits */.A8.optional().describe("Limits on what is measured for each job."),
+    models: schemas/* array */.YOg(model/* modelReference */.Dy).min(1).max(1000),
+    targets: schemas/* array */.YOg(target/* targetName */.je).min(1).max(64),
+    recipe: recipe/* requestedRecipe */.vJ.optional(),
+    gates: gate/* gateLimits */.A8.optional(),
     dryRun: job/* dryRun */.PA,
-    deadlineSeconds: job/* deadlineSeconds */.Qo.describe("Limit of each job, seconds of work."),
+    deadlineSeconds: job/* deadlineSeconds */.Qo,
     parallelism: schemas/* int */.Whr()
         .min(1)
         .max(maxBatchJobs)
-        .default(100)
-        .describe("Jobs of the batch that a cluster works on at once. A Batch's can be changed: jobs that " +
-        "have begun go on. On one machine the service's own limit applies."),
+        .default(100),
     labels: job/* labels */.WD.optional(),
-    failFast: schemas/* boolean */.zMY().default(false).describe("Cancel the remaining jobs as soon as one fails."),
+    failFast: schemas/* boolean */.zMY().default(false),
 });
 const batchRules = [
     {
@@ -61723,10 +61645,9 @@ const batchRules = [
 const batchRequest = (0,rule/* withRules */.O2)(schemas/* strictObject */.rej({
     ...batchFields.shape,
     report: schemas/* strictObject */.rej({
-        github: githubReport.describe("Check runs on a commit, which a service with a GitHub App keeps up to date."),
+        github: githubReport,
     })
-        .optional()
-        .describe("Where the service reports the batch's progress and results."),
+        .optional(),
 }), batchRules).meta({ id: "BatchRequest" });
 const batch = schemas/* object */.Ikc({
     id: id/* batchId */.qZ,
@@ -61740,9 +61661,8 @@ const batch = schemas/* object */.Ikc({
     createdAt: iso/* datetime */.w$(),
     createdBy: creation/* createdBy */.uf,
     finishedAt: iso/* datetime */.w$().nullable(),
-    counts: schemas/* record */.g1P(jobs_status/* jobStatus */.WB, schemas/* int */.Whr()).describe("Number of jobs in each status."),
-    gatesFailed: schemas/* int */.Whr()
-        .describe("Number of jobs with a gate of the level `fail` that did not pass."),
+    counts: schemas/* record */.g1P(jobs_status/* jobStatus */.WB, schemas/* int */.Whr()),
+    gatesFailed: schemas/* int */.Whr(),
     jobs: schemas/* array */.YOg(schemas/* object */.Ikc({
         id: id/* jobId */.Db,
         model: schemas/* string */.YjP(),
@@ -61750,8 +61670,7 @@ const batch = schemas/* object */.Ikc({
         status: jobs_status/* jobStatus */.WB,
         gatesFailed: schemas/* boolean */.zMY(),
     }))
-        .max(maxBatchJobs)
-        .describe("The jobs, in the order of models × targets."),
+        .max(maxBatchJobs),
 })
     .meta({ id: "Batch" });
 function batchName({ name, suite, models, targets, }) {
@@ -61861,8 +61780,7 @@ const idempotencyKey = zod__WEBPACK_IMPORTED_MODULE_2__/* .string */ .YjP()
     .min(1)
     .max(255)
     .regex(/^[\x21-\x7e]+$/, { error: "must be ASCII characters without spaces" })
-    .optional()
-    .describe(`The same key and body within ${_limits_js__WEBPACK_IMPORTED_MODULE_1__/* .limits */ .Fy.idempotencyHours} hours give the first answer again.`);
+    .optional();
 const creationHeaders = zod__WEBPACK_IMPORTED_MODULE_2__/* .object */ .Ikc({ "idempotency-key": idempotencyKey });
 const createdHeaders = ["location", "idempotency-replayed"];
 const creationErrors = [
@@ -61882,12 +61800,10 @@ const jobCreationErrors = [
 ];
 const createdBy = zod__WEBPACK_IMPORTED_MODULE_2__/* .object */ .Ikc({
     tokenId: _id_js__WEBPACK_IMPORTED_MODULE_0__/* .tokenId */ .jo
-        .nullable()
-        .describe("Null for a person who was signed in, and a ServiceAccount."),
-    name: zod__WEBPACK_IMPORTED_MODULE_2__/* .string */ .YjP().describe("Name of the token, of the person, or of the ServiceAccount."),
+        .nullable(),
+    name: zod__WEBPACK_IMPORTED_MODULE_2__/* .string */ .YjP(),
 })
-    .optional()
-    .describe("Whose request created it; absent where a resource of a cluster did, or a rerun.");
+    .optional();
 
 
 /***/ }),
@@ -62010,7 +61926,7 @@ const limitSchemas = {
     maxLatencyRegression: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0),
 };
 function limitSchema(gate) {
-    return limitSchemas[gate].optional().describe(_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateTable */ .k0[gate].description);
+    return limitSchemas[gate].optional();
 }
 const gateLimits = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
     maxSizeRatio: limitSchema("maxSizeRatio"),
@@ -62023,31 +61939,23 @@ const gateLimits = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
     maxLatencyRegression: limitSchema("maxLatencyRegression"),
     warnGates: zod__WEBPACK_IMPORTED_MODULE_1__/* .array */ .YOg(_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h2)
         .max(_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h2.options.length)
-        .optional()
-        .describe("Gates that warn instead of failing where they do not pass."),
+        .optional(),
 })
     .meta({ id: "GateLimits" });
 const gateResult = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
-    gate: _gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h2.describe("Which of the job's limits."),
-    limit: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().describe("The limit that was asked for."),
+    gate: _gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h2,
+    limit: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig(),
     actual: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig()
-        .nullable()
-        .describe("The measured figure, or how much worse than the baseline's it is; null where it was " +
-        "not measured, which fails the gate."),
+        .nullable(),
     baseline: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig()
         .nullable()
-        .describe("The baseline's figure: bytes, dB or milliseconds; null for gates that do not compare " +
-        "with it.")
         .default(null),
     level: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["fail", "warn"])
-        .default("fail")
-        .describe("What it means if the gate does not pass. A change that cannot be computed, such as " +
-        "without a baseline, warns, and so does a figure that is not known well enough."),
-    passed: zod__WEBPACK_IMPORTED_MODULE_1__/* .boolean */ .zMY().describe("Whether the figure keeps the limit."),
+        .default("fail"),
+    passed: zod__WEBPACK_IMPORTED_MODULE_1__/* .boolean */ .zMY(),
     note: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
         .max(300)
-        .optional()
-        .describe("Why the figures could not be compared, or not well enough."),
+        .optional(),
 })
     .meta({ id: "GateResult" });
 function hasFailedGate(gates) {
@@ -62096,14 +62004,13 @@ const figures = telemetry/* telemetry */.Y9.pick({ size: true, latency: true, de
     accuracy: telemetry/* accuracy */.y2.omit({ outputs: true }).optional(),
 });
 const recordedBaseline = figures.extend({
-    jobId: id/* jobId */.Db.describe("The job that measured the figures."),
+    jobId: id/* jobId */.Db,
     sha: revision/* commit */.c,
     branch: schemas/* string */.YjP(),
 });
 const baseline = recordedBaseline
     .extend({
-    by: schemas/* enum */.k5n(["baseSha", "mergeBase", "branch"])
-        .describe("Which part of the revision's base it was found by; `branch`: it is the branch's newest."),
+    by: schemas/* enum */.k5n(["baseSha", "mergeBase", "branch"]),
 })
     .meta({ id: "Baseline" });
 function baselineFigures({ size, latency, device, accuracy: measured, }) {
@@ -62293,30 +62200,22 @@ const labels = schemas/* record */.g1P(schemas/* string */.YjP()
     .refine((all) => Object.keys(all).length <= maxLabels, {
     error: `must not have more than ${maxLabels} entries`,
 })
-    .meta({ maxProperties: maxLabels })
-    .describe(`Caller's own keys and values, to filter by. At most ${maxLabels}.`);
-const displayName = (0,bounded_text/* boundedText */.L)({ min: 1, max: limits/* textLimits */.I6.name }).describe("Name for people; need not be unique.");
+    .meta({ maxProperties: maxLabels });
+const displayName = (0,bounded_text/* boundedText */.L)({ min: 1, max: limits/* textLimits */.I6.name });
 const dryRun = schemas/* boolean */.zMY()
-    .default(false)
-    .describe("Only plan: report the size that the result would have, and what would be done to each " +
-    "weight, from the model's graph. No weight is read, no model is written, no pipeline is " +
-    "planned, and neither models nor gates are evaluated.");
+    .default(false);
 const deadlineSeconds = schemas/* int */.Whr()
     .min(1)
     .max(604_800)
-    .optional()
-    .describe("Seconds of work after which the job is stopped and fails with `deadline_exceeded`. " +
-    "Waiting does not count.");
+    .optional();
 const jobRequest = schemas/* strictObject */.rej({
     name: displayName.optional(),
-    model: model/* modelReference */.Dy.describe("What is compressed."),
+    model: model/* modelReference */.Dy,
     target: target/* targetName */.je,
     recipe: recipe/* requestedRecipe */.vJ
-        .optional()
-        .describe("What to do to the model. Fields that are left out come from the target's default recipe."),
+        .optional(),
     gates: gate/* gateLimits */.A8
-        .optional()
-        .describe("Limits on what is measured; the job's `gates` say which are met."),
+        .optional(),
     dryRun,
     deadlineSeconds,
     labels: labels.optional(),
@@ -62327,42 +62226,36 @@ const job = schemas/* object */.Ikc({
     kind: jobs_status/* jobKind */.G$,
     name: displayName,
     status: jobs_status/* jobStatus */.WB,
-    statusReason: schemas/* string */.YjP().describe(statusReasonDescription),
-    statusMessage: schemas/* string */.YjP().describe("The same for people."),
+    statusReason: schemas/* string */.YjP(),
+    statusMessage: schemas/* string */.YjP(),
     batchId: id/* batchId */.qZ.nullable(),
     model: schemas/* object */.Ikc({
         ...model/* modelReference */.Dy.shape,
-        name: schemas/* string */.YjP().describe("The request's, or the file's."),
+        name: schemas/* string */.YjP(),
         bytes: schemas/* int */.Whr()
-            .nullable()
-            .describe("Size of the file and its external data; null until it was fetched."),
-        actualSha256: model/* sha256 */.sc.nullable().describe("SHA-256 of the file that was fetched."),
+            .nullable(),
+        actualSha256: model/* sha256 */.sc.nullable(),
     }),
     target: target/* targetName */.je,
-    recipe: recipe/* recipe */.D4.describe("The effective recipe: the request's fields override the preset's, and those the target's."),
+    recipe: recipe/* recipe */.D4,
     gateLimits: gate/* gateLimits */.A8,
-    dryRun: dryRun.describe("Whether the job only plans; its one artifact is the report then."),
+    dryRun: dryRun,
     deadlineSeconds,
-    labels: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* string */.YjP()).describe("The request's own keys and values."),
+    labels: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* string */.YjP()),
     createdAt: iso/* datetime */.w$(),
-    updatedAt: iso/* datetime */.w$().describe("When the job or its telemetry last changed."),
-    startedAt: iso/* datetime */.w$().nullable().describe("When the job left Pending for work."),
+    updatedAt: iso/* datetime */.w$(),
+    startedAt: iso/* datetime */.w$().nullable(),
     finishedAt: iso/* datetime */.w$()
-        .nullable()
-        .describe("When the job became Completed, Failed or Cancelled; null until then."),
-    transitions: schemas/* array */.YOg(jobs_status/* transition */.kY).describe("Every status the job has had, oldest first."),
+        .nullable(),
+    transitions: schemas/* array */.YOg(jobs_status/* transition */.kY),
     telemetry: telemetry/* telemetry */.Y9,
     artifacts: schemas/* array */.YOg(artifact/* artifact */.dj)
-        .max(artifact/* maxArtifacts */.Si)
-        .describe("Files that the job has produced so far."),
+        .max(artifact/* maxArtifacts */.Si),
     baseline: baseline
         .nullable()
-        .default(null)
-        .describe("What the job is compared with, found when its batch was created; null where there is " +
-        "none."),
-    gates: schemas/* array */.YOg(gate/* gateResult */.xp)
-        .describe("Results of the gates; empty until the job is Completed, and in a dry run."),
-    error: errors/* jobError */.Kp.nullable().describe("Why the job is Failed; null for all others."),
+        .default(null),
+    gates: schemas/* array */.YOg(gate/* gateResult */.xp),
+    error: errors/* jobError */.Kp.nullable(),
     createdBy: creation/* createdBy */.uf,
 })
     .meta({ id: "Job" });
@@ -62371,10 +62264,7 @@ const jobDetail = job
     queuePosition: schemas/* int */.Whr()
         .min(1)
         .nullable()
-        .default(null)
-        .describe("Place among the jobs that wait for a worker of this machine: 1 starts next. Null for a " +
-        "job that does not wait, and in a cluster. Projects take turns, so that jobs of other " +
-        "projects may still come before it."),
+        .default(null),
 })
     .meta({ id: "JobDetail" });
 
@@ -62400,40 +62290,34 @@ const milliseconds = zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0)
 const maxRatio = 1e10;
 const measuredRatio = zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0).max(maxRatio);
 const modelLatency = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
-    p50Ms: milliseconds.describe("Median, milliseconds."),
-    p95Ms: milliseconds.optional().describe("Absent where fewer than 100 runs were timed."),
-    p99Ms: milliseconds.optional().describe("Absent where fewer than 500 runs were timed."),
-    runs: zod__WEBPACK_IMPORTED_MODULE_1__/* .int */ .Whr().min(0).describe("Timed runs in all sessions."),
+    p50Ms: milliseconds,
+    p95Ms: milliseconds.optional(),
+    p99Ms: milliseconds.optional(),
+    runs: zod__WEBPACK_IMPORTED_MODULE_1__/* .int */ .Whr().min(0),
 });
 const latencyRatio = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
-    ratio: measuredRatio.describe("Latency of the result relative to the original's: the geometric mean of sessions."),
+    ratio: measuredRatio,
     ratioLow: measuredRatio
-        .optional()
-        .describe("Least ratio of the 95 % confidence interval, which is over sessions. After few sessions " +
-        "it can be as wide as 0 to 10000000000: where its ends differ by a factor of more than " +
-        "4, reports say in words that the sessions are too few, as consumers should."),
-    ratioHigh: measuredRatio.optional().describe("Largest ratio of that interval."),
+        .optional(),
+    ratioHigh: measuredRatio.optional(),
     sessions: zod__WEBPACK_IMPORTED_MODULE_1__/* .int */ .Whr()
         .min(0)
-        .optional()
-        .describe("Times that both models were opened anew and timed."),
+        .optional(),
 });
 const maxLatencyShapes = 4;
 const shapeLatency = latencyRatio.omit({ sessions: true }).extend({
-    inputs: (0,_text_shown_line_js__WEBPACK_IMPORTED_MODULE_0__/* .shownLine */ .Q)(120).describe("The inputs' names, element types and shapes."),
-    originalP50Ms: milliseconds.describe("Median of the original, milliseconds."),
-    resultP50Ms: milliseconds.describe("Median of the result, milliseconds."),
+    inputs: (0,_text_shown_line_js__WEBPACK_IMPORTED_MODULE_0__/* .shownLine */ .Q)(120),
+    originalP50Ms: milliseconds,
+    resultP50Ms: milliseconds,
 });
 const latency = latencyRatio.extend({
-    original: modelLatency.describe("Of the original."),
-    result: modelLatency.describe("Of the result."),
+    original: modelLatency,
+    result: modelLatency,
     shapes: zod__WEBPACK_IMPORTED_MODULE_1__/* .array */ .YOg(shapeLatency)
         .max(maxLatencyShapes)
-        .optional()
-        .describe("Where there are several input shapes. The other figures are of the slowest one's."),
+        .optional(),
     baseline: latencyRatio
-        .optional()
-        .describe("Of the result relative to the baseline's own result, timed in the same way."),
+        .optional(),
 });
 const widestFactor = 4;
 function explainWideInterval({ ratioLow = 1, ratioHigh = 1, sessions, }) {
@@ -62483,49 +62367,36 @@ function formatRatio(latency) {
 /* unused harmony export pipelineManifest */
 /* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
 
-const balance = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["bytes", "flops", "time"])
-    .describe("What the stages of a pipeline are balanced by. `bytes`: the weights of a stage. " +
-    "`flops`: operations on a generated sample. `time`: nanoseconds that ONNX Runtime's CPU " +
-    "provider takes for a generated sample, graph optimizations off.");
+const balance = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["bytes", "flops", "time"]);
 const maxPipelineStages = 64;
 const pipelineTensor = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
     name: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(),
     type: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(),
-    shape: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_0__/* .union */ .KCZ([zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr(), zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()]))
-        .describe("Open dimensions are their names, which may be empty."),
+    shape: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_0__/* .union */ .KCZ([zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr(), zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()])),
 });
 const pipelineManifest = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
     version: zod__WEBPACK_IMPORTED_MODULE_0__/* .literal */ .euz(1),
     balance,
     stages: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
-        model: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP().describe("ONNX file of the stage."),
-        files: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({ name: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(), bytes: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr() }))
-            .describe("Every file that the stage needs."),
-        parameterBytes: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr()
-            .describe("Bytes of the weights and constants of the stage, original size."),
-        load: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig().describe("What is balanced, in its own unit."),
+        model: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(),
+        files: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({ name: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(), bytes: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr() })),
+        parameterBytes: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr(),
+        load: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig(),
         inputs: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
             name: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(),
             from: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr()
-                .min(0)
-                .describe("Number of the stage that computes the tensor, from 1; 0 for the caller."),
-        }))
-            .describe("Tensors to feed. A tensor of an earlier stage is fed unchanged past the stages " +
-            "between."),
-        outputs: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP())
-            .describe("Tensors that the stage computes, for later stages and for the caller."),
+                .min(0),
+        })),
+        outputs: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()),
     })),
     cuts: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
-        bytes: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr().describe("Bytes that cross the cut on a generated sample."),
-        tensors: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(pipelineTensor)
-            .describe("Tensors computed before the cut and used after it."),
-    }))
-        .describe("What crosses from each stage to the next one."),
+        bytes: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr(),
+        tensors: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(pipelineTensor),
+    })),
     outputs: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
         name: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(),
-        from: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr().min(1).describe("Number of the stage that computes it."),
-    }))
-        .describe("The model's outputs, in its order."),
+        from: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr().min(1),
+    })),
 })
     .meta({ id: "PipelineManifest" });
 
@@ -62570,94 +62441,53 @@ function chooseGranularity(scheme, wanted) {
 }
 const nodePattern = (0,_text_bounded_text_js__WEBPACK_IMPORTED_MODULE_4__/* .boundedText */ .L)({ min: 1, max: 253 });
 const override = zod__WEBPACK_IMPORTED_MODULE_5__/* .strictObject */ .rej({
-    match: nodePattern.describe("Names of weights, or of nodes that take them, as in `exclude`."),
-    scheme: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(quantizedSchemes)
-        .describe("Scheme of these weights, with the recipe's granularity where it can have that, else " +
-        "its finest."),
+    match: nodePattern,
+    scheme: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(quantizedSchemes),
 });
 const sharding = zod__WEBPACK_IMPORTED_MODULE_5__/* .strictObject */ .rej({
     maxShardBytes: zod__WEBPACK_IMPORTED_MODULE_5__/* .int */ .Whr()
-        .min(65_536)
-        .describe("Largest weight shard, bytes. A tensor is never split: one that is larger gets a shard " +
-        "of its own."),
+        .min(65_536),
     stages: zod__WEBPACK_IMPORTED_MODULE_5__/* .int */ .Whr()
         .min(1)
         .max(_pipeline_js__WEBPACK_IMPORTED_MODULE_1__/* .maxPipelineStages */ .Wi)
-        .optional()
-        .describe("Cuts the result into a pipeline of so many stages, each an ONNX model of its own. " +
-        "Without it, as many as `maxStageBytes` needs; without both, there is no pipeline."),
+        .optional(),
     maxStageBytes: zod__WEBPACK_IMPORTED_MODULE_5__/* .int */ .Whr()
         .min(1024)
-        .optional()
-        .describe("Most bytes of weights in a stage, such as a device's memory."),
+        .optional(),
     balance: _pipeline_js__WEBPACK_IMPORTED_MODULE_1__/* .balance */ .nU,
 });
 const evaluation = zod__WEBPACK_IMPORTED_MODULE_5__/* .strictObject */ .rej({
-    level: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(["outputs", "weights", "none"])
-        .describe("`outputs` runs original and result and compares; `weights` measures each weight's " +
-        "error only; `none` measures sizes only."),
+    level: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(["outputs", "weights", "none"]),
     data: _models_model_source_js__WEBPACK_IMPORTED_MODULE_3__/* .modelSource */ .zA
-        .optional()
-        .describe("`.npz` file with an array for each input, stacked along a first axis of samples. " +
-        "Without it, data is generated to the inputs' types and shapes."),
-    samples: zod__WEBPACK_IMPORTED_MODULE_5__/* .int */ .Whr().min(1).max(1024).describe("Samples to compare outputs on."),
+        .optional(),
+    samples: zod__WEBPACK_IMPORTED_MODULE_5__/* .int */ .Whr().min(1).max(1024),
     latencyBudgetSeconds: zod__WEBPACK_IMPORTED_MODULE_5__/* .number */ .aig()
         .min(0)
-        .max(3600)
-        .describe("Seconds for which both models are timed at most, less where the ratio of their latencies " +
-        "is known well before. Two sessions of each are timed whatever it is; at 0 nothing is."),
+        .max(3600),
     minCosine: zod__WEBPACK_IMPORTED_MODULE_5__/* .number */ .aig()
         .min(-1)
-        .max(1)
-        .describe("Least cosine similarity of any output. Below it the job fails on the caller's data, " +
-        "and completes with a warning on generated data."),
+        .max(1),
 });
 const recipe = zod__WEBPACK_IMPORTED_MODULE_5__/* .strictObject */ .rej({
-    scheme: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(schemes)
-        .describe("`int8-dynamic`: weights and activations in int8, activations scaled at run time " +
-        "(MatMul, Gemm; LSTM where `operators` is `contrib`). `int8-weight` and " +
-        "`int4-weight`: weights stored in 8 or 4 bits, arithmetic in floating point, " +
-        "except for products that are faster with activations " +
-        "rounded to int8 for each block. `fp16`: half precision."),
-    granularity: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(granularities)
-        .describe("One scale for each tensor, each output channel, or each block of `blockSize` weights " +
-        "along the reduced axis."),
-    blockSize: zod__WEBPACK_IMPORTED_MODULE_5__/* .literal */ .euz([16, 32, 64, 128, 256])
-        .describe("Weights that share a scale where granularity is `block`."),
-    symmetric: zod__WEBPACK_IMPORTED_MODULE_5__/* .boolean */ .zMY().describe("Zero maps to the middle code and no zero points are stored."),
-    reduceRange: zod__WEBPACK_IMPORTED_MODULE_5__/* .boolean */ .zMY()
-        .describe("7-bit weights for `int8-dynamic`, exact on x86 CPUs without VNNI, whose int8 " +
-        "products saturate. Without it, targets whose `instructionSets` have no dot products " +
-        "of 8-bit integers get uint8 weights, which are exact there too."),
-    operators: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(["standard", "contrib"])
-        .describe("`standard` uses the ONNX operator set alone; `contrib` may use ONNX Runtime's own " +
-        "operators (MatMulNBits, GatherBlockQuantized, DynamicQuantizeLSTM)."),
-    dequantize: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(["load", "run"])
-        .describe("When weights become floating point again, where no operator takes them quantized. " +
-        "`load`: once, as the runtime loads the model; it is as fast as the original and takes " +
-        "as much memory. `run`: each time that they are used (DequantizeLinear), which takes " +
-        "less memory and more time."),
-    fallback: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(["none", "int8-weight"])
-        .describe("Scheme for weights that `scheme` cannot represent; `none` leaves them unchanged."),
+    scheme: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(schemes),
+    granularity: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(granularities),
+    blockSize: zod__WEBPACK_IMPORTED_MODULE_5__/* .literal */ .euz([16, 32, 64, 128, 256]),
+    symmetric: zod__WEBPACK_IMPORTED_MODULE_5__/* .boolean */ .zMY(),
+    reduceRange: zod__WEBPACK_IMPORTED_MODULE_5__/* .boolean */ .zMY(),
+    operators: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(["standard", "contrib"]),
+    dequantize: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(["load", "run"]),
+    fallback: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(["none", "int8-weight"]),
     exclude: zod__WEBPACK_IMPORTED_MODULE_5__/* .array */ .YOg(nodePattern)
-        .max(256)
-        .describe("Names of weights to leave unchanged, or of nodes that take them, also past nodes that " +
-        "only move elements, such as Transpose; `*` stands for any characters."),
+        .max(256),
     overrides: zod__WEBPACK_IMPORTED_MODULE_5__/* .array */ .YOg(override)
         .max(256)
-        .optional()
-        .describe("Other schemes for some weights, such as 8 bits for the head of a language model in 4 " +
-        "bits. The first entry that matches a weight decides; `exclude` comes before them all."),
-    minElements: zod__WEBPACK_IMPORTED_MODULE_5__/* .int */ .Whr().min(0).describe("Weights with fewer elements are left unchanged."),
+        .optional(),
+    minElements: zod__WEBPACK_IMPORTED_MODULE_5__/* .int */ .Whr().min(0),
     parallelism: zod__WEBPACK_IMPORTED_MODULE_5__/* .int */ .Whr()
         .min(1)
-        .max(maxParallelism)
-        .describe("Pods that optimize the weights at once, for `compress` in a cluster: one pod shards " +
-        "the model, so many optimize a share each, and one assembles and evaluates the " +
-        "result. With 1 a single pod does it all. Without meaning on one machine, where " +
-        "worker threads share the work."),
-    sharding: sharding.describe("How the result is divided into files, for `compress`."),
-    evaluation: evaluation.describe("How the result is compared with the original."),
+        .max(maxParallelism),
+    sharding: sharding,
+    evaluation: evaluation,
 })
     .meta({ id: "Recipe" });
 const partialShape = recipe.partial().shape;
@@ -62665,12 +62495,10 @@ const partialRecipe = zod__WEBPACK_IMPORTED_MODULE_5__/* .strictObject */ .rej({
     ...partialShape,
     sharding: sharding
         .partial()
-        .optional()
-        .describe("How the result is divided into files, for `compress`."),
+        .optional(),
     evaluation: evaluation
         .partial()
-        .optional()
-        .describe("How the result is compared with the original."),
+        .optional(),
 })
     .meta({ id: "PartialRecipe" });
 const presetName = _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__/* .dnsLabel */ .UG;
@@ -62690,8 +62518,7 @@ const recipeRules = schemes
 });
 const requestedRecipe = (0,_rule_js__WEBPACK_IMPORTED_MODULE_2__/* .withRules */ .O2)(zod__WEBPACK_IMPORTED_MODULE_5__/* .strictObject */ .rej({
     preset: presetName
-        .optional()
-        .describe("Name of one of the target's presets; the other fields override it."),
+        .optional(),
     ...partialRecipe.shape,
 }), recipeRules).meta({ id: "RequestedRecipe" });
 
@@ -62711,18 +62538,15 @@ const requestedRecipe = (0,_rule_js__WEBPACK_IMPORTED_MODULE_2__/* .withRules */
 /* harmony export */ });
 /* unused harmony exports workingStatus, jobOutcome, transitionTable, canTransition, leadsTo, liveStatuses */
 /* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3477);
-/* harmony import */ var _text_describe_choices_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(9395);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3477);
 
 
 const jobKindTable = {
     compress: "shards and optimizes each model",
     quantize: "direct hardware quantization, without sharding",
 };
-const jobKind = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(Object.keys(jobKindTable))
-    .describe((0,_text_describe_choices_js__WEBPACK_IMPORTED_MODULE_1__/* .describeChoices */ .g)(jobKindTable));
-const jobStatus = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["Pending", "Sharding", "Optimizing", "Completed", "Failed", "Cancelling", "Cancelled"])
-    .describe("Status of the job. Completed, Failed and Cancelled are final.");
+const jobKind = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(Object.keys(jobKindTable));
+const jobStatus = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["Pending", "Sharding", "Optimizing", "Completed", "Failed", "Cancelling", "Cancelled"]);
 const workingStatus = jobStatus.extract(["Sharding", "Optimizing"]);
 const jobOutcome = jobStatus.extract(["Completed", "Failed", "Cancelled"]);
 const transitionTable = {
@@ -62760,12 +62584,11 @@ function isTerminal(status) {
 }
 const transition = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
     status: jobStatus,
-    at: zod__WEBPACK_IMPORTED_MODULE_2__/* .datetime */ .w$().describe("When the job entered the status."),
-    reason: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP().optional().describe("Stable code that says why."),
-    message: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP().optional().describe("The same for people."),
+    at: zod__WEBPACK_IMPORTED_MODULE_1__/* .datetime */ .w$(),
+    reason: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP().optional(),
+    message: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP().optional(),
 });
-const batchStatus = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["Pending", "Running", "Completed", "Failed", "Cancelling", "Cancelled"])
-    .describe("Completed: every job Completed. Failed: all jobs are final and at least one Failed.");
+const batchStatus = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["Pending", "Running", "Completed", "Failed", "Cancelling", "Cancelled"]);
 
 
 /***/ }),
@@ -62786,53 +62609,40 @@ const batchStatus = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["Pendin
 
 
 
-const targetName = _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__/* .dnsLabel */ .UG.describe("Name of a target.");
+const targetName = _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__/* .dnsLabel */ .UG;
 const target = zod__WEBPACK_IMPORTED_MODULE_3__/* .strictObject */ .rej({
     name: targetName,
-    description: zod__WEBPACK_IMPORTED_MODULE_3__/* .string */ .YjP().max(500).describe("For people: the hardware, and what is done for it."),
-    executionProvider: zod__WEBPACK_IMPORTED_MODULE_3__/* ["enum"] */ .k5n(["cpu", "cuda"])
-        .describe("ONNX Runtime execution provider that evaluates models on the target."),
-    operators: zod__WEBPACK_IMPORTED_MODULE_3__/* ["enum"] */ .k5n(["standard", "contrib"])
-        .describe("Whether models for the target may use ONNX Runtime's own operators besides the " +
-        "standard ones."),
+    description: zod__WEBPACK_IMPORTED_MODULE_3__/* .string */ .YjP().max(500),
+    executionProvider: zod__WEBPACK_IMPORTED_MODULE_3__/* ["enum"] */ .k5n(["cpu", "cuda"]),
+    operators: zod__WEBPACK_IMPORTED_MODULE_3__/* ["enum"] */ .k5n(["standard", "contrib"]),
     instructionSets: zod__WEBPACK_IMPORTED_MODULE_3__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_3__/* ["enum"] */ .k5n(_latency_js__WEBPACK_IMPORTED_MODULE_1__/* .instructionSets */ .SV))
         .max(_latency_js__WEBPACK_IMPORTED_MODULE_1__/* .instructionSets */ .SV.length)
-        .optional()
-        .describe("Instruction sets of the target's processors. Jobs on machines that lack one of them " +
-        "time nothing, and choose by this list; without it, every machine is the target."),
-    recipe: _recipe_js__WEBPACK_IMPORTED_MODULE_2__/* .partialRecipe */ .S6.describe("Default recipe of jobs for the target."),
+        .optional(),
+    recipe: _recipe_js__WEBPACK_IMPORTED_MODULE_2__/* .partialRecipe */ .S6,
     presets: zod__WEBPACK_IMPORTED_MODULE_3__/* .record */ .g1P(_recipe_js__WEBPACK_IMPORTED_MODULE_2__/* .presetName */ .jL, _recipe_js__WEBPACK_IMPORTED_MODULE_2__/* .partialRecipe */ .S6)
-        .default({})
-        .describe("Named recipes that a request may ask for."),
+        .default({}),
     gpu: zod__WEBPACK_IMPORTED_MODULE_3__/* .strictObject */ .rej({
-        resource: zod__WEBPACK_IMPORTED_MODULE_3__/* .string */ .YjP().max(253).describe("Extended resource, for instance `nvidia.com/gpu`."),
-        count: zod__WEBPACK_IMPORTED_MODULE_3__/* .int */ .Whr().min(1).max(64).describe("Units of it that each worker pod gets."),
+        resource: zod__WEBPACK_IMPORTED_MODULE_3__/* .string */ .YjP().max(253),
+        count: zod__WEBPACK_IMPORTED_MODULE_3__/* .int */ .Whr().min(1).max(64),
     })
-        .optional()
-        .describe("What a worker pod requests in a cluster; without meaning on one machine."),
+        .optional(),
     resources: zod__WEBPACK_IMPORTED_MODULE_3__/* .strictObject */ .rej({
-        cpu: _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__/* .quantity */ .au.optional().describe("Processors, such as `4` or `500m`."),
-        memory: _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__/* .quantity */ .au.optional().describe("Memory, such as `16Gi`: also the limit."),
+        cpu: _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__/* .quantity */ .au.optional(),
+        memory: _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__/* .quantity */ .au.optional(),
         ephemeralStorage: _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__/* .quantity */ .au
-            .optional()
-            .describe("Disk of the node; without it as much as `scratch`."),
+            .optional(),
         limits: zod__WEBPACK_IMPORTED_MODULE_3__/* .strictObject */ .rej({
             cpu: _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__/* .quantity */ .au.optional(),
             memory: _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__/* .quantity */ .au.optional(),
             ephemeralStorage: _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__/* .quantity */ .au.optional(),
         })
-            .optional()
-            .describe("What it may use at most; without it memory is limited to its request."),
+            .optional(),
     })
-        .optional()
-        .describe("What a worker pod requests: by default 100m of CPU, 256Mi of memory and 256Mi of disk."),
+        .optional(),
     scratch: _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__/* .quantity */ .au
-        .optional()
-        .describe("Largest scratch volume of a worker pod, for the model and the result; without it " +
-        "unlimited."),
+        .optional(),
     nodeSelector: zod__WEBPACK_IMPORTED_MODULE_3__/* .record */ .g1P(zod__WEBPACK_IMPORTED_MODULE_3__/* .string */ .YjP().max(317), zod__WEBPACK_IMPORTED_MODULE_3__/* .string */ .YjP().max(63))
-        .optional()
-        .describe("Labels of the nodes that worker pods run on."),
+        .optional(),
     tolerations: zod__WEBPACK_IMPORTED_MODULE_3__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_3__/* .strictObject */ .rej({
         key: zod__WEBPACK_IMPORTED_MODULE_3__/* .string */ .YjP().max(317).optional(),
         operator: zod__WEBPACK_IMPORTED_MODULE_3__/* ["enum"] */ .k5n(["Exists", "Equal"]).optional(),
@@ -62840,17 +62650,14 @@ const target = zod__WEBPACK_IMPORTED_MODULE_3__/* .strictObject */ .rej({
         effect: zod__WEBPACK_IMPORTED_MODULE_3__/* ["enum"] */ .k5n(["NoSchedule", "PreferNoSchedule", "NoExecute"]).optional(),
     }))
         .max(16)
-        .optional()
-        .describe("Taints of nodes that worker pods tolerate."),
+        .optional(),
     runtimeClassName: zod__WEBPACK_IMPORTED_MODULE_3__/* .string */ .YjP()
         .max(253)
-        .optional()
-        .describe("Runtime class of worker pods, such as `nvidia`."),
-    priorityClassName: zod__WEBPACK_IMPORTED_MODULE_3__/* .string */ .YjP().max(253).optional().describe("Priority class of worker pods."),
+        .optional(),
+    priorityClassName: zod__WEBPACK_IMPORTED_MODULE_3__/* .string */ .YjP().max(253).optional(),
     image: zod__WEBPACK_IMPORTED_MODULE_3__/* .string */ .YjP()
         .max(500)
-        .optional()
-        .describe("Worker image; without it the installation's own."),
+        .optional(),
 })
     .meta({ id: "Target" });
 const dotProductSets = (/* unused pure expression or super */ null && (["avx512_vnni", "avx_vnni", "amx_int8", "asimddp"]));
@@ -62904,8 +62711,6 @@ var schemas = __nccwpck_require__(3045);
 var latency = __nccwpck_require__(3994);
 // EXTERNAL MODULE: ./contract/limits.js
 var limits = __nccwpck_require__(1351);
-// EXTERNAL MODULE: ./contract/text/describe-choices.js
-var describe_choices = __nccwpck_require__(9395);
 // EXTERNAL MODULE: ./contract/text/shown-line.js
 var shown_line = __nccwpck_require__(7293);
 ;// CONCATENATED MODULE: ./contract/jobs/warnings.js
@@ -62952,111 +62757,93 @@ const maxWarnings = 64;
 const sqnrDb = schemas/* number */.aig().min(-maxSqnrDb).max(maxSqnrDb);
 const cosine = schemas/* number */.aig().min(-1).max(1);
 const outputAccuracy = schemas/* object */.Ikc({
-    name: (0,shown_line/* shownLine */.Q)(limits/* textLimits */.I6.name).describe(`Cut where it has more than ${limits/* textLimits */.I6.name} characters.`),
-    sqnrDb: sqnrDb.describe(`Signal to quantization noise ratio over all samples, dB; ${maxSqnrDb} for identical outputs.`),
-    cosine: cosine.describe("Cosine similarity over all samples."),
+    name: (0,shown_line/* shownLine */.Q)(limits/* textLimits */.I6.name),
+    sqnrDb: sqnrDb,
+    cosine: cosine,
     maxAbsoluteError: schemas/* number */.aig()
         .min(0)
         .max(1e155)
-        .nullable()
-        .describe("Largest difference of two elements; null where one of them is not finite, or its square."),
+        .nullable(),
     top1Agreement: schemas/* number */.aig()
         .min(0)
         .max(1)
-        .nullable()
-        .describe("Share of samples whose largest element is the same along the last axis; null for " +
-        "outputs without such an axis."),
+        .nullable(),
 });
 const accuracy = schemas/* object */.Ikc({
-    level: schemas/* enum */.k5n(["outputs", "weights"])
-        .describe("What was compared: outputs of both models, or each weight with its original."),
-    data: schemas/* enum */.k5n(["caller", "generated"])
-        .describe("Where the samples came from. Figures on generated data show gross damage only."),
+    level: schemas/* enum */.k5n(["outputs", "weights"]),
+    data: schemas/* enum */.k5n(["caller", "generated"]),
     samples: schemas/* int */.Whr()
-        .min(0)
-        .describe("Samples that the outputs were compared on; 0 at level `weights`."),
-    sqnrDb: sqnrDb.describe("Of the worst output, or of the worst weight at level `weights`."),
-    cosine: cosine.describe("Of the worst output, or of the worst weight at level `weights`."),
+        .min(0),
+    sqnrDb: sqnrDb,
+    cosine: cosine,
     outputs: schemas/* array */.YOg(outputAccuracy).max(maxReportedOutputs),
 });
 const peakMemory = "Peak resident memory, bytes, that running";
-const peakMemoryScope = " takes: the model, its inputs and outputs, without Node and the runtime themselves. Absent " +
-    "for a model that does not fit into the available memory and was run in stages.";
-const warningCode = (0,shown_line/* shownLine */.Q)(limits/* textLimits */.I6.reason).describe(`Stable code, such as ${(0,describe_choices/* listCodes */.N)(warningTable)}.`);
+const peakMemoryScope = (/* unused pure expression or super */ null && (" takes: the model, its inputs and outputs, without Node and the runtime themselves. Absent " +
+    "for a model that does not fit into the available memory and was run in stages."));
+const warningCode = (0,shown_line/* shownLine */.Q)(limits/* textLimits */.I6.reason);
 const seconds = schemas/* number */.aig().min(0).max(1e8);
 const stageSeconds = schemas/* object */.Ikc({
-    fetch: seconds.describe("Fetching the model and the evaluation data."),
-    shard: seconds.describe("Reading the model's graph and dividing its weights."),
-    optimize: seconds.describe("Choosing formats and writing the result."),
-    evaluate: seconds.describe("Running and comparing original and result."),
-    publish: seconds.describe("Storing the files of the result."),
+    fetch: seconds,
+    shard: seconds,
+    optimize: seconds,
+    evaluate: seconds,
+    publish: seconds,
 });
 const endedStage = schemas/* object */.Ikc({
     name: stageSeconds.keyof(),
-    seconds: seconds.describe("From its start to its end, other stages within it too."),
+    seconds: seconds,
 });
 const stageName = stageSeconds.keyof();
 const telemetry = schemas/* object */.Ikc({
     progress: schemas/* object */.Ikc({
-        fraction: schemas/* number */.aig().min(0).max(1).describe("Share of the whole job that is done."),
-        message: (0,shown_line/* shownLine */.Q)(limits/* textLimits */.I6.progressMessage).optional().describe("What is being done."),
-    })
-        .describe("How far the work is."),
+        fraction: schemas/* number */.aig().min(0).max(1),
+        message: (0,shown_line/* shownLine */.Q)(limits/* textLimits */.I6.progressMessage).optional(),
+    }),
     size: schemas/* object */.Ikc({
-        originalBytes: schemas/* int */.Whr().min(0).describe("Of the original."),
-        resultBytes: schemas/* int */.Whr().min(0).describe("Of the result."),
-        ratio: latency/* measuredRatio */.Yb.describe("resultBytes / originalBytes."),
+        originalBytes: schemas/* int */.Whr().min(0),
+        resultBytes: schemas/* int */.Whr().min(0),
+        ratio: latency/* measuredRatio */.Yb,
         predicted: schemas/* boolean */.zMY()
-            .default(false)
-            .describe("True where the figures are the plan's and nothing was written. They are exact " +
-            "unless a weight has values that the scheme cannot represent."),
+            .default(false),
     })
-        .optional()
-        .describe("Bytes on disk of the ONNX file and its external data."),
+        .optional(),
     weights: schemas/* object */.Ikc({
-        total: schemas/* int */.Whr().min(0).describe("Weights of the model."),
+        total: schemas/* int */.Whr().min(0),
         quantized: schemas/* int */.Whr()
-            .min(0)
-            .describe("Weights that the recipe changed; the report says what was done to each and why."),
-        quantizedBytes: schemas/* int */.Whr().min(0).describe("Bytes of those weights in the original."),
+            .min(0),
+        quantizedBytes: schemas/* int */.Whr().min(0),
     })
-        .optional()
-        .describe("How many weights were changed."),
-    accuracy: accuracy.optional().describe("How far the result is from the original."),
-    latency: latency/* latency */.ZK.optional().describe("How long the models take for one sample."),
+        .optional(),
+    accuracy: accuracy.optional(),
+    latency: latency/* latency */.ZK.optional(),
     memory: schemas/* object */.Ikc({
-        originalPeakBytes: schemas/* int */.Whr().min(0).describe(`${peakMemory} the original${peakMemoryScope}`),
-        resultPeakBytes: schemas/* int */.Whr().min(0).describe(`${peakMemory} the result${peakMemoryScope}`),
+        originalPeakBytes: schemas/* int */.Whr().min(0),
+        resultPeakBytes: schemas/* int */.Whr().min(0),
         workerPeakBytes: schemas/* int */.Whr()
-            .min(0)
-            .describe("Peak resident memory of the worker that compressed the model, bytes, with Node."),
+            .min(0),
     })
         .partial()
-        .optional()
-        .describe("Memory that the models and the work took."),
+        .optional(),
     device: schemas/* object */.Ikc({
-        executionProvider: (0,shown_line/* shownLine */.Q)(64).describe("ONNX Runtime execution provider that ran the models, such as `cpu`."),
-        name: (0,shown_line/* shownLine */.Q)(200).describe("Processor that ran the evaluation."),
-        cores: schemas/* int */.Whr().min(0).optional().describe("Processors that the worker could use."),
+        executionProvider: (0,shown_line/* shownLine */.Q)(64),
+        name: (0,shown_line/* shownLine */.Q)(200),
+        cores: schemas/* int */.Whr().min(0).optional(),
         instructionSets: schemas/* array */.YOg((0,shown_line/* shownLine */.Q)(32))
             .max(32)
-            .optional()
-            .describe("Instruction sets that matter to inference, such as `avx512_vnni`; on Linux."),
-        threads: schemas/* int */.Whr().min(0).describe("Threads that a model was run on."),
-        runtime: (0,shown_line/* shownLine */.Q)(200).describe("Name and version of the runtime."),
+            .optional(),
+        threads: schemas/* int */.Whr().min(0),
+        runtime: (0,shown_line/* shownLine */.Q)(200),
     })
-        .optional()
-        .describe("What ran the evaluation."),
+        .optional(),
     stageSeconds: stageSeconds
         .partial()
-        .optional()
-        .describe("Seconds that the worker spent in each stage."),
+        .optional(),
     warnings: schemas/* array */.YOg(schemas/* object */.Ikc({
         code: warningCode,
-        message: (0,shown_line/* shownLine */.Q)(limits/* textLimits */.I6.telemetryWarning).describe("The same for people."),
+        message: (0,shown_line/* shownLine */.Q)(limits/* textLimits */.I6.telemetryWarning),
     }))
-        .max(maxWarnings)
-        .describe("What to know about the result."),
+        .max(maxWarnings),
 })
     .meta({ id: "Telemetry" });
 
@@ -63240,28 +63027,19 @@ function folderPart(path) {
 
 const sha256 = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
     .max(64)
-    .regex(/^[0-9a-f]{64}$/, { error: "must be 64 lower-case hexadecimal digits" })
-    .describe("SHA-256 as 64 lower-case hexadecimal digits.");
+    .regex(/^[0-9a-f]{64}$/, { error: "must be 64 lower-case hexadecimal digits" });
 const uploadRange = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
     .max(100)
-    .regex(/^bytes \d{1,15}-\d{1,15}\/\d{1,15}$/, { error: "must be bytes FIRST-LAST/SIZE" })
-    .describe("`bytes FIRST-LAST/SIZE`: the body is the rest of an upload that broke off. FIRST is at " +
-    "most the `Upload-Offset` of the answer to HEAD, LAST is SIZE - 1.");
+    .regex(/^bytes \d{1,15}-\d{1,15}\/\d{1,15}$/, { error: "must be bytes FIRST-LAST/SIZE" });
 const modelReference = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
-    source: _model_source_js__WEBPACK_IMPORTED_MODULE_0__/* .modelSource */ .zA.describe("Where the ONNX file is: `https://…` (`http://…` where the administrator allows it), " +
-        "`s3://BUCKET/KEY` or `gs://BUCKET/KEY` of a bucket that the service has credentials " +
-        "for, `hf://OWNER/REPOSITORY@REVISION/PATH` of a Hugging Face Hub, whose revision a job " +
-        "records as its commit, `file:///…` under an allowed folder, or `upload:sha256:…` of an " +
-        "uploaded file or a manifest. Files of its external data are read from beside it, those " +
-        "of uploads are named by a manifest."),
-    sha256: sha256.optional().describe("The job fails unless the file has this SHA-256."),
+    source: _model_source_js__WEBPACK_IMPORTED_MODULE_0__/* .modelSource */ .zA,
+    sha256: sha256.optional(),
     name: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
         .max(100)
         .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, {
         error: "must be 1 to 100 letters, digits, '.', '_' or '-', the first a letter or digit",
     })
-        .optional()
-        .describe("Short name for tables and reports; by default the file's name."),
+        .optional(),
 })
     .meta({ id: "ModelReference" });
 
@@ -63442,26 +63220,20 @@ const commit = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
     .max(64)
     .regex(/^[0-9a-f]{40}([0-9a-f]{24})?$/, {
     error: "must be 40 or 64 lower-case hexadecimal digits",
-})
-    .describe("Commit as 40 or 64 lower-case hexadecimal digits.");
-const branch = (0,_text_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__/* .boundedText */ .L)({ min: 1, max: 255 }).describe("Name of a branch, without `refs/heads/`.");
+});
+const branch = (0,_text_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__/* .boundedText */ .L)({ min: 1, max: 255 });
 const revision = zod__WEBPACK_IMPORTED_MODULE_0__/* .strictObject */ .rej({
     sha: commit,
     branch: branch.optional(),
     base: zod__WEBPACK_IMPORTED_MODULE_0__/* .strictObject */ .rej({
         branch,
-        sha: commit.optional().describe("The commit to compare with before all others."),
+        sha: commit.optional(),
         mergeBase: commit
-            .optional()
-            .describe("The commit to compare with where `sha` has no baseline."),
+            .optional(),
     })
-        .optional()
-        .describe("What to compare with: the branch's baseline for `sha`, else for `mergeBase`, else its " +
-        "newest one."),
+        .optional(),
     recordBaseline: zod__WEBPACK_IMPORTED_MODULE_0__/* .boolean */ .zMY()
-        .default(false)
-        .describe("Whether the batch's completed jobs whose gates passed become baselines of `suite` and " +
-        "`branch`. Needs the scope `baselines:write`."),
+        .default(false),
 });
 
 
