@@ -39,7 +39,6 @@ async function startOperator(
     { kubeconfig: place.cluster.kubeconfig },
     { namespace: place.namespace, onCall },
   );
-  t.after(() => client.close());
   const logged = createHappenings();
   const ports: number[] = [];
   const log = (_: string, message: string, fields?: Record<string, unknown>) => {
@@ -48,7 +47,6 @@ async function startOperator(
   };
   const watched = watchResource({ client, type, fieldSelector: notRootCertificate, log });
   const stop = new AbortController();
-  t.after(() => stop.abort());
   const ended = runControllers(
     {
       client,
@@ -69,7 +67,11 @@ async function startOperator(
     },
     stop.signal,
   );
-  ended.catch(() => {});
+  t.after(async () => {
+    stop.abort();
+    await ended.catch(() => {});
+    await client.close();
+  });
   await logged.until((all) => all.length > 0);
   const ask = async (path: string) => (await fetch(`http://127.0.0.1:${ports[0]}${path}`)).text();
   return { client, ended, logged, ask, stop: () => stop.abort(new Error("Asked to stop")) };
