@@ -1,5 +1,3 @@
-import { ChangeSignal } from "../support/until.ts";
-
 /** What happened in a test so far, in order, and the way to wait for more. */
 export interface Happenings {
   readonly all: readonly string[];
@@ -10,15 +8,22 @@ export interface Happenings {
 
 export function createHappenings(): Happenings {
   const all: string[] = [];
-  const changed = new ChangeSignal();
+  const waiting = new Set<() => void>();
   return {
     all,
     record(happening) {
       all.push(happening);
-      changed.notify();
+      for (const look of waiting) look();
     },
     async until(condition) {
-      await changed.until(`what happened fits ${String(condition)}`, () => condition(all));
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const look = () => {
+        if (condition(all)) resolve();
+      };
+      waiting.add(look);
+      look();
+      await promise;
+      waiting.delete(look);
     },
   };
 }

@@ -39,6 +39,7 @@ async function startOperator(
     { kubeconfig: place.cluster.kubeconfig },
     { namespace: place.namespace, onCall },
   );
+  t.after(() => client.close());
   const logged = createHappenings();
   const ports: number[] = [];
   const log = (_: string, message: string, fields?: Record<string, unknown>) => {
@@ -47,6 +48,7 @@ async function startOperator(
   };
   const watched = watchResource({ client, type, fieldSelector: notRootCertificate, log });
   const stop = new AbortController();
+  t.after(() => stop.abort());
   const ended = runControllers(
     {
       client,
@@ -67,11 +69,7 @@ async function startOperator(
     },
     stop.signal,
   );
-  t.after(async () => {
-    stop.abort();
-    await ended.catch(() => {});
-    await client.close();
-  });
+  ended.catch(() => {});
   await logged.until((all) => all.length > 0);
   const ask = async (path: string) => (await fetch(`http://127.0.0.1:${ports[0]}${path}`)).text();
   return { client, ended, logged, ask, stop: () => stop.abort(new Error("Asked to stop")) };
