@@ -1,6 +1,8 @@
 import { once } from "node:events";
 import type { TestContext } from "node:test";
 import type { KubernetesClient } from "../../../src/kubernetes/kubernetes-client.ts";
+import { compressionJobs } from "../../../src/resources/custom-resources.ts";
+import { resolveJobId } from "../../../src/resources/job-identity.ts";
 import type { Cluster } from "../../support/cluster/cluster.ts";
 import { findFreePort } from "../../support/find-free-port.ts";
 import { connect } from "../../kubernetes/connect-test-cluster.ts";
@@ -50,4 +52,14 @@ export async function startClusterService(
   const again = () =>
     startClusterService(t, { cluster, namespace, settings }, { ...service, port });
   return { ...service, cluster, namespace, api, port, stop, again };
+}
+
+/** How a job ended, as the service reports it in the resource, once all of it is recorded. */
+export function untilRecorded(api: KubernetesClient, name: string) {
+  return until(`${api.namespace}/${name} is recorded`, async () => {
+    const resource = await api.get(compressionJobs, name);
+    const { transitions = [], error, gates, recorded = false } = resource.status?.report ?? {};
+    const end = transitions.at(-1);
+    return recorded && end && { ...end, error, gates, jobId: resolveJobId(resource) };
+  });
 }
