@@ -30,11 +30,16 @@ export function lockDataDirectory(directory: string): Disposable {
  * by their owner only. SQLite gives its other files the mode of the database.
  * @throws StartError where the database of stored files is lost
  */
-export async function makePrivate({ directory, database, isFile }: RecordsPlace): Promise<void> {
+export async function makePrivate({
+  directory,
+  database,
+  isFile,
+  isRebuilt,
+}: RecordsPlace): Promise<void> {
   await createFolder(resolve(directory));
   await restrict(directory, 0o700);
   if (!isFile) return;
-  await requireDatabase(directory, database);
+  if (!isRebuilt) await requireDatabase(directory, database);
   await (await open(database, "a", 0o600)).close();
   for (const suffix of ["", "-wal", "-shm"]) await restrict(`${database}${suffix}`, 0o600);
 }
@@ -93,13 +98,22 @@ export interface RecordsPlace {
   /** A file there, or the URL of a PostgreSQL database. */
   readonly database: string;
   readonly isFile: boolean;
+  /** Whether the live jobs of a lost database are found again, in the cluster's resources. */
+  readonly isRebuilt: boolean;
 }
 
 export function recordsPlace({
   MOS_DATA_DIR: directory,
   MOS_DATABASE_URL: url,
-}: Pick<Settings, "MOS_DATA_DIR" | "MOS_DATABASE_URL">): RecordsPlace {
-  return { directory, database: url ?? databasePath(directory), isFile: url === undefined };
+  MOS_EXECUTOR: executor,
+}: Pick<Settings, "MOS_DATA_DIR" | "MOS_DATABASE_URL"> &
+  Partial<Pick<Settings, "MOS_EXECUTOR">>): RecordsPlace {
+  return {
+    directory,
+    database: url ?? databasePath(directory),
+    isFile: url === undefined,
+    isRebuilt: executor === "cluster",
+  };
 }
 
 /** @throws StartError where the records are on a server */

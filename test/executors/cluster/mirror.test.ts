@@ -256,6 +256,11 @@ test("a job whose pod was taken away is Pending again until another works", opti
   const { status } = await untilStatus(service, id, isRecorded);
   assert.deepEqual(
     status.report?.transitions?.map((transition) => transition.status),
+    ["Pending", "Optimizing", "Completed"],
+  );
+  const { transitions: all } = await service.client.call("getJob", { params: { id } });
+  assert.deepEqual(
+    all.map((transition) => transition.status),
     ["Pending", "Sharding", "Optimizing", "Pending", "Optimizing", "Completed"],
   );
 });
