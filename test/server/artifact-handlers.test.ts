@@ -44,7 +44,7 @@ test("a file that is not stored any more is said to be gone, before an answer be
       if (call.startsWith("HEAD")) continue;
       const { code, detail } = await problemIn(answer);
       assert.equal(code, "artifact_missing");
-      assert.match(detail ?? "", /^"model.onnx" of job "job-\w+" is not stored any more/);
+      assert.match(detail, /^"model.onnx" of job "job-\w+" is not stored any more/);
     }
   }
   assert.match(

@@ -94,7 +94,7 @@ test("an archive does not begin where a file of it is missing", async (t) => {
   assert.equal(answer.status, 410);
   const { code, detail } = await problemIn(answer);
   assert.equal(code, "artifact_missing");
-  assert.ok(detail?.startsWith(`"model.onnx" of job "${jobs[1]?.id}" is not stored any more`));
+  assert.ok(detail.startsWith(`"model.onnx" of job "${jobs[1]?.id}" is not stored any more`));
 });
 
 test("the connection breaks where a file of the archive goes missing meanwhile", async (t) => {
