@@ -10,8 +10,8 @@ export const statusLimits = {
   artifacts: 40,
   warnings: 16,
   transitions: 8,
-  /** Of one attempt: waiting, two steps of work, and the end. */
-  reportedTransitions: 4,
+  /** Of one attempt: waiting, two steps of work, a cancellation, and the end. */
+  reportedTransitions: 5,
   gates: 16,
   failures: 20,
 } as const;
