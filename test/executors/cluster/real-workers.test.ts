@@ -205,6 +205,11 @@ test("a worker goes on over a service whose database is older than the job", opt
   const second = await first.again();
   const id = await startJob(second, 150);
   await follow(second.client, id, "[evaluate]");
+  // The upload is younger than the database, too: the resource says that the worker has it.
+  await until("the resource says that work has begun", async () => {
+    const { status } = await second.api.get(compressionJobs, id);
+    return status?.report?.startedAt !== undefined;
+  });
   await second.stop("SIGKILL");
   await Promise.all(["-wal", "-shm"].map((end) => rm(`${database}${end}`, { force: true })));
   await rename(`${database}.backup`, database);
