@@ -45,7 +45,8 @@ export function tableHead(heads: readonly string[]): string {
   return `${tableRow(heads)}\n${tableRow(heads.map(() => "---"))}`;
 }
 
-function toOneLine(text: string): string {
+/** Foreign text on one line, without what is interpreted instead of displayed. */
+export function toOneLine(text: string): string {
   return stripControlCharacters(text).replaceAll(/\s+/g, " ").trim();
 }
 

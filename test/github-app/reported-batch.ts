@@ -16,7 +16,7 @@ export async function startGitHubWithApp(t: TestContext) {
   const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const app = { id: appId, slug: "model-optimization", installation: 99, publicKey };
   const gitHub = await startGitHub(t, { app });
-  const publicUrl = "https://mos.example/v1";
+  const publicUrl = "https://mos.example";
   const credentials = { appId: String(appId), key: privateKey, apiUrl: gitHub.url, publicUrl };
   return { gitHub, credentials };
 }

@@ -3,7 +3,7 @@ import { separateRunsNoise } from "../../contract/jobs/gate-table.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import type { LatencyRatio } from "../../contract/jobs/latency.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
-import { formatChange, formatDecibels, formatPercent } from "../../report/format-figure.ts";
+import { formatChange, formatDecibels, formatPercent } from "../../contract/text/format-figure.ts";
 
 type MeasuredJob = Pick<JobSummary, "figures" | "baseline">;
 
