@@ -1,7 +1,7 @@
 import { composeSections, foldSection, type Section } from "./compose-sections.ts";
 import { abortAdvice, countOutcomes, type Verdict } from "./conclude.ts";
 import { explainInMarkdown } from "./explain-job.ts";
-import { codeBlock, githubLimits, inlineCode, truncateToBytes } from "./markdown.ts";
+import { codeBlock, githubLimits, inlineCode, mermaidLabel, truncateToBytes } from "./markdown.ts";
 import {
   type CheckOutput,
   classifyOutcome,
@@ -132,7 +132,7 @@ function ratioChart(
 ): Section | undefined {
   const bars = rows.flatMap(({ model, target, job }) => {
     const ratio = job && measure(job);
-    return ratio === undefined ? [] : { label: `"${sanitizeLabel(`${model} ${target}`)}"`, ratio };
+    return ratio === undefined ? [] : { label: `"${mermaidLabel(`${model} ${target}`)}"`, ratio };
   });
   if (bars.length < 2 || bars.length > maxBars) return undefined;
   const top = Math.max(1, ...bars.map(({ ratio }) => Math.ceil(ratio * 10) / 10));
@@ -146,9 +146,4 @@ function ratioChart(
     "```",
   ];
   return foldSection(title, { head: lines.join("\n"), rows: [] });
-}
-
-function sanitizeLabel(text: string): string {
-  const label = text.replaceAll(/[^\w .-]/g, "_");
-  return label.length <= 40 ? label : `${label.slice(0, 20)}..${label.slice(-18)}`;
 }

@@ -10,6 +10,7 @@ import {
   truncateToBytes,
   utf8ByteLength,
 } from "./markdown.ts";
+import { modelDiffSections } from "./model-diff-section.ts";
 import { measurementNotes, measurementTable } from "./measurements.ts";
 import { type CheckOutput, classifyOutcome, type EndedRow, outcomes } from "./report.ts";
 import { describeGate } from "../contract/jobs/describe-gate.ts";
@@ -24,6 +25,7 @@ export function renderJobCheck(row: EndedRow, output: readonly string[]): CheckO
   const maxBytes = githubLimits.checkFieldBytes;
   const code = job.error && { head: `Error code: ${inlineCode(job.error.code)}`, rows: [] };
   const measurements = [
+    ...modelDiffSections(job),
     foldSection("All figures", measurementTable(job)),
     ...measurementNotes(job),
     ...(code ? [code] : []),

@@ -1,5 +1,6 @@
 import { foldSection, type Section } from "./compose-sections.ts";
 import { figures } from "./figures.ts";
+import { modelDiffSections } from "./model-diff-section.ts";
 import { inlineCode, tableHead, tableRow } from "./markdown.ts";
 import { classifyOutcome, outcomes, type ReportRow } from "./report.ts";
 import { hasFailedGate } from "../contract/jobs/gate.ts";
@@ -10,7 +11,22 @@ const emptyCell = "–";
 
 /** What is folded behind the table of jobs. */
 export function detailSections(rows: readonly ReportRow[]): Section[] {
-  return [...ratioMatrixSections(rows), ...noteSections(rows)];
+  return [...ratioMatrixSections(rows), ...diffSections(rows), ...noteSections(rows)];
+}
+
+const maxDiffs = 10;
+
+/** How models differ from their baselines', each once: targets have the same. */
+function diffSections(rows: readonly ReportRow[]): Section[] {
+  const byModel = Map.groupBy(rows, ({ model }) => model);
+  const sections = [...byModel].flatMap(([model, ofModel]) => {
+    const compared = ofModel.find(({ job }) => job?.telemetry.modelDiff !== undefined)?.job;
+    return (compared ? modelDiffSections(compared) : []).map(({ head, ...rest }) => ({
+      head: `${inlineCode(model)}:\n\n${head}`,
+      ...rest,
+    }));
+  });
+  return sections.slice(0, maxDiffs);
 }
 
 /** Models × targets, where there are several of both. */

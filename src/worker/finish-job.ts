@@ -1,6 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { addMeasured, evaluateResult, type Evaluation } from "./evaluate-result.ts";
+import { compareWithBaseline } from "./compare-with-baseline.ts";
 import type { JobInputs } from "./fetch-inputs.ts";
 import type { JobContext } from "./job-context.ts";
 import { cutPipeline } from "./plan-model.ts";
@@ -45,7 +46,11 @@ export async function finishJob(
       throw error;
     }
   }
-  await publishDocuments(context, listDocuments(context, { report, evaluation }));
+  const compared = await compareWithBaseline(context, inputs);
+  await publishDocuments(context, [
+    ...listDocuments(context, { report, evaluation }),
+    ...listComparisons(compared),
+  ]);
   for (const line of summarizeResult(report, evaluation)) reporter.log(line);
 }
 
@@ -94,6 +99,15 @@ function listDocuments(
     { name: "graph.json", kind: "graph", content: graph },
     { name: "report.json", kind: "report", content: text },
   ] as const;
+}
+
+function listComparisons(compared: Awaited<ReturnType<typeof compareWithBaseline>>) {
+  if (compared === undefined) return [];
+  const { description, diff } = compared;
+  const content = JSON.stringify(description);
+  const described = { name: "description.json", kind: "description", content } as const;
+  if (diff === undefined) return [described];
+  return [described, { name: "diff.json", kind: "diff", content: JSON.stringify(diff) } as const];
 }
 
 function sizeTelemetry(

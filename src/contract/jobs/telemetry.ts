@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { latency } from "./latency.ts";
+import { shortModelDiff } from "./model-diff.ts";
 import { listCodes } from "../text/describe-choices.ts";
 import { warningTable } from "./warnings.ts";
 
@@ -143,6 +144,12 @@ export const telemetry = z
       })
       .optional()
       .describe("What ran the evaluation."),
+    modelDiff: shortModelDiff
+      .optional()
+      .describe(
+        "How the original differs from the baseline's original, the start of what `diff.json` " +
+          "has; absent where there is no baseline that describes its own.",
+      ),
     stageSeconds: stageSeconds
       .partial()
       .optional()

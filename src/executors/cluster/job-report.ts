@@ -76,7 +76,7 @@ function limitTransition(transition: Job["transitions"][number]) {
 }
 
 function summarizeTelemetry(telemetry: Telemetry): JobReport["telemetry"] {
-  const { accuracy, warnings, ...figures } = telemetry;
+  const { accuracy, warnings, modelDiff: _diff, ...figures } = telemetry;
   const { outputs: _, ...worst } = accuracy ?? { outputs: [] };
   return {
     ...figures,
