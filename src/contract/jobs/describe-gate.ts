@@ -16,7 +16,7 @@ export function describeGate(
   result: GateResult,
   { against = "the baseline", quote = (text) => text }: GateWording = {},
 ): string {
-  const { limit, actual, note } = result;
+  const { limit, actual, interval, note } = result;
   const { bound, title, format, finding }: GateKind = gateTable[result.gate];
   const reason = note === undefined ? "" : ` (${quote(note)})`;
   if (actual === null) {
@@ -26,8 +26,15 @@ export function describeGate(
   }
   const size = "change" in gateTable[result.gate] ? Math.abs(actual) : actual;
   const figure = format(size, distinctDigits(size, limit, format));
-  const found = finding(figure, actual, against);
+  const found = finding(figure, actual, against) + describeInterval(interval, format);
   return `${found}; ${allowance(bound, formatLimit(result))}${reason}`;
+}
+
+/** How sure a finding is. */
+function describeInterval(interval: GateResult["interval"], format: GateKind["format"]): string {
+  if (interval === undefined) return "";
+  const [low, high] = [format(interval.low, 1), format(interval.high, 1)];
+  return ` (95 % sure: ${low} to ${high})`;
 }
 
 /** The gates that did not pass, the gravest first; changes say more than figures. */

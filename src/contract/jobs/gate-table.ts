@@ -35,15 +35,12 @@ export interface GateChange {
   readonly worsening: (now: number, before: number) => number;
   /** Why the two cannot be compared, though both have the figure. */
   readonly obstacle?: (now: MeasuredFigures, before: MeasuredFigures) => string | undefined;
-  /** Share by which figures of separate runs differ though nothing changed; 0 where absent. */
-  readonly noise?: number;
+  /**
+   * Whether the two are compared by the interval alone, since figures of separate runs differ
+   * though nothing changed.
+   */
+  readonly needsOneRun?: boolean;
 }
-
-/**
- * Medians of separate runs on the same hardware differ by it: a session of a model is 1 to 3 %
- * faster or slower than another for as long as it lives, and other processes come on top.
- */
-export const separateRunsNoise = 0.05;
 
 const percent = (share: number, digits: number) => formatPercent(share, digits);
 const decibels = (value: number, digits: number) => `${formatQuantity(value, digits)} dB`;
@@ -151,12 +148,11 @@ export const gateTable = {
     advice: compared,
     description:
       "Largest growth of the result's latency relative to the baseline's; 0.05 allows 5 % more. " +
-      "Where both were timed in one run, the confidence interval decides as for " +
-      "`maxLatencyRatio`. Else the medians of both runs are compared, on the same hardware only, " +
-      `and growth that is beyond the limit by less than ${100 * separateRunsNoise} % warns.`,
+      "The baseline's result is timed again in the job's own run, and the confidence interval " +
+      "decides as for `maxLatencyRatio`. Where that was not possible, the gate warns.",
     figure: ({ latency }) => latency?.result.p50Ms,
     interval: ({ latency }) => growthInterval(latency?.baseline),
-    change: { worsening: growth, obstacle: latencyObstacle, noise: separateRunsNoise },
+    change: { worsening: growth, obstacle: latencyObstacle, needsOneRun: true },
   },
 } as const satisfies Record<string, GateKind>;
 
