@@ -37,18 +37,20 @@ export async function finishJob(
     evaluation = addMeasured(evaluation, measured);
     reporter.telemetry(evaluation);
   };
+  const files = dryRun ? [] : await publishFiles(context, report.files);
+  const model = { bytes: report.originalBytes, sha256: inputs.model.sha256 };
+  const made = { report, model, files };
   if (!dryRun) {
-    await publishFiles(context, report.files);
     try {
       await examineResult(context, inputs, { report, onMeasured });
     } catch (error) {
-      await publishFailure(context, { report, evaluation, error: toJobError(error) });
+      await publishFailure(context, { ...made, evaluation, error: toJobError(error) });
       throw error;
     }
   }
   const compared = await compareWithBaseline(context, inputs);
   await publishDocuments(context, [
-    ...listDocuments(context, { report, evaluation }),
+    ...listDocuments(context, { ...made, evaluation }),
     ...listComparisons(compared),
   ]);
   for (const line of summarizeResult(report, evaluation)) reporter.log(line);
@@ -74,6 +76,10 @@ async function examineResult(
 
 interface ReportContent {
   readonly report: CompressionReport;
+  /** The original's ONNX file, and the bytes of all its files. */
+  readonly model: { readonly bytes: number; readonly sha256: string };
+  /** Those of the result. */
+  readonly files: readonly Artifact[];
   readonly evaluation: Evaluation;
   readonly error?: JobError;
 }
@@ -89,10 +95,12 @@ async function publishFailure(context: JobContext, content: ReportContent): Prom
 }
 
 function listDocuments(
-  { assignment: { id, recipe } }: JobContext,
-  { report, evaluation, error }: ReportContent,
+  { assignment: { id, kind, recipe, target } }: JobContext,
+  { report, model, files, evaluation, error }: ReportContent,
 ) {
-  const content = { job: id, recipe, weights: report.weights, ...evaluation, error };
+  const { weights, restoredAtLoad } = report;
+  const work = { job: id, kind, model, target, recipe, restoredAtLoad, files };
+  const content = { ...work, weights, ...evaluation, error };
   const text = `${JSON.stringify(content, null, 2)}\n`;
   const graph = JSON.stringify(describeGraph(report));
   return [
@@ -130,21 +138,25 @@ type PublishContext = Pick<
   "blobs" | "outputDirectory" | "reporter" | "runStage" | "signal"
 >;
 
-/** Stores files of the result and reports each as soon as it is stored. */
+/** Stores files of the result, reports each as soon as it is stored, and gives them. */
 async function publishFiles(
   { blobs, outputDirectory, reporter, runStage, signal }: PublishContext,
   files: readonly Pick<Artifact, "name" | "kind" | "bytes">[],
-): Promise<void> {
+): Promise<Artifact[]> {
   const total = files.reduce((sum, file) => sum + file.bytes, 0);
-  await runStage("publish", async ({ log, onProgress }) => {
+  return runStage("publish", async ({ log, onProgress }) => {
+    const published: Artifact[] = [];
     let done = 0;
     for (const { name, kind, bytes } of files) {
       const blob = await blobs.writeFile(path.join(outputDirectory, name), { signal });
-      reporter.artifact({ name, kind, ...blob });
+      const artifact = { name, kind, ...blob };
+      published.push(artifact);
+      reporter.artifact(artifact);
       log(`${name}: ${formatBytes(bytes)}, SHA-256 ${blob.sha256}`);
       done += bytes;
       onProgress(done / total, `Storing: ${formatBytes(done)} of ${formatBytes(total)}`);
     }
+    return published;
   });
 }
 

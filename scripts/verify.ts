@@ -1,0 +1,61 @@
+import { readdir, readFile } from "node:fs/promises";
+import path from "node:path";
+import { parseArgs } from "node:util";
+import { jobReport } from "./job-report.ts";
+import { hashFile, repeatJob } from "./repeat-job.ts";
+import { verifyAttestations, VerificationError } from "./verify-attestations.ts";
+
+const usage = `Usage: npm run verify -- REPORT [--model FILE] [--attestations FILE --key FILE]
+
+REPORT is report.json of a job, beside all files of its result.
+--model         repeats the job from the original and compares bytes and figures
+--attestations  verifies the answer of GET /jobs/ID/attestations, and the files
+--key           publicKey of GET /attestation-key, in a file
+`;
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    model: { type: "string" },
+    attestations: { type: "string" },
+    key: { type: "string" },
+  },
+});
+const [reportPath] = positionals;
+const { model, attestations, key } = values;
+const isSigned = attestations !== undefined && key !== undefined;
+if (reportPath === undefined || (model === undefined && !isSigned)) {
+  process.stderr.write(usage);
+  process.exit(2);
+}
+try {
+  const report = jobReport.parse(JSON.parse(await readFile(reportPath, "utf8")));
+  if (isSigned) {
+    const { provenance } = verifyAttestations({
+      attestations: await readFile(attestations, "utf8"),
+      publicKey: await readFile(key, "utf8"),
+      report,
+      files: await hashFolder(path.dirname(reportPath)),
+      now: new Date(),
+    });
+    const { builder } = provenance.predicate.runDetails;
+    process.stdout.write(
+      `Signed by ${builder.id}: ${provenance.subject.length} files are as made\n`,
+    );
+  }
+  if (model !== undefined) {
+    await repeatJob(report, model);
+    process.stdout.write(`Repeated: the same ${report.files.length} files and figures\n`);
+  }
+} catch (error) {
+  if (!(error instanceof VerificationError)) throw error;
+  process.stderr.write(`Refused: ${error.message}\n`);
+  process.exit(1);
+}
+
+async function hashFolder(folder: string): Promise<Map<string, string>> {
+  const hashes = new Map<string, string>();
+  for (const name of await readdir(folder))
+    hashes.set(name, await hashFile(path.join(folder, name)));
+  return hashes;
+}
