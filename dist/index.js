@@ -48047,13 +48047,6 @@ module.exports = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:timers"
 
 /***/ }),
 
-/***/ 8500:
-/***/ ((module) => {
-
-module.exports = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:timers/promises");
-
-/***/ }),
-
 /***/ 1692:
 /***/ ((module) => {
 
@@ -56757,8 +56750,8 @@ function parseRepository(fullName) {
     return { owner, repo };
 }
 
-// EXTERNAL MODULE: external "node:timers/promises"
-var promises_ = __nccwpck_require__(8500);
+// EXTERNAL MODULE: ./limits/retry.js
+var retry = __nccwpck_require__(7279);
 ;// CONCATENATED MODULE: ./github/check-run-writer.js
 
 
@@ -56829,17 +56822,11 @@ class CheckRunWriter {
         }
     }
     async #repeat(work) {
-        for (let tries = 1;; tries++) {
-            try {
-                return await work();
-            }
-            catch (error) {
-                const isTransient = (httpErrorStatus(error) ?? 0) >= 500;
-                if (!isTransient || tries >= this.#options.maxTries)
-                    throw error;
-            }
-            await (0,promises_.setTimeout)(firstPauseMs * tries ** 2);
-        }
+        return (0,retry/* retry */.L5)(work, (error, tries) => {
+            const isTransient = (httpErrorStatus(error) ?? 0) >= 500;
+            const isLast = tries >= this.#options.maxTries;
+            return isTransient && !isLast ? firstPauseMs * tries ** 2 : undefined;
+        });
     }
 }
 function httpErrorStatus(error) {
@@ -57347,8 +57334,8 @@ function createRateLimitHandler(limit) {
 /* harmony export */   e: () => (/* binding */ describeAbort)
 /* harmony export */ });
 /* harmony import */ var _retry_while_unreachable_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(770);
-/* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(7590);
-/* harmony import */ var _client_retry_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(6261);
+/* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(8931);
+/* harmony import */ var _client_retry_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(5335);
 /* harmony import */ var _log_error_message_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(3777);
 
 
@@ -57416,7 +57403,7 @@ __nccwpck_require__.a(__webpack_module__, async (__webpack_handle_async_dependen
 /* harmony import */ var _actions_github__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1738);
 /* harmony import */ var undici__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(1684);
 /* harmony import */ var _explain_error_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(4747);
-/* harmony import */ var _run_main_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(3030);
+/* harmony import */ var _run_main_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(9394);
 /* harmony import */ var _run_post_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(6361);
 
 
@@ -57659,9 +57646,9 @@ function missingModelProblems(texts) {
 /* harmony export */   J: () => (/* binding */ UnreachableError),
 /* harmony export */   W: () => (/* binding */ retryWhileUnreachable)
 /* harmony export */ });
-/* harmony import */ var node_timers_promises__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8500);
-/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(9876);
-/* harmony import */ var _client_retry_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(6261);
+/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9876);
+/* harmony import */ var _client_retry_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(5335);
+/* harmony import */ var _limits_retry_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(7279);
 
 
 
@@ -57675,29 +57662,22 @@ class UnreachableError extends Error {
     }
 }
 async function retryWhileUnreachable(work, signal) {
-    for (let lostAt;; await (0,node_timers_promises__WEBPACK_IMPORTED_MODULE_0__.setTimeout)(pauseMs, undefined, { signal })) {
-        try {
-            return await work();
-        }
-        catch (error) {
-            signal.throwIfAborted();
-            if (!(0,_client_retry_js__WEBPACK_IMPORTED_MODULE_2__/* .isTransient */ .dg)(error))
-                throw error;
-            const now = performance.now();
-            if (lostAt === undefined) {
-                _actions_core__WEBPACK_IMPORTED_MODULE_1__/* .info */ .pq(`[service] Not reachable, trying again: ${String(error)}`);
-            }
-            lostAt ??= now;
-            if (now - lostAt > outageLimitMs)
-                throw new UnreachableError(error);
-        }
-    }
+    const delayAfter = (error, failures, failingMs) => {
+        if (!(0,_client_retry_js__WEBPACK_IMPORTED_MODULE_1__/* .isTransient */ .dg)(error))
+            return undefined;
+        if (failures === 1)
+            _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .info */ .pq(`[service] Not reachable, trying again: ${String(error)}`);
+        if (failingMs > outageLimitMs)
+            throw new UnreachableError(error);
+        return pauseMs;
+    };
+    return (0,_limits_retry_js__WEBPACK_IMPORTED_MODULE_2__/* .retry */ .L5)(work, delayAfter, { signal });
 }
 
 
 /***/ }),
 
-/***/ 3030:
+/***/ 9394:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -57708,8 +57688,8 @@ __nccwpck_require__.d(__webpack_exports__, {
 
 // EXTERNAL MODULE: external "node:path"
 var external_node_path_ = __nccwpck_require__(6760);
-// EXTERNAL MODULE: external "node:timers/promises"
-var promises_ = __nccwpck_require__(8500);
+;// CONCATENATED MODULE: external "node:timers/promises"
+const promises_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:timers/promises");
 // EXTERNAL MODULE: ../../node_modules/@actions/core/lib/core.js + 19 modules
 var core = __nccwpck_require__(9876);
 // EXTERNAL MODULE: ./report/conclude.js
@@ -57837,7 +57817,7 @@ async function watchBatches(client, { batches }, { tracker, signal, onPoll }) {
             loggedLine = line;
             core/* info */.pq(`[batch] ${line}`);
         }
-        await (0,promises_.setTimeout)(pollMs, undefined, { signal });
+        await (0,promises_namespaceObject.setTimeout)(pollMs, undefined, { signal });
     }
 }
 function logResults({ rows }) {
@@ -57907,7 +57887,7 @@ class JobTracker {
 }
 
 // EXTERNAL MODULE: external "node:fs/promises"
-var external_node_fs_promises_ = __nccwpck_require__(1455);
+var promises_ = __nccwpck_require__(1455);
 // EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
 var schemas = __nccwpck_require__(3045);
 // EXTERNAL MODULE: ./contract/format-problem.js
@@ -57926,7 +57906,7 @@ var parse_input = __nccwpck_require__(6173);
 async function findModels(entries, workspace) {
     const isExclusion = ({ file }) => file?.startsWith("!") === true;
     const excluded = entries.filter(isExclusion).flatMap(({ file }) => file?.slice(1) ?? []);
-    const search = { root: await (0,external_node_fs_promises_.realpath)(workspace), excluded };
+    const search = { root: await (0,promises_.realpath)(workspace), excluded };
     const problems = [];
     const models = new Map();
     for (const entry of entries.filter((each) => !isExclusion(each))) {
@@ -57978,11 +57958,11 @@ async function resolveFiles(entry, search) {
 }
 async function matchFiles(entry, { root, excluded }) {
     const files = [];
-    for await (const match of (0,external_node_fs_promises_.glob)(entry.file ?? "", { cwd: root, exclude: [...excluded] })) {
+    for await (const match of (0,promises_.glob)(entry.file ?? "", { cwd: root, exclude: [...excluded] })) {
         const file = external_node_path_.resolve(root, match);
-        if (!(await (0,external_node_fs_promises_.stat)(file)).isFile())
+        if (!(await (0,promises_.stat)(file)).isFile())
             continue;
-        if (external_node_path_.relative(root, await (0,external_node_fs_promises_.realpath)(file)).startsWith("..")) {
+        if (external_node_path_.relative(root, await (0,promises_.realpath)(file)).startsWith("..")) {
             throw createEntryError(entry, `${match} lies outside of the workspace`);
         }
         files.push(external_node_path_.relative(root, file).replaceAll(external_node_path_.sep, "/"));
@@ -58102,18 +58082,18 @@ async function readBatchFile(file, workspace) {
     };
 }
 async function readText(file, workspace) {
-    const resolved = await (0,external_node_fs_promises_.realpath)(external_node_path_.resolve(workspace, file)).catch((cause) => {
+    const resolved = await (0,promises_.realpath)(external_node_path_.resolve(workspace, file)).catch((cause) => {
         const found = `there is no file ${file} in the workspace ${workspace}`;
         throw createFileError(`${found}; is the repository checked out?`, cause);
     });
-    if (external_node_path_.relative(await (0,external_node_fs_promises_.realpath)(workspace), resolved).startsWith("..")) {
+    if (external_node_path_.relative(await (0,promises_.realpath)(workspace), resolved).startsWith("..")) {
         throw createFileError(`${file} lies outside of the workspace`);
     }
-    const { size } = await (0,external_node_fs_promises_.stat)(resolved);
+    const { size } = await (0,promises_.stat)(resolved);
     if (size > limits/* limits */.Fy.jsonBodyBytes) {
         throw createFileError(`${file} has ${size} bytes; ${limits/* limits */.Fy.jsonBodyBytes} are allowed`);
     }
-    return (0,external_node_fs_promises_.readFile)(resolved, "utf8");
+    return (0,promises_.readFile)(resolved, "utf8");
 }
 function createFileError(message, cause) {
     return new explain_error/* InputError */.d([{ message: `Input "batch-file": ${message}` }], { cause });
@@ -58159,12 +58139,12 @@ async function fetchMergeBase({ repo, headSha, branch }, base, github) {
 
 // EXTERNAL MODULE: ./action/run-post.js
 var run_post = __nccwpck_require__(6361);
-// EXTERNAL MODULE: ./action/service-client.js + 30 modules
-var service_client = __nccwpck_require__(973);
+// EXTERNAL MODULE: ./action/service-client.js + 33 modules
+var service_client = __nccwpck_require__(2461);
 // EXTERNAL MODULE: ./client/hash-file.js
 var hash_file = __nccwpck_require__(5511);
-// EXTERNAL MODULE: ./client/problem-error.js
-var problem_error = __nccwpck_require__(7590);
+// EXTERNAL MODULE: ./client/problem-error.js + 1 modules
+var problem_error = __nccwpck_require__(8931);
 ;// CONCATENATED MODULE: ./action/upload-artifact.js
 
 
@@ -58384,7 +58364,7 @@ async function recordEnds({ client, tracker }, ids, signal) {
         tracker.recordBatches(batches);
         if (batches.every(({ status }) => (0,jobs_status/* isTerminal */.Hd)(status)))
             break;
-        await (0,promises_.setTimeout)(compress_pollMs, undefined, { signal });
+        await (0,promises_namespaceObject.setTimeout)(compress_pollMs, undefined, { signal });
     }
     for (const batch of ids)
         tracker.recordJobs(await (0,submit_batches/* listJobs */.N6)(client, { batch }, signal));
@@ -58431,7 +58411,7 @@ async function downloadArtifacts(client, rows, { folder, signal }) {
         if (job?.status !== "Completed" || job.artifacts.length === 0)
             continue;
         const jobFolder = external_node_path_.join(folder, `${model}-${target}`);
-        await (0,external_node_fs_promises_.mkdir)(jobFolder, { recursive: true });
+        await (0,promises_.mkdir)(jobFolder, { recursive: true });
         for (const { name } of job.artifacts) {
             await client.downloadArtifact(id, name, { file: external_node_path_.join(jobFolder, name), signal });
         }
@@ -58469,14 +58449,14 @@ function reportDocument({ name, url, rows }, { conclusion, title }) {
 
 async function writeReport(report, verdict, environment) {
     const temporary = environment["RUNNER_TEMP"] ?? (0,external_node_os_namespaceObject.tmpdir)();
-    const folder = await (0,external_node_fs_promises_.mkdtemp)(external_node_path_.join(temporary, "model-optimization-"));
+    const folder = await (0,promises_.mkdtemp)(external_node_path_.join(temporary, "model-optimization-"));
     const markdown = (0,render_batch/* renderJobSummary */.qE)(report, verdict);
     const files = {
         "report-json": external_node_path_.join(folder, "report.json"),
         "report-markdown": external_node_path_.join(folder, "report.md"),
     };
-    await (0,external_node_fs_promises_.writeFile)(files["report-json"], JSON.stringify(reportDocument(report, verdict)));
-    await (0,external_node_fs_promises_.writeFile)(files["report-markdown"], markdown);
+    await (0,promises_.writeFile)(files["report-json"], JSON.stringify(reportDocument(report, verdict)));
+    await (0,promises_.writeFile)(files["report-markdown"], markdown);
     if (environment["GITHUB_STEP_SUMMARY"])
         await core/* summary */.z.addRaw(markdown, true).write();
     setOutputs({ ...files, conclusion: verdict.conclusion ?? "pending", ...jobCountOutputs(report) });
@@ -58575,7 +58555,7 @@ async function runMain(stepProcess) {
     const result = await compress(step, credentials);
     await begun;
     const published = publishResults(step, result);
-    await (signal.aborted ? Promise.race([published, (0,promises_.setTimeout)(cancelGraceMs)]) : published);
+    await (signal.aborted ? Promise.race([published, (0,promises_namespaceObject.setTimeout)(cancelGraceMs)]) : published);
 }
 function createCheckRunReporter(github, { inputs, run, identity }) {
     return new check_run_reporter/* CheckRunReporter */.z({
@@ -58634,10 +58614,10 @@ function setFailure({ failureMessage }, { conclusion, title }) {
 /* harmony import */ var _check_run_reporter_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(2881);
 /* harmony import */ var _connect_github_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3324);
 /* harmony import */ var _read_inputs_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(2982);
-/* harmony import */ var _service_client_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(973);
+/* harmony import */ var _service_client_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(2461);
 /* harmony import */ var _submit_batches_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(4866);
 /* harmony import */ var _workflow_run_js__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(6793);
-/* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(7590);
+/* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(8931);
 /* harmony import */ var _report_conclude_js__WEBPACK_IMPORTED_MODULE_8__ = __nccwpck_require__(4422);
 /* harmony import */ var _report_render_batch_js__WEBPACK_IMPORTED_MODULE_9__ = __nccwpck_require__(5845);
 
@@ -58704,7 +58684,7 @@ async function requestCancellation(client, id, signal) {
 
 /***/ }),
 
-/***/ 973:
+/***/ 2461:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -58722,20 +58702,24 @@ var explain_error = __nccwpck_require__(4747);
 var external_node_stream_ = __nccwpck_require__(7075);
 // EXTERNAL MODULE: ../../node_modules/undici/index.js
 var undici = __nccwpck_require__(1684);
-// EXTERNAL MODULE: ./client/retry.js + 1 modules
-var retry = __nccwpck_require__(6261);
-// EXTERNAL MODULE: ./client/problem-error.js
-var problem_error = __nccwpck_require__(7590);
+// EXTERNAL MODULE: ./contract/limits.js
+var limits = __nccwpck_require__(1351);
+// EXTERNAL MODULE: ./client/retry.js + 2 modules
+var retry = __nccwpck_require__(5335);
+// EXTERNAL MODULE: ./client/problem-error.js + 1 modules
+var problem_error = __nccwpck_require__(8931);
 ;// CONCATENATED MODULE: ./client/send-request.js
 
 async function sendRequest(name, input, { routes, baseUrl, token, transport, upload, signal }) {
     const route = requireRoute(routes, name);
     const url = buildRouteUrl(route, input, baseUrl);
     const json = input.body === undefined ? undefined : JSON.stringify(input.body);
+    const jsonType = json === undefined ? undefined : "application/json";
+    const contentType = upload === undefined ? jsonType : "application/octet-stream";
     const secret = typeof token === "function" ? token() : token;
     const headers = {
         authorization: secret === undefined ? undefined : `Bearer ${secret}`,
-        ...contentHeaders(json, upload),
+        "content-type": contentType,
         ...input.headers,
     };
     const answer = await transport({
@@ -58755,12 +58739,6 @@ function requireRoute(routes, name) {
     if (route === undefined)
         throw new TypeError(`${name} is none of the client's routes`);
     return route;
-}
-function contentHeaders(json, upload) {
-    if (upload !== undefined) {
-        return { "content-type": "application/octet-stream", "content-length": String(upload.bytes) };
-    }
-    return json === undefined ? {} : { "content-type": "application/json" };
 }
 function buildRouteUrl(route, { params = {}, query = {} }, baseUrl) {
     const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(params[name] ?? ""));
@@ -58787,17 +58765,14 @@ var iso = __nccwpck_require__(3477);
 const maxLogLineBytes = 65_536;
 const logLine = schemas/* object */.Ikc({
     seq: schemas/* int */.Whr()
-        .min(1)
-        .describe("Number of the line in the job, rising by one: the cursor to resume after."),
-    at: iso/* datetime */.w$().describe("When the worker wrote it."),
-    stream: schemas/* enum */.k5n(["stdout", "stderr"]).describe("Which output of the worker it was written to."),
-    text: schemas/* string */.YjP().describe("The line without its line break."),
+        .min(1),
+    at: iso/* datetime */.w$(),
+    stream: schemas/* enum */.k5n(["stdout", "stderr"]),
+    text: schemas/* string */.YjP(),
 })
     .meta({ id: "LogLine" });
-const logEnd = schemas/* object */.Ikc({ status: schemas/* string */.YjP().describe("Final status of the job.") });
+const logEnd = schemas/* object */.Ikc({ status: schemas/* string */.YjP() });
 
-// EXTERNAL MODULE: ./contract/jobs/batch.js + 1 modules
-var batch = __nccwpck_require__(810);
 // EXTERNAL MODULE: ./contract/jobs/comparability.js
 var comparability = __nccwpck_require__(3974);
 // EXTERNAL MODULE: ./contract/jobs/gate.js
@@ -58834,16 +58809,18 @@ const jobSummary = job/* job */.Yl
     target: true,
     dryRun: true,
     gates: true,
+    labels: true,
     createdBy: true,
     createdAt: true,
+    updatedAt: true,
     startedAt: true,
     finishedAt: true,
 })
     .extend({
-    model: schemas/* string */.YjP().describe("Name of the model."),
+    model: schemas/* string */.YjP(),
     scheme: recipe/* recipe */.D4.shape.scheme,
     progress: telemetry/* telemetry */.Y9.shape.progress,
-    gatesFailed: schemas/* boolean */.zMY().describe("Whether a gate of the level `fail` did not pass."),
+    gatesFailed: schemas/* boolean */.zMY(),
     figures: schemas/* object */.Ikc({
         originalBytes: figure,
         resultBytes: figure,
@@ -58853,34 +58830,36 @@ const jobSummary = job/* job */.Yl
         latencyRatio: figure,
         latencyRatioLow: figure,
         latencyRatioHigh: figure,
-        latencyMs: figure.describe("Median of the result."),
-    })
-        .describe("As the job's telemetry has them; null where a figure was not measured."),
+        latencyMs: figure,
+    }),
     baseline: schemas/* object */.Ikc({
-        jobId: id/* jobId */.Db.describe("The job that measured the figures."),
+        jobId: id/* jobId */.Db,
         sha: revision/* commit */.c,
         branch: schemas/* string */.YjP(),
         resultBytes: figure,
         sqnrDb: figure,
         latencyMs: figure,
-        latencyRatio: figure.describe("Latency of the job's result relative to the baseline's own, timed in one run."),
+        latencyRatio: figure,
         latencyRatioLow: figure,
         latencyRatioHigh: figure,
     })
-        .nullable()
-        .describe("What the job is compared with, if anything; a figure is null where it was measured in " +
-        "another way or on other hardware."),
+        .nullable(),
 })
     .meta({ id: "JobSummary" });
 function summarizeJob(whole) {
     const { model, recipe: used, gates, ...rest } = whole;
     const { id, kind, name, status, statusReason, statusMessage, batchId, target, dryRun } = rest;
-    const { createdBy, createdAt, startedAt, finishedAt, telemetry: measured } = rest;
-    const identity = { id, kind, name, batchId, target, dryRun };
-    const progress = { status, statusReason, statusMessage, createdAt, startedAt, finishedAt };
+    const { labels, createdBy, telemetry: measured } = rest;
+    const { createdAt, updatedAt, startedAt, finishedAt } = rest;
+    const identity = { id, kind, name, batchId, target, dryRun, labels };
+    const progress = { status, statusReason, statusMessage };
     const summary = {
         ...identity,
         ...progress,
+        createdAt,
+        updatedAt,
+        startedAt,
+        finishedAt,
         model: model.name,
         scheme: used.scheme,
         progress: measured.progress,
@@ -58927,12 +58906,12 @@ function listRatioFigures(measured) {
     return { latencyRatio: ratio, latencyRatioLow: ratioLow, latencyRatioHigh: ratioHigh };
 }
 
+// EXTERNAL MODULE: ./contract/jobs/batch.js + 1 modules
+var batch = __nccwpck_require__(810);
 // EXTERNAL MODULE: ./contract/jobs/status.js
 var jobs_status = __nccwpck_require__(8548);
 // EXTERNAL MODULE: ./contract/jobs/target.js
 var target = __nccwpck_require__(2919);
-// EXTERNAL MODULE: ./contract/limits.js
-var limits = __nccwpck_require__(1351);
 ;// CONCATENATED MODULE: ./contract/jobs/page.js
 
 
@@ -58950,52 +58929,43 @@ function integerParameter(bounds) {
 }
 const pageFields = {
     limit: integerParameter(schemas/* int */.Whr().min(1).max(limits/* limits */.Fy.pageMax))
-        .default(limits/* limits */.Fy.pageDefault)
-        .describe("Entries a page."),
-    cursor: schemas/* string */.YjP().max(500).optional().describe("`nextCursor` of the page before."),
+        .default(limits/* limits */.Fy.pageDefault),
+    cursor: schemas/* string */.YjP().max(500).optional(),
 };
 const nextCursor = schemas/* string */.YjP()
-    .nullable()
-    .describe("Ask for the next page with `cursor`; null on the last page.");
+    .nullable();
 const labelFilter = schemas/* array */.YOg(schemas/* string */.YjP().regex(/^[A-Za-z0-9._/-]{1,63}(=[A-Za-z0-9._-]{0,63})?$/, {
     error: "must be KEY or KEY=VALUE, each of at most 63 letters, digits, '.', '_' and '-'",
 }))
     .max(8)
-    .optional()
-    .describe("`key` or `key=value`; repeat the parameter to ask for several labels at once.");
+    .optional();
 const jobFilterFields = {
     kind: jobs_status/* jobKind */.G$.optional(),
-    batch: id/* batchId */.qZ.optional().describe("Jobs of this batch."),
+    batch: id/* batchId */.qZ.optional(),
     target: target/* targetName */.je.optional(),
-    model: schemas/* string */.YjP().max(2048).optional().describe("Jobs whose model has this name or source."),
+    model: schemas/* string */.YjP().max(2048).optional(),
     label: labelFilter,
-    createdAfter: iso/* datetime */.w$().optional().describe("Jobs created after this time."),
-    createdBefore: iso/* datetime */.w$().optional().describe("Jobs created before this time."),
+    createdAfter: iso/* datetime */.w$().optional(),
+    createdBefore: iso/* datetime */.w$().optional(),
 };
 const jobQuery = schemas/* strictObject */.rej({
     ...pageFields,
-    view: schemas/* enum */.k5n(["full", "summary"])
-        .default("full")
-        .describe("`summary` gives a row of each job (`JobSummary`) instead of the whole of it."),
     status: schemas/* array */.YOg(jobs_status/* jobStatus */.WB)
-        .optional()
-        .describe("Jobs in one of these statuses; repeat the parameter for several."),
+        .optional(),
     ...jobFilterFields,
 });
 const jobCountsQuery = schemas/* strictObject */.rej(jobFilterFields);
 const batchQuery = schemas/* strictObject */.rej({
     ...pageFields,
     status: schemas/* array */.YOg(jobs_status/* batchStatus */.FS)
-        .optional()
-        .describe("Batches in one of these statuses; repeat the parameter for several."),
-    suite: schemas/* string */.YjP().max(200).optional().describe("Batches of this suite."),
+        .optional(),
+    suite: schemas/* string */.YjP().max(200).optional(),
 });
 const jobPage = schemas/* object */.Ikc({ jobs: schemas/* array */.YOg(job/* job */.Yl), nextCursor }).meta({ id: "JobPage" });
 const jobSummaryPage = schemas/* object */.Ikc({ jobs: schemas/* array */.YOg(jobSummary), nextCursor })
     .meta({ id: "JobSummaryPage" });
 const jobCounts = schemas/* object */.Ikc({
-    counts: schemas/* record */.g1P(jobs_status/* jobStatus */.WB, schemas/* int */.Whr())
-        .describe(`Number of jobs in each status; ${limits/* limits */.Fy.countedJobs} stands for that many or more.`),
+    counts: schemas/* record */.g1P(jobs_status/* jobStatus */.WB, schemas/* int */.Whr()),
 })
     .meta({ id: "JobCounts" });
 const batchSummary = batch/* batch */.vA.omit({ jobs: true }).meta({ id: "BatchSummary" });
@@ -59007,46 +58977,26 @@ const batchPage = schemas/* object */.Ikc({ batches: schemas/* array */.YOg(batc
 
 
 
-
-
-const jobChange = job/* job */.Yl
-    .pick({
-    id: true,
-    kind: true,
-    name: true,
-    status: true,
-    statusReason: true,
-    statusMessage: true,
-    batchId: true,
-    target: true,
-    labels: true,
-    createdAt: true,
-    updatedAt: true,
-    finishedAt: true,
-})
-    .extend({ progress: telemetry/* telemetry */.Y9.shape.progress.optional() });
 const deletion = schemas/* object */.Ikc({
     id: schemas/* string */.YjP(),
-    batchId: id/* batchId */.qZ.nullable().optional().describe("Of a job: the batch that it belonged to."),
+    batchId: id/* batchId */.qZ.nullable().optional(),
     labels: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* string */.YjP()).nullable(),
     deletedAt: iso/* datetime */.w$(),
 });
 const eventQuery = schemas/* strictObject */.rej({
     after: integerParameter(schemas/* int */.Whr().min(0))
-        .optional()
-        .describe("Number of the last change already seen; without it only later ones are sent."),
+        .optional(),
     follow: schemas/* enum */.k5n(["true", "false"])
-        .default("true")
-        .describe("Whether to continue, or to stop after the present changes."),
-    batch: id/* batchId */.qZ.optional().describe("Changes of this batch and its jobs."),
+        .default("true"),
+    batch: id/* batchId */.qZ.optional(),
     label: labelFilter,
 });
 const eventRoutes = {
     streamEvents: {
         method: "GET",
         path: "/events",
-        summary: "Changes of jobs (`event: job`, the job in short) and batches (`event: batch`, as lists " +
-            "have it), streamed as they happen; of changes that follow closely the last is sent. " +
+        summary: "Changes of jobs (`event: job`, a `JobSummary`) and batches (`event: batch`, a " +
+            "`BatchSummary`), streamed as they happen; of changes that follow closely the last is sent. " +
             `Deletions (\`event: job.deleted\` and \`event: batch.deleted\`) are kept for ` +
             `${limits/* limits */.Fy.deletionDays} days: who was away for longer lists anew`,
         action: "readWork",
@@ -59054,15 +59004,18 @@ const eventRoutes = {
         headers: schemas/* object */.Ikc({
             "last-event-id": schemas/* string */.YjP()
                 .regex(/^\d{1,15}$/, { error: "must be the id of an event" })
-                .optional()
-                .describe("As `after`, sent by event-stream clients that reconnect."),
+                .optional(),
         }),
         replies: { 200: { stream: ["text/event-stream"], headers: ["x-accel-buffering"] } },
         errors: [],
     },
 };
 
+// EXTERNAL MODULE: ./limits/retry.js
+var limits_retry = __nccwpck_require__(7279);
 ;// CONCATENATED MODULE: ./client/follow-logs.js
+
+
 
 
 
@@ -59073,10 +59026,10 @@ const eventRoutes = {
 const pauseMs = 200;
 async function* followLogs(jobId, { after = 0, signal }, connection) {
     const headers = { accept: "text/event-stream" };
-    for (let last = after;; await (0,retry/* delay */.cb)(pauseMs, signal)) {
+    for (let last = after;; await (0,limits_retry/* delay */.cb)(pauseMs, signal)) {
         try {
             const input = { params: { id: jobId }, query: { after: String(last) }, headers };
-            const answer = await (0,retry/* retry */.L5)(() => sendRequest("streamLogs", input, { ...connection, signal }), signal);
+            const answer = await (0,retry/* retryTransient */.jh)(() => sendRequest("streamLogs", input, { ...connection, signal }), signal);
             for await (const { event, data } of readEventStream(answer.body)) {
                 if (event === "end")
                     return jobs_status/* jobStatus */.WB.parse(logEnd.parse(JSON.parse(data)).status);
@@ -59100,7 +59053,7 @@ async function* readChanges({ after, signal }, connection) {
     for await (const { event, id, data } of readEventStream(answer.body)) {
         const seq = Number(id);
         if (event === "job")
-            yield { seq, job: jobChange.parse(JSON.parse(data)) };
+            yield { seq, job: jobSummary.parse(JSON.parse(data)) };
         else if (event === "batch")
             yield { seq, batch: batchSummary.parse(JSON.parse(data)) };
         else if (event === "job.deleted")
@@ -59134,6 +59087,7 @@ const silenceLimitMs = 4 * limits/* limits */.Fy.pingSeconds * 1000;
 
 
 
+
 function createCaller(connection) {
     const requestText = (name, input, signal) => {
         const once = async () => {
@@ -59141,13 +59095,23 @@ function createCaller(connection) {
             return { status, text: await body.text() };
         };
         return isRepeatable(name, requireRoute(connection.routes, name), input)
-            ? (0,retry/* retry */.L5)(once, signal)
+            ? (0,retry/* retryTransient */.jh)(once, signal)
             : once();
     };
+    const callJson = async (name, input, signal) => {
+        const { status, text } = await requestText(name, input, signal);
+        return parseReply(requireRoute(connection.routes, name), { name, status, text });
+    };
     return {
-        async call(name, input, { signal } = {}) {
-            const { status, text } = await requestText(name, toUntypedInput(input), signal);
-            return parseReply(requireRoute(connection.routes, name), { name, status, text });
+        call: (name, input, { signal } = {}) => callJson(name, toUntypedInput(input), signal),
+        async *listPages(name, input, { signal } = {}) {
+            const { query, ...rest } = toUntypedInput(input);
+            for (let cursor; cursor !== null;) {
+                const paged = { ...query, limit: limits/* limits */.Fy.pageMax, cursor };
+                const page = await callJson(name, { ...rest, query: paged }, signal);
+                yield page;
+                cursor = page.nextCursor;
+            }
         },
         async callEmpty(name, input, { signal } = {}) {
             await requestText(name, toUntypedInput(input), signal);
@@ -59198,7 +59162,7 @@ async function downloadArtifact({ jobId, name }, { file, signal }, connection) {
         await (0,external_node_stream_promises_namespaceObject.pipeline)(answer.body, output, signal ? { signal } : {});
     };
     try {
-        await (0,retry/* retry */.L5)(receiveRest, signal, () => written);
+        await (0,retry/* retryTransient */.jh)(receiveRest, signal, () => written);
         await (0,promises_.rename)(partial, file);
     }
     finally {
@@ -59232,91 +59196,168 @@ function graphLimitError(limit) {
     return new errors/* ServiceError */._7("model_unsupported", message);
 }
 
-;// CONCATENATED MODULE: ./model-files/file-bytes.js
+;// CONCATENATED MODULE: ./model-files/file-access.js
 
-
-const windowBytes = 64 * 1024;
-const maxVarintBytes = 10;
-class FileBytes {
-    length;
-    #descriptor;
-    #window = Buffer.alloc(windowBytes);
-    #start = 0;
-    #end = 0;
-    #fieldsRead = 0;
-    constructor(descriptor, length) {
-        this.#descriptor = descriptor;
-        this.length = length;
-    }
-    *fields(start, end) {
-        for (let position = start; position < end;) {
-            const field = this.#readField(position, end);
-            if (field === undefined)
-                return;
-            this.#countField();
-            yield field;
-            position = field.end;
+const maxCallBytes = 1 << 30;
+function readExactlySync(descriptor, bytes, position) {
+    for (let done = 0; done < bytes.length;) {
+        const wanted = Math.min(bytes.length - done, maxCallBytes);
+        const count = (0,external_node_fs_namespaceObject.readSync)(descriptor, bytes, done, wanted, position + done);
+        if (count === 0) {
+            throw new RangeError(`The file ends at byte ${position + done}, inside a range that must be read`);
         }
+        done += count;
     }
-    text(start, end) {
-        const bytes = Uint8Array.from({ length: end - start }, (_, i) => this.#byteAt(start + i) ?? 0);
-        return new TextDecoder().decode(bytes);
+}
+async function readExactly(file, bytes, position, endError) {
+    for (let done = 0; done < bytes.length;) {
+        const { bytesRead } = await file.read(bytes, done, bytes.length - done, position + done);
+        if (bytesRead === 0)
+            throw endError();
+        done += bytesRead;
     }
-    #countField() {
-        this.#fieldsRead += 1;
-        if (this.#fieldsRead > graphLimits.fields)
-            throw graphLimitError(`${graphLimits.fields} fields`);
-    }
-    #readField(position, limit) {
-        const tag = this.#readVarint(position);
-        if (tag === undefined || tag.value < 8)
-            return undefined;
-        const number = Math.floor(tag.value / 8);
-        const content = this.#readContent(tag.value % 8, tag.end);
-        return content === undefined || content.end > limit ? undefined : { number, ...content };
-    }
-    #readContent(wireType, start) {
-        const number = wireType === 0 || wireType === 2 ? this.#readVarint(start) : undefined;
-        switch (wireType) {
-            case 0:
-                return number && { value: number.value, start, end: number.end };
-            case 1:
-                return { value: 0, start, end: start + 8 };
-            case 2:
-                return number && { value: undefined, start: number.end, end: number.end + number.value };
-            case 5:
-                return { value: 0, start, end: start + 4 };
-            default:
-                return undefined;
-        }
-    }
-    #readVarint(position) {
-        let value = 0;
-        for (let i = 0; i < maxVarintBytes; i++) {
-            const byte = this.#byteAt(position + i);
-            if (byte === undefined)
-                return undefined;
-            value += (byte & 0x7f) * 2 ** (7 * i);
-            if (byte < 0x80)
-                return { value, end: position + i + 1 };
-        }
-        return undefined;
-    }
-    #byteAt(position) {
-        if (position >= this.length)
-            return undefined;
-        if (position < this.#start || position >= this.#end) {
-            const bytes = (0,external_node_fs_namespaceObject.readSync)(this.#descriptor, this.#window, 0, windowBytes, position);
-            this.#start = position;
-            this.#end = position + bytes;
-            if (bytes === 0)
-                return undefined;
-        }
-        return this.#window[position - this.#start];
+}
+async function writeAllBytes(file, bytes, position) {
+    for (let done = 0; done < bytes.length;) {
+        done += (await file.write(bytes, done, bytes.length - done, position + done)).bytesWritten;
     }
 }
 
+;// CONCATENATED MODULE: ./model-files/byte-window.js
+
+const windowBytes = 256 * 1024;
+const smallCopyBytes = 1024;
+class ByteWindow {
+    length;
+    #descriptor;
+    #buffer;
+    #start = 0;
+    #end;
+    constructor(length, buffer, descriptor) {
+        this.length = length;
+        this.#buffer = buffer;
+        this.#descriptor = descriptor;
+        this.#end = descriptor === undefined ? length : 0;
+    }
+    static fromFile(descriptor, length) {
+        return new ByteWindow(length, new Uint8Array(Math.min(windowBytes, length)), descriptor);
+    }
+    static fromBytes(bytes) {
+        return new ByteWindow(bytes.length, bytes);
+    }
+    byteAt(position) {
+        if (position < this.#start || position >= this.#end)
+            this.#fill(position);
+        const byte = this.#buffer[position - this.#start];
+        if (byte === undefined) {
+            throw new RangeError(`Byte ${position} lies behind the end, which is ${this.length}`);
+        }
+        return byte;
+    }
+    copy(start, end) {
+        const length = end - start;
+        const isSmall = length > 0 && length <= smallCopyBytes;
+        if (isSmall && (start < this.#start || end > this.#end))
+            this.#fill(start);
+        if (start >= this.#start && end <= this.#end) {
+            return this.#buffer.slice(start - this.#start, end - this.#start);
+        }
+        const bytes = new Uint8Array(length);
+        if (this.#descriptor !== undefined)
+            readExactlySync(this.#descriptor, bytes, start);
+        return bytes;
+    }
+    #fill(position) {
+        if (this.#descriptor === undefined)
+            return;
+        const wanted = Math.min(this.#buffer.length, this.length - position);
+        if (wanted <= 0)
+            return;
+        this.#start = position;
+        this.#end = position;
+        readExactlySync(this.#descriptor, this.#buffer.subarray(0, wanted), position);
+        this.#end = position + wanted;
+    }
+}
+
+;// CONCATENATED MODULE: ./model-files/wire-format.js
+const wireType = { varint: 0, fixed64: 1, lengthDelimited: 2, fixed32: 5 };
+class WireError extends Error {
+    name = "WireError";
+    truncated;
+    constructor(message, truncated = false) {
+        super(message);
+        this.truncated = truncated;
+    }
+}
+function readVarint(bytes, position, limit) {
+    let value = 0;
+    let scale = 1;
+    for (let at = position; at < position + 10; at++) {
+        if (at >= limit) {
+            throw new WireError(`A number at byte ${position} has no end`, limit === bytes.length);
+        }
+        const byte = bytes.byteAt(at);
+        value += (byte & 0x7f) * scale;
+        if (byte < 0x80)
+            return { value, end: at + 1 };
+        scale *= 128;
+    }
+    throw new WireError(`The number at byte ${position} is longer than 10 bytes`);
+}
+const maxFieldNumber = 2 ** 29 - 1;
+function readField(bytes, start, limit) {
+    const { value: tag, end: lengthStart } = readVarint(bytes, start, limit);
+    const number = Math.floor(tag / 8);
+    const type = tag % 8;
+    if (number === 0 || number > maxFieldNumber) {
+        throw new WireError(`The field at byte ${start} has number ${number}`);
+    }
+    let bodyStart = lengthStart;
+    let end;
+    if (type === wireType.varint)
+        end = readVarint(bytes, lengthStart, limit).end;
+    else if (type === wireType.fixed64)
+        end = lengthStart + 8;
+    else if (type === wireType.fixed32)
+        end = lengthStart + 4;
+    else if (type === wireType.lengthDelimited) {
+        const length = readVarint(bytes, lengthStart, limit);
+        bodyStart = length.end;
+        end = bodyStart + length.value;
+    }
+    else
+        throw new WireError(`The field at byte ${start} has wire type ${type}`);
+    if (end > limit) {
+        throw new WireError(`The field at byte ${start} runs over the end`, end > bytes.length);
+    }
+    return { number, wireType: type, start, lengthStart, bodyStart, end };
+}
+function varintBytes(value) {
+    const bytes = [];
+    let rest = value;
+    while (rest >= 128) {
+        bytes.push((rest % 128) + 128);
+        rest = Math.floor(rest / 128);
+    }
+    bytes.push(rest);
+    return Uint8Array.from(bytes);
+}
+function lengthPrefix(field, length) {
+    return concatBytes([varintBytes(field * 8 + wireType.lengthDelimited), varintBytes(length)]);
+}
+function concatBytes(parts) {
+    const all = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+    let offset = 0;
+    for (const part of parts) {
+        all.set(part, offset);
+        offset += part.length;
+    }
+    return all;
+}
+
 ;// CONCATENATED MODULE: ./model-files/list-external-data.js
+
 
 
 
@@ -59338,8 +59379,13 @@ const maxTextBytes = 4096;
 function listExternalData(file) {
     const descriptor = (0,external_node_fs_namespaceObject.openSync)(file, "r");
     try {
-        const bytes = new FileBytes(descriptor, (0,external_node_fs_namespaceObject.statSync)(file).size);
+        const bytes = ByteWindow.fromFile(descriptor, (0,external_node_fs_namespaceObject.statSync)(file).size);
         return distinctLocations(bytes).toSorted();
+    }
+    catch (error) {
+        if (error instanceof WireError)
+            return [];
+        throw error;
     }
     finally {
         (0,external_node_fs_namespaceObject.closeSync)(descriptor);
@@ -59357,56 +59403,114 @@ function distinctLocations(bytes) {
     return [...locations];
 }
 function* readLocations(bytes) {
-    let parts = 0;
-    for (const { message, ...range } of readMessages(bytes)) {
-        if (message === "tensor" || message === "node")
-            parts += 1;
-        if (parts > graphLimits.parts)
-            throw graphLimitError(`${graphLimits.parts} nodes and tensors`);
-        const location = message === "tensor" ? readTensorLocation(bytes, range) : undefined;
-        if (location !== undefined)
-            yield location;
-    }
-}
-function* readMessages(bytes) {
-    const open = [openMessage(bytes, { message: "model", start: 0, end: bytes.length })];
+    const count = { fields: 0, parts: 0 };
+    const open = [];
+    open.push({ message: "model", position: 0, end: bytes.length });
     for (let last = open.at(-1); last !== undefined; last = open.at(-1)) {
-        const { done, value: field } = last.fields.next();
-        if (done === true) {
+        if (last.position >= last.end) {
             open.pop();
             continue;
         }
+        const field = readField(bytes, last.position, last.end);
+        last.position = field.end;
+        countField(count);
         const message = children[last.message][field.number];
-        if (message === undefined || field.value !== undefined)
+        if (message === undefined || field.wireType !== wireType.lengthDelimited)
             continue;
-        const part = { message, start: field.start, end: field.end };
-        yield part;
+        if (message === "tensor" || message === "node")
+            countPart(count);
+        const location = message === "tensor" ? readTensorLocation(bytes, field, count) : undefined;
+        if (location !== undefined)
+            yield location;
         if (message !== "tensor")
-            open.push(openMessage(bytes, part));
+            open.push({ message, position: field.bodyStart, end: field.end });
     }
 }
-function openMessage(bytes, { message, start, end }) {
-    return { message, fields: bytes.fields(start, end) };
+function countField(count) {
+    count.fields += 1;
+    if (count.fields > graphLimits.fields)
+        throw graphLimitError(`${graphLimits.fields} fields`);
 }
-function readTensorLocation(bytes, { start, end }) {
+function countPart(count) {
+    count.parts += 1;
+    if (count.parts > graphLimits.parts)
+        throw graphLimitError(`${graphLimits.parts} nodes and tensors`);
+}
+function* readFields(bytes, message, count) {
+    for (let position = message.bodyStart; position < message.end;) {
+        const field = readField(bytes, position, message.end);
+        countField(count);
+        yield field;
+        position = field.end;
+    }
+}
+function readTensorLocation(bytes, tensor, count) {
     let isExternal = false;
     let location;
-    for (const field of bytes.fields(start, end)) {
-        if (field.number === external.location)
-            isExternal = field.value === external.isExternal;
-        if (field.number === external.data)
-            location ??= readLocation(bytes, field);
+    for (const field of readFields(bytes, tensor, count)) {
+        if (field.number === external.location && field.wireType === wireType.varint) {
+            const { value } = readVarint(bytes, field.bodyStart, field.end);
+            isExternal = value === external.isExternal;
+        }
+        else if (field.number === external.data && field.wireType === wireType.lengthDelimited) {
+            location = readLocation(bytes, field, count) ?? location;
+        }
     }
     return isExternal ? location : undefined;
 }
-function readLocation(bytes, { start, end }) {
+function readLocation(bytes, data, count) {
     const texts = new Map();
-    for (const field of bytes.fields(start, end)) {
-        if (field.end - field.start > maxTextBytes)
+    for (const field of readFields(bytes, data, count)) {
+        if (field.end - field.bodyStart > maxTextBytes)
             return undefined;
-        texts.set(field.number, bytes.text(field.start, field.end));
+        texts.set(field.number, new TextDecoder().decode(bytes.copy(field.bodyStart, field.end)));
     }
     return texts.get(entry.key) === "location" ? texts.get(entry.value) : undefined;
+}
+
+// EXTERNAL MODULE: ./contract/models/model.js
+var model = __nccwpck_require__(3659);
+;// CONCATENATED MODULE: ./contract/models/manifest.js
+
+
+
+
+const isModelFilePath = (path) => !path.includes("\\") &&
+    !/^[A-Za-z]:/.test(path) &&
+    !(0,hidden_characters/* hasHiddenCharacters */.nA)(path) &&
+    path.split("/").every((part) => part !== "" && part !== "." && part !== "..");
+const modelFilePath = schemas/* string */.YjP()
+    .min(1)
+    .max(255)
+    .refine(isModelFilePath, {
+    error: 'must be a relative path with "/" between its parts, without "." and ".."',
+});
+function areFilesDistinct(files) {
+    const paths = new Set(files.map(({ path }) => path));
+    const folders = files.flatMap(({ path }) => {
+        const parts = path.split("/").slice(0, -1);
+        return parts.map((_, i) => parts.slice(0, i + 1).join("/"));
+    });
+    return paths.size === files.length && !folders.some((folder) => paths.has(folder));
+}
+const manifestFile = schemas/* strictObject */.rej({ path: modelFilePath, sha256: model/* sha256 */.sc });
+const manifest = schemas/* strictObject */.rej({
+    files: schemas/* array */.YOg(manifestFile)
+        .min(1)
+        .max(limits/* limits */.Fy.manifestFiles)
+        .refine(areFilesDistinct, {
+        error: "must not name a path twice, nor a file as a folder of another",
+    }),
+})
+    .meta({ id: "Manifest" });
+const modelFile = schemas/* object */.Ikc({ path: modelFilePath, sha256: model/* sha256 */.sc, bytes: schemas/* int */.Whr().min(0) });
+
+;// CONCATENATED MODULE: ./model-files/location-path.js
+
+
+function locationPath(location) {
+    const path = external_node_path_.posix.normalize(location);
+    return isModelFilePath(path) && !location.split("/").includes("..") ? path : undefined;
 }
 
 // EXTERNAL MODULE: ./client/hash-file.js
@@ -59417,60 +59521,35 @@ var read_pieces = __nccwpck_require__(8390);
 
 
 
-
-
-
-async function uploadBlob(file, uploading, connection) {
-    const upload = await measureUpload(file, uploading);
-    const { bytes, sha256, signal } = upload;
+const tries = 12;
+async function uploadBlob(blob, signal, connection) {
     let sent = false;
     let keptBytes = 0;
     const sendOnce = async () => {
-        const kept = await findKeptBytes(upload, connection);
+        const kept = await findKeptBytes(blob.sha256, signal, connection);
         if (kept === "all")
             return;
         sent = true;
         keptBytes = kept;
-        await sendMissingBytes(upload, Math.max(0, Math.min(kept, bytes - 1)), connection);
+        const offset = Math.max(0, Math.min(kept, blob.bytes - 1));
+        try {
+            await sendBytes(blob, offset, signal, connection);
+        }
+        catch (error) {
+            if (offset === 0 || !isChecksumMismatch(error))
+                throw error;
+            await sendBytes(blob, 0, signal, connection);
+        }
     };
-    await (0,retry/* retry */.L5)(sendOnce, signal, () => keptBytes);
-    return { sha256, bytes, sent };
+    await (0,retry/* retryTransient */.jh)(sendOnce, signal, () => keptBytes, tries);
+    return sent;
 }
-async function measureUpload(file, uploading) {
-    const { size: bytes } = await (0,promises_.stat)(file);
-    const sha256 = uploading.sha256 ?? (await (0,hash_file/* hashFile */.D)(file, uploading.signal));
-    return { ...uploading, file, bytes, sha256 };
-}
-async function sendMissingBytes(upload, offset, connection) {
-    try {
-        await sendBytes(upload, offset, connection);
-    }
-    catch (error) {
-        if (offset === 0 || !isChecksumMismatch(error))
-            throw error;
-        await sendBytes(upload, 0, connection);
-    }
-}
-async function sendBytes(upload, offset, connection) {
-    const { sha256, bytes, signal, onStart } = upload;
-    onStart?.(offset, bytes);
+async function sendBytes({ sha256, bytes, readFrom }, offset, signal, connection) {
     const range = offset > 0 ? `bytes ${offset}-${bytes - 1}/${bytes}` : undefined;
-    const answer = await sendRequest("uploadModel", { params: { sha256 }, headers: { "content-range": range } }, {
-        ...connection,
-        signal,
-        upload: { stream: () => readWithProgress(upload, offset), bytes: bytes - offset },
-    });
+    const answer = await sendRequest("uploadModel", { params: { sha256 }, headers: { "content-range": range } }, { ...connection, signal, upload: readFrom(offset) });
     await answer.body.text();
 }
-async function* readWithProgress({ file, bytes, signal, onProgress }, offset) {
-    let position = offset;
-    for await (const piece of (0,read_pieces/* readPieces */.u)(file, signal, offset)) {
-        yield piece;
-        position += piece.length;
-        onProgress?.(position, bytes);
-    }
-}
-async function findKeptBytes({ sha256, signal }, connection) {
+async function findKeptBytes(sha256, signal, connection) {
     try {
         const answer = await sendRequest("findModel", { params: { sha256 } }, { ...connection, signal });
         await answer.body.text();
@@ -59496,29 +59575,53 @@ function isChecksumMismatch(error) {
 
 
 
+
+
+
 async function uploadModel(file, uploading, connection) {
     const { sha256: knownSha256, ...options } = uploading;
     const [onnxFile, ...external] = await listModelParts(file);
     if (external.length === 0) {
-        const uploaded = await uploadBlob(file, uploading, connection);
+        const uploaded = await uploadFile(file, uploading, connection);
         return { source: (0,model_source/* uploadSource */.h_)(uploaded.sha256), ...uploaded };
     }
-    const parts = [onnxFile, ...external];
-    const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
-    const uploaded = [];
+    const bytes = external.reduce((sum, part) => sum + part.bytes, onnxFile.bytes);
     let done = 0;
-    for (const part of parts) {
+    const send = async (part, sha256) => {
         const counted = countAll(options, done, bytes);
-        const sha256 = part === onnxFile ? knownSha256 : undefined;
         const known = sha256 === undefined ? counted : { ...counted, sha256 };
-        uploaded.push(await uploadBlob(part.file, known, connection));
+        const blob = await uploadFile(part.file, known, connection);
         done += part.bytes;
-    }
-    const files = parts.map((part, i) => ({ path: part.path, sha256: uploaded[i]?.sha256 ?? "" }));
+        return { ...blob, path: part.path };
+    };
+    const model = await send(onnxFile, knownSha256);
+    const uploaded = [model];
+    for (const part of external)
+        uploaded.push(await send(part));
+    const files = uploaded.map(({ path: name, sha256 }) => ({ path: name, sha256 }));
     const caller = createCaller(connection);
-    const { source } = await (0,retry/* retry */.L5)(() => caller.call("createManifest", { body: { files } }), uploading.signal);
-    const sha256 = uploaded[0]?.sha256 ?? "";
+    const { source } = await (0,retry/* retryTransient */.jh)(() => caller.call("createManifest", { body: { files } }), uploading.signal);
+    const { sha256 } = model;
     return { source, sha256, bytes, sent: uploaded.some(({ sent }) => sent) };
+}
+async function uploadFile(file, { signal, onStart, onProgress, ...known }, connection) {
+    const { size: bytes } = await (0,promises_.stat)(file);
+    const sha256 = known.sha256 ?? (await (0,hash_file/* hashFile */.D)(file, signal));
+    const readFrom = (offset) => {
+        onStart?.(offset, bytes);
+        const count = (position) => onProgress?.(position, bytes);
+        return { bytes: bytes - offset, stream: () => readCounted(file, offset, count, signal) };
+    };
+    const sent = await uploadBlob({ sha256, bytes, readFrom }, signal, connection);
+    return { sha256, bytes, sent };
+}
+async function* readCounted(file, offset, onProgress, signal) {
+    let position = offset;
+    for await (const piece of (0,read_pieces/* readPieces */.u)(file, signal, offset)) {
+        yield piece;
+        position += piece.length;
+        onProgress(position);
+    }
 }
 async function listModelParts(file) {
     const folder = external_node_path_.dirname(file);
@@ -59530,10 +59633,16 @@ async function listModelParts(file) {
     return [{ path: external_node_path_.basename(file), file, bytes: size }, ...external];
 }
 async function findExternalPart(folder, location) {
-    const name = external_node_path_.posix.normalize(location);
-    if (name.split("/").some((part) => part.startsWith("."))) {
-        const message = `The model's external data ${quoteName(location)} is not sent`;
-        throw new Error(`${message}: no part of its path may begin with "."`);
+    const refusal = `The model's external data ${quoteName(location)} is not sent`;
+    if (external_node_path_.posix
+        .normalize(location)
+        .split("/")
+        .some((part) => part.startsWith("."))) {
+        throw new Error(`${refusal}: no part of its path may begin with "."`);
+    }
+    const name = locationPath(location);
+    if (name === undefined) {
+        throw new Error(`${refusal}: it must be a path below the model's folder, as "weights/w.data"`);
     }
     const file = external_node_path_.join(folder, name);
     const real = await (0,promises_.realpath)(file).catch((cause) => {
@@ -59571,10 +59680,13 @@ function createClient({ dispatcher, ...service }) {
 }
 function createUndiciTransport(dispatcher) {
     return async ({ method, url, headers, body, signal }) => {
+        const isUpload = typeof body === "object";
+        if (isUpload && "blob" in body)
+            throw new TypeError("Node sends streams, not blobs");
         const { statusCode, ...answer } = await (0,undici.request)(url, {
             method,
-            headers,
-            body: typeof body === "object" ? external_node_stream_.Readable.from(body.stream()) : (body ?? null),
+            headers: isUpload ? { ...headers, "content-length": String(body.bytes) } : headers,
+            body: isUpload ? external_node_stream_.Readable.from(body.stream()) : (body ?? null),
             bodyTimeout: silenceLimitMs,
             signal: signal ?? null,
             dispatcher: dispatcher ?? (0,undici.getGlobalDispatcher)(),
@@ -59585,8 +59697,6 @@ function createUndiciTransport(dispatcher) {
 
 // EXTERNAL MODULE: ./contract/jobs/artifact.js
 var artifact = __nccwpck_require__(4336);
-// EXTERNAL MODULE: ./contract/models/model.js
-var model = __nccwpck_require__(3659);
 ;// CONCATENATED MODULE: ./contract/routes/artifact-routes.js
 
 
@@ -59598,26 +59708,24 @@ const artifactLinkRequest = schemas/* strictObject */.rej({
     expiresInSeconds: schemas/* int */.Whr()
         .min(1)
         .max(limits/* limits */.Fy.linkSeconds)
-        .default(3600)
-        .describe("For how long the link is valid."),
+        .default(3600),
 })
     .meta({ id: "ArtifactLinkRequest" });
 const artifactLink = schemas/* object */.Ikc({
-    url: schemas/* string */.YjP().describe("GET downloads the file; who has the link needs no access token."),
+    url: schemas/* string */.YjP(),
     expiresAt: iso/* datetime */.w$(),
 })
     .meta({ id: "ArtifactLink" });
 const linkedArtifactParams = schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.C });
 const linkedArtifactQuery = schemas/* strictObject */.rej({
-    expires: integerParameter(schemas/* int */.Whr().min(0)).describe("End of its validity, seconds since 1970."),
+    expires: integerParameter(schemas/* int */.Whr().min(0)),
     sha256: model/* sha256 */.sc,
     signature: schemas/* string */.YjP()
-        .regex(/^[A-Za-z0-9_-]{43}$/, { error: "must be 43 characters of base64url" })
-        .describe("HMAC of all the rest."),
+        .regex(/^[A-Za-z0-9_-]{43}$/, { error: "must be 43 characters of base64url" }),
 });
 const fileHeaders = ["etag", "accept-ranges", "content-disposition"];
 const downloadHeaders = schemas/* object */.Ikc({
-    range: schemas/* string */.YjP().max(200).optional().describe("One range of bytes, `bytes=FIRST-LAST`."),
+    range: schemas/* string */.YjP().max(200).optional(),
     "if-none-match": schemas/* string */.YjP().max(1000).optional(),
     "if-range": schemas/* string */.YjP().max(200).optional(),
 });
@@ -59707,7 +59815,7 @@ var creation = __nccwpck_require__(8971);
 const suiteName = schemas/* string */.YjP().min(1).max(200);
 const suite = schemas/* object */.Ikc({
     name: suiteName,
-    batches: schemas/* int */.Whr().min(0).describe("Number of its batches."),
+    batches: schemas/* int */.Whr().min(0),
     newest: batchSummary
         .pick({ id: true, name: true, status: true, createdAt: true, gatesFailed: true })
         .extend({ revision: revision/* revision */.Q.nullable() }),
@@ -59715,41 +59823,35 @@ const suite = schemas/* object */.Ikc({
     .meta({ id: "Suite" });
 const suiteList = schemas/* object */.Ikc({
     suites: schemas/* array */.YOg(suite)
-        .max(limits/* limits */.Fy.listedSuites)
-        .describe(`Those with the newest batches, ${limits/* limits */.Fy.listedSuites} at most.`),
+        .max(limits/* limits */.Fy.listedSuites),
 })
     .meta({ id: "SuiteList" });
 const suiteHistoryQuery = schemas/* strictObject */.rej({
     suite: suiteName,
     model: schemas/* string */.YjP()
         .max(200)
-        .optional()
-        .describe("Name of a model; by default the first one of the newest batch."),
+        .optional(),
     limit: integerParameter(schemas/* int */.Whr().min(1).max(limits/* limits */.Fy.historyBatches))
-        .default(limits/* limits */.Fy.historyBatches)
-        .describe("Number of batches, the newest."),
+        .default(limits/* limits */.Fy.historyBatches),
 });
 const suiteBatch = schemas/* object */.Ikc({
     id: id/* batchId */.qZ,
     createdAt: iso/* datetime */.w$(),
     revision: revision/* revision */.Q.nullable(),
     check: schemas/* object */.Ikc({
-        repository: schemas/* string */.YjP().describe("As `owner/name`."),
-        url: schemas/* url */.OZ5().nullable().describe("Of the check run; null until there is one."),
+        repository: schemas/* string */.YjP(),
+        url: schemas/* url */.OZ5().nullable(),
         commitUrl: schemas/* url */.OZ5(),
     })
-        .nullable()
-        .describe("The batch's report on GitHub; null where it asked for none."),
+        .nullable(),
 });
 const suiteHistory = schemas/* object */.Ikc({
     suite: suiteName,
-    model: schemas/* string */.YjP().nullable().describe("Null where the suite has no batch."),
-    models: schemas/* array */.YOg(schemas/* string */.YjP()).describe("Names of the models of the newest batch."),
-    batches: schemas/* array */.YOg(suiteBatch).describe("Oldest first."),
+    model: schemas/* string */.YjP().nullable(),
+    models: schemas/* array */.YOg(schemas/* string */.YjP()),
+    batches: schemas/* array */.YOg(suiteBatch),
     jobs: schemas/* array */.YOg(jobSummary)
-        .max(limits/* limits */.Fy.historyJobs)
-        .describe("The model's jobs of these batches, oldest first: the newest one of each batch and " +
-        `target, and of these the newest ${limits/* limits */.Fy.historyJobs}.`),
+        .max(limits/* limits */.Fy.historyJobs),
 })
     .meta({ id: "SuiteHistory" });
 
@@ -59816,8 +59918,7 @@ const batchRoutes = {
         query: schemas/* strictObject */.rej({
             status: schemas/* array */.YOg(jobs_status/* jobStatus */.WB.extract(["Failed", "Cancelled"]))
                 .min(1)
-                .optional()
-                .describe("Which jobs, `Failed` by default; repeat the parameter for both."),
+                .optional(),
         }),
         headers: creation/* creationHeaders */.E_,
         audited: true,
@@ -59865,8 +59966,7 @@ const suiteRoutes = {
 
 const preferWait = schemas/* string */.YjP().max(100).optional();
 const waitHeaders = creation/* creationHeaders */.E_.extend({
-    prefer: preferWait.describe("`wait=N` answers when the job has ended, or after N seconds at the latest; " +
-        `N is at most ${limits/* limits */.Fy.preferWaitSeconds}.`),
+    prefer: preferWait,
 });
 const jobRoutes = {
     startCompression: {
@@ -59902,7 +60002,16 @@ const jobRoutes = {
         summary: "List jobs, active and historical, newest first",
         action: "readWork",
         query: jobQuery,
-        replies: { 200: { json: schemas/* union */.KCZ([jobPage, jobSummaryPage]) } },
+        replies: { 200: { json: jobPage } },
+        errors: ["invalid_cursor"],
+    },
+    listJobSummaries: {
+        method: "GET",
+        path: "/jobs/summaries",
+        summary: "List jobs as rows: their status and figures without recipe and telemetry",
+        action: "readWork",
+        query: jobQuery,
+        replies: { 200: { json: jobSummaryPage } },
         errors: ["invalid_cursor"],
     },
     countJobs: {
@@ -59924,10 +60033,8 @@ const jobRoutes = {
         headers: schemas/* object */.Ikc({
             "if-none-match": schemas/* string */.YjP()
                 .max(1000)
-                .optional()
-                .describe("`ETag` of an earlier answer: while the job is the same, the answer is 304."),
-            prefer: preferWait.describe("`wait=N` answers when the job has ended or, with `If-None-Match`, has changed, or after " +
-                `N seconds at the latest; N is at most ${limits/* limits */.Fy.preferWaitSeconds}.`),
+                .optional(),
+            prefer: preferWait,
         }),
         replies: {
             200: { json: job/* jobDetail */.Bs, headers: ["etag", "preference-applied"] },
@@ -59986,27 +60093,19 @@ const logRoutes = {
         params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
         query: schemas/* strictObject */.rej({
             after: integerParameter(schemas/* int */.Whr().min(0))
-                .default(0)
-                .describe("Number of the last line already seen."),
+                .default(0),
             before: integerParameter(schemas/* int */.Whr().min(1))
-                .optional()
-                .describe("Number of the first line already seen: the answer is the `limit` lines before it, or " +
-                `fewer where those have more than ${limits/* limits */.Fy.logPageBytes} bytes, and ends. A number ` +
-                "beyond the last line asks for the last lines."),
+                .optional(),
             limit: integerParameter(schemas/* int */.Whr().min(1).max(limits/* limits */.Fy.logPageLines))
-                .default(limits/* limits */.Fy.logPageLines)
-                .describe("Lines of an answer with `before`."),
+                .default(limits/* limits */.Fy.logPageLines),
             follow: schemas/* enum */.k5n(["true", "false"])
-                .default("true")
-                .describe("Whether to continue until the job ends, or to stop after the present lines. An answer " +
-                "with `before` always stops, and is no event stream."),
+                .default("true"),
         }),
         headers: schemas/* object */.Ikc({
             accept: schemas/* string */.YjP().max(1000).optional(),
             "last-event-id": schemas/* string */.YjP()
                 .regex(/^\d{1,15}$/, { error: "must be the id of an event" })
-                .optional()
-                .describe("As `after`, sent by event-stream clients that reconnect."),
+                .optional(),
         }),
         replies: {
             200: {
@@ -60019,42 +60118,6 @@ const logRoutes = {
     },
 };
 
-;// CONCATENATED MODULE: ./contract/models/manifest.js
-
-
-
-
-const isPlainPath = (path) => !path.includes("\\") &&
-    !(0,hidden_characters/* hasHiddenCharacters */.nA)(path) &&
-    path.split("/").every((part) => part !== "" && part !== "." && part !== "..");
-const modelFilePath = schemas/* string */.YjP()
-    .min(1)
-    .max(255)
-    .refine(isPlainPath, {
-    error: 'must be a relative path with "/" between its parts, without "." and ".."',
-})
-    .describe("Relative to the folder of the model's files, such as `weights/model.onnx.data`.");
-function areFilesDistinct(files) {
-    const paths = new Set(files.map(({ path }) => path));
-    const folders = files.flatMap(({ path }) => {
-        const parts = path.split("/").slice(0, -1);
-        return parts.map((_, i) => parts.slice(0, i + 1).join("/"));
-    });
-    return paths.size === files.length && !folders.some((folder) => paths.has(folder));
-}
-const manifestFile = schemas/* strictObject */.rej({ path: modelFilePath, sha256: model/* sha256 */.sc });
-const manifest = schemas/* strictObject */.rej({
-    files: schemas/* array */.YOg(manifestFile)
-        .min(1)
-        .max(limits/* limits */.Fy.manifestFiles)
-        .refine(areFilesDistinct, {
-        error: "must not name a path twice, nor a file as a folder of another",
-    })
-        .describe("The ONNX file first, then every file that it has external data in."),
-})
-    .meta({ id: "Manifest" });
-const modelFile = schemas/* object */.Ikc({ path: modelFilePath, sha256: model/* sha256 */.sc, bytes: schemas/* int */.Whr().min(0) });
-
 ;// CONCATENATED MODULE: ./contract/routes/model-routes.js
 
 
@@ -60062,7 +60125,7 @@ const modelFile = schemas/* object */.Ikc({ path: modelFilePath, sha256: model/*
 
 
 const uploadedModel = schemas/* object */.Ikc({
-    source: schemas/* string */.YjP().describe("What to name in `model.source`."),
+    source: schemas/* string */.YjP(),
     sha256: model/* sha256 */.sc,
     bytes: schemas/* int */.Whr(),
 })
@@ -60149,30 +60212,26 @@ const count = schemas/* int */.Whr().min(0);
 const bytes = schemas/* number */.aig().min(0);
 const serviceStatus = schemas/* object */.Ikc({
     now: iso/* datetime */.w$(),
-    startedAt: iso/* datetime */.w$().describe("When the process that answers was started."),
-    versions: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* string */.YjP()).describe("Of the service and of what it runs on."),
-    records: schemas/* enum */.k5n(["sqlite", "postgres"]).describe("The database."),
-    executor: schemas/* enum */.k5n(["local", "cluster"])
-        .describe("Whether jobs run as processes on this machine or in a cluster."),
+    startedAt: iso/* datetime */.w$(),
+    versions: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* string */.YjP()),
+    records: schemas/* enum */.k5n(["sqlite", "postgres"]),
+    executor: schemas/* enum */.k5n(["local", "cluster"]),
     problem: schemas/* string */.YjP()
-        .nullable()
-        .describe("Why the service is not ready, as `/readyz` says; null where it is."),
+        .nullable(),
     jobs: schemas/* object */.Ikc({
         waiting: count,
         running: count,
-        longestWaitSeconds: schemas/* number */.aig().min(0).describe("0 where no job waits."),
+        longestWaitSeconds: schemas/* number */.aig().min(0),
         workers: count
-            .nullable()
-            .describe("Jobs that this process runs at once; null where the cluster decides."),
+            .nullable(),
     }),
     disk: schemas/* object */.Ikc({
         freeBytes: bytes,
         totalBytes: bytes,
-        reserveBytes: bytes.describe("What new work leaves free for records."),
-    })
-        .describe("The disk that has the records, and the files that are in no bucket."),
+        reserveBytes: bytes,
+    }),
     memory: schemas/* object */.Ikc({
-        residentBytes: bytes.describe("Of the service's process, without workers."),
+        residentBytes: bytes,
     }),
 })
     .meta({ id: "ServiceStatus" });
@@ -60208,7 +60267,7 @@ var kubernetes_names = __nccwpck_require__(7762);
 
 
 const defaultProject = "default";
-const projectName = kubernetes_names/* dnsLabel */.UG.describe("1 to 63 lower-case letters, digits and hyphens, with no hyphen at an end.");
+const projectName = kubernetes_names/* dnsLabel */.UG;
 const project = schemas/* object */.Ikc({ name: projectName, createdAt: iso/* datetime */.w$() })
     .meta({ id: "Project" });
 
@@ -60231,19 +60290,15 @@ const scope = schemas/* enum */.k5n(Object.keys(scopeTable));
 const tokenRequest = schemas/* strictObject */.rej({
     name: schemas/* string */.YjP()
         .min(1)
-        .max(100)
-        .describe("Name for people, for instance where the token is used."),
+        .max(100),
     scopes: schemas/* array */.YOg(scope).min(1).max(scope.options.length),
     expiresInDays: schemas/* int */.Whr()
         .min(1)
         .max(3650)
         .nullable()
-        .default(limits/* limits */.Fy.tokenDays)
-        .describe("Null for a token that does not expire."),
+        .default(limits/* limits */.Fy.tokenDays),
     project: projectName
-        .optional()
-        .describe("Project of the token, the caller's own by default. Others need an administrator of the " +
-        "project `default`."),
+        .optional(),
 })
     .meta({ id: "TokenRequest" });
 const token = schemas/* object */.Ikc({
@@ -60251,36 +60306,29 @@ const token = schemas/* object */.Ikc({
     project: projectName,
     name: schemas/* string */.YjP(),
     scopes: schemas/* array */.YOg(scope),
-    prefix: schemas/* string */.YjP().describe("First characters of the token, to recognise it by."),
+    prefix: schemas/* string */.YjP(),
     createdAt: iso/* datetime */.w$(),
-    expiresAt: iso/* datetime */.w$().nullable().describe("Null for a token that does not expire."),
+    expiresAt: iso/* datetime */.w$().nullable(),
     lastUsedAt: iso/* datetime */.w$()
-        .nullable()
-        .describe("When a request last had it, to within a minute; null before the first one."),
-    revokedAt: iso/* datetime */.w$().nullable().describe("It is refused since; null while it is valid."),
+        .nullable(),
+    revokedAt: iso/* datetime */.w$().nullable(),
     policy: schemas/* string */.YjP()
-        .nullable()
-        .describe("Trust policy by which an identity token was exchanged for the token; null for other " +
-        "tokens."),
+        .nullable(),
     person: schemas/* object */.Ikc({ id: id/* personId */.B6, name: schemas/* string */.YjP() })
-        .nullable()
-        .describe("Who made the token, or the token that made it: it does no more than the person's role " +
-        "allows at the time. Null for tokens of commands and of trust policies."),
+        .nullable(),
 })
     .meta({ id: "Token" });
 const createdToken = token
-    .extend({ token: schemas/* string */.YjP().describe("The token itself, shown this once.") })
+    .extend({ token: schemas/* string */.YjP() })
     .meta({ id: "CreatedToken" });
 const exchangeRequest = schemas/* strictObject */.rej({
     token: schemas/* string */.YjP()
         .min(1)
-        .max(16_384)
-        .describe("OpenID Connect identity token, such as GitHub issues to a workflow. It can be " +
-        "exchanged once."),
+        .max(16_384),
 })
     .meta({ id: "ExchangeRequest" });
 const exchangedToken = schemas/* object */.Ikc({
-    token: schemas/* string */.YjP().describe("The access token, shown this once."),
+    token: schemas/* string */.YjP(),
     expiresAt: iso/* datetime */.w$(),
     scopes: schemas/* array */.YOg(scope),
 })
@@ -60292,22 +60340,19 @@ const exchangedToken = schemas/* object */.Ikc({
 
 const claimValue = schemas/* union */.KCZ([schemas/* string */.YjP().max(4096), schemas/* number */.aig(), schemas/* boolean */.zMY(), schemas/* null */.chJ()]);
 const trustCheckRequest = schemas/* strictObject */.rej({
-    claims: schemas/* record */.g1P(schemas/* string */.YjP().max(100), claimValue)
-        .describe("Claims of a workflow's identity token, with the issuer as `iss`."),
+    claims: schemas/* record */.g1P(schemas/* string */.YjP().max(100), claimValue),
 })
     .meta({ id: "TrustCheckRequest" });
 const trustCheck = schemas/* object */.Ikc({
     grant: schemas/* object */.Ikc({
-        policy: schemas/* string */.YjP().describe("Name of the trust policy that fits."),
+        policy: schemas/* string */.YjP(),
         project: projectName,
         scopes: schemas/* array */.YOg(scope),
         expiresInSeconds: schemas/* int */.Whr(),
     })
-        .nullable()
-        .describe("Null where the workflow would get no token."),
+        .nullable(),
     mismatch: schemas/* string */.YjP()
-        .nullable()
-        .describe("The first claim that does not fit, in the policy that fits furthest."),
+        .nullable(),
 })
     .meta({ id: "TrustCheck" });
 
@@ -60499,12 +60544,10 @@ function resolveCredentials(inputs, { untrusted }, environment) {
 /* harmony export */ });
 /* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9876);
 /* harmony import */ var _workflow_run_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6793);
-/* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(7590);
+/* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(8931);
 /* harmony import */ var _contract_jobs_batch_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(810);
 /* harmony import */ var _contract_jobs_gate_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(9517);
-/* harmony import */ var _contract_limits_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(1351);
-/* harmony import */ var _contract_text_redact_source_js__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(3662);
-
+/* harmony import */ var _contract_text_redact_source_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(3662);
 
 
 
@@ -60571,7 +60614,7 @@ function findFormerJob(jobs, model, target) {
         return undefined;
     return jobs.find((job) => job.target === target &&
         job.model.name === name &&
-        job.model.source === (0,_contract_text_redact_source_js__WEBPACK_IMPORTED_MODULE_6__/* .redactSource */ .b)(source) &&
+        job.model.source === (0,_contract_text_redact_source_js__WEBPACK_IMPORTED_MODULE_5__/* .redactSource */ .b)(source) &&
         job.model.sha256 === sha256);
 }
 async function getBatches(client, ids, signal) {
@@ -60580,14 +60623,10 @@ async function getBatches(client, ids, signal) {
 async function listJobs(client, { labels, ...filter }, signal) {
     const label = labels && Object.entries(labels).map(([name, value]) => `${name}=${value}`);
     const jobs = [];
-    for (let cursor;;) {
-        const query = { ...filter, label, limit: String(_contract_limits_js__WEBPACK_IMPORTED_MODULE_5__/* .limits */ .Fy.pageMax), cursor };
-        const page = await client.call("listJobs", { query }, signal && { signal });
-        jobs.push(...page.jobs.filter((job) => "recipe" in job));
-        if (page.nextCursor === null)
-            return jobs;
-        cursor = page.nextCursor;
-    }
+    const pages = client.listPages("listJobs", { query: { ...filter, label } }, signal && { signal });
+    for await (const page of pages)
+        jobs.push(...page.jobs);
+    return jobs;
 }
 
 
@@ -60748,16 +60787,39 @@ async function hashFile(file, signal) {
 
 /***/ }),
 
-/***/ 7590:
+/***/ 8931:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   I1: () => (/* binding */ toAnswerError),
-/* harmony export */   Mm: () => (/* binding */ ProblemError),
-/* harmony export */   qx: () => (/* binding */ UnexpectedAnswerError)
-/* harmony export */ });
-/* harmony import */ var _contract_errors_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6828);
-/* harmony import */ var _contract_text_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6464);
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  Mm: () => (/* binding */ ProblemError),
+  qx: () => (/* binding */ UnexpectedAnswerError),
+  I1: () => (/* binding */ toAnswerError)
+});
+
+// EXTERNAL MODULE: ./contract/errors.js
+var errors = __nccwpck_require__(6828);
+// EXTERNAL MODULE: ./contract/text/bounded-text.js
+var bounded_text = __nccwpck_require__(6464);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/core/core.js
+var core = __nccwpck_require__(6416);
+;// CONCATENATED MODULE: ./contract/text/json-value.js
+
+const jsonValue = schemas/* string */.YjP().transform((text, context) => {
+    try {
+        return JSON.parse(text);
+    }
+    catch {
+        context.addIssue("is not JSON");
+        return core/* NEVER */.tm;
+    }
+});
+
+;// CONCATENATED MODULE: ./client/problem-error.js
+
 
 
 const maxTextLength = 500;
@@ -60774,7 +60836,7 @@ class ProblemError extends Error {
         this.retryAfter = retryAfter;
     }
     get retryable() {
-        return _contract_errors_js__WEBPACK_IMPORTED_MODULE_0__/* .errorTable */ .NN[this.problem.code].retryable;
+        return errors/* errorTable */.NN[this.problem.code].retryable;
     }
 }
 class UnexpectedAnswerError extends Error {
@@ -60783,27 +60845,20 @@ class UnexpectedAnswerError extends Error {
     headers;
     retryAfter;
     constructor(call, { status, headers, text }, retryAfter) {
-        super(`${call}: unexpected answer with status ${status}: ${(0,_contract_text_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__/* .truncate */ .x)(text, maxTextLength)}`);
+        super(`${call}: unexpected answer with status ${status}: ${(0,bounded_text/* truncate */.x)(text, maxTextLength)}`);
         this.status = status;
         this.headers = headers;
         this.retryAfter = retryAfter;
     }
 }
+const jsonProblem = jsonValue.pipe(errors/* problem */.CC);
 function toAnswerError(call, answer) {
     const retryAfter = String(answer.headers["retry-after"]);
     const seconds = /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) : undefined;
-    const parsed = _contract_errors_js__WEBPACK_IMPORTED_MODULE_0__/* .problem */ .CC.safeParse(parseJsonOrUndefined(answer.text));
+    const parsed = jsonProblem.safeParse(answer.text);
     return parsed.success
         ? new ProblemError(call, parsed.data, seconds)
         : new UnexpectedAnswerError(call, answer, seconds);
-}
-function parseJsonOrUndefined(text) {
-    try {
-        return JSON.parse(text);
-    }
-    catch {
-        return undefined;
-    }
 }
 
 
@@ -60899,52 +60954,85 @@ async function* readPieces(file, signal, start = 0) {
 
 /***/ }),
 
-/***/ 6261:
+/***/ 5335:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
 // EXPORTS
 __nccwpck_require__.d(__webpack_exports__, {
-  cb: () => (/* binding */ delay),
   Rk: () => (/* binding */ isConnectionError),
   dg: () => (/* binding */ isTransient),
-  L5: () => (/* binding */ retry)
+  jh: () => (/* binding */ retryTransient)
 });
 
-// EXTERNAL MODULE: ./client/problem-error.js
-var problem_error = __nccwpck_require__(7590);
+// EXTERNAL MODULE: ./client/problem-error.js + 1 modules
+var problem_error = __nccwpck_require__(8931);
 ;// CONCATENATED MODULE: ./client/transport.js
 class ConnectionError extends Error {
     name = "ConnectionError";
 }
 
+;// CONCATENATED MODULE: ./limits/network-errors.js
+const unsentCodes = [
+    "EAI_AGAIN",
+    "ECONNREFUSED",
+    "EHOSTUNREACH",
+    "ENETUNREACH",
+    "ENOTFOUND",
+    "UND_ERR_CONNECT_TIMEOUT",
+];
+const lostCodes = [
+    ...unsentCodes,
+    "ECONN",
+    "EPIPE",
+    "ETIMEDOUT",
+    "UND_ERR_BODY_TIMEOUT",
+    "UND_ERR_CLOSED",
+    "UND_ERR_DESTROYED",
+    "UND_ERR_HEADERS_TIMEOUT",
+    "UND_ERR_RESPONSE",
+    "UND_ERR_RES_CONTENT_LENGTH_MISMATCH",
+    "UND_ERR_SOCKET",
+];
+function isUnsent(error) {
+    return unsentCodes.includes(networkErrorCode(error));
+}
+function isConnectionLost(error) {
+    const code = networkErrorCode(error);
+    return lostCodes.some((start) => code.startsWith(start)) || isCutAnswer(error);
+}
+function isClosedByClient(error) {
+    return networkErrorCode(error) === "UND_ERR_DESTROYED";
+}
+function networkErrorCode(error) {
+    return error instanceof Error && "code" in error ? String(error.code) : "";
+}
+function isCutAnswer(error) {
+    return (error instanceof Error &&
+        error.name === "HTTPParserError" &&
+        error.message.includes("Invalid EOF state"));
+}
+
+// EXTERNAL MODULE: ./limits/retry.js
+var retry = __nccwpck_require__(7279);
 ;// CONCATENATED MODULE: ./client/retry.js
 
 
-const tries = 5;
+
+
 const firstDelayMs = 200;
+const maxDelayMs = 15_000;
 const maxRetryAfterMs = 120_000;
 const transientStatuses = new Set([429, 502, 503, 504]);
 const permanentCodes = new Set(["internal_error", "storage_full"]);
-async function retry(work, signal, countDone = () => 0) {
-    let done = countDone();
-    for (let left = tries - 1;; left--) {
-        try {
-            return await work();
-        }
-        catch (error) {
-            signal?.throwIfAborted();
-            if (countDone() > done)
-                left = tries - 1;
-            done = countDone();
-            if (left === 0 || !isTransient(error) || retryAfterMs(error) > maxRetryAfterMs)
-                throw error;
-            await delay(computeDelayMs(error, tries - 1 - left), signal);
-        }
-    }
-}
-function computeDelayMs(error, attempt) {
-    return retryAfterMs(error) + Math.random() * firstDelayMs * 2 ** attempt;
+async function retryTransient(work, signal, countDone, tries = 5) {
+    const delayAfter = (error, failures) => {
+        const waitMs = retryAfterMs(error);
+        if (failures === tries || !isTransient(error) || waitMs > maxRetryAfterMs)
+            return undefined;
+        return waitMs + (0,retry/* backOffMs */.Vv)(failures, maxDelayMs, firstDelayMs);
+    };
+    return (0,retry/* retry */.L5)(work, delayAfter, { signal, countDone });
 }
 function retryAfterMs(error) {
     const isAnswer = error instanceof problem_error/* ProblemError */.Mm || error instanceof problem_error/* UnexpectedAnswerError */.qx;
@@ -60958,48 +61046,8 @@ function isTransient(error) {
         return transientStatuses.has(error.status);
     return isConnectionError(error);
 }
-const connectionErrorCodes = [
-    "EAI_AGAIN",
-    "ECONN",
-    "EHOSTUNREACH",
-    "ENETUNREACH",
-    "ENOTFOUND",
-    "EPIPE",
-    "ETIMEDOUT",
-    "UND_ERR_BODY_TIMEOUT",
-    "UND_ERR_CLOSED",
-    "UND_ERR_CONNECT_TIMEOUT",
-    "UND_ERR_DESTROYED",
-    "UND_ERR_HEADERS_TIMEOUT",
-    "UND_ERR_RESPONSE",
-    "UND_ERR_RES_CONTENT_LENGTH_MISMATCH",
-    "UND_ERR_SOCKET",
-];
 function isConnectionError(error) {
-    if (error instanceof ConnectionError || isCutAnswer(error))
-        return true;
-    const code = error instanceof Error && "code" in error ? String(error.code) : "";
-    return connectionErrorCodes.some((start) => code.startsWith(start));
-}
-function isCutAnswer(error) {
-    return (error instanceof Error &&
-        error.name === "HTTPParserError" &&
-        error.message.includes("Invalid EOF state"));
-}
-function delay(ms, signal) {
-    const { promise, resolve, reject } = Promise.withResolvers();
-    if (signal?.aborted)
-        return Promise.reject(toError(signal.reason));
-    const abort = () => reject(toError(signal?.reason));
-    const timer = setTimeout(resolve, ms);
-    signal?.addEventListener("abort", abort, { once: true });
-    return promise.finally(() => {
-        clearTimeout(timer);
-        signal?.removeEventListener("abort", abort);
-    });
-}
-function toError(reason) {
-    return reason instanceof Error ? reason : new Error("Aborted", { cause: reason });
+    return error instanceof ConnectionError || isConnectionLost(error);
 }
 
 
@@ -61092,9 +61140,7 @@ const errorTable = {
 };
 const errorCode = zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(Object.keys(errorTable));
 const fieldError = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
-    pointer: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
-        .describe("JSON pointer of the field (RFC 6901), within the body, or `query/NAME`, `path/NAME`, " +
-        "`header/NAME`."),
+    pointer: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP(),
     message: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP(),
 });
 const problem = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
@@ -61104,7 +61150,7 @@ const problem = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
     code: errorCode,
     detail: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP(),
     errors: zod__WEBPACK_IMPORTED_MODULE_1__/* .array */ .YOg(fieldError).optional(),
-    requestId: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().optional().describe("Names the request in the service's log."),
+    requestId: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().optional(),
 })
     .meta({ id: "Problem" });
 const jobError = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
@@ -61191,8 +61237,7 @@ function idPattern(prefix) {
 function idSchema(prefix, what) {
     return zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
         .max(prefix.length + 1 + timeLength + randomLength)
-        .regex(patterns[prefix], { error: `must be the id of a ${what}, such as ${prefix}-01h…` })
-        .describe(`Identifier of the ${what}: sortable by creation time and a valid Kubernetes name.`);
+        .regex(patterns[prefix], { error: `must be the id of a ${what}, such as ${prefix}-01h…` });
 }
 const jobId = idSchema("job", "job");
 const batchId = idSchema("batch", "batch");
@@ -61415,15 +61460,10 @@ const artifactName = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
     .max(200)
     .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/, {
     error: "must be 1 to 200 letters, digits, '.', '_' or '-', the first a letter or digit",
-})
-    .describe("File name, unique within the job.");
+});
 const artifact = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
     name: artifactName,
-    kind: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["model", "weights", "stage", "manifest", "report", "graph"])
-        .describe("`model`: the ONNX file; `weights`: its external data; `stage`: a stage of the " +
-        "pipeline, an ONNX file or its external data; `manifest`: which file holds which " +
-        "weight, or how the stages are linked; `report`: what was done to each weight; `graph`: the " +
-        "original's nodes with what was done to their weights, as the dashboard draws them."),
+    kind: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["model", "weights", "stage", "manifest", "report", "graph"]),
     bytes: zod__WEBPACK_IMPORTED_MODULE_1__/* .int */ .Whr().min(0),
     sha256: _models_model_js__WEBPACK_IMPORTED_MODULE_0__/* .sha256 */ .sc,
 })
@@ -61472,38 +61512,30 @@ var revision = __nccwpck_require__(1622);
 
 
 const place = schemas/* strictObject */.rej({
-    file: (0,bounded_text/* boundedText */.L)({ min: 1, max: 4096 }).describe("Relative to the repository's root."),
-    line: schemas/* int */.Whr().min(1).max(2_147_483_647).describe("Counted from 1."),
+    file: (0,bounded_text/* boundedText */.L)({ min: 1, max: 4096 }),
+    line: schemas/* int */.Whr().min(1).max(2_147_483_647),
 });
 const places = schemas/* strictObject */.rej({
     models: schemas/* array */.YOg(schemas/* strictObject */.rej({ model: schemas/* string */.YjP().max(100), ...place.shape }))
-        .max(1000)
-        .describe("By the models' names."),
+        .max(1000),
     gates: schemas/* array */.YOg(schemas/* strictObject */.rej({ gate: gate_table/* gateName */.h2, ...place.shape }))
-        .max(gate_table/* gateName */.h2.options.length)
-        .describe("Other gates are annotated at their models."),
+        .max(gate_table/* gateName */.h2.options.length),
 });
 const githubReport = schemas/* strictObject */.rej({
     repository: schemas/* string */.YjP()
         .max(140)
-        .regex(/^[A-Za-z0-9][A-Za-z0-9_-]*\/[A-Za-z0-9._-]+$/, { error: "must be OWNER/NAME" })
-        .describe("As `owner/name`. The service's GitHub App has to be installed in it."),
+        .regex(/^[A-Za-z0-9][A-Za-z0-9_-]*\/[A-Za-z0-9._-]+$/, { error: "must be OWNER/NAME" }),
     sha: revision/* commit */.c,
-    checkName: (0,bounded_text/* boundedText */.L)({ min: 1, max: limits/* textLimits */.I6.name }).describe("Name of the check run of the whole batch."),
+    checkName: (0,bounded_text/* boundedText */.L)({ min: 1, max: limits/* textLimits */.I6.name }),
     jobChecks: schemas/* enum */.k5n(Object.keys(action/* jobChecksTable */.v8))
-        .default("auto")
-        .describe("Which jobs get check runs of their own."),
+        .default("auto"),
     failOn: schemas/* enum */.k5n(Object.keys(action/* failOnTable */._y))
-        .default("gates")
-        .describe("When the check run fails."),
+        .default("gates"),
     serviceUrl: schemas/* string */.YjP()
         .max(2000)
-        .optional()
-        .describe("Not used any more: links lead to the address in the service's settings."),
+        .optional(),
     places: places
-        .optional()
-        .describe("Where the repository names the models and gates. Their failures are annotated at these " +
-        "lines."),
+        .optional(),
 });
 
 // EXTERNAL MODULE: ./contract/jobs/job.js + 2 modules
@@ -61539,26 +61571,22 @@ const maxBatchJobs = 2000;
 const batchFields = schemas/* strictObject */.rej({
     name: job/* displayName */.QC.optional(),
     suite: (0,bounded_text/* boundedText */.L)({ min: 1, max: limits/* textLimits */.I6.name })
-        .optional()
-        .describe("Name under which batches of the same models are compared over time."),
+        .optional(),
     revision: revision/* revision */.Q
-        .optional()
-        .describe("Commit that the models belong to, to compare their jobs with baselines of the suite."),
+        .optional(),
     kind: jobs_status/* jobKind */.G$.default("compress"),
-    models: schemas/* array */.YOg(model/* modelReference */.Dy).min(1).max(1000).describe("Each is compressed for each target."),
-    targets: schemas/* array */.YOg(target/* targetName */.je).min(1).max(64).describe("Names of targets, each once."),
-    recipe: recipe/* requestedRecipe */.vJ.optional().describe("Overrides fields of each target's default recipe."),
-    gates: gate/* gateLimits */.A8.optional().describe("Limits on what is measured for each job."),
+    models: schemas/* array */.YOg(model/* modelReference */.Dy).min(1).max(1000),
+    targets: schemas/* array */.YOg(target/* targetName */.je).min(1).max(64),
+    recipe: recipe/* requestedRecipe */.vJ.optional(),
+    gates: gate/* gateLimits */.A8.optional(),
     dryRun: job/* dryRun */.PA,
-    deadlineSeconds: job/* deadlineSeconds */.Qo.describe("Limit of each job, seconds of work."),
+    deadlineSeconds: job/* deadlineSeconds */.Qo,
     parallelism: schemas/* int */.Whr()
         .min(1)
         .max(maxBatchJobs)
-        .default(100)
-        .describe("Jobs of the batch that a cluster works on at once. A Batch's can be changed: jobs that " +
-        "have begun go on. On one machine the service's own limit applies."),
+        .default(100),
     labels: job/* labels */.WD.optional(),
-    failFast: schemas/* boolean */.zMY().default(false).describe("Cancel the remaining jobs as soon as one fails."),
+    failFast: schemas/* boolean */.zMY().default(false),
 });
 const batchRules = [
     {
@@ -61582,13 +61610,12 @@ const batchRules = [
             "(has(self.revision.branch) && has(self.suite))",
     },
 ];
-const batchRequest = (0,rule/* withRules */.O)(schemas/* strictObject */.rej({
+const batchRequest = (0,rule/* withRules */.O2)(schemas/* strictObject */.rej({
     ...batchFields.shape,
     report: schemas/* strictObject */.rej({
-        github: githubReport.describe("Check runs on a commit, which a service with a GitHub App keeps up to date."),
+        github: githubReport,
     })
-        .optional()
-        .describe("Where the service reports the batch's progress and results."),
+        .optional(),
 }), batchRules).meta({ id: "BatchRequest" });
 const batch = schemas/* object */.Ikc({
     id: id/* batchId */.qZ,
@@ -61602,9 +61629,8 @@ const batch = schemas/* object */.Ikc({
     createdAt: iso/* datetime */.w$(),
     createdBy: creation/* createdBy */.uf,
     finishedAt: iso/* datetime */.w$().nullable(),
-    counts: schemas/* record */.g1P(jobs_status/* jobStatus */.WB, schemas/* int */.Whr()).describe("Number of jobs in each status."),
-    gatesFailed: schemas/* int */.Whr()
-        .describe("Number of jobs with a gate of the level `fail` that did not pass."),
+    counts: schemas/* record */.g1P(jobs_status/* jobStatus */.WB, schemas/* int */.Whr()),
+    gatesFailed: schemas/* int */.Whr(),
     jobs: schemas/* array */.YOg(schemas/* object */.Ikc({
         id: id/* jobId */.Db,
         model: schemas/* string */.YjP(),
@@ -61612,8 +61638,7 @@ const batch = schemas/* object */.Ikc({
         status: jobs_status/* jobStatus */.WB,
         gatesFailed: schemas/* boolean */.zMY(),
     }))
-        .max(maxBatchJobs)
-        .describe("The jobs, in the order of models × targets."),
+        .max(maxBatchJobs),
 })
     .meta({ id: "Batch" });
 function batchName({ name, suite, models, targets, }) {
@@ -61723,8 +61748,7 @@ const idempotencyKey = zod__WEBPACK_IMPORTED_MODULE_2__/* .string */ .YjP()
     .min(1)
     .max(255)
     .regex(/^[\x21-\x7e]+$/, { error: "must be ASCII characters without spaces" })
-    .optional()
-    .describe(`The same key and body within ${_limits_js__WEBPACK_IMPORTED_MODULE_1__/* .limits */ .Fy.idempotencyHours} hours give the first answer again.`);
+    .optional();
 const creationHeaders = zod__WEBPACK_IMPORTED_MODULE_2__/* .object */ .Ikc({ "idempotency-key": idempotencyKey });
 const createdHeaders = ["location", "idempotency-replayed"];
 const creationErrors = [
@@ -61738,17 +61762,16 @@ const jobCreationErrors = [
     "too_many_jobs",
     "storage_full",
     "unknown_target",
+    "recipe_unsupported",
     "model_source_refused",
     "model_not_found",
 ];
 const createdBy = zod__WEBPACK_IMPORTED_MODULE_2__/* .object */ .Ikc({
     tokenId: _id_js__WEBPACK_IMPORTED_MODULE_0__/* .tokenId */ .jo
-        .nullable()
-        .describe("Null for a person who was signed in, and a ServiceAccount."),
-    name: zod__WEBPACK_IMPORTED_MODULE_2__/* .string */ .YjP().describe("Name of the token, of the person, or of the ServiceAccount."),
+        .nullable(),
+    name: zod__WEBPACK_IMPORTED_MODULE_2__/* .string */ .YjP(),
 })
-    .optional()
-    .describe("Whose request created it; absent where a resource of a cluster did, or a rerun.");
+    .optional();
 
 
 /***/ }),
@@ -61871,7 +61894,7 @@ const limitSchemas = {
     maxLatencyRegression: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0),
 };
 function limitSchema(gate) {
-    return limitSchemas[gate].optional().describe(_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateTable */ .k0[gate].description);
+    return limitSchemas[gate].optional();
 }
 const gateLimits = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
     maxSizeRatio: limitSchema("maxSizeRatio"),
@@ -61884,31 +61907,23 @@ const gateLimits = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
     maxLatencyRegression: limitSchema("maxLatencyRegression"),
     warnGates: zod__WEBPACK_IMPORTED_MODULE_1__/* .array */ .YOg(_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h2)
         .max(_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h2.options.length)
-        .optional()
-        .describe("Gates that warn instead of failing where they do not pass."),
+        .optional(),
 })
     .meta({ id: "GateLimits" });
 const gateResult = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
     gate: _gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h2,
     limit: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig(),
     actual: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig()
-        .nullable()
-        .describe("The measured figure, or how much worse than the baseline's it is; null where it was " +
-        "not measured, which fails the gate."),
+        .nullable(),
     baseline: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig()
         .nullable()
-        .default(null)
-        .describe("The baseline's figure: bytes, dB or milliseconds; null for gates that do not compare " +
-        "with it."),
+        .default(null),
     level: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["fail", "warn"])
-        .default("fail")
-        .describe("What it means if the gate does not pass. A change that cannot be computed, such as " +
-        "without a baseline, warns, and so does a figure that is not known well enough."),
+        .default("fail"),
     passed: zod__WEBPACK_IMPORTED_MODULE_1__/* .boolean */ .zMY(),
     note: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
         .max(300)
-        .optional()
-        .describe("Why the figures could not be compared, or not well enough."),
+        .optional(),
 })
     .meta({ id: "GateResult" });
 function hasFailedGate(gates) {
@@ -61957,14 +61972,13 @@ const figures = telemetry/* telemetry */.Y9.pick({ size: true, latency: true, de
     accuracy: telemetry/* accuracy */.y2.omit({ outputs: true }).optional(),
 });
 const recordedBaseline = figures.extend({
-    jobId: id/* jobId */.Db.describe("The job that measured the figures."),
+    jobId: id/* jobId */.Db,
     sha: revision/* commit */.c,
     branch: schemas/* string */.YjP(),
 });
 const baseline = recordedBaseline
     .extend({
-    by: schemas/* enum */.k5n(["baseSha", "mergeBase", "branch"])
-        .describe("Which part of the revision's base it was found by; `branch`: it is the branch's newest."),
+    by: schemas/* enum */.k5n(["baseSha", "mergeBase", "branch"]),
 })
     .meta({ id: "Baseline" });
 function baselineFigures({ size, latency, device, accuracy: measured, }) {
@@ -62140,30 +62154,22 @@ const labels = schemas/* record */.g1P(schemas/* string */.YjP()
     .refine((all) => Object.keys(all).length <= maxLabels, {
     error: `must not have more than ${maxLabels} entries`,
 })
-    .meta({ maxProperties: maxLabels })
-    .describe(`Caller's own keys and values, to filter by. At most ${maxLabels}.`);
-const displayName = (0,bounded_text/* boundedText */.L)({ min: 1, max: limits/* textLimits */.I6.name }).describe("Name for people; need not be unique.");
+    .meta({ maxProperties: maxLabels });
+const displayName = (0,bounded_text/* boundedText */.L)({ min: 1, max: limits/* textLimits */.I6.name });
 const dryRun = schemas/* boolean */.zMY()
-    .default(false)
-    .describe("Only plan: report the size that the result would have, and what would be done to each " +
-    "weight, from the model's graph. No weight is read, no model is written, no pipeline is " +
-    "planned, and neither models nor gates are evaluated.");
+    .default(false);
 const deadlineSeconds = schemas/* int */.Whr()
     .min(1)
     .max(604_800)
-    .optional()
-    .describe("Seconds of work after which the job is stopped and fails with `deadline_exceeded`. " +
-    "Waiting does not count.");
+    .optional();
 const jobRequest = schemas/* strictObject */.rej({
     name: displayName.optional(),
     model: model/* modelReference */.Dy,
     target: target/* targetName */.je,
     recipe: recipe/* requestedRecipe */.vJ
-        .optional()
-        .describe("What to do to the model. Fields that are left out come from the target's default recipe."),
+        .optional(),
     gates: gate/* gateLimits */.A8
-        .optional()
-        .describe("Limits on what is measured; the job's `gates` say which are met."),
+        .optional(),
     dryRun,
     deadlineSeconds,
     labels: labels.optional(),
@@ -62174,40 +62180,35 @@ const job = schemas/* object */.Ikc({
     kind: jobs_status/* jobKind */.G$,
     name: displayName,
     status: jobs_status/* jobStatus */.WB,
-    statusReason: schemas/* string */.YjP().describe(statusReasonDescription),
-    statusMessage: schemas/* string */.YjP().describe("The same for people."),
+    statusReason: schemas/* string */.YjP(),
+    statusMessage: schemas/* string */.YjP(),
     batchId: id/* batchId */.qZ.nullable(),
     model: schemas/* object */.Ikc({
         ...model/* modelReference */.Dy.shape,
-        name: schemas/* string */.YjP().describe("The request's, or the file's."),
+        name: schemas/* string */.YjP(),
         bytes: schemas/* int */.Whr()
-            .nullable()
-            .describe("Size of the file and its external data; null until it was fetched."),
-        actualSha256: model/* sha256 */.sc.nullable().describe("SHA-256 of the file that was fetched."),
+            .nullable(),
+        actualSha256: model/* sha256 */.sc.nullable(),
     }),
     target: target/* targetName */.je,
-    recipe: recipe/* recipe */.D4.describe("The effective recipe: the request's fields override the preset's, and those the target's."),
+    recipe: recipe/* recipe */.D4,
     gateLimits: gate/* gateLimits */.A8,
-    dryRun: dryRun.describe("Whether the job only plans; its one artifact is the report then."),
+    dryRun: dryRun,
     deadlineSeconds,
-    labels: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* string */.YjP()).describe("The request's own keys and values."),
+    labels: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* string */.YjP()),
     createdAt: iso/* datetime */.w$(),
-    updatedAt: iso/* datetime */.w$().describe("When the job or its telemetry last changed."),
-    startedAt: iso/* datetime */.w$().nullable().describe("When the job left Pending for work."),
+    updatedAt: iso/* datetime */.w$(),
+    startedAt: iso/* datetime */.w$().nullable(),
     finishedAt: iso/* datetime */.w$()
-        .nullable()
-        .describe("When the job became Completed, Failed or Cancelled; null until then."),
-    transitions: schemas/* array */.YOg(jobs_status/* transition */.kY).describe("Every status the job has had, oldest first."),
+        .nullable(),
+    transitions: schemas/* array */.YOg(jobs_status/* transition */.kY),
     telemetry: telemetry/* telemetry */.Y9,
-    artifacts: schemas/* array */.YOg(artifact/* artifact */.d).describe("Files that the job has produced so far."),
+    artifacts: schemas/* array */.YOg(artifact/* artifact */.d),
     baseline: baseline
         .nullable()
-        .default(null)
-        .describe("What the job is compared with, found when its batch was created; null where there is " +
-        "none."),
-    gates: schemas/* array */.YOg(gate/* gateResult */.xp)
-        .describe("Results of the gates; empty until the job is Completed, and in a dry run."),
-    error: errors/* jobError */.Kp.nullable().describe("Why the job is Failed; null for all others."),
+        .default(null),
+    gates: schemas/* array */.YOg(gate/* gateResult */.xp),
+    error: errors/* jobError */.Kp.nullable(),
     createdBy: creation/* createdBy */.uf,
 })
     .meta({ id: "Job" });
@@ -62216,10 +62217,7 @@ const jobDetail = job
     queuePosition: schemas/* int */.Whr()
         .min(1)
         .nullable()
-        .default(null)
-        .describe("Place among the jobs that wait for a worker of this machine: 1 starts next. Null for a " +
-        "job that does not wait, and in a cluster. Projects take turns, so that jobs of other " +
-        "projects may still come before it."),
+        .default(null),
 })
     .meta({ id: "JobDetail" });
 
@@ -62239,41 +62237,34 @@ const jobDetail = job
 /* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
 
 const modelLatency = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
-    p50Ms: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig().describe("Median, milliseconds."),
-    p95Ms: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig().optional().describe("Absent where fewer than 100 runs were timed."),
-    p99Ms: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig().optional().describe("Absent where fewer than 500 runs were timed."),
-    runs: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr().min(0).describe("Timed runs in all sessions."),
+    p50Ms: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig(),
+    p95Ms: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig().optional(),
+    p99Ms: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig().optional(),
+    runs: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr().min(0),
 });
 const latencyRatio = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
-    ratio: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig()
-        .describe("Latency of the result relative to the original's: the geometric mean of sessions."),
+    ratio: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig(),
     ratioLow: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig()
-        .optional()
-        .describe("Least ratio of the 95 % confidence interval, which is over sessions. After few sessions " +
-        "it can be as wide as 0 to 10000000000: where its ends differ by a factor of more than " +
-        "4, reports say in words that the sessions are too few, as consumers should."),
-    ratioHigh: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig().optional().describe("Largest ratio of that interval."),
+        .optional(),
+    ratioHigh: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig().optional(),
     sessions: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr()
         .min(0)
-        .optional()
-        .describe("Times that both models were opened anew and timed."),
+        .optional(),
 });
 const maxLatencyShapes = 4;
 const shapeLatency = latencyRatio.omit({ sessions: true }).extend({
-    inputs: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP().max(120).describe("The inputs' names, element types and shapes."),
-    originalP50Ms: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig().describe("Median of the original, milliseconds."),
-    resultP50Ms: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig().describe("Median of the result, milliseconds."),
+    inputs: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP().max(120),
+    originalP50Ms: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig(),
+    resultP50Ms: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig(),
 });
 const latency = latencyRatio.extend({
     original: modelLatency,
     result: modelLatency,
     shapes: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(shapeLatency)
         .max(maxLatencyShapes)
-        .optional()
-        .describe("Where there are several input shapes. The other figures are of the slowest one's."),
+        .optional(),
     baseline: latencyRatio
-        .optional()
-        .describe("Of the result relative to the baseline's own result, timed in the same way."),
+        .optional(),
 });
 const widestFactor = 4;
 function explainWideInterval({ ratioLow = 1, ratioHigh = 1, sessions, }) {
@@ -62325,7 +62316,7 @@ __nccwpck_require__.d(__webpack_exports__, {
   vJ: () => (/* binding */ requestedRecipe)
 });
 
-// UNUSED EXPORTS: granularitiesByScheme
+// UNUSED EXPORTS: chooseGranularity, granularitiesByScheme
 
 // EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
 var schemas = __nccwpck_require__(3045);
@@ -62333,49 +62324,36 @@ var schemas = __nccwpck_require__(3045);
 var kubernetes_names = __nccwpck_require__(7762);
 ;// CONCATENATED MODULE: ./contract/jobs/pipeline.js
 
-const balance = schemas/* enum */.k5n(["bytes", "flops", "time"])
-    .describe("What the stages of a pipeline are balanced by. `bytes`: the weights of a stage. " +
-    "`flops`: operations on a generated sample. `time`: nanoseconds that ONNX Runtime's CPU " +
-    "provider takes for a generated sample, graph optimizations off.");
+const balance = schemas/* enum */.k5n(["bytes", "flops", "time"]);
 const maxPipelineStages = 64;
 const pipelineTensor = schemas/* object */.Ikc({
     name: schemas/* string */.YjP(),
     type: schemas/* string */.YjP(),
-    shape: schemas/* array */.YOg(schemas/* union */.KCZ([schemas/* int */.Whr(), schemas/* string */.YjP()]))
-        .describe("Open dimensions are their names, which may be empty."),
+    shape: schemas/* array */.YOg(schemas/* union */.KCZ([schemas/* int */.Whr(), schemas/* string */.YjP()])),
 });
 const pipelineManifest = schemas/* object */.Ikc({
     version: schemas/* literal */.euz(1),
     balance,
     stages: schemas/* array */.YOg(schemas/* object */.Ikc({
-        model: schemas/* string */.YjP().describe("ONNX file of the stage."),
-        files: schemas/* array */.YOg(schemas/* object */.Ikc({ name: schemas/* string */.YjP(), bytes: schemas/* int */.Whr() }))
-            .describe("Every file that the stage needs."),
-        parameterBytes: schemas/* int */.Whr()
-            .describe("Bytes of the weights and constants of the stage, original size."),
-        load: schemas/* number */.aig().describe("What is balanced, in its own unit."),
+        model: schemas/* string */.YjP(),
+        files: schemas/* array */.YOg(schemas/* object */.Ikc({ name: schemas/* string */.YjP(), bytes: schemas/* int */.Whr() })),
+        parameterBytes: schemas/* int */.Whr(),
+        load: schemas/* number */.aig(),
         inputs: schemas/* array */.YOg(schemas/* object */.Ikc({
             name: schemas/* string */.YjP(),
             from: schemas/* int */.Whr()
-                .min(0)
-                .describe("Number of the stage that computes the tensor, from 1; 0 for the caller."),
-        }))
-            .describe("Tensors to feed. A tensor of an earlier stage is fed unchanged past the stages " +
-            "between."),
-        outputs: schemas/* array */.YOg(schemas/* string */.YjP())
-            .describe("Tensors that the stage computes, for later stages and for the caller."),
+                .min(0),
+        })),
+        outputs: schemas/* array */.YOg(schemas/* string */.YjP()),
     })),
     cuts: schemas/* array */.YOg(schemas/* object */.Ikc({
-        bytes: schemas/* int */.Whr().describe("Bytes that cross the cut on a generated sample."),
-        tensors: schemas/* array */.YOg(pipelineTensor)
-            .describe("Tensors computed before the cut and used after it."),
-    }))
-        .describe("What crosses from each stage to the next one."),
+        bytes: schemas/* int */.Whr(),
+        tensors: schemas/* array */.YOg(pipelineTensor),
+    })),
     outputs: schemas/* array */.YOg(schemas/* object */.Ikc({
         name: schemas/* string */.YjP(),
-        from: schemas/* int */.Whr().min(1).describe("Number of the stage that computes it."),
-    }))
-        .describe("The model's outputs, in its order."),
+        from: schemas/* int */.Whr().min(1),
+    })),
 })
     .meta({ id: "PipelineManifest" });
 
@@ -62392,7 +62370,8 @@ var model_source = __nccwpck_require__(8897);
 
 
 
-const schemes = ["int8-dynamic", "int8-weight", "int4-weight", "fp16"];
+const quantizedSchemes = ["int8-dynamic", "int8-weight", "int4-weight"];
+const schemes = [...quantizedSchemes, "fp16"];
 const granularities = ["tensor", "channel", "block"];
 const granularitiesByScheme = {
     "int8-dynamic": ["tensor", "channel"],
@@ -62401,84 +62380,59 @@ const granularitiesByScheme = {
     fp16: granularities,
 };
 const maxParallelism = 64;
+function chooseGranularity(scheme, wanted) {
+    const allowed = granularitiesByScheme[scheme];
+    return allowed.includes(wanted) ? wanted : (allowed.at(-1) ?? wanted);
+}
 const nodePattern = (0,bounded_text/* boundedText */.L)({ min: 1, max: 253 });
+const override = schemas/* strictObject */.rej({
+    match: nodePattern,
+    scheme: schemas/* enum */.k5n(quantizedSchemes),
+});
 const sharding = schemas/* strictObject */.rej({
     maxShardBytes: schemas/* int */.Whr()
-        .min(65_536)
-        .describe("Largest weight shard, bytes. A tensor is never split: one that is larger gets a shard " +
-        "of its own."),
+        .min(65_536),
     stages: schemas/* int */.Whr()
         .min(1)
         .max(maxPipelineStages)
-        .optional()
-        .describe("Cuts the result into a pipeline of so many stages, each an ONNX model of its own. " +
-        "Without it, as many as `maxStageBytes` needs; without both, there is no pipeline."),
+        .optional(),
     maxStageBytes: schemas/* int */.Whr()
         .min(1024)
-        .optional()
-        .describe("Most bytes of weights in a stage, such as a device's memory."),
+        .optional(),
     balance: balance,
 });
 const evaluation = schemas/* strictObject */.rej({
-    level: schemas/* enum */.k5n(["outputs", "weights", "none"])
-        .describe("`outputs` runs original and result and compares; `weights` measures each weight's " +
-        "error only; `none` measures sizes only."),
+    level: schemas/* enum */.k5n(["outputs", "weights", "none"]),
     data: model_source/* modelSource */.zA
-        .optional()
-        .describe("`.npz` file with an array for each input, stacked along a first axis of samples. " +
-        "Without it, data is generated to the inputs' types and shapes."),
-    samples: schemas/* int */.Whr().min(1).max(1024).describe("Samples to compare outputs on."),
+        .optional(),
+    samples: schemas/* int */.Whr().min(1).max(1024),
     latencyBudgetSeconds: schemas/* number */.aig()
         .min(0)
-        .max(3600)
-        .describe("Seconds for which both models are timed at most, less where the ratio of their latencies " +
-        "is known well before. Two sessions of each are timed whatever it is; at 0 nothing is."),
+        .max(3600),
     minCosine: schemas/* number */.aig()
         .min(-1)
-        .max(1)
-        .describe("Least cosine similarity of any output. Below it the job fails on the caller's data, " +
-        "and completes with a warning on generated data."),
+        .max(1),
 });
 const recipe = schemas/* strictObject */.rej({
-    scheme: schemas/* enum */.k5n(schemes)
-        .describe("`int8-dynamic`: weights and activations in int8, activations scaled at run time " +
-        "(MatMul, Gemm; LSTM where `operators` is `contrib`). `int8-weight` and " +
-        "`int4-weight`: weights stored in 8 or 4 bits, arithmetic in floating point, " +
-        "except for products that are faster with activations " +
-        "rounded to int8 for each block. `fp16`: half precision."),
-    granularity: schemas/* enum */.k5n(granularities)
-        .describe("One scale for each tensor, each output channel, or each block of `blockSize` weights " +
-        "along the reduced axis."),
-    blockSize: schemas/* literal */.euz([16, 32, 64, 128, 256])
-        .describe("Weights that share a scale where granularity is `block`."),
-    symmetric: schemas/* boolean */.zMY().describe("Zero maps to the middle code and no zero points are stored."),
-    reduceRange: schemas/* boolean */.zMY()
-        .describe("7-bit weights for `int8-dynamic`, exact on x86 CPUs without VNNI, whose int8 " +
-        "products saturate. Without it, targets whose `instructionSets` have no dot products " +
-        "of 8-bit integers get uint8 weights, which are exact there too."),
-    operators: schemas/* enum */.k5n(["standard", "contrib"])
-        .describe("`standard` uses the ONNX operator set alone; `contrib` may use ONNX Runtime's own " +
-        "operators (MatMulNBits, GatherBlockQuantized, DynamicQuantizeLSTM)."),
-    dequantize: schemas/* enum */.k5n(["load", "run"])
-        .describe("When weights become floating point again, where no operator takes them quantized. " +
-        "`load`: once, as the runtime loads the model; it is as fast as the original and takes " +
-        "as much memory. `run`: each time that they are used (DequantizeLinear), which takes " +
-        "less memory and more time."),
-    fallback: schemas/* enum */.k5n(["none", "int8-weight"])
-        .describe("Scheme for weights that `scheme` cannot represent; `none` leaves them unchanged."),
+    scheme: schemas/* enum */.k5n(schemes),
+    granularity: schemas/* enum */.k5n(granularities),
+    blockSize: schemas/* literal */.euz([16, 32, 64, 128, 256]),
+    symmetric: schemas/* boolean */.zMY(),
+    reduceRange: schemas/* boolean */.zMY(),
+    operators: schemas/* enum */.k5n(["standard", "contrib"]),
+    dequantize: schemas/* enum */.k5n(["load", "run"]),
+    fallback: schemas/* enum */.k5n(["none", "int8-weight"]),
     exclude: schemas/* array */.YOg(nodePattern)
+        .max(256),
+    overrides: schemas/* array */.YOg(override)
         .max(256)
-        .describe("Names of nodes or weights to leave unchanged; `*` stands for any characters."),
-    minElements: schemas/* int */.Whr().min(0).describe("Weights with fewer elements are left unchanged."),
+        .optional(),
+    minElements: schemas/* int */.Whr().min(0),
     parallelism: schemas/* int */.Whr()
         .min(1)
-        .max(maxParallelism)
-        .describe("Pods that optimize the weights at once, for `compress` in a cluster: one pod shards " +
-        "the model, so many optimize a share each, and one assembles and evaluates the " +
-        "result. With 1 a single pod does it all. Without meaning on one machine, where " +
-        "worker threads share the work."),
-    sharding: sharding.describe("How the result is divided into files, for `compress`."),
-    evaluation: evaluation.describe("How the result is compared with the original."),
+        .max(maxParallelism),
+    sharding: sharding,
+    evaluation: evaluation,
 })
     .meta({ id: "Recipe" });
 const partialShape = recipe.partial().shape;
@@ -62486,12 +62440,10 @@ const partialRecipe = schemas/* strictObject */.rej({
     ...partialShape,
     sharding: sharding
         .partial()
-        .optional()
-        .describe("How the result is divided into files, for `compress`."),
+        .optional(),
     evaluation: evaluation
         .partial()
-        .optional()
-        .describe("How the result is compared with the original."),
+        .optional(),
 })
     .meta({ id: "PartialRecipe" });
 const presetName = kubernetes_names/* dnsLabel */.UG;
@@ -62509,10 +62461,9 @@ const recipeRules = schemes
             `in ['${allowed.join("', '")}']`,
     };
 });
-const requestedRecipe = (0,rule/* withRules */.O)(schemas/* strictObject */.rej({
+const requestedRecipe = (0,rule/* withRules */.O2)(schemas/* strictObject */.rej({
     preset: presetName
-        .optional()
-        .describe("Name of one of the target's presets; the other fields override it."),
+        .optional(),
     ...partialRecipe.shape,
 }), recipeRules).meta({ id: "RequestedRecipe" });
 
@@ -62534,13 +62485,13 @@ const requestedRecipe = (0,rule/* withRules */.O)(schemas/* strictObject */.rej(
 /* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
 /* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3477);
 
+
 const jobKindTable = {
     compress: "shards and optimizes each model",
     quantize: "direct hardware quantization, without sharding",
 };
 const jobKind = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(Object.keys(jobKindTable));
-const jobStatus = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["Pending", "Sharding", "Optimizing", "Completed", "Failed", "Cancelling", "Cancelled"])
-    .describe("Status of the job. Completed, Failed and Cancelled are final.");
+const jobStatus = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["Pending", "Sharding", "Optimizing", "Completed", "Failed", "Cancelling", "Cancelled"]);
 const workingStatus = jobStatus.extract(["Sharding", "Optimizing"]);
 const jobOutcome = jobStatus.extract(["Completed", "Failed", "Cancelled"]);
 const transitionTable = {
@@ -62578,12 +62529,11 @@ function isTerminal(status) {
 }
 const transition = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
     status: jobStatus,
-    at: zod__WEBPACK_IMPORTED_MODULE_1__/* .datetime */ .w$().describe("When the job entered the status."),
-    reason: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP().optional().describe("Stable code that says why."),
+    at: zod__WEBPACK_IMPORTED_MODULE_1__/* .datetime */ .w$(),
+    reason: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP().optional(),
     message: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP().optional(),
 });
-const batchStatus = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["Pending", "Running", "Completed", "Failed", "Cancelling", "Cancelled"])
-    .describe("Completed: every job Completed. Failed: all jobs are final and at least one Failed.");
+const batchStatus = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["Pending", "Running", "Completed", "Failed", "Cancelling", "Cancelled"]);
 
 
 /***/ }),
@@ -62604,53 +62554,40 @@ const batchStatus = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["Pendin
 
 
 
-const targetName = _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__/* .dnsLabel */ .UG.describe("Name of a target.");
+const targetName = _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__/* .dnsLabel */ .UG;
 const target = zod__WEBPACK_IMPORTED_MODULE_3__/* .strictObject */ .rej({
     name: targetName,
-    description: zod__WEBPACK_IMPORTED_MODULE_3__/* .string */ .YjP().max(500).describe("For people: the hardware, and what is done for it."),
-    executionProvider: zod__WEBPACK_IMPORTED_MODULE_3__/* ["enum"] */ .k5n(["cpu", "cuda"])
-        .describe("ONNX Runtime execution provider that evaluates models on the target."),
-    operators: zod__WEBPACK_IMPORTED_MODULE_3__/* ["enum"] */ .k5n(["standard", "contrib"])
-        .describe("Whether models for the target may use ONNX Runtime's own operators besides the " +
-        "standard ones."),
+    description: zod__WEBPACK_IMPORTED_MODULE_3__/* .string */ .YjP().max(500),
+    executionProvider: zod__WEBPACK_IMPORTED_MODULE_3__/* ["enum"] */ .k5n(["cpu", "cuda"]),
+    operators: zod__WEBPACK_IMPORTED_MODULE_3__/* ["enum"] */ .k5n(["standard", "contrib"]),
     instructionSets: zod__WEBPACK_IMPORTED_MODULE_3__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_3__/* ["enum"] */ .k5n(_latency_js__WEBPACK_IMPORTED_MODULE_1__/* .instructionSets */ .SV))
         .max(_latency_js__WEBPACK_IMPORTED_MODULE_1__/* .instructionSets */ .SV.length)
-        .optional()
-        .describe("Instruction sets of the target's processors. Jobs on machines that lack one of them " +
-        "time nothing, and choose by this list; without it, every machine is the target."),
-    recipe: _recipe_js__WEBPACK_IMPORTED_MODULE_2__/* .partialRecipe */ .S6.describe("Default recipe of jobs for the target."),
+        .optional(),
+    recipe: _recipe_js__WEBPACK_IMPORTED_MODULE_2__/* .partialRecipe */ .S6,
     presets: zod__WEBPACK_IMPORTED_MODULE_3__/* .record */ .g1P(_recipe_js__WEBPACK_IMPORTED_MODULE_2__/* .presetName */ .jL, _recipe_js__WEBPACK_IMPORTED_MODULE_2__/* .partialRecipe */ .S6)
-        .default({})
-        .describe("Named recipes that a request may ask for."),
+        .default({}),
     gpu: zod__WEBPACK_IMPORTED_MODULE_3__/* .strictObject */ .rej({
-        resource: zod__WEBPACK_IMPORTED_MODULE_3__/* .string */ .YjP().max(253).describe("Extended resource, for instance `nvidia.com/gpu`."),
-        count: zod__WEBPACK_IMPORTED_MODULE_3__/* .int */ .Whr().min(1).max(64).describe("Units of it that each worker pod gets."),
+        resource: zod__WEBPACK_IMPORTED_MODULE_3__/* .string */ .YjP().max(253),
+        count: zod__WEBPACK_IMPORTED_MODULE_3__/* .int */ .Whr().min(1).max(64),
     })
-        .optional()
-        .describe("What a worker pod requests in a cluster; without meaning on one machine."),
+        .optional(),
     resources: zod__WEBPACK_IMPORTED_MODULE_3__/* .strictObject */ .rej({
-        cpu: _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__/* .quantity */ .au.optional().describe("Processors, such as `4` or `500m`."),
-        memory: _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__/* .quantity */ .au.optional().describe("Memory, such as `16Gi`: also the limit."),
+        cpu: _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__/* .quantity */ .au.optional(),
+        memory: _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__/* .quantity */ .au.optional(),
         ephemeralStorage: _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__/* .quantity */ .au
-            .optional()
-            .describe("Disk of the node; without it as much as `scratch`."),
+            .optional(),
         limits: zod__WEBPACK_IMPORTED_MODULE_3__/* .strictObject */ .rej({
             cpu: _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__/* .quantity */ .au.optional(),
             memory: _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__/* .quantity */ .au.optional(),
             ephemeralStorage: _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__/* .quantity */ .au.optional(),
         })
-            .optional()
-            .describe("What it may use at most; without it memory is limited to its request."),
+            .optional(),
     })
-        .optional()
-        .describe("What a worker pod requests: by default 100m of CPU, 256Mi of memory and 256Mi of disk."),
+        .optional(),
     scratch: _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__/* .quantity */ .au
-        .optional()
-        .describe("Largest scratch volume of a worker pod, for the model and the result; without it " +
-        "unlimited."),
+        .optional(),
     nodeSelector: zod__WEBPACK_IMPORTED_MODULE_3__/* .record */ .g1P(zod__WEBPACK_IMPORTED_MODULE_3__/* .string */ .YjP().max(317), zod__WEBPACK_IMPORTED_MODULE_3__/* .string */ .YjP().max(63))
-        .optional()
-        .describe("Labels of the nodes that worker pods run on."),
+        .optional(),
     tolerations: zod__WEBPACK_IMPORTED_MODULE_3__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_3__/* .strictObject */ .rej({
         key: zod__WEBPACK_IMPORTED_MODULE_3__/* .string */ .YjP().max(317).optional(),
         operator: zod__WEBPACK_IMPORTED_MODULE_3__/* ["enum"] */ .k5n(["Exists", "Equal"]).optional(),
@@ -62658,17 +62595,14 @@ const target = zod__WEBPACK_IMPORTED_MODULE_3__/* .strictObject */ .rej({
         effect: zod__WEBPACK_IMPORTED_MODULE_3__/* ["enum"] */ .k5n(["NoSchedule", "PreferNoSchedule", "NoExecute"]).optional(),
     }))
         .max(16)
-        .optional()
-        .describe("Taints of nodes that worker pods tolerate."),
+        .optional(),
     runtimeClassName: zod__WEBPACK_IMPORTED_MODULE_3__/* .string */ .YjP()
         .max(253)
-        .optional()
-        .describe("Runtime class of worker pods, such as `nvidia`."),
-    priorityClassName: zod__WEBPACK_IMPORTED_MODULE_3__/* .string */ .YjP().max(253).optional().describe("Priority class of worker pods."),
+        .optional(),
+    priorityClassName: zod__WEBPACK_IMPORTED_MODULE_3__/* .string */ .YjP().max(253).optional(),
     image: zod__WEBPACK_IMPORTED_MODULE_3__/* .string */ .YjP()
         .max(500)
-        .optional()
-        .describe("Worker image; without it the installation's own."),
+        .optional(),
 })
     .meta({ id: "Target" });
 const dotProductSets = (/* unused pure expression or super */ null && (["avx512_vnni", "avx_vnni", "amx_int8", "asimddp"]));
@@ -62720,8 +62654,6 @@ __nccwpck_require__.d(__webpack_exports__, {
 var schemas = __nccwpck_require__(3045);
 // EXTERNAL MODULE: ./contract/jobs/latency.js
 var latency = __nccwpck_require__(3994);
-// EXTERNAL MODULE: ./contract/text/describe-choices.js
-var describe_choices = __nccwpck_require__(9395);
 ;// CONCATENATED MODULE: ./contract/jobs/warnings.js
 const warningTable = {
     accuracy_below_floor: "An output differs from the original's by more than `recipe.evaluation.minCosine` allows, " +
@@ -62730,8 +62662,9 @@ const warningTable = {
         "repository, and the batch comes from another one or was created as a resource of a cluster.",
     baseline_not_timed: "The baseline's own result could not be timed beside the job's, so `maxLatencyRegression` " +
         "compares figures that were measured at different times.",
-    inputs_fixed: "Inputs of the model with default values became constants, since they are weights: callers " +
-        "of the result cannot give them.",
+    inputs_fixed: "Inputs of the model with default values became constants, since they are weights that " +
+        "changed, or say how such weights are taken: callers of the result cannot give them. Other " +
+        "inputs keep their defaults.",
     latency_noisy: "The interval of the latency's ratio stayed wider than ±1.5 %: the machine was busy, or " +
         "`recipe.evaluation.latencyBudgetSeconds` was over before enough sessions were timed.",
     latency_not_timed: "Latency was not measured: the recipe gives it no time, or the models do not fit into the " +
@@ -62743,6 +62676,8 @@ const warningTable = {
         "result has the same; `telemetry.accuracy` is absent where there are no others.",
     output_shape_differs: "An output's shape differs from the original's in some samples, which count as zeros.",
     outputs_left_out: "The model has more outputs than telemetry reports; those with the lowest SQNR are reported.",
+    patterns_unmatched: "Patterns of `recipe.exclude` or `recipe.overrides` match no name of a weight or of a node that takes one, so they " +
+        "had no effect.",
     samples_left_out: "The evaluation data has more samples than `recipe.evaluation.samples`; the first are used.",
     scheme_not_used: "No weight has the form that the recipe asks for first: none can have it, or operators that " +
         "take it are not faster. The report says what each has instead, and why.",
@@ -62756,94 +62691,84 @@ const warningTable = {
 const maxSqnrDb = 150;
 const outputAccuracy = schemas/* object */.Ikc({
     name: schemas/* string */.YjP(),
-    sqnrDb: schemas/* number */.aig()
-        .describe(`Signal to quantization noise ratio over all samples, dB, within ±${maxSqnrDb}; ` +
-        `${maxSqnrDb} for identical outputs.`),
-    cosine: schemas/* number */.aig().describe("Cosine similarity over all samples, -1 to 1."),
+    sqnrDb: schemas/* number */.aig(),
+    cosine: schemas/* number */.aig(),
     maxAbsoluteError: schemas/* number */.aig()
-        .nullable()
-        .describe("Largest difference of two elements; null where one of them is not finite."),
+        .nullable(),
     top1Agreement: schemas/* number */.aig()
-        .nullable()
-        .describe("Share of samples whose largest element is the same along the last axis; null for " +
-        "outputs without such an axis."),
+        .nullable(),
 });
 const accuracy = schemas/* object */.Ikc({
-    level: schemas/* enum */.k5n(["outputs", "weights"])
-        .describe("What was compared: outputs of both models, or each weight with its original."),
-    data: schemas/* enum */.k5n(["caller", "generated"])
-        .describe("Where the samples came from. Figures on generated data show gross damage only."),
+    level: schemas/* enum */.k5n(["outputs", "weights"]),
+    data: schemas/* enum */.k5n(["caller", "generated"]),
     samples: schemas/* int */.Whr()
-        .min(0)
-        .describe("Samples that the outputs were compared on; 0 at level `weights`."),
-    sqnrDb: schemas/* number */.aig().describe("Of the worst output, or of the worst weight at level `weights`."),
-    cosine: schemas/* number */.aig().describe("Of the worst output, or of the worst weight at level `weights`."),
+        .min(0),
+    sqnrDb: schemas/* number */.aig(),
+    cosine: schemas/* number */.aig(),
     outputs: schemas/* array */.YOg(outputAccuracy).max(64),
 });
 const peakMemory = "Peak resident memory, bytes, that running";
-const peakMemoryScope = " takes: the model, its inputs and outputs, without Node and the runtime themselves. Absent " +
-    "for a model that does not fit into the available memory and was run in stages.";
-const warningCode = schemas/* string */.YjP().describe(`Stable code, such as ${(0,describe_choices/* listCodes */.N)(warningTable)}.`);
+const peakMemoryScope = (/* unused pure expression or super */ null && (" takes: the model, its inputs and outputs, without Node and the runtime themselves. Absent " +
+    "for a model that does not fit into the available memory and was run in stages."));
+const warningCode = schemas/* string */.YjP();
 const stageSeconds = schemas/* object */.Ikc({
-    fetch: schemas/* number */.aig().describe("Fetching the model and the evaluation data."),
-    shard: schemas/* number */.aig().describe("Reading the model's graph and dividing its weights."),
-    optimize: schemas/* number */.aig().describe("Choosing formats and writing the result."),
-    evaluate: schemas/* number */.aig().describe("Running and comparing original and result."),
-    publish: schemas/* number */.aig().describe("Storing the files of the result."),
-})
-    .describe("Seconds that the worker spent in each stage.");
+    fetch: schemas/* number */.aig(),
+    shard: schemas/* number */.aig(),
+    optimize: schemas/* number */.aig(),
+    evaluate: schemas/* number */.aig(),
+    publish: schemas/* number */.aig(),
+});
 const stageName = stageSeconds.keyof();
 const telemetry = schemas/* object */.Ikc({
     progress: schemas/* object */.Ikc({
-        fraction: schemas/* number */.aig().min(0).max(1).describe("Share of the whole job that is done."),
-        message: schemas/* string */.YjP().max(500).optional().describe("What is being done."),
+        fraction: schemas/* number */.aig().min(0).max(1),
+        message: schemas/* string */.YjP().max(500).optional(),
     }),
     size: schemas/* object */.Ikc({
         originalBytes: schemas/* int */.Whr().min(0),
         resultBytes: schemas/* int */.Whr().min(0),
-        ratio: schemas/* number */.aig().describe("resultBytes / originalBytes."),
+        ratio: schemas/* number */.aig(),
         predicted: schemas/* boolean */.zMY()
-            .default(false)
-            .describe("True where the figures are the plan's and nothing was written. They are exact " +
-            "unless a weight has values that the scheme cannot represent."),
+            .default(false),
     })
-        .optional()
-        .describe("Bytes on disk of the ONNX file and its external data."),
+        .optional(),
     weights: schemas/* object */.Ikc({
-        total: schemas/* int */.Whr().min(0).describe("Weights of the model."),
+        total: schemas/* int */.Whr().min(0),
         quantized: schemas/* int */.Whr()
-            .min(0)
-            .describe("Weights that the recipe changed; the report says what was done to each and why."),
-        quantizedBytes: schemas/* int */.Whr().min(0).describe("Bytes of those weights in the original."),
+            .min(0),
+        quantizedBytes: schemas/* int */.Whr().min(0),
     })
         .optional(),
     accuracy: accuracy.optional(),
     latency: latency/* latency */.ZK.optional(),
     memory: schemas/* object */.Ikc({
-        originalPeakBytes: schemas/* int */.Whr().min(0).describe(`${peakMemory} the original${peakMemoryScope}`),
-        resultPeakBytes: schemas/* int */.Whr().min(0).describe(`${peakMemory} the result${peakMemoryScope}`),
+        originalPeakBytes: schemas/* int */.Whr().min(0),
+        resultPeakBytes: schemas/* int */.Whr().min(0),
         workerPeakBytes: schemas/* int */.Whr()
-            .min(0)
-            .describe("Peak resident memory of the worker that compressed the model, bytes, with Node."),
+            .min(0),
     })
         .partial()
         .optional(),
     device: schemas/* object */.Ikc({
         executionProvider: schemas/* string */.YjP()
-            .max(64)
-            .describe("ONNX Runtime execution provider that ran the models, such as `cpu`."),
-        name: schemas/* string */.YjP().max(200).describe("Processor that ran the evaluation."),
-        cores: schemas/* int */.Whr().min(0).optional().describe("Processors that the worker could use."),
+            .max(64),
+        name: schemas/* string */.YjP().max(200),
+        cores: schemas/* int */.Whr().min(0).optional(),
         instructionSets: schemas/* array */.YOg(schemas/* string */.YjP().max(32))
             .max(32)
-            .optional()
-            .describe("Instruction sets that matter to inference, such as `avx512_vnni`; on Linux."),
-        threads: schemas/* int */.Whr().min(0).describe("Threads that a model was run on."),
-        runtime: schemas/* string */.YjP().max(200).describe("Name and version of the runtime."),
+            .optional(),
+        threads: schemas/* int */.Whr().min(0),
+        runtime: schemas/* string */.YjP().max(200),
     })
         .optional(),
-    stageSeconds: stageSeconds.partial().optional(),
-    warnings: schemas/* array */.YOg(schemas/* object */.Ikc({ code: warningCode, message: schemas/* string */.YjP().max(1000) })).max(64),
+    stageSeconds: stageSeconds
+        .partial()
+        .optional(),
+    warnings: schemas/* array */.YOg(schemas/* object */.Ikc({
+        code: warningCode,
+        message: schemas/* string */.YjP().max(1000),
+    }))
+        .max(64),
 })
     .meta({ id: "Telemetry" });
 
@@ -62942,18 +62867,33 @@ const textLimits = {
 /* harmony export */   zA: () => (/* binding */ modelSource)
 /* harmony export */ });
 /* unused harmony exports isRemoteSource, isLocatedSource, findUploadHash, sourceBeside, isSourceBeside */
-/* harmony import */ var _text_bounded_text_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6464);
+/* harmony import */ var _rule_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1073);
+/* harmony import */ var _text_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6464);
 
-const forms = [
-    "https?:\\/\\/",
-    "file:\\/\\/\\/",
-    "upload:sha256:[0-9a-f]{64}$",
-    "(s3|gs):\\/\\/[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]\\/.",
-    "hf:\\/\\/[A-Za-z0-9._-]{1,96}\\/[A-Za-z0-9._-]{1,96}(@[A-Za-z0-9._%-]{1,200})?\\/.",
-];
-const modelSource = (0,_text_bounded_text_js__WEBPACK_IMPORTED_MODULE_0__/* .boundedText */ .L)({ min: 1, max: 2048 }).regex(new RegExp(`^(${forms.join("|")})`), {
-    error: "must be https://…, http://…, s3://BUCKET/KEY, gs://BUCKET/KEY, " +
-        "hf://OWNER/REPOSITORY@REVISION/PATH, file:///… or upload:sha256:<64 hex digits>",
+
+const bucketAndKey = "[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]/.";
+const forms = {
+    "http://": "",
+    "https://": "",
+    "file:///": "",
+    "upload:": "sha256:[0-9a-f]{64}$",
+    "s3://": bucketAndKey,
+    "gs://": bucketAndKey,
+    "hf:/": "(/[A-Za-z0-9_.-]{1,96}){2}(@[A-Za-z0-9_.%-]{1,200})?/.",
+};
+const alternatives = Object.entries(forms).map(([start, rest]) => start + rest);
+const message = "must be https://…, http://…, s3://BUCKET/KEY, gs://BUCKET/KEY, " +
+    "hf://OWNER/REPOSITORY@REVISION/PATH, file:///… or upload:sha256:<64 hex digits>";
+const modelSource = (0,_text_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__/* .boundedText */ .L)({ min: 1, max: 2048 }).regex(new RegExp(`^(${alternatives.join("|")})`), { error: message });
+const celForms = Object.entries(forms)
+    .filter(([, rest]) => rest !== "")
+    .map(([start, rest]) => {
+    const pattern = `^${start}${rest}`.replaceAll("A-Za-z0-9_", String.raw `\w`);
+    return `!self.startsWith('${start}') || self.matches(r'${pattern}')`;
+});
+const starts = Object.keys(forms).map((start) => `'${start}'`);
+_rule_js__WEBPACK_IMPORTED_MODULE_0__/* .valueRules */ .Ni.add(modelSource, {
+    rules: [`[${starts.join(", ")}].exists(start, self.startsWith(start))`, ...celForms].map((cel) => ({ message, cel })),
 });
 function isRemoteSource(source) {
     return /^(https?|s3|gs|hf):/.test(source);
@@ -62999,28 +62939,19 @@ function folderPart(path) {
 
 const sha256 = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
     .max(64)
-    .regex(/^[0-9a-f]{64}$/, { error: "must be 64 lower-case hexadecimal digits" })
-    .describe("SHA-256 as 64 lower-case hexadecimal digits.");
+    .regex(/^[0-9a-f]{64}$/, { error: "must be 64 lower-case hexadecimal digits" });
 const uploadRange = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
     .max(100)
-    .regex(/^bytes \d{1,15}-\d{1,15}\/\d{1,15}$/, { error: "must be bytes FIRST-LAST/SIZE" })
-    .describe("`bytes FIRST-LAST/SIZE`: the body is the rest of an upload that broke off. FIRST is at " +
-    "most the `Upload-Offset` of the answer to HEAD, LAST is SIZE - 1.");
+    .regex(/^bytes \d{1,15}-\d{1,15}\/\d{1,15}$/, { error: "must be bytes FIRST-LAST/SIZE" });
 const modelReference = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
-    source: _model_source_js__WEBPACK_IMPORTED_MODULE_0__/* .modelSource */ .zA.describe("Where the ONNX file is: `https://…` (`http://…` where the administrator allows it), " +
-        "`s3://BUCKET/KEY` or `gs://BUCKET/KEY` of a bucket that the service has credentials " +
-        "for, `hf://OWNER/REPOSITORY@REVISION/PATH` of a Hugging Face Hub, whose revision a job " +
-        "records as its commit, `file:///…` under an allowed folder, or `upload:sha256:…` of an " +
-        "uploaded file or a manifest. Files of its external data are read from beside it, those " +
-        "of uploads are named by a manifest."),
-    sha256: sha256.optional().describe("The job fails unless the file has this SHA-256."),
+    source: _model_source_js__WEBPACK_IMPORTED_MODULE_0__/* .modelSource */ .zA,
+    sha256: sha256.optional(),
     name: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
         .max(100)
         .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, {
         error: "must be 1 to 100 letters, digits, '.', '_' or '-', the first a letter or digit",
     })
-        .optional()
-        .describe("Short name for tables and reports; by default the file's name."),
+        .optional(),
 })
     .meta({ id: "ModelReference" });
 
@@ -63045,10 +62976,12 @@ const secretFields = new Set([
     "secret",
     "secretAccessKey",
     "accessKeyId",
+    "clientSecret",
+    "privateKey",
+    "webhookSecret",
     "credential",
     "signature",
     "MOS_DATABASE_URL",
-    "OTEL_EXPORTER_OTLP_HEADERS",
 ]);
 function parseInput(schema, input) {
     const parsed = schema.safeParse(input, { error: describeAllowed, reportInput: true });
@@ -63199,26 +63132,20 @@ const commit = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
     .max(64)
     .regex(/^[0-9a-f]{40}([0-9a-f]{24})?$/, {
     error: "must be 40 or 64 lower-case hexadecimal digits",
-})
-    .describe("Commit as 40 or 64 lower-case hexadecimal digits.");
-const branch = (0,_text_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__/* .boundedText */ .L)({ min: 1, max: 255 }).describe("Name of a branch, without `refs/heads/`.");
+});
+const branch = (0,_text_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__/* .boundedText */ .L)({ min: 1, max: 255 });
 const revision = zod__WEBPACK_IMPORTED_MODULE_0__/* .strictObject */ .rej({
     sha: commit,
     branch: branch.optional(),
     base: zod__WEBPACK_IMPORTED_MODULE_0__/* .strictObject */ .rej({
         branch,
-        sha: commit.optional().describe("The commit to compare with before all others."),
+        sha: commit.optional(),
         mergeBase: commit
-            .optional()
-            .describe("The commit to compare with where `sha` has no baseline."),
+            .optional(),
     })
-        .optional()
-        .describe("What to compare with: the branch's baseline for `sha`, else for `mergeBase`, else its " +
-        "newest one."),
+        .optional(),
     recordBaseline: zod__WEBPACK_IMPORTED_MODULE_0__/* .boolean */ .zMY()
-        .default(false)
-        .describe("Whether the batch's completed jobs whose gates passed become baselines of `suite` and " +
-        "`branch`. Needs the scope `baselines:write`."),
+        .default(false),
 });
 
 
@@ -63228,12 +63155,14 @@ const revision = zod__WEBPACK_IMPORTED_MODULE_0__/* .strictObject */ .rej({
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   O: () => (/* binding */ withRules)
+/* harmony export */   Ni: () => (/* binding */ valueRules),
+/* harmony export */   O2: () => (/* binding */ withRules)
 /* harmony export */ });
 /* unused harmony export schemaRules */
 /* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(4288);
 
 const schemaRules = zod__WEBPACK_IMPORTED_MODULE_0__/* .registry */ .u5();
+const valueRules = zod__WEBPACK_IMPORTED_MODULE_0__/* .registry */ .u5();
 function withRules(schema, rules) {
     const ruled = schema.superRefine((object, context) => {
         for (const { field, message, isMet } of rules) {
@@ -63351,28 +63280,13 @@ function replaceHiddenCharacters(text) {
 /* harmony export */   UG: () => (/* binding */ dnsLabel),
 /* harmony export */   au: () => (/* binding */ quantity)
 /* harmony export */ });
-/* unused harmony exports objectName, qualifiedName, labelValue, hasExactlyOne */
+/* unused harmony export hasExactlyOne */
 /* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
 
 const dnsLabel = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
     .max(63)
     .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, {
     error: "must be 1 to 63 lower-case letters, digits and hyphens, with no hyphen at an end",
-});
-const objectName = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
-    .max(253)
-    .regex(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/, {
-    error: "must be lower-case letters, digits, '.' and '-', with a letter or digit at each end",
-});
-const qualifiedName = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
-    .max(317)
-    .regex(/^([a-z0-9]([a-z0-9.-]*[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/, {
-    error: "must be a name of Kubernetes' such as team or example.com/team",
-});
-const labelValue = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
-    .max(63)
-    .regex(/^([A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?)?$/, {
-    error: "must be letters, digits, '.', '_' and '-', with a letter or digit at each end",
 });
 const quantity = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP().regex(/^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti|P|Pi)?$/, {
     error: "must be an amount such as 4, 500m or 16Gi",
@@ -63401,6 +63315,59 @@ function redactSource(source) {
     const names = [...new Set(url.searchParams.keys())].map((name) => encodeURIComponent(name));
     const query = names.length > 0 ? `?${names.map((name) => `${name}=***`).join("&")}` : "";
     return `${url.origin}${url.pathname}${query}`;
+}
+
+
+/***/ }),
+
+/***/ 7279:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   L5: () => (/* binding */ retry),
+/* harmony export */   Vv: () => (/* binding */ backOffMs),
+/* harmony export */   cb: () => (/* binding */ delay)
+/* harmony export */ });
+async function retry(work, delayAfter, { signal, countDone = () => 0, } = {}) {
+    let done = countDone();
+    let failures = 0;
+    let failingSince = 0;
+    for (;;) {
+        try {
+            return await work();
+        }
+        catch (error) {
+            signal?.throwIfAborted();
+            const doneNow = countDone();
+            if (doneNow > done)
+                failures = 0;
+            done = Math.max(done, doneNow);
+            const now = performance.now();
+            if (failures === 0)
+                failingSince = now;
+            failures += 1;
+            const delayMs = delayAfter(error, failures, now - failingSince);
+            if (delayMs === undefined)
+                throw error;
+            await delay(delayMs, signal);
+        }
+    }
+}
+function backOffMs(failures, maxMs, firstMs = 100) {
+    if (failures === 0)
+        return 0;
+    return Math.min(firstMs * 2 ** (failures - 1), maxMs) * (0.5 + Math.random() / 2);
+}
+async function delay(ms, signal) {
+    signal?.throwIfAborted();
+    const { promise, resolve } = Promise.withResolvers();
+    const timer = setTimeout(resolve, ms);
+    const onAbort = () => resolve();
+    signal?.addEventListener("abort", onAbort);
+    await promise;
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", onAbort);
+    signal?.throwIfAborted();
 }
 
 

@@ -1,8 +1,9 @@
 import { z } from "zod";
+import { quantity } from "../src/contract/text/kubernetes-names.ts";
 
 /** An object whose shape the API server checks. */
 export const kubernetesObject = z.record(z.string(), z.unknown());
-const quantities = z.record(z.string(), z.union([z.string(), z.number()]));
+const quantities = z.record(z.string(), z.union([quantity, z.number().min(0)]));
 
 export const named = z.looseObject({ name: z.string().min(1) });
 export const stringMap = z.record(z.string(), z.string());

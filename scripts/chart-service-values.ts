@@ -2,6 +2,7 @@ import { z } from "zod";
 import { trustPolicy } from "../src/contract/people/trust-policy.ts";
 import { quotaFields } from "../src/service/settings/quota-settings.ts";
 import { keptDays } from "../src/service/settings/storage-settings.ts";
+import { quantity } from "../src/contract/text/kubernetes-names.ts";
 import { aYear, named, pods, resources, stringMap } from "./chart-pod-values.ts";
 
 const persistence = z
@@ -10,7 +11,7 @@ const persistence = z
       .boolean()
       .default(true)
       .describe("Without it everything is lost when the service's pod ends."),
-    size: z.string().default("50Gi"),
+    size: quantity.default("50Gi"),
     storageClass: z.string().default("").describe("Without it the cluster's default."),
     existingClaim: z
       .string()
@@ -20,6 +21,22 @@ const persistence = z
   })
   .prefault({})
   .describe("Volume of the history, models and artifacts; none with both postgres and s3.");
+
+const backup = z
+  .strictObject({
+    schedule: z
+      .string()
+      .regex(/^(@(hourly|daily|weekly|monthly)|[0-9A-Za-z*,/?-]+( [0-9A-Za-z*,/?-]+){4})?$/)
+      .default("")
+      .describe("When, as in a CronJob, such as 0 3 * * *; never without."),
+    existingClaim: z.string().default("").describe("Claim of the volume that the copies lie on."),
+    keep: z.int().min(1).max(1000).default(7).describe("How many of the newest are kept."),
+  })
+  .prefault({})
+  .describe("Copies of a volume's history, models and artifacts (docs/backup.md).");
+
+/** As in `MOS_TRUSTED_PROXIES`. */
+const network = z.union([z.ipv4(), z.cidrv4(), z.ipv6(), z.cidrv6()]);
 
 const s3 = z
   .strictObject({
@@ -229,7 +246,7 @@ export const service = z
         "Days for which the history and files are kept, such as {jobs: 365, projects: {team-a: {logs: 7}}}; for good without.",
       ),
     trustedProxies: z
-      .array(z.string().regex(/^[0-9a-fA-F.:/]+$/))
+      .array(network)
       .default([])
       .describe(
         "Addresses and networks of the ingress: X-Forwarded-For counts in their requests alone.",
@@ -258,6 +275,7 @@ export const service = z
     s3,
     sourceCredentials,
     persistence,
+    backup,
     resources: resources({ cpu: "100m", memory: "256Mi" }, { memory: "1Gi" }).prefault({}),
     ...pods,
     extraVolumes: z.array(named).default([]).describe("As in a pod's spec."),

@@ -225,11 +225,17 @@ function resourceSchema(
     type: "object",
     required: ["spec"],
     properties: {
-      apiVersion: { type: "string" },
-      kind: { type: "string" },
+      apiVersion: { type: "string", description: "Group and version of the resource." },
+      kind: { type: "string", description: "Kind of the resource." },
       metadata: {
         type: "object",
-        properties: { name: { type: "string", maxLength: maxNameLength } },
+        properties: {
+          name: {
+            type: "string",
+            maxLength: maxNameLength,
+            description: "Name, unique within the namespace.",
+          },
+        },
       },
       spec: {
         description: `What is asked for. Apart from ${mutableFields.join(", ")} it cannot be changed.`,

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { schemaRules } from "../src/contract/rule.ts";
+import { schemaRules, valueRules } from "../src/contract/rule.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -52,6 +52,11 @@ export function structuralSchema(schema: z.ZodType): Json {
         ...(schemaRules.get(zodSchema)?.rules ?? []).map(fieldValidation),
         ...keyValidations(zodSchema),
       ];
+      const ofValue = valueRules.get(zodSchema)?.rules;
+      if (ofValue !== undefined) {
+        delete jsonSchema.pattern;
+        validations.push(...ofValue.map(({ message, cel }) => ({ rule: cel, message })));
+      }
       if (validations.length > 0) jsonSchema["x-kubernetes-validations"] = validations;
     },
   });
@@ -102,6 +107,8 @@ function toStructural(json: unknown, place: Place): Json {
       .parse(place.definitions[$ref.slice("#/definitions/".length)]);
     return toStructural({ ...definition, ...rest }, place);
   }
+  // The API server would not store it, so that the definition would never be what was applied.
+  if (rest.default === null) throw new TypeError(`"${place.path}" has null as its default`);
   return { ...rest, ...withBounds(rest, place) };
 }
 
@@ -155,10 +162,17 @@ function boundedObject(
     properties: Object.fromEntries(
       Object.entries(properties).map(([name, property]) => [
         name,
-        toStructural(property, { ...place, path: `${path}.${name}` }),
+        describedProperty(property, { ...place, path: `${path}.${name}` }),
       ]),
     ),
   };
+}
+
+function describedProperty(json: unknown, place: Place): Json {
+  const property = toStructural(json, place);
+  if (property["description"] === undefined)
+    throw new TypeError(`"${place.path}" has no description`);
+  return property;
 }
 
 /** JavaScript escapes slashes, which need it nowhere else. */

@@ -124,8 +124,8 @@ export type Problem = z.infer<typeof problem>;
 
 /** Why a job failed. */
 export const jobError = z.object({
-  code: errorCode,
-  message: z.string().max(textLimits.errorMessage),
+  code: errorCode.describe("Stable code: docs/reference.md#error-codes."),
+  message: z.string().max(textLimits.errorMessage).describe("The same for people."),
 });
 export type JobError = z.infer<typeof jobError>;
 

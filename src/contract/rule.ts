@@ -16,6 +16,9 @@ export const schemaRules = z.registry<{
   rules: readonly { field: string; message: string; cel: string }[];
 }>();
 
+/** The same for schemas of texts, whose rules stand in for the pattern where the API server would answer with that. */
+export const valueRules = z.registry<{ rules: readonly { message: string; cel: string }[] }>();
+
 /** The schema of an object with the rules as refinements. */
 export function withRules<Schema extends z.ZodType>(
   schema: Schema,

@@ -35,10 +35,9 @@ type InvolvedObject = KubernetesEvent["involvedObject"];
 
 export interface ObservedWorkerJob {
   metadata?: ObjectMeta;
-  spec?: Pick<
-    WorkerJobSpec,
-    "activeDeadlineSeconds" | "completions" | "suspend" | "ttlSecondsAfterFinished"
-  > & { template?: { spec?: Pick<PodSpec, "serviceAccountName"> } };
+  spec?: Pick<WorkerJobSpec, "activeDeadlineSeconds" | "completions" | "suspend"> & {
+    template?: { spec?: Pick<PodSpec, "serviceAccountName"> };
+  };
   status?: Pick<WorkerJobStatus, "startTime"> & { conditions?: ObservedCondition[] };
 }
 
@@ -72,7 +71,6 @@ const workerJobSpec = messageReader<NonNullable<ObservedWorkerJob["spec"]>>({
   completions: [2, integerField],
   activeDeadlineSeconds: [3, integerField],
   template: [6, messageField(podTemplate)],
-  ttlSecondsAfterFinished: [8, integerField],
   suspend: [10, booleanField],
 });
 const workerJobStatus = messageReader<NonNullable<ObservedWorkerJob["status"]>>({

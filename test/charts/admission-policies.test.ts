@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import {
   resourceLabels,
   sharesAnnotation,
 } from "../../src/contract/custom-resources/resource-labels.ts";
+import { builtinTargets } from "../../src/contract/jobs/target.ts";
 import { jobStep, workerJobName } from "../../src/resources/job-identity.ts";
 import { clusterMissing, helmMissing } from "../support/cluster/cluster-missing.ts";
 import { createTestNamespace } from "../support/cluster/shared-cluster.ts";
 import { render } from "./helm.ts";
+import { until } from "../support/until.ts";
 
 const fullname = "mos-model-optimization";
 const worker = `${fullname}-worker`;
@@ -24,7 +25,12 @@ const kinds = [
   "Deployment",
   "ConfigMap",
   "Service",
+  "CronJob",
 ];
+const values = {
+  targets: builtinTargets,
+  service: { backup: { schedule: "0 3 * * *", existingClaim: "backups" } },
+};
 
 const denials = {
   workers: /Only the operator of CompressionJobs may run pods under the account/,
@@ -63,7 +69,7 @@ async function install(t: TestContext) {
   const { cluster, namespace } = await createTestNamespace();
   const asAdmin: Ask = (args, object) =>
     cluster.kubectl(["-n", namespace, ...args], object && JSON.stringify(object));
-  const items = (await render({ namespace })).filter(({ kind }) => kinds.includes(kind));
+  const items = (await render({ namespace, values })).filter(({ kind }) => kinds.includes(kind));
   const list = { apiVersion: "v1", kind: "List", items };
   await asAdmin(["apply", "-f", "-"], list);
   t.after(() => asAdmin(["delete", "--ignore-not-found", "-f", "-"], list));
@@ -99,7 +105,9 @@ const create = (ask: Ask, object: object) => ask(["create", "-f", "-"], object);
 
 /** The API server compiles a new policy a moment later. */
 async function untilDenied(attempt: () => Promise<string>, denial: RegExp): Promise<void> {
-  for (let i = 0; i < 150 && !denial.test(await attempt().catch(String)); i++) await delay(200);
+  await until(`the API server denies with ${denial}`, async () =>
+    denial.test(await attempt().catch(String)),
+  );
 }
 
 /** What kubectl asks when it enters a pod, whether there is one or not. */
@@ -275,7 +283,7 @@ const checks: Readonly<Record<string, (installed: Installed) => Promise<void>>> 
     await asAdmin(["delete", "--raw", all, controller]);
   },
   "uses neither the operator's account nor the service's": async (installed) => {
-    const { asMallory, findComponentPod } = installed;
+    const { asAdmin, asMallory, findComponentPod } = installed;
     const own = pod("forged", { account: operator });
     await untilDenied(() => asMallory(dryRun, own), denials.accounts);
     const { spec } = own;
@@ -285,12 +293,16 @@ const checks: Readonly<Record<string, (installed: Installed) => Promise<void>>> 
     const jobTemplate = { spec: { template } };
     const type = "kubernetes.io/service-account-token";
     const annotations = { "kubernetes.io/service-account.name": operator };
-    const claim = [{ name: "data", persistentVolumeClaim: { claimName: service } }];
+    const mounting = (claimName: string) => {
+      const volumes = [{ name: "data", persistentVolumeClaim: { claimName } }];
+      return { ...pod("forged"), spec: { ...podSpec("default"), volumes } };
+    };
     const metadata = { name: "forged" };
     const forged = [
       own,
       pod("forged", { account: service }),
-      { ...pod("forged"), spec: { ...podSpec("default"), volumes: claim } },
+      mounting(service),
+      mounting("backups"),
       { apiVersion: "apps/v1", kind: "Deployment", spec: { selector, template: running } },
       { apiVersion: "apps/v1", kind: "ReplicaSet", spec: { selector, template: running } },
       { apiVersion: "batch/v1", kind: "Job", spec: { template } },
@@ -309,8 +321,14 @@ const checks: Readonly<Record<string, (installed: Installed) => Promise<void>>> 
       await assert.rejects(asMallory(["set", "image", deployment, "*=evil"]), denials.accounts);
       await asMallory(["rollout", "restart", deployment]);
     }
-    const hook = `${fullname}-uninstall-x7x2q`;
-    await assert.rejects(enter(asMallory, installed, hook), denials.accounts);
+    for (const name of ["uninstall-x7x2q", "backup-29384720-x7x2q"]) {
+      const entered = enter(asMallory, installed, `${fullname}-${name}`);
+      await assert.rejects(entered, denials.accounts);
+    }
+    const copying = ["create", "job", "copy", `--from=cronjob/${fullname}-backup`];
+    await assert.rejects(asMallory(copying), denials.accounts);
+    const controller = "--as=system:serviceaccount:kube-system:cronjob-controller";
+    await asAdmin([...copying, "--dry-run=server", controller]);
   },
 };
 

@@ -131,6 +131,9 @@ export const alternatives = {
   "a volume of its own": {
     service: { persistence: { enabled: true, size: "1Gi", storageClass: "fast", keep: false } },
   },
+  "a volume that is copied": {
+    service: { backup: { schedule: "0 3 * * *", existingClaim: "backups", keep: 3 } },
+  },
   "a volume that exists": { service: { persistence: { existingClaim: "archive" } } },
   "Secrets that exist": {
     service: {

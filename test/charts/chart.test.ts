@@ -46,6 +46,12 @@ const wrong: readonly (readonly [string, object, RegExp])[] = [
   ["a route's host", { service: { httpRoute: { hostnames: ["A"] } } }, /httpRoute\/hostnames\/0/],
   ["a gateway", { service: { httpRoute: { parentRefs: [{}] } } }, /parentRefs\/0.*name/],
   ["an egress", { networkPolicy: { workerEgress: true } }, /networkPolicy\/workerEgress/],
+  ["a network", proxy("10.0.0.0/99"), /service\/trustedProxies\/0/],
+  ["an address", proxy("10.0.0"), /service\/trustedProxies\/0/],
+  ["an IPv6 network", proxy("fd00::/129"), /service\/trustedProxies\/0/],
+  ["a size", { service: { persistence: { size: "50GB" } } }, /service\/persistence\/size/],
+  ["an amount", { service: { resources: { limits: { memory: "banana" } } } }, /limits\/memory/],
+  ["a schedule", { service: { backup: { schedule: "nightly" } } }, /service\/backup\/schedule/],
   ["a priority", { service: { priorityClassName: 5 } }, /service\/priorityClassName/],
   [
     "a spread",
@@ -56,6 +62,10 @@ const wrong: readonly (readonly [string, object, RegExp])[] = [
 const refusedByForm = wrong.map(
   ([name, values, message]) => [`${name} that is wrong`, values, message] as const,
 );
+
+function proxy(network: string) {
+  return { service: { trustedProxies: [network] } };
+}
 
 function certManager(issuerRef: object) {
   return { service: { tls: { certManager: { issuerRef } } } };
@@ -166,6 +176,26 @@ const refused: readonly (readonly [string, unknown, RegExp])[] = [
     /service\.replicas: more than 1 need service\.postgres/,
   ],
   ...refusedByForm,
+  [
+    "one port for workers and everybody",
+    { service: { port: 8443, workerPort: 8443 } },
+    /service\.workerPort: must be another port/,
+  ],
+  [
+    "backups without a volume for them",
+    { service: { backup: { schedule: "@daily" } } },
+    /service\.backup\.existingClaim: must name the claim/,
+  ],
+  [
+    "backups of records in PostgreSQL",
+    {
+      service: {
+        backup: { schedule: "@daily", existingClaim: "backups" },
+        postgres: { existingSecret: "database" },
+      },
+    },
+    /service\.backup\.schedule: is of records on a volume/,
+  ],
   [
     "a path of nodes for all pods",
     { worker: { pod: { volumes: [{ name: "root", hostPath: { path: "/" } }] } } },

@@ -50,11 +50,13 @@ test("an API server takes what the chart makes of every option", { skip }, async
   for (const [name, values] of Object.entries(rows)) {
     await t.test(name, async () => dryRun(await render({ namespace, values })));
   }
-  await t.test("the Job that moves the records", async () => {
-    const text = await readFile(join(import.meta.dirname, "../../docs/move-job.yaml"), "utf8");
-    const strictly = ["--dry-run=server", "--validate=strict"];
-    await cluster.kubectl(["create", "-n", namespace, ...strictly, "-f", "-"], text);
-  });
+  for (const file of ["move-job.yaml", "restore-job.yaml"]) {
+    await t.test(file, async () => {
+      const text = await readFile(join(import.meta.dirname, "../../docs", file), "utf8");
+      const strictly = ["--dry-run=server", "--validate=strict"];
+      await cluster.kubectl(["create", "-n", namespace, ...strictly, "-f", "-"], text);
+    });
+  }
 });
 
 test("every option is among those that an API server is asked about", () => {

@@ -8,7 +8,6 @@ import { z } from "zod";
 import { apiVersion } from "../../src/contract/custom-resources/api-group.ts";
 import { resourceLabels } from "../../src/contract/custom-resources/resource-labels.ts";
 import { resources } from "../../src/kubernetes/resources.ts";
-import { until } from "../executors/cluster/cluster-service.ts";
 import { ProcessNode } from "../executors/cluster/process-node.ts";
 import { clusterMissing, prometheusMissing } from "../support/cluster/cluster-missing.ts";
 import { type ControlPlane, startControlPlane } from "../support/cluster/control-plane.ts";
@@ -19,6 +18,7 @@ import {
   namespace,
   startMonitoredInstallation,
 } from "./monitored-installation.ts";
+import { until } from "../support/until.ts";
 
 const skip = clusterMissing || prometheusMissing;
 const dashboard = z.object({

@@ -4,10 +4,10 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
 import { findFreePort } from "../support/find-free-port.ts";
 import { chartFolder } from "./helm.ts";
+import { until } from "../support/until.ts";
 
 /** Of the series that the PodMonitor's scrapes have. */
 const labels = { job: "model-optimization", namespace: "models" };
@@ -20,9 +20,6 @@ const shorterTimes: readonly (readonly [RegExp, string])[] = [
   [/> 1800/g, "> 3"],
   [/> 60/g, "> 3"],
 ];
-
-const patienceMs = 120_000;
-const pollMs = 200;
 
 const queryAnswer = z.object({
   status: z.literal("success"),
@@ -116,14 +113,10 @@ function encode(query: string): string {
 
 /** Prometheus notifies nobody of what it has scraped. It refuses connections until it has started. */
 async function poll(what: string, isDone: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + patienceMs;
-  for (;;) {
-    const done = await isDone().catch((error: unknown) => {
+  await until(`Prometheus shows ${what}`, () =>
+    isDone().catch((error: unknown) => {
       if (error instanceof TypeError) return false;
       throw error;
-    });
-    if (done) return;
-    if (performance.now() > deadline) throw new Error(`Prometheus has not shown ${what}`);
-    await delay(pollMs);
-  }
+    }),
+  );
 }

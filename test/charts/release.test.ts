@@ -98,6 +98,15 @@ test(
       await assert.rejects(put("upgrade", { namespaces: ["elsewhere"] }), taken);
     });
 
+    await t.test(
+      "a namespace that does not exist is named before anything is changed",
+      async () => {
+        const absent = /namespaces: nowhere does not exist: kubectl create namespace nowhere/;
+        await assert.rejects(put("upgrade", { namespaces: ["nowhere"] }), absent);
+        assert.match(await helm(["list", "--short", ...release.slice(1)], kubeconfig), /^mos$/m);
+      },
+    );
+
     await t.test("uninstalled, it leaves kinds, jobs and the service's volume", async () => {
       // There is no node that could run the hook.
       await helm(["uninstall", ...release, "--no-hooks"], kubeconfig);
@@ -141,7 +150,7 @@ test(
       const persistence = { keep: false };
       await put("upgrade", { service: { persistence } });
       const postgres = { existingSecret: "database" };
-      const s3 = { bucket: "models", existingSecret: "bucket" };
+      const s3 = { existingSecret: "bucket" };
       await put("upgrade", { service: { persistence, postgres, s3 } });
       assert.match(
         await inNamespace("get", "persistentvolumeclaim"),

@@ -10,6 +10,7 @@ import { clusterMissing } from "../support/cluster/cluster-missing.ts";
 import { connectTestCluster, mountServiceAccount } from "../kubernetes/connect-test-cluster.ts";
 import { type ConfigMap, configMaps, notRootCertificate } from "./config-maps.ts";
 import { createHappenings } from "./happenings.ts";
+import { ChangeSignal } from "../support/until.ts";
 
 const skip = clusterMissing;
 
@@ -145,18 +146,18 @@ test(
     ]);
     await watched.synced;
     await client.create(configMaps, { metadata: { name: "a" } });
-    while (watched.cache.get(`${client.namespace}/a`) === undefined) await untilChange(watched);
+    await untilSeen(watched, () => watched.cache.get(`${client.namespace}/a`) !== undefined);
     assert.equal(watched.problem, undefined);
   },
 );
 
-function untilChange(watched: ReturnType<typeof watch>["watched"]): Promise<void> {
-  return new Promise((resolve) => {
-    const stop = watched.onChange(() => {
-      stop();
-      resolve();
-    });
-  });
+async function untilSeen(
+  watched: ReturnType<typeof watch>["watched"],
+  isSeen: () => boolean,
+): Promise<void> {
+  const changed = new ChangeSignal();
+  const unsubscribe = watched.onChange(changed.notify);
+  await changed.until(`the cache fits ${String(isSeen)}`, isSeen).finally(unsubscribe);
 }
 
 test(
@@ -167,9 +168,9 @@ test(
     const { watched } = watch(t, client, configMaps);
     await watched.synced;
     const made = await client.create(configMaps, { metadata: { name: "a" } });
-    while (!watched.hasSeen(made)) await untilChange(watched);
+    await untilSeen(watched, () => watched.hasSeen(made));
     const changed = await client.patch(configMaps, "a", { data: { size: "1" } });
-    while (!watched.hasSeen(changed)) await untilChange(watched);
+    await untilSeen(watched, () => watched.hasSeen(changed));
     assert.ok(watched.hasSeen(made));
     const later = {
       ...changed,
@@ -177,7 +178,7 @@ test(
     };
     assert.ok(!watched.hasSeen(later));
     await client.delete(configMaps, "a", { propagationPolicy: "Background" });
-    while (watched.cache.get(`${client.namespace}/a`) !== undefined) await untilChange(watched);
+    await untilSeen(watched, () => watched.cache.get(`${client.namespace}/a`) === undefined);
     assert.ok(watched.hasSeen(later));
   },
 );

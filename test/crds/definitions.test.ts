@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import test, { type TestContext } from "node:test";
+import { parse } from "yaml";
 import { batchResourceStatus } from "../../src/contract/custom-resources/batch-resource.ts";
 import { compressionJobStatus } from "../../src/contract/custom-resources/compression-job.ts";
 import { conditionTypes, unseenConditions } from "../../src/contract/custom-resources/condition.ts";
@@ -375,7 +376,8 @@ test(
     const { cluster } = await connectTestCluster();
     for (const plural of ["batches", "compressionjobs"]) {
       const path = `crds/${plural}.yaml`;
-      assert.ok((await readFile(path, "utf8")).length < 60_000);
+      const copy = JSON.stringify(parse(await readFile(path, "utf8")));
+      assert.ok(copy.length < 60_000);
       await cluster.kubectl(["apply", "--dry-run=server", "-f", path]);
     }
   },

@@ -27,12 +27,15 @@ for (const [what, specCase] of Object.entries(specCases)) {
   );
 }
 
-test("rules across fields are reported in the same words", { skip }, async () => {
+test("rules across fields, and sources, are reported in the same words", { skip }, async () => {
   for (const what of [
     "too many jobs",
     "a target twice",
     "int4-weight for each channel",
     "int8-dynamic in blocks",
+    "a source with another scheme",
+    "an upload with more behind its hash",
+    "a model that is nowhere",
   ]) {
     const specCase = specCases[what];
     assert.ok(specCase);

@@ -1,70 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { defaultRecipe } from "../../src/contract/jobs/resolve-recipe.ts";
-import type { Job } from "../../src/contract/jobs/job.ts";
 import { resultTable } from "../../src/demo/result-table.ts";
-
-const at = "2026-01-01T00:00:00.000Z";
-const times = { p95Ms: 1, p99Ms: 1, runs: 20 };
-
-function makeJob(overrides: Partial<Job>): Job {
-  return {
-    id: "job-00000000000000000000000000",
-    kind: "compress",
-    name: "recognition",
-    status: "Completed",
-    statusReason: "completed",
-    statusMessage: "",
-    batchId: null,
-    model: { source: "https://a", name: "recognition", bytes: 1, actualSha256: null },
-    target: "cpu",
-    recipe: defaultRecipe,
-    gateLimits: {},
-    dryRun: false,
-    labels: {},
-    createdAt: at,
-    updatedAt: at,
-    startedAt: at,
-    finishedAt: at,
-    transitions: [],
-    telemetry: {
-      progress: { fraction: 1 },
-      size: { originalBytes: 10_800_000, resultBytes: 2_890_000, ratio: 0.2676, predicted: false },
-      accuracy: {
-        level: "outputs",
-        data: "generated",
-        samples: 8,
-        sqnrDb: 15.7,
-        cosine: 0.99002,
-        outputs: [],
-      },
-      latency: {
-        original: { p50Ms: 10.234, ...times },
-        result: { p50Ms: 12.9, ...times },
-        ratio: 1.26,
-      },
-      warnings: [],
-    },
-    artifacts: [],
-    baseline: null,
-    gates: [
-      {
-        gate: "minCosine",
-        limit: 0.95,
-        actual: 0.99002,
-        baseline: null,
-        level: "fail",
-        passed: true,
-      },
-    ],
-    error: null,
-    ...overrides,
-  };
-}
+import { makeCompletedJob } from "../support/make-job.ts";
 
 const jobs = [
-  makeJob({}),
-  makeJob({
+  makeCompletedJob(),
+  makeCompletedJob({
     target: "cpu-int8",
     gates: [
       {
@@ -77,7 +18,7 @@ const jobs = [
       },
     ],
   }),
-  makeJob({
+  makeCompletedJob({
     status: "Failed",
     telemetry: { progress: { fraction: 0.1 }, warnings: [] },
     error: { code: "model_invalid", message: "The file is not an ONNX model" },

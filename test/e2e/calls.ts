@@ -21,6 +21,8 @@ const rareOperatorCalls = [
   "update batches/finalizers",
   // A worker Job of the same name exists.
   "get jobs",
+  // A worker Job does not end, or is not synced.
+  "patch jobs",
   // Milestones that come again.
   "get events",
   "patch events",

@@ -19,6 +19,7 @@ import { testNamespaces } from "./namespaces.ts";
 import { testRelease } from "./release.ts";
 import { testRemoval } from "./removal.ts";
 import { testReplicas } from "./replicas.ts";
+import { testRestoration } from "./restoration.ts";
 
 const skip = nodeMissing || helmMissing || opensslMissing || pythonMissing;
 const modelFile = realModel("page-orientation");
@@ -40,6 +41,7 @@ test("an installation on a real node", { skip }, async (t) => {
   await t.test("faults", { concurrency: true }, (group) => testFaults(group, installation, models));
   await t.test("calls", (group) => testCalls(group, installation));
   await t.test("namespaces", (group) => testNamespaces(group, installation, models));
+  await t.test("restoration", (group) => testRestoration(group, installation, models));
   await t.test("releases", (group) => testRelease(group, installation, models));
   await t.test("removal", (group) => testRemoval(group, installation, models));
   await t.test(

@@ -5,11 +5,11 @@ import { basename, join } from "node:path";
 import { type Client, createClient } from "../../src/client/create-client.ts";
 import { routes } from "../../src/contract/routes/routes.ts";
 import { apiVersion } from "../../src/contract/custom-resources/api-group.ts";
-import { until } from "../executors/cluster/cluster-service.ts";
 import { chartFolder, helm, valueFlags } from "../charts/helm.ts";
 import { imageNames } from "../support/cluster/image-builds.ts";
 import type { NodeCluster } from "../support/cluster/start-cluster.ts";
 import { targets } from "./targets.ts";
+import { until } from "../support/until.ts";
 
 export const release = "model-optimization";
 export const nodeName = "node-0";
@@ -181,6 +181,14 @@ interface Claimed {
   readonly namespace: string;
 }
 
+/** A volume for the claim of that name in the release's namespace. */
+export async function addVolume(cluster: NodeCluster, name: string): Promise<void> {
+  const path = join(cluster.folder, name);
+  await mkdir(path);
+  const object = volume({ name, namespace }, path);
+  await cluster.kubectl(["create", "-f", "-"], JSON.stringify(object));
+}
+
 /** A folder of this machine for the claim of that name. */
 function volume(claimRef: Claimed, path: string): object {
   const matchExpressions = [{ key: "kubernetes.io/hostname", operator: "In", values: [nodeName] }];
@@ -198,7 +206,7 @@ function volume(claimRef: Claimed, path: string): object {
   };
 }
 
-function claim(metadata: Claimed): object {
+export function claim(metadata: Claimed): object {
   const spec = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
   return { apiVersion: "v1", kind: "PersistentVolumeClaim", metadata, spec };
 }

@@ -18,6 +18,7 @@ import {
   submitBatch,
   untilCheckRun,
 } from "./reported-batch.ts";
+import { until } from "../support/until.ts";
 
 const name = "Model compression";
 
@@ -123,9 +124,9 @@ test("a report in a repository without the app is given up and logged", async (t
   const service = await makeTestApp(t, { github: credentials });
   gitHub.fail({ operation: "apps/get-repo-installation", fault: gitHubFaults.notFound });
   const batch = await submitBatch(service, reportedBatch(["one"]));
-  while (!service.logged.some((line) => /A report is given up/.test(line))) {
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
+  await until("the log says so", () =>
+    service.logged.some((line) => /A report is given up/.test(line)),
+  );
   await endJob(service, batch.jobs[0]?.id ?? "", completed);
   assert.deepEqual([await service.records.reports.listOpen(), gitHub.checkRuns()], [[], []]);
 });

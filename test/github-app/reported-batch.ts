@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import type { TestContext } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { type Batch, batch as batchSchema } from "../../src/contract/jobs/batch.ts";
 import type { UnnumberedEvent } from "../../src/contract/jobs/worker.ts";
 import { type GitHub, startGitHub } from "../action/support/github-double.ts";
 import { type TestApp, beginTestWorker } from "../server/test-app.ts";
+import { until } from "../support/until.ts";
 
 export const sha = "009b8a3a9ccbb128af87f9b1c0f4c62e8a304f6d";
 
@@ -78,9 +78,8 @@ export const failed: UnnumberedEvent = {
 
 /** The newest check run of the name, once it is as it should be. */
 export async function untilCheckRun(gitHub: GitHub, name: string, conclusion: string | null) {
-  for (;;) {
+  return until(`the check run "${name}" has the conclusion ${conclusion}`, () => {
     const run = gitHub.checkRuns().findLast((one) => one.name === name);
-    if (run && run.conclusion === conclusion) return run;
-    await delay(20);
-  }
+    return run?.conclusion === conclusion && run;
+  });
 }

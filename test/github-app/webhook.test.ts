@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { createHmac, randomUUID } from "node:crypto";
 import test, { type TestContext } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { auditPage } from "../../src/contract/people/audit.ts";
 import { batch as batchSchema } from "../../src/contract/jobs/batch.ts";
 import { reportRules } from "../../src/contract/jobs/report-rules.ts";
@@ -22,6 +21,7 @@ import {
   submitBatch,
   untilCheckRun,
 } from "./reported-batch.ts";
+import { until } from "../support/until.ts";
 
 const name = "Model compression";
 const webhookSecret = "s3cret";
@@ -231,11 +231,10 @@ test("Accept as baseline is no button for a token without the scope, and does no
 });
 
 async function untilCheckRunOf(gitHub: GitHub, externalId: string) {
-  for (;;) {
+  return until(`the check run of ${externalId} is completed`, () => {
     const run = gitHub.checkRuns().find((one) => one.external_id === externalId);
-    if (run?.conclusion) return run;
-    await delay(20);
-  }
+    return run?.conclusion ? run : undefined;
+  });
 }
 
 test("a signed event counts once, whatever its delivery is called", async (t) => {

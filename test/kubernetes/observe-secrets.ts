@@ -1,4 +1,3 @@
-import { EventEmitter, once } from "node:events";
 import { after } from "node:test";
 import type { KubernetesClient } from "../../src/kubernetes/kubernetes-client.ts";
 import {
@@ -7,6 +6,7 @@ import {
   type ReflectorOptions,
 } from "../../src/kubernetes/reflector.ts";
 import { type Secret, secrets } from "../support/cluster/test-resources.ts";
+import { ChangeSignal } from "../support/until.ts";
 
 export interface ObservedSecrets {
   readonly reflector: Reflector<Secret>;
@@ -24,10 +24,10 @@ export function observeSecrets(
 ): ObservedSecrets {
   const events: string[] = [];
   const errors: unknown[] = [];
-  const emitter = new EventEmitter();
+  const changed = new ChangeSignal();
   const recordEvent = (event: string) => {
     events.push(event);
-    emitter.emit("observed");
+    changed.notify();
   };
   const reflector = createReflector({
     client,
@@ -47,8 +47,10 @@ export function observeSecrets(
     events,
     errors,
     async untilEvent(event, times = 1) {
-      while (events.filter((seen) => seen === event).length < times)
-        await once(emitter, "observed");
+      await changed.until(
+        `"${event}" was observed ${times} times`,
+        () => events.filter((seen) => seen === event).length >= times,
+      );
     },
   };
 }

@@ -11,6 +11,8 @@ export interface ProxiedRequest {
   /** For instance `jobs` or `compressionjobs/status`. */
   readonly resource: string;
   readonly isWatch: boolean;
+  /** Nothing is kept of it. */
+  readonly isDryRun: boolean;
 }
 
 /** What becomes of a request instead of its answer. */
@@ -137,6 +139,7 @@ function describeRequest({ method = "", url = "" }: IncomingMessage): ProxiedReq
     method,
     resource: subresource === undefined ? resource : `${resource}/${subresource}`,
     isWatch: searchParams.get("watch") !== null,
+    isDryRun: searchParams.has("dryRun"),
   };
 }
 

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { inheritedEnvironment } from "../support/inherited-environment.ts";
+import { failWaits } from "../support/until.ts";
 
 export interface OperatorOptions {
   readonly kubeconfig: string;
@@ -31,22 +32,18 @@ interface StartedOperator {
 
 /** Operators of this process that have not ended. */
 const running = new Set<StartedOperator>();
-const failure = Promise.withResolvers<never>();
-// Without a test that waits, the rejection would be unhandled.
-failure.promise.catch(() => {});
 
 /**
- * Waits for the work, or throws with an operator's output when that has led and ended by itself,
- * such as without its Lease, and no other is left in its namespace.
+ * Ends waits with the operator's output when it has led and ended by itself, such as without its
+ * Lease, and no other is left in its namespace.
  */
-export function unlessOperatorEnds<T>(work: Promise<T>): Promise<T> {
-  return Promise.race([work, failure.promise]);
-}
-
-function failWaits({ namespace, log }: StartedOperator, status: number | string | null): void {
+function failWaitsUnlessReplaced(
+  { namespace, log }: StartedOperator,
+  status: number | string | null,
+): void {
   const isReplaced = Array.from(running).some((other) => other.namespace === namespace);
   if (isReplaced || !log.some((line) => line.includes(greeting))) return;
-  failure.reject(new Error(`The operator ended by itself with ${status}:\n${log.join("\n")}`));
+  failWaits(new Error(`The operator ended by itself with ${status}:\n${log.join("\n")}`));
 }
 
 /** Logged when it leads. */
@@ -84,7 +81,7 @@ export function spawnOperator({
   let isEnding = false;
   void exited.then((status) => {
     running.delete(started);
-    if (!isEnding) failWaits(started, status);
+    if (!isEnding) failWaitsUnlessReplaced(started, status);
   });
   const end = async (signal: "SIGTERM" | "SIGKILL") => {
     isEnding = true;

@@ -1,49 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { job as jobSchema, type Job } from "../../src/contract/jobs/job.ts";
-import { defaultRecipe } from "../../src/contract/jobs/resolve-recipe.ts";
+import { job as jobSchema } from "../../src/contract/jobs/job.ts";
 import { canTransition, isTerminal, type JobKind } from "../../src/contract/jobs/status.ts";
 import type { WorkerEvent } from "../../src/contract/jobs/worker.ts";
 import { applyEvent, type JobEvent } from "../../src/records/jobs/apply-event.ts";
+import { makeJob } from "../support/make-job.ts";
 
 const created = "2026-03-01T00:00:00.000Z";
 const now = new Date("2026-03-01T00:01:00.000Z");
 const digest = "a".repeat(64);
-
-function makeJob(kind: JobKind, overrides: Partial<Job> = {}): Job {
-  return {
-    id: `job-${"0".repeat(26)}`,
-    kind,
-    name: "detector",
-    status: "Pending",
-    statusReason: "queued",
-    statusMessage: "Waiting for a worker",
-    batchId: null,
-    model: {
-      source: "https://models.test/a.onnx",
-      name: "a.onnx",
-      bytes: null,
-      actualSha256: null,
-    },
-    target: "cpu",
-    recipe: defaultRecipe,
-    gateLimits: {},
-    dryRun: false,
-    labels: {},
-    createdAt: created,
-    updatedAt: created,
-    startedAt: null,
-    finishedAt: null,
-    transitions: [{ status: "Pending", at: created }],
-    telemetry: { progress: { fraction: 0 }, warnings: [] },
-    artifacts: [],
-    baseline: null,
-    gates: [],
-    error: null,
-    ...overrides,
-  };
-}
 
 const reported = { seq: 1, at: created };
 const anyEvent = fc.oneof(
@@ -87,7 +53,7 @@ const anyEvents = fc.array(anyEvent, { maxLength: 30 });
 test("applyEvent() moves a job along the transition table alone, with a time for each status", () => {
   fc.assert(
     fc.property(anyKind, anyEvents, (kind, events) => {
-      const end = events.reduce((job, event) => applyEvent(job, event, now), makeJob(kind));
+      const end = events.reduce((job, event) => applyEvent(job, event, now), makeJob({ kind }));
       const statuses = end.transitions.map((transition) => transition.status);
       assert.equal(statuses.at(-1), end.status);
       for (const [i, status] of statuses.slice(1).entries()) {
@@ -103,7 +69,7 @@ test("applyEvent() moves a job along the transition table alone, with a time for
 test("applyEvent() keeps the times of a job in order where clocks differ", () => {
   const ahead = new Date(now.getTime() + 3_600_000);
   const sharding = { ...reported, type: "status", status: "Sharding" } as const;
-  const begun = applyEvent(makeJob("compress"), sharding, ahead);
+  const begun = applyEvent(makeJob(), sharding, ahead);
   const error = { code: "worker_killed", message: "Killed" } as const;
   const { transitions, finishedAt } = applyEvent(begun, { type: "failure", error }, now);
   const times = transitions.map(({ at }) => at);
@@ -114,7 +80,7 @@ test("applyEvent() keeps the times of a job in order where clocks differ", () =>
 test("applyEvent() never changes a job that has ended", () => {
   fc.assert(
     fc.property(anyKind, anyEvents, anyEvents, (kind, events, later) => {
-      const end = events.reduce((job, event) => applyEvent(job, event, now), makeJob(kind));
+      const end = events.reduce((job, event) => applyEvent(job, event, now), makeJob({ kind }));
       fc.pre(isTerminal(end.status));
       assert.equal(
         later.reduce((job, event) => applyEvent(job, event, now), end),
@@ -127,7 +93,7 @@ test("applyEvent() never changes a job that has ended", () => {
 test("applyEvent() gives the same job when an event comes twice", () => {
   fc.assert(
     fc.property(anyKind, anyEvents, anyEvent, (kind, events, event) => {
-      const job = events.reduce((before, each) => applyEvent(before, each, now), makeJob(kind));
+      const job = events.reduce((before, each) => applyEvent(before, each, now), makeJob({ kind }));
       const once = applyEvent(job, event, now);
       assert.deepEqual(applyEvent(once, event, now), once);
     }),
@@ -135,11 +101,7 @@ test("applyEvent() gives the same job when an event comes twice", () => {
 });
 
 test("applyEvent() keeps a job Cancelling until no process of it is left", () => {
-  const cancelling = applyEvent(
-    makeJob("compress", { status: "Sharding" }),
-    { type: "cancel" },
-    now,
-  );
+  const cancelling = applyEvent(makeJob({ status: "Sharding" }), { type: "cancel" }, now);
   const finished = applyEvent(
     cancelling,
     { ...reported, type: "result", outcome: "Completed" },
@@ -151,7 +113,8 @@ test("applyEvent() keeps a job Cancelling until no process of it is left", () =>
 
 test("applyEvent() holds the gates against the telemetry when the job completes", () => {
   const size = { originalBytes: 100, resultBytes: 40, ratio: 0.4, predicted: false };
-  const job = makeJob("quantize", {
+  const job = makeJob({
+    kind: "quantize",
     status: "Optimizing",
     gateLimits: { maxSizeRatio: 0.3, minCosine: 0.9 },
     telemetry: { progress: { fraction: 0.9 }, size, warnings: [] },
@@ -166,7 +129,8 @@ test("applyEvent() holds the gates against the telemetry when the job completes"
 });
 
 test("applyEvent() completes a dry run without holding its gates", () => {
-  const job = makeJob("quantize", {
+  const job = makeJob({
+    kind: "quantize",
     status: "Optimizing",
     dryRun: true,
     gateLimits: { minCosine: 0.9 },
@@ -177,7 +141,7 @@ test("applyEvent() completes a dry run without holding its gates", () => {
 });
 
 test("applyEvent() forgets figures and files of the attempt before", () => {
-  const job = makeJob("compress", {
+  const job = makeJob({
     status: "Optimizing",
     telemetry: { progress: { fraction: 0.7 }, stageSeconds: { fetch: 1 }, warnings: [] },
     artifacts: [{ name: "model.onnx", kind: "model", bytes: 1, sha256: digest }],

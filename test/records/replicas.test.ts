@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import test, { type TestContext } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { Client } from "pg";
 import { jobSummary } from "../../src/contract/jobs/job-summary.ts";
 import { jobQuery } from "../../src/contract/jobs/page.ts";
@@ -9,6 +8,7 @@ import { openRecords, type Records } from "../../src/records/open-records.ts";
 import { postgresMissing } from "../support/cluster/cluster-missing.ts";
 import { startPostgres } from "../support/postgres-server.ts";
 import { listJobs, makeNewBatch, makeNewJob } from "./new-jobs.ts";
+import { until } from "../support/until.ts";
 
 const project = "default";
 const now = () => new Date();
@@ -32,10 +32,6 @@ async function openReplicas(t: TestContext) {
   return { server, one, other };
 }
 
-async function until(isReached: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isReached())) await delay(20);
-}
-
 /** The ids that reach a listener. */
 function collect(listen: (listener: (id: string) => void) => unknown): Set<string> {
   const ids = new Set<string>();
@@ -55,13 +51,13 @@ test("a replica hears what another one commits", { skip: postgresMissing }, asyn
   other.changes.onRemoteCommit((effects) => effects.waiting.forEach((id) => waiting.add(id)));
   const jobs = Array.from({ length: 350 }, () => makeNewJob());
   const batch = await one.batches.create(project, makeNewBatch({ jobs }));
-  await until(() => waiting.size === 350);
+  await until("all jobs are known", () => waiting.size === 350);
   const [running, idle] = batch.jobs.map(({ id }) => id);
   assert.ok(running !== undefined && idle !== undefined);
   await one.attempts.begin(running, "hash");
   await one.jobs.cancel(project, running);
   await one.jobs.cancel(project, idle);
-  await until(() => ended.has(idle) && cancelling.has(running));
+  await until("both ends are known", () => ended.has(idle) && cancelling.has(running));
   assert.ok([batch.id, running, idle].every((id) => changed.has(id)));
   assert.equal(ended.has(running), false);
   assert.deepEqual([endedHere, endedThere], [new Set([idle]), new Set()]);
@@ -132,7 +128,7 @@ test(
       [true, false],
     );
     await one.close();
-    await until(() => other.replica.isLeader());
+    await until("the other replica leads", () => other.replica.isLeader());
   },
 );
 
@@ -155,7 +151,7 @@ test(
     assert.deepEqual(await one.jobs.find(project, job.id), job);
     await one.jobs.create(project, makeNewJob());
     await notified;
-    await until(() => one.replica.isLeader() || other.replica.isLeader());
+    await until("a replica leads", () => one.replica.isLeader() || other.replica.isLeader());
   },
 );
 
@@ -208,7 +204,7 @@ test(
     assert.ok(refused.length > 0);
     for (const { reason } of refused) assert.equal(reason.code, "unavailable");
     await others.disposeAsync();
-    await until(() =>
+    await until("the records are available", () =>
       find().then(
         () => true,
         () => false,

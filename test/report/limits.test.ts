@@ -12,7 +12,8 @@ import {
 } from "../../src/report/render-batch.ts";
 import type { EndedRow } from "../../src/report/report.ts";
 import { renderJobCheck } from "../../src/report/render-job.ts";
-import { gateMissed, jobFailed, makeJob, makeReport, makeRow } from "./make-report.ts";
+import { gateMissed, jobFailed, makeReport, makeRow } from "./make-report.ts";
+import { makeCompletedJob } from "../support/make-job.ts";
 
 /** Any text, with what Markdown and terminals take for something else and with halves of characters. */
 const anyText = fc.oneof(
@@ -50,7 +51,7 @@ const anyReport = fc
   })
   .map(({ name, jobs, repeats }) => {
     const rows = jobs.map(([model, target, job]) =>
-      makeRow({ model: { ...makeJob().model, name: model }, target, ...job }),
+      makeRow({ model: { ...makeCompletedJob().model, name: model }, target, ...job }),
     );
     return makeReport(Array.from({ length: repeats }, () => rows).flat(), { name });
   });

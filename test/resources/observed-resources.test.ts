@@ -80,7 +80,6 @@ const fieldsByResource = {
     "spec.completions",
     "spec.activeDeadlineSeconds",
     "spec.suspend",
-    "spec.ttlSecondsAfterFinished",
     "spec.template.spec.serviceAccountName",
     "status.startTime",
     ...conditionFields,
@@ -216,7 +215,6 @@ async function makeJob(client: KubernetesClient, uid: string) {
     completions: 2,
     parallelism: 2,
     suspend: false,
-    ttlSecondsAfterFinished: 60,
   };
   await client.create(resources.jobs, {
     metadata: { ...metadata, ownerReferences: [{ ...owner, uid }] },

@@ -6,6 +6,7 @@ import { pathToFileURL } from "node:url";
 import { job, jobDetail } from "../../src/contract/jobs/job.ts";
 import { jobPage } from "../../src/contract/jobs/page.ts";
 import { makeTestApp, problemIn, startJob, beginTestWorker } from "./test-app.ts";
+import { until } from "../support/until.ts";
 
 const model = { source: "https://models.example/folder/detector.onnx?version=1" };
 
@@ -219,7 +220,7 @@ test("POST /quantize with Prefer: wait answers as soon as the job has ended", as
     body,
     headers: { prefer: "respond-async, wait=60" },
   });
-  while (app.submitted.length === 0) await new Promise(setImmediate);
+  await until("the job is submitted", () => app.submitted.length > 0);
   const worker = await beginTestWorker(app, app.submitted[0] ?? "");
   const error = { code: "model_invalid", message: "The file is no model" } as const;
   await worker.report(

@@ -1,7 +1,5 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { readdir, stat } from "node:fs/promises";
-import { join } from "node:path";
 import { PassThrough, Readable } from "node:stream";
 import test from "node:test";
 import { batch as batchSchema } from "../../src/contract/jobs/batch.ts";
@@ -9,7 +7,7 @@ import type { Workflow } from "../../src/contract/people/principal.ts";
 import { createdToken } from "../../src/contract/people/token.ts";
 import { completed, endJob } from "../github-app/reported-batch.ts";
 import { proposal, pushed, tenantToken } from "./tenant-tokens.ts";
-import { makeTestApp, problemIn, type TestApp } from "./test-app.ts";
+import { makeTestApp, problemIn, type TestApp, untilReceived } from "./test-app.ts";
 
 const content = Buffer.from("a model");
 const sha256 = createHash("sha256").update(content).digest("hex");
@@ -77,16 +75,6 @@ test("a model that another project has must be sent whole, and is then had by bo
   );
 });
 
-/** Resolves when so many bytes of the only upload have arrived. */
-async function untilStored({ directory }: TestApp, bytes: number): Promise<void> {
-  const incoming = join(directory, "storage", "incoming");
-  for (;;) {
-    const [file] = await readdir(incoming);
-    if (file !== undefined && (await stat(join(incoming, file))).size === bytes) return;
-    await new Promise(setImmediate);
-  }
-}
-
 test("nobody ends an upload that another repository began", async (t) => {
   const app = await makeTestApp(t, { keepsFolder: true });
   const { token: first } = await tenantToken(app, { workflow: pushed });
@@ -99,7 +87,7 @@ test("nobody ends an upload that another repository began", async (t) => {
     duplex: "half",
   });
   sender.write(content.subarray(0, 6));
-  await untilStored(app, 6);
+  await untilReceived(app, 6);
   sender.destroy(new Error("Connection lost"));
   await answer;
   const kept = await app.ask(`HEAD /v1/models/${sha256}`, { token: first });

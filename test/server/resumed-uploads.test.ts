@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { readdir, stat } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { PassThrough, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import test, { type TestContext } from "node:test";
-import { makeTestApp, problemIn, type TestApp } from "./test-app.ts";
+import { makeTestApp, problemIn, type TestApp, untilReceived } from "./test-app.ts";
 
 const content = Buffer.from("the first bytes, and the others");
 const sha256 = createHash("sha256").update(content).digest("hex");
@@ -37,13 +37,8 @@ async function startUpload(app: TestApp, bytes: Uint8Array) {
   const sender = new PassThrough();
   const answer = put(app, Readable.toWeb(sender));
   sender.write(bytes);
-  const incoming = join(app.directory, "storage", "incoming");
-  for (;;) {
-    const [file] = await readdir(incoming);
-    if (file !== undefined && (await stat(join(incoming, file))).size === bytes.length)
-      return { sender, answer };
-    await new Promise(setImmediate);
-  }
+  await untilReceived(app, bytes.length);
+  return { sender, answer };
 }
 
 async function fetchUploadOffset(app: TestApp): Promise<string | null> {

@@ -4,6 +4,7 @@ import { PassThrough, Readable } from "node:stream";
 import test from "node:test";
 import { tenantToken } from "./tenant-tokens.ts";
 import { beginTestWorker, makeTestApp, problemIn, startJob, type TestApp } from "./test-app.ts";
+import { until } from "../support/until.ts";
 
 function hash(content: string): string {
   return createHash("sha256").update(content).digest("hex");
@@ -69,7 +70,7 @@ test("what is kept of an interrupted upload counts", async (t) => {
   const incoming = `/v1/models/${hash("never")}`;
   const used = async () =>
     JSON.parse(await (await app.ask("GET /v1/usage")).text()).storedBytes.used;
-  while ((await used()) < 50) await new Promise(setImmediate);
+  await until("the bytes have arrived", async () => (await used()) >= 50);
   sender.destroy(new Error("Connection lost"));
   await answer;
   assert.equal((await app.ask(`HEAD ${incoming}`)).headers.get("upload-offset"), "50");
@@ -84,7 +85,7 @@ test("an interrupted upload counts while it goes on", async (t) => {
   first.sender.write(content.slice(0, 60));
   const used = async () =>
     JSON.parse(await (await app.ask("GET /v1/usage")).text()).storedBytes.used;
-  while ((await used()) < 60) await new Promise(setImmediate);
+  await until("the bytes have arrived", async () => (await used()) >= 60);
   first.sender.destroy(new Error("Connection lost"));
   await first.answer;
   const sender = new PassThrough();
@@ -95,7 +96,7 @@ test("an interrupted upload counts while it goes on", async (t) => {
     duplex: "half",
   });
   sender.write("z");
-  while ((await used()) !== 61) await new Promise(setImmediate);
+  await until("the next byte has arrived", async () => (await used()) === 61);
   assert.equal((await upload(app, "b".repeat(41))).status, 429);
   sender.end(content.slice(61));
   assert.equal((await answer).status, 201);

@@ -9,6 +9,7 @@ import test, { type TestContext } from "node:test";
 import { getRequestListener } from "@hono/node-server";
 import { listen } from "../../src/service/http-server/listen.ts";
 import { logEvent, makeTestApp, startJob, beginTestWorker } from "./test-app.ts";
+import { until } from "../support/until.ts";
 
 /** The app on a socket. */
 async function listeningApp(t: TestContext, options: Parameters<typeof makeTestApp>[1] = {}) {
@@ -78,7 +79,7 @@ test("a caller that goes away is not waited for", async (t) => {
     signal: caller.signal,
   });
   const closed = once(await socket, "close");
-  while (app.submitted.length === 0) await new Promise(setImmediate);
+  await until("the job is submitted", () => app.submitted.length > 0);
   caller.abort();
   await assert.rejects(call, { name: "AbortError" });
   await closed;

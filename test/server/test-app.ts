@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readdir, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
@@ -34,6 +34,7 @@ import { createModelSources } from "../../src/storage/sources/model-sources.ts";
 import { sourceCredentials } from "../../src/contract/models/source-credentials.ts";
 import type { BlobStore } from "../../src/storage/blob-store.ts";
 import { createSampler, openTracing } from "../../src/tracing/open-tracing.ts";
+import { until } from "../support/until.ts";
 
 interface Question {
   readonly body?: unknown;
@@ -271,4 +272,13 @@ export async function startJob(
     ...overrides,
   };
   return job.parse(await (await ask("POST /v1/compress", { body })).json());
+}
+
+/** Resolves when so many bytes of the only upload have arrived in the app's folder. */
+export async function untilReceived({ directory }: TestApp, bytes: number): Promise<void> {
+  const incoming = join(directory, "storage", "incoming");
+  await until(`${bytes} bytes have arrived`, async () => {
+    const [file] = await readdir(incoming);
+    return file !== undefined && (await stat(join(incoming, file))).size === bytes;
+  });
 }

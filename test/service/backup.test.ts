@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { chmod, mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { type TestContext } from "node:test";
-import type { LogLine } from "../../src/contract/jobs/log.ts";
 import { jobPage } from "../../src/contract/jobs/page.ts";
 import { isTerminal } from "../../src/contract/jobs/status.ts";
 import { type RunningService, startRunningService } from "../support/running-service.ts";
+import { followJob } from "../support/follow-job.ts";
 import { realModel } from "../support/real-models.ts";
 import { runServiceCommand } from "../support/run-service-command.ts";
 
@@ -30,23 +30,12 @@ async function submit({ client }: RunningService, source: string, count: number)
   return jobs;
 }
 
-/** The lines of a job, when it has ended. */
-async function readLog({ client }: RunningService, id: string): Promise<LogLine[]> {
-  const lines: LogLine[] = [];
-  const log = client.followLogs(id);
-  for (;;) {
-    const next = await log.next();
-    if (next.done === true) return lines;
-    lines.push(next.value);
-  }
-}
-
 test("a backup while 100 jobs wait or run has every acknowledged job, log and artifact", async (t) => {
   const service = await startRunningService(t);
   const { source } = await service.client.uploadModel(realModel("voice-v5"));
   const submitted = await submit(service, source, 100);
   const [first = ""] = submitted;
-  const lines = await readLog(service, first);
+  const { lines } = await followJob(service.client, first);
   const folder = join(await temporaryFolder(t), "copy");
   assert.match(await run("backup", folder, service.directory), /^Records and \d+ files \(/);
   service.process.kill("SIGKILL");
@@ -60,8 +49,8 @@ test("a backup while 100 jobs wait or run has every acknowledged job, log and ar
   assert.deepEqual(jobs.map(({ id }) => id).toSorted(), submitted.toSorted());
   const next = jobs.findLast(({ status }) => !isTerminal(status));
   assert.ok(next);
-  await readLog(restored, next.id);
-  assert.deepEqual(await readLog(restored, first), lines);
+  await followJob(restored.client, next.id);
+  assert.deepEqual((await followJob(restored.client, first)).lines, lines);
   for (const id of [first, next.id]) {
     const { status, artifacts } = await restored.client.call("getJob", { params: { id } });
     assert.equal(status, "Completed");
@@ -71,6 +60,28 @@ test("a backup while 100 jobs wait or run has every acknowledged job, log and ar
       assert.equal((await readFile(file)).length, bytes);
     }
   }
+});
+
+test("backups of a schedule lie beside each other, and the newest stay", async (t) => {
+  const service = await startRunningService(t);
+  await service.client.uploadModel(realModel("voice-v5"));
+  const folder = await temporaryFolder(t);
+  const unfinished = "2026-01-03T03-00-00Z.unfinished";
+  const earlier = ["2026-01-01T03-00-00Z", "2026-01-02T03-00-00Z", unfinished, "lost+found"];
+  for (const name of earlier) await mkdir(join(folder, name));
+  const environment = { MOS_DATA_DIR: service.directory };
+  const summary = await runServiceCommand(["backup", "--keep=2", folder], environment);
+  const names = (await readdir(folder)).toSorted();
+  const [kept, newest = "", other] = names;
+  assert.deepEqual([kept, other, names.length], ["2026-01-02T03-00-00Z", "lost+found", 3]);
+  assert.match(summary, new RegExp(`are in "${join(folder, newest)}"`));
+  const directory = await temporaryFolder(t);
+  await mkdir(join(directory, "lost+found"));
+  assert.doesNotMatch(await run("restore", join(folder, newest), directory), /Missing/);
+  await assert.rejects(
+    runServiceCommand(["backup", "--keep=0", folder], environment),
+    /Option "--keep=0" is not known/,
+  );
 });
 
 test("restore() refuses a file that is damaged, and a folder that is not empty", async (t) => {

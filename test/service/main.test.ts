@@ -124,12 +124,18 @@ test("--help prints the commands, and that of a command how it is called", async
     assert.match(all.stdout, new RegExp(`^  ${name}( |$)`, "m"));
   }
   const backup = await run(["backup", "--help"], {});
-  assert.deepEqual([backup.code, backup.stdout.split("\n")[0]], [0, "Usage: backup FOLDER"]);
+  assert.deepEqual(
+    [backup.code, backup.stdout.split("\n")[0]],
+    [0, "Usage: backup [--keep=COUNT] FOLDER"],
+  );
 });
 
 for (const [args, sentence] of [
   [["serve"], /^Command "serve" is not known$/m],
-  [["backup", "--to", "copy"], /^Option "--to" is not known\nUsage: backup FOLDER$/m],
+  [
+    ["backup", "--to", "copy"],
+    /^Option "--to" is not known\nUsage: backup \[--keep=COUNT\] FOLDER$/m,
+  ],
   [["restore"], /^0 were given, and 1 argument is expected\nUsage: restore FOLDER$/m],
   [["project", "create", "A B"], /^NAME is "A B" and must be 1 to 63 lower-case letters/m],
   [

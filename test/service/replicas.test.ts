@@ -2,26 +2,16 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import test from "node:test";
 import type { Client } from "../../src/client/create-client.ts";
-import type { LogLine } from "../../src/contract/jobs/log.ts";
 import { postgresMissing, s3Missing } from "../support/cluster/cluster-missing.ts";
 import { balanceConnections } from "../support/balance-connections.ts";
 import { callUntil } from "../support/call-until.ts";
+import { followJob } from "../support/follow-job.ts";
 import { realModel } from "../support/real-models.ts";
 import { type RunningService, startRunningService } from "../support/running-service.ts";
 import { replicateService } from "../support/replicated-service.ts";
 
 const skip = postgresMissing || s3Missing;
 const recipe = { evaluation: { level: "none" } } as const;
-
-async function followLog(client: Client, jobId: string) {
-  const lines: LogLine[] = [];
-  const following = client.followLogs(jobId);
-  for (;;) {
-    const next = await following.next();
-    if (next.done === true) return { lines, status: next.value };
-    lines.push(next.value);
-  }
-}
 
 test(
   "any replica serves any request, and takes over the jobs of one that is killed",
@@ -34,7 +24,7 @@ test(
       client.call("startCompression", { body: { model: { source }, target: "cpu", recipe } });
     const jobs = [];
     for (let i = 0; i < 3; i++) jobs.push(await submit(one.client), await submit(other.client));
-    const followed = jobs.map(({ id }) => followLog(other.client, id));
+    const followed = jobs.map(({ id }) => followJob(other.client, id));
     // Both work, each with its one worker: one of the first jobs is that of the first replica.
     await Promise.race(followed.slice(0, 2));
     one.process.kill("SIGKILL");

@@ -5,23 +5,10 @@ import { readdir, readFile, stat, watch } from "node:fs/promises";
 import { request } from "node:http";
 import { join } from "node:path";
 import test from "node:test";
-import type { Client } from "../../src/client/create-client.ts";
 import type { LogLine } from "../../src/contract/jobs/log.ts";
+import { followJob } from "../support/follow-job.ts";
 import { realModel } from "../support/real-models.ts";
 import { startRunningService } from "../support/running-service.ts";
-
-async function followLog(
-  client: Client,
-  jobId: string,
-): Promise<{ lines: LogLine[]; status: string }> {
-  const lines: LogLine[] = [];
-  const following = client.followLogs(jobId);
-  for (;;) {
-    const next = await following.next();
-    if (next.done === true) return { lines, status: next.value };
-    lines.push(next.value);
-  }
-}
 
 test("a batch goes on after the service is killed in the middle of it", async (t) => {
   const first = await startRunningService(t, { environment: { MOS_WORKERS: "1" } });
@@ -46,7 +33,7 @@ test("a batch goes on after the service is killed in the middle of it", async (t
 
   const { client } = await startRunningService(t, { from: first });
   for (const job of batch.jobs) {
-    const { lines, status } = await followLog(client, job.id);
+    const { lines, status } = await followJob(client, job.id);
     assert.equal(status, "Completed");
     assert.deepEqual(
       lines.map((line) => line.seq),

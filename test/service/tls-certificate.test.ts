@@ -13,6 +13,7 @@ import { startHttpServer } from "../../src/service/http-server/start-http-server
 import { readTlsCertificate } from "../../src/service/http-server/tls-certificate.ts";
 import { opensslMissing } from "../support/cluster/cluster-missing.ts";
 import { createCertificate } from "../support/create-certificate.ts";
+import { until } from "../support/until.ts";
 
 const run = promisify(execFile);
 const skip = opensslMissing;
@@ -151,7 +152,7 @@ test("connections that wait make room for others over TLS too", { skip }, async 
   const server = await startServer(t, files, { connections: 2, respond });
   const working = await server.ask(certificate);
   const idle = await server.ask(certificate);
-  while (answers.length < 2) await new Promise((resolve) => setImmediate(resolve));
+  await until("both have asked", () => answers.length === 2);
   answers[1]?.resolve(await hello());
   await readAnswer(idle);
   const closed = once(idle, "close");

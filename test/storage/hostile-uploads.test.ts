@@ -9,6 +9,7 @@ import { PassThrough } from "node:stream";
 import test, { type TestContext } from "node:test";
 import { limits } from "../../src/contract/limits.ts";
 import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
+import { until } from "../support/until.ts";
 
 const content = Buffer.from("the first bytes, and the others");
 const sha256 = createHash("sha256").update(content).digest("hex");
@@ -38,7 +39,7 @@ test("somebody who holds the same hash with a byte neither stops nor shortens an
   const drip = new PassThrough();
   const held = store.receive(theirs, drip);
   drip.write("x");
-  while ((await kept()).length < 2) await new Promise(setImmediate);
+  await until("the byte has arrived", async () => (await kept()).length === 2);
   assert.deepEqual(await store.findPartial(mine), { bytes: 15 });
   await store.receive(mine, whole(content.subarray(15)), { offset: 15 });
   assert.deepEqual(await store.find(sha256), { bytes: content.length });

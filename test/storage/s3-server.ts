@@ -4,12 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pipeline } from "node:stream";
 import type { TestContext } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { createS3Client, type S3Access } from "../../src/storage/s3/s3-client.ts";
 import { findFreePort } from "../support/find-free-port.ts";
 import { programPath } from "../support/cluster/programs.ts";
 import { startProgram } from "../support/cluster/start-program.ts";
 import { listenLocally } from "../support/listen-locally.ts";
+import { untilReady } from "../support/cluster/until-ready.ts";
 
 const accessKeyId = "test-key";
 const secretAccessKey = "secret-of-the-test-key";
@@ -48,10 +48,7 @@ export async function startS3Server(
     await server.kill();
     await rm(home, { recursive: true });
   });
-  while (!(await isListening(endpoint))) {
-    if (server.hasExited()) throw new Error(`No S3 server: ${await server.lastLines()}`);
-    await delay(20);
-  }
+  await untilReady("The S3 server", server, () => isListening(endpoint));
   const key = { accessKeyId, secretAccessKey };
   const access = { endpoint, region: "us-east-1", bucket, isPathStyle: true, ...key };
   await using client = createS3Client(access);

@@ -2,7 +2,6 @@ import { appendFile, chown, glob, mkdtemp, rm, statfs } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { Client } from "pg";
@@ -10,6 +9,7 @@ import { findFreePort } from "./find-free-port.ts";
 import { findCommand } from "./cluster/programs.ts";
 import { isRoot } from "./cluster/requirements.ts";
 import { type RunningProgram, startProgram } from "./cluster/start-program.ts";
+import { untilReady } from "./cluster/until-ready.ts";
 
 const run = promisify(execFile);
 /** Databases of tests are 8 MB each, and the last of each file is kept to the end. */
@@ -50,10 +50,7 @@ export async function startPostgres(
     const words = [...options, ...settings.flatMap((setting) => ["-c", setting])];
     const [program, ...rest] = await commandLine("postgres", words);
     const started = await startProgram(program, rest, join(home, "log"));
-    while (!(await isReady(url))) {
-      if (started.hasExited()) throw new Error(`No PostgreSQL: ${await started.lastLines()}`);
-      await delay(20);
-    }
+    await untilReady("PostgreSQL", started, () => isReady(url));
     return started;
   };
   let server = await start();

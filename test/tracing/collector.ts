@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { EventEmitter, once } from "node:events";
 import { createServer, type IncomingMessage, type RequestListener } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import { buffer } from "node:stream/consumers";
 import type { TestContext } from "node:test";
 import { z } from "zod";
 import { listenLocally } from "../support/listen-locally.ts";
+import { ChangeSignal } from "../support/until.ts";
 
 /** OTLP's form of JSON: ids in hex, 64-bit numbers as decimal texts, names in camelCase. */
 const traceId = z.string().regex(/^(?!0{32})[0-9a-f]{32}$/);
@@ -108,7 +108,7 @@ export async function startCollector(t: Pick<TestContext, "after">, certificate?
   const spans: ReceivedSpan[] = [];
   const requests: { readonly request: IncomingMessage; readonly body: Buffer }[] = [];
   const problems: unknown[] = [];
-  const received = new EventEmitter();
+  const received = new ChangeSignal();
   const respond: RequestListener = (request, response) => {
     void buffer(request).then((body) => {
       requests.push({ request, body });
@@ -120,7 +120,7 @@ export async function startCollector(t: Pick<TestContext, "after">, certificate?
       }
       response.setHeader("content-type", request.headers["content-type"] ?? "");
       response.end(isJson ? "{}" : "");
-      received.emit("request");
+      received.notify();
     });
   };
   const server = certificate ? createSecureServer(certificate, respond) : createServer(respond);
@@ -133,11 +133,7 @@ export async function startCollector(t: Pick<TestContext, "after">, certificate?
     requests,
     /** Resolves when the span that is wanted has been received. */
     async until(isWanted: (span: ReceivedSpan) => boolean): Promise<ReceivedSpan> {
-      for (;;) {
-        const wanted = spans.find(isWanted);
-        if (wanted !== undefined) return wanted;
-        await once(received, "request");
-      }
+      return received.until(`a span fits ${String(isWanted)}`, () => spans.find(isWanted));
     },
   };
 }

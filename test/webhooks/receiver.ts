@@ -3,6 +3,7 @@ import { text } from "node:stream/consumers";
 import type { TestContext } from "node:test";
 import { webhookEvent } from "../../src/contract/jobs/webhook.ts";
 import { listenLocally } from "../support/listen-locally.ts";
+import { ChangeSignal } from "../support/until.ts";
 
 type Answer = (response: ServerResponse) => void;
 
@@ -24,12 +25,11 @@ function parseDelivered({ headers }: IncomingMessage, body: string) {
 export async function startReceiver(t: Pick<TestContext, "after">) {
   const received: ReturnType<typeof parseDelivered>[] = [];
   let answer: Answer = (response) => response.writeHead(204).end();
-  let arrived = Promise.withResolvers<void>();
+  const arrived = new ChangeSignal();
   const server = createServer((request, response) => {
     void text(request).then((body) => {
       received.push(parseDelivered(request, body));
-      arrived.resolve();
-      arrived = Promise.withResolvers();
+      arrived.notify();
       answer(response);
     });
   });
@@ -39,13 +39,8 @@ export async function startReceiver(t: Pick<TestContext, "after">) {
     received,
     answerWith: (next: Answer) => void (answer = next),
     /** The delivery of the number, from 0, as soon as it is there. */
-    async next(number: number) {
-      for (;;) {
-        const found = received[number];
-        if (found) return found;
-        await arrived.promise;
-      }
-    },
+    next: (number: number) =>
+      arrived.until(`delivery ${number} has arrived`, () => received[number]),
   };
 }
 

@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import test, { type TestContext } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { summarizeJob } from "../../src/contract/jobs/job-summary.ts";
 import { batchPage, jobSummaryPage } from "../../src/contract/jobs/page.ts";
 import { limits } from "../../src/contract/limits.ts";
@@ -12,6 +11,7 @@ import { completed, endJob, submitBatch } from "../github-app/reported-batch.ts"
 import { databasePath } from "../records/database-path.ts";
 import { beginTestWorker, makeTestApp, startJob, type TestApp } from "../server/test-app.ts";
 import { startReceiver, statusAnswer } from "./receiver.ts";
+import { until } from "../support/until.ts";
 
 const publicUrl = "https://mos.example";
 
@@ -57,11 +57,10 @@ async function untilDelivery(
   made: CreatedWebhook,
   isWanted: (one: Awaited<ReturnType<typeof listDeliveries>>[number]) => boolean,
 ) {
-  for (;;) {
+  return until(`the newest delivery fits ${String(isWanted)}`, async () => {
     const [newest] = await listDeliveries(app, made);
-    if (newest && isWanted(newest)) return newest;
-    await delay(10);
-  }
+    return newest && isWanted(newest) && newest;
+  });
 }
 
 async function findWebhook({ ask }: TestApp, { id }: CreatedWebhook) {

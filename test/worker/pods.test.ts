@@ -45,7 +45,11 @@ test("a pod compresses a model of the service's store, whose output is all that 
   const job = await service.find(id);
   assert.equal(job.status, "Completed");
   assert.deepEqual(await service.readLogTexts(id), textsIn(events));
-  assert.deepEqual(await parsePodMessage(pod), { outcome: "Completed", lastSeq: events.length });
+  assert.deepEqual(await parsePodMessage(pod), {
+    outcome: "Completed",
+    lastSeq: events.length,
+    delivered: true,
+  });
   for (const { sha256, bytes } of job.artifacts) {
     assert.equal((await buffer(service.blobs.read(sha256))).length, bytes);
   }

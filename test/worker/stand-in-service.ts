@@ -6,6 +6,7 @@ import type { TestContext } from "node:test";
 import { type Assignment, type WorkerEvent, workerEvents } from "../../src/contract/jobs/worker.ts";
 import type { BlobStore } from "../../src/storage/blob-store.ts";
 import { storeSentBlob } from "../support/store-sent-blob.ts";
+import { ChangeSignal } from "../support/until.ts";
 
 interface StandInService {
   readonly url: string;
@@ -29,7 +30,7 @@ export async function standInService(
   assignment: Pick<Assignment, "id">,
   openBlobs?: () => Promise<BlobStore>,
 ): Promise<StandInService> {
-  const waiters = new Set<() => void>();
+  const received = new ChangeSignal();
   const handle = async (request: IncomingMessage, response: ServerResponse) => {
     const answer = (status: number, body: unknown) =>
       response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
@@ -47,7 +48,7 @@ export async function standInService(
       service.events.push(event);
       nextSeq++;
     }
-    for (const check of waiters) check();
+    received.notify();
     if (service.lostAnswers > 0) {
       service.lostAnswers--;
       return response.destroy();
@@ -67,16 +68,8 @@ export async function standInService(
   };
   t.after(close);
   const events: WorkerEvent[] = [];
-  const waitFor = async (fits: (event: WorkerEvent) => boolean) => {
-    const { promise, resolve } = Promise.withResolvers<WorkerEvent>();
-    const check = () => {
-      const found = events.find(fits);
-      if (found) resolve(found);
-    };
-    waiters.add(check);
-    check();
-    return promise;
-  };
+  const waitFor = (fits: (event: WorkerEvent) => boolean) =>
+    received.until(`an event fits ${String(fits)}`, () => events.find(fits));
   const url = `http://127.0.0.1:${address.port}`;
   const service: StandInService = {
     url,

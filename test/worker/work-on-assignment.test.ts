@@ -40,7 +40,7 @@ test("workOnAssignment() ends with the job's outcome though the service went awa
     onCancelled: () => assert.fail("The job was not cancelled"),
     onFailure: (error) => assert.fail(String(error)),
   });
-  assert.deepEqual(end, { outcome: "Completed" });
+  assert.deepEqual(end, { outcome: "Completed", delivered: false });
   assert.equal((await service.find(jobId)).status, "Pending");
   const events = printed.map((json) => workerEvent.parse(JSON.parse(json)));
   await service.records.workers.recordFinalEvents(jobId, assignment.attempt, events);

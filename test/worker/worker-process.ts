@@ -5,7 +5,6 @@ import { mkdir, mkdtemp, readdir, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { type TestContext } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { PartialRecipe } from "../../src/contract/jobs/recipe.ts";
 import { resolveRecipe } from "../../src/contract/jobs/resolve-recipe.ts";
@@ -19,9 +18,9 @@ import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store
 import { realModel } from "../support/real-models.ts";
 import { standInService } from "./stand-in-service.ts";
 import { inheritedEnvironment } from "../support/inherited-environment.ts";
+import { until } from "../support/until.ts";
 
 const workerPath = fileURLToPath(new URL("../../src/worker/main.ts", import.meta.url));
-const pollMs = 10;
 const quickEvaluation = { samples: 1, latencyBudgetSeconds: 0.1 };
 
 export interface Setting extends Partial<Omit<Assignment, "recipe" | "model" | "limits">> {
@@ -121,5 +120,5 @@ export function listArtifactHashes(events: readonly WorkerEvent[]): string[] {
 export async function waitForGroupExit(child: ChildProcess): Promise<void> {
   await exitCode(child);
   const { pid } = child;
-  while (pid !== undefined && isGroupAlive(pid)) await delay(pollMs);
+  await until("the worker's group is gone", () => pid === undefined || !isGroupAlive(pid));
 }

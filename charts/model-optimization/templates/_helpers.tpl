@@ -24,6 +24,26 @@ app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" }}
 {{- end }}
 
+{{/* Labels of what lies outside of the release's namespace and is of no use without it. */}}
+{{- define "model-optimization.clusterLabels" -}}
+{{ include "model-optimization.labels" . }}
+modeloptimization.dev/release-namespace: {{ (first .).Release.Namespace }}
+{{- end }}
+
+{{/*
+The release's namespace as the owner, so that what lies outside of it is deleted with it. Nobody knows the uid of a namespace
+that Helm is about to make, or without the cluster.
+*/}}
+{{- define "model-optimization.owner" -}}
+{{- with lookup "v1" "Namespace" "" .Release.Namespace -}}
+ownerReferences:
+  - apiVersion: v1
+    kind: Namespace
+    name: {{ .metadata.name }}
+    uid: {{ .metadata.uid }}
+{{- end -}}
+{{- end }}
+
 {{/* Not empty where replicas of the service share all that they keep. */}}
 {{- define "model-optimization.hasSharedStorage" -}}
 {{- if and .Values.service.postgres.existingSecret .Values.service.s3.existingSecret -}}
@@ -163,6 +183,15 @@ true
 {{- toJson $others -}}
 {{- end }}
 
+{{/* Fails where one of them does not exist. The namespace "default" always does, where there is a cluster. */}}
+{{- define "model-optimization.refuseAbsentNamespaces" -}}
+{{- range include "model-optimization.otherNamespaces" . | fromJsonArray -}}
+{{- if and (lookup "v1" "Namespace" "" "default") (not (lookup "v1" "Namespace" "" .)) -}}
+{{- fail (printf "namespaces: %s does not exist: kubectl create namespace %s" . .) -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
 {{/* The environment variable by which the operator and the service know them. */}}
 {{- define "model-optimization.namespacesEnv" -}}
 {{- $others := include "model-optimization.otherNamespaces" . | fromJsonArray -}}
@@ -228,7 +257,8 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata:
   name: {{ $name }}
-  labels: {{- include "model-optimization.labels" . | nindent 4 }}
+  labels: {{- include "model-optimization.clusterLabels" . | nindent 4 }}
+  {{- include "model-optimization.owner" $root | nindent 2 }}
 rules:
 {{ $rules | trim | indent 2 }}
 {{- if include "model-optimization.servesAll" $root }}
@@ -245,10 +275,11 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
 metadata:
   name: {{ $name }}
-  labels: {{- include "model-optimization.labels" . | nindent 4 }}
+  labels: {{- include "model-optimization.clusterLabels" . | nindent 4 }}
     {{- if include "model-optimization.servesAll" $root }}
     modeloptimization.dev/all-namespaces: "true"
     {{- end }}
+  {{- include "model-optimization.owner" $root | nindent 2 }}
 roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: ClusterRole
@@ -309,7 +340,8 @@ apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
 metadata:
   name: {{ $name }}
-  labels: {{- include "model-optimization.labels" (list (first $policy) "admission") | nindent 4 }}
+  labels: {{- include "model-optimization.clusterLabels" (list (first $policy) "admission") | nindent 4 }}
+  {{- include "model-optimization.owner" (first $policy) | nindent 2 }}
 spec:
   policyName: {{ $name }}
   validationActions: [Deny]

@@ -5,7 +5,7 @@ import { describeChoices } from "../text/describe-choices.ts";
 import { batchId } from "../id.ts";
 import { textLimits } from "../limits.ts";
 import { resourceControls } from "./resource-controls.ts";
-import { statusLimits, statusMessage, workTimes } from "./api-group.ts";
+import { observedGeneration, statusLimits, statusMessage, workTimes } from "./api-group.ts";
 import { withRules } from "../rule.ts";
 import { batchStatus, type JobStatus } from "../jobs/status.ts";
 
@@ -40,8 +40,8 @@ const jobCount = z.int().min(0).max(maxBatchJobs).optional();
 export const batchResourceStatus = z.object({
   batchId: batchId.optional().describe("Id of the batch in the REST interface."),
   status: batchStatus,
-  statusMessage: statusMessage.optional(),
-  observedGeneration: z.int().min(0).optional(),
+  statusMessage: statusMessage.optional().describe("Why, for people."),
+  observedGeneration,
   jobs: jobCount.describe("Jobs of the batch: models × targets."),
   finished: z
     .string()
@@ -50,13 +50,13 @@ export const batchResourceStatus = z.object({
     .describe("Jobs that have ended, of all, for people: `37/100`."),
   counts: z
     .strictObject({
-      Pending: jobCount,
-      Sharding: jobCount,
-      Optimizing: jobCount,
-      Completed: jobCount,
-      Failed: jobCount,
-      Cancelling: jobCount,
-      Cancelled: jobCount,
+      Pending: jobCount.describe("Jobs that are Pending."),
+      Sharding: jobCount.describe("Jobs that are Sharding."),
+      Optimizing: jobCount.describe("Jobs that are Optimizing."),
+      Completed: jobCount.describe("Jobs that are Completed."),
+      Failed: jobCount.describe("Jobs that are Failed."),
+      Cancelling: jobCount.describe("Jobs that are Cancelling."),
+      Cancelled: jobCount.describe("Jobs that are Cancelled."),
     } satisfies Record<JobStatus, z.ZodType>)
     .optional()
     .describe("Number of jobs in each status; jobs that are not created yet count as Pending."),
@@ -75,10 +75,10 @@ export const batchResourceStatus = z.object({
     .array(
       z.object({
         job: z.string().max(253).describe("Name of the CompressionJob."),
-        model: z.string().max(100),
-        target: z.string().max(63),
-        reason: z.string().max(textLimits.reason),
-        message: z.string().max(textLimits.batchFailure),
+        model: z.string().max(100).describe("Its model's name."),
+        target: z.string().max(63).describe("Its target."),
+        reason: z.string().max(textLimits.reason).describe("Stable code that says why it failed."),
+        message: z.string().max(textLimits.batchFailure).describe("The same for people."),
       }),
     )
     .max(statusLimits.failures)

@@ -1,5 +1,11 @@
 import { z } from "zod";
-import { type apiVersion, statusLimits, statusMessage, workTimes } from "./api-group.ts";
+import {
+  type apiVersion,
+  observedGeneration,
+  statusLimits,
+  statusMessage,
+  workTimes,
+} from "./api-group.ts";
 import { artifact } from "../jobs/artifact.ts";
 import { conditions, type ConditionType, outcomeConditions } from "./condition.ts";
 import { describeChoices } from "../text/describe-choices.ts";
@@ -34,34 +40,57 @@ const percentText = z.string().max(8);
 const statusTelemetry = telemetry
   .omit({ accuracy: true, warnings: true })
   .extend({
-    accuracy: telemetry.shape.accuracy.unwrap().omit({ outputs: true }).optional(),
+    accuracy: telemetry.shape.accuracy
+      .unwrap()
+      .omit({ outputs: true })
+      .optional()
+      .describe("How far the result is from the original."),
     warnings: z
       .array(
         z.object({
-          code: z.string().max(textLimits.reason),
-          message: z.string().max(textLimits.telemetryWarning),
+          code: z.string().max(textLimits.reason).describe("Stable code."),
+          message: z.string().max(textLimits.telemetryWarning).describe("The same for people."),
         }),
       )
-      .max(statusLimits.warnings),
+      .max(statusLimits.warnings)
+      .describe("What to know about the result."),
   })
   .partial();
 
 const transitions = z
   .array(
     transition.extend({
-      reason: z.string().max(textLimits.reason).optional(),
-      message: statusMessage.optional(),
+      reason: z.string().max(textLimits.reason).optional().describe("Stable code that says why."),
+      message: statusMessage.optional().describe("The same for people."),
     }),
   )
   .max(statusLimits.transitions);
 
-const resourceError = jobError.extend({ message: statusMessage });
+const resourceError = jobError
+  .extend({ message: statusMessage.describe("The same for people.") })
+  .describe("Why the job is Failed; absent from all others.");
+
+/** A figure that there is not is absent: the API server takes no null from a merge patch. */
+const resourceGateResult = gateResult.extend({
+  actual: z
+    .number()
+    .optional()
+    .describe(
+      "The measured figure, or how much worse than the baseline's it is; absent where it was not " +
+        "measured, which fails the gate.",
+    ),
+  baseline: z
+    .number()
+    .optional()
+    .describe("The baseline's figure: bytes, dB or milliseconds; absent for other gates."),
+});
 
 /** What the service recorded of a job's work: the part of the status that it alone writes. */
 const jobReport = z.object({
   transitions: transitions
+    .max(statusLimits.reportedTransitions)
     .optional()
-    .describe("The last statuses of the job in the service's records, oldest first."),
+    .describe("Statuses of the job in the service's records since it last waited, oldest first."),
   startedAt: workTimes.startedAt,
   progress: percentText
     .optional()
@@ -77,7 +106,11 @@ const jobReport = z.object({
     .max(statusLimits.artifacts)
     .optional()
     .describe("The first files of the result, once the job has ended."),
-  gates: z.array(gateResult).max(statusLimits.gates).optional(),
+  gates: z
+    .array(resourceGateResult)
+    .max(statusLimits.gates)
+    .optional()
+    .describe("Results of the gates, once the job is Completed."),
   error: resourceError.optional(),
   recorded: z
     .boolean()
@@ -97,7 +130,7 @@ export const compressionJobStatus = z.object({
   statusMessage: statusMessage
     .optional()
     .describe("The same for people: what a waiting job waits for."),
-  observedGeneration: z.int().min(0).optional(),
+  observedGeneration,
   ...workTimes,
   transitions: transitions.optional().describe("The last statuses of the job, oldest first."),
   report: jobReport

@@ -1,20 +1,22 @@
 import { z } from "zod";
+import { observedGeneration } from "./api-group.ts";
 import { textLimits } from "../limits.ts";
 
 const maxConditions = 8;
 
 /** A condition as Kubernetes' API conventions define it. */
 const condition = z.object({
-  type: z.string().min(1).max(64),
-  status: z.enum(["True", "False", "Unknown"]),
-  observedGeneration: z.int().min(0).optional(),
-  lastTransitionTime: z.iso.datetime(),
+  type: z.string().min(1).max(64).describe("What the condition is about."),
+  status: z.enum(["True", "False", "Unknown"]).describe("Whether the condition holds."),
+  observedGeneration,
+  lastTransitionTime: z.iso.datetime().describe("When `status` last changed."),
   reason: z
     .string()
     .min(1)
     .max(textLimits.reason)
-    .regex(/^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/),
-  message: z.string().max(textLimits.statusMessage),
+    .regex(/^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/)
+    .describe("Stable code that says why."),
+  message: z.string().max(textLimits.statusMessage).describe("The same for people."),
 });
 export type Condition = z.infer<typeof condition>;
 

@@ -21,7 +21,7 @@ export const artifact = z
           "weight, or how the stages are linked; `report`: what was done to each weight; `graph`: the " +
           "original's nodes with what was done to their weights, as the dashboard draws them.",
       ),
-    bytes: z.int().min(0),
+    bytes: z.int().min(0).describe("Size of the file."),
     sha256,
   })
   .meta({ id: "Artifact" });

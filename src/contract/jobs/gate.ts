@@ -38,8 +38,8 @@ export type GateLimits = z.infer<typeof gateLimits>;
 
 export const gateResult = z
   .object({
-    gate: gateName,
-    limit: z.number(),
+    gate: gateName.describe("Which of the job's limits."),
+    limit: z.number().describe("The limit that was asked for."),
     actual: z
       .number()
       .nullable()
@@ -50,11 +50,11 @@ export const gateResult = z
     baseline: z
       .number()
       .nullable()
-      .default(null)
       .describe(
         "The baseline's figure: bytes, dB or milliseconds; null for gates that do not compare " +
           "with it.",
-      ),
+      )
+      .default(null),
     level: z
       .enum(["fail", "warn"])
       .default("fail")
@@ -62,7 +62,7 @@ export const gateResult = z
         "What it means if the gate does not pass. A change that cannot be computed, such as " +
           "without a baseline, warns, and so does a figure that is not known well enough.",
       ),
-    passed: z.boolean(),
+    passed: z.boolean().describe("Whether the figure keeps the limit."),
     note: z
       .string()
       .max(300)

@@ -65,7 +65,7 @@ export const deadlineSeconds = z
 export const jobRequest = z
   .strictObject({
     name: displayName.optional(),
-    model: modelReference,
+    model: modelReference.describe("What is compressed."),
     target: targetName,
     recipe: requestedRecipe
       .optional()

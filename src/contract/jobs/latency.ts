@@ -39,8 +39,8 @@ const shapeLatency = latencyRatio.omit({ sessions: true }).extend({
 });
 
 export const latency = latencyRatio.extend({
-  original: modelLatency,
-  result: modelLatency,
+  original: modelLatency.describe("Of the original."),
+  result: modelLatency.describe("Of the result."),
   shapes: z
     .array(shapeLatency)
     .max(maxLatencyShapes)

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { describeChoices } from "../text/describe-choices.ts";
 
 /** What a job of each kind does. */
 export const jobKindTable = {
@@ -6,7 +7,9 @@ export const jobKindTable = {
   quantize: "direct hardware quantization, without sharding",
 } as const;
 export type JobKind = keyof typeof jobKindTable;
-export const jobKind = z.enum(Object.keys(jobKindTable) as [JobKind, ...JobKind[]]);
+export const jobKind = z
+  .enum(Object.keys(jobKindTable) as [JobKind, ...JobKind[]])
+  .describe(describeChoices(jobKindTable));
 
 export const jobStatus = z
   .enum(["Pending", "Sharding", "Optimizing", "Completed", "Failed", "Cancelling", "Cancelled"])
@@ -72,7 +75,7 @@ export const transition = z.object({
   status: jobStatus,
   at: z.iso.datetime().describe("When the job entered the status."),
   reason: z.string().optional().describe("Stable code that says why."),
-  message: z.string().optional(),
+  message: z.string().optional().describe("The same for people."),
 });
 
 export const batchStatus = z

@@ -57,15 +57,13 @@ const peakMemoryScope =
 /** Not an enum, since warnings of other versions are read too. */
 const warningCode = z.string().describe(`Stable code, such as ${listCodes(warningTable)}.`);
 
-const stageSeconds = z
-  .object({
-    fetch: z.number().describe("Fetching the model and the evaluation data."),
-    shard: z.number().describe("Reading the model's graph and dividing its weights."),
-    optimize: z.number().describe("Choosing formats and writing the result."),
-    evaluate: z.number().describe("Running and comparing original and result."),
-    publish: z.number().describe("Storing the files of the result."),
-  })
-  .describe("Seconds that the worker spent in each stage.");
+const stageSeconds = z.object({
+  fetch: z.number().describe("Fetching the model and the evaluation data."),
+  shard: z.number().describe("Reading the model's graph and dividing its weights."),
+  optimize: z.number().describe("Choosing formats and writing the result."),
+  evaluate: z.number().describe("Running and comparing original and result."),
+  publish: z.number().describe("Storing the files of the result."),
+});
 
 /** The stages of a worker. */
 export const stageName = stageSeconds.keyof();
@@ -77,14 +75,16 @@ export type StageName = z.infer<typeof stageName>;
  */
 export const telemetry = z
   .object({
-    progress: z.object({
-      fraction: z.number().min(0).max(1).describe("Share of the whole job that is done."),
-      message: z.string().max(500).optional().describe("What is being done."),
-    }),
+    progress: z
+      .object({
+        fraction: z.number().min(0).max(1).describe("Share of the whole job that is done."),
+        message: z.string().max(500).optional().describe("What is being done."),
+      })
+      .describe("How far the work is."),
     size: z
       .object({
-        originalBytes: z.int().min(0),
-        resultBytes: z.int().min(0),
+        originalBytes: z.int().min(0).describe("Of the original."),
+        resultBytes: z.int().min(0).describe("Of the result."),
         ratio: z.number().describe("resultBytes / originalBytes."),
         predicted: z
           .boolean()
@@ -107,9 +107,10 @@ export const telemetry = z
           ),
         quantizedBytes: z.int().min(0).describe("Bytes of those weights in the original."),
       })
-      .optional(),
-    accuracy: accuracy.optional(),
-    latency: latency.optional(),
+      .optional()
+      .describe("How many weights were changed."),
+    accuracy: accuracy.optional().describe("How far the result is from the original."),
+    latency: latency.optional().describe("How long the models take for one sample."),
     memory: z
       .object({
         originalPeakBytes: z.int().min(0).describe(`${peakMemory} the original${peakMemoryScope}`),
@@ -122,7 +123,8 @@ export const telemetry = z
           ),
       })
       .partial()
-      .optional(),
+      .optional()
+      .describe("Memory that the models and the work took."),
     device: z
       .object({
         executionProvider: z
@@ -139,9 +141,21 @@ export const telemetry = z
         threads: z.int().min(0).describe("Threads that a model was run on."),
         runtime: z.string().max(200).describe("Name and version of the runtime."),
       })
-      .optional(),
-    stageSeconds: stageSeconds.partial().optional(),
-    warnings: z.array(z.object({ code: warningCode, message: z.string().max(1000) })).max(64),
+      .optional()
+      .describe("What ran the evaluation."),
+    stageSeconds: stageSeconds
+      .partial()
+      .optional()
+      .describe("Seconds that the worker spent in each stage."),
+    warnings: z
+      .array(
+        z.object({
+          code: warningCode,
+          message: z.string().max(1000).describe("The same for people."),
+        }),
+      )
+      .max(64)
+      .describe("What to know about the result."),
   })
   .meta({ id: "Telemetry" });
 export type Telemetry = z.infer<typeof telemetry>;

@@ -1,22 +1,43 @@
+import { valueRules } from "../rule.ts";
 import { boundedText } from "../text/bounded-text.ts";
 
-const forms = [
-  "https?:\\/\\/",
-  "file:\\/\\/\\/",
-  "upload:sha256:[0-9a-f]{64}$",
-  "(s3|gs):\\/\\/[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]\\/.",
-  "hf:\\/\\/[A-Za-z0-9._-]{1,96}\\/[A-Za-z0-9._-]{1,96}(@[A-Za-z0-9._%-]{1,200})?\\/.",
-];
+const bucketAndKey = "[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]/.";
+
+/** How sources begin, and what follows there. */
+const forms = {
+  "http://": "",
+  "https://": "",
+  "file:///": "",
+  "upload:": "sha256:[0-9a-f]{64}$",
+  "s3://": bucketAndKey,
+  "gs://": bucketAndKey,
+  "hf:/": "(/[A-Za-z0-9_.-]{1,96}){2}(@[A-Za-z0-9_.%-]{1,200})?/.",
+};
+const alternatives = Object.entries(forms).map(([start, rest]) => start + rest);
+
+const message =
+  "must be https://…, http://…, s3://BUCKET/KEY, gs://BUCKET/KEY, " +
+  "hf://OWNER/REPOSITORY@REVISION/PATH, file:///… or upload:sha256:<64 hex digits>";
 
 /** Where a file is that a job reads: its model, or the data of its evaluation. */
 export const modelSource = boundedText({ min: 1, max: 2048 }).regex(
-  new RegExp(`^(${forms.join("|")})`),
-  {
-    error:
-      "must be https://…, http://…, s3://BUCKET/KEY, gs://BUCKET/KEY, " +
-      "hf://OWNER/REPOSITORY@REVISION/PATH, file:///… or upload:sha256:<64 hex digits>",
-  },
+  new RegExp(`^(${alternatives.join("|")})`),
+  { error: message },
 );
+
+/** The API server bounds the length of a pattern in CEL: each form has a rule of its own, `\w` is ASCII. */
+const celForms = Object.entries(forms)
+  .filter(([, rest]) => rest !== "")
+  .map(([start, rest]) => {
+    const pattern = `^${start}${rest}`.replaceAll("A-Za-z0-9_", String.raw`\w`);
+    return `!self.startsWith('${start}') || self.matches(r'${pattern}')`;
+  });
+const starts = Object.keys(forms).map((start) => `'${start}'`);
+valueRules.add(modelSource, {
+  rules: [`[${starts.join(", ")}].exists(start, self.startsWith(start))`, ...celForms].map(
+    (cel) => ({ message, cel }),
+  ),
+});
 
 /** Whether workers get a file over the network, so that later steps of a job use a stored copy. */
 export function isRemoteSource(source: string): boolean {

@@ -5,6 +5,7 @@ import type {
   CompressionJobStatus,
   JobReport,
 } from "../../contract/custom-resources/compression-job.ts";
+import type { GateResult } from "../../contract/jobs/gate.ts";
 import type { Job } from "../../contract/jobs/job.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import type { Telemetry } from "../../contract/jobs/telemetry.ts";
@@ -36,7 +37,7 @@ export function hasReport(
 export function reportFromJob(job: Job, allRecorded: boolean): JobReport {
   const { startedAt, transitions, error } = job;
   return {
-    transitions: transitions.slice(-statusLimits.transitions).map(limitTransition),
+    transitions: lastAttempt(transitions).map(limitTransition),
     startedAt: startedAt ?? undefined,
     error: error ? { ...error, message: limitMessage(error.message) } : undefined,
     ...(isTerminal(job.status) && resultFields(job)),
@@ -50,8 +51,22 @@ function resultFields({ telemetry, artifacts, gates }: Job) {
     ratio: telemetry.size?.ratio.toFixed(2),
     telemetry: summarizeTelemetry(telemetry),
     artifacts: artifacts.slice(0, statusLimits.artifacts),
-    gates: gates.slice(0, statusLimits.gates),
+    gates: gates.slice(0, statusLimits.gates).map(summarizeGate),
   };
+}
+
+/** A merge patch leaves out null, also in the objects of a list. */
+function summarizeGate({ actual, baseline, ...gate }: GateResult) {
+  return {
+    ...gate,
+    ...(actual !== null && { actual }),
+    ...(baseline !== null && { baseline }),
+  };
+}
+
+/** The last time that the job waited, and what came after it. */
+function lastAttempt(transitions: Job["transitions"]): Job["transitions"] {
+  return transitions.slice(transitions.findLastIndex(({ status }) => status === "Pending"));
 }
 
 /** A transition without a message lacks the field: undefined would compare as a change. */

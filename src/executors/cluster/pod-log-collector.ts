@@ -33,8 +33,7 @@ type EndLine = Pick<LogLine, "stream" | "text">;
 const eventsPerWrite = 500;
 /** Number of the last lines that are recorded besides events: they say why a worker crashed. */
 const maxStrayLines = 200;
-/** A read of a silent node ends after a minute and has its place until then. */
-/** Reads at once, of all nodes and of each. */
+/** Reads at once, of all nodes and of each. One of a silent node ends after a minute. */
 const readLimits = { all: 64, perKey: 4 };
 
 /** Records the events of workers' pods that the workers could not report, from the pods' logs. */

@@ -1,5 +1,5 @@
-import { constants, copyFile, link, mkdir, open } from "node:fs/promises";
-import { dirname } from "node:path";
+import { constants, copyFile, link, mkdir, open, readdir, rename, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { copyDatabase } from "../../records/database/copy-database.ts";
 import { listReferencedBlobs } from "../../records/blobs/list-referenced-blobs.ts";
 import { StartError } from "../../settings/parse-environment.ts";
@@ -10,18 +10,48 @@ import { copyFiles, describeCopies, requireEmptyFolder } from "./copied-files.ts
 import { databasePath, type RecordsPlace, requireFile } from "../storage-folder/data-directory.ts";
 import { parsePositionals } from "./command-line.ts";
 
-export const backupUsage = "backup FOLDER";
+export const backupUsage = "backup [--keep=COUNT] FOLDER";
 
 /**
  * Copies records and the files that they name into an empty folder, whether the service runs or
- * not. Files lie in both as one where both are on the same disk: they never change.
+ * not. Files lie in both as one where both are on the same disk: they never change. With `--keep`
+ * the copy is a folder of its own in the folder, and so many of the newest stay.
  */
 export async function runBackupCommand(
   args: readonly string[],
   place: RecordsPlace,
 ): Promise<string> {
-  const [folder = ""] = parsePositionals(args, 1, backupUsage);
+  const [option = "", ...others] = args;
+  const [, count] = /^--keep=([1-9]\d{0,3})$/.exec(option) ?? [];
+  const [folder = ""] = parsePositionals(count === undefined ? args : others, 1, backupUsage);
   const { directory } = requireFile(place);
+  if (count === undefined) return backUp(directory, folder);
+  return backUpAmongOthers(directory, folder, Number(count));
+}
+
+const unfinished = ".unfinished";
+const finishedName = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ$/;
+
+/** A copy has its name once it is complete; what an earlier run left behind goes. */
+async function backUpAmongOthers(
+  directory: string,
+  folder: string,
+  count: number,
+): Promise<string> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  for (const name of await readdir(folder)) {
+    if (name.endsWith(unfinished)) await rm(join(folder, name), { recursive: true });
+  }
+  const copy = join(folder, new Date().toISOString().replace(/\.\d+/, "").replaceAll(":", "-"));
+  const summary = await backUp(directory, copy + unfinished);
+  await rename(copy + unfinished, copy);
+  await syncFolder(folder);
+  const copies = (await readdir(folder)).filter((name) => finishedName.test(name)).toSorted();
+  for (const name of copies.slice(0, -count)) await rm(join(folder, name), { recursive: true });
+  return summary.replaceAll(copy + unfinished, copy);
+}
+
+async function backUp(directory: string, folder: string): Promise<string> {
   if ((await statOrUndefined(databasePath(directory))) === undefined) {
     throw new StartError(`There are no records in the data directory "${directory}"`);
   }

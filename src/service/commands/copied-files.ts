@@ -35,10 +35,13 @@ export function describeMissing({ missing }: Pick<CopiedFiles, "missing">): stri
   return missing.map((sha256) => `Missing: ${sha256}`);
 }
 
+/** A volume has it at its root. */
+const ownedByFileSystem: ReadonlySet<string> = new Set(["lost+found"]);
+
 /** Creates a folder, or takes one that is there and empty. @throws StartError */
 export async function requireEmptyFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const [first] = await readdir(folder);
+  const [first] = (await readdir(folder)).filter((name) => !ownedByFileSystem.has(name));
   if (first === undefined) return;
   throw new StartError(`The folder "${folder}" has to be empty, and contains "${first}"`);
 }

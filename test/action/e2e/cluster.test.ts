@@ -6,13 +6,13 @@ import { batches, compressionJobs } from "../../../src/resources/custom-resource
 import { resources } from "../../../src/kubernetes/resources.ts";
 import { actMissing, clusterMissing } from "../../support/cluster/cluster-missing.ts";
 import { type ControlPlane, startControlPlane } from "../../support/cluster/control-plane.ts";
-import { until } from "../../executors/cluster/cluster-service.ts";
 import { startInstallation } from "../../executors/cluster/installation.ts";
 import { realModel } from "../../support/real-models.ts";
 import { startGitHub } from "../support/github-double.ts";
 import { prepareRunner } from "../support/runner.ts";
 import { workflowEvents } from "../support/workflow-event.ts";
 import { runWorkflow, workflowFile } from "./run-workflow.ts";
+import { until } from "../../support/until.ts";
 
 const batchFile = `
 models: [orientation.onnx]

@@ -4,12 +4,12 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import test from "node:test";
 import { actMissing } from "../../support/cluster/cluster-missing.ts";
-import { until } from "../../executors/cluster/cluster-service.ts";
 import { gitHubAppFileContent, startGitHubWithApp } from "../../github-app/reported-batch.ts";
 import { realModel } from "../../support/real-models.ts";
 import { startRunningService } from "../../support/running-service.ts";
 import { commits, workflowEvents } from "../support/workflow-event.ts";
 import { runWorkflow, workflowFile } from "./run-workflow.ts";
+import { until } from "../../support/until.ts";
 
 const batchFile = `
 models: [orientation.onnx]

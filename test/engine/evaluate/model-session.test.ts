@@ -6,12 +6,12 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { ModelSession } from "../../../src/engine/evaluate/model-session.ts";
 import type { TensorData } from "../../../src/engine/evaluate/tensor-data.ts";
 import { TensorProto_DataType } from "../../../src/engine/onnx/onnx_pb.js";
 import { realModel } from "../../support/real-models.ts";
 import { node, tensorInfo, floatInitializer, writeTinyModel } from "../../support/tiny-model.ts";
+import { until } from "../../support/until.ts";
 
 let folder = "";
 before(async () => (folder = await mkdtemp(join(tmpdir(), "model-session-"))));
@@ -79,6 +79,6 @@ test(
     assert.ok(existsSync(`/proc/${child}`));
     parent.kill("SIGKILL");
     await once(parent, "exit");
-    while (existsSync(`/proc/${child}`)) await delay(10);
+    await until("the child is gone", () => !existsSync(`/proc/${child}`));
   },
 );

@@ -5,8 +5,9 @@ import type { Batch } from "../../../src/contract/jobs/batch.ts";
 import { batches, compressionJobs } from "../../../src/resources/custom-resources.ts";
 import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
 import { createTestNamespace } from "../../support/cluster/shared-cluster.ts";
-import { type ClusterService, startClusterService, until } from "./cluster-service.ts";
+import { type ClusterService, startClusterService, untilRecorded } from "./cluster-service.ts";
 import { playPod } from "./played-pod.ts";
+import { until } from "../../support/until.ts";
 
 const model = { source: "https://models.example/detector.onnx" };
 const [before, now] = ["1".repeat(40), "2".repeat(40)];
@@ -33,11 +34,7 @@ async function complete(
     { type: "telemetry", telemetry: { size } },
     { type: "result", outcome: "Completed" },
   );
-  const { name } = child.metadata;
-  return until(`"${name}" is Completed`, async () => {
-    const { status } = await api.get(compressionJobs, name);
-    return status?.status === "Completed" && status;
-  });
+  return untilRecorded(api, child.metadata.name);
 }
 
 test(
@@ -88,7 +85,7 @@ test(
       baseline: 300,
       passed: false,
     };
-    assert.deepEqual(status.report?.gates, [gate]);
+    assert.deepEqual(status.gates, [gate]);
     const job = await client.call("getJob", { params: { id: submitted.jobs[0]?.id ?? "" } });
     assert.equal(job.baseline?.jobId, recorded.jobs[0]?.id);
     assert.equal((await client.call("getBatch", { params: { id: submitted.id } })).gatesFailed, 1);

@@ -1,12 +1,13 @@
 import { once } from "node:events";
 import type { TestContext } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import type { KubernetesClient } from "../../../src/kubernetes/kubernetes-client.ts";
+import { compressionJobs } from "../../../src/resources/custom-resources.ts";
+import { resolveJobId } from "../../../src/resources/job-identity.ts";
 import type { Cluster } from "../../support/cluster/cluster.ts";
 import { findFreePort } from "../../support/find-free-port.ts";
 import { connect } from "../../kubernetes/connect-test-cluster.ts";
-import { unlessOperatorEnds } from "../../operator/start-operator.ts";
 import { type RunningService, startRunningService } from "../../support/running-service.ts";
+import { until } from "../../support/until.ts";
 
 export interface Namespace {
   readonly cluster: Cluster;
@@ -53,20 +54,12 @@ export async function startClusterService(
   return { ...service, cluster, namespace, api, port, stop, again };
 }
 
-/** The garbage collector may take a minute to hear of a new kind of resource. */
-const patienceMs = 120_000;
-const pollMs = 50;
-
-/** Waits until the world is so; gives what the check gave. */
-export async function until<T>(
-  what: string,
-  check: () => Promise<T | false | undefined>,
-): Promise<T> {
-  const deadline = performance.now() + patienceMs;
-  for (;;) {
-    const found = await check();
-    if (found !== false && found !== undefined) return found;
-    if (performance.now() > deadline) throw new Error(`It did not come about that ${what}`);
-    await unlessOperatorEnds(delay(pollMs));
-  }
+/** How a job ended, as the service reports it in the resource, once all of it is recorded. */
+export function untilRecorded(api: KubernetesClient, name: string) {
+  return until(`${api.namespace}/${name} is recorded`, async () => {
+    const resource = await api.get(compressionJobs, name);
+    const { transitions = [], error, gates, recorded = false } = resource.status?.report ?? {};
+    const end = transitions.at(-1);
+    return recorded && end && { ...end, error, gates, jobId: resolveJobId(resource) };
+  });
 }

@@ -11,7 +11,8 @@ import { jobStatus, type JobStatus } from "../../../src/contract/jobs/status.ts"
 import { compressionJobs } from "../../../src/resources/custom-resources.ts";
 import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
 import { connectTestCluster } from "../../kubernetes/connect-test-cluster.ts";
-import { makeJob, makeResource } from "./make-job.ts";
+import { makeJob } from "../../support/make-job.ts";
+import { makeResource } from "./make-resource.ts";
 
 const now = new Date("2026-01-01T00:01:00.000Z");
 
@@ -72,6 +73,7 @@ function largestJob(): Job {
     })),
     gates: [
       { gate: "minSqnrDb", limit: 30, actual: 20.5, baseline: null, level: "fail", passed: false },
+      { gate: "minCosine", limit: 0.9, actual: null, baseline: null, level: "fail", passed: false },
     ],
     error: { code: "accuracy_below_floor", message: long.repeat(8) },
   });

@@ -17,8 +17,9 @@ import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
 import { createTestNamespace } from "../../support/cluster/shared-cluster.ts";
 import { externalFiles, writeExternalModel } from "../../support/external-model.ts";
 import { startRunningService } from "../../support/running-service.ts";
-import { type ClusterService, startClusterService, until } from "./cluster-service.ts";
+import { type ClusterService, startClusterService } from "./cluster-service.ts";
 import { logged, playPod } from "./played-pod.ts";
+import { until } from "../../support/until.ts";
 
 const options = { skip: clusterMissing };
 const model = { source: "https://models.example/detector.onnx" };
@@ -255,6 +256,11 @@ test("a job whose pod was taken away is Pending again until another works", opti
   const { status } = await untilStatus(service, id, isRecorded);
   assert.deepEqual(
     status.report?.transitions?.map((transition) => transition.status),
+    ["Pending", "Optimizing", "Completed"],
+  );
+  const { transitions: all } = await service.client.call("getJob", { params: { id } });
+  assert.deepEqual(
+    all.map((transition) => transition.status),
     ["Pending", "Sharding", "Optimizing", "Pending", "Optimizing", "Completed"],
   );
 });

@@ -22,8 +22,9 @@ import { startKwok } from "../../support/cluster/kwok.ts";
 import { podEndStage } from "../../support/cluster/pod-end-stage.ts";
 import { workerServiceAccount } from "../../support/cluster/pod-token.ts";
 import { writeExternalModel } from "../../support/external-model.ts";
-import { type ClusterService, startClusterService, until } from "./cluster-service.ts";
+import { type ClusterService, startClusterService, untilRecorded } from "./cluster-service.ts";
 import { playPod } from "./played-pod.ts";
+import { until } from "../../support/until.ts";
 
 const model = { source: "https://models.example/detector.onnx" };
 const body = { model, target: "cpu" };
@@ -81,13 +82,6 @@ suite("several namespaces and one installation", { skip: clusterMissing }, () =>
     });
   }
 
-  async function untilEnded(api: KubernetesClient, name: string) {
-    return until(`${api.namespace}/${name} has ended and is recorded`, async () => {
-      const { status } = await api.get(compressionJobs, name);
-      return status?.conditions?.some(({ type }) => type === "Recorded") && status;
-    });
-  }
-
   test("a resource with the id of another namespace's job is refused and changes nothing", async (t) => {
     const [own = "", foreign = ""] = await createNamespaces(2);
     const service = await startClusterService(t, {
@@ -109,16 +103,16 @@ suite("several namespaces and one installation", { skip: clusterMissing }, () =>
       return reply.status === 503 ? undefined : reply;
     });
     assert.equal(answer.status, 401);
-    const refused = await untilEnded(elsewhere, id);
+    const refused = await untilRecorded(elsewhere, id);
     assert.equal(refused.status, "Failed");
-    assert.equal(refused.statusReason, "resource_invalid");
-    assert.match(refused.statusMessage ?? "", /id .* is that of another job/);
+    assert.equal(refused.reason, "resource_invalid");
+    assert.match(refused.message ?? "", /id .* is that of another job/);
 
     await pod.report(
       { type: "status", status: "Optimizing" },
       { type: "result", outcome: "Completed" },
     );
-    assert.equal((await untilEnded(api, id)).status, "Completed");
+    assert.equal((await untilRecorded(api, id)).status, "Completed");
     assert.equal((await client.call("getJob", { params: { id } })).status, "Completed");
     await assert.rejects(
       (await projectClient(service, foreign)).call("getJob", { params: { id } }),
@@ -142,12 +136,9 @@ suite("several namespaces and one installation", { skip: clusterMissing }, () =>
     for (const api of [forged, service.api.inNamespace(victim)]) {
       await api.create(compressionJobs, { metadata, spec: { ...spec, model: { source } } });
     }
-    const refused = await untilEnded(forged, metadata.name);
+    const refused = await untilRecorded(forged, metadata.name);
     assert.deepEqual([refused.status, refused.error?.code], ["Failed", "model_not_found"]);
-    const stolen = await playPod(
-      { ...service, api: forged, namespace: mallory },
-      refused.jobId ?? "",
-    );
+    const stolen = await playPod({ ...service, api: forged, namespace: mallory }, refused.jobId);
     const answer = await until("the pod is known", async () => {
       const reply = await stolen.ask("");
       return reply.status === 503 ? undefined : reply;
@@ -179,9 +170,9 @@ suite("several namespaces and one installation", { skip: clusterMissing }, () =>
     });
     const unserved = service.api.inNamespace("default");
     await unserved.create(compressionJobs, { metadata: { name: "first" }, spec });
-    const { status, statusMessage = "" } = await untilEnded(unserved, "first");
+    const { status, message = "" } = await untilRecorded(unserved, "first");
     assert.equal(status, "Failed");
-    assert.match(statusMessage, /Namespace "default" has no project/);
+    assert.match(message, /Namespace "default" has no project/);
     assert.deepEqual(await listIds(service.client), []);
   });
 

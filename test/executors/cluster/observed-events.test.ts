@@ -6,7 +6,7 @@ import type { CompressionJobStatus } from "../../../src/contract/custom-resource
 import type { Job } from "../../../src/contract/jobs/job.ts";
 import { applyEvent } from "../../../src/records/jobs/apply-event.ts";
 import { isTerminal } from "../../../src/contract/jobs/status.ts";
-import { makeJob } from "./make-job.ts";
+import { makeJob } from "../../support/make-job.ts";
 
 const now = new Date("2026-01-01T00:01:00.000Z");
 

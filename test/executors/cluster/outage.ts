@@ -9,10 +9,11 @@ import { operatorLease } from "../../../src/resources/permissions.ts";
 import { fastClock, shiftedClock } from "../../support/clock-modules.ts";
 import type { ControlPlane } from "../../support/cluster/control-plane.ts";
 import { realModel } from "../../support/real-models.ts";
-import { type ClusterService, startClusterService, until } from "./cluster-service.ts";
+import { type ClusterService, startClusterService } from "./cluster-service.ts";
 import { type Installation, spawnStandby, startInstallation } from "./installation.ts";
 import { spawnWorker } from "./pod-program.ts";
 import { printedLines } from "./printed-lines.ts";
+import { until } from "../../support/until.ts";
 
 const hourMs = 3_600_000;
 /** What an hour of the workers takes that were there before. */

@@ -11,7 +11,8 @@ import { isAlreadyExists } from "../../../src/kubernetes/kubernetes-error.ts";
 import { resources } from "../../../src/kubernetes/resources.ts";
 import { podToken, workerServiceAccount } from "../../support/cluster/pod-token.ts";
 import { serviceAccounts } from "../../support/cluster/test-resources.ts";
-import { type ClusterService, until } from "./cluster-service.ts";
+import { type ClusterService } from "./cluster-service.ts";
+import { until } from "../../support/until.ts";
 
 type WithoutNumber<Event> = Event extends unknown ? Omit<Event, "seq" | "at"> : never;
 export type UnnumberedEvent = WithoutNumber<WorkerEvent>;

@@ -5,8 +5,9 @@ import { resources } from "../../../src/kubernetes/resources.ts";
 import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
 import { workerServiceAccount } from "../../support/cluster/pod-token.ts";
 import { createTestNamespace } from "../../support/cluster/shared-cluster.ts";
-import { startClusterService, until } from "./cluster-service.ts";
+import { startClusterService } from "./cluster-service.ts";
 import { logged, playPod } from "./played-pod.ts";
+import { until } from "../../support/until.ts";
 
 const options = { skip: clusterMissing };
 const request = { model: { source: "https://models.example/detector.onnx" }, target: "cpu" };

@@ -9,8 +9,9 @@ import {
 } from "../../../src/resources/custom-resources.ts";
 import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
 import { createTestNamespace } from "../../support/cluster/shared-cluster.ts";
-import { type ClusterService, startClusterService, until } from "./cluster-service.ts";
+import { type ClusterService, startClusterService, untilRecorded } from "./cluster-service.ts";
 import { playPod } from "./played-pod.ts";
+import { until } from "../../support/until.ts";
 
 const options = { skip: clusterMissing };
 const body = { model: { source: "https://models.example/detector.onnx" }, target: "cpu" };
@@ -39,13 +40,6 @@ async function restore(
   await api.create(compressionJobs, { metadata: restored, spec });
 }
 
-function untilRecorded({ api }: ClusterService, name: string) {
-  return until("the resource is recorded", async () => {
-    const { status } = await api.get(compressionJobs, name);
-    return status?.conditions?.some(({ type }) => type === "Recorded") && status;
-  });
-}
-
 test("a restored resource of a job that has ended takes its result", options, async (t) => {
   const service = await startClusterService(t, await createTestNamespace());
   const { id, resource } = await startJob(service);
@@ -55,11 +49,11 @@ test("a restored resource of a job that has ended takes its result", options, as
     { type: "status", status: "Optimizing" },
     { type: "result", outcome: "Completed" },
   );
-  await untilRecorded(service, id);
+  await untilRecorded(service.api, id);
   await restore(service, resource);
-  const { status, finishedAt } = await untilRecorded(service, id);
+  const { status, at } = await untilRecorded(service.api, id);
   const job = await service.client.call("getJob", { params: { id } });
-  assert.deepEqual([status, finishedAt], ["Completed", job.finishedAt]);
+  assert.deepEqual([status, at], ["Completed", job.finishedAt]);
 });
 
 test("a restored resource of a job that runs goes on with it", options, async (t) => {
@@ -74,5 +68,5 @@ test("a restored resource of a job that runs goes on with it", options, async (t
     { type: "status", status: "Optimizing" },
     { type: "result", outcome: "Completed" },
   );
-  assert.equal((await untilRecorded(service, id)).status, "Completed");
+  assert.equal((await untilRecorded(service.api, id)).status, "Completed");
 });

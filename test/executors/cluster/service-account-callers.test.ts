@@ -4,7 +4,8 @@ import { createClient } from "../../../src/client/create-client.ts";
 import { routes } from "../../../src/contract/routes/routes.ts";
 import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
 import { createTestNamespace } from "../../support/cluster/shared-cluster.ts";
-import { startClusterService, until } from "./cluster-service.ts";
+import { startClusterService } from "./cluster-service.ts";
+import { until } from "../../support/until.ts";
 
 const body = { model: { source: "https://models.example/detector.onnx" }, target: "cpu" };
 const account = "ci";

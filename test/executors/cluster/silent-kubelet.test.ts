@@ -4,8 +4,9 @@ import { compressionJobs } from "../../../src/resources/custom-resources.ts";
 import { startStandInKubelet } from "../../kubernetes/stand-in-kubelet.ts";
 import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
 import { createTestNamespace } from "../../support/cluster/shared-cluster.ts";
-import { type ClusterService, startClusterService, until } from "./cluster-service.ts";
+import { type ClusterService, startClusterService } from "./cluster-service.ts";
 import { playPod } from "./played-pod.ts";
+import { until } from "../../support/until.ts";
 
 const options = { skip: clusterMissing };
 /** Far more than are reconciled at the same time, or read from a node. */

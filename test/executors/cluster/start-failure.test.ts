@@ -6,7 +6,7 @@ import { createClusterExecutor } from "../../../src/executors/cluster/cluster-ex
 import { connectTestCluster } from "../../kubernetes/connect-test-cluster.ts";
 import { openTestRecords } from "../../records/new-jobs.ts";
 import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
-import { until } from "./cluster-service.ts";
+import { until } from "../../support/until.ts";
 
 test("a recorder whose start fails starts again", { skip: clusterMissing }, async (t) => {
   const { client } = await connectTestCluster();

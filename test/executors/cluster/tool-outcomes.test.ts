@@ -251,4 +251,4 @@ function trueConditions(list: string, name: string): string[] {
     .toSorted();
 }
 
-const internalConditions: ReadonlySet<string> = new Set(["Recorded", "Scheduled"]);
+const internalConditions: ReadonlySet<string> = new Set(["Scheduled"]);

@@ -21,7 +21,6 @@ const failedGate = {
   gate: "minSqnrDb",
   limit: 30,
   actual: 12,
-  baseline: null,
   level: "fail",
   passed: false,
 } as const;

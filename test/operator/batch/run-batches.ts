@@ -16,6 +16,7 @@ import {
 } from "../../../src/resources/custom-resources.ts";
 import type { KubernetesClient } from "../../../src/kubernetes/kubernetes-client.ts";
 import type { KubernetesObject, Stored } from "../../../src/kubernetes/resources.ts";
+import { ChangeSignal } from "../../support/until.ts";
 
 export interface RunningBatches extends AsyncDisposable {
   readonly batches: WatchedResource<BatchObject>;
@@ -66,16 +67,13 @@ export async function untilSeen<T extends KubernetesObject, Found>(
   watched: WatchedResource<T>,
   find: (objects: readonly Stored<T>[]) => Found | undefined,
 ): Promise<Found> {
-  const { promise, resolve } = Promise.withResolvers<Found>();
-  const checkCache = () => {
-    const found = find(
+  const changed = new ChangeSignal();
+  const unsubscribe = watched.onChange(changed.notify);
+  const findInCache = () =>
+    find(
       [...watched.cache.values()].toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1)),
     );
-    if (found !== undefined) resolve(found);
-  };
-  const unsubscribe = watched.onChange(checkCache);
-  checkCache();
-  return promise.finally(unsubscribe);
+  return changed.until(`the cache fits ${String(find)}`, findInCache).finally(unsubscribe);
 }
 
 /** Plays what becomes of a job. */

@@ -80,7 +80,6 @@ export function makeChild(resource: CompressionJob, fields: Partial<WorkerJob> =
     createdAt: start,
     startedAt: start,
     syncRequestedAt: undefined,
-    ttlSeconds: undefined,
     end: undefined,
     ...fields,
   };

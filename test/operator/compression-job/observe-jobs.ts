@@ -22,7 +22,7 @@ import {
   type Stored,
 } from "../../../src/kubernetes/resources.ts";
 import type { Cluster } from "../../support/cluster/cluster.ts";
-import { unlessOperatorEnds } from "../start-operator.ts";
+import { ChangeSignal } from "../../support/until.ts";
 
 interface JobRequest {
   readonly name: string;
@@ -61,14 +61,11 @@ export async function observeJobs(
   const client = await connectCluster({ kubeconfig }, { namespace });
   const histories = new Map<string, CompressionJob[]>();
   const jobUids = new Map<string, Set<string>>();
-  const watchers = new Set<() => void>();
-  const notifyWatchers = () => {
-    for (const watcher of watchers) watcher();
-  };
+  const changed = new ChangeSignal();
   const recordState = (object: Stored<CompressionJobObject>) => {
     const job = toCompressionJob(object);
     histories.set(job.metadata.name, [...(histories.get(job.metadata.name) ?? []), job]);
-    notifyWatchers();
+    changed.notify();
   };
   const reflect = <T extends KubernetesObject>(
     type: ResourceType<T>,
@@ -79,26 +76,20 @@ export async function observeJobs(
       type,
       onAdded: onChange,
       onUpdated: onChange,
-      onDeleted: notifyWatchers,
+      onDeleted: changed.notify,
       onError: () => {},
     });
   const seen = reflect(compressionJobs, recordState);
   const jobs = reflect(resources.jobs, (job) => {
     const uids = jobUids.get(job.metadata.name) ?? new Set();
     jobUids.set(job.metadata.name, uids.add(job.metadata.uid));
-    notifyWatchers();
+    changed.notify();
   });
-  const pods = reflect(resources.pods, notifyWatchers);
+  const pods = reflect(resources.pods, changed.notify);
   await Promise.all([seen.synced, jobs.synced, pods.synced]);
   const history = (name: string) => histories.get(name) ?? [];
   const untilTrue = async (condition: () => boolean) => {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const watcher = () => {
-      if (condition()) resolve();
-    };
-    watchers.add(watcher);
-    watcher();
-    await unlessOperatorEnds(promise).finally(() => watchers.delete(watcher));
+    await changed.until(String(condition), condition);
   };
   const patchReport = async (name: string, report: JobReport) => {
     await client.patch<CompressionJobObject>(
@@ -126,10 +117,9 @@ export async function observeJobs(
     jobsSeen: (name) => jobUids.get(name)?.size ?? 0,
     untilTrue,
     async until(name, condition) {
-      await untilTrue(() => history(name).some(condition));
-      const found = history(name).find(condition);
-      if (found === undefined) throw new Error(`No state of "${name}" fits`);
-      return found;
+      return changed.until(`a state of "${name}" fits ${String(condition)}`, () =>
+        history(name).find(condition),
+      );
     },
     async create({ name, spec, labels = {}, finalizers = [] }) {
       const { kind } = compressionJobs;

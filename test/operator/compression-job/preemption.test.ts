@@ -169,7 +169,7 @@ suite("jobs are preempted", { skip }, () => {
     const { status } = await untilStatus("patient", "Completed");
     assert.deepEqual(
       status.transitions?.map((transition) => transition.status),
-      ["Pending", "Completed"],
+      ["Sharding", "Optimizing", "Pending", "Completed"],
     );
     assert.equal(optimize()?.status?.completedIndexes, "0-2");
     assert.equal(optimize()?.status?.failed ?? 0, 0);

@@ -88,13 +88,6 @@ export class SimulatedCluster {
     this.#changePods((pod) => (pod.uid === uid ? undefined : pod));
   }
 
-  expireJobs(): void {
-    for (const { uid, end, ttlSeconds } of this.jobs) {
-      if (end && ttlSeconds !== undefined && end.at + ttlSeconds * 1000 <= this.now)
-        this.deleteJob(uid);
-    }
-  }
-
   /** The node that pods come to at the moment falls silent. */
   loseNode(): void {
     this.#lostNodes.add(this.#node());

@@ -45,7 +45,7 @@ type ClusterHappening =
   /** The operator observes everything, and every component acts. */
   | { readonly type: "progress"; readonly serviceWorks: boolean }
   | { readonly type: "node"; readonly pod: number; readonly choice: number }
-  | { readonly type: "sync" | "loseNode" | "evict" | "forget" | "service" | "expire" }
+  | { readonly type: "sync" | "loseNode" | "evict" | "forget" | "service" }
   | { readonly type: "wait"; readonly seconds: number };
 
 type Transitions = NonNullable<JobReport["transitions"]>;
@@ -134,8 +134,6 @@ export class SimulatedJob {
         return this.cluster.evict();
       case "forget":
         return this.cluster.forgetJobs();
-      case "expire":
-        return this.cluster.expireJobs();
       case "service":
         return this.#serve();
       case "wait":
@@ -193,11 +191,6 @@ export class SimulatedJob {
       case "requestSync":
         this.cluster.changeJobs((job) =>
           job.name === action.name ? { ...job, syncRequestedAt: action.at } : job,
-        );
-        return true;
-      case "setWorkerJobTtl":
-        this.cluster.changeJobs((job) =>
-          job.name === action.name ? { ...job, ttlSeconds: action.seconds } : job,
         );
         return true;
       case "deletePod":

@@ -73,6 +73,19 @@ test(
   },
 );
 
+test(
+  "what kubectl refuses without reading its input it gives a reason for",
+  { skip: clusterMissing },
+  async () => {
+    const { cluster } = await createTestNamespace();
+    const moreThanAPipeHolds = " ".repeat(1024 ** 2);
+    await assert.rejects(cluster.kubectl(["create", "--no-such-flag"], moreThanAPipeHolds), {
+      code: 1,
+      message: /unknown flag: --no-such-flag/,
+    });
+  },
+);
+
 function gpuJob(name: string): object {
   const container = { name: "work", image: "none", resources: { limits: { "nvidia.com/gpu": 1 } } };
   const template = { spec: { restartPolicy: "Never", containers: [container] } };

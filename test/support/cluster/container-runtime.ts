@@ -1,13 +1,10 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { imageNames } from "./image-builds.ts";
 import { podNetworkConfiguration, runtimeConfiguration } from "./node-configuration.ts";
 import type { Sandbox } from "./sandbox.ts";
-import type { RunningProgram } from "./start-program.ts";
-
-const pollMs = 20;
+import { untilReady } from "./until-ready.ts";
 
 /** Starts containerd in the sandbox, with the images of the archives loaded; gives the path of its socket. */
 export async function startContainerRuntime(
@@ -30,7 +27,7 @@ export async function startContainerRuntime(
     ["--config", configuration],
     join(folder, "containerd.log"),
   );
-  await untilListening(socket, program);
+  await untilReady("The container runtime", program, () => isListening(socket));
   for (const archive of archives) {
     await sandbox.run(
       "ctr",
@@ -42,14 +39,6 @@ export async function startContainerRuntime(
     );
   }
   return socket;
-}
-
-async function untilListening(socket: string, program: RunningProgram): Promise<void> {
-  while (!(await isListening(socket))) {
-    if (program.hasExited())
-      throw new Error(`The container runtime does not come up:\n${await program.lastLines()}`);
-    await delay(pollMs);
-  }
 }
 
 async function isListening(socket: string): Promise<boolean> {

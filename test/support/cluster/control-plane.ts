@@ -8,7 +8,7 @@ import { findFreePort } from "../find-free-port.ts";
 import { programPath, type Program } from "./programs.ts";
 import { createRunFolder } from "./run-folder.ts";
 import { startProgram, type RunningProgram } from "./start-program.ts";
-import { untilReady } from "./until-ready.ts";
+import { untilAnswering } from "./until-ready.ts";
 
 export interface ControlPlaneOptions {
   /** Lifts the control plane's own client limits, which bound the rate of Jobs otherwise. */
@@ -59,7 +59,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     const etcdUrl = `http://${loopback}:${await findFreePort()}`;
     const etcd = await start("etcd", etcdFlags(folder, etcdUrl));
     // An API server that finds no etcd tries again only after a second.
-    await untilReady(`${etcdUrl}/health`, etcd);
+    await untilAnswering(`${etcdUrl}/health`, etcd);
 
     const address = options.address ?? loopback;
     const port = await findFreePort(address);
@@ -67,7 +67,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     const auditing = await auditFlags(folder, auditedNamespace);
     const flags = [...apiServerFlags({ folder, etcdUrl, address, port }), ...auditing];
     let apiServer = await start("kube-apiserver", flags);
-    await untilReady(`${url}/readyz`, apiServer);
+    await untilAnswering(`${url}/readyz`, apiServer);
     const cluster = await openCluster(await writeKubeconfig({ folder, url, token }));
 
     await start("kube-controller-manager", [
@@ -86,7 +86,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     const stopApiServer = () => apiServer.kill();
     const startApiServer = async () => {
       apiServer = await start("kube-apiserver", flags);
-      await untilReady(`${url}/readyz`, apiServer);
+      await untilAnswering(`${url}/readyz`, apiServer);
     };
     const restartApiServer = async () => {
       await stopApiServer();

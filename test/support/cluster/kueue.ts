@@ -8,7 +8,7 @@ import type { ControlPlane } from "./control-plane.ts";
 import { findFreePort } from "../find-free-port.ts";
 import { programPath } from "./programs.ts";
 import { startProgram } from "./start-program.ts";
-import { untilReady } from "./until-ready.ts";
+import { untilAnswering } from "./until-ready.ts";
 
 export interface Kueue extends AsyncDisposable {
   /** The last lines it printed. */
@@ -47,7 +47,7 @@ export async function startKueue(controlPlane: ControlPlane): Promise<Kueue> {
     ],
     join(folder, "kueue.log"),
   );
-  await untilReady(`http://${loopback}:${healthPort}/readyz`, program);
+  await untilAnswering(`http://${loopback}:${healthPort}/readyz`, program);
   return { lastLines: program.lastLines, [Symbol.asyncDispose]: () => program.kill() };
 }
 

@@ -7,10 +7,10 @@ import { createServer } from "node:http";
 import { networkInterfaces } from "node:os";
 import { basename } from "node:path";
 import { test } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { nodeMissing } from "./cluster-missing.ts";
 import { imageNames } from "./image-builds.ts";
 import { startCluster } from "./start-cluster.ts";
+import { until } from "../until.ts";
 
 test(
   "a pod runs as an ordinary user, has a GPU's place, finds services by name and reaches this machine",
@@ -59,7 +59,7 @@ test(
     child.kill("SIGKILL");
     // Its folder and empty cgroups stay until the next start.
     const isLive = (what: string) => !what.startsWith("folder") && !what.startsWith("cgroup");
-    while ((await leftovers(cluster)).some(isLive)) await delay(50);
+    await until("nothing of it is live", async () => !(await leftovers(cluster)).some(isLive));
 
     await using next = await startCluster();
     await next.stop();

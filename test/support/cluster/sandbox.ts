@@ -2,14 +2,13 @@ import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import { findCommand, programPath } from "./programs.ts";
 import { startProgram, type RunningProgram } from "./start-program.ts";
+import { until } from "../until.ts";
 
 const exec = promisify(execFile);
 const maxSandboxes = 64;
-const pollMs = 20;
 
 /** Network, process and mount namespaces of their own. All that runs or is mounted inside is gone when they end. */
 export interface Sandbox {
@@ -60,7 +59,7 @@ export async function startSandbox(folder: string): Promise<Sandbox> {
         // which the kernel takes apart later.
         process.kill(first, "SIGKILL");
         await unshare.untilExit();
-        while (networkInterfaces()[link] !== undefined) await delay(pollMs);
+        await until("the network link is gone", () => networkInterfaces()[link] === undefined);
       },
     };
   } catch (error) {
@@ -106,16 +105,15 @@ async function joinNetworks(
 
 /** The process that is number one inside, by its number outside. */
 async function findFirstProcess(unshare: RunningProgram): Promise<number> {
-  for (;;) {
+  return until("the namespaces are made", async () => {
     const child = Number(
       await readFile(`/proc/${unshare.pid}/task/${unshare.pid}/children`, "utf8").catch(() => ""),
     );
     // Until then it is still at the mounts.
     if (child > 0 && (await readFile(`/proc/${child}/comm`, "utf8")) === "pause\n") return child;
-    if (unshare.hasExited())
-      throw new Error(`Cannot make namespaces:\n${await unshare.lastLines()}`);
-    await delay(pollMs);
-  }
+    if (!unshare.hasExited()) return undefined;
+    throw new Error(`Cannot make namespaces:\n${await unshare.lastLines()}`);
+  });
 }
 
 async function resolveCommand(name: string): Promise<string> {

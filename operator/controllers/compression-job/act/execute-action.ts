@@ -45,10 +45,6 @@ export async function executeAction(
       return (await areWorkersStopped(client, observed)) ? undefined : "stale";
     case "createWorkerJob":
       return createWorkerJob(context, action.manifest, observed);
-    case "setWorkerJobTtl":
-      return patchWorkerJob(context, action.name, {
-        spec: { ttlSecondsAfterFinished: action.seconds },
-      });
     case "endWorkerJob":
       return patchWorkerJob(context, action.name, { spec: { activeDeadlineSeconds: 1 } });
     case "requestSync":

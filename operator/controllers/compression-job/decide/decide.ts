@@ -9,7 +9,7 @@ import { removeLostPods } from "./lost-pods.ts";
 import { monitorStep, requestSyncs } from "./monitor-step.ts";
 import { firstStep, nextStep } from "./parallelism.ts";
 import { planWork, startStep } from "./plan-work.ts";
-import { deleteAfterTtl, jobEndTime, setWorkerJobTtls } from "./ttl-seconds-after-finished.ts";
+import { deleteAfterTtl, deleteExpiredWorkerJobs, jobEndTime } from "./delete-after-end.ts";
 import { isTerminal } from "../../../../src/contract/jobs/status.ts";
 import type { JobStep } from "../../../../src/resources/job-identity.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
@@ -24,7 +24,7 @@ import { mayRun } from "../observe/worker-pod.ts";
 export function decide(observed: ObservedState): Decision {
   const decision = combineDecisions(
     removeLostPods(observed),
-    setWorkerJobTtls(observed),
+    deleteExpiredWorkerJobs(observed),
     requestSyncs(observed),
     decideLifecycle(observed),
   );
@@ -85,8 +85,11 @@ function planAndStartStep(
   return startStep(observed, { target, ...rest }, step);
 }
 
-/** A worker exits, and its Job ends, by itself: this is the most that may take. */
+/** A worker that has reported the end of its job has this long to exit. */
 const workerExitMs = 30_000;
+
+/** The Job controller has this long to end a Job whose pods have ended. */
+const workerJobEndMs = 3_000;
 
 /** Stops the workers of a job that has ended, then removes the finalizer, then the resource. */
 function finalizeEndedJob(observed: ObservedState): Decision {
@@ -102,6 +105,8 @@ function finalizeEndedJob(observed: ObservedState): Decision {
 
 /** Until when the workers that are left may end by themselves, milliseconds since 1970. */
 function workersEndTime({ resource, pods, now }: ObservedState): number {
-  const isStarting = pods.some((pod) => mayRun(pod) && pod.phase === "Pending");
-  return isStarting ? now : jobEndTime(resource) + workerExitMs;
+  const running = pods.filter(mayRun);
+  if (running.some(({ phase }) => phase === "Pending")) return now;
+  const mayBeEnding = running.length > 0 || resource.status.status === "Completed";
+  return jobEndTime(resource) + (mayBeEnding ? workerExitMs : workerJobEndMs);
 }

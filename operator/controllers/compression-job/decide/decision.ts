@@ -17,7 +17,6 @@ export type Action =
   | { readonly type: "deleteWorkerJob"; readonly name: string; readonly uid: string }
   /** Fails a worker Job that has not ended. It stays, with the logs of its pods. */
   | { readonly type: "endWorkerJob"; readonly name: string }
-  | { readonly type: "setWorkerJobTtl"; readonly name: string; readonly seconds: number }
   /** Changes a worker Job, so that Kubernetes' Job controller syncs it. */
   | { readonly type: "requestSync"; readonly name: string; readonly at: number }
   | { readonly type: "deletePod"; readonly name: string; readonly uid: string }

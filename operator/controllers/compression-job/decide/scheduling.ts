@@ -1,14 +1,12 @@
 import { pascalCase } from "./pascal-case.ts";
 import { type StepWait, type Wait, type WaitingStep, waitKind } from "./waiting.ts";
-import {
-  type Condition,
-  conditionTypes,
-} from "../../../../src/contract/custom-resources/condition.ts";
+import { conditionTypes } from "../../../../src/contract/custom-resources/condition.ts";
 import type { EventReason } from "../../../../src/contract/custom-resources/event-reasons.ts";
 import type { Target } from "../../../../src/contract/jobs/target.ts";
 import { textLimits } from "../../../../src/contract/limits.ts";
 import { truncate } from "../../../../src/contract/text/bounded-text.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
+import type { ConditionValue } from "../../../../src/resources/with-condition.ts";
 import { mayRun, type WorkerPod } from "../observe/worker-pod.ts";
 
 export function checkUnscheduledPod({ pods, target }: WaitingStep): StepWait | undefined {
@@ -25,8 +23,6 @@ export function areAllScheduled(pods: readonly WorkerPod[]): boolean {
   const running = pods.filter(mayRun);
   return running.length > 0 && running.every(({ node }) => node !== undefined);
 }
-
-type ConditionValue = Pick<Condition, "type" | "status" | "reason" | "message">;
 
 /** The condition `Scheduled`; undefined for a job that never waited for a node. */
 export function scheduledCondition(

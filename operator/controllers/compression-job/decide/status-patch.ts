@@ -8,10 +8,8 @@ import { isTerminal, type JobStatus, leadsTo } from "../../../../src/contract/jo
 import { textLimits } from "../../../../src/contract/limits.ts";
 import { truncate } from "../../../../src/contract/text/bounded-text.ts";
 import { lifecycleConditions } from "../../../../src/resources/lifecycle-conditions.ts";
-import { withCondition } from "../../../../src/resources/with-condition.ts";
+import { type ConditionValue, withCondition } from "../../../../src/resources/with-condition.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
-
-type ConditionValue = Pick<Condition, "type" | "status" | "reason" | "message">;
 
 interface StatusDetails {
   readonly startedAt?: string | undefined;

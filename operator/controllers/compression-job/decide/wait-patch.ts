@@ -1,5 +1,4 @@
 import type { CompressionJobStatus } from "../../../../src/contract/custom-resources/compression-job.ts";
-import type { Condition } from "../../../../src/contract/custom-resources/condition.ts";
 import { textLimits } from "../../../../src/contract/limits.ts";
 import { statusCause } from "../../../../src/contract/jobs/status-reasons.ts";
 import { truncate } from "../../../../src/contract/text/bounded-text.ts";
@@ -7,6 +6,7 @@ import type { ObservedState } from "../observe/observed-state.ts";
 import type { StatusPatch } from "./decision.ts";
 import { interruptionPatch, isWaitReason, suspendedCondition, type Wait } from "./waiting.ts";
 import { scheduledCondition } from "./scheduling.ts";
+import type { ConditionValue } from "../../../../src/resources/with-condition.ts";
 import { updateConditions } from "./status-patch.ts";
 
 /**
@@ -34,8 +34,6 @@ function conditionsPatch(observed: ObservedState, wait: Wait | undefined): Statu
     .filter((condition) => !conditions.some((known) => isSame(known, condition)));
   return changed.length === 0 ? {} : { conditions: updateConditions(observed, changed) };
 }
-
-type ConditionValue = Pick<Condition, "type" | "status" | "reason" | "message">;
 
 function isSame(one: ConditionValue, other: ConditionValue): boolean {
   const { type, status, reason, message } = other;

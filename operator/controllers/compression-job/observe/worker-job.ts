@@ -39,7 +39,6 @@ export interface WorkerJob {
   readonly startedAt: number | undefined;
   /** When the operator last asked for it to be synced. */
   readonly syncRequestedAt: number | undefined;
-  readonly ttlSeconds: number | undefined;
   readonly end: WorkerJobEnd | undefined;
 }
 
@@ -60,7 +59,6 @@ export function toWorkerJob({ metadata, spec, status }: Stored<ObservedWorkerJob
     createdAt: Date.parse(metadata.creationTimestamp),
     startedAt: parseOptionalTime(status?.startTime),
     syncRequestedAt: parseOptionalTime(metadata.annotations?.[syncRequestAnnotation]),
-    ttlSeconds: spec?.ttlSecondsAfterFinished,
     end: readWorkerJobEnd(status?.conditions, metadata.deletionTimestamp),
   };
 }

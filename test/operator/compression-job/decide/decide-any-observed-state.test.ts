@@ -36,7 +36,6 @@ const weighted: readonly (readonly [number, fc.Arbitrary<Happening>])[] = [
         "service",
         "loseNode",
         "evict",
-        "expire",
         "forget",
       ),
     }),
@@ -84,6 +83,7 @@ test("whatever happens, a job keeps to the rules of its statuses, and comes to a
           false,
           "the resource is held for ever",
         );
+        job.happen({ type: "progress", serviceWorks });
         job.observeAll();
         assert.deepEqual(
           decide(job.observedState() ?? makeObservedState()).actions,

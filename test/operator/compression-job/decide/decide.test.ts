@@ -463,7 +463,7 @@ test("decide() starts no step again whose later steps exist", () => {
   );
 });
 
-test("decide() lets Jobs expire once the job is recorded", () => {
+test("decide() deletes Jobs an hour after their end, once the job is recorded", () => {
   const ended = {
     status: "Completed",
     finishedAt: new Date(start + minute).toISOString(),
@@ -474,8 +474,14 @@ test("decide() lets Jobs expire once the job is recorded", () => {
   const observed = { resource: unrecorded, workerJobs: [job], now: start + 900 * minute };
   assert.deepEqual(decide(makeObservedState(observed)).actions, []);
   const done = makeJob({ status: { ...ended, report: { recorded: true } } });
-  assert.deepEqual(decide(makeObservedState({ resource: done, workerJobs: [job] })).actions, [
-    { type: "setWorkerJobTtl", name: "voices-work", seconds: 3600 },
+  const recorded = { resource: done, workerJobs: [job] };
+  const expiry = end.at + 3_600_000;
+  assert.deepEqual(decide(makeObservedState({ ...recorded, now: expiry - 1 })), {
+    actions: [],
+    requeueAt: expiry,
+  });
+  assert.deepEqual(decide(makeObservedState({ ...recorded, now: expiry })).actions, [
+    { type: "deleteWorkerJob", name: job.name, uid: job.uid },
   ]);
 });
 

@@ -1,4 +1,4 @@
-import { type Decision, noActions, requeueAt } from "./decision.ts";
+import { combineDecisions, type Decision, noActions, requeueAt } from "./decision.ts";
 import { isTerminalAndRecorded } from "./finalizer.ts";
 import type { CompressionJob } from "../../../../src/contract/custom-resources/compression-job.ts";
 import { resourceLabels } from "../../../../src/contract/custom-resources/resource-labels.ts";
@@ -29,16 +29,18 @@ export function jobEndTime({ metadata, status }: CompressionJob): number {
 }
 
 /**
- * Lets the worker Jobs of a recorded job expire. Before, they show which steps are done, and their
- * pods have the logs, however long operator and service are away.
+ * Deletes the worker Jobs of a recorded job some time after their end. Before it is recorded, they
+ * show which steps are done, and their pods have the logs, however long operator and service are
+ * away: Kubernetes' own `ttlSecondsAfterFinished` would cost another write to begin only then.
  */
-export function setWorkerJobTtls(observed: ObservedState): Decision {
-  const { ttlSeconds: seconds } = observed.settings;
-  const expiring = isTerminalAndRecorded(observed)
-    ? ownedWorkerJobs(observed).filter(
-        ({ deleting, end, ttlSeconds }) =>
-          !deleting && end !== undefined && ttlSeconds === undefined,
-      )
-    : [];
-  return { actions: expiring.map(({ name }) => ({ type: "setWorkerJobTtl", name, seconds })) };
+export function deleteExpiredWorkerJobs(observed: ObservedState): Decision {
+  if (!isTerminalAndRecorded(observed)) return noActions;
+  const { now, settings } = observed;
+  const decisions = ownedWorkerJobs(observed).map(({ name, uid, deleting, end }) => {
+    if (deleting || end === undefined) return noActions;
+    const expiry = end.at + settings.ttlSeconds * 1000;
+    if (expiry > now) return requeueAt(expiry);
+    return { actions: [{ type: "deleteWorkerJob", name, uid }] } satisfies Decision;
+  });
+  return combineDecisions(...decisions);
 }
