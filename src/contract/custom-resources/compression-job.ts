@@ -138,7 +138,7 @@ const jobAttempts = z.object({
       "Why: an error code, or the cluster's reason, such as `EvictionByEvictionAPI` " +
         "or `PreemptionByScheduler`.",
     ),
-  message: statusMessage.describe("The same for people."),
+  message: z.string().max(textLimits.conditionMessage).describe("The same for people."),
 });
 export type JobAttempts = z.infer<typeof jobAttempts>;
 

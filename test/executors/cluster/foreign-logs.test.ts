@@ -89,11 +89,12 @@ test(
   "files are listed that the service reported before its records were restored",
   options,
   async (t) => {
-    const { service, node, log, startJob, followUntil } = await startWithNode(t);
+    const { service, node, log, startJob } = await startWithNode(t);
     const same = await (await playPod(service, await startJob())).store("the same result");
     const id = await startJob();
     const pod = await playPod(service, id, { node });
     await pod.report({ type: "status", status: "Sharding" });
+    await pod.report({ type: "status", status: "Optimizing" });
     const artifacts = [
       { name: "model.onnx", kind: "model", ...same },
       { name: "report.json", kind: "report", sha256: "0".repeat(64), bytes: 6 },
@@ -103,10 +104,10 @@ test(
     const events = [
       ...artifacts.map((artifact) => ({ type: "artifact", artifact })),
       { type: "result", outcome: "Completed" },
-    ].map((event, index) => JSON.stringify({ seq: index + 2, at, ...event }));
-    log.write(...[...events, "Killed"].map((text) => ({ at, text })));
+    ].map((event, index) => JSON.stringify({ seq: index + 3, at, ...event }));
+    log.write(...events.map((text) => ({ at, text })));
     await pod.end(137);
-    await followUntil(id, "Killed");
+    await Array.fromAsync(service.client.followLogs(id));
     const job = await service.client.call("getJob", { params: { id } });
     assert.deepEqual(job.artifacts, [artifacts[0], { ...artifacts[1], missing: true }]);
     assert.deepEqual(

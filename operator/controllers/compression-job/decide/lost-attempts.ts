@@ -79,6 +79,6 @@ function findLoss(pod: WorkerPod, { suspended }: WorkerJob): Loss | undefined {
 
 function toLoss(pod: WorkerPod, reason: string, text: string): Loss {
   const at = new Date(pod.disruptedAt ?? podEndTime(pod)).toISOString();
-  const message = truncate(`The pod "${pod.name}" ${text}`, textLimits.statusMessage);
+  const message = truncate(`The pod "${pod.name}" ${text}`, textLimits.conditionMessage);
   return { pod: pod.name, at, reason, message };
 }
