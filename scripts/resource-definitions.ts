@@ -82,12 +82,6 @@ const kinds: readonly Kind[] = [
         description: "What the model is made for.",
       },
       {
-        name: "Progress",
-        type: "string",
-        jsonPath: ".status.report.progress",
-        description: "Share that was done at the end.",
-      },
-      {
         name: "Ratio",
         type: "string",
         jsonPath: ".status.report.ratio",
