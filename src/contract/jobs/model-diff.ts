@@ -1,6 +1,15 @@
 import { z } from "zod";
+import { graphLimits } from "../models/graph-limits.ts";
+import { shownLine } from "../text/shown-line.ts";
 
-const name = z.string().max(200);
+const name = shownLine(200);
+/** Nodes and tensors of any model. */
+const count = z
+  .int()
+  .min(0)
+  .max(2 * graphLimits.parts);
+/** Larger ones say nothing, and their squares are not finite. */
+export const maxDistance = 1e155;
 
 const valueChange = z.object({
   what: z.enum(["input", "output", "opset"]),
@@ -29,6 +38,8 @@ const weightChange = z.object({
   after: name.nullable().describe("Null where it was removed."),
   distance: z
     .number()
+    .min(0)
+    .max(maxDistance)
     .nullable()
     .describe(
       "Norm of the difference relative to the norm before, estimated to about an eighth of " +
@@ -38,11 +49,11 @@ const weightChange = z.object({
 export type WeightChange = z.infer<typeof weightChange>;
 
 const counts = z.object({
-  added: z.int(),
-  removed: z.int(),
-  changed: z.int(),
-  renamed: z.int().describe("Same but for their names."),
-  same: z.int(),
+  added: count,
+  removed: count,
+  changed: count,
+  renamed: count.describe("Same but for their names."),
+  same: count,
 });
 
 /** Most entries of each list of `diff.json`, and of a job's telemetry. */

@@ -1,3 +1,4 @@
+import { maxDistance } from "../../contract/jobs/model-diff.ts";
 import { createRandom } from "../evaluate/generate-sample.ts";
 import { at } from "../onnx/at.ts";
 import { TensorProto_DataType as DataType, type TensorProto } from "../onnx/onnx_pb.js";
@@ -85,5 +86,6 @@ export function estimateDistance(
   if (norm === null || norm === 0 || sketch === null || other?.length !== sketch.length)
     return null;
   const squares = sketch.reduce((sum, value, i) => sum + (value - at(other, i)) ** 2, 0);
-  return Math.sqrt(squares) / norm;
+  const distance = Math.sqrt(squares) / norm;
+  return distance <= maxDistance ? distance : null;
 }
