@@ -1,5 +1,5 @@
 import { createHash, createPublicKey, verify } from "node:crypto";
-import { z } from "zod";
+import type { z } from "zod";
 import {
   attestations,
   type Envelope,

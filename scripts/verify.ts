@@ -13,49 +13,69 @@ REPORT is report.json of a job, beside all files of its result.
 --key           publicKey of GET /attestation-key, in a file
 `;
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    model: { type: "string" },
-    attestations: { type: "string" },
-    key: { type: "string" },
-  },
-});
-const [reportPath] = positionals;
-const { model, attestations, key } = values;
-const isSigned = attestations !== undefined && key !== undefined;
-if (reportPath === undefined || (model === undefined && !isSigned)) {
-  process.stderr.write(usage);
-  process.exit(2);
+interface Work {
+  readonly reportPath: string;
+  readonly model: string | undefined;
+  readonly signed: { readonly attestations: string; readonly key: string } | undefined;
 }
-try {
+
+/** What the command line asks for; undefined where that is nothing. */
+function readCommandLine(): Work | undefined {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      model: { type: "string" },
+      attestations: { type: "string" },
+      key: { type: "string" },
+    },
+  });
+  const [reportPath] = positionals;
+  const { model, attestations, key } = values;
+  const signed =
+    attestations === undefined || key === undefined ? undefined : { attestations, key };
+  if (reportPath === undefined || (model === undefined && signed === undefined)) return undefined;
+  return { reportPath, model, signed };
+}
+
+/** @throws VerificationError */
+async function verifyResult({ reportPath, model, signed }: Work): Promise<void> {
   const report = jobReport.parse(JSON.parse(await readFile(reportPath, "utf8")));
-  if (isSigned) {
+  if (signed !== undefined) {
     const { provenance } = verifyAttestations({
-      attestations: await readFile(attestations, "utf8"),
-      publicKey: await readFile(key, "utf8"),
+      attestations: await readFile(signed.attestations, "utf8"),
+      publicKey: await readFile(signed.key, "utf8"),
       report,
       files: await hashFolder(path.dirname(reportPath)),
       now: new Date(),
     });
     const { builder } = provenance.predicate.runDetails;
-    process.stdout.write(
-      `Signed by ${builder.id}: ${provenance.subject.length} files are as made\n`,
-    );
+    const count = provenance.subject.length;
+    process.stdout.write(`Signed by ${builder.id}: ${count} files are as they were made\n`);
   }
   if (model !== undefined) {
     await repeatJob(report, model);
     process.stdout.write(`Repeated: the same ${report.files.length} files and figures\n`);
   }
-} catch (error) {
-  if (!(error instanceof VerificationError)) throw error;
-  process.stderr.write(`Refused: ${error.message}\n`);
-  process.exit(1);
 }
 
 async function hashFolder(folder: string): Promise<Map<string, string>> {
   const hashes = new Map<string, string>();
-  for (const name of await readdir(folder))
+  for (const name of await readdir(folder)) {
     hashes.set(name, await hashFile(path.join(folder, name)));
+  }
   return hashes;
+}
+
+const work = readCommandLine();
+if (work === undefined) {
+  process.stderr.write(usage);
+  process.exitCode = 2;
+} else {
+  try {
+    await verifyResult(work);
+  } catch (error) {
+    if (!(error instanceof VerificationError)) throw error;
+    process.stderr.write(`Refused: ${error.message}\n`);
+    process.exitCode = 1;
+  }
 }

@@ -35,8 +35,29 @@ const anyText = fc.oneof(
   }),
 );
 
+/** A job whose model differs from its baseline's in parts of any names. */
+const anyChangedJob: fc.Arbitrary<Partial<Job>> = anyText.map((name) => {
+  const job = makeCompletedJob();
+  const counts = { added: 1, removed: 0, changed: 1, renamed: 0, same: 3 };
+  const modelDiff = {
+    values: [{ what: "input" as const, name, before: name, after: null }],
+    nodes: counts,
+    weights: counts,
+    nodeChanges: [
+      { how: "added" as const, name, op: name, what: [], from: [name, "x"], to: [`${name}y`] },
+    ],
+    weightChanges: [
+      { how: "changed" as const, name, before: name, after: name, distance: 0.031 },
+      { how: "added" as const, name, before: null, after: name, distance: null },
+    ],
+  };
+  const baseline = { jobId: job.id, sha: "a".repeat(40), branch: name, by: "branch" as const };
+  return { telemetry: { ...job.telemetry, modelDiff }, baseline };
+});
+
 const anyJob: fc.Arbitrary<Partial<Job>> = fc.oneof(
   fc.constant({}),
+  anyChangedJob,
   fc.constant(gateMissed),
   fc.constant({ status: "Cancelled" as const }),
   fc.constant({ status: "Sharding" as const }),

@@ -3,8 +3,8 @@ import type { Job } from "./job.ts";
 
 /** What the payload of an envelope is, as in-toto names it. */
 export const statementMediaType = "application/vnd.in-toto+json";
-export const provenanceType = "https://slsa.dev/provenance/v1";
-export const evaluationType = "https://modeloptimization.dev/evaluation/v1";
+const provenanceType = "https://slsa.dev/provenance/v1";
+const evaluationType = "https://modeloptimization.dev/evaluation/v1";
 
 const compressionType = "https://modeloptimization.dev/compression/v1";
 
