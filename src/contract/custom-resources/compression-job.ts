@@ -71,7 +71,7 @@ const resourceError = jobError
   .describe("Why the job is Failed; absent from all others.");
 
 /** A figure that there is not is absent: the API server takes no null from a merge patch. */
-const resourceGateResult = gateResult.extend({
+const resourceGateResult = gateResult.omit({ interval: true }).extend({
   actual: z
     .number()
     .optional()
