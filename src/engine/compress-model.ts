@@ -188,8 +188,8 @@ function describePlan({ weights, shards, originalBytes, resultBytes }: Compressi
     ...(shards.count > 1 ? [`Weights are divided into ${shards.count} shards`] : []),
     ...countReasons(weights).map(([reason, count]) =>
       count === 1
-        ? `Left alone: 1 weight: it ${reason}`
-        : `Left alone: ${count} weights: each ${reason}`,
+        ? `Unchanged: 1 weight: it ${reason}`
+        : `Unchanged: ${count} weights: each ${reason}`,
     ),
   ];
 }

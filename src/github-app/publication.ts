@@ -260,7 +260,7 @@ function reportCheckName({ settings, request }: ReportRecord): string {
 
 /**
  * The commit that GitHub merged into the base of a pull request to make the given one; undefined
- * where that is no such merge, or in a repository without the app.
+ * where that is not such a merge, or in a repository without the app.
  * @throws ServiceError unavailable
  */
 export async function findMergedCommit(

@@ -2,7 +2,7 @@ import { utf8ByteLength, truncateToBytes } from "./markdown.ts";
 
 export interface Section {
   readonly head: string;
-  /** A line each; the last ones are omitted where there is no room. */
+  /** A line each; the last ones are omitted if there is no room. */
   readonly rows: readonly string[];
   /** Text after the rows, such as the end of a block. */
   readonly foot?: string;

@@ -135,7 +135,7 @@ for (const [limits, now, want] of changes) {
   });
 }
 
-test("evaluateGates() takes what got better as no regression", () => {
+test("evaluateGates() sees no regression in what got better", () => {
   const smaller = {
     size: { originalBytes: 1000, resultBytes: 150, ratio: 0.15, predicted: false },
   };

@@ -28,7 +28,7 @@ function judge(changed: Partial<NonNullable<JobSummary["baseline"]>>) {
   return Object.fromEntries(compared.map(({ figure, judgement }) => [figure, judgement]));
 }
 
-test("a figure is better or worse than the baseline's beyond its noise alone", () => {
+test("a figure is better or worse than the baseline's only beyond its noise", () => {
   assert.deepEqual(judge({}), { size: "worse", accuracy: "worse" });
   assert.deepEqual(judge({ resultBytes: 103_900, sqnrDb: 19.1 }), {
     size: "same",

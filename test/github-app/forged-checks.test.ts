@@ -176,7 +176,7 @@ test("a dry run has a check of another name", async (t) => {
   assert.ok(!names.includes(name), names.join());
 });
 
-test("a pull request's check has the gates of the trust policy, and links of the service alone", async (t) => {
+test("a pull request's check has the gates of the trust policy, and only links of the service", async (t) => {
   const { gitHub, service, submit } = await prepare(t);
   const serviceUrl = "https://x) **Approved** [by](https://evil.example";
   const fields = { gates: { minCosine: 0.9 }, report: { serviceUrl } };

@@ -131,7 +131,7 @@ test("a report in a repository without the app is given up and logged", async (t
   assert.deepEqual([await service.records.reports.listOpen(), gitHub.checkRuns()], [[], []]);
 });
 
-test("a workflow's token asks for reports in the workflow's own repository alone", async (t) => {
+test("a workflow's token asks for reports only in the workflow's own repository", async (t) => {
   const { gitHub, credentials } = await startGitHubWithApp(t);
   const issuer = await startLocalIssuer(t, `${gitHub.url}/_services/token`);
   const trust = trustPolicy.parse({

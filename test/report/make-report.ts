@@ -32,7 +32,7 @@ export const jobFailed: Partial<Job> = {
   error: { code: "model_invalid", message: "The file is not an ONNX model" },
 };
 
-/** A report's row of a job; of one that has not ended, it shows the status alone. */
+/** A report's row of a job; of one that has not ended, it shows only the status. */
 export function makeRow(overrides: Partial<Job> = {}): ReportRow {
   const job = makeCompletedJob(overrides);
   const { id, model, target, status } = job;

@@ -91,7 +91,7 @@ test("each status of a job is an event with a signature that the secret confirms
   assert.equal(new Set(sent.map((each) => each.id)).size, 4);
 });
 
-test("a batch's events come too, and a webhook gets those that it asked for alone", async (t) => {
+test("a batch's events come too, and a webhook gets only those that it asked for", async (t) => {
   const { app, receiver } = await startSending(t, { events: ["batch.*", "job.completed"] });
   const models = [{ source: "https://models.example/a.onnx" }];
   const { id, jobs } = await submitBatch(app, { models, targets: ["cpu"] });
@@ -106,7 +106,7 @@ test("a batch's events come too, and a webhook gets those that it asked for alon
   assert.deepEqual(ended?.event.data, { ...listed.batches[0], links });
 });
 
-test("statuses that a job passes in one change are told as they were entered", async (t) => {
+test("statuses that a job passes in one change are sent as they were entered", async (t) => {
   const { app, receiver } = await startSending(t);
   const { id } = await startJob(app);
   const worker = await beginTestWorker(app, id);

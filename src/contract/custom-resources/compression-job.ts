@@ -85,7 +85,7 @@ const resourceGateResult = gateResult.omit({ interval: true }).extend({
     .describe("The baseline's figure: bytes, dB or milliseconds; absent for other gates."),
 });
 
-/** What the service recorded of a job's work: the part of the status that it alone writes. */
+/** What the service recorded of a job's work: the part of the status that only it writes. */
 const jobReport = z.object({
   transitions: transitions
     .max(statusLimits.reportedTransitions)

@@ -84,7 +84,7 @@ function formatBound(value: number): string {
 
 interface Comparison {
   readonly now: number;
-  /** The baseline's figure; undefined where there is none. */
+  /** The baseline's figure; undefined if there is none. */
   readonly before: number | undefined;
   /** How much worse than the baseline's the figure may be. */
   readonly limit: number;

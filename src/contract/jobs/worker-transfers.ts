@@ -28,7 +28,7 @@ export const sourceQuestion = z.object({ source: modelSource });
 /** Where a worker reads a file now. */
 export const locatedSource = z.object({
   url: z.url(),
-  headers: z.record(z.string(), z.string()).describe("For the address's own origin alone."),
+  headers: z.record(z.string(), z.string()).describe("Only for the address's own origin."),
   isTrusted: z
     .boolean()
     .describe("Whether the administrator named the origin, which may be private then."),

@@ -207,7 +207,7 @@ function listBatchFacts(batch: Batch, baselines: string | null) {
   };
 }
 
-/** The commits that the jobs are compared with; null where there is none. */
+/** The commits that the jobs are compared with; null if there is none. */
 function describeBaselines(summaries: Iterable<JobSummary>): string | null {
   const commits = [...summaries].flatMap(({ baseline }) => {
     return baseline === null ? [] : [describeCommit(baseline)];

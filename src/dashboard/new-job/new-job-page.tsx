@@ -107,7 +107,7 @@ async function startFormJob(form: JobForm): Promise<{ readonly id: string } | un
   return service.call(name, { body, headers });
 }
 
-/** Limits on what is measured; empty ones are none. */
+/** Limits on what is measured; empty ones set none. */
 function GateFields({ form }: { readonly form: JobFields }) {
   return (
     <fieldset class="labelled">

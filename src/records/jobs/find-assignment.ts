@@ -64,7 +64,7 @@ function pickLatencyLimits({
   return { maxLatencyRatio, maxLatencyRegression };
 }
 
-/** Files of the baseline's result where this worker is to time them; null where there are none. */
+/** Files of the baseline's result where this worker is to time them; null if there are none. */
 async function findBaselineFiles(
   trx: WriteTransaction["trx"],
   { baseline, gateLimits, dryRun }: Job,
