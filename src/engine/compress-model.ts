@@ -53,7 +53,7 @@ export async function predictCompression(
 ): Promise<CompressionReport> {
   const plan = known ?? (await planCompression(modelPath, options));
   for (const line of describePlan(plan)) options.log(line);
-  return buildCompressionReport(plan, [], []);
+  return buildCompressionReport(plan, { files: [], restoredAtLoad: [] }, []);
 }
 
 interface Pass extends WrittenPlan {
@@ -76,11 +76,13 @@ async function carryOutPasses(
   try {
     const logged = new Set<string>();
     const work = { shares, modelPath, scratch, options: { ...options, onProgress }, logged };
-    const { plan, directory, files, results } = await findFinalPass(work);
+    const { pass, restoredAtLoad } = await findFinalPass(work);
+    const { plan, directory, files, results } = pass;
     for (const { name } of files.toReversed()) {
       await rename(path.join(directory, name), path.join(options.outputDirectory, name));
     }
-    return buildCompressionReport(plan, files, [...results.values()]);
+    const written = { files, restoredAtLoad };
+    return buildCompressionReport(plan, written, [...results.values()]);
   } finally {
     await rm(scratch, { recursive: true, force: true });
   }
@@ -105,16 +107,37 @@ interface PassWork {
   readonly logged: Set<string>;
 }
 
-async function findFinalPass(work: PassWork): Promise<Pass> {
+interface FinalPass {
+  readonly pass: Pass;
+  /** Positions of the weights that are, as times decided. */
+  readonly restoredAtLoad: readonly number[];
+}
+
+async function findFinalPass(work: PassWork): Promise<FinalPass> {
   const rejected = new Map<number, string>();
   let pass = await runPass(work, { ...firstPlan, rejected }, undefined);
   for (let found = listRejections(pass); found.length > 0; found = listRejections(pass)) {
     for (const { weight, rejection = "" } of found) rejected.set(weight, rejection);
     pass = await runPass(work, { ...firstPlan, rejected }, pass);
   }
-  const { candidates, target, signal, log } = work.options;
-  if (work.options.recipe.dequantize === "run") return pass;
-  const folded = await chooseRestoredAtLoad(pass, {
+  if (work.options.recipe.dequantize === "run") return { pass, restoredAtLoad: [] };
+  const folded = await chooseFolded(pass, rejected, work);
+  const restoredAtLoad = [...folded.keys()].toSorted((a, b) => a - b);
+  if (folded.size === 0) return { pass, restoredAtLoad };
+  return { pass: await runPass(work, { rejected, folded }, pass), restoredAtLoad };
+}
+
+/** The weights that are restored at load, by times or as an earlier run had them. */
+async function chooseFolded(
+  pass: Pass,
+  rejected: PlanRevision["rejected"],
+  work: PassWork,
+): Promise<PlanRevision["folded"]> {
+  const { candidates, target, signal, log, restoredAtLoad } = work.options;
+  if (restoredAtLoad !== undefined) {
+    return new Map(restoredAtLoad.map((weight) => [weight, "was not faster when it was timed"]));
+  }
+  return chooseRestoredAtLoad(pass, {
     ...work,
     signal,
     log,
@@ -122,7 +145,6 @@ async function findFinalPass(work: PassWork): Promise<Pass> {
     lacksDotProducts: lacksDotProducts(target),
     replan: (slow) => planCompression(work.modelPath, work.options, { rejected, folded: slow }),
   });
-  return folded.size === 0 ? pass : runPass(work, { rejected, folded }, pass);
 }
 
 function listRejections({ results }: Pass): TaskResult[] {

@@ -43,6 +43,7 @@ async function evaluateOutputs(task: EvaluationTask): Promise<void> {
     originalPath: inputs.model.path,
     resultPath: path.join(outputDirectory, onnxFile.name),
     evaluation: assignment.recipe.evaluation,
+    latencyLimits: assignment.latencyLimits,
     executionProvider: assignment.target.executionProvider,
     dataPath: inputs.dataPath,
     baselinePath: await fetchBaseline(task),

@@ -187,7 +187,7 @@ test("a pull request's check has the gates of the trust policy, and only links o
   assert.deepEqual(gates, { minCosine: 0.9, maxSizeRatio: 0.5, minSqnrDb: 20 });
   await endJob(service, jobs[0]?.id ?? "", completed);
   const run = await untilCheckRun(gitHub, name, "failure");
-  assert.deepEqual([run.head_sha, run.details_url], [head, `https://mos.example/v1/batches/${id}`]);
+  assert.deepEqual([run.head_sha, run.details_url], [head, `https://mos.example/batches/${id}`]);
   assert.doesNotMatch(JSON.stringify(gitHub.requests), /evil|Approved/);
 });
 

@@ -79,7 +79,7 @@ test("each status of a job is an event with a signature that the secret confirms
     sent.map(({ event }) => event.type),
     ["job.pending", "job.sharding", "job.optimizing", "job.completed"],
   );
-  const links = { self: `${publicUrl}/v1/jobs/${id}` };
+  const links = { self: `${publicUrl}/v1/jobs/${id}`, page: `${publicUrl}/jobs/${id}` };
   assert.deepEqual(sent[0]?.event.data, { ...summarizeJob(job), links });
   const listed = await (await app.ask("GET /v1/jobs/summaries")).json();
   const [last] = jobSummaryPage.parse(listed).jobs;
@@ -102,7 +102,7 @@ test("a batch's events come too, and a webhook gets only those that it asked for
   assert.deepEqual(types.toSorted(), wanted);
   const listed = batchPage.parse(await (await app.ask("GET /v1/batches")).json());
   const ended = receiver.received.find(({ event }) => event.type === "batch.completed");
-  const links = { self: `${publicUrl}/v1/batches/${id}` };
+  const links = { self: `${publicUrl}/v1/batches/${id}`, page: `${publicUrl}/batches/${id}` };
   assert.deepEqual(ended?.event.data, { ...listed.batches[0], links });
 });
 

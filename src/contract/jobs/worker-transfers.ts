@@ -41,13 +41,15 @@ export function assignedBlobs({
   recipe,
   part,
   baseline,
-}: Pick<Assignment, "model" | "recipe" | "part" | "baseline">): ReadonlySet<string> {
+  comparison,
+}: Pick<Assignment, "model" | "recipe" | "part" | "baseline" | "comparison">): ReadonlySet<string> {
   const sources = [model.source, recipe.evaluation.data ?? ""];
   const uploads = sources.flatMap((source) => findUploadHash(source) ?? []);
   const outlines = part?.outline ? [part.outline] : [];
   const models = [...(model.files ?? []), ...(baseline ?? [])];
   const files = [...models, ...(part?.shares ?? []), ...outlines];
-  return new Set([...uploads, ...files.map(({ sha256 }) => sha256)]);
+  const descriptions = comparison?.description ? [comparison.description] : [];
+  return new Set([...uploads, ...files.map(({ sha256 }) => sha256), ...descriptions]);
 }
 
 /** The blob that an event reports as stored; undefined for other events. */
