@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, rename, rm } from "node:fs/promises";
 import path from "node:path";
+import { calibrateModel, fitPlan, type ModelCalibration } from "./calibrate/calibrate-model.ts";
 import { chooseRestoredAtLoad } from "./choose-restored-at-load.ts";
 import { buildCompressionReport, type CompressionReport } from "./compression-report.ts";
 import {
@@ -53,7 +54,7 @@ export async function predictCompression(
 ): Promise<CompressionReport> {
   const plan = known ?? (await planCompression(modelPath, options));
   logPlan(plan, options.log);
-  return buildCompressionReport(plan, [], []);
+  return buildCompressionReport(plan, [], { results: [] });
 }
 
 interface Pass extends WrittenPlan {
@@ -74,12 +75,15 @@ async function carryOutPasses(
   const scratch = path.join(options.outputDirectory, `.passes-${randomUUID()}`);
   const onProgress = createRisingProgress(options.onProgress);
   try {
+    await mkdir(scratch);
     const work = { shares, modelPath, scratch, options: { ...options, onProgress } };
-    const { plan, directory, files, results } = await findFinalPass(work);
+    const calibrated = await calibratePlan(work);
+    const { plan, directory, files, results } = await findFinalPass(calibrated);
     for (const { name } of files.toReversed()) {
       await rename(path.join(directory, name), path.join(options.outputDirectory, name));
     }
-    return buildCompressionReport(plan, files, [...results.values()]);
+    const { calibration } = calibrated;
+    return buildCompressionReport(plan, files, { results: [...results.values()], calibration });
   } finally {
     await rm(scratch, { recursive: true, force: true });
   }
@@ -100,6 +104,34 @@ interface PassWork {
   /** Folder of all passes. */
   readonly scratch: string;
   readonly options: CompressOptions;
+  readonly calibration?: ModelCalibration | undefined;
+}
+
+/** Share of the work that the calibration is, where there is one. */
+const calibrationShare = 0.3;
+
+/** Observes what the recipe's calibration is for; the plan that was made for it serves on. */
+async function calibratePlan(work: PassWork): Promise<PassWork> {
+  const { modelPath, scratch, options } = work;
+  const { recipe, calibrationPath, onProgress } = options;
+  if (recipe.calibration === undefined) return work;
+  const plan = options.plan ?? (await planCompression(modelPath, options));
+  const calibration = await calibrateModel(modelPath, plan, {
+    ...options,
+    calibrationPath,
+    scratchDirectory: scratch,
+    onProgress: (fraction, message) => onProgress(fraction * calibrationShare, message),
+  });
+  return {
+    ...work,
+    calibration,
+    options: {
+      ...options,
+      plan,
+      onProgress: (fraction, message) =>
+        onProgress(calibrationShare + fraction * (1 - calibrationShare), message),
+    },
+  };
 }
 
 async function findFinalPass(work: PassWork): Promise<Pass> {
@@ -117,7 +149,10 @@ async function findFinalPass(work: PassWork): Promise<Pass> {
     log,
     candidates,
     lacksDotProducts: lacksDotProducts(target),
-    replan: (slow) => planCompression(work.modelPath, work.options, { rejected, folded: slow }),
+    replan: async (slow) => {
+      const plan = await planCompression(work.modelPath, work.options, { rejected, folded: slow });
+      return fitPlan(plan, work.calibration);
+    },
   });
   return folded.size === 0 ? pass : runPass(work, { rejected, folded }, pass);
 }
@@ -128,13 +163,14 @@ function listRejections({ results }: Pass): TaskResult[] {
 
 /** Carries out a plan, with what an earlier pass has written, whose files go afterwards. */
 async function runPass(
-  { shares, modelPath, scratch, options }: PassWork,
+  { shares, modelPath, scratch, options, calibration }: PassWork,
   revision: PlanRevision,
   earlier: Pass | undefined,
 ): Promise<Pass> {
   options.signal.throwIfAborted();
   const known = earlier === undefined ? options.plan : undefined;
-  const plan = known ?? (await planCompression(modelPath, options, revision));
+  const planned = known ?? (await planCompression(modelPath, options, revision));
+  const plan = fitPlan(planned, calibration);
   logPlan(plan, options.log);
   const isWritten = earlier !== undefined && earlier.files.length > 0;
   const tasks = isWritten ? reusePayloads(plan, earlier) : plan.tasks;
@@ -144,8 +180,8 @@ async function runPass(
     ...options,
     outputDirectory: directory,
   });
-  const planned = new Set(plan.tasks.map(({ weight }) => weight));
-  const kept = [...(isWritten ? earlier.results : [])].filter(([weight]) => planned.has(weight));
+  const remaining = new Set(plan.tasks.map(({ weight }) => weight));
+  const kept = [...(isWritten ? earlier.results : [])].filter(([weight]) => remaining.has(weight));
   if (earlier !== undefined) await rm(earlier.directory, { recursive: true });
   const all = new Map([...kept, ...results.map((result) => [result.weight, result] as const)]);
   return { plan, directory, files, results: all };

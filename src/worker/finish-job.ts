@@ -97,7 +97,7 @@ function listDocuments(
 }
 
 function sizeTelemetry(
-  { originalBytes, resultBytes, weights }: CompressionReport,
+  { originalBytes, resultBytes, weights, calibration }: CompressionReport,
   predicted: boolean,
 ) {
   const quantized = weights.filter(({ form }) => form !== null);
@@ -108,6 +108,7 @@ function sizeTelemetry(
       quantized: quantized.length,
       quantizedBytes: quantized.reduce((sum, weight) => sum + weight.originalBytes, 0),
     },
+    ...(calibration && { calibration }),
   };
 }
 

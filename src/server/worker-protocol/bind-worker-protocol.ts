@@ -1,3 +1,4 @@
+import { listDataSources } from "../../contract/jobs/recipe-data.ts";
 import type { Hono } from "hono";
 import { readBearerToken } from "../../auth/authenticate.ts";
 import { ServiceError } from "../../contract/errors.ts";
@@ -53,7 +54,7 @@ async function findOwnSource(
   const isOwn =
     assignment !== undefined &&
     (isSourceBeside(source, assignment.model.source) ||
-      source === assignment.recipe.evaluation.data);
+      listDataSources(assignment.recipe).includes(source));
   if (owner === undefined || !isOwn) throw notFoundError("source", source);
   return sources.locate(owner.project, source);
 }
