@@ -25,7 +25,12 @@ async function generatedFiles(): Promise<ReadonlyMap<string, string>> {
     ...(await onnxBindings()),
     [
       "src/engine/quantize/kernels/simd-module.ts",
-      await kernelModule("kernels.ts", "simdModule", ["--initialMemory", "8", "--maximumMemory", "8"]),
+      await kernelModule("kernels.ts", "simdModule", [
+        "--initialMemory",
+        "8",
+        "--maximumMemory",
+        "8",
+      ]),
     ],
     [
       "src/engine/quantize/kernels/second-order-module.ts",

@@ -53,7 +53,7 @@ export async function predictCompression(
   { plan: known, ...options }: PlanOptions & Pick<CompressOptions, "log" | "plan">,
 ): Promise<CompressionReport> {
   const plan = known ?? (await planCompression(modelPath, options));
-  logPlan(plan, options.log);
+  for (const line of describePlan(plan)) options.log(line);
   return buildCompressionReport(plan, [], { results: [] });
 }
 
@@ -76,7 +76,8 @@ async function carryOutPasses(
   const onProgress = createRisingProgress(options.onProgress);
   try {
     await mkdir(scratch);
-    const work = { shares, modelPath, scratch, options: { ...options, onProgress } };
+    const logged = new Set<string>();
+    const work = { shares, modelPath, scratch, options: { ...options, onProgress }, logged };
     const calibrated = await calibratePlan(work);
     const { plan, directory, files, results } = await findFinalPass(calibrated);
     for (const { name } of files.toReversed()) {
@@ -105,6 +106,8 @@ interface PassWork {
   readonly scratch: string;
   readonly options: CompressOptions;
   readonly calibration?: ModelCalibration | undefined;
+  /** What was said of earlier plans, which later ones do not repeat. */
+  readonly logged: Set<string>;
 }
 
 /** Share of the work that the calibration is, where there is one. */
@@ -163,7 +166,7 @@ function listRejections({ results }: Pass): TaskResult[] {
 
 /** Carries out a plan, with what an earlier pass has written, whose files go afterwards. */
 async function runPass(
-  { shares, modelPath, scratch, options, calibration }: PassWork,
+  { shares, modelPath, scratch, options, calibration, logged }: PassWork,
   revision: PlanRevision,
   earlier: Pass | undefined,
 ): Promise<Pass> {
@@ -171,7 +174,10 @@ async function runPass(
   const known = earlier === undefined ? options.plan : undefined;
   const planned = known ?? (await planCompression(modelPath, options, revision));
   const plan = fitPlan(planned, calibration);
-  logPlan(plan, options.log);
+  for (const line of describePlan(plan)) {
+    if (!logged.has(line)) options.log(line);
+    logged.add(line);
+  }
   const isWritten = earlier !== undefined && earlier.files.length > 0;
   const tasks = isWritten ? reusePayloads(plan, earlier) : plan.tasks;
   const directory = path.join(scratch, randomUUID());
@@ -187,18 +193,19 @@ async function runPass(
   return { plan, directory, files, results: all };
 }
 
-/** Writes what a plan does to a model, and why weights stay as they are, to a job's log. */
-function logPlan(
-  { weights, shards, originalBytes, resultBytes }: CompressionPlan,
-  log: (line: string) => void,
-): void {
+/** What a plan does to a model, and why weights stay as they are, as lines of a job's log. */
+function describePlan({ weights, shards, originalBytes, resultBytes }: CompressionPlan): string[] {
   const changed = weights.filter(({ format }) => format !== undefined);
   const change = `${changed.length} of ${weights.length} weights change`;
-  log(`Plan: ${change}, ${originalBytes} to ${resultBytes} bytes`);
-  if (shards.count > 1) log(`Weights are divided into ${shards.count} shards`);
-  for (const [reason, count] of countReasons(weights)) {
-    log(`Left alone: ${count} weights: each ${reason}`);
-  }
+  return [
+    `Plan: ${change}, ${originalBytes} to ${resultBytes} bytes`,
+    ...(shards.count > 1 ? [`Weights are divided into ${shards.count} shards`] : []),
+    ...countReasons(weights).map(([reason, count]) =>
+      count === 1
+        ? `Left alone: 1 weight: it ${reason}`
+        : `Left alone: ${count} weights: each ${reason}`,
+    ),
+  ];
 }
 
 /** The reasons for which weights do not change, most frequent first. */

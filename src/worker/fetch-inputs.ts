@@ -8,6 +8,7 @@ import { type FetchLimits, fetchModel, type FetchOptions } from "../storage/fetc
 import { stripUrlSecrets } from "../storage/strip-url-secrets.ts";
 import { type FetchedFiles, fetchModelFiles } from "./fetch-model-files.ts";
 import type { Stage } from "./reporter.ts";
+import type { SourceRelay } from "./service-connection.ts";
 
 /** Largest file of evaluation or calibration data, bytes. */
 const maxDataBytes = 8 * 1024 ** 3;
@@ -22,6 +23,7 @@ interface FetchDependencies {
   readonly directory: string;
   readonly signal: AbortSignal;
   readonly locateSource: FetchOptions["locateSource"];
+  readonly relay: SourceRelay | undefined;
 }
 
 export interface JobInputs {
@@ -54,7 +56,8 @@ export async function fetchInputs(
   for (const { path: name, bytes, sha256 } of fetched.external) {
     stage.log(`External data ${name}: ${formatBytes(bytes)}, SHA-256 ${sha256}`);
   }
-  const dataPath = sources.evaluation && (await fetchData("evaluation", sources.evaluation, fetching));
+  const dataPath =
+    sources.evaluation && (await fetchData("evaluation", sources.evaluation, fetching));
   const isShared = sources.calibration === sources.evaluation;
   const calibrationPath =
     sources.calibration && !isShared
@@ -93,7 +96,7 @@ interface FetchFileOptions extends StageFetchOptions {
 /** Model and data get folders of their own: external data beside a model is the model's. */
 async function prepareFetchOptions(
   name: string,
-  { blobs, directory, signal, limits, stage, share, locateSource }: FetchFileOptions,
+  { blobs, directory, signal, limits, stage, share, locateSource, relay }: FetchFileOptions,
 ): Promise<FetchOptions> {
   const folder = path.join(directory, path.parse(name).name);
   await mkdir(folder, { recursive: true });
@@ -102,7 +105,15 @@ async function prepareFetchOptions(
       total === undefined || total === 0 ? 0 : (bytes / total) * share,
       `Fetching: ${formatBytes(bytes)}${total === undefined ? "" : ` of ${formatBytes(total)}`}`,
     );
-  return { blobs, path: path.join(folder, name), limits, signal, locateSource, onProgress };
+  return {
+    blobs,
+    path: path.join(folder, name),
+    limits,
+    signal,
+    locateSource,
+    requestFromService: relay?.request,
+    onProgress,
+  };
 }
 
 const modelErrorCodes: readonly ErrorCode[] = [

@@ -17,6 +17,9 @@ export const warningTable = {
     "`recipe.calibration.data`.",
   calibrated_on_one_sample:
     "The rounding was fitted to a single sample, which says little of others.",
+  files_missing:
+    "Files of the result are not stored: the job was recorded again from its resource and its " +
+    "pod's log, after a restoration from a backup that is older than they are. Retry the job to get them.",
   inputs_fixed:
     "Inputs of the model with default values became constants, since they are weights that " +
     "changed, or say how such weights are taken: callers of the result cannot give them. Other " +

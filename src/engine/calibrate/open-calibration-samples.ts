@@ -35,7 +35,8 @@ export async function openCalibrationSamples(
   const { recipe, calibrationPath } = options;
   if (recipe.calibration === undefined) throw new TypeError("The recipe has no calibration");
   const { samples } = recipe.calibration;
-  if (calibrationPath !== undefined) return openCallerCalibration(original, calibrationPath, recipe);
+  if (calibrationPath !== undefined)
+    return openCallerCalibration(original, calibrationPath, recipe);
   const source = await openSamples(original, {
     ...options,
     evaluation: { samples, firstGenerated },

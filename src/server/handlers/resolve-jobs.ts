@@ -46,10 +46,7 @@ export async function resolveJobs(
   return request.models.flatMap(({ value }) =>
     targets.map((resolved) => {
       const model = { ...value, source: pinned.get(value.source) ?? value.source };
-      const recipe = replaceDataSources(
-        resolved.recipe,
-        (source) => pinned.get(source) ?? source,
-      );
+      const recipe = replaceDataSources(resolved.recipe, (source) => pinned.get(source) ?? source);
       return { ...jobFromRequest(request, model, { ...resolved, recipe }), origin };
     }),
   );

@@ -139,11 +139,7 @@ interface ScaleChoice {
   readonly zeroPoint: number;
 }
 
-function chooseScale(
-  values: Float32Array,
-  costs: Float64Array,
-  format: BlockFormat,
-): ScaleChoice {
+function chooseScale(values: Float32Array, costs: Float64Array, format: BlockFormat): ScaleChoice {
   const low = values.reduce((least, value) => Math.min(least, value), 0);
   const high = values.reduce((most, value) => Math.max(most, value), 0);
   const highest = 2 ** format.bits - 1;

@@ -54,11 +54,7 @@ export function factorMoments(
  * Writes the lower triangle of the damped moments with the inputs in reverse, so that a Cholesky
  * factorization has U from the last input on. @returns whether all are finite
  */
-function fillReversed(
-  matrix: Float64Array,
-  moments: Float32Array,
-  order: Uint32Array,
-): boolean {
+function fillReversed(matrix: Float64Array, moments: Float32Array, order: Uint32Array): boolean {
   const inputs = order.length;
   const size = Math.sqrt(matrix.length);
   let sum = 0;
