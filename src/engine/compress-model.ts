@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, rename, rm } from "node:fs/promises";
 import path from "node:path";
-import { calibrateModel, fitPlan, type ModelCalibration } from "./calibrate/calibrate-model.ts";
+import { calibrateModel, fitPlan, type ModelCalibration } from "./calibrate-model.ts";
 import { chooseRestoredAtLoad } from "./choose-restored-at-load.ts";
 import { buildCompressionReport, type CompressionReport } from "./compression-report.ts";
 import {

@@ -2,7 +2,7 @@ import { errorMetrics, type ErrorMetrics, type ErrorSums } from "./evaluate/erro
 import type { GraphNode } from "./list-graph-nodes.ts";
 import { elementTypeName } from "./onnx/element-type.ts";
 import type { WrittenFile } from "./onnx/write-model.ts";
-import type { ModelCalibration } from "./calibrate/calibrate-model.ts";
+import type { ModelCalibration } from "./calibrate-model.ts";
 import type { CompressionPlan } from "./plan-compression.ts";
 import type { TaskResult } from "./quantize/tasks/weight-task.ts";
 import type { WeightOperation } from "./quantize/weight-format.ts";

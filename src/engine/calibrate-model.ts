@@ -1,19 +1,19 @@
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
-import { observeActivations, type ObserveOptions } from "./observe-activations.ts";
-import type { Recipe } from "../../contract/jobs/recipe.ts";
-import type { Telemetry } from "../../contract/jobs/telemetry.ts";
-import { type TensorData, tensorNumbers } from "../evaluate/tensor-data.ts";
-import { inlineFunctions } from "../onnx/inline-functions.ts";
-import { openModel } from "../onnx/open-model.ts";
-import type { CompressionPlan } from "../plan-compression.ts";
-import { isAttributeSet } from "../quantize/channel-axis.ts";
-import { findWeights, type Weight, type WeightConsumer } from "../quantize/find-weights.ts";
-import { findProductMatrix } from "../quantize/formats/consumer-matrix.ts";
-import { InputMoments, momentBytes } from "../quantize/kernels/input-moments.ts";
-import { Obstacle } from "../quantize/obstacle.ts";
-import type { BlockTask } from "../quantize/tasks/weight-task.ts";
-import { weightDims } from "../quantize/weight-dims.ts";
+import { observeActivations, type ObserveOptions } from "./calibrate/observe-activations.ts";
+import type { Recipe } from "../contract/jobs/recipe.ts";
+import type { Telemetry } from "../contract/jobs/telemetry.ts";
+import { type TensorData, tensorNumbers } from "./evaluate/tensor-data.ts";
+import { inlineFunctions } from "./onnx/inline-functions.ts";
+import { openModel } from "./onnx/open-model.ts";
+import type { CompressionPlan } from "./plan-compression.ts";
+import { isAttributeSet } from "./quantize/channel-axis.ts";
+import { findWeights, type Weight, type WeightConsumer } from "./quantize/find-weights.ts";
+import { findProductMatrix } from "./quantize/formats/consumer-matrix.ts";
+import { InputMoments, momentBytes } from "./quantize/kernels/input-moments.ts";
+import { Obstacle } from "./quantize/obstacle.ts";
+import type { BlockTask } from "./quantize/tasks/weight-task.ts";
+import { weightDims } from "./quantize/weight-dims.ts";
 
 export interface ModelCalibration {
   /** Undefined where no weight is in blocks of a product. */
