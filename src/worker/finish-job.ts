@@ -87,7 +87,8 @@ function listDocuments(
   { assignment: { id, recipe } }: JobContext,
   { report, evaluation, error }: ReportContent,
 ) {
-  const content = { job: id, recipe, weights: report.weights, ...evaluation, error };
+  const { weights, calibration } = report;
+  const content = { job: id, recipe, calibration, weights, ...evaluation, error };
   const text = `${JSON.stringify(content, null, 2)}\n`;
   const graph = JSON.stringify(describeGraph(report));
   return [
@@ -152,7 +153,7 @@ async function publishDocuments(
 
 /** The figures of a job, for the end of its log. */
 function summarizeResult(
-  { originalBytes, resultBytes, weights }: CompressionReport,
+  { originalBytes, resultBytes, weights, calibration }: CompressionReport,
   evaluation: Evaluation,
 ): string[] {
   const { accuracy, latency } = evaluation;
@@ -162,6 +163,10 @@ function summarizeResult(
     `Size: ${formatBytes(originalBytes)} to ${formatBytes(resultBytes)}, ratio ${ratio}`,
     `Weights: ${changed} of ${weights.length} changed`,
   ];
+  if (calibration) {
+    const { fittedWeights, samples, data } = calibration;
+    lines.push(`Calibration: ${fittedWeights} weights fitted to ${samples} ${data} samples`);
+  }
   if (accuracy) lines.push(accuracyLine(accuracy));
   if (latency) {
     const [original, result] = [latency.original.p50Ms.toFixed(2), latency.result.p50Ms.toFixed(2)];

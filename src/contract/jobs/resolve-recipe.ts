@@ -44,9 +44,9 @@ export function resolveRecipe(...layers: PartialRecipe[]): Recipe {
       ...layers,
     ),
     sharding: Object.assign({}, ...all.map((layer) => layer.sharding)),
-    calibration: layers.some((layer) => layer.calibration !== undefined)
-      ? Object.assign({}, defaultCalibration, ...layers.map((layer) => layer.calibration))
-      : undefined,
+    ...(layers.some((layer) => layer.calibration !== undefined) && {
+      calibration: Object.assign({}, defaultCalibration, ...layers.map((each) => each.calibration)),
+    }),
     evaluation: Object.assign({}, ...all.map((layer) => layer.evaluation)),
   });
 }
