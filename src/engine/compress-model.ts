@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, rename, rm } from "node:fs/promises";
 import path from "node:path";
+import { calibrateModel, fitPlan, type ModelCalibration } from "./calibrate-model.ts";
 import { chooseRestoredAtLoad } from "./choose-restored-at-load.ts";
 import { buildCompressionReport, type CompressionReport } from "./compression-report.ts";
 import {
@@ -53,7 +54,7 @@ export async function predictCompression(
 ): Promise<CompressionReport> {
   const plan = known ?? (await planCompression(modelPath, options));
   for (const line of describePlan(plan)) options.log(line);
-  return buildCompressionReport(plan, { files: [], restoredAtLoad: [] }, []);
+  return buildCompressionReport(plan, { files: [], restoredAtLoad: [] }, { results: [] });
 }
 
 interface Pass extends WrittenPlan {
@@ -74,15 +75,17 @@ async function carryOutPasses(
   const scratch = path.join(options.outputDirectory, `.passes-${randomUUID()}`);
   const onProgress = createRisingProgress(options.onProgress);
   try {
+    await mkdir(scratch);
     const logged = new Set<string>();
     const work = { shares, modelPath, scratch, options: { ...options, onProgress }, logged };
-    const { pass, restoredAtLoad } = await findFinalPass(work);
+    const calibrated = await calibratePlan(work);
+    const { pass, restoredAtLoad } = await findFinalPass(calibrated);
     const { plan, directory, files, results } = pass;
     for (const { name } of files.toReversed()) {
       await rename(path.join(directory, name), path.join(options.outputDirectory, name));
     }
-    const written = { files, restoredAtLoad };
-    return buildCompressionReport(plan, written, [...results.values()]);
+    const measured = { results: [...results.values()], calibration: calibrated.calibration };
+    return buildCompressionReport(plan, { files, restoredAtLoad }, measured);
   } finally {
     await rm(scratch, { recursive: true, force: true });
   }
@@ -103,8 +106,36 @@ interface PassWork {
   /** Folder of all passes. */
   readonly scratch: string;
   readonly options: CompressOptions;
+  readonly calibration?: ModelCalibration | undefined;
   /** What was said of earlier plans, which later ones do not repeat. */
   readonly logged: Set<string>;
+}
+
+/** Share of the work that the calibration is, where there is one. */
+const calibrationShare = 0.3;
+
+/** Observes what the recipe's calibration is for; the plan that was made for it serves on. */
+async function calibratePlan(work: PassWork): Promise<PassWork> {
+  const { modelPath, scratch, options } = work;
+  const { recipe, calibrationPath, onProgress } = options;
+  if (recipe.calibration === undefined) return work;
+  const plan = options.plan ?? (await planCompression(modelPath, options));
+  const calibration = await calibrateModel(modelPath, plan, {
+    ...options,
+    calibrationPath,
+    scratchDirectory: scratch,
+    onProgress: (fraction, message) => onProgress(fraction * calibrationShare, message),
+  });
+  return {
+    ...work,
+    calibration,
+    options: {
+      ...options,
+      plan,
+      onProgress: (fraction, message) =>
+        onProgress(calibrationShare + fraction * (1 - calibrationShare), message),
+    },
+  };
 }
 
 interface FinalPass {
@@ -143,7 +174,10 @@ async function chooseFolded(
     log,
     candidates,
     lacksDotProducts: lacksDotProducts(target),
-    replan: (slow) => planCompression(work.modelPath, work.options, { rejected, folded: slow }),
+    replan: async (slow) => {
+      const plan = await planCompression(work.modelPath, work.options, { rejected, folded: slow });
+      return fitPlan(plan, work.calibration);
+    },
   });
 }
 
@@ -153,13 +187,14 @@ function listRejections({ results }: Pass): TaskResult[] {
 
 /** Carries out a plan, with what an earlier pass has written, whose files go afterwards. */
 async function runPass(
-  { shares, modelPath, scratch, options, logged }: PassWork,
+  { shares, modelPath, scratch, options, calibration, logged }: PassWork,
   revision: PlanRevision,
   earlier: Pass | undefined,
 ): Promise<Pass> {
   options.signal.throwIfAborted();
   const known = earlier === undefined ? options.plan : undefined;
-  const plan = known ?? (await planCompression(modelPath, options, revision));
+  const planned = known ?? (await planCompression(modelPath, options, revision));
+  const plan = fitPlan(planned, calibration);
   for (const line of describePlan(plan)) {
     if (!logged.has(line)) options.log(line);
     logged.add(line);
@@ -172,8 +207,8 @@ async function runPass(
     ...options,
     outputDirectory: directory,
   });
-  const planned = new Set(plan.tasks.map(({ weight }) => weight));
-  const kept = [...(isWritten ? earlier.results : [])].filter(([weight]) => planned.has(weight));
+  const remaining = new Set(plan.tasks.map(({ weight }) => weight));
+  const kept = [...(isWritten ? earlier.results : [])].filter(([weight]) => remaining.has(weight));
   if (earlier !== undefined) await rm(earlier.directory, { recursive: true });
   const all = new Map([...kept, ...results.map((result) => [result.weight, result] as const)]);
   return { plan, directory, files, results: all };

@@ -29,6 +29,8 @@ export interface CompressOptions extends PlanOptions {
    * same are again, and nothing is timed.
    */
   readonly restoredAtLoad?: readonly number[] | undefined;
+  /** The caller's `.npz` file for the recipe's calibration. */
+  readonly calibrationPath?: string | undefined;
   /** Without it nothing is run, and weights keep the format that the recipe prefers. */
   readonly candidates?: CandidateRunner | undefined;
 }

@@ -98,8 +98,8 @@ function listDocuments(
   { assignment: { id, kind, recipe, target } }: JobContext,
   { report, model, files, evaluation, error }: ReportContent,
 ) {
-  const { weights, restoredAtLoad } = report;
-  const work = { job: id, kind, model, target, recipe, restoredAtLoad, files };
+  const { weights, restoredAtLoad, calibration } = report;
+  const work = { job: id, kind, model, target, recipe, calibration, restoredAtLoad, files };
   const content = { ...work, weights, ...evaluation, error };
   const text = `${JSON.stringify(content, null, 2)}\n`;
   const graph = JSON.stringify(describeGraph(report));
@@ -119,7 +119,7 @@ function listComparisons(compared: Awaited<ReturnType<typeof compareWithBaseline
 }
 
 function sizeTelemetry(
-  { originalBytes, resultBytes, weights }: CompressionReport,
+  { originalBytes, resultBytes, weights, calibration }: CompressionReport,
   predicted: boolean,
 ) {
   const quantized = weights.filter(({ form }) => form !== null);
@@ -130,6 +130,7 @@ function sizeTelemetry(
       quantized: quantized.length,
       quantizedBytes: quantized.reduce((sum, weight) => sum + weight.originalBytes, 0),
     },
+    ...(calibration && { calibration }),
   };
 }
 
@@ -177,7 +178,7 @@ async function publishDocuments(
 
 /** The figures of a job, for the end of its log. */
 function summarizeResult(
-  { originalBytes, resultBytes, weights }: CompressionReport,
+  { originalBytes, resultBytes, weights, calibration }: CompressionReport,
   evaluation: Evaluation,
 ): string[] {
   const { accuracy, latency } = evaluation;
@@ -187,6 +188,10 @@ function summarizeResult(
     `Size: ${formatBytes(originalBytes)} to ${formatBytes(resultBytes)}, ratio ${ratio}`,
     `Weights: ${changed} of ${weights.length} changed`,
   ];
+  if (calibration) {
+    const { fittedWeights, samples, data } = calibration;
+    lines.push(`Calibration: ${fittedWeights} weights fitted to ${samples} ${data} samples`);
+  }
   if (accuracy) lines.push(accuracyLine(accuracy));
   if (latency) {
     const [original, result] = [latency.original.p50Ms.toFixed(2), latency.result.p50Ms.toFixed(2)];

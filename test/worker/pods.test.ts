@@ -158,8 +158,7 @@ test("a pod goes on while the service is away for an hour, and then reports what
   const pod = await service.startPod(id);
   await service.until(id, hasModel);
   await service.stop();
-  const printed = once(pod.process.stdout ?? pod.process, "data");
-  await Promise.all([printed, delay(hourMs)]);
+  await delay(hourMs);
   await service.start();
   const { code, events } = await waitForPodEnd(pod);
   assert.equal(code, workerExit.completed);

@@ -38,7 +38,7 @@ const jobConditionTable = {
 const percentText = z.string().max(8);
 
 const statusTelemetry = telemetry
-  .omit({ accuracy: true, warnings: true, modelDiff: true })
+  .omit({ accuracy: true, calibration: true, warnings: true, modelDiff: true })
   .extend({
     accuracy: telemetry.shape.accuracy
       .unwrap()

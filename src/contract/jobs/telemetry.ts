@@ -138,6 +138,22 @@ export const telemetry = z
       })
       .optional()
       .describe("How many weights were changed."),
+    calibration: z
+      .object({
+        data: z.enum(["caller", "generated"]).describe("Where the samples came from."),
+        samples: z.int().min(1).describe("Samples that activations were observed on."),
+        evaluationSamples: z
+          .int()
+          .min(1)
+          .optional()
+          .describe(
+            "Samples at the beginning of the same file that are the evaluation's, where one file " +
+              "serves both.",
+          ),
+        fittedWeights: z.int().min(0).describe("Weights whose rounding was fitted to them."),
+      })
+      .optional()
+      .describe("What the original was run on to fit the result to; absent without calibration."),
     accuracy: accuracy.optional().describe("How far the result is from the original."),
     latency: latency.optional().describe("How long the models take for one sample."),
     memory: z

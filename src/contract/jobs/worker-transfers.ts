@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { listDataSources } from "./recipe-data.ts";
 import type { Assignment, WorkerEvent } from "./worker.ts";
 import { findUploadHash, modelSource } from "../models/model-source.ts";
 
@@ -43,7 +44,7 @@ export function assignedBlobs({
   baseline,
   comparison,
 }: Pick<Assignment, "model" | "recipe" | "part" | "baseline" | "comparison">): ReadonlySet<string> {
-  const sources = [model.source, recipe.evaluation.data ?? ""];
+  const sources = [model.source, ...listDataSources(recipe)];
   const uploads = sources.flatMap((source) => findUploadHash(source) ?? []);
   const outlines = part?.outline ? [part.outline] : [];
   const models = [...(model.files ?? []), ...(baseline ?? [])];

@@ -83,7 +83,7 @@ function limitTransition(transition: Job["transitions"][number]) {
 }
 
 function summarizeTelemetry(telemetry: Telemetry): JobReport["telemetry"] {
-  const { accuracy, warnings, modelDiff: _diff, ...figures } = telemetry;
+  const { accuracy, calibration: _left, warnings, modelDiff: _diff, ...figures } = telemetry;
   const { outputs: _, ...worst } = accuracy ?? { outputs: [] };
   return {
     ...figures,

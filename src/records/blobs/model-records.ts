@@ -132,7 +132,7 @@ export async function findJobThatUses(
   project: string,
   sources: UploadSources,
 ): Promise<string | undefined> {
-  for (const column of ["model_source", "evaluation_data"] as const) {
+  for (const column of ["model_source", "calibration_data", "evaluation_data"] as const) {
     const row = await db
       .selectFrom("jobs")
       .select("id")

@@ -66,6 +66,7 @@ interface JobsTable {
   /** The job whose result it is compared with. */
   baseline_job_id: string | null;
   /** Source of the evaluation data. */
+  calibration_data: string | null;
   evaluation_data: string | null;
   /** Of the span of the request that created the job, as in W3C Trace Context. */
   traceparent: string | null;
