@@ -34,15 +34,15 @@ export async function bundleAction(folder: string): Promise<void> {
   }
 }
 
-/** Fields of tables that documents and the page are made of, in which the action has no use for them. */
-const descriptions: ReadonlySet<string> = new Set(["description", "summary"]);
-/** The same of `statusReasonTable`. */
-const reasonDescriptions: ReadonlySet<string> = new Set(["action", "setBy"]);
+/** Whether a text of a table is for documents or the page, so that the action has no use for it. */
+function isUnusedText(file: string, field: string): boolean {
+  if (file.endsWith("jobs/warnings.js")) return true;
+  if (file.endsWith("jobs/status-reasons.js")) return ["action", "setBy"].includes(field);
+  return ["description", "summary"].includes(field);
+}
 
 /** Compiled schemas and tables without what documents them, which the action never shows. */
 function withoutDescriptions(file: string, source: string): string {
-  const isReasons = file.endsWith("status-reasons.js");
-  const unused = isReasons ? reasonDescriptions : descriptions;
   const cuts: { readonly start: number; readonly end: number; readonly with?: string }[] = [];
   new Visitor({
     CallExpression({ callee, end }) {
@@ -54,7 +54,7 @@ function withoutDescriptions(file: string, source: string): string {
     },
     Property({ key, value }) {
       const isText = ["Literal", "TemplateLiteral", "BinaryExpression"].includes(value.type);
-      const isDescription = key.type === "Identifier" && unused.has(key.name);
+      const isDescription = key.type === "Identifier" && isUnusedText(file, key.name);
       if (isText && isDescription) cuts.push({ start: value.start, end: value.end, with: '""' });
     },
   }).visit(parseSync(file, source).program);
