@@ -29,6 +29,8 @@ export async function bundleAction(folder: string): Promise<void> {
     await exec(join(bin, "ncc"), ["build", "action/main.js", "--out", folder, ...settings], {
       cwd: compiled,
     });
+    const bundle = join(folder, "index.js");
+    await writeFile(bundle, withoutDocComments(bundle, await readFile(bundle, "utf8")));
   } finally {
     await rm(compiled, { recursive: true });
   }
@@ -49,6 +51,14 @@ function withoutDescriptions(file: string, source: string): string {
   return cuts
     .toSorted((one, other) => other.start - one.start)
     .reduce((text, { start, end }) => text.slice(0, start) + text.slice(end), source);
+}
+
+/** Code of packages without comments of several lines; their licenses are in a file beside it. */
+function withoutDocComments(file: string, source: string): string {
+  return parseSync(file, source)
+    .comments.filter(({ type, value }) => type === "Block" && value.includes("\n"))
+    .toReversed()
+    .reduce((text, { start, end }) => `${text.slice(0, start)}\n${text.slice(end)}`, source);
 }
 
 if (import.meta.main) await bundleAction(join(root, "dist"));

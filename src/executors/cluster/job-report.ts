@@ -59,7 +59,8 @@ function resultFields({ telemetry, artifacts, gates }: Job) {
 const largestShownRatio = 99_999;
 
 /** A merge patch leaves out null, also in the objects of a list. */
-function summarizeGate({ actual, baseline, interval: _, ...gate }: GateResult) {
+function summarizeGate(result: GateResult) {
+  const { actual, baseline, interval: _, ...gate } = result;
   return {
     ...gate,
     ...(actual !== null && { actual }),
