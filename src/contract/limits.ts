@@ -20,6 +20,8 @@ export const limits = {
   /** Jobs or batches a page, by default and at most. */
   pageDefault: 50,
   pageMax: 200,
+  /** Names and sources of models that one answer has. */
+  modelVersions: 500,
   /** Suites of a list, and batches and jobs of a suite's history, the newest. */
   listedSuites: 200,
   historyBatches: 100,

@@ -3,7 +3,6 @@ import { useEffect } from "preact/hooks";
 import { JobsPage } from "./jobs/jobs-page.tsx";
 import { access, self } from "./session/session-state.ts";
 import { openDialog, watchDialogKeys } from "./shared/dialog.tsx";
-import { EmptyState } from "./shared/notice.tsx";
 import { Sidebar } from "./shell/sidebar.tsx";
 import { hasNoRole, NoRolePage, SessionEnded } from "./sign-in/no-role-page.tsx";
 import { SignInPage } from "./sign-in/sign-in-page.tsx";
@@ -13,6 +12,7 @@ const AuditPage = lazy(async () => (await import("./audit/audit-page.tsx")).Audi
 const TargetsPage = lazy(async () => (await import("./targets/targets-page.tsx")).TargetsPage);
 const BatchesPage = lazy(async () => (await import("./batches/batches-page.tsx")).BatchesPage);
 const BatchPage = lazy(async () => (await import("./batch/batch-page.tsx")).BatchPage);
+const ComparePage = lazy(async () => (await import("./compare/compare-page.tsx")).ComparePage);
 const SuitesPage = lazy(async () => (await import("./suite/suites-page.tsx")).SuitesPage);
 const SuitePage = lazy(async () => (await import("./suite/suite-page.tsx")).SuitePage);
 const HealthPage = lazy(async () => (await import("./health/health-page.tsx")).HealthPage);
@@ -43,8 +43,8 @@ export function App() {
         <Router>
           <Route path="/" component={JobsPage} />
           <Route path="/jobs" component={JobsPage} />
-          <Route path="/sign-in" component={JobsPage} />
           <Route path="/jobs/:id" component={JobPage} />
+          <Route path="/compare" component={ComparePage} />
           <Route path="/batches" component={BatchesPage} />
           <Route path="/batches/:id" component={BatchPage} />
           <Route path="/suites" component={SuitesPage} />
@@ -68,11 +68,13 @@ export function App() {
 function NotFoundPage() {
   return (
     <main id="main">
-      <EmptyState title="Page not found">
+      <div class="empty">
+        <h1>Page not found</h1>
+        <p class="soft">Nothing has this address. It may have been deleted, or mistyped.</p>
         <a class="button" href="/jobs">
           Open the jobs
         </a>
-      </EmptyState>
+      </div>
     </main>
   );
 }

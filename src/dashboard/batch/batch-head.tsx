@@ -46,6 +46,13 @@ function BatchActions({ batch: { id, status, counts } }: BatchProps) {
       {isOver && counts.Failed > 0 && mayDo("retryWork") && (
         <RetryFailed count={counts.Failed} onClick={retry} />
       )}
+      <a class="button" href={`/compare?batch=${id}`}>
+        Compare jobs
+      </a>
+      <a class="button" href={`/v1/batches/${id}/artifacts`} download>
+        <Icon name="down" />
+        Download all
+      </a>
       <a class="button" href={`/jobs?batch=${id}`}>
         Show jobs
       </a>

@@ -4,12 +4,13 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import { JobLog } from "./job-log.ts";
 import { parseAnsi } from "./parse-ansi.ts";
 import { scaleScroll } from "./scale-scroll.ts";
+import type { JobDetail } from "../../contract/jobs/job.ts";
 import type { LogLine } from "../../contract/jobs/log.ts";
 import { Button, Icon } from "../shared/button.tsx";
 import { MaybeError } from "../shared/notice.tsx";
 
 /** The log of a job: live, to be searched, with a link to each line. */
-export function JobLogCard({ jobId }: { readonly jobId: string }) {
+export function JobLogCard({ job: { id: jobId } }: { readonly job: JobDetail }) {
   const log = useMemo(() => new JobLog(), [jobId]);
   const search = useMemo(() => new LogSearch(log), [log]);
   const hit = useSignal(0);
@@ -22,7 +23,7 @@ export function JobLogCard({ jobId }: { readonly jobId: string }) {
     hit.value = index % Math.max(1, search.hits.length);
   };
   return (
-    <section class="card c12">
+    <section id="log" class="card c12">
       <header>
         <h2>Log</h2>
         <span class="dim">{lines} lines</span>
@@ -83,8 +84,8 @@ function FollowButton({ isFollowing }: { readonly isFollowing: Signal<boolean> }
 }
 
 /** As the style sheet's lines. */
-const linePx = 20;
-const viewLines = 21;
+const linePx = 24;
+const viewLines = 20;
 const margin = 20;
 
 interface LogViewProps {

@@ -8,6 +8,8 @@ export interface JobForm extends JobFields {
   readonly upload: Signal<ModelUpload | undefined>;
 }
 
-export function createJobForm(from?: Job): JobForm {
-  return { ...createJobFields(from), upload: signal<ModelUpload | undefined>(undefined) };
+export function createJobForm(from?: Job, model?: string): JobForm {
+  const fields = createJobFields(from);
+  if (model !== undefined) fields.source.value = model;
+  return { ...fields, upload: signal<ModelUpload | undefined>(undefined) };
 }

@@ -79,6 +79,7 @@ const stepWords = {
   sending: "Uploading",
   done: "Uploaded",
   failed: "Stopped",
+  refused: "Refused",
 } as const;
 
 function UploadState({ form, upload }: { form: JobForm; upload: ModelUpload }) {
@@ -101,7 +102,9 @@ function UploadState({ form, upload }: { form: JobForm; upload: ModelUpload }) {
           Choose another file
         </Button>
       </div>
-      {step !== "done" && <ProgressBar fraction={upload.fraction.value} label={stepWords[step]} />}
+      {step !== "done" && step !== "refused" && (
+        <ProgressBar fraction={upload.fraction.value} label={stepWords[step]} />
+      )}
       <MaybeError error={upload.error.value} />
     </fieldset>
   );

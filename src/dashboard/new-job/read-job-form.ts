@@ -1,6 +1,7 @@
 import { type Signal, signal } from "@preact/signals";
 import { formatProblem } from "../../contract/format-problem.ts";
 import { gateLimits } from "../../contract/jobs/gate.ts";
+import { gateName, type GateName } from "../../contract/jobs/gate-table.ts";
 import { type Job, type JobRequest, jobRequest } from "../../contract/jobs/job.ts";
 import { requestedRecipe, type RequestedRecipe } from "../../contract/jobs/recipe.ts";
 import type { JobKind } from "../../contract/jobs/status.ts";
@@ -9,16 +10,7 @@ import { jobTitle } from "../../report/report.ts";
 import { type FieldMessages, invalidFields } from "../shared/field-errors.ts";
 import { jsonValue } from "../../contract/text/json-value.ts";
 
-/** Gates that the form offers, with their labels. */
-export const offeredGates = {
-  maxSizeRatio: "Maximum size, relative to the original",
-  minSqnrDb: "Minimum SQNR, dB",
-  minCosine: "Minimum cosine",
-  minTop1: "Minimum top-1 agreement",
-  maxLatencyRatio: "Maximum latency, relative to the original",
-} as const;
-export type OfferedGate = keyof typeof offeredGates;
-export const gateNames = Object.keys(offeredGates) as OfferedGate[];
+export const gateNames = gateName.options;
 
 /** What a person has typed and chosen for a new job, besides its file. */
 export interface JobFields {
@@ -30,7 +22,7 @@ export interface JobFields {
   readonly scheme: Signal<string>;
   /** The recipe's other fields as JSON; empty for the target's own. */
   readonly recipe: Signal<string>;
-  readonly gates: Readonly<Record<OfferedGate, Signal<string>>>;
+  readonly gates: Readonly<Record<GateName, Signal<string>>>;
   readonly messages: Signal<FieldMessages>;
   readonly from: Job | undefined;
 }

@@ -9,6 +9,7 @@ import { self } from "../session/session-state.ts";
 import { mayDo, signOut } from "../session/session.ts";
 import { Icon, type IconName } from "../shared/button.tsx";
 import { openDialog } from "../shared/dialog.tsx";
+import { Menu } from "../shared/menu.tsx";
 
 interface PageLink {
   readonly path: string;
@@ -82,13 +83,15 @@ function PageLinks({ title, links }: { readonly title: string; links: readonly P
 
 function Person() {
   const { name, project } = self.value ?? {};
+  const summary = (
+    <>
+      <Icon name="person" />
+      <span>{name}</span>
+      <span class="dim">{project}</span>
+    </>
+  );
   return (
-    <details class="person">
-      <summary>
-        <Icon name="person" />
-        <span>{name}</span>
-        <span class="dim">{project}</span>
-      </summary>
+    <Menu look="person" summary={summary}>
       <ProjectChoice />
       <a class="button quiet" href="/account">
         Account
@@ -103,7 +106,7 @@ function Person() {
       <button type="button" class="quiet" onClick={() => void signOut("signOutEverywhere")}>
         Sign out everywhere
       </button>
-    </details>
+    </Menu>
   );
 }
 
@@ -121,7 +124,11 @@ function ThemeButton() {
 
 /** How busy the service is, in three lines. */
 function UsageSummary() {
-  const { value } = useLive(() => service.call("getUsage", {}), { everyMs: 10_000 });
+  const { value } = useLive(() => service.call("getUsage", {}), {
+    concerns: ({ job, deletedJob }) => job !== undefined || deletedJob !== undefined,
+    pauseMs: 1000,
+    everyMs: 10_000,
+  });
   if (value === undefined) return undefined;
   const { waitingJobs, runningJobs, storedBytes } = value;
   return (

@@ -1,4 +1,5 @@
 import { countMatches, findJobs, type JobSearch } from "./find-jobs.ts";
+import { findModelVersions } from "./find-model-versions.ts";
 import { findRecord, parseJob } from "./find-record.ts";
 import { insertJobs, type NewJob, requireQueueCapacity } from "./insert-jobs.ts";
 import { type JobTextReader, readDocuments, readSummaries } from "./read-job-texts.ts";
@@ -9,6 +10,7 @@ import type { Job } from "../../contract/jobs/job.ts";
 import { summarizeJob } from "../../contract/jobs/job-summary.ts";
 import type { JobCountsQuery, JobQuery } from "../../contract/jobs/page.ts";
 import { type JobStatus, jobStatus } from "../../contract/jobs/status.ts";
+import { limits } from "../../contract/limits.ts";
 import type { Origin } from "../../contract/people/principal.ts";
 import { buildPage } from "../database/rows.ts";
 import { runWriteTransaction, type Store } from "../database/store.ts";
@@ -58,6 +60,10 @@ export function jobRecords(store: Store) {
     /** Summaries of the same ones. */
     listSummaries: (project: string, query: JobQuery, origin: Partial<Origin> = {}) =>
       listJobs(store, { project, query, origin }, readSummaries),
+
+    /** The models that they name. */
+    listModelVersions: (project: string, origin: Partial<Origin> = {}) =>
+      findModelVersions(store, { project, origin, limit: limits.modelVersions }),
 
     /** How many of them a list without `status` has in each status. */
     count: (project: string, query: JobCountsQuery, origin: Partial<Origin> = {}) =>
