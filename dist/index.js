@@ -57515,8 +57515,8 @@ var schemas = __nccwpck_require__(3045);
 var core = __nccwpck_require__(6416);
 // EXTERNAL MODULE: ./contract/jobs/gate.js
 var gate = __nccwpck_require__(9517);
-// EXTERNAL MODULE: ./contract/jobs/recipe.js + 1 modules
-var recipe = __nccwpck_require__(4926);
+// EXTERNAL MODULE: ./contract/jobs/recipe.js
+var recipe = __nccwpck_require__(8668);
 // EXTERNAL MODULE: ./contract/jobs/status.js
 var jobs_status = __nccwpck_require__(8548);
 // EXTERNAL MODULE: ./action/parse-yaml.js
@@ -58760,9 +58760,21 @@ function isRepeatable(name, { method }, input) {
 var schemas = __nccwpck_require__(3045);
 // EXTERNAL MODULE: ../../node_modules/zod/v4/classic/iso.js
 var iso = __nccwpck_require__(3477);
+// EXTERNAL MODULE: ./contract/text/hidden-characters.js
+var hidden_characters = __nccwpck_require__(3024);
 ;// CONCATENATED MODULE: ./contract/jobs/log.js
 
+
 const maxLogLineBytes = 65_536;
+const reportedLine = schemas/* string */.YjP()
+    .max(maxLogLineBytes)
+    .overwrite((text) => (0,hidden_characters/* joinLines */.cT)(text.toWellFormed()))
+    .refine((text) => isShort(text) || new TextEncoder().encode(text).length <= maxLogLineBytes, {
+    error: `must have at most ${maxLogLineBytes} bytes`,
+});
+function isShort(text) {
+    return text.length <= maxLogLineBytes / 3;
+}
 const logLine = schemas/* object */.Ikc({
     seq: schemas/* int */.Whr()
         .min(1),
@@ -58781,8 +58793,8 @@ var gate = __nccwpck_require__(9517);
 var id = __nccwpck_require__(2246);
 // EXTERNAL MODULE: ./contract/jobs/job.js + 2 modules
 var job = __nccwpck_require__(6550);
-// EXTERNAL MODULE: ./contract/jobs/recipe.js + 1 modules
-var recipe = __nccwpck_require__(4926);
+// EXTERNAL MODULE: ./contract/jobs/recipe.js
+var recipe = __nccwpck_require__(8668);
 // EXTERNAL MODULE: ./contract/revision.js
 var revision = __nccwpck_require__(1622);
 // EXTERNAL MODULE: ./contract/jobs/telemetry.js + 1 modules
@@ -59174,8 +59186,6 @@ async function downloadArtifact({ jobId, name }, { file, signal }, connection) {
 var external_node_path_ = __nccwpck_require__(6760);
 // EXTERNAL MODULE: ./contract/models/model-source.js
 var model_source = __nccwpck_require__(8897);
-// EXTERNAL MODULE: ./contract/text/hidden-characters.js
-var hidden_characters = __nccwpck_require__(3024);
 // EXTERNAL MODULE: ./contract/text/bounded-text.js
 var bounded_text = __nccwpck_require__(6464);
 ;// CONCATENATED MODULE: ./contract/text/quote-name.js
@@ -59716,10 +59726,12 @@ const artifactLink = schemas/* object */.Ikc({
     expiresAt: iso/* datetime */.w$(),
 })
     .meta({ id: "ArtifactLink" });
-const linkedArtifactParams = schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.C });
+const linkedArtifactParams = schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.Cs });
 const linkedArtifactQuery = schemas/* strictObject */.rej({
     expires: integerParameter(schemas/* int */.Whr().min(0)),
     sha256: model/* sha256 */.sc,
+    by: schemas/* union */.KCZ([id/* tokenId */.jo, id/* personId */.B6])
+        .optional(),
     signature: schemas/* string */.YjP()
         .regex(/^[A-Za-z0-9_-]{43}$/, { error: "must be 43 characters of base64url" }),
 });
@@ -59746,7 +59758,7 @@ const artifactRoutes = {
         names: "job",
         params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
         replies: {
-            200: { json: schemas/* object */.Ikc({ artifacts: schemas/* array */.YOg(artifact/* artifact */.d) }).meta({ id: "ArtifactList" }) },
+            200: { json: schemas/* object */.Ikc({ artifacts: schemas/* array */.YOg(artifact/* artifact */.dj) }).meta({ id: "ArtifactList" }) },
         },
         errors: ["not_found"],
     },
@@ -59756,24 +59768,35 @@ const artifactRoutes = {
         summary: "Download a file that a job produced",
         action: "readWork",
         names: "job",
-        params: schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.C }),
+        params: schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.Cs }),
         headers: downloadHeaders,
         replies: downloadReplies,
-        errors: ["not_found", "range_not_satisfiable"],
+        errors: ["not_found", "artifact_missing", "range_not_satisfiable"],
     },
     linkArtifact: {
         method: "POST",
         path: "/jobs/{id}/artifacts/{name}/link",
         summary: "Make a link to a file, which is valid for a while without an access token, as long as the " +
-            "job has the file",
+            "job has the file and whoever made the link could read it",
         action: "readWork",
         names: "job",
-        params: schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.C }),
+        params: schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.Cs }),
         body: artifactLinkRequest,
         bodyBytes: 4096,
         audited: true,
         replies: { 201: { json: artifactLink } },
         errors: ["unsupported_media_type", "payload_too_large", "not_found"],
+    },
+    deleteLinks: {
+        method: "DELETE",
+        path: "/jobs/{id}/links",
+        summary: "End all links to a job's files; new ones can be made",
+        action: "deleteLinks",
+        names: "job",
+        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
+        audited: true,
+        replies: { 204: { empty: true } },
+        errors: ["not_found"],
     },
     getLinkedArtifact: {
         method: "GET",
@@ -59785,21 +59808,21 @@ const artifactRoutes = {
         query: linkedArtifactQuery,
         headers: downloadHeaders,
         replies: downloadReplies,
-        errors: ["not_found", "link_expired", "range_not_satisfiable"],
+        errors: ["not_found", "artifact_missing", "link_expired", "range_not_satisfiable"],
     },
     getBatchArtifacts: {
         method: "GET",
         path: "/batches/{id}/artifacts",
         summary: "Download all files that the jobs of a batch have produced as a tar archive, each as " +
             "`JOB-NAME/ARTIFACT`, behind a `manifest.json` with their jobs and hashes. The connection " +
-            "breaks where a file cannot be read",
+            "breaks where a file cannot be read; where one is not stored, there is no archive",
         action: "readWork",
         names: "batch",
         params: schemas/* object */.Ikc({ id: id/* batchId */.qZ }),
         replies: {
             200: { stream: ["application/x-tar"], headers: ["content-disposition"] },
         },
-        errors: ["not_found"],
+        errors: ["not_found", "artifact_missing"],
     },
 };
 
@@ -61088,6 +61111,7 @@ const errorTable = {
     job_finished: permanentError(409, "The job has already ended"),
     batch_finished: permanentError(409, "The batch has already ended"),
     job_unfinished: permanentError(409, "The job has not ended"),
+    artifact_missing: permanentError(410, "The file of the job is no longer stored"),
     link_expired: permanentError(410, "The link is no longer valid"),
     nothing_to_retry: permanentError(409, "No job of the batch has the status that is retried"),
     job_in_use: permanentError(409, "Something else still needs the job"),
@@ -61449,23 +61473,31 @@ const actionOutputs = {
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   C: () => (/* binding */ artifactName),
-/* harmony export */   d: () => (/* binding */ artifact)
+/* harmony export */   Cs: () => (/* binding */ artifactName),
+/* harmony export */   Si: () => (/* binding */ maxArtifacts),
+/* harmony export */   dj: () => (/* binding */ artifact)
 /* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
-/* harmony import */ var _models_model_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3659);
+/* unused harmony export maxShards */
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3045);
+/* harmony import */ var _pipeline_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7560);
+/* harmony import */ var _models_model_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3659);
 
 
-const artifactName = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
+
+const maxShards = 1000;
+const maxArtifacts = maxShards + 2 * _pipeline_js__WEBPACK_IMPORTED_MODULE_0__/* .maxPipelineStages */ .Wi + 5;
+const artifactName = zod__WEBPACK_IMPORTED_MODULE_2__/* .string */ .YjP()
     .max(200)
     .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/, {
     error: "must be 1 to 200 letters, digits, '.', '_' or '-', the first a letter or digit",
 });
-const artifact = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
+const artifact = zod__WEBPACK_IMPORTED_MODULE_2__/* .object */ .Ikc({
     name: artifactName,
-    kind: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["model", "weights", "stage", "manifest", "report", "graph"]),
-    bytes: zod__WEBPACK_IMPORTED_MODULE_1__/* .int */ .Whr().min(0),
-    sha256: _models_model_js__WEBPACK_IMPORTED_MODULE_0__/* .sha256 */ .sc,
+    kind: zod__WEBPACK_IMPORTED_MODULE_2__/* ["enum"] */ .k5n(["model", "weights", "stage", "manifest", "report", "graph"]),
+    bytes: zod__WEBPACK_IMPORTED_MODULE_2__/* .int */ .Whr().min(0),
+    sha256: _models_model_js__WEBPACK_IMPORTED_MODULE_1__/* .sha256 */ .sc,
+    missing: zod__WEBPACK_IMPORTED_MODULE_2__/* .boolean */ .zMY()
+        .optional(),
 })
     .meta({ id: "Artifact" });
 
@@ -61540,8 +61572,8 @@ const githubReport = schemas/* strictObject */.rej({
 
 // EXTERNAL MODULE: ./contract/jobs/job.js + 2 modules
 var job = __nccwpck_require__(6550);
-// EXTERNAL MODULE: ./contract/jobs/recipe.js + 1 modules
-var recipe = __nccwpck_require__(4926);
+// EXTERNAL MODULE: ./contract/jobs/recipe.js
+var recipe = __nccwpck_require__(8668);
 // EXTERNAL MODULE: ./contract/jobs/status.js
 var jobs_status = __nccwpck_require__(8548);
 // EXTERNAL MODULE: ./contract/jobs/target.js
@@ -61989,8 +62021,8 @@ function baselineFigures({ size, latency, device, accuracy: measured, }) {
 var creation = __nccwpck_require__(8971);
 // EXTERNAL MODULE: ./contract/jobs/gate.js
 var gate = __nccwpck_require__(9517);
-// EXTERNAL MODULE: ./contract/jobs/recipe.js + 1 modules
-var recipe = __nccwpck_require__(4926);
+// EXTERNAL MODULE: ./contract/jobs/recipe.js
+var recipe = __nccwpck_require__(8668);
 // EXTERNAL MODULE: ./contract/text/describe-choices.js
 var describe_choices = __nccwpck_require__(9395);
 ;// CONCATENATED MODULE: ./contract/jobs/status-reasons.js
@@ -62003,11 +62035,25 @@ const statusReasonTable = {
         setBy: "service",
         action: "Nothing: the job starts when a worker is free. `MOS_WORKERS` allows more at once.",
     },
+    interrupted: {
+        status: "Pending",
+        message: "Made way for a project that had waited too long; it begins again",
+        setBy: "service",
+        action: "Nothing: the job starts again in its turn. With `MOS_WORKERS` of 2 or more no project has " +
+            "all workers.",
+    },
     not_submitted: {
         status: "Pending",
         message: "The cluster does not take the job yet",
         setBy: "service",
         action: "Read the message: the API server is unreachable or refuses the resource. It is tried again.",
+    },
+    waiting_for_pod: {
+        status: "Pending",
+        message: "Waiting for a pod to begin the work",
+        setBy: "operator",
+        action: "Nothing, where a node fetches a large image; otherwise `kubectl describe pod` says what the " +
+            "pod waits for.",
     },
     starting: {
         status: "Pending",
@@ -62203,7 +62249,8 @@ const job = schemas/* object */.Ikc({
         .nullable(),
     transitions: schemas/* array */.YOg(jobs_status/* transition */.kY),
     telemetry: telemetry/* telemetry */.Y9,
-    artifacts: schemas/* array */.YOg(artifact/* artifact */.d),
+    artifacts: schemas/* array */.YOg(artifact/* artifact */.dj)
+        .max(artifact/* maxArtifacts */.Si),
     baseline: baseline
         .nullable()
         .default(null),
@@ -62230,37 +62277,43 @@ const jobDetail = job
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   B0: () => (/* binding */ formatRatio),
 /* harmony export */   SV: () => (/* binding */ instructionSets),
+/* harmony export */   Yb: () => (/* binding */ measuredRatio),
 /* harmony export */   ZK: () => (/* binding */ latency),
 /* harmony export */   eN: () => (/* binding */ explainWideInterval)
 /* harmony export */ });
-/* unused harmony export maxLatencyShapes */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
+/* unused harmony exports maxRatio, maxLatencyShapes */
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
+/* harmony import */ var _text_shown_line_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7293);
 
-const modelLatency = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
-    p50Ms: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig(),
-    p95Ms: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig().optional(),
-    p99Ms: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig().optional(),
-    runs: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr().min(0),
+
+const milliseconds = zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0).max(1e9);
+const maxRatio = 1e10;
+const measuredRatio = zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0).max(maxRatio);
+const modelLatency = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
+    p50Ms: milliseconds,
+    p95Ms: milliseconds.optional(),
+    p99Ms: milliseconds.optional(),
+    runs: zod__WEBPACK_IMPORTED_MODULE_1__/* .int */ .Whr().min(0),
 });
-const latencyRatio = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
-    ratio: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig(),
-    ratioLow: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig()
+const latencyRatio = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
+    ratio: measuredRatio,
+    ratioLow: measuredRatio
         .optional(),
-    ratioHigh: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig().optional(),
-    sessions: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr()
+    ratioHigh: measuredRatio.optional(),
+    sessions: zod__WEBPACK_IMPORTED_MODULE_1__/* .int */ .Whr()
         .min(0)
         .optional(),
 });
 const maxLatencyShapes = 4;
 const shapeLatency = latencyRatio.omit({ sessions: true }).extend({
-    inputs: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP().max(120),
-    originalP50Ms: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig(),
-    resultP50Ms: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig(),
+    inputs: (0,_text_shown_line_js__WEBPACK_IMPORTED_MODULE_0__/* .shownLine */ .Q)(120),
+    originalP50Ms: milliseconds,
+    resultP50Ms: milliseconds,
 });
 const latency = latencyRatio.extend({
     original: modelLatency,
     result: modelLatency,
-    shapes: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(shapeLatency)
+    shapes: zod__WEBPACK_IMPORTED_MODULE_1__/* .array */ .YOg(shapeLatency)
         .max(maxLatencyShapes)
         .optional(),
     baseline: latencyRatio
@@ -62304,66 +62357,68 @@ function formatRatio(latency) {
 
 /***/ }),
 
-/***/ 4926:
+/***/ 7560:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   Wi: () => (/* binding */ maxPipelineStages),
+/* harmony export */   nU: () => (/* binding */ balance)
+/* harmony export */ });
+/* unused harmony export pipelineManifest */
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
 
-// EXPORTS
-__nccwpck_require__.d(__webpack_exports__, {
-  S6: () => (/* binding */ partialRecipe),
-  jL: () => (/* binding */ presetName),
-  D4: () => (/* binding */ recipe),
-  vJ: () => (/* binding */ requestedRecipe)
-});
-
-// UNUSED EXPORTS: chooseGranularity, granularitiesByScheme
-
-// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(3045);
-// EXTERNAL MODULE: ./contract/text/kubernetes-names.js
-var kubernetes_names = __nccwpck_require__(7762);
-;// CONCATENATED MODULE: ./contract/jobs/pipeline.js
-
-const balance = schemas/* enum */.k5n(["bytes", "flops", "time"]);
+const balance = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["bytes", "flops", "time"]);
 const maxPipelineStages = 64;
-const pipelineTensor = schemas/* object */.Ikc({
-    name: schemas/* string */.YjP(),
-    type: schemas/* string */.YjP(),
-    shape: schemas/* array */.YOg(schemas/* union */.KCZ([schemas/* int */.Whr(), schemas/* string */.YjP()])),
+const pipelineTensor = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
+    name: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(),
+    type: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(),
+    shape: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_0__/* .union */ .KCZ([zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr(), zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()])),
 });
-const pipelineManifest = schemas/* object */.Ikc({
-    version: schemas/* literal */.euz(1),
+const pipelineManifest = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
+    version: zod__WEBPACK_IMPORTED_MODULE_0__/* .literal */ .euz(1),
     balance,
-    stages: schemas/* array */.YOg(schemas/* object */.Ikc({
-        model: schemas/* string */.YjP(),
-        files: schemas/* array */.YOg(schemas/* object */.Ikc({ name: schemas/* string */.YjP(), bytes: schemas/* int */.Whr() })),
-        parameterBytes: schemas/* int */.Whr(),
-        load: schemas/* number */.aig(),
-        inputs: schemas/* array */.YOg(schemas/* object */.Ikc({
-            name: schemas/* string */.YjP(),
-            from: schemas/* int */.Whr()
+    stages: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
+        model: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(),
+        files: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({ name: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(), bytes: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr() })),
+        parameterBytes: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr(),
+        load: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig(),
+        inputs: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
+            name: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(),
+            from: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr()
                 .min(0),
         })),
-        outputs: schemas/* array */.YOg(schemas/* string */.YjP()),
+        outputs: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()),
     })),
-    cuts: schemas/* array */.YOg(schemas/* object */.Ikc({
-        bytes: schemas/* int */.Whr(),
-        tensors: schemas/* array */.YOg(pipelineTensor),
+    cuts: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
+        bytes: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr(),
+        tensors: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(pipelineTensor),
     })),
-    outputs: schemas/* array */.YOg(schemas/* object */.Ikc({
-        name: schemas/* string */.YjP(),
-        from: schemas/* int */.Whr().min(1),
+    outputs: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
+        name: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(),
+        from: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr().min(1),
     })),
 })
     .meta({ id: "PipelineManifest" });
 
-// EXTERNAL MODULE: ./contract/rule.js
-var rule = __nccwpck_require__(1073);
-// EXTERNAL MODULE: ./contract/text/bounded-text.js
-var bounded_text = __nccwpck_require__(6464);
-// EXTERNAL MODULE: ./contract/models/model-source.js
-var model_source = __nccwpck_require__(8897);
-;// CONCATENATED MODULE: ./contract/jobs/recipe.js
+
+/***/ }),
+
+/***/ 8668:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   D4: () => (/* binding */ recipe),
+/* harmony export */   S6: () => (/* binding */ partialRecipe),
+/* harmony export */   jL: () => (/* binding */ presetName),
+/* harmony export */   vJ: () => (/* binding */ requestedRecipe)
+/* harmony export */ });
+/* unused harmony exports granularitiesByScheme, chooseGranularity */
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(3045);
+/* harmony import */ var _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7762);
+/* harmony import */ var _pipeline_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(7560);
+/* harmony import */ var _rule_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(1073);
+/* harmony import */ var _text_bounded_text_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(6464);
+/* harmony import */ var _models_model_source_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(8897);
 
 
 
@@ -62384,51 +62439,51 @@ function chooseGranularity(scheme, wanted) {
     const allowed = granularitiesByScheme[scheme];
     return allowed.includes(wanted) ? wanted : (allowed.at(-1) ?? wanted);
 }
-const nodePattern = (0,bounded_text/* boundedText */.L)({ min: 1, max: 253 });
-const override = schemas/* strictObject */.rej({
+const nodePattern = (0,_text_bounded_text_js__WEBPACK_IMPORTED_MODULE_4__/* .boundedText */ .L)({ min: 1, max: 253 });
+const override = zod__WEBPACK_IMPORTED_MODULE_5__/* .strictObject */ .rej({
     match: nodePattern,
-    scheme: schemas/* enum */.k5n(quantizedSchemes),
+    scheme: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(quantizedSchemes),
 });
-const sharding = schemas/* strictObject */.rej({
-    maxShardBytes: schemas/* int */.Whr()
+const sharding = zod__WEBPACK_IMPORTED_MODULE_5__/* .strictObject */ .rej({
+    maxShardBytes: zod__WEBPACK_IMPORTED_MODULE_5__/* .int */ .Whr()
         .min(65_536),
-    stages: schemas/* int */.Whr()
+    stages: zod__WEBPACK_IMPORTED_MODULE_5__/* .int */ .Whr()
         .min(1)
-        .max(maxPipelineStages)
+        .max(_pipeline_js__WEBPACK_IMPORTED_MODULE_1__/* .maxPipelineStages */ .Wi)
         .optional(),
-    maxStageBytes: schemas/* int */.Whr()
+    maxStageBytes: zod__WEBPACK_IMPORTED_MODULE_5__/* .int */ .Whr()
         .min(1024)
         .optional(),
-    balance: balance,
+    balance: _pipeline_js__WEBPACK_IMPORTED_MODULE_1__/* .balance */ .nU,
 });
-const evaluation = schemas/* strictObject */.rej({
-    level: schemas/* enum */.k5n(["outputs", "weights", "none"]),
-    data: model_source/* modelSource */.zA
+const evaluation = zod__WEBPACK_IMPORTED_MODULE_5__/* .strictObject */ .rej({
+    level: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(["outputs", "weights", "none"]),
+    data: _models_model_source_js__WEBPACK_IMPORTED_MODULE_3__/* .modelSource */ .zA
         .optional(),
-    samples: schemas/* int */.Whr().min(1).max(1024),
-    latencyBudgetSeconds: schemas/* number */.aig()
+    samples: zod__WEBPACK_IMPORTED_MODULE_5__/* .int */ .Whr().min(1).max(1024),
+    latencyBudgetSeconds: zod__WEBPACK_IMPORTED_MODULE_5__/* .number */ .aig()
         .min(0)
         .max(3600),
-    minCosine: schemas/* number */.aig()
+    minCosine: zod__WEBPACK_IMPORTED_MODULE_5__/* .number */ .aig()
         .min(-1)
         .max(1),
 });
-const recipe = schemas/* strictObject */.rej({
-    scheme: schemas/* enum */.k5n(schemes),
-    granularity: schemas/* enum */.k5n(granularities),
-    blockSize: schemas/* literal */.euz([16, 32, 64, 128, 256]),
-    symmetric: schemas/* boolean */.zMY(),
-    reduceRange: schemas/* boolean */.zMY(),
-    operators: schemas/* enum */.k5n(["standard", "contrib"]),
-    dequantize: schemas/* enum */.k5n(["load", "run"]),
-    fallback: schemas/* enum */.k5n(["none", "int8-weight"]),
-    exclude: schemas/* array */.YOg(nodePattern)
+const recipe = zod__WEBPACK_IMPORTED_MODULE_5__/* .strictObject */ .rej({
+    scheme: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(schemes),
+    granularity: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(granularities),
+    blockSize: zod__WEBPACK_IMPORTED_MODULE_5__/* .literal */ .euz([16, 32, 64, 128, 256]),
+    symmetric: zod__WEBPACK_IMPORTED_MODULE_5__/* .boolean */ .zMY(),
+    reduceRange: zod__WEBPACK_IMPORTED_MODULE_5__/* .boolean */ .zMY(),
+    operators: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(["standard", "contrib"]),
+    dequantize: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(["load", "run"]),
+    fallback: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(["none", "int8-weight"]),
+    exclude: zod__WEBPACK_IMPORTED_MODULE_5__/* .array */ .YOg(nodePattern)
         .max(256),
-    overrides: schemas/* array */.YOg(override)
+    overrides: zod__WEBPACK_IMPORTED_MODULE_5__/* .array */ .YOg(override)
         .max(256)
         .optional(),
-    minElements: schemas/* int */.Whr().min(0),
-    parallelism: schemas/* int */.Whr()
+    minElements: zod__WEBPACK_IMPORTED_MODULE_5__/* .int */ .Whr().min(0),
+    parallelism: zod__WEBPACK_IMPORTED_MODULE_5__/* .int */ .Whr()
         .min(1)
         .max(maxParallelism),
     sharding: sharding,
@@ -62436,7 +62491,7 @@ const recipe = schemas/* strictObject */.rej({
 })
     .meta({ id: "Recipe" });
 const partialShape = recipe.partial().shape;
-const partialRecipe = schemas/* strictObject */.rej({
+const partialRecipe = zod__WEBPACK_IMPORTED_MODULE_5__/* .strictObject */ .rej({
     ...partialShape,
     sharding: sharding
         .partial()
@@ -62446,7 +62501,7 @@ const partialRecipe = schemas/* strictObject */.rej({
         .optional(),
 })
     .meta({ id: "PartialRecipe" });
-const presetName = kubernetes_names/* dnsLabel */.UG;
+const presetName = _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__/* .dnsLabel */ .UG;
 const recipeRules = schemes
     .filter((scheme) => granularitiesByScheme[scheme].length < granularities.length)
     .map((scheme) => {
@@ -62461,7 +62516,7 @@ const recipeRules = schemes
             `in ['${allowed.join("', '")}']`,
     };
 });
-const requestedRecipe = (0,rule/* withRules */.O2)(schemas/* strictObject */.rej({
+const requestedRecipe = (0,_rule_js__WEBPACK_IMPORTED_MODULE_2__/* .withRules */ .O2)(zod__WEBPACK_IMPORTED_MODULE_5__/* .strictObject */ .rej({
     preset: presetName
         .optional(),
     ...partialRecipe.shape,
@@ -62549,7 +62604,7 @@ const batchStatus = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["Pendin
 /* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(3045);
 /* harmony import */ var _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7762);
 /* harmony import */ var _latency_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3994);
-/* harmony import */ var _recipe_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(4926);
+/* harmony import */ var _recipe_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(8668);
 
 
 
@@ -62648,12 +62703,16 @@ __nccwpck_require__.d(__webpack_exports__, {
   Y9: () => (/* binding */ telemetry)
 });
 
-// UNUSED EXPORTS: maxSqnrDb, stageName
+// UNUSED EXPORTS: endedStage, maxReportedOutputs, maxSqnrDb, maxWarnings, stageName
 
 // EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
 var schemas = __nccwpck_require__(3045);
 // EXTERNAL MODULE: ./contract/jobs/latency.js
 var latency = __nccwpck_require__(3994);
+// EXTERNAL MODULE: ./contract/limits.js
+var limits = __nccwpck_require__(1351);
+// EXTERNAL MODULE: ./contract/text/shown-line.js
+var shown_line = __nccwpck_require__(7293);
 ;// CONCATENATED MODULE: ./contract/jobs/warnings.js
 const warningTable = {
     accuracy_below_floor: "An output differs from the original's by more than `recipe.evaluation.minCosine` allows, " +
@@ -62662,6 +62721,8 @@ const warningTable = {
         "repository, and the batch comes from another one or was created as a resource of a cluster.",
     baseline_not_timed: "The baseline's own result could not be timed beside the job's, so `maxLatencyRegression` " +
         "compares figures that were measured at different times.",
+    files_missing: "Files of the result are not stored: the job was recorded again from its resource and its " +
+        "pod's log, after a restoration from a backup that is older than they are. Retry the job to get them.",
     inputs_fixed: "Inputs of the model with default values became constants, since they are weights that " +
         "changed, or say how such weights are taken: callers of the result cannot give them. Other " +
         "inputs keep their defaults.",
@@ -62688,14 +62749,24 @@ const warningTable = {
 
 
 
+
+
 const maxSqnrDb = 150;
+const maxReportedOutputs = 64;
+const maxWarnings = 64;
+const sqnrDb = schemas/* number */.aig().min(-maxSqnrDb).max(maxSqnrDb);
+const cosine = schemas/* number */.aig().min(-1).max(1);
 const outputAccuracy = schemas/* object */.Ikc({
-    name: schemas/* string */.YjP(),
-    sqnrDb: schemas/* number */.aig(),
-    cosine: schemas/* number */.aig(),
+    name: (0,shown_line/* shownLine */.Q)(limits/* textLimits */.I6.name),
+    sqnrDb: sqnrDb,
+    cosine: cosine,
     maxAbsoluteError: schemas/* number */.aig()
+        .min(0)
+        .max(1e155)
         .nullable(),
     top1Agreement: schemas/* number */.aig()
+        .min(0)
+        .max(1)
         .nullable(),
 });
 const accuracy = schemas/* object */.Ikc({
@@ -62703,31 +62774,36 @@ const accuracy = schemas/* object */.Ikc({
     data: schemas/* enum */.k5n(["caller", "generated"]),
     samples: schemas/* int */.Whr()
         .min(0),
-    sqnrDb: schemas/* number */.aig(),
-    cosine: schemas/* number */.aig(),
-    outputs: schemas/* array */.YOg(outputAccuracy).max(64),
+    sqnrDb: sqnrDb,
+    cosine: cosine,
+    outputs: schemas/* array */.YOg(outputAccuracy).max(maxReportedOutputs),
 });
 const peakMemory = "Peak resident memory, bytes, that running";
 const peakMemoryScope = (/* unused pure expression or super */ null && (" takes: the model, its inputs and outputs, without Node and the runtime themselves. Absent " +
     "for a model that does not fit into the available memory and was run in stages."));
-const warningCode = schemas/* string */.YjP();
+const warningCode = (0,shown_line/* shownLine */.Q)(limits/* textLimits */.I6.reason);
+const seconds = schemas/* number */.aig().min(0).max(1e8);
 const stageSeconds = schemas/* object */.Ikc({
-    fetch: schemas/* number */.aig(),
-    shard: schemas/* number */.aig(),
-    optimize: schemas/* number */.aig(),
-    evaluate: schemas/* number */.aig(),
-    publish: schemas/* number */.aig(),
+    fetch: seconds,
+    shard: seconds,
+    optimize: seconds,
+    evaluate: seconds,
+    publish: seconds,
 });
 const stageName = stageSeconds.keyof();
+const endedStage = schemas/* object */.Ikc({
+    name: stageName,
+    seconds: seconds,
+});
 const telemetry = schemas/* object */.Ikc({
     progress: schemas/* object */.Ikc({
         fraction: schemas/* number */.aig().min(0).max(1),
-        message: schemas/* string */.YjP().max(500).optional(),
+        message: (0,shown_line/* shownLine */.Q)(limits/* textLimits */.I6.progressMessage).optional(),
     }),
     size: schemas/* object */.Ikc({
         originalBytes: schemas/* int */.Whr().min(0),
         resultBytes: schemas/* int */.Whr().min(0),
-        ratio: schemas/* number */.aig(),
+        ratio: latency/* measuredRatio */.Yb,
         predicted: schemas/* boolean */.zMY()
             .default(false),
     })
@@ -62750,15 +62826,14 @@ const telemetry = schemas/* object */.Ikc({
         .partial()
         .optional(),
     device: schemas/* object */.Ikc({
-        executionProvider: schemas/* string */.YjP()
-            .max(64),
-        name: schemas/* string */.YjP().max(200),
+        executionProvider: (0,shown_line/* shownLine */.Q)(64),
+        name: (0,shown_line/* shownLine */.Q)(200),
         cores: schemas/* int */.Whr().min(0).optional(),
-        instructionSets: schemas/* array */.YOg(schemas/* string */.YjP().max(32))
+        instructionSets: schemas/* array */.YOg((0,shown_line/* shownLine */.Q)(32))
             .max(32)
             .optional(),
         threads: schemas/* int */.Whr().min(0),
-        runtime: schemas/* string */.YjP().max(200),
+        runtime: (0,shown_line/* shownLine */.Q)(200),
     })
         .optional(),
     stageSeconds: stageSeconds
@@ -62766,9 +62841,9 @@ const telemetry = schemas/* object */.Ikc({
         .optional(),
     warnings: schemas/* array */.YOg(schemas/* object */.Ikc({
         code: warningCode,
-        message: schemas/* string */.YjP().max(1000),
+        message: (0,shown_line/* shownLine */.Q)(limits/* textLimits */.I6.telemetryWarning),
     }))
-        .max(64),
+        .max(maxWarnings),
 })
     .meta({ id: "Telemetry" });
 
@@ -62782,7 +62857,7 @@ const telemetry = schemas/* object */.Ikc({
 /* harmony export */   Fy: () => (/* binding */ limits),
 /* harmony export */   I6: () => (/* binding */ textLimits)
 /* harmony export */ });
-/* unused harmony exports slowestDownload, silentWorkerSeconds, quotas, maxAttempts, maxDisruptions */
+/* unused harmony exports slowestDownload, silentWorkerSeconds, projectWait, quotas, maxAttempts, maxDisruptions */
 const limits = {
     jsonBodyBytes: 4 * 1024 * 1024,
     webhookBytes: 1024 * 1024,
@@ -62795,6 +62870,8 @@ const limits = {
     preferWaitSeconds: 60,
     pageDefault: 50,
     pageMax: 200,
+    pageBytes: 4 * 1024 * 1024,
+    jobDocumentBytes: 1024 * 1024,
     listedSuites: 200,
     historyBatches: 100,
     historyJobs: 2000,
@@ -62829,7 +62906,7 @@ const limits = {
     pingSeconds: 15,
     accessCheckSeconds: 4,
     logPageLines: 500,
-    logPageBytes: 262_144,
+    logPageBytes: 131_072,
     logIntervalMs: 130,
     eventIntervalMs: 250,
     deletionDays: 7,
@@ -62837,10 +62914,12 @@ const limits = {
 };
 const slowestDownload = { bytes: 1024 * 1024, seconds: 60 };
 const silentWorkerSeconds = 600;
+const projectWait = { seconds: 600, doublings: 3 };
 const quotas = {
     waitingJobs: 20_000,
     requestsPerMinute: 60_000,
     exchangesPerMinute: 600,
+    workerRequestsPerMinute: 6_000,
     storedBytes: 1024 ** 4,
 };
 const maxAttempts = 3;
@@ -62916,7 +62995,16 @@ function sourceBeside(source, path) {
     return url.href;
 }
 function isSourceBeside(source, other) {
-    return source === other || (isLocatedSource(other) && source.startsWith(folderPart(other)));
+    if (source === other)
+        return true;
+    if (isLocatedSource(other))
+        return source.startsWith(folderPart(other));
+    const [url, base] = [URL.parse(source), URL.parse(other)];
+    if (url === null || base === null || !isRemoteSource(other))
+        return false;
+    const isBelow = url.pathname.startsWith(folderPart(base.pathname));
+    url.pathname = base.pathname;
+    return isBelow && url.href === base.href;
 }
 function folderPart(path) {
     return path.replace(/[^/]*$/, "");
@@ -63254,17 +63342,21 @@ function formatBytes(bytes) {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   HS: () => (/* binding */ replaceHiddenCharacters),
+/* harmony export */   cT: () => (/* binding */ joinLines),
 /* harmony export */   nA: () => (/* binding */ hasHiddenCharacters)
 /* harmony export */ });
-/* unused harmony export joinLines */
 const hidden = String.raw `\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069`;
 const anyHidden = new RegExp(`[${hidden}]`, "u");
+const lineBreak = /[\n\r\u2028\u2029]/;
 const everyHidden = new RegExp(`(?!\t)[${hidden}]`, "gu");
 function hasHiddenCharacters(text) {
     return anyHidden.test(text);
 }
 function joinLines(text) {
-    return replaceHiddenCharacters(text.replace(/\s*[\n\r\u2028\u2029]\s*/g, " "));
+    if (!hasHiddenCharacters(text))
+        return text;
+    const joined = text.replace(/\s+/g, (spaces) => (lineBreak.test(spaces) ? " " : spaces));
+    return replaceHiddenCharacters(joined);
 }
 function replaceHiddenCharacters(text) {
     return text.replace(everyHidden, "\u{fffd}");
@@ -63315,6 +63407,27 @@ function redactSource(source) {
     const names = [...new Set(url.searchParams.keys())].map((name) => encodeURIComponent(name));
     const query = names.length > 0 ? `?${names.map((name) => `${name}=***`).join("&")}` : "";
     return `${url.origin}${url.pathname}${query}`;
+}
+
+
+/***/ }),
+
+/***/ 7293:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   Q: () => (/* binding */ shownLine)
+/* harmony export */ });
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
+/* harmony import */ var _bounded_text_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(6464);
+/* harmony import */ var _hidden_characters_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3024);
+
+
+
+function shownLine(max) {
+    return zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
+        .overwrite((text) => (0,_hidden_characters_js__WEBPACK_IMPORTED_MODULE_0__/* .joinLines */ .cT)((0,_bounded_text_js__WEBPACK_IMPORTED_MODULE_2__/* .truncate */ .x)(text.toWellFormed(), max)))
+        .max(max);
 }
 
 

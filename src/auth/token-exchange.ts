@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { ServiceError } from "../contract/errors.ts";
-import type { Workflow } from "../contract/people/principal.ts";
+import { qualifyRepositoryId, type Workflow } from "../contract/people/principal.ts";
 import { exchangedToken } from "../contract/people/token.ts";
 import { truncate } from "../contract/text/bounded-text.ts";
 import { matchPolicy, type Policy, type TrustPolicy } from "../contract/people/trust-policy.ts";
@@ -26,8 +26,6 @@ interface TokenExchangeContext {
  */
 export type TokenExchange = (identityToken: string) => Promise<z.infer<typeof exchangedToken>>;
 
-/** Of github.com: the numbers of its repositories stand alone, as those of others may be equal. */
-const publicIssuer = "https://token.actions.githubusercontent.com";
 /** Longest name of a token that was exchanged, characters. */
 const nameLength = 200;
 /** Longest value of a claim in a message, characters. */
@@ -87,7 +85,7 @@ function selectPolicy({ policies }: TrustPolicy, identity: Identity): Policy {
 }
 
 const runClaims = z.object({
-  repository_id: z.string().min(1).max(20),
+  repository_id: z.string().regex(/^\d{1,20}$/),
   repository: z.string().min(1).max(200),
   sha: z.string().min(1).max(64),
   event_name: z.string().min(1).max(100),
@@ -100,7 +98,7 @@ function parseRun(identity: Identity): Omit<Workflow, "report"> {
   const { success, data, error } = runClaims.safeParse(identity);
   if (success) {
     const { repository_id: id, repository, sha: commit, event_name: event, ref } = data;
-    const repositoryId = identity.iss === publicIssuer ? id : `${identity.iss}#${id}`;
+    const repositoryId = qualifyRepositoryId(identity.iss, id);
     return { repositoryId, repository, commit, event, ref, baseRef: data.base_ref };
   }
   const [claim] = error.issues.map(({ path }) => String(path[0]));

@@ -33,6 +33,7 @@ export const errorTable = {
   job_finished: permanentError(409, "The job has already ended"),
   batch_finished: permanentError(409, "The batch has already ended"),
   job_unfinished: permanentError(409, "The job has not ended"),
+  artifact_missing: permanentError(410, "The file of the job is no longer stored"),
   link_expired: permanentError(410, "The link is no longer valid"),
   nothing_to_retry: permanentError(409, "No job of the batch has the status that is retried"),
   job_in_use: permanentError(409, "Something else still needs the job"),

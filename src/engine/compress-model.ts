@@ -52,7 +52,7 @@ export async function predictCompression(
   { plan: known, ...options }: PlanOptions & Pick<CompressOptions, "log" | "plan">,
 ): Promise<CompressionReport> {
   const plan = known ?? (await planCompression(modelPath, options));
-  logPlan(plan, options.log);
+  for (const line of describePlan(plan)) options.log(line);
   return buildCompressionReport(plan, [], []);
 }
 
@@ -74,7 +74,8 @@ async function carryOutPasses(
   const scratch = path.join(options.outputDirectory, `.passes-${randomUUID()}`);
   const onProgress = createRisingProgress(options.onProgress);
   try {
-    const work = { shares, modelPath, scratch, options: { ...options, onProgress } };
+    const logged = new Set<string>();
+    const work = { shares, modelPath, scratch, options: { ...options, onProgress }, logged };
     const { plan, directory, files, results } = await findFinalPass(work);
     for (const { name } of files.toReversed()) {
       await rename(path.join(directory, name), path.join(options.outputDirectory, name));
@@ -100,6 +101,8 @@ interface PassWork {
   /** Folder of all passes. */
   readonly scratch: string;
   readonly options: CompressOptions;
+  /** What was said of earlier plans, which later ones do not repeat. */
+  readonly logged: Set<string>;
 }
 
 async function findFinalPass(work: PassWork): Promise<Pass> {
@@ -128,14 +131,17 @@ function listRejections({ results }: Pass): TaskResult[] {
 
 /** Carries out a plan, with what an earlier pass has written, whose files go afterwards. */
 async function runPass(
-  { shares, modelPath, scratch, options }: PassWork,
+  { shares, modelPath, scratch, options, logged }: PassWork,
   revision: PlanRevision,
   earlier: Pass | undefined,
 ): Promise<Pass> {
   options.signal.throwIfAborted();
   const known = earlier === undefined ? options.plan : undefined;
   const plan = known ?? (await planCompression(modelPath, options, revision));
-  logPlan(plan, options.log);
+  for (const line of describePlan(plan)) {
+    if (!logged.has(line)) options.log(line);
+    logged.add(line);
+  }
   const isWritten = earlier !== undefined && earlier.files.length > 0;
   const tasks = isWritten ? reusePayloads(plan, earlier) : plan.tasks;
   const directory = path.join(scratch, randomUUID());
@@ -151,18 +157,19 @@ async function runPass(
   return { plan, directory, files, results: all };
 }
 
-/** Writes what a plan does to a model, and why weights stay as they are, to a job's log. */
-function logPlan(
-  { weights, shards, originalBytes, resultBytes }: CompressionPlan,
-  log: (line: string) => void,
-): void {
+/** What a plan does to a model, and why weights stay as they are, as lines of a job's log. */
+function describePlan({ weights, shards, originalBytes, resultBytes }: CompressionPlan): string[] {
   const changed = weights.filter(({ format }) => format !== undefined);
   const change = `${changed.length} of ${weights.length} weights change`;
-  log(`Plan: ${change}, ${originalBytes} to ${resultBytes} bytes`);
-  if (shards.count > 1) log(`Weights are divided into ${shards.count} shards`);
-  for (const [reason, count] of countReasons(weights)) {
-    log(`Left alone: ${count} weights: each ${reason}`);
-  }
+  return [
+    `Plan: ${change}, ${originalBytes} to ${resultBytes} bytes`,
+    ...(shards.count > 1 ? [`Weights are divided into ${shards.count} shards`] : []),
+    ...countReasons(weights).map(([reason, count]) =>
+      count === 1
+        ? `Left alone: 1 weight: it ${reason}`
+        : `Left alone: ${count} weights: each ${reason}`,
+    ),
+  ];
 }
 
 /** The reasons for which weights do not change, most frequent first. */

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { checkRunActions } from "./check-run-actions.ts";
-import type { GitHubClient, Installations } from "./github-client.ts";
+import type { GitHubClient, Installations, NumberedRepository } from "./github-client.ts";
 import { ServiceError } from "../contract/errors.ts";
 import { hasFailedGate } from "../contract/jobs/gate.ts";
 import type { Job } from "../contract/jobs/job.ts";
@@ -65,7 +65,7 @@ export class Publication {
     const withProgress = performance.now() - this.#progressAt >= progressIntervalMs;
     if (withProgress) this.#progressAt = performance.now();
     try {
-      const client = await installations.getClient(report.settings.repository);
+      const client = await installations.getClient(report.settings);
       await publishReport(report, { ...context, client, withProgress, signal });
       this.#failures = 0;
     } catch (error) {
@@ -78,7 +78,7 @@ export class Publication {
   async #recordFailure(report: ReportRecord, error: unknown): Promise<void> {
     const { installations, log } = this.#context;
     const { repository } = report.settings;
-    installations.invalidate(repository);
+    installations.invalidate(report.settings);
     const retryDelayMs = Math.min(maxRetryDelayMs, firstRetryDelayMs * 2 ** this.#failures);
     this.#failures++;
     this.#notBefore = performance.now() + retryDelayMs;
@@ -264,13 +264,13 @@ function reportCheckName({ settings, request }: ReportRecord): string {
  */
 export async function findMergedCommit(
   installations: Installations,
-  repository: string,
+  repository: NumberedRepository,
   mergeCommit: string,
 ): Promise<string | undefined> {
   try {
     const client = await installations.getClient(repository);
     const { data } = await client.rest.git.getCommit({
-      ...parseRepository(repository),
+      ...parseRepository(repository.repository),
       commit_sha: mergeCommit,
       request: { retries: 0 },
     });

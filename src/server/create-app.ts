@@ -28,6 +28,7 @@ import { requestId, requestSpan, traceRequests } from "./http/request-id.ts";
 import type { ServerContext } from "./http/server-context.ts";
 import { bindWorkerBlobs } from "./worker-protocol/bind-worker-blobs.ts";
 import { bindWorkerProtocol } from "./worker-protocol/bind-worker-protocol.ts";
+import { bindWorkerSources } from "./worker-protocol/bind-worker-sources.ts";
 import { openApiDocument } from "../contract/openapi/openapi-document.ts";
 import type { Log } from "../log/json-log.ts";
 
@@ -50,6 +51,7 @@ export function createApp(
   bindRoutes(app, context, createHandlers(context));
   bindGitHubWebhook(app, context);
   bindWorkerProtocol(workers ?? app, context);
+  bindWorkerSources(workers ?? app, context);
   bindWorkerBlobs(workers ?? app, context);
   if (context.singleSignOn) bindSingleSignOn(app, context, context.singleSignOn);
   if (context.dashboard) bindDashboard(app, context.dashboard);

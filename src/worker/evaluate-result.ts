@@ -4,7 +4,7 @@ import type { JobInputs } from "./fetch-inputs.ts";
 import type { JobContext } from "./job-context.ts";
 import type { Stage } from "./reporter.ts";
 import { ServiceOutage } from "./service-connection.ts";
-import type { Accuracy, Telemetry } from "../contract/jobs/telemetry.ts";
+import { type Accuracy, maxWarnings, type Telemetry } from "../contract/jobs/telemetry.ts";
 import type { CompressionReport, WeightReport } from "../engine/compression-report.ts";
 import { evaluateModels } from "../engine/evaluate-models.ts";
 import { readPeakMemoryBytes } from "../engine/evaluate/read-peak-memory-bytes.ts";
@@ -100,12 +100,12 @@ function weightAccuracy(weights: readonly WeightReport[]): { accuracy?: Accuracy
 /** What is known of a result besides its size. */
 export type Evaluation = Pick<Telemetry, "accuracy" | "latency" | "memory" | "device" | "warnings">;
 
-/** Adds what was just measured. Warnings and figures of memory join those before. */
+/** Adds what was just measured. Warnings, up to their limit, and figures of memory join those before. */
 export function addMeasured(known: Evaluation, measured: Partial<Evaluation>): Evaluation {
   return {
     ...known,
     ...measured,
     memory: { ...known.memory, ...measured.memory },
-    warnings: [...known.warnings, ...(measured.warnings ?? [])],
+    warnings: [...known.warnings, ...(measured.warnings ?? [])].slice(0, maxWarnings),
   };
 }

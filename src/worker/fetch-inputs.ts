@@ -8,6 +8,7 @@ import { type FetchLimits, fetchModel, type FetchOptions } from "../storage/fetc
 import { stripUrlSecrets } from "../storage/strip-url-secrets.ts";
 import { type FetchedFiles, fetchModelFiles } from "./fetch-model-files.ts";
 import type { Stage } from "./reporter.ts";
+import type { SourceRelay } from "./service-connection.ts";
 
 /** Largest file of evaluation data, bytes. */
 const maxEvaluationDataBytes = 8 * 1024 ** 3;
@@ -22,6 +23,7 @@ interface FetchDependencies {
   readonly directory: string;
   readonly signal: AbortSignal;
   readonly locateSource: FetchOptions["locateSource"];
+  readonly relay: SourceRelay | undefined;
 }
 
 export interface JobInputs {
@@ -73,7 +75,7 @@ interface FetchFileOptions extends StageFetchOptions {
 /** Model and data get folders of their own: external data beside a model is the model's. */
 async function prepareFetchOptions(
   name: string,
-  { blobs, directory, signal, limits, stage, share, locateSource }: FetchFileOptions,
+  { blobs, directory, signal, limits, stage, share, locateSource, relay }: FetchFileOptions,
 ): Promise<FetchOptions> {
   const folder = path.join(directory, path.parse(name).name);
   await mkdir(folder, { recursive: true });
@@ -82,7 +84,15 @@ async function prepareFetchOptions(
       total === undefined || total === 0 ? 0 : (bytes / total) * share,
       `Fetching: ${formatBytes(bytes)}${total === undefined ? "" : ` of ${formatBytes(total)}`}`,
     );
-  return { blobs, path: path.join(folder, name), limits, signal, locateSource, onProgress };
+  return {
+    blobs,
+    path: path.join(folder, name),
+    limits,
+    signal,
+    locateSource,
+    requestFromService: relay?.request,
+    onProgress,
+  };
 }
 
 const modelErrorCodes: readonly ErrorCode[] = [

@@ -132,9 +132,10 @@ test("a report in a repository without the app is given up and logged", async (t
 });
 
 test("a workflow's token asks for reports in the workflow's own repository alone", async (t) => {
-  const issuer = await startLocalIssuer(t);
+  const { gitHub, credentials } = await startGitHubWithApp(t);
+  const issuer = await startLocalIssuer(t, `${gitHub.url}/_services/token`);
   const trust = trustPolicy.parse({
-    issuers: [{ issuer: issuer.url, audience }],
+    issuers: [{ issuer: issuer.url, audience, jwksUri: issuer.jwksUri }],
     policies: [
       {
         name: "all",
@@ -145,7 +146,6 @@ test("a workflow's token asks for reports in the workflow's own repository alone
       },
     ],
   });
-  const { credentials } = await startGitHubWithApp(t);
   const { ask } = await makeTestApp(t, { trust, github: credentials });
   const submitFrom = async (repository: string) => {
     const identityToken = await issuer.sign({ claims: { repository, sha } });

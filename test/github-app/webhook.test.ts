@@ -126,11 +126,12 @@ test("a batch's retry over REST begins a new check run of its report", async (t)
 });
 
 test("a workflow's retry leaves a check run alone that it could not ask for now", async (t) => {
-  const { service } = await start(t);
+  const { gitHub, service } = await start(t);
   const body = reportedBatch(["one"]);
   const { repository } = body.report.github;
   const rules = reportRules.parse({ checkNames: [name] });
-  const workflow = { ...pushed, repository, commit: sha, report: rules };
+  const repositoryId = `${gitHub.url}/_services/token#123`;
+  const workflow = { ...pushed, repositoryId, repository, commit: sha, report: rules };
   const { token } = await tenantToken(service, { workflow });
   const answer = await service.ask("POST /v1/batches", { token, body });
   const { id, jobs } = batchSchema.parse(await answer.json());

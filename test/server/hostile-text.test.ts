@@ -3,7 +3,7 @@ import { Writable } from "node:stream";
 import test from "node:test";
 import { jsonLog } from "../../src/log/json-log.ts";
 import { stripUrlSecrets } from "../../src/storage/strip-url-secrets.ts";
-import { splitLogLines } from "../../src/worker/reporter.ts";
+import { splitLogLines } from "../../src/contract/jobs/split-log-lines.ts";
 import { makeTestApp, problemIn, startJob } from "./test-app.ts";
 
 const source = "https://models.example/m.onnx";

@@ -84,6 +84,7 @@ const matrix: Readonly<Record<RouteName, Row>> = {
     owner: 201,
     ...hidden,
   },
+  deleteLinks: { call: (things) => `DELETE /v1/jobs/${things.job}/links`, owner: 204, ...hidden },
   // A signature that nobody made.
   getLinkedArtifact: {
     call: (things) =>

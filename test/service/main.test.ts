@@ -73,6 +73,35 @@ test("a data folder that another service uses is said in one sentence", async (t
   assert.equal(ended.stderr, `Another service uses the data directory "${directory}"\n`);
 });
 
+for (const state of ["is empty", "is missing"]) {
+  test(`a database that ${state} beside stored files is refused, with the way back`, async (t) => {
+    const folder = await temporaryFolder(t);
+    const database = join(folder, "service.sqlite");
+    if (state === "is empty") await writeFile(database, "");
+    await mkdir(join(folder, "blobs", "ab"), { recursive: true });
+    await writeFile(join(folder, "blobs", "ab", "ab12"), "a model");
+    const command = ["token", "create", "--name", "ci", "--scopes", "jobs:read"];
+    for (const args of [[], command]) {
+      const ended = await run(args, { MOS_PORT: "0", MOS_DATA_DIR: folder });
+      assert.equal(ended.code, 1);
+      const place = `The database "${database}" ${state}, while "${join(folder, "blobs")}" has files`;
+      assert.ok(ended.stderr.startsWith(place), ended.stderr);
+      assert.match(ended.stderr, /restore a backup into an empty folder, by the command `restore`/);
+    }
+  });
+}
+
+test("a database that is damaged is named, with the way back and without a stack", async (t) => {
+  const folder = await temporaryFolder(t);
+  const database = join(folder, "service.sqlite");
+  await writeFile(database, "no database".repeat(1000));
+  const { code, stderr } = await run([], { MOS_PORT: "0", MOS_DATA_DIR: folder });
+  assert.equal(code, 1);
+  assert.ok(stderr.startsWith(`The database "${database}" is damaged`), stderr);
+  assert.match(stderr, /file is not a database\): restore a backup into an empty folder/);
+  assert.doesNotMatch(stderr, /\n\s+at /);
+});
+
 test("every setting that is wrong is named", async (t) => {
   const environment = { MOS_PORT: "http", MOS_WORKERS: "0", MOS_ALLOW_PRIVATE_ADDRESSES: "yes" };
   const ended = await run([], { ...environment, MOS_DATA_DIR: await temporaryFolder(t) });
@@ -230,6 +259,37 @@ test("a GitHub App whose file cannot be used is refused", async (t) => {
     assert.match(stderr, sentence);
     assert.doesNotMatch(stderr, /hidden/);
   }
+});
+
+test("a trust policy by which another GitHub's workflows could write checks is refused", async (t) => {
+  const folder = await temporaryFolder(t);
+  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const app = { appId: 4711, privateKey: privateKey.export({ type: "pkcs1", format: "pem" }) };
+  await writeFile(join(folder, "app.yaml"), JSON.stringify(app));
+  const issuer = "https://github.example.com/_services/token";
+  const policy = {
+    name: "enterprise",
+    issuer,
+    claims: { repository_owner_id: 9, repository_id: "*" },
+    scopes: ["jobs:write", "reports:write"],
+    report: { checkNames: "Model compression" },
+  };
+  const trust = { issuers: [{ issuer, audience }], policies: [policy] };
+  await writeFile(join(folder, "trust.yaml"), JSON.stringify(trust));
+  const { code, stderr } = await run([], {
+    MOS_PORT: "0",
+    MOS_DATA_DIR: folder,
+    MOS_GITHUB_APP_FILE: join(folder, "app.yaml"),
+    MOS_TRUST_POLICY_FILE: join(folder, "trust.yaml"),
+    MOS_PUBLIC_URL: "https://mos.example",
+  });
+  assert.equal(code, 1);
+  assert.equal(
+    stderr.trim(),
+    `Trust policy "enterprise" gives "reports:write" to workflows of the issuer "${issuer}", but ` +
+      "the GitHub App writes to https://api.github.com, whose workflows have " +
+      '"https://token.actions.githubusercontent.com"',
+  );
 });
 
 test("a GitHub App and a single sign-on need the service's address", async (t) => {

@@ -9,6 +9,9 @@ export const warningTable = {
   baseline_not_timed:
     "The baseline's own result could not be timed beside the job's, so `maxLatencyRegression` " +
     "compares figures that were measured at different times.",
+  files_missing:
+    "Files of the result are not stored: the job was recorded again from its resource and its " +
+    "pod's log, after a restoration from a backup that is older than they are. Retry the job to get them.",
   inputs_fixed:
     "Inputs of the model with default values became constants, since they are weights that " +
     "changed, or say how such weights are taken: callers of the result cannot give them. Other " +

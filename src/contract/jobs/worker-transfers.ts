@@ -19,7 +19,10 @@ export const uploadAnswer = z.discriminatedUnion("to", [
 ]);
 export type UploadAnswer = z.infer<typeof uploadAnswer>;
 
-/** Body of `POST /worker/v1/jobs/{id}/sources`: a worker asks where a file of its job is. */
+/**
+ * Body of `POST /worker/v1/jobs/{id}/sources`: a worker asks where a file of its job is. The same to
+ * `source`, without an s, asks for its content: a worker without a network does.
+ */
 export const sourceQuestion = z.object({ source: modelSource });
 
 /** Where a worker reads a file now. */
@@ -47,9 +50,11 @@ export function assignedBlobs({
   return new Set([...uploads, ...files.map(({ sha256 }) => sha256)]);
 }
 
-/** Hash of the blob that an event reports as stored; undefined for other events. */
-export function reportedBlob(event: WorkerEvent): string | undefined {
-  if (event.type === "artifact") return event.artifact.sha256;
-  if (event.type === "outline") return event.outline.sha256;
-  return event.type === "share" ? event.share.sha256 : undefined;
+/** The blob that an event reports as stored; undefined for other events. */
+export function reportedBlob(
+  event: WorkerEvent,
+): { readonly sha256: string; readonly bytes: number } | undefined {
+  if (event.type === "artifact") return event.artifact;
+  if (event.type === "outline") return event.outline;
+  return event.type === "share" ? event.share : undefined;
 }

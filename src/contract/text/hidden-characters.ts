@@ -1,6 +1,7 @@
 /** Control characters and line breaks, and what changes the direction in which text is shown. */
 const hidden = String.raw`\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069`;
 const anyHidden = new RegExp(`[${hidden}]`, "u");
+const lineBreak = /[\n\r\u2028\u2029]/;
 const everyHidden = new RegExp(`(?!\t)[${hidden}]`, "gu");
 
 /** Whether a text could look like another one, or like several lines. */
@@ -10,7 +11,10 @@ export function hasHiddenCharacters(text: string): boolean {
 
 /** The text with spaces for line breaks, and a replacement character for each hidden one. */
 export function joinLines(text: string): string {
-  return replaceHiddenCharacters(text.replace(/\s*[\n\r\u2028\u2029]\s*/g, " "));
+  if (!hasHiddenCharacters(text)) return text;
+  // An expression for the break with its spaces would take quadratic time on spaces without one.
+  const joined = text.replace(/\s+/g, (spaces) => (lineBreak.test(spaces) ? " " : spaces));
+  return replaceHiddenCharacters(joined);
 }
 
 /** The text with a replacement character for each hidden one but tabs. */

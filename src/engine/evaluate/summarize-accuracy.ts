@@ -1,10 +1,7 @@
-import type { Accuracy } from "../../contract/jobs/telemetry.ts";
+import { type Accuracy, maxReportedOutputs } from "../../contract/jobs/telemetry.ts";
 import type { EvaluationWarning } from "./evaluation-warning.ts";
 import { summarizeOutputAccuracy, type OutputComparison } from "./output-comparison.ts";
 import type { SampleSource } from "./open-samples.ts";
-
-/** Most outputs that a report names. */
-const maxReportedOutputs = 64;
 
 interface AccuracySummary {
   readonly accuracy: Accuracy;

@@ -1,4 +1,9 @@
-import { type Latency, maxLatencyShapes, type ModelLatency } from "../../contract/jobs/latency.ts";
+import {
+  type Latency,
+  maxLatencyShapes,
+  maxRatio,
+  type ModelLatency,
+} from "../../contract/jobs/latency.ts";
 import type { RatioInterval } from "./ratio-estimate.ts";
 import type { RoundTimes } from "./latency-round.ts";
 import { describeShapes } from "./generate-sample.ts";
@@ -50,7 +55,7 @@ function summarizeRuns(milliseconds: readonly number[]): ModelLatency {
 }
 
 function nameBounds({ ratio, low, high }: RatioInterval) {
-  return { ratio, ratioLow: low, ratioHigh: high };
+  return { ratio, ratioLow: low, ratioHigh: Math.min(high, maxRatio) };
 }
 
 function summarizeShape({ sample, rounds, interval }: MeasuredShape) {

@@ -7,8 +7,9 @@ import {
   person as personSchema,
 } from "../../contract/people/person.ts";
 import { defaultProject } from "../../contract/project.ts";
-import type { Role } from "../../contract/people/role.ts";
+import type { Membership, Role } from "../../contract/people/role.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
+import { findPersonAccess } from "./person-access.ts";
 import type { Schema } from "../database/schema.ts";
 import { runWriteTransaction, type Store, type WriteTransaction } from "../database/store.ts";
 
@@ -35,6 +36,11 @@ export function memberRecords(store: Store) {
         .limit(limits.foundPeople)
         .execute();
       return rows.map((row) => personSchema.parse(row));
+    },
+
+    /** Of a person; none where there is no such person. */
+    async listMemberships(personId: string): Promise<readonly Membership[]> {
+      return (await findPersonAccess(db, store.now(), personId))?.memberships ?? [];
     },
 
     async list(project: string): Promise<Member[]> {

@@ -24,6 +24,8 @@ export interface Quotas {
   readonly requests: RateLimiter;
   /** Of identity tokens, by each address. */
   readonly exchanges: RateLimiter;
+  /** Of each attempt at a job. */
+  readonly workers: RateLimiter;
   /** Of each project, bytes. */
   readonly storage: StorageQuota;
   /** Jobs of a project that may wait. */

@@ -66,7 +66,7 @@ async function backUp(directory: string, folder: string): Promise<string> {
     return size;
   });
   for (const written of folders) await syncFolder(written);
-  return describeCopies(copied, folder);
+  return describeCopies(copied, folder, copy);
 }
 
 /** The blob's size; undefined where there is none. */

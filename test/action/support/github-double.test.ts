@@ -184,7 +184,13 @@ test("failures are ordered by a test, before or after the work", async (t) => {
 
 test("an app gets a token for its installation, and may not change another app's check runs", async (t) => {
   const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
-  const app = { id: 4711, slug: "model-optimization", installation: 12, publicKey };
+  const app = {
+    id: 4711,
+    slug: "model-optimization",
+    installation: 12,
+    repository: 123,
+    publicKey,
+  };
   const gitHub = await startGitHub(t, { app });
   const jwt = await new SignJWT()
     .setProtectedHeader({ alg: "RS256" })

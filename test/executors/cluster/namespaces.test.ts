@@ -77,8 +77,11 @@ suite("several namespaces and one installation", { skip: clusterMissing }, () =>
 
   async function untilCompleted(api: KubernetesClient, name: string) {
     return until(`${api.namespace}/${name} is Completed`, async () => {
-      const { status } = await api.get(compressionJobs, name);
-      return status?.status === "Completed" && status;
+      // That of a job that was requested a moment ago may not be there yet.
+      const resource = await api.get(compressionJobs, name).catch((error: unknown) => {
+        if (!isNotFound(error)) throw error;
+      });
+      return resource?.status?.status === "Completed" && resource.status;
     });
   }
 

@@ -36,6 +36,8 @@ async function startAuthentication() {
       client,
       enqueue: () => {},
       unread: new UnreadLogs(),
+      isStored: async () => true,
+      reportedFiles: () => new Set(),
       countLoss: () => {},
       log: () => {},
     }),

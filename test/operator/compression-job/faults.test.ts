@@ -121,6 +121,11 @@ suite("an operator at work", { concurrency: true, skip }, () => {
       writes.map(({ method, resource }) => `${method} ${resource}`),
       ["POST jobs", "PATCH compressionjobs/status", "PATCH compressionjobs"],
     );
+    const flags = ["--field-selector", "involvedObject.kind=CompressionJob", "-o"];
+    const events = ["get", "events", "-n", namespace, ...flags, "jsonpath={.items[*].reason}"];
+    for (let told = ""; told !== "Completed Started"; await delay(100)) {
+      told = (await controlPlane.kubectl(events)).split(" ").toSorted().join(" ");
+    }
   });
 
   test("a job that is created while the operator leads starts without another read", async () => {

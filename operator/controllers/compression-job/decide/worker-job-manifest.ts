@@ -132,6 +132,8 @@ function workerPodSpec(plan: WorkerPodPlan, settings: WorkerSettings): PodSpec {
     serviceAccountName: settings.serviceAccount,
     automountServiceAccountToken: false,
     enableServiceLinks: false,
+    // The kernel keeps signals from a first process which does not handle them yet.
+    shareProcessNamespace: true,
     securityContext: {
       runAsNonRoot: true,
       ...userIds(settings),
