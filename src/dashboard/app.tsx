@@ -13,6 +13,11 @@ const TargetsPage = lazy(async () => (await import("./targets/targets-page.tsx")
 const BatchesPage = lazy(async () => (await import("./batches/batches-page.tsx")).BatchesPage);
 const BatchPage = lazy(async () => (await import("./batch/batch-page.tsx")).BatchPage);
 const ComparePage = lazy(async () => (await import("./compare/compare-page.tsx")).ComparePage);
+const ModelsPage = lazy(async () => (await import("./models/models-page.tsx")).ModelsPage);
+const ModelPage = lazy(async () => (await import("./models/model-page.tsx")).ModelPage);
+const NewBatchPage = lazy(
+  async () => (await import("./new-batch/new-batch-page.tsx")).NewBatchPage,
+);
 const SuitesPage = lazy(async () => (await import("./suite/suites-page.tsx")).SuitesPage);
 const SuitePage = lazy(async () => (await import("./suite/suite-page.tsx")).SuitePage);
 const HealthPage = lazy(async () => (await import("./health/health-page.tsx")).HealthPage);
@@ -51,6 +56,9 @@ export function App() {
           <Route path="/suites/:name" component={SuitePage} />
           <Route path="/health" component={HealthPage} />
           <Route path="/new" component={NewJobPage} />
+          <Route path="/new-batch" component={NewBatchPage} />
+          <Route path="/models" component={ModelsPage} />
+          <Route path="/models/:name" component={ModelPage} />
           <Route path="/targets" component={TargetsPage} />
           <Route path="/audit" component={AuditPage} />
           <Route path="/tokens" component={TokensPage} />

@@ -1,3 +1,4 @@
+import { describeInterface, type ModelInterface } from "./describe-interface.ts";
 import { errorMetrics, type ErrorMetrics, type ErrorSums } from "./evaluate/error-metrics.ts";
 import type { GraphNode } from "./list-graph-nodes.ts";
 import { elementTypeName } from "./onnx/element-type.ts";
@@ -37,6 +38,8 @@ export interface CompressionReport {
   /** The original's nodes, which name weights by their positions. */
   readonly nodes: readonly GraphNode[];
   readonly warnings: readonly CompressionWarning[];
+  /** Of the result too: it takes and gives the same. */
+  readonly interface: ModelInterface;
 }
 
 export function buildCompressionReport(
@@ -53,6 +56,7 @@ export function buildCompressionReport(
     weights: plan.weights.map((weight) => reportWeight(weight, sums.get(weight.weight.index))),
     nodes: plan.nodes,
     warnings: listCompressionWarnings(plan),
+    interface: describeInterface(plan.model.proto),
   };
 }
 

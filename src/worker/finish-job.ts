@@ -87,7 +87,8 @@ function listDocuments(
   { assignment: { id, recipe } }: JobContext,
   { report, evaluation, error }: ReportContent,
 ) {
-  const content = { job: id, recipe, weights: report.weights, ...evaluation, error };
+  const { weights, interface: model } = report;
+  const content = { job: id, recipe, model, weights, ...evaluation, error };
   const text = `${JSON.stringify(content, null, 2)}\n`;
   const graph = JSON.stringify(describeGraph(report));
   return [

@@ -188,9 +188,9 @@ test(
     await note();
     await client.call("cancelJob", { params: { id: first } });
     const end = page.locator("h1 .status").getByText("Completed, passes 1 gate").waitFor();
-    let isOver = false;
-    void end.then(() => (isOver = true));
-    while (!isOver) await note();
+    const left = { isOver: false };
+    void end.then(() => (left.isOver = true));
+    while (!left.isOver) await note();
     await page.getByRole("heading", { name: "Weights" }).waitFor();
     await note();
     assert.equal(places.size, 1, `the log moved: ${[...places].join(", ")}`);

@@ -5,6 +5,7 @@ import type { BatchSummary } from "../../contract/jobs/page.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import { LiveSign } from "../live/live-sign.tsx";
 import { service } from "../session/service.ts";
+import { mayDo } from "../session/session.ts";
 import { GatesCell, ProgressBar, Status } from "../shared/status.tsx";
 import { EmptyState, MaybeError } from "../shared/notice.tsx";
 import { Age, PageHead } from "../shared/page-head.tsx";
@@ -28,6 +29,7 @@ export function BatchesPage() {
     <main id="main">
       <PageHead title="Batches" sign={<LiveSign />}>
         <SuiteSearch key={suite} suite={suite} onSearch={route} />
+        {mayDo("startWork") && <NewBatchLink />}
       </PageHead>
       <MaybeError error={error} retry={reload} />
       {entries?.length === 0 && (suite === undefined ? <NoBatches /> : <NoneOfSuite />)}
@@ -74,6 +76,15 @@ function SuiteSearch({ suite, onSearch }: SuiteSearchProps) {
   );
 }
 
+function NewBatchLink() {
+  return (
+    <a class="button main" href="/new-batch">
+      <Icon name="plus" />
+      New batch
+    </a>
+  );
+}
+
 function NoneOfSuite() {
   return (
     <EmptyState title="No batch of this suite">
@@ -88,8 +99,10 @@ function NoBatches() {
   return (
     <EmptyState title="No batches yet">
       <p class="soft">
-        The GitHub Action and <code>POST /v1/batches</code> submit several models at once.
+        A batch compresses several models for several targets, by one recipe or several. The GitHub
+        Action submits one for each commit.
       </p>
+      {mayDo("startWork") && <NewBatchLink />}
     </EmptyState>
   );
 }

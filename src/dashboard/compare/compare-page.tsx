@@ -21,7 +21,9 @@ export function ComparePage() {
   const { url } = useLocation();
   const { value, error, reload } = useLive(() => loadChosen(url), {
     of: [url],
-    concerns: ({ job }) => job !== undefined && url.includes(job.id),
+    concerns: ({ job }) =>
+      job !== undefined && [job.id, job.batchId].some((id) => id !== null && url.includes(id)),
+    pauseMs: 1000,
   });
   return (
     <main id="main">
@@ -54,8 +56,8 @@ interface ChosenJobs {
 async function loadChosen(url: string): Promise<ChosenJobs> {
   const { searchParams } = new URL(url, "http://page");
   const chosen = searchParams.getAll("job").filter((id) => isId("job", id));
-  const batch = searchParams.get("batch");
-  const ids = batch === null ? chosen : await listJobsOf(batch);
+  const batches = searchParams.getAll("batch").filter((id) => isId("batch", id));
+  const ids = [...chosen, ...(await Promise.all(batches.map(listJobsOf))).flat()];
   const shown = [...new Set(ids)].slice(0, mostJobs);
   const jobs = await Promise.all(shown.map((id) => service.call("getJob", { params: { id } })));
   return { jobs: nameJobs(jobs), isCut: ids.length > shown.length };

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useLocation } from "preact-iso";
 import { useMemo } from "preact/hooks";
-import { createJobForm, type JobForm } from "./job-form.ts";
+import { createJobForm, type JobForm, type NamedSource } from "./job-form.ts";
 import { ModelField } from "./model-field.tsx";
 import { gateNames, type JobFields, readJobForm } from "./read-job-form.ts";
 import { KindField, RecipeFields } from "./recipe-fields.tsx";
@@ -26,7 +26,8 @@ import { useLive } from "../live/use-live.ts";
  * to leave as it is, and `model=` what it compresses.
  */
 export function NewJobPage() {
-  const { from, exclude, model } = useLocation().query;
+  const { from, exclude, model: source, name } = useLocation().query;
+  const model = source === undefined ? undefined : { source, name };
   return (
     <main id="main">
       {from === undefined ? (
@@ -38,7 +39,7 @@ export function NewJobPage() {
   );
 }
 
-function NewJob({ model }: { readonly model: string | undefined }) {
+function NewJob({ model }: { readonly model: NamedSource | undefined }) {
   return (
     <>
       <PageHead title="New job">
@@ -86,7 +87,7 @@ function leaveOut(job: Job, weight: string | undefined): Job {
 }
 
 /** The form of a job: a model, a target, a recipe and limits. */
-function JobFormCard({ from, model }: { readonly from?: Job; model?: string | undefined }) {
+function JobFormCard({ from, model }: { readonly from?: Job; model?: NamedSource | undefined }) {
   const form = useMemo(() => createJobForm(from, model), []);
   const failure = useSignal<unknown>(undefined);
   const { route } = useLocation();

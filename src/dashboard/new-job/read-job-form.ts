@@ -6,16 +6,24 @@ import { type Job, type JobRequest, jobRequest } from "../../contract/jobs/job.t
 import { requestedRecipe, type RequestedRecipe } from "../../contract/jobs/recipe.ts";
 import type { JobKind } from "../../contract/jobs/status.ts";
 import { parseInput } from "../../contract/parse-input.ts";
+import { modelReference } from "../../contract/models/model.ts";
 import { jobTitle } from "../../report/report.ts";
 import { type FieldMessages, invalidFields } from "../shared/field-errors.ts";
 import { jsonValue } from "../../contract/text/json-value.ts";
 
 export const gateNames = gateName.options;
 
+interface PickedModel {
+  readonly name: string;
+  readonly source: string;
+}
+
 /** What a person has typed and chosen for a new job, besides its file. */
 export interface JobFields {
   /** Address of the model, where no file was chosen. */
   readonly source: Signal<string>;
+  /** The model that was last chosen by its name, which the job keeps for the same address. */
+  readonly picked: Signal<PickedModel | undefined>;
   readonly kind: Signal<JobKind>;
   readonly target: Signal<string>;
   /** Empty for the target's own. */
@@ -32,6 +40,7 @@ export function createJobFields(from?: Job): JobFields {
   const { scheme = "", ...recipe } = from?.recipe ?? {};
   return {
     source: signal(from?.model.source ?? ""),
+    picked: signal<PickedModel | undefined>(undefined),
     kind: signal<JobKind>(from?.kind ?? "compress"),
     target: signal(from?.target ?? ""),
     scheme: signal(scheme),
@@ -82,8 +91,10 @@ function nameUpload({ source, file }: UploadedFile) {
   return { source, name: shortModelName(file.name) };
 }
 
-function readModel({ source, from }: JobFields) {
+function readModel({ source, from, picked }: JobFields) {
   const typed = source.value.trim();
+  const { name: chosen } = picked.value?.source === typed ? picked.value : {};
+  if (chosen !== undefined) return { source: typed, name: chosenName(chosen) };
   if (typed !== from?.model.source) return { source: typed };
   const { sha256, name } = from.model;
   return { source: typed, sha256, name };
@@ -111,6 +122,11 @@ function readRecipe({ scheme, recipe }: JobFields): ReadRecipe {
   const { data, problems } = parseInput(requestedRecipe, { ...fields, ...chosen });
   if (problems !== undefined) return { message: problems.map(formatProblem).join("; ") };
   return Object.keys(data).length === 0 ? {} : { value: data };
+}
+
+/** The name of a model that jobs have called so; a file's own where it cannot be asked for. */
+function chosenName(name: string): string | undefined {
+  return modelReference.shape.name.safeParse(name).data;
 }
 
 /** A file's name as a model's: `My model (2).onnx` is `My-model-2`. */

@@ -24,6 +24,7 @@ export const pageSections: Readonly<Record<string, readonly PageLink[]>> = {
   Work: [
     { path: "/jobs", icon: "jobs", label: "Jobs", action: "readWork" },
     { path: "/batches", icon: "batches", label: "Batches", action: "readWork" },
+    { path: "/models", icon: "models", label: "Models", action: "readWork" },
     { path: "/suites", icon: "suites", label: "Suites", action: "readWork" },
     { path: "/targets", icon: "targets", label: "Targets", action: "listTargets" },
   ],
