@@ -12,7 +12,7 @@ export interface KnownModel {
 }
 
 /** The models that can be named again; undefined until they are known. */
-export function useKnownModels(): readonly KnownModel[] | undefined {
+function useKnownModels(): readonly KnownModel[] | undefined {
   const { value: versions } = useLive(async () => {
     return (await service.call("listModelVersions", {})).versions;
   });
