@@ -153,7 +153,7 @@ async function pickModel(page: Page, { origin }: Dashboard): Promise<void> {
     .getByText(/^\[optimize\]/)
     .first()
     .waitFor({ state: "detached" });
-  await page.getByLabel("Search the log").fill("plan");
+  await page.getByLabel("Search the log").fill("weights");
   await page
     .getByRole("status")
     .getByText(/^1 of [2-9]$/)

@@ -12,14 +12,15 @@ import {
 } from "./describe-cell.ts";
 import type { ServiceChange } from "../../client/follow-logs.ts";
 import type { Batch } from "../../contract/jobs/batch.ts";
+import { describeLimit } from "../../contract/jobs/describe-gate.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
+import { suiteAddress } from "../../contract/page-addresses.ts";
 import { useLive } from "../live/use-live.ts";
 import { service } from "../session/service.ts";
-import { suiteAddress } from "../shared/addresses.ts";
 import { Icon } from "../shared/button.tsx";
 import { describeCommit } from "../shared/format.ts";
-import { describeLimit, type GateResult, gateWords, lacksBaseline } from "../shared/gate-words.ts";
+import { type GateResult, lacksBaseline } from "../shared/gate-words.ts";
 import { MissingPage } from "../shared/missing-page.tsx";
 import { Age } from "../shared/page-head.tsx";
 import { ToneSign } from "../shared/status.tsx";
@@ -160,10 +161,7 @@ function groupByGate(jobs: readonly JobSummary[]): Map<string, GateOfJob[]> {
   const results = jobs.flatMap(({ gates, baseline }) =>
     gates.map((result) => ({ result, hasBaseline: baseline !== null })),
   );
-  return Map.groupBy(
-    results,
-    ({ result }) => `${gateWords[result.gate].title}, ${describeLimit(result)}`,
-  );
+  return Map.groupBy(results, ({ result }) => describeLimit(result));
 }
 
 function GateCounts({ gate, results }: { gate: string; results: readonly GateOfJob[] }) {

@@ -9,7 +9,7 @@ import {
 } from "./describe-cell.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
-import { jobAddress } from "../shared/addresses.ts";
+import { jobAddress } from "../../contract/page-addresses.ts";
 import { Button, Icon } from "../shared/button.tsx";
 import { compareFigures } from "../shared/figures.ts";
 

@@ -1,11 +1,12 @@
 import type { Batch } from "../../contract/jobs/batch.ts";
+import { describeGate } from "../../contract/jobs/describe-gate.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { isTerminal, type JobStatus } from "../../contract/jobs/status.ts";
-import { formatDecibels } from "../../report/format-figure.ts";
+import { formatDecibels } from "../../contract/text/format-figure.ts";
 import { type ComparedFigure, compareFigures, type FigureChange } from "../shared/figures.ts";
 import { formatMs } from "../shared/format.ts";
-import { describeGateWords, lacksBaseline, listMissed } from "../shared/gate-words.ts";
+import { lacksBaseline, listMissed } from "../shared/gate-words.ts";
 
 export type BatchJob = Batch["jobs"][number];
 
@@ -98,7 +99,9 @@ function judgeGates(summary: JobSummary): "bad" | "warn" | "passed" {
 export function listMissedGates(summary: JobSummary): string[] {
   const missed = listMissed(summary);
   const failed = missed.filter(({ level }) => level === "fail");
-  return (failed.length === 0 ? missed : failed).map(describeGateWords);
+  return (failed.length === 0 ? missed : failed).map((gate) =>
+    describeGate(gate, { against: summary.baseline?.branch }),
+  );
 }
 
 /** A change in a few words, such as `latency ▼ 18.0 %`. */

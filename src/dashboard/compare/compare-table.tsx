@@ -3,11 +3,11 @@ import type { ComponentChildren } from "preact";
 import { letterOf, type NamedJob } from "./name-jobs.ts";
 import type { Job } from "../../contract/jobs/job.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
-import { formatDecibels } from "../../report/format-figure.ts";
+import { formatDecibels } from "../../contract/text/format-figure.ts";
 import { compareAddress } from "../shared/addresses.ts";
 import { Button, Icon } from "../shared/button.tsx";
 import { formatDuration, formatMs } from "../shared/format.ts";
-import { describeGateWords, listMissed } from "../shared/gate-words.ts";
+import { listMissed, sayGate } from "../shared/gate-words.ts";
 import { listJobFacts } from "../shared/job-facts.ts";
 import { ToneSign } from "../shared/status.tsx";
 import { judgeJob } from "../shared/verdict.ts";
@@ -179,7 +179,7 @@ function sayMissed(job: Job): ComponentChildren {
   if (job.gates.length === 0) return <span class="dim">no gates</span>;
   const missed = listMissed(job);
   if (missed.length === 0) return <span class="dim">none</span>;
-  return missed.map((gate) => <div key={gate.gate}>{describeGateWords(gate)}</div>);
+  return missed.map((gate) => <div key={gate.gate}>{sayGate(gate, job.baseline?.branch)}</div>);
 }
 
 function isKnown(value: number | null | undefined): value is number {

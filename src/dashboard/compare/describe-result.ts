@@ -1,6 +1,6 @@
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
-import { formatDecibels } from "../../report/format-figure.ts";
+import { formatDecibels } from "../../contract/text/format-figure.ts";
 import { judgeJob } from "../shared/verdict.ts";
 
 /** A job's figures in a line: `711 kB (31 %), 7.4 dB, ×1.00; Completed, fails 1 gate`. */

@@ -1,12 +1,8 @@
+import { describeLimit } from "../../contract/jobs/describe-gate.ts";
+import { gateTable } from "../../contract/jobs/gate-table.ts";
 import type { JobDetail } from "../../contract/jobs/job.ts";
 import { Icon } from "../shared/button.tsx";
-import {
-  describeActual,
-  describeLimit,
-  type GateResult,
-  gateWords,
-  lacksBaseline,
-} from "../shared/gate-words.ts";
+import { describeActual, type GateResult, gateWords, lacksBaseline } from "../shared/gate-words.ts";
 
 /** The limits of a job, and which of them its figures keep. */
 export function GateList({ job: { gates, baseline } }: { readonly job: JobDetail }) {
@@ -45,7 +41,8 @@ interface GateRowProps {
 
 function GateRow({ gate, isOpen }: GateRowProps) {
   const { tone, icon, words } = looks[isOpen ? "open" : gate.passed ? "passed" : gate.level];
-  const { title, formatBaseline } = gateWords[gate.gate];
+  const { formatBaseline } = gateWords[gate.gate];
+  const { title } = gateTable[gate.gate];
   const baseline = gate.baseline !== null && formatBaseline?.(gate.baseline);
   return (
     <li title={gate.gate}>
@@ -56,7 +53,7 @@ function GateRow({ gate, isOpen }: GateRowProps) {
       <span class="two grow">
         {title} <b>{isOpen ? "no baseline yet" : describeActual(gate)}</b>
         <small>
-          {describeLimit(gate)}
+          {describeLimit(gate).slice(title.length + 2)}
           {baseline && `, ${baseline} before`}
           {!isOpen && gate.note !== undefined && `. ${gate.note}`}
         </small>

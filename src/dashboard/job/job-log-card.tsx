@@ -9,11 +9,13 @@ import type { LogLine } from "../../contract/jobs/log.ts";
 import { Button, Icon } from "../shared/button.tsx";
 import { formatClock, formatExactTime } from "../shared/format.ts";
 import { MaybeError } from "../shared/notice.tsx";
+import { useScrollFromAddress } from "../shared/scroll-from-address.ts";
 
 /** The log of a job: live, to be searched, with a link to each line. */
 export function JobLogCard({ job: { id: jobId } }: { readonly job: JobDetail }) {
   const log = useMemo(() => new JobLog(), [jobId]);
   const search = useMemo(() => new LogSearch(log), [log]);
+  const card = useScrollFromAddress("log");
   const hit = useSignal(0);
   const folded = useSignal<ReadonlySet<string>>(new Set());
   const isFollowing = useSignal(!location.hash.startsWith("#L"));
@@ -27,7 +29,7 @@ export function JobLogCard({ job: { id: jobId } }: { readonly job: JobDetail }) 
     hit.value = (index + hits) % hits;
   };
   return (
-    <section id="log" class="card c12">
+    <section ref={card} id="log" class="card c12">
       <header class="log-head">
         <h2>Log</h2>
         <span class="dim">{log.count.value.toLocaleString("en")} lines</span>

@@ -6,7 +6,7 @@ import { mayDo } from "../session/session.ts";
 import { Icon } from "../shared/button.tsx";
 import { compareFigures, sqnrThresholdsDb } from "../shared/figures.ts";
 import { describeCommit } from "../shared/format.ts";
-import { describeGateWords, type GateResult, gateWords, listMissed } from "../shared/gate-words.ts";
+import { type GateResult, gateWords, listMissed, sayGate } from "../shared/gate-words.ts";
 
 interface LookFirstProps {
   readonly job: JobDetail;
@@ -80,7 +80,7 @@ function listFindings(job: JobDetail, weights: readonly ReportedWeight[]): Findi
     const blamed = isAccuracy && isFirst && worst ? [describeWorst(worst)] : [];
     return {
       tone: gate.level === "fail" ? "bad" : "warn",
-      title: describeGateWords(gate),
+      title: sayGate(gate, job.baseline?.branch),
       detail: [...baseline, ...note, ...blamed].join(" "),
       links: isAccuracy && isFirst && worst ? listWeightLinks(job, worst) : [],
     };

@@ -1,6 +1,7 @@
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { describeResult } from "../compare/describe-result.ts";
-import { artifactAddress, jobAddress } from "../shared/addresses.ts";
+import { jobAddress } from "../../contract/page-addresses.ts";
+import { artifactAddress } from "../shared/addresses.ts";
 import { Icon } from "../shared/button.tsx";
 import { TableHead } from "../shared/table-head.tsx";
 import { isShippable } from "../shared/verdict.ts";

@@ -6,9 +6,9 @@ const values = z.array(z.object({ name: z.string(), type: z.string() }));
 
 /** What the page reads of a job's report; reports of earlier versions lack it. */
 const report = z.object({
-  model: z.object({ opset: z.number().nullable(), inputs: values, outputs: values }).optional(),
+  interface: z.object({ opset: z.number().nullable(), inputs: values, outputs: values }).optional(),
 });
-export type ModelInterface = NonNullable<z.infer<typeof report>["model"]>;
+export type ModelInterface = NonNullable<z.infer<typeof report>["interface"]>;
 
 /** What the model of a job takes and gives; undefined where its report does not say. */
 export async function loadInterface(jobId: string): Promise<ModelInterface | undefined> {
@@ -17,5 +17,5 @@ export async function loadInterface(jobId: string): Promise<ModelInterface | und
   if (file === undefined) return undefined;
   const answer = await fetch(artifactAddress(jobId, file.name));
   if (!answer.ok) throw new Error(`The report cannot be loaded: status ${answer.status}`);
-  return report.parse(await answer.json()).model;
+  return report.parse(await answer.json()).interface;
 }

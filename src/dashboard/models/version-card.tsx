@@ -1,7 +1,7 @@
 import type { ModelVersion } from "./group-models.ts";
 import { service } from "../session/service.ts";
 import { useLive } from "../live/use-live.ts";
-import { jobAddress } from "../shared/addresses.ts";
+import { jobAddress } from "../../contract/page-addresses.ts";
 import { TableHead } from "../shared/table-head.tsx";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { Age } from "../shared/page-head.tsx";

@@ -12,7 +12,7 @@ import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { isTerminal, type JobKind } from "../../contract/jobs/status.ts";
 import { service } from "../session/service.ts";
 import { mayDo } from "../session/session.ts";
-import { jobAddress } from "../shared/addresses.ts";
+import { jobAddress } from "../../contract/page-addresses.ts";
 import { type FieldMessages, refusedFields } from "../shared/field-errors.ts";
 import { Field, TextField } from "../shared/field.tsx";
 import { gateWords } from "../shared/gate-words.ts";

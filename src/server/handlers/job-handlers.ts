@@ -1,3 +1,4 @@
+import { replaceDataSources } from "../../contract/jobs/recipe-data.ts";
 import { requireJob, requireRecorded } from "./require-job.ts";
 import { startJob } from "./start-job.ts";
 import type { Caller } from "../../auth/authenticate.ts";
@@ -182,13 +183,10 @@ function readPreferredWait(prefer: string | undefined): number | undefined {
 /** A job as answers contain it: a reader need not be able to fetch its sources. */
 function showJob(job: Job): Job {
   const { model, recipe } = job;
-  const { data } = recipe.evaluation;
-  const evaluation =
-    data === undefined ? recipe.evaluation : { ...recipe.evaluation, data: redactSource(data) };
   return {
     ...job,
     model: { ...model, source: redactSource(model.source) },
-    recipe: { ...recipe, evaluation },
+    recipe: replaceDataSources(recipe, redactSource),
   };
 }
 
