@@ -1,7 +1,7 @@
 import { batch, computed, type ReadonlySignal, signal, type Signal } from "@preact/signals";
 import type { JobFilters, JobOrder } from "./job-filters.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
-import { onReconnect } from "../live/connection-state.ts";
+import { onReconnect } from "../shared/connection-state.ts";
 import { watchChanges } from "../live/service-changes.ts";
 import { service } from "../session/service.ts";
 

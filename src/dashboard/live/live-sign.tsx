@@ -1,4 +1,4 @@
-import { disconnectedSince } from "./connection-state.ts";
+import { disconnectedSince } from "../shared/connection-state.ts";
 import { formatClock } from "../shared/format.ts";
 
 export function LiveSign() {

@@ -1,4 +1,4 @@
-import { requestLostSince, streamLostSince } from "./connection-state.ts";
+import { requestLostSince, streamLostSince } from "../shared/connection-state.ts";
 import type { ServiceChange } from "../../client/follow-logs.ts";
 import { ProblemError } from "../../client/problem-error.ts";
 import { delay } from "../../limits/retry.ts";

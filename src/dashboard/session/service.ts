@@ -3,7 +3,7 @@ import { access, sessionHasEnded } from "./session-state.ts";
 import { createCaller } from "../../client/create-caller.ts";
 import { silenceLimitMs } from "../../client/follow-logs.ts";
 import { ConnectionError, type Transport } from "../../client/transport.ts";
-import { requestLostSince } from "../live/connection-state.ts";
+import { requestLostSince } from "../shared/connection-state.ts";
 import { readServiceTime } from "../shared/clock.ts";
 import { routes } from "../../contract/routes/routes.ts";
 

@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import { Icon } from "./button.tsx";
 import { ProblemError } from "../../client/problem-error.ts";
 import { ConnectionError } from "../../client/transport.ts";
-import { onReconnect } from "../live/connection-state.ts";
+import { onReconnect } from "./connection-state.ts";
 
 /** What went wrong, in words that say what to do. */
 export function ErrorNotice({ error, retry }: { readonly error: unknown; retry?: () => void }) {
