@@ -182,7 +182,7 @@ async function checkBatches(page: Page, { client, origin }: Dashboard): Promise<
   assert.deepEqual(await findBarriers(page), []);
   await page.getByRole("textbox", { name: "Batches of a suite" }).fill("the-first");
   await page.keyboard.press("Enter");
-  await page.getByText("1 batches").waitFor();
+  await page.getByText("1 batch", { exact: true }).waitFor();
   assert.ok(page.url().endsWith("/batches?suite=the-first"));
 }
 

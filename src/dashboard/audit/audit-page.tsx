@@ -28,7 +28,12 @@ export function AuditPage() {
           </tbody>
         </table>
         {entries && (
-          <ListFoot count={entries.length} noun="entries" hasMore={hasMore} onMore={loadMore} />
+          <ListFoot
+            count={entries.length}
+            nouns={["entry", "entries"]}
+            hasMore={hasMore}
+            onMore={loadMore}
+          />
         )}
       </div>
     </main>

@@ -35,7 +35,12 @@ export function BatchesPage() {
       {entries?.length === 0 && (suite === undefined ? <NoBatches /> : <NoneOfSuite />)}
       {entries !== undefined && entries.length > 0 && (
         <BatchTable batches={entries}>
-          <ListFoot count={entries.length} noun="batches" hasMore={hasMore} onMore={loadMore} />
+          <ListFoot
+            count={entries.length}
+            nouns={["batch", "batches"]}
+            hasMore={hasMore}
+            onMore={loadMore}
+          />
         </BatchTable>
       )}
     </main>
