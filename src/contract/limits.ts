@@ -20,6 +20,8 @@ export const limits = {
   /** Jobs or batches a page, by default and at most. */
   pageDefault: 50,
   pageMax: 200,
+  /** Names and sources of models that one answer has. */
+  modelVersions: 500,
   /** Bytes of a page of jobs, which ends earlier where they are large; one job may have more. */
   pageBytes: 4 * 1024 * 1024,
   /** Largest job in the records, bytes: the largest request and all that a worker may report. */

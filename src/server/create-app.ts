@@ -22,6 +22,7 @@ import { suiteHandlers } from "./handlers/suite-handlers.ts";
 import { tokenHandlers } from "./handlers/token-handlers.ts";
 import { webhookHandlers } from "./handlers/webhook-handlers.ts";
 import { bindDashboard } from "./http/bind-dashboard.ts";
+import { compressJson } from "./http/compress-json.ts";
 import { bindRoutes, type RouteHandlers } from "./http/bind-routes.ts";
 import { notFoundError, problemResponse } from "./http/problem-response.ts";
 import { requestId, requestSpan, traceRequests } from "./http/request-id.ts";
@@ -41,6 +42,7 @@ export function createApp(
   { monitoring, workers }: { monitoring?: Hono | undefined; workers?: Hono | undefined } = {},
 ): Hono {
   const app = new Hono();
+  compressJson(app);
   prepareApp(app, context);
   if (workers) prepareApp(workers, context);
   if (monitoring) answerErrors(monitoring, context);

@@ -1,4 +1,5 @@
 import { countMatches, findJobs, type JobSearch } from "./find-jobs.ts";
+import { findModelVersions } from "./find-model-versions.ts";
 import { findRecord, parseJob } from "./find-record.ts";
 import { insertJobs, type NewJob, requireQueueCapacity } from "./insert-jobs.ts";
 import { documentTexts, type JobTexts, summaryTexts } from "./read-job-texts.ts";
@@ -59,6 +60,10 @@ export function jobRecords(store: Store) {
     /** Summaries of the same ones. */
     listSummaries: (project: string, query: JobQuery, origin: Partial<Origin> = {}) =>
       listJobs(store, { project, query, origin }, summaryTexts),
+
+    /** The models that they name. */
+    listModelVersions: (project: string, origin: Partial<Origin> = {}) =>
+      findModelVersions(store, { project, origin, limit: limits.modelVersions }),
 
     /** How many of them a list without `status` has in each status. */
     count: (project: string, query: JobCountsQuery, origin: Partial<Origin> = {}) =>
