@@ -13,11 +13,18 @@ import type { CompressionReport } from "../src/engine/compression-report.ts";
  * times decided is taken from the report: they differ between machines.
  * @throws VerificationError
  */
-export async function repeatJob(report: JobReport, modelPath: string): Promise<void> {
+export async function repeatJob(
+  report: JobReport,
+  modelPath: string,
+  calibrationPath?: string,
+): Promise<void> {
   const { kind, target, recipe, restoredAtLoad, model } = report;
   const given = await hashFile(modelPath);
   if (given !== model.sha256) {
     throw new VerificationError(`The model has the SHA-256 ${given}, the report's ${model.sha256}`);
+  }
+  if (recipe.calibration?.data !== undefined && calibrationPath === undefined) {
+    throw new VerificationError("The recipe's calibration data is needed to repeat the job");
   }
   const outputDirectory = await mkdtemp(path.join(tmpdir(), "verify-"));
   try {
@@ -26,6 +33,7 @@ export async function repeatJob(report: JobReport, modelPath: string): Promise<v
       target,
       recipe,
       restoredAtLoad,
+      calibrationPath,
       maxModelBytes: model.bytes,
       outputDirectory,
       signal: new AbortController().signal,

@@ -5,10 +5,11 @@ import { jobReport } from "./job-report.ts";
 import { hashFile, repeatJob } from "./repeat-job.ts";
 import { verifyAttestations, VerificationError } from "./verify-attestations.ts";
 
-const usage = `Usage: npm run verify -- REPORT [--model FILE] [--attestations FILE --key FILE]
+const usage = `Usage: npm run verify -- REPORT [--model FILE [--calibration FILE]] [--attestations FILE --key FILE]
 
 REPORT is report.json of a job, beside all files of its result.
 --model         repeats the job from the original and compares bytes and figures
+--calibration   the .npz file of the recipe's calibration, where it has one
 --attestations  verifies the answer of GET /jobs/ID/attestations, and the files
 --key           publicKey of GET /attestation-key, in a file
 `;
@@ -16,6 +17,7 @@ REPORT is report.json of a job, beside all files of its result.
 interface Work {
   readonly reportPath: string;
   readonly model: string | undefined;
+  readonly calibration: string | undefined;
   readonly signed: { readonly attestations: string; readonly key: string } | undefined;
 }
 
@@ -25,20 +27,21 @@ function readCommandLine(): Work | undefined {
     allowPositionals: true,
     options: {
       model: { type: "string" },
+      calibration: { type: "string" },
       attestations: { type: "string" },
       key: { type: "string" },
     },
   });
   const [reportPath] = positionals;
-  const { model, attestations, key } = values;
+  const { model, calibration, attestations, key } = values;
   const signed =
     attestations === undefined || key === undefined ? undefined : { attestations, key };
   if (reportPath === undefined || (model === undefined && signed === undefined)) return undefined;
-  return { reportPath, model, signed };
+  return { reportPath, model, calibration, signed };
 }
 
 /** @throws VerificationError */
-async function verifyResult({ reportPath, model, signed }: Work): Promise<void> {
+async function verifyResult({ reportPath, model, calibration, signed }: Work): Promise<void> {
   const report = jobReport.parse(JSON.parse(await readFile(reportPath, "utf8")));
   if (signed !== undefined) {
     const { provenance } = verifyAttestations({
@@ -53,7 +56,7 @@ async function verifyResult({ reportPath, model, signed }: Work): Promise<void> 
     process.stdout.write(`Signed by ${builder.id}: ${count} files are as they were made\n`);
   }
   if (model !== undefined) {
-    await repeatJob(report, model);
+    await repeatJob(report, model, calibration);
     process.stdout.write(`Repeated: the same ${report.files.length} files and figures\n`);
   }
 }

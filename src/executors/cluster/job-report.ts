@@ -59,10 +59,13 @@ function resultFields({ telemetry, artifacts, gates }: Job) {
 const largestShownRatio = 99_999;
 
 /** A merge patch leaves out null, also in the objects of a list. */
-function summarizeGate(result: GateResult) {
-  const { actual, baseline, interval: _, ...gate } = result;
+function summarizeGate({ gate, limit, level, passed, note, actual, baseline }: GateResult) {
   return {
-    ...gate,
+    gate,
+    limit,
+    level,
+    passed,
+    ...(note !== undefined && { note }),
     ...(actual !== null && { actual }),
     ...(baseline !== null && { baseline }),
   };
