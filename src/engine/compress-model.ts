@@ -54,7 +54,7 @@ export async function predictCompression(
 ): Promise<CompressionReport> {
   const plan = known ?? (await planCompression(modelPath, options));
   for (const line of describePlan(plan)) options.log(line);
-  return buildCompressionReport(plan, [], { results: [] });
+  return buildCompressionReport(plan, { files: [], restoredAtLoad: [] }, { results: [] });
 }
 
 interface Pass extends WrittenPlan {
@@ -79,12 +79,13 @@ async function carryOutPasses(
     const logged = new Set<string>();
     const work = { shares, modelPath, scratch, options: { ...options, onProgress }, logged };
     const calibrated = await calibratePlan(work);
-    const { plan, directory, files, results } = await findFinalPass(calibrated);
+    const { pass, restoredAtLoad } = await findFinalPass(calibrated);
+    const { plan, directory, files, results } = pass;
     for (const { name } of files.toReversed()) {
       await rename(path.join(directory, name), path.join(options.outputDirectory, name));
     }
-    const { calibration } = calibrated;
-    return buildCompressionReport(plan, files, { results: [...results.values()], calibration });
+    const measured = { results: [...results.values()], calibration: calibrated.calibration };
+    return buildCompressionReport(plan, { files, restoredAtLoad }, measured);
   } finally {
     await rm(scratch, { recursive: true, force: true });
   }
@@ -137,16 +138,37 @@ async function calibratePlan(work: PassWork): Promise<PassWork> {
   };
 }
 
-async function findFinalPass(work: PassWork): Promise<Pass> {
+interface FinalPass {
+  readonly pass: Pass;
+  /** Positions of the weights that are, as times decided. */
+  readonly restoredAtLoad: readonly number[];
+}
+
+async function findFinalPass(work: PassWork): Promise<FinalPass> {
   const rejected = new Map<number, string>();
   let pass = await runPass(work, { ...firstPlan, rejected }, undefined);
   for (let found = listRejections(pass); found.length > 0; found = listRejections(pass)) {
     for (const { weight, rejection = "" } of found) rejected.set(weight, rejection);
     pass = await runPass(work, { ...firstPlan, rejected }, pass);
   }
-  const { candidates, target, signal, log } = work.options;
-  if (work.options.recipe.dequantize === "run") return pass;
-  const folded = await chooseRestoredAtLoad(pass, {
+  if (work.options.recipe.dequantize === "run") return { pass, restoredAtLoad: [] };
+  const folded = await chooseFolded(pass, rejected, work);
+  const restoredAtLoad = [...folded.keys()].toSorted((a, b) => a - b);
+  if (folded.size === 0) return { pass, restoredAtLoad };
+  return { pass: await runPass(work, { rejected, folded }, pass), restoredAtLoad };
+}
+
+/** The weights that are restored at load, by times or as an earlier run had them. */
+async function chooseFolded(
+  pass: Pass,
+  rejected: PlanRevision["rejected"],
+  work: PassWork,
+): Promise<PlanRevision["folded"]> {
+  const { candidates, target, signal, log, restoredAtLoad } = work.options;
+  if (restoredAtLoad !== undefined) {
+    return new Map(restoredAtLoad.map((weight) => [weight, "was not faster when it was timed"]));
+  }
+  return chooseRestoredAtLoad(pass, {
     ...work,
     signal,
     log,
@@ -157,7 +179,6 @@ async function findFinalPass(work: PassWork): Promise<Pass> {
       return fitPlan(plan, work.calibration);
     },
   });
-  return folded.size === 0 ? pass : runPass(work, { rejected, folded }, pass);
 }
 
 function listRejections({ results }: Pass): TaskResult[] {
@@ -202,8 +223,8 @@ function describePlan({ weights, shards, originalBytes, resultBytes }: Compressi
     ...(shards.count > 1 ? [`Weights are divided into ${shards.count} shards`] : []),
     ...countReasons(weights).map(([reason, count]) =>
       count === 1
-        ? `Left alone: 1 weight: it ${reason}`
-        : `Left alone: ${count} weights: each ${reason}`,
+        ? `Unchanged: 1 weight: it ${reason}`
+        : `Unchanged: ${count} weights: each ${reason}`,
     ),
   ];
 }

@@ -34,6 +34,8 @@ export interface CompressionReport {
   readonly originalBytes: number;
   readonly resultBytes: number;
   readonly shards: number;
+  /** Positions of the weights that are restored at load, as times decided. */
+  readonly restoredAtLoad: readonly number[];
   readonly weights: readonly WeightReport[];
   /** The original's nodes, which name weights by their positions. */
   readonly nodes: readonly GraphNode[];
@@ -50,12 +52,12 @@ interface Measured {
 
 export function buildCompressionReport(
   plan: CompressionPlan,
-  files: readonly WrittenFile[],
+  written: Pick<CompressionReport, "files" | "restoredAtLoad">,
   { results, calibration }: Measured,
 ): CompressionReport {
   const sums = new Map(results.map((result) => [result.weight, result.sums]));
   return {
-    files,
+    ...written,
     originalBytes: plan.originalBytes,
     resultBytes: plan.resultBytes,
     shards: plan.shards.count,

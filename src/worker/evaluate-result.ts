@@ -47,6 +47,7 @@ async function evaluateOutputs(task: EvaluationTask): Promise<void> {
       ...evaluation,
       samples: report.calibration?.evaluationSamples ?? evaluation.samples,
     },
+    latencyLimits: assignment.latencyLimits,
     executionProvider: assignment.target.executionProvider,
     dataPath: inputs.dataPath,
     baselinePath: await fetchBaseline(task),

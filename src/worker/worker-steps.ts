@@ -44,7 +44,7 @@ async function publishModel(
   }
 }
 
-/** Optimizes a share of the weights, of which alone it fetches the content, unless it is done. */
+/** Optimizes a share of the weights, unless it is done; fetches the content only of that share. */
 export async function optimizePart(context: JobContext): Promise<void> {
   const { assignment, blobs, outputDirectory, reporter, runStage, signal } = context;
   const { index = 0, shares: [finished] = [] } = assignment.part ?? {};

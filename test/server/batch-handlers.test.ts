@@ -70,7 +70,7 @@ test("POST /batches refuses a target that is named twice and more than 2,000 job
 
 const revision = { sha: "a".repeat(40), branch: "main", recordBaseline: true };
 
-test("POST /batches records baselines for those alone who may write them", async (t) => {
+test("POST /batches records baselines only for those who may write them", async (t) => {
   const { ask, tokenFor, submitted } = await makeTestApp(t);
   const body = { models, targets, suite: "nightly", revision };
   const problem = await problemIn(

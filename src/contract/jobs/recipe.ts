@@ -146,7 +146,7 @@ export const recipe = z
     operators: z
       .enum(["standard", "contrib"])
       .describe(
-        "`standard` uses the ONNX operator set alone; `contrib` may use ONNX Runtime's own " +
+        "`standard` uses only the ONNX operator set; `contrib` may use ONNX Runtime's own " +
           "operators (MatMulNBits, GatherBlockQuantized, DynamicQuantizeLSTM).",
       ),
     dequantize: z

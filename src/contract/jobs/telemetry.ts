@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { latency, measuredRatio } from "./latency.ts";
+import { shortModelDiff } from "./model-diff.ts";
 import { textLimits } from "../limits.ts";
 import { listCodes } from "../text/describe-choices.ts";
 import { shownLine } from "../text/shown-line.ts";
@@ -186,6 +187,12 @@ export const telemetry = z
       })
       .optional()
       .describe("What ran the evaluation."),
+    modelDiff: shortModelDiff
+      .optional()
+      .describe(
+        "How the original differs from the baseline's original, the start of what `diff.json` " +
+          "has; absent where there is no baseline that describes its own.",
+      ),
     stageSeconds: stageSeconds
       .partial()
       .optional()

@@ -33,10 +33,10 @@ export const warningTable = {
   nodes_on_cpu:
     "Nodes of a model ran on the CPU though the target has another execution provider, since " +
     "that provider does not have their operators.",
-  output_not_compared: "An output is no tensor of numbers and was not compared.",
+  output_not_compared: "An output is not a tensor of numbers and was not compared.",
   output_not_finite:
     "An output of the original has NaN or infinite elements. They are compared by whether the " +
-    "result has the same; `telemetry.accuracy` is absent where there are no others.",
+    "result has the same; `telemetry.accuracy` is absent if there are no others.",
   output_shape_differs:
     "An output's shape differs from the original's in some samples, which count as zeros.",
   outputs_left_out:

@@ -29,7 +29,7 @@ export interface NewJob {
   readonly target: Target;
   readonly recipe: Recipe;
   readonly gateLimits: GateLimits;
-  /** Plan alone. */
+  /** Only plan. */
   readonly dryRun: boolean;
   readonly deadlineSeconds?: number | undefined;
   readonly labels: Readonly<Record<string, string>>;

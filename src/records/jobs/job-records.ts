@@ -42,7 +42,7 @@ export function jobRecords(store: Store) {
       return row && parseJob(row.document);
     },
 
-    /** Undefined where there is no such job. */
+    /** Undefined if there is no such job. */
     async findStatus(id: string): Promise<JobStatus | undefined> {
       const row = await db
         .selectFrom("jobs")
