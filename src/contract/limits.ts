@@ -2,6 +2,8 @@
 export const limits = {
   /** Largest JSON body, bytes. */
   jsonBodyBytes: 4 * 1024 * 1024,
+  /** Largest JSON body of a worker, bytes: twice the largest event, since it is read at one go. */
+  workerBodyBytes: 256 * 1024,
   /** Largest event of GitHub, bytes: events of check runs have some 20,000. */
   webhookBytes: 1024 * 1024,
   /** Events of GitHub that are read at once, of all senders and of one address. */

@@ -107,7 +107,7 @@ async function readOwnSource(
   const { attempt } = await authenticateWorker(context, request, id);
   const assignment = await records.workers.findAssignment(id, attempt);
   const owner = await records.owners.findOfJob(id);
-  const { source } = parseBody(sourceQuestion, await readJson(request, limits.jsonBodyBytes));
+  const { source } = parseBody(sourceQuestion, await readJson(request, limits.workerBodyBytes));
   const isOwn =
     assignment !== undefined &&
     (isSourceBeside(source, assignment.model.source) ||
