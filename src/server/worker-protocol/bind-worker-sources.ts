@@ -39,6 +39,7 @@ export function bindWorkerSources(app: Hono, context: ServerContext): void {
     using stack = new DisposableStack();
     stack.use(limitOpen(id));
     const answer = await openSource(context, own, c.req.raw);
+    stack.use(endWithAttempt(context, id, own.attempt, answer.body));
     const open = stack.move();
     answer.body.once("close", () => open.dispose());
     const headers = relayedHeaders.flatMap((name) => {
@@ -52,6 +53,24 @@ export function bindWorkerSources(app: Hono, context: ServerContext): void {
       headers: Object.fromEntries(headers),
     });
   });
+}
+
+/** Ends a body soon after its worker's attempt: its host may never, and its place is others'. */
+function endWithAttempt(
+  { records }: ServerContext,
+  id: string,
+  attempt: number,
+  body: Dispatcher.ResponseData["body"],
+): Disposable {
+  const check = async () => {
+    const assignment = await records.workers.findAssignment(id, attempt);
+    if (assignment === undefined) body.destroy(new Error("The attempt is over"));
+  };
+  const timer = setInterval(() => {
+    // While the records cannot be read, nobody says that it is over.
+    check().catch(() => {});
+  }, limits.accessCheckSeconds * 1000);
+  return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
 /** The connection on which a request came, if any. */
@@ -90,6 +109,7 @@ function relayBody(
 }
 
 interface OwnSource {
+  readonly attempt: number;
   readonly project: string;
   readonly source: string;
 }
@@ -113,7 +133,7 @@ async function readOwnSource(
     (isSourceBeside(source, assignment.model.source) ||
       source === assignment.recipe.evaluation.data);
   if (owner === undefined || !isOwn) throw notFoundError("source", source);
-  return { project: owner.project, source };
+  return { attempt, project: owner.project, source };
 }
 
 /** What a worker needs to resume a file. */
