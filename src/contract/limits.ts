@@ -26,6 +26,8 @@ export const limits = {
   pageBytes: 4 * 1024 * 1024,
   /** Largest job in the records, bytes: the largest request and all that a worker may report. */
   jobDocumentBytes: 1024 * 1024,
+  /** Models and recipes of the jobs of a request, bytes: each job has its own copy of both. */
+  requestedJobsBytes: 16 * 1024 * 1024,
   /** Suites of a list, and batches and jobs of a suite's history, the newest. */
   listedSuites: 200,
   historyBatches: 100,
