@@ -58737,7 +58737,7 @@ async function sendRequest(name, input, { routes, baseUrl, token, transport, upl
 function requireRoute(routes, name) {
     const route = routes[name];
     if (route === undefined)
-        throw new TypeError(`${name} is none of the client's routes`);
+        throw new TypeError(`${name} is not one of the client's routes`);
     return route;
 }
 function buildRouteUrl(route, { params = {}, query = {} }, baseUrl) {
@@ -59663,7 +59663,7 @@ async function findExternalPart(folder, location) {
     if (real.startsWith(`${await (0,promises_.realpath)(folder)}${external_node_path_.sep}`) && stats.isFile()) {
         return { path: name, file, bytes: stats.size };
     }
-    throw new Error(`The model's external data ${quoteName(location)} is no file below "${folder}"`);
+    throw new Error(`The model's external data ${quoteName(location)} is not a file below "${folder}"`);
 }
 function countAll({ onStart, onProgress, ...options }, done, bytes) {
     return {
@@ -62732,9 +62732,9 @@ const warningTable = {
         "available memory. `telemetry.latency` is absent.",
     nodes_on_cpu: "Nodes of a model ran on the CPU though the target has another execution provider, since " +
         "that provider does not have their operators.",
-    output_not_compared: "An output is no tensor of numbers and was not compared.",
+    output_not_compared: "An output is not a tensor of numbers and was not compared.",
     output_not_finite: "An output of the original has NaN or infinite elements. They are compared by whether the " +
-        "result has the same; `telemetry.accuracy` is absent where there are no others.",
+        "result has the same; `telemetry.accuracy` is absent if there are no others.",
     output_shape_differs: "An output's shape differs from the original's in some samples, which count as zeros.",
     outputs_left_out: "The model has more outputs than telemetry reports; those with the lowest SQNR are reported.",
     patterns_unmatched: "Patterns of `recipe.exclude` or `recipe.overrides` match no name of a weight or of a node that takes one, so they " +

@@ -15,6 +15,7 @@ import {
   slowestDownload,
 } from "../src/contract/limits.ts";
 import { maxLogLineBytes } from "../src/contract/jobs/log.ts";
+import { errorAdvice } from "../src/contract/jobs/next-steps.ts";
 import { recipe } from "../src/contract/jobs/recipe.ts";
 import { defaultRecipe } from "../src/contract/jobs/resolve-recipe.ts";
 import {
@@ -109,8 +110,13 @@ export function referencePage(): string {
     fieldTable(configuredTarget.omit({ recipe: true, presets: true }), {}),
     "## Gates",
     table(
-      ["gate", "holds"],
-      Object.entries(gateTable).map(([name, gate]) => [code(name), gate.description]),
+      ["gate", "for people", "holds", "where it fails"],
+      Object.entries(gateTable).map(([name, gate]) => [
+        code(name),
+        gate.title,
+        gate.description,
+        gate.advice,
+      ]),
     ),
     "## Scopes of tokens",
     table(
@@ -201,12 +207,13 @@ export function referencePage(): string {
     "## Error codes",
     "Answers carry them as `code` of an RFC 9457 problem, failed jobs as `error.code`.",
     table(
-      ["code", "status", "meaning", "may pass if tried again"],
+      ["code", "status", "meaning", "may pass if tried again", "what to do about a job"],
       Object.entries(errorTable).map(([name, error]) => [
         code(name),
         String(error.status),
         error.title,
         error.retryable ? "yes" : "no",
+        Object.entries(errorAdvice).find(([code]) => code === name)?.[1] ?? "",
       ]),
     ),
     "",

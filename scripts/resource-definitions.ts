@@ -27,7 +27,7 @@ interface Column {
   readonly type: "string" | "integer" | "date";
   readonly jsonPath: string;
   readonly description: string;
-  /** Columns above 0 are shown with `-o wide` alone. */
+  /** Columns above 0 are shown only with `-o wide`. */
   readonly priority?: number;
 }
 
@@ -66,7 +66,7 @@ const kinds: readonly Kind[] = [
     status: compressionJobStatus,
     statusRule: {
       rule: `self == oldSelf || self in ${laterStatusTable()}[oldSelf]`,
-      message: "a job goes back to Pending alone, and Completed, Failed and Cancelled are final",
+      message: "a job goes back only to Pending, and Completed, Failed and Cancelled are final",
     },
     columns: [
       {

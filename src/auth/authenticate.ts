@@ -23,7 +23,7 @@ export interface Caller extends Principal {
   readonly id: string;
   /** Of the token, of the person who is signed in, or of the ServiceAccount. */
   readonly name: string;
-  /** Of the person who is signed in, in the project; null where there is none. */
+  /** Of the person who is signed in, in the project; null if there is none. */
   readonly role: Role | null;
   /** Of the person who is signed in; none for an access token. */
   readonly memberships: readonly Membership[];
@@ -41,7 +41,7 @@ export type CallerAuthentication = (token: string, action: Action) => Promise<Ca
 
 interface AuthenticationContext extends CookieSettings {
   readonly records: Pick<Records, "tokens" | "sessions">;
-  /** Absent where the service takes its own tokens alone. */
+  /** Absent where the service takes only its own tokens. */
   readonly executor?: { readonly authenticateCaller?: CallerAuthentication | undefined };
   readonly now: () => Date;
 }
@@ -151,7 +151,9 @@ function requireUsableToken({ token, project, memberships }: FoundToken, now: Da
   const end = describeTokenEnd(token, now);
   if (end !== undefined) throw invalidTokenError(`The access token ${end}`);
   if (memberships === null || findRole(memberships, project) !== undefined) return;
-  throw invalidTokenError(`${token.person?.name}, whose token it is, is no member of "${project}"`);
+  throw invalidTokenError(
+    `${token.person?.name}, whose token it is, is not a member of "${project}"`,
+  );
 }
 
 /** How the token's validity ended; undefined where it is valid. */

@@ -21,7 +21,7 @@ export function sessionSeconds(method: SignInMethod): number {
 
 /**
  * Creates a link that signs the administrator in once.
- * @returns its secret, of which the service stores the hash alone
+ * @returns its secret, of which the service stores only the hash
  */
 export async function createSignInLink(
   { sessions }: Pick<Records, "sessions">,

@@ -83,6 +83,7 @@ export const errorTable = {
   ),
   nothing_to_quantize: permanentError(422, "The recipe fits no weight of the model"),
   recipe_unsupported: permanentError(422, "The recipe cannot be applied"),
+  calibration_data_invalid: permanentError(422, "The calibration data does not fit the model"),
   evaluation_data_invalid: permanentError(422, "The evaluation data does not fit the model"),
   evaluation_failed: permanentError(422, "The model could not be run for the evaluation"),
   accuracy_below_floor: permanentError(422, "The result is too far from the original"),

@@ -1,5 +1,6 @@
 import { ErrorBoundary, LocationProvider, lazy, Route, Router } from "preact-iso";
 import { useEffect } from "preact/hooks";
+import { pagePaths } from "../contract/page-addresses.ts";
 import { JobsPage } from "./jobs/jobs-page.tsx";
 import { access, self } from "./session/session-state.ts";
 import { openDialog, watchDialogKeys } from "./shared/dialog.tsx";
@@ -44,11 +45,11 @@ export function App() {
           <Route path="/" component={JobsPage} />
           <Route path="/jobs" component={JobsPage} />
           <Route path="/sign-in" component={JobsPage} />
-          <Route path="/jobs/:id" component={JobPage} />
+          <Route path={pagePaths.job} component={JobPage} />
           <Route path="/batches" component={BatchesPage} />
-          <Route path="/batches/:id" component={BatchPage} />
+          <Route path={pagePaths.batch} component={BatchPage} />
           <Route path="/suites" component={SuitesPage} />
-          <Route path="/suites/:name" component={SuitePage} />
+          <Route path={pagePaths.suite} component={SuitePage} />
           <Route path="/health" component={HealthPage} />
           <Route path="/new" component={NewJobPage} />
           <Route path="/targets" component={TargetsPage} />

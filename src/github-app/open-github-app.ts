@@ -8,7 +8,7 @@ import { whileLeading } from "../records/database/while-leading.ts";
 import type { Records } from "../records/open-records.ts";
 
 export interface GitHubAppOptions extends AppCredentials {
-  /** Address of the service for links in check runs, with `/v1`. */
+  /** Address of the service for links in check runs, without `/v1`. */
   readonly publicUrl: string;
   /** The key of the events' signatures; without it check runs have no buttons. */
   readonly webhookSecret?: string | undefined;

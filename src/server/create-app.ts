@@ -1,6 +1,7 @@
 import { Hono } from "hono";
 import { bindHealth, bindMetrics, countRequests } from "./bind-health.ts";
 import { artifactHandlers } from "./handlers/artifact-handlers.ts";
+import { attestationHandlers } from "./handlers/attestation-handlers.ts";
 import { batchHandlers } from "./handlers/batch-handlers.ts";
 import { bindGitHubWebhook } from "./handlers/bind-github-webhook.ts";
 import { bindSingleSignOn } from "./handlers/bind-single-sign-on.ts";
@@ -88,6 +89,7 @@ function createHandlers(context: ServerContext): RouteHandlers {
     ...createLogHandlers(context),
     ...createEventHandlers(),
     ...artifactHandlers,
+    ...attestationHandlers,
     ...linkHandlers,
     ...batchHandlers,
     ...modelHandlers,

@@ -161,7 +161,7 @@ interface ServiceFiles {
   readonly dashboard: Dashboard | undefined;
 }
 
-/** Without what is the operator's alone. */
+/** Without what is only the operator's. */
 async function readPublicTargets(file: string): Promise<Target[]> {
   return (await readTargets(file)).map((configured) => {
     const { pod: _, queue: __, ...target } = configured;

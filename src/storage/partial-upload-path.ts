@@ -27,7 +27,7 @@ export function partialUploadName({ sha256, project, owner }: Upload): string {
 /** Whose an upload is, as its name says it. */
 export function partialUploadOwner(name: string): string {
   const owner = name.split(".").at(-3);
-  if (owner === undefined) throw new Error(`"${name}" is no name of an upload`);
+  if (owner === undefined) throw new Error(`"${name}" is not the name of an upload`);
   return owner;
 }
 

@@ -37,12 +37,17 @@ export async function evaluateResult(task: EvaluationTask): Promise<void> {
 
 async function evaluateOutputs(task: EvaluationTask): Promise<void> {
   const { assignment, inputs, report, outputDirectory, signal, stage } = task;
+  const { evaluation } = assignment.recipe;
   const [onnxFile] = report.files;
   if (onnxFile === undefined) throw new TypeError("A compression left no file");
   await evaluateModels({
     originalPath: inputs.model.path,
     resultPath: path.join(outputDirectory, onnxFile.name),
-    evaluation: assignment.recipe.evaluation,
+    evaluation: {
+      ...evaluation,
+      samples: report.calibration?.evaluationSamples ?? evaluation.samples,
+    },
+    latencyLimits: assignment.latencyLimits,
     executionProvider: assignment.target.executionProvider,
     dataPath: inputs.dataPath,
     baselinePath: await fetchBaseline(task),

@@ -15,7 +15,7 @@ import { workOnAssignment } from "./work-on-assignment.ts";
 import { type WorkerSettings, workerSettings } from "./worker-settings.ts";
 
 const minute = 60_000;
-/** A process ends with its service, which alone can record its result. */
+/** A process ends with its service: only that can record its result. */
 const processTimeouts: RequestTimeouts = {
   start: 5 * minute,
   events: 5 * minute,

@@ -58,7 +58,15 @@ async function compressInputs(context: JobContext, inputs: JobInputs): Promise<C
   if (plan !== undefined) reporter.status("Optimizing");
   return runStage("optimize", async (stage) => {
     const candidates = createJobCandidates(context, inputs, stage);
-    const options = { ...planOptions(assignment), ...context, ...stage, candidates, plan };
+    const { calibrationPath } = inputs;
+    const options = {
+      ...planOptions(assignment),
+      ...context,
+      ...stage,
+      calibrationPath,
+      candidates,
+      plan,
+    };
     const compress = dryRun ? predictCompression : compressModel;
     return explainMissingData(model.source, async () => compress(inputs.model.path, options));
   });

@@ -13,10 +13,10 @@ export function superviseJob(environment: NodeJS.ProcessEnv, exit: Exit): (reaso
   return (reason) => supervisor.stop(reason);
 }
 
-/** A worker that is stopped exits after this time, unless its thread hears of it. */
+/** A worker that is stopped exits after this time, unless its thread notices. */
 const stopLimitMs = 400;
 
-/** The job has a thread of its own: planning a large model keeps it from hearing of a stop. */
+/** The job has a thread of its own: planning a large model keeps it from noticing a stop. */
 const jobThread = new URL("./job-thread.ts", import.meta.url);
 /** Semi-spaces of 2 MB: with larger ones, garbage takes more memory than tiles of weights. */
 const jobThreadLimits = { maxYoungGenerationSizeMb: 6 } as const;

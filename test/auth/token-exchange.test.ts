@@ -227,7 +227,7 @@ const forgeries: Readonly<Record<string, readonly [Forge, RegExp]>> = {
     claiming({ nbf: start + 61 }),
     /not valid before 2026-01-01T00:01:01.000Z/,
   ],
-  "is no token": [async () => "secret", /not a JSON Web Token/],
+  "is not a token": [async () => "secret", /not a JSON Web Token/],
   "is an access token of the service": [
     async () => `mos_${"0".repeat(36)}`,
     /not a JSON Web Token/,
@@ -338,7 +338,7 @@ test("a service without a trust policy exchanges nothing", async (t) => {
   assert.equal(problem.code, "identity_token_refused");
 });
 
-test("a body that is no identity token is named", async (t) => {
+test("a body that is not an identity token is named", async (t) => {
   const { service } = await startExchange(t);
   for (const body of [
     {},

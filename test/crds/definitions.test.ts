@@ -238,7 +238,7 @@ test("the API server holds jobs to the order of their statuses", { skip }, async
         );
         assert.match(
           wrong ?? "",
-          /^status\.status: .*a job goes back to Pending alone, and Completed, Failed and Cancelled are final$/,
+          /^status\.status: .*a job goes back only to Pending, and Completed, Failed and Cancelled are final$/,
         );
       }
       const { metadata: after } = await client.get(compressionJobType, name);

@@ -58,7 +58,7 @@ test(
   },
 );
 
-test("an upload outlasts a lost connection and a wrong part", { skip }, async (t) => {
+test("an upload survives a lost connection and a wrong part", { skip }, async (t) => {
   const dashboard = await openDashboard(t);
   const page = await signInByLink(dashboard);
   const file = await writeProduct(t);

@@ -103,8 +103,8 @@ test("products that make the model slower get weights that are restored at load"
   assert.ok(error !== null && error.sqnrDb > 30);
   assert.equal(weightNamed(report, "large").reason, null);
   assert.deepEqual(
-    lines.filter((line) => line.startsWith("Left alone")),
-    ["Left alone: 1 weight: it has fewer elements than minElements 256"],
+    lines.filter((line) => line.startsWith("Unchanged")),
+    ["Unchanged: 1 weight: it has fewer elements than minElements 256"],
   );
 });
 

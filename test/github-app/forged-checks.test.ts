@@ -176,7 +176,7 @@ test("a dry run has a check of another name", async (t) => {
   assert.ok(!names.includes(name), names.join());
 });
 
-test("a pull request's check has the gates of the trust policy, and links of the service alone", async (t) => {
+test("a pull request's check has the gates of the trust policy, and only links of the service", async (t) => {
   const { gitHub, service, submit } = await prepare(t);
   const serviceUrl = "https://x) **Approved** [by](https://evil.example";
   const fields = { gates: { minCosine: 0.9 }, report: { serviceUrl } };
@@ -187,7 +187,7 @@ test("a pull request's check has the gates of the trust policy, and links of the
   assert.deepEqual(gates, { minCosine: 0.9, maxSizeRatio: 0.5, minSqnrDb: 20 });
   await endJob(service, jobs[0]?.id ?? "", completed);
   const run = await untilCheckRun(gitHub, name, "failure");
-  assert.deepEqual([run.head_sha, run.details_url], [head, `https://mos.example/v1/batches/${id}`]);
+  assert.deepEqual([run.head_sha, run.details_url], [head, `https://mos.example/batches/${id}`]);
   assert.doesNotMatch(JSON.stringify(gitHub.requests), /evil|Approved/);
 });
 

@@ -22,7 +22,7 @@ export async function startGitHubWithApp(t: TestContext) {
     publicKey,
   };
   const gitHub = await startGitHub(t, { app });
-  const publicUrl = "https://mos.example/v1";
+  const publicUrl = "https://mos.example";
   const credentials = { appId: String(appId), key: privateKey, apiUrl: gitHub.url, publicUrl };
   return { gitHub, app, credentials };
 }

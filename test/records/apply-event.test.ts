@@ -70,7 +70,7 @@ const anyEvent = fc.oneof(
 const anyKind = fc.constantFrom<JobKind>("compress", "quantize");
 const anyEvents = fc.array(anyEvent, { maxLength: 30 });
 
-test("applyEvent() moves a job along the transition table alone, with a time for each status", () => {
+test("applyEvent() moves a job only along the transition table, with a time for each status", () => {
   fc.assert(
     fc.property(anyKind, anyEvents, (kind, events) => {
       const end = events.reduce((job, event) => applyEvent(job, event, now), makeJob({ kind }));

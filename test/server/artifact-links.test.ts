@@ -64,7 +64,7 @@ test("a link ends with the token that made it, at its end or when it is revoked"
   assert.deepEqual([problem.status, problem.code], [410, "link_expired"]);
 });
 
-test("a link ends when the person who made it is no member any more", async (t) => {
+test("a link ends when the person who made it is no longer a member", async (t) => {
   const { app, id, follow } = await linkedArtifact(t);
   const person = await signInIssued(app);
   await setRole(app, person.id, "viewer");

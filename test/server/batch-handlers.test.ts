@@ -90,7 +90,7 @@ test("POST /batches refuses jobs that are larger together than any service could
   assert.equal((await submit(10)).status, 202);
 });
 
-test("POST /batches records baselines for those alone who may write them", async (t) => {
+test("POST /batches records baselines only for those who may write them", async (t) => {
   const { ask, tokenFor, submitted } = await makeTestApp(t);
   const body = { models, targets, suite: "nightly", revision };
   const problem = await problemIn(

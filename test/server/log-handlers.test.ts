@@ -81,7 +81,7 @@ test("a page of long lines has as many as its bytes allow, and at least one", as
   );
 });
 
-test("lines before a number are no event stream", async (t) => {
+test("lines before a number are not an event stream", async (t) => {
   const app = await makeTestApp(t);
   const { path } = await jobWithLines(app, "one");
   const headers = { accept: "text/event-stream" };

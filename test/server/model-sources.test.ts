@@ -58,7 +58,7 @@ for (const [source, code] of [
 }
 
 for (const source of ["s3://models", "s3:///key", "hf://owner/a.onnx", "gs://B/x", "ftp://a/b"]) {
-  test(`${source} is no source`, async (t) => {
+  test(`${source} is not a source`, async (t) => {
     const app = await makeApp(t);
     const body = { model: { source }, target: "cpu" };
     const { code, errors } = await problemIn(await app.ask("POST /v1/compress", { body }));

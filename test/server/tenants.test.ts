@@ -73,6 +73,11 @@ const matrix: Readonly<Record<RouteName, Row>> = {
     owner: 200,
     ...hidden,
   },
+  getAttestations: {
+    call: (things) => `GET /v1/jobs/${things.job}/attestations`,
+    owner: 409,
+    ...hidden,
+  },
   getArtifact: {
     call: (things) => `GET /v1/jobs/${things.job}/artifacts/model.onnx`,
     owner: 200,
@@ -206,6 +211,7 @@ const matrix: Readonly<Record<RouteName, Row>> = {
   listSessions: { call: () => "GET /v1/sessions", ...ownOnly },
   signOut: { call: () => "DELETE /v1/sessions/self", ...withoutSession },
   signOutEverywhere: { call: () => "DELETE /v1/sessions", ...withoutSession },
+  getAttestationKey: { call: () => "GET /v1/attestation-key", ...ownOnly },
   getOpenApi: { call: () => "GET /v1/openapi.json", ...ownOnly },
   listTokens: {
     call: () => "GET /v1/tokens",

@@ -51,7 +51,7 @@ test("an answer has no more bytes than it announces, and none follows it", async
   assert.doesNotMatch(answers, /forged/);
 });
 
-test("an answer that breaks off ends its connection alone", async (t) => {
+test("an answer that breaks off ends only its connection", async (t) => {
   t.mock.method(console, "error", () => {});
   const socket = await openClient(t, () => {
     const body = ReadableStream.from(
@@ -82,7 +82,7 @@ test("an answer whose first piece is longer than announced is cut off", async (t
   assert.doesNotMatch(answers, /and more/);
 });
 
-test("a client that knows no chunks gets the pieces alone", async (t) => {
+test("a client that knows no chunks gets only the pieces", async (t) => {
   const socket = await openClient(t, () => new Response(ReadableStream.from(shared)));
   socket.write("GET / HTTP/1.0\r\nHost: service\r\n\r\n");
   assert.deepEqual(bodies(await text(socket)), ["one\nzwölf\n"]);

@@ -113,7 +113,7 @@ test("every setting that is wrong is named", async (t) => {
   ]);
 });
 
-test("every allowed folder that is none, or that cannot be read, is named", async (t) => {
+test("every allowed folder that is not a folder, or cannot be read, is named", async (t) => {
   const folder = await temporaryFolder(t);
   const none = join(folder, "none");
   const file = join(folder, "file");
@@ -140,10 +140,10 @@ test("an address of the database that is wrong is not repeated, since it has a p
   assert.doesNotMatch(ended.stderr, /hidden/);
 });
 
-test("a variable that looks like a setting and is none is reported", async (t) => {
+test("a variable that looks like a setting but is not is reported", async (t) => {
   const { directory } = await startRunningService(t);
   const ended = await run([], { MOS_PROT: "0", MOS_DATA_DIR: directory });
-  assert.match(ended.stderr, /are no settings","names":\["MOS_PROT"\]/);
+  assert.match(ended.stderr, /are not settings","names":\["MOS_PROT"\]/);
 });
 
 test("--help prints the commands, and that of a command how it is called", async () => {
@@ -179,7 +179,7 @@ for (const [args, sentence] of [
   });
 }
 
-test("the trust policy is read from a file, and a file that is none is refused", async (t) => {
+test("the trust policy is read from a file, and what is not one is refused", async (t) => {
   const folder = await temporaryFolder(t);
   const file = join(folder, "trust.yaml");
   const issuer = await startLocalIssuer(t);
@@ -300,7 +300,7 @@ test("a wrong part of a setting in YAML is named", async (t) => {
   assert.match(ended.stderr, /^MOS_QUOTAS\.requests is not known; known are waitingJobs/m);
 });
 
-test("targets are read from a file, and a file that is none of targets is refused", async (t) => {
+test("targets are read from a file, and a file without valid ones is refused", async (t) => {
   const folder = await temporaryFolder(t);
   const file = join(folder, "targets.yaml");
   await writeFile(file, "targets:\n  - name: phone\n    scheme: int8\n");

@@ -20,7 +20,7 @@ async function makeService(t: Parameters<typeof startPodService>[0]) {
   return { service, jobId };
 }
 
-test("a connection asks for its token at each request, also where there is none for a while", async (t) => {
+test("a connection asks for its token at each request, even if there is none for a while", async (t) => {
   const { service, jobId } = await makeService(t);
   const tokens = ["unknown", undefined, "good"];
   const token = () => {

@@ -38,7 +38,7 @@ const jobConditionTable = {
 const percentText = z.string().max(8);
 
 const statusTelemetry = telemetry
-  .omit({ accuracy: true, warnings: true })
+  .omit({ accuracy: true, calibration: true, warnings: true, modelDiff: true })
   .extend({
     accuracy: telemetry.shape.accuracy
       .unwrap()
@@ -71,7 +71,7 @@ const resourceError = jobError
   .describe("Why the job is Failed; absent from all others.");
 
 /** A figure that there is not is absent: the API server takes no null from a merge patch. */
-const resourceGateResult = gateResult.extend({
+const resourceGateResult = gateResult.omit({ interval: true }).extend({
   actual: z
     .number()
     .optional()
@@ -85,7 +85,7 @@ const resourceGateResult = gateResult.extend({
     .describe("The baseline's figure: bytes, dB or milliseconds; absent for other gates."),
 });
 
-/** What the service recorded of a job's work: the part of the status that it alone writes. */
+/** What the service recorded of a job's work: the part of the status that only it writes. */
 const jobReport = z.object({
   transitions: transitions
     .max(statusLimits.reportedTransitions)

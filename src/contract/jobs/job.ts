@@ -126,8 +126,7 @@ export const job = z
       .nullable()
       .default(null)
       .describe(
-        "What the job is compared with, found when its batch was created; null where there is " +
-          "none.",
+        "What the job is compared with, found when its batch was created; null if there is none.",
       ),
     gates: z
       .array(gateResult)

@@ -64,7 +64,7 @@ const widestFactor = 4;
 
 /**
  * What people read in place of an interval that says nothing, such as `timed in 2 sessions: too few
- * for an interval`; undefined for one that says something, and where there is none.
+ * for an interval`; undefined for one that says something, and if there is none.
  */
 export function explainWideInterval({
   ratioLow = 1,

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { latency, measuredRatio } from "./latency.ts";
+import { shortModelDiff } from "./model-diff.ts";
 import { textLimits } from "../limits.ts";
 import { listCodes } from "../text/describe-choices.ts";
 import { shownLine } from "../text/shown-line.ts";
@@ -137,6 +138,22 @@ export const telemetry = z
       })
       .optional()
       .describe("How many weights were changed."),
+    calibration: z
+      .object({
+        data: z.enum(["caller", "generated"]).describe("Where the samples came from."),
+        samples: z.int().min(1).describe("Samples that activations were observed on."),
+        evaluationSamples: z
+          .int()
+          .min(1)
+          .optional()
+          .describe(
+            "Samples at the beginning of the same file that are the evaluation's, where one file " +
+              "serves both.",
+          ),
+        fittedWeights: z.int().min(0).describe("Weights whose rounding was fitted to them."),
+      })
+      .optional()
+      .describe("What the original was run on to fit the result to; absent without calibration."),
     accuracy: accuracy.optional().describe("How far the result is from the original."),
     latency: latency.optional().describe("How long the models take for one sample."),
     memory: z
@@ -170,6 +187,12 @@ export const telemetry = z
       })
       .optional()
       .describe("What ran the evaluation."),
+    modelDiff: shortModelDiff
+      .optional()
+      .describe(
+        "How the original differs from the baseline's original, the start of what `diff.json` " +
+          "has; absent where there is no baseline that describes its own.",
+      ),
     stageSeconds: stageSeconds
       .partial()
       .optional()

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { listDataSources } from "./recipe-data.ts";
 import type { Assignment, WorkerEvent } from "./worker.ts";
 import { findUploadHash, modelSource } from "../models/model-source.ts";
 
@@ -28,7 +29,7 @@ export const sourceQuestion = z.object({ source: modelSource });
 /** Where a worker reads a file now. */
 export const locatedSource = z.object({
   url: z.url(),
-  headers: z.record(z.string(), z.string()).describe("For the address's own origin alone."),
+  headers: z.record(z.string(), z.string()).describe("Only for the address's own origin."),
   isTrusted: z
     .boolean()
     .describe("Whether the administrator named the origin, which may be private then."),
@@ -41,13 +42,15 @@ export function assignedBlobs({
   recipe,
   part,
   baseline,
-}: Pick<Assignment, "model" | "recipe" | "part" | "baseline">): ReadonlySet<string> {
-  const sources = [model.source, recipe.evaluation.data ?? ""];
+  comparison,
+}: Pick<Assignment, "model" | "recipe" | "part" | "baseline" | "comparison">): ReadonlySet<string> {
+  const sources = [model.source, ...listDataSources(recipe)];
   const uploads = sources.flatMap((source) => findUploadHash(source) ?? []);
   const outlines = part?.outline ? [part.outline] : [];
   const models = [...(model.files ?? []), ...(baseline ?? [])];
   const files = [...models, ...(part?.shares ?? []), ...outlines];
-  return new Set([...uploads, ...files.map(({ sha256 }) => sha256)]);
+  const descriptions = comparison?.description ? [comparison.description] : [];
+  return new Set([...uploads, ...files.map(({ sha256 }) => sha256), ...descriptions]);
 }
 
 /** The blob that an event reports as stored; undefined for other events. */

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { artifact } from "./artifact.ts";
+import { gateLimits } from "./gate.ts";
 import { logLine, reportedLine } from "./log.ts";
 import { recipe } from "./recipe.ts";
 import { jobKind, jobOutcome, workingStatus } from "./status.ts";
@@ -72,6 +73,17 @@ export const assignment = z.object({
       "Files of the baseline's result, the ONNX file first, to time the job's result against; " +
         "null where no gate compares their latency.",
     ),
+  latencyLimits: gateLimits
+    .pick({ maxLatencyRatio: true, maxLatencyRegression: true })
+    .describe("Timing goes on within its budget until the figures are on one side of them."),
+  comparison: z
+    .object({
+      description: sha256
+        .nullable()
+        .describe("Of the baseline's `description.json`; null where it has none."),
+    })
+    .nullable()
+    .describe("How the model is compared with those of other commits; null where it is not."),
   limits: z.object({
     maxModelBytes: z.int(),
     allowedRoots: z.array(z.string()).describe("Folders under which `file://` models may lie."),

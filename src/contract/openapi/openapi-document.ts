@@ -57,6 +57,7 @@ const tagsBySegment: Readonly<Record<string, keyof typeof tags>> = {
   jobs: "Jobs",
   events: "Jobs",
   links: "Jobs",
+  "attestation-key": "Jobs",
   batches: "Batches",
   suites: "Batches",
   models: "Models",

@@ -12,7 +12,7 @@ export const reachTable = {
   administered:
     "Things of the caller's project, for administrators of the project `default` of every one; " +
     "none for a workflow.",
-  installation: "Things of all projects, for administrators of the project `default` alone.",
+  installation: "Things of all projects, only for administrators of the project `default`.",
 } as const;
 export type Reach = keyof typeof reachTable;
 

@@ -34,7 +34,7 @@ export function parseRepositoryId(id: string): {
   readonly number: number;
 } {
   const [, issuer = publicIssuer, number] = /^(?:(.+)#)?(\d+)$/.exec(id) ?? [];
-  if (number === undefined) throw new Error(`"${id}" is no id of a repository`);
+  if (number === undefined) throw new Error(`"${id}" is not a repository's id`);
   return { issuer, number: Number(number) };
 }
 

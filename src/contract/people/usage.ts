@@ -38,7 +38,7 @@ interface UsedUpQuota {
   /** As headers name it. */
   readonly name: string;
   readonly size: number;
-  /** Seconds that the size is for; absent where it is no rate. */
+  /** Seconds that the size is for; absent where it is not a rate. */
   readonly windowSeconds?: number;
   readonly retrySeconds: number;
 }

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Route } from "./route.ts";
 import { batchId, jobId, personId, tokenId } from "../id.ts";
+import { attestationKey, attestations } from "../jobs/attestation.ts";
 import { artifact, artifactName } from "../jobs/artifact.ts";
 import { integerParameter } from "../jobs/page.ts";
 import { limits } from "../limits.ts";
@@ -122,6 +123,26 @@ export const artifactRoutes = {
     headers: downloadHeaders,
     replies: downloadReplies,
     errors: ["not_found", "artifact_missing", "link_expired", "range_not_satisfiable"],
+  },
+  getAttestations: {
+    method: "GET",
+    path: "/jobs/{id}/attestations",
+    summary:
+      "What a result was made of and what was measured of it, as in-toto statements that the " +
+      "installation's key signs: SLSA's provenance, then the evaluation with its gates",
+    action: "readWork",
+    names: "job",
+    params: z.object({ id: jobId }),
+    replies: { 200: { json: attestations } },
+    errors: ["not_found", "job_unfinished"],
+  },
+  getAttestationKey: {
+    method: "GET",
+    path: "/attestation-key",
+    summary: "The public key of the installation's attestations",
+    action: "readInterface",
+    replies: { 200: { json: attestationKey } },
+    errors: [],
   },
   getBatchArtifacts: {
     method: "GET",

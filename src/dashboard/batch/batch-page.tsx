@@ -12,11 +12,12 @@ import {
 } from "./describe-cell.ts";
 import type { ServiceChange } from "../../client/follow-logs.ts";
 import type { Batch } from "../../contract/jobs/batch.ts";
+import { describeLimit } from "../../contract/jobs/describe-gate.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
+import { suiteAddress } from "../../contract/page-addresses.ts";
 import { useLive } from "../live/use-live.ts";
 import { service } from "../session/service.ts";
-import { suiteAddress } from "../shared/addresses.ts";
 import { Icon } from "../shared/button.tsx";
 import { describeCommit } from "../shared/format.ts";
 import { MaybeError } from "../shared/notice.tsx";
@@ -154,7 +155,7 @@ function GateSummary({ summaries }: { readonly summaries: Iterable<JobSummary> }
 
 function groupByGate(jobs: readonly JobSummary[]): Map<string, GateResult[]> {
   const results = jobs.flatMap(({ gates }) => gates);
-  return Map.groupBy(results, ({ gate, limit }) => `${gate} ${limit}`);
+  return Map.groupBy(results, describeLimit);
 }
 
 function GateCounts({ gate, results }: { gate: string; results: readonly GateResult[] }) {
@@ -163,7 +164,7 @@ function GateCounts({ gate, results }: { gate: string; results: readonly GateRes
   const warned = missed.length - failed;
   return (
     <li>
-      <span class="mono grow">{gate}</span>
+      <span class="grow">{gate}</span>
       {failed > 0 && <ToneSign tone="bad" icon="bad" words={`${failed} failed`} />}
       {warned > 0 && <ToneSign tone="warn" icon="warn" words={`${warned} warned`} />}
       {missed.length === 0 && <ToneSign tone="calm" icon="check" words="all passed" />}
@@ -206,7 +207,7 @@ function listBatchFacts(batch: Batch, baselines: string | null) {
   };
 }
 
-/** The commits that the jobs are compared with; null where there is none. */
+/** The commits that the jobs are compared with; null if there is none. */
 function describeBaselines(summaries: Iterable<JobSummary>): string | null {
   const commits = [...summaries].flatMap(({ baseline }) => {
     return baseline === null ? [] : [describeCommit(baseline)];

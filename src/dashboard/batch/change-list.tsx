@@ -8,7 +8,7 @@ import {
   cellStyles,
 } from "./describe-cell.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
-import { jobAddress } from "../shared/addresses.ts";
+import { jobAddress } from "../../contract/page-addresses.ts";
 import { Button, Icon } from "../shared/button.tsx";
 import { compareFigures } from "../shared/figures.ts";
 

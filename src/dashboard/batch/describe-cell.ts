@@ -1,9 +1,9 @@
 import type { Batch } from "../../contract/jobs/batch.ts";
+import { describeGate } from "../../contract/jobs/describe-gate.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { isTerminal, type JobStatus } from "../../contract/jobs/status.ts";
-import { describeGate } from "../../report/figures.ts";
-import { formatDecibels } from "../../report/format-figure.ts";
+import { formatDecibels } from "../../contract/text/format-figure.ts";
 import { type ComparedFigure, compareFigures, type FigureChange } from "../shared/figures.ts";
 import { formatMs } from "../shared/format.ts";
 
@@ -95,10 +95,12 @@ function judgeGates({ gates, gatesFailed }: JobSummary): "bad" | "warn" | "passe
 }
 
 /** Gates that failed; those that warn where none did. */
-export function listMissedGates({ gates }: JobSummary): string[] {
+export function listMissedGates({ gates, baseline }: JobSummary): string[] {
   const missed = gates.filter(({ passed }) => !passed);
   const failed = missed.filter(({ level }) => level === "fail");
-  return (failed.length === 0 ? missed : failed).map(describeGate);
+  return (failed.length === 0 ? missed : failed).map((gate) =>
+    describeGate(gate, { against: baseline?.branch }),
+  );
 }
 
 /** A change in a few words, such as `latency ▼ 18.0 %`. */

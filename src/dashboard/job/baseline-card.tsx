@@ -1,12 +1,12 @@
-import { useEffect, useRef } from "preact/hooks";
 import { summarizeJob } from "../../contract/jobs/job-summary.ts";
 import type { Job, JobDetail } from "../../contract/jobs/job.ts";
+import { jobAddress } from "../../contract/page-addresses.ts";
 import { service } from "../session/service.ts";
-import { jobAddress } from "../shared/addresses.ts";
 import { Icon } from "../shared/button.tsx";
 import { compareFigures } from "../shared/figures.ts";
 import { describeCommit, flattenFields } from "../shared/format.ts";
 import { sayError } from "../shared/notice.tsx";
+import { useScrollFromAddress } from "../shared/scroll-from-address.ts";
 import { TableHead } from "../shared/table-head.tsx";
 import { useLive } from "../live/use-live.ts";
 
@@ -36,16 +36,6 @@ export function BaselineCard({ job, baseline }: BaselineCardProps) {
       </div>
     </section>
   );
-}
-
-/** Shows an element that the address names by its id. */
-function useScrollFromAddress(id: string) {
-  const element = useRef<HTMLElement>(null);
-  useEffect(() => {
-    // The browser looks for the address's part before the job is there.
-    if (location.hash === `#${id}`) element.current?.scrollIntoView();
-  }, []);
-  return element;
 }
 
 const columns = { "": "", Baseline: "", "This job": "", Change: "" };

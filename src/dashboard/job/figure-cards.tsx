@@ -110,7 +110,7 @@ function LatencyCard({ latency, limit, warns }: LatencyCardProps) {
   );
 }
 
-/** Empty where there is none, and where it says nothing. */
+/** Empty if there is none, and where it says nothing. */
 function describeInterval(latency: LatencyRatio): string {
   const { ratioLow, ratioHigh } = latency;
   if (ratioLow === undefined || ratioHigh === undefined) return "";

@@ -7,11 +7,13 @@ import { scaleScroll } from "./scale-scroll.ts";
 import type { LogLine } from "../../contract/jobs/log.ts";
 import { Button, Icon } from "../shared/button.tsx";
 import { MaybeError } from "../shared/notice.tsx";
+import { useScrollFromAddress } from "../shared/scroll-from-address.ts";
 
 /** The log of a job: live, to be searched, with a link to each line. */
 export function JobLogCard({ jobId }: { readonly jobId: string }) {
   const log = useMemo(() => new JobLog(), [jobId]);
   const search = useMemo(() => new LogSearch(log), [log]);
+  const card = useScrollFromAddress("log");
   const hit = useSignal(0);
   const isFollowing = useSignal(!location.hash.startsWith("#L"));
   useEffect(() => log.follow(jobId), [jobId]);
@@ -22,7 +24,7 @@ export function JobLogCard({ jobId }: { readonly jobId: string }) {
     hit.value = index % Math.max(1, search.hits.length);
   };
   return (
-    <section class="card c12">
+    <section ref={card} id="log" class="card c12">
       <header>
         <h2>Log</h2>
         <span class="dim">{lines} lines</span>

@@ -7,10 +7,10 @@ import { JobLogCard } from "./job-log-card.tsx";
 import { JobNotices } from "./job-notices.tsx";
 import { type JobSpan, listSpans } from "./list-spans.ts";
 import { WeightTable } from "./weight-table.tsx";
+import { describeGate } from "../../contract/jobs/describe-gate.ts";
 import type { Job, JobDetail } from "../../contract/jobs/job.ts";
 import type { Recipe } from "../../contract/jobs/recipe.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
-import { describeGate } from "../../report/figures.ts";
 import { GraphCard } from "../graph/graph-card.tsx";
 import { useLive } from "../live/use-live.ts";
 import { service } from "../session/service.ts";
@@ -59,7 +59,7 @@ function JobSheet({ job }: { readonly job: JobDetail }) {
         <GraphCard job={job} />
         <WeightTable job={job} />
         <div class="c5 stack">
-          <GateList gates={job.gates} />
+          <GateList job={job} />
           <WarningList warnings={job.telemetry.warnings} />
           <ArtifactList job={job} />
           <RecipeCard recipe={job.recipe} />
@@ -178,7 +178,7 @@ function ArtifactLine({ jobId, artifact: { name, bytes, sha256 } }: ArtifactLine
 
 type GateResult = Job["gates"][number];
 
-function GateList({ gates }: Pick<Job, "gates">) {
+function GateList({ job: { gates, baseline } }: { readonly job: JobDetail }) {
   if (gates.length === 0) return undefined;
   const passed = gates.filter((gate) => gate.passed).length;
   return (
@@ -191,7 +191,7 @@ function GateList({ gates }: Pick<Job, "gates">) {
       </header>
       <ul class="list">
         {gates.map((gate) => (
-          <GateRow key={gate.gate} gate={gate} />
+          <GateRow key={gate.gate} gate={gate} against={baseline?.branch} />
         ))}
       </ul>
     </section>
@@ -204,7 +204,13 @@ const looks = {
   fail: { tone: "bad", icon: "bad" },
 } as const;
 
-function GateRow({ gate }: { readonly gate: GateResult }) {
+interface GateRowProps {
+  readonly gate: GateResult;
+  /** What it is compared with. */
+  readonly against: string | undefined;
+}
+
+function GateRow({ gate, against }: GateRowProps) {
   const { tone, icon } = looks[gate.passed ? "passed" : gate.level];
   return (
     <li>
@@ -212,7 +218,7 @@ function GateRow({ gate }: { readonly gate: GateResult }) {
         <Icon name={icon} />
         <span class="sr">{gate.passed ? "passed" : `did not pass: ${gate.level}`}</span>
       </span>
-      <span class="mono">{describeGate(gate)}</span>
+      <span>{describeGate(gate, { against })}</span>
     </li>
   );
 }

@@ -12,9 +12,9 @@ import {
 } from "./read-job-form.ts";
 import { KindField, RecipeFields } from "./recipe-fields.tsx";
 import type { Job } from "../../contract/jobs/job.ts";
+import { jobAddress } from "../../contract/page-addresses.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { service } from "../session/service.ts";
-import { jobAddress } from "../shared/addresses.ts";
 import { type FieldMessages, refusedFields } from "../shared/field-errors.ts";
 import { Field, TextField } from "../shared/field.tsx";
 import { MaybeError, sayError } from "../shared/notice.tsx";
@@ -107,7 +107,7 @@ async function startFormJob(form: JobForm): Promise<{ readonly id: string } | un
   return service.call(name, { body, headers });
 }
 
-/** Limits on what is measured; empty ones are none. */
+/** Limits on what is measured; empty ones set none. */
 function GateFields({ form }: { readonly form: JobFields }) {
   return (
     <fieldset class="labelled">

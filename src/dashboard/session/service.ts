@@ -38,7 +38,7 @@ const fetchTransport: Transport = async ({ method, url, headers, body, signal })
   };
 };
 
-/** `fetch` fails with a TypeError where there is no answer, or not all of it. */
+/** `fetch` fails with a TypeError if there is no answer, or not all of it. */
 function toConnectionError(cause: unknown): never {
   if (cause instanceof TypeError) {
     throw new ConnectionError("The service cannot be reached", { cause });

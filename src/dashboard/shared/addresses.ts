@@ -1,14 +1,3 @@
 export function artifactAddress(jobId: string, name: string): string {
   return `/v1/jobs/${jobId}/artifacts/${encodeURIComponent(name)}`;
 }
-
-/** Where a suite's figures are, of one of its models where that is named. */
-export function suiteAddress(name: string, model?: string): string {
-  const query = model === undefined ? "" : `?model=${encodeURIComponent(model)}`;
-  return `/suites/${encodeURIComponent(name)}${query}`;
-}
-
-/** Where a job is shown, at a part of its page where that is named. */
-export function jobAddress(id: string, part?: "baseline"): string {
-  return part === undefined ? `/jobs/${id}` : `/jobs/${id}#${part}`;
-}

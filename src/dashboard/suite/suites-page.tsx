@@ -1,6 +1,6 @@
 import type { Suite } from "../../contract/jobs/suite.ts";
+import { suiteAddress } from "../../contract/page-addresses.ts";
 import { service } from "../session/service.ts";
-import { suiteAddress } from "../shared/addresses.ts";
 import { GatesCell, Status } from "../shared/status.tsx";
 import { EmptyState, MaybeError } from "../shared/notice.tsx";
 import { Age, PageHead } from "../shared/page-head.tsx";

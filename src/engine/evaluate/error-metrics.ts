@@ -32,7 +32,7 @@ export interface ErrorSums {
   changed: number;
   product: number;
   maxAbsoluteError: number;
-  /** Whether a position is finite in one tensor alone, or different and not finite in both. */
+  /** Whether a position is finite in only one tensor, or different and not finite in both. */
   notFinite: boolean;
 }
 

@@ -21,7 +21,11 @@ import { countElements } from "../onnx/tensor-shape.ts";
 interface SampleOptions extends TrialOptions {
   /** A local `.npz` file; without it, data is generated. */
   readonly dataPath?: string | undefined;
-  readonly evaluation: { readonly samples: number };
+  readonly evaluation: {
+    readonly samples: number;
+    /** Number of the first generated sample; 0 where it is absent. */
+    readonly firstGenerated?: number;
+  };
 }
 
 /**
@@ -72,12 +76,14 @@ async function createGeneratedSource(
   options: SampleOptions,
 ): Promise<SampleSource> {
   const choice = await chooseSizes(original, inputs, options);
-  const count = inputs.length === 0 ? 1 : options.evaluation.samples;
+  const { samples, firstGenerated = 0 } = options.evaluation;
+  const count = inputs.length === 0 ? 1 : samples;
+  const seeds = Array.from({ length: count }, (_, index) => firstGenerated + index);
   return {
     data: "generated",
     count,
     unused: 0,
-    samples: { [Symbol.asyncIterator]: () => generateSamples(inputs, choice, count) },
+    samples: { [Symbol.asyncIterator]: () => generateSamples(inputs, choice, seeds) },
     failureCode: "evaluation_failed",
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
@@ -86,9 +92,9 @@ async function createGeneratedSource(
 async function* generateSamples(
   inputs: readonly TensorSignature[],
   choice: SizeChoice,
-  count: number,
+  seeds: readonly number[],
 ): AsyncGenerator<Sample> {
-  for (let seed = 0; seed < count; seed++) {
+  for (const seed of seeds) {
     // A large sample takes seconds: let the process hear meanwhile that it is to stop.
     await setImmediate();
     yield generateSample(inputs, choice, seed);

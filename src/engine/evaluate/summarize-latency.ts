@@ -36,7 +36,7 @@ export function summarizeLatency(shapes: readonly MeasuredShape[]): Latency {
   return { ...latency, shapes: shapes.slice(0, maxLatencyShapes).map(summarizeShape) };
 }
 
-/** @throws RangeError where there are no shapes */
+/** @throws RangeError if there are no shapes */
 export function findSlowest<Shape extends { readonly interval: RatioInterval }>(
   shapes: readonly Shape[],
 ): Shape {

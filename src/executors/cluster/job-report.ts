@@ -59,7 +59,7 @@ function resultFields({ telemetry, artifacts, gates }: Job) {
 const largestShownRatio = 99_999;
 
 /** A merge patch leaves out null, also in the objects of a list. */
-function summarizeGate({ actual, baseline, ...gate }: GateResult) {
+function summarizeGate({ actual, baseline, interval: _, ...gate }: GateResult) {
   return {
     ...gate,
     ...(actual !== null && { actual }),
@@ -79,7 +79,7 @@ function limitTransition(transition: Job["transitions"][number]) {
 }
 
 function summarizeTelemetry(telemetry: Telemetry): JobReport["telemetry"] {
-  const { accuracy, warnings, ...figures } = telemetry;
+  const { accuracy, calibration: _left, warnings, modelDiff: _diff, ...figures } = telemetry;
   const { outputs: _, ...worst } = accuracy ?? { outputs: [] };
   return {
     ...figures,

@@ -80,7 +80,7 @@ export class FairQueue {
     waiting.round = Math.max(waiting.round, this.#round + 2);
   }
 
-  /** How long a project has waited of which no job runs, milliseconds; 0 where there is none. */
+  /** How long a project without running jobs has waited, milliseconds; 0 if there is none. */
   longestWait(): number {
     let longest = 0;
     for (const { queue, running, waitingSince } of this.#projects.values()) {

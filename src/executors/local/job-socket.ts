@@ -24,7 +24,7 @@ export async function openJobSocket(
   { jobId, answer }: JobSocketOptions,
 ): Promise<AsyncDisposable> {
   const own = `/worker/v1/jobs/${jobId}`;
-  // What is no plain path of the job could become another one where it is parsed.
+  // Anything but a plain path of the job could become another one when parsed.
   const ownPath = new RegExp(`^${own}(/(events|source|blobs/[0-9a-f]+(/[a-z]+)?))?$`);
   let isSourceOpen = true;
   // Files that are stored have no time limit: they only have to move on.

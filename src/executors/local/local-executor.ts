@@ -81,7 +81,7 @@ class LocalExecutor implements Executor {
   #isShared = false;
   /** Of every job that is worked on. */
   readonly #stops = new Map<string, AbortController>();
-  /** Of every worker: ends when nothing is heard of it for too long. */
+  /** Of every worker: ends when nothing is heard from it for too long. */
   readonly #silence = new Map<string, NodeJS.Timeout>();
   readonly #runs = new Set<Promise<void>>();
   readonly #closing = new AbortController();
@@ -287,7 +287,7 @@ function isLastAttempt({ failedAttempts }: Pick<LocalAttempt, "failedAttempts">)
 }
 
 function silentWorkerMessage(seconds: number): string {
-  return `The worker was stopped: nothing was heard of it for ${seconds} s`;
+  return `The worker was stopped: nothing was heard from it for ${seconds} s`;
 }
 
 function deadlineExceededError(seconds: number | undefined): JobError {

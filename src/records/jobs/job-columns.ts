@@ -5,7 +5,7 @@ import { summarizeJob } from "../../contract/jobs/job-summary.ts";
 import { limits } from "../../contract/limits.ts";
 
 /**
- * The columns that follow from the job alone and change with it.
+ * The columns that depend only on the job and change with it.
  * @throws ServiceError payload_too_large for what is larger than all fields at their limits
  */
 export function jobColumns(job: Job) {

@@ -52,7 +52,7 @@ export function jobRecords(store: Store) {
       return row && { ...row, status: jobStatus.parse(row.status) };
     },
 
-    /** Undefined where there is no such job. */
+    /** Undefined if there is no such job. */
     async findStatus(id: string): Promise<JobStatus | undefined> {
       const row = await db
         .selectFrom("jobs")

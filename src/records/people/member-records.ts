@@ -38,7 +38,7 @@ export function memberRecords(store: Store) {
       return rows.map((row) => personSchema.parse(row));
     },
 
-    /** Of a person; none where there is no such person. */
+    /** Of a person; none if there is no such person. */
     async listMemberships(personId: string): Promise<readonly Membership[]> {
       return (await findPersonAccess(db, store.now(), personId))?.memberships ?? [];
     },
@@ -49,7 +49,7 @@ export function memberRecords(store: Store) {
     },
 
     /**
-     * Gives a role; undefined where there is no such person.
+     * Gives a role; undefined if there is no such person.
      * @throws ServiceError too_many_members
      */
     put: (
@@ -76,7 +76,7 @@ export function memberRecords(store: Store) {
         return parseMemberRow(row);
       }),
 
-    /** False where there is no such member. */
+    /** False if there is no such member. */
     remove: ({ project, member }: Pick<NewMember, "project" | "member">, audit: AuditedChange) =>
       runWriteTransaction(store, async (writing) => {
         const { numDeletedRows } = await writing.trx

@@ -111,7 +111,7 @@ export function tokenRecords(store: Store) {
       return row && parseTokenRow(row);
     },
 
-    /** False where there is no such token. */
+    /** False if there is no such token. */
     revoke: (project: string, id: string, audit?: AuditedChange) =>
       runWriteTransaction(store, async (writing) => {
         const at = writing.now.toISOString();

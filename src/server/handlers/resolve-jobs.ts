@@ -1,6 +1,6 @@
+import { listDataFields, replaceDataSources } from "../../contract/jobs/recipe-data.ts";
 import { type FieldError, ServiceError } from "../../contract/errors.ts";
 import type { JobRequest } from "../../contract/jobs/job.ts";
-import type { Recipe } from "../../contract/jobs/recipe.ts";
 import {
   effectiveRecipe,
   findTarget,
@@ -48,7 +48,7 @@ export async function resolveJobs(
   return request.models.flatMap(({ value }) =>
     targets.map((resolved) => {
       const model = { ...value, source: pinned.get(value.source) ?? value.source };
-      const recipe = withPinnedData(resolved.recipe, pinned);
+      const recipe = replaceDataSources(resolved.recipe, (source) => pinned.get(source) ?? source);
       return { ...jobFromRequest(request, model, { ...resolved, recipe }), origin };
     }),
   );
@@ -74,11 +74,6 @@ function requireBoundedJobs(
 
 function countBytes(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value));
-}
-
-function withPinnedData(recipe: Recipe, pinned: ReadonlyMap<string, string>): Recipe {
-  const data = pinned.get(recipe.evaluation.data ?? "");
-  return data === undefined ? recipe : { ...recipe, evaluation: { ...recipe.evaluation, data } };
 }
 
 /** @throws ServiceError validation_failed */
@@ -113,14 +108,15 @@ function resolveTargets(
   });
 }
 
-/** The models and the evaluation data. */
+/** The models and the recipe's data. */
 function listSources({ models, recipe }: ResolveJobsRequest): RequestField<string>[] {
   const sources = models.map(({ value, pointer }) => {
     return { value: value.source, pointer: `${pointer}/source` };
   });
-  const data = recipe?.evaluation?.data;
-  if (data !== undefined) sources.push({ value: data, pointer: "/recipe/evaluation/data" });
-  return sources;
+  const data = listDataFields(recipe ?? {}).map(({ field, source }) => {
+    return { value: source, pointer: `/recipe/${field}` };
+  });
+  return [...sources, ...data];
 }
 
 /** Each source with what its jobs record. */

@@ -1,17 +1,15 @@
 import type { Job } from "../../contract/jobs/job.ts";
+import { replaceDataSources } from "../../contract/jobs/recipe-data.ts";
 import { redactSource } from "../../contract/text/redact-source.ts";
 import { parseJob } from "../../records/jobs/find-record.ts";
 
 /** A job as answers contain it: a reader need not be able to fetch its sources. */
 export function showJob(job: Job): Job {
   const { model, recipe } = job;
-  const { data } = recipe.evaluation;
-  const evaluation =
-    data === undefined ? recipe.evaluation : { ...recipe.evaluation, data: redactSource(data) };
   return {
     ...job,
     model: { ...model, source: redactSource(model.source) },
-    recipe: { ...recipe, evaluation },
+    recipe: replaceDataSources(recipe, redactSource),
   };
 }
 

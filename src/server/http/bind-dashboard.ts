@@ -1,6 +1,6 @@
 import type { Hono } from "hono";
 
-/** What the page may load and do: its own scripts, styles and requests alone, and in no frame. */
+/** What the page may load and do: only its own scripts, styles and requests, and in no frame. */
 const pagePolicy = [
   "default-src 'none'",
   "script-src 'self'",

@@ -1,3 +1,4 @@
+import { listDataSources } from "../../contract/jobs/recipe-data.ts";
 import { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Hono } from "hono";
@@ -131,7 +132,7 @@ async function readOwnSource(
   const isOwn =
     assignment !== undefined &&
     (isSourceBeside(source, assignment.model.source) ||
-      source === assignment.recipe.evaluation.data);
+      listDataSources(assignment.recipe).includes(source));
   if (owner === undefined || !isOwn) throw notFoundError("source", source);
   return { attempt, project: owner.project, source };
 }

@@ -11,7 +11,7 @@ interface CopiedFiles {
   readonly missing: readonly string[];
 }
 
-/** Copies files one after the other; the copy's size is undefined where there is no file. */
+/** Copies files one after the other; the copy's size is undefined if there is no file. */
 export async function copyFiles(
   hashes: readonly string[],
   copy: (sha256: string) => Promise<number | undefined>,

@@ -21,7 +21,7 @@ export async function openServiceRecords(
   }
 }
 
-/** SQLite's codes of a file that is damaged, and of one that is none of its own. */
+/** SQLite's codes of a file that is damaged, and of one that is not a database. */
 const damageCodes: readonly unknown[] = [11, 26];
 
 function explainFailure({ database, isFile }: RecordsPlace, error: unknown): unknown {

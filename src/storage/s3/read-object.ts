@@ -18,7 +18,7 @@ interface ObjectReading {
   readonly onEtag?: (etag: string) => void;
 }
 
-/** Goes on after a broken connection. Fails with `ENOENT` where there is no such object. */
+/** Goes on after a broken connection. Fails with `ENOENT` if there is no such object. */
 export async function* readObject(
   client: S3Client,
   key: string,

@@ -89,7 +89,7 @@ const refused: readonly (readonly [string, Record<string, unknown>])[] = [
   ],
   ["with an unknown conclusion", { ...check, conclusion: "succeeded" }],
   ["completed without a conclusion", { ...check, status: "completed" }],
-  ["with a time that is none", { ...check, started_at: "yesterday" }],
+  ["with what is not a time", { ...check, started_at: "yesterday" }],
   ["for what is not a commit", { ...check, head_sha: "refs/heads/main" }],
   [
     "with four actions",

@@ -53,7 +53,7 @@ test("a log of a pod that others made for a job is not the job's", options, asyn
   await pod.end(137);
   await followUntil(other, "forged");
   const worker = await playPod(service, id);
-  const error = { code: "model_invalid", message: "It is no model" } as const;
+  const error = { code: "model_invalid", message: "It is not a model" } as const;
   await worker.report({ type: "result", outcome: "Failed", error });
   const lines = await Array.fromAsync(service.client.followLogs(id));
   assert.deepEqual(lines, []);

@@ -15,7 +15,7 @@ import { spawnOperator, startOperator } from "../start-operator.ts";
 
 const skip = clusterMissing;
 const lease = "model-optimization-operator";
-/** As long as an overloaded API server may take, which a leader has to outlast. */
+/** As long as an overloaded API server may take, which a leader has to survive. */
 const silentMs = 5_000;
 const faults: readonly Fault[] = [
   "lost",

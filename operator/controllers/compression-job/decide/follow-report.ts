@@ -13,7 +13,7 @@ import { statusPatch } from "./status-patch.ts";
 
 /**
  * Takes over the end of a job that the service has recorded, as the worker reported it or since the
- * job cannot be done. Undefined where there is none.
+ * job cannot be done. Undefined if there is none.
  */
 export function endAsReported(observed: ObservedState): Decision | undefined {
   const transitions = listNewTransitions(observed);
@@ -59,7 +59,7 @@ function isReported({ status }: Transition): boolean {
   return status !== "Cancelling" && status !== "Cancelled";
 }
 
-/** Success is told when all is recorded; a job that failed without a pod is not waited for. */
+/** Success is reported when all is recorded; a job that failed without a pod is not waited for. */
 function failureEvents({ status }: Transition, error: JobError | undefined): Action[] {
   if (status !== "Failed" || error === undefined) return [];
   const { code, message } = error;

@@ -16,7 +16,7 @@ type PodFailurePolicy = NonNullable<NonNullable<KubernetesJob["spec"]>["podFailu
  */
 export const backoffLimit = maxAttempts - 1 + maxDisruptions;
 
-/** Of a worker that was told to stop, the second before it could hear of that. */
+/** Of a worker that was told to stop, the second before it could notice. */
 const stoppedExits: readonly number[] = [workerExit.cancelled, workerExit.terminated];
 
 /**
@@ -121,7 +121,7 @@ function wasKilledByDeletion({ termination, deletionDeadline }: WorkerPod): bool
   return termination?.exitCode === workerExit.killed && deletionDeadline !== undefined;
 }
 
-/** What an exit code means; NaN where there is none. */
+/** What an exit code means; NaN if there is none. */
 export function exitCodeEnd(exitCode: number, message: string): StepEnd {
   const error = exitErrors.get(exitCode);
   if (error !== undefined) return { error, delivered: false };

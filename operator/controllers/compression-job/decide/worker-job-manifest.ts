@@ -220,7 +220,7 @@ function workerEnvironment(jobId: string, { serviceUrl }: WorkerSettings) {
 /** What a small job needs, for targets that say nothing: nodes are not filled without measure. */
 const defaultRequests = { cpu: "100m", memory: "256Mi", disk: "256Mi" };
 
-/** Memory and GPUs are limited to what is requested; CPU and disk by the target's limits alone. */
+/** Memory and GPUs are limited to what is requested; CPU and disk only by the target's limits. */
 function containerResources({
   gpu,
   resources = {},

@@ -53,6 +53,8 @@ export interface BlockTask extends PlannedWeight {
   /** Of one matrix. */
   readonly shape: MatrixShape;
   readonly format: BlockFormat;
+  /** File of the moments of the matrix's inputs, which the rounding is fitted to. */
+  readonly momentsPath?: string;
   readonly scaleType: FloatType;
   readonly outputs: TaskOutputs;
 }

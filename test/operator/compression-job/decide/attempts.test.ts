@@ -37,7 +37,7 @@ test("decide() fails a job whose worker is killed at every attempt, and not befo
   });
 });
 
-test("decide() tells once of each pod that was lost, and of the attempt that follows", () => {
+test("decide() reports once each pod that was lost, and the attempt that follows", () => {
   const at = start + 10 * second;
   const disrupted = { disruption: "EvictionByEvictionAPI", disruptedAt: at };
   const evicted = makePod(child, { name: "pod-0", deletionDeadline: at + second, ...disrupted });

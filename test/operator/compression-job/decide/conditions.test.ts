@@ -175,7 +175,7 @@ test("decide() reports a job whose pod is being started as seen, and not twice",
   assert.ok(conditionTexts(decidedStatus(after)).includes("Ready=False ImageUnavailable"));
 });
 
-test("decide() tells of a failure that the service reports by an event", () => {
+test("decide() emits an event for a failure that the service reports", () => {
   const at = new Date(start).toISOString();
   const error = { code: "model_not_found", message: "The project has no such model" } as const;
   const ends = [
