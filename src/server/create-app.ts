@@ -6,6 +6,7 @@ import { batchHandlers } from "./handlers/batch-handlers.ts";
 import { bindGitHubWebhook } from "./handlers/bind-github-webhook.ts";
 import { bindSingleSignOn } from "./handlers/bind-single-sign-on.ts";
 import { createEventHandlers } from "./handlers/event-handlers.ts";
+import { createGetJob } from "./handlers/get-job.ts";
 import { jobHandlers } from "./handlers/job-handlers.ts";
 import { linkHandlers } from "./handlers/link-handlers.ts";
 import { createLogHandlers } from "./handlers/log-handlers.ts";
@@ -86,6 +87,7 @@ function createHandlers(context: ServerContext): RouteHandlers {
   let document: ReturnType<typeof openApiDocument> | undefined;
   return {
     ...jobHandlers,
+    ...createGetJob(context),
     ...createLogHandlers(context),
     ...createEventHandlers(),
     ...artifactHandlers,

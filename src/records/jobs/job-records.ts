@@ -43,6 +43,16 @@ export function jobRecords(store: Store) {
       return row && parseJob(row.document);
     },
 
+    /** A job as the text of its document, which nothing parses that only passes it on. */
+    async findText(id: string) {
+      const row = await db
+        .selectFrom("jobs")
+        .select(["project", "status", "document"])
+        .where("id", "=", id)
+        .executeTakeFirst();
+      return row && { ...row, status: jobStatus.parse(row.status) };
+    },
+
     /** Undefined if there is no such job. */
     async findStatus(id: string): Promise<JobStatus | undefined> {
       const row = await db
