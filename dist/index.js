@@ -55711,8 +55711,8 @@ async function fetchMergeBase({ repo, headSha, branch }, base, github) {
 
 // EXTERNAL MODULE: ./action/run-post.js
 var run_post = __nccwpck_require__(6361);
-// EXTERNAL MODULE: ./action/service-client.js + 33 modules
-var service_client = __nccwpck_require__(4845);
+// EXTERNAL MODULE: ./action/service-client.js + 32 modules
+var service_client = __nccwpck_require__(3606);
 // EXTERNAL MODULE: ./client/hash-file.js
 var hash_file = __nccwpck_require__(5511);
 // EXTERNAL MODULE: ./client/problem-error.js + 1 modules
@@ -56189,7 +56189,7 @@ function setFailure({ failureMessage }, { conclusion, title }) {
 /* harmony import */ var _check_run_reporter_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(9131);
 /* harmony import */ var _connect_github_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3324);
 /* harmony import */ var _read_inputs_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(2982);
-/* harmony import */ var _service_client_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(4845);
+/* harmony import */ var _service_client_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(3606);
 /* harmony import */ var _submit_batches_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(4866);
 /* harmony import */ var _workflow_run_js__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(6793);
 /* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(8931);
@@ -56259,7 +56259,7 @@ async function requestCancellation(client, id, signal) {
 
 /***/ }),
 
-/***/ 4845:
+/***/ 3606:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -56531,6 +56531,9 @@ const jobFilterFields = {
     batch: id/* batchId */.qZ.optional(),
     target: target/* targetName */.je.optional(),
     model: schemas/* string */.YjP().max(2048).optional(),
+    search: schemas/* array */.YOg(schemas/* string */.YjP().min(1).max(200))
+        .max(8)
+        .optional(),
     label: labelFilter,
     createdAfter: iso/* datetime */.w$().optional(),
     createdBefore: iso/* datetime */.w$().optional(),
@@ -57274,119 +57277,9 @@ function createUndiciTransport(dispatcher) {
     };
 }
 
-;// CONCATENATED MODULE: ./contract/jobs/attestation.js
-
-const statementMediaType = "application/vnd.in-toto+json";
-const provenanceType = "https://slsa.dev/provenance/v1";
-const evaluationType = "https://modeloptimization.dev/evaluation/v1";
-const compressionType = "https://modeloptimization.dev/compression/v1";
-const envelope = schemas/* object */.Ikc({
-    payloadType: schemas/* literal */.euz(statementMediaType),
-    payload: schemas/* base64 */.K39(),
-    signatures: schemas/* array */.YOg(schemas/* object */.Ikc({ keyid: schemas/* string */.YjP(), sig: schemas/* base64 */.K39() }))
-        .length(1),
-})
-    .meta({ id: "AttestationEnvelope" });
-const attestations = schemas/* object */.Ikc({ envelopes: schemas/* array */.YOg(envelope) })
-    .meta({ id: "Attestations" });
-const attestationKey = schemas/* object */.Ikc({
-    keyid: schemas/* string */.YjP(),
-    publicKey: schemas/* string */.YjP(),
-})
-    .meta({ id: "AttestationKey" });
-const digest = schemas/* strictObject */.rej({ sha256: schemas/* string */.YjP().regex(/^[0-9a-f]{64}$/) });
-const subject = schemas/* array */.YOg(schemas/* strictObject */.rej({ name: schemas/* string */.YjP(), digest })).min(1);
-const statementBase = { _type: schemas/* literal */.euz("https://in-toto.io/Statement/v1"), subject };
-const provenance = schemas/* strictObject */.rej({
-    ...statementBase,
-    predicateType: schemas/* literal */.euz(provenanceType),
-    predicate: schemas/* strictObject */.rej({
-        buildDefinition: schemas/* strictObject */.rej({
-            buildType: schemas/* literal */.euz(compressionType),
-            externalParameters: schemas/* strictObject */.rej({
-                kind: schemas/* string */.YjP(),
-                model: schemas/* string */.YjP(),
-                source: schemas/* string */.YjP(),
-                target: schemas/* string */.YjP(),
-                recipe: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* unknown */.L5J()),
-                gates: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* unknown */.L5J()),
-            }),
-            resolvedDependencies: schemas/* array */.YOg(schemas/* strictObject */.rej({ name: schemas/* string */.YjP(), digest })).length(1),
-        }),
-        runDetails: schemas/* strictObject */.rej({
-            builder: schemas/* strictObject */.rej({ id: schemas/* string */.YjP() }),
-            metadata: schemas/* strictObject */.rej({
-                invocationId: schemas/* string */.YjP(),
-                startedOn: iso/* datetime */.w$(),
-                finishedOn: iso/* datetime */.w$(),
-            }),
-        }),
-    }),
-});
-const evaluation = schemas/* strictObject */.rej({
-    ...statementBase,
-    predicateType: schemas/* literal */.euz(evaluationType),
-    predicate: schemas/* strictObject */.rej({
-        job: schemas/* string */.YjP(),
-        telemetry: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* unknown */.L5J()),
-        gates: schemas/* array */.YOg(schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* unknown */.L5J())),
-        gatesPassed: schemas/* boolean */.zMY(),
-    }),
-});
-const statements = { provenance, evaluation };
-function isAttested(job) {
-    const { startedAt, finishedAt, model, artifacts, status } = job;
-    const isKnown = startedAt !== null && finishedAt !== null && model.actualSha256 !== null;
-    return status === "Completed" && isKnown && artifacts.length > 0;
-}
-function describeProvenance(job, builder) {
-    const { id, kind, model, target, recipe, gateLimits, startedAt, finishedAt } = job;
-    const { name, source, actualSha256 } = model;
-    return {
-        ...describeSubject(job),
-        predicateType: provenanceType,
-        predicate: {
-            buildDefinition: {
-                buildType: compressionType,
-                externalParameters: { kind, model: name, source, target, recipe, gates: gateLimits },
-                resolvedDependencies: [{ name, digest: { sha256: actualSha256 } }],
-            },
-            runDetails: {
-                builder: { id: builder },
-                metadata: { invocationId: id, startedOn: startedAt, finishedOn: finishedAt },
-            },
-        },
-    };
-}
-function describeEvaluation(job) {
-    const { id, telemetry, gates } = job;
-    const gatesPassed = gates.every(({ passed, level }) => passed || level === "warn");
-    return {
-        ...describeSubject(job),
-        predicateType: evaluationType,
-        predicate: { job: id, telemetry, gates, gatesPassed },
-    };
-}
-function describeSubject({ artifacts }) {
-    return {
-        _type: "https://in-toto.io/Statement/v1",
-        subject: artifacts.map(({ name, sha256 }) => ({ name, digest: { sha256 } })),
-    };
-}
-function preAuthEncoding(payload) {
-    const encoder = new TextEncoder();
-    const type = encoder.encode(statementMediaType);
-    const head = encoder.encode(`DSSEv1 ${type.length} ${statementMediaType} ${payload.length} `);
-    const bytes = new Uint8Array(head.length + payload.length);
-    bytes.set(head);
-    bytes.set(payload, head.length);
-    return bytes;
-}
-
 // EXTERNAL MODULE: ./contract/jobs/artifact.js
 var artifact = __nccwpck_require__(4336);
 ;// CONCATENATED MODULE: ./contract/routes/artifact-routes.js
-
 
 
 
@@ -57488,25 +57381,6 @@ const artifactRoutes = {
         headers: downloadHeaders,
         replies: downloadReplies,
         errors: ["not_found", "artifact_missing", "link_expired", "range_not_satisfiable"],
-    },
-    getAttestations: {
-        method: "GET",
-        path: "/jobs/{id}/attestations",
-        summary: "What a result was made of and what was measured of it, as in-toto statements that the " +
-            "installation's key signs: SLSA's provenance, then the evaluation with its gates",
-        action: "readWork",
-        names: "job",
-        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
-        replies: { 200: { json: attestations } },
-        errors: ["not_found", "job_unfinished"],
-    },
-    getAttestationKey: {
-        method: "GET",
-        path: "/attestation-key",
-        summary: "The public key of the installation's attestations",
-        action: "readInterface",
-        replies: { 200: { json: attestationKey } },
-        errors: [],
     },
     getBatchArtifacts: {
         method: "GET",
@@ -57845,6 +57719,7 @@ const logRoutes = {
 
 
 
+
 const uploadedModel = schemas/* object */.Ikc({
     source: schemas/* string */.YjP(),
     sha256: model/* sha256 */.sc,
@@ -57856,6 +57731,18 @@ const modelPage = schemas/* object */.Ikc({
     nextCursor: nextCursor,
 })
     .meta({ id: "ModelPage" });
+const modelVersion = schemas/* object */.Ikc({
+    name: schemas/* string */.YjP(),
+    source: schemas/* string */.YjP(),
+    jobs: schemas/* int */.Whr(),
+    newestJobId: id/* jobId */.Db,
+})
+    .meta({ id: "ModelVersion" });
+const modelVersions = schemas/* object */.Ikc({
+    versions: schemas/* array */.YOg(modelVersion)
+        .max(limits/* limits */.Fy.modelVersions),
+})
+    .meta({ id: "ModelVersions" });
 const modelQuery = schemas/* strictObject */.rej(pageFields);
 const modelRoutes = {
     listModels: {
@@ -57866,6 +57753,14 @@ const modelRoutes = {
         query: modelQuery,
         replies: { 200: { json: modelPage } },
         errors: ["invalid_cursor"],
+    },
+    listModelVersions: {
+        method: "GET",
+        path: "/model-versions",
+        summary: "List the models that jobs name, by name and source, newest jobs first",
+        action: "readWork",
+        replies: { 200: { json: modelVersions } },
+        errors: [],
     },
     deleteModel: {
         method: "DELETE",
@@ -59887,7 +59782,7 @@ const statusReasonTable = {
     starting: {
         status: "Pending",
         message: "The worker starts",
-        setBy: "operator",
+        setBy: "service, operator",
         action: nothing,
     },
     suspended: {
@@ -60859,6 +60754,7 @@ const telemetry = schemas/* object */.Ikc({
 /* unused harmony exports slowestDownload, silentWorkerSeconds, projectWait, quotas, maxAttempts, maxDisruptions */
 const limits = {
     jsonBodyBytes: 4 * 1024 * 1024,
+    workerBodyBytes: 256 * 1024,
     webhookBytes: 1024 * 1024,
     webhooksAtOnce: 64,
     webhooksAtOncePerAddress: 16,
@@ -60869,8 +60765,10 @@ const limits = {
     preferWaitSeconds: 60,
     pageDefault: 50,
     pageMax: 200,
+    modelVersions: 500,
     pageBytes: 4 * 1024 * 1024,
     jobDocumentBytes: 1024 * 1024,
+    requestedJobsBytes: 16 * 1024 * 1024,
     listedSuites: 200,
     historyBatches: 100,
     historyJobs: 2000,
@@ -61419,10 +61317,13 @@ function formatQuantity(value, digits) {
 /* harmony export */   cT: () => (/* binding */ joinLines),
 /* harmony export */   nA: () => (/* binding */ hasHiddenCharacters)
 /* harmony export */ });
-const hidden = String.raw `\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069`;
-const anyHidden = new RegExp(`[${hidden}]`, "u");
+const joiners = String.raw `\u200c\u200d\ufe0e\ufe0f`;
+const looseJoiner = String.raw `[${joiners}](?<![^\p{ASCII}${joiners}]\ufe0f?[${joiners}])`;
+const unseen = String.raw `\p{Cc}\p{Default_Ignorable_Code_Point}\u2028\u2029\ufff9-\ufffb`;
+const hidden = `(?:[[${unseen}]--[${joiners}]]|${looseJoiner})`;
+const anyHidden = new RegExp(hidden, "v");
 const lineBreak = /[\n\r\u2028\u2029]/;
-const everyHidden = new RegExp(`(?!\t)[${hidden}]`, "gu");
+const everyHidden = new RegExp(`(?!\t)${hidden}`, "gv");
 function hasHiddenCharacters(text) {
     return anyHidden.test(text);
 }
@@ -69903,7 +69804,6 @@ function duration(params) {
 __nccwpck_require__.d(__webpack_exports__, {
   You: () => (/* binding */ ZodISODateTime),
   YOg: () => (/* binding */ array),
-  K39: () => (/* binding */ base64),
   zMY: () => (/* binding */ schemas_boolean),
   k5n: () => (/* binding */ _enum),
   Whr: () => (/* binding */ schemas_int),
@@ -69916,11 +69816,10 @@ __nccwpck_require__.d(__webpack_exports__, {
   rej: () => (/* binding */ strictObject),
   YjP: () => (/* binding */ string),
   KCZ: () => (/* binding */ union),
-  L5J: () => (/* binding */ unknown),
   OZ5: () => (/* binding */ url)
 });
 
-// UNUSED EXPORTS: ZodAny, ZodArray, ZodBase64, ZodBase64URL, ZodBigInt, ZodBigIntFormat, ZodBoolean, ZodCIDRv4, ZodCIDRv6, ZodCUID, ZodCUID2, ZodCatch, ZodCodec, ZodCreditCard, ZodCustom, ZodCustomStringFormat, ZodDate, ZodDefault, ZodDiscriminatedUnion, ZodE164, ZodEmail, ZodEmoji, ZodEnum, ZodExactOptional, ZodFile, ZodFunction, ZodGUID, ZodIBAN, ZodIPv4, ZodIPv6, ZodISODate, ZodISODuration, ZodISOTime, ZodInstanceOf, ZodIntersection, ZodJWT, ZodKSUID, ZodLazy, ZodLiteral, ZodMAC, ZodMap, ZodNaN, ZodNanoID, ZodNever, ZodNonOptional, ZodNull, ZodNullable, ZodNumber, ZodNumberFormat, ZodObject, ZodOptional, ZodPipe, ZodPrefault, ZodPreprocess, ZodPromise, ZodReadonly, ZodRecord, ZodSet, ZodString, ZodStringFormat, ZodSuccess, ZodSymbol, ZodTemplateLiteral, ZodTransform, ZodTuple, ZodType, ZodULID, ZodURL, ZodUUID, ZodUndefined, ZodUnion, ZodUnknown, ZodVoid, ZodXID, ZodXor, _ZodString, _default, _function, any, base64url, bigint, catch, check, cidrv4, cidrv6, codec, creditCard, cuid, cuid2, currencyCode, custom, date, describe, discriminatedUnion, e164, email, emoji, exactOptional, file, float32, float64, function, guid, hash, hex, hostname, httpUrl, iban, instanceof, int32, int64, intersection, invertCodec, ipv4, ipv6, json, jwt, keyof, ksuid, lazy, looseObject, looseRecord, mac, map, meta, nan, nanoid, nativeEnum, never, nonoptional, nullable, nullish, optional, partialRecord, pipe, prefault, promise, readonly, refine, set, stringFormat, stringbool, success, superRefine, symbol, templateLiteral, transform, tuple, uint32, uint64, ulid, undefined, uuid, uuidv4, uuidv6, uuidv7, void, xid, xor
+// UNUSED EXPORTS: ZodAny, ZodArray, ZodBase64, ZodBase64URL, ZodBigInt, ZodBigIntFormat, ZodBoolean, ZodCIDRv4, ZodCIDRv6, ZodCUID, ZodCUID2, ZodCatch, ZodCodec, ZodCreditCard, ZodCustom, ZodCustomStringFormat, ZodDate, ZodDefault, ZodDiscriminatedUnion, ZodE164, ZodEmail, ZodEmoji, ZodEnum, ZodExactOptional, ZodFile, ZodFunction, ZodGUID, ZodIBAN, ZodIPv4, ZodIPv6, ZodISODate, ZodISODuration, ZodISOTime, ZodInstanceOf, ZodIntersection, ZodJWT, ZodKSUID, ZodLazy, ZodLiteral, ZodMAC, ZodMap, ZodNaN, ZodNanoID, ZodNever, ZodNonOptional, ZodNull, ZodNullable, ZodNumber, ZodNumberFormat, ZodObject, ZodOptional, ZodPipe, ZodPrefault, ZodPreprocess, ZodPromise, ZodReadonly, ZodRecord, ZodSet, ZodString, ZodStringFormat, ZodSuccess, ZodSymbol, ZodTemplateLiteral, ZodTransform, ZodTuple, ZodType, ZodULID, ZodURL, ZodUUID, ZodUndefined, ZodUnion, ZodUnknown, ZodVoid, ZodXID, ZodXor, _ZodString, _default, _function, any, base64, base64url, bigint, catch, check, cidrv4, cidrv6, codec, creditCard, cuid, cuid2, currencyCode, custom, date, describe, discriminatedUnion, e164, email, emoji, exactOptional, file, float32, float64, function, guid, hash, hex, hostname, httpUrl, iban, instanceof, int32, int64, intersection, invertCodec, ipv4, ipv6, json, jwt, keyof, ksuid, lazy, looseObject, looseRecord, mac, map, meta, nan, nanoid, nativeEnum, never, nonoptional, nullable, nullish, optional, partialRecord, pipe, prefault, promise, readonly, refine, set, stringFormat, stringbool, success, superRefine, symbol, templateLiteral, transform, tuple, uint32, uint64, ulid, undefined, unknown, uuid, uuidv4, uuidv6, uuidv7, void, xid, xor
 
 // EXTERNAL MODULE: ../../node_modules/zod/v4/core/core.js
 var core_core = __nccwpck_require__(6416);
@@ -75522,7 +75421,7 @@ const ZodBase64 = /*@__PURE__*/ core_core/* $constructor */.xI("ZodBase64", (ins
     ZodStringFormat.init(inst, def);
 });
 function base64(params) {
-    return api/* _base64 */.rt(ZodBase64, params);
+    return core._base64(ZodBase64, params);
 }
 const ZodBase64URL = /*@__PURE__*/ core_core/* $constructor */.xI("ZodBase64URL", (inst, def) => {
     // ZodStringFormat.init(inst, def);

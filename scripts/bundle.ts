@@ -36,16 +36,9 @@ export async function bundleAction(folder: string): Promise<void> {
   }
 }
 
-/** Fields of tables that documents and the page are made of, in which the action has no use for them. */
-const descriptions: ReadonlySet<string> = new Set(["description", "summary"]);
-/** The same of `statusReasonTable`. */
-const reasonDescriptions: ReadonlySet<string> = new Set(["action", "setBy"]);
-
-/** Compiled schemas and tables without what documents them, which the action never shows. */
+/** Compiled schemas without what documents their fields, which the action never shows. */
 function withoutDescriptions(file: string, source: string): string {
-  const isReasons = file.endsWith("status-reasons.js");
-  const unused = isReasons ? reasonDescriptions : descriptions;
-  const cuts: { readonly start: number; readonly end: number; readonly with?: string }[] = [];
+  const cuts: { readonly start: number; readonly end: number }[] = [];
   new Visitor({
     CallExpression({ callee, end }) {
       const isDescription =
@@ -54,18 +47,10 @@ function withoutDescriptions(file: string, source: string): string {
         callee.property.name === "describe";
       if (isDescription) cuts.push({ start: callee.object.end, end });
     },
-    Property({ key, value }) {
-      const isText = ["Literal", "TemplateLiteral", "BinaryExpression"].includes(value.type);
-      const isDescription = key.type === "Identifier" && unused.has(key.name);
-      if (isText && isDescription) cuts.push({ start: value.start, end: value.end, with: '""' });
-    },
   }).visit(parseSync(file, source).program);
   return cuts
     .toSorted((one, other) => other.start - one.start)
-    .reduce(
-      (text, cut) => text.slice(0, cut.start) + (cut.with ?? "") + text.slice(cut.end),
-      source,
-    );
+    .reduce((text, { start, end }) => text.slice(0, start) + text.slice(end), source);
 }
 
 /** Code of packages without comments of several lines; their licenses are in a file beside it. */
