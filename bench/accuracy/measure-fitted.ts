@@ -18,12 +18,15 @@ const accuracy = z.object({ sqnrDb: z.number(), bytes: z.int() });
 const cost = z.object({ seconds: z.number() });
 type Figures = z.infer<typeof accuracy> & z.infer<typeof cost>;
 
-/** Methods of onnxruntime.quantization for 4-bit blocks. */
-const methods = ["nearest", "k-quant", "gptq"] as const;
+/**
+ * Methods of onnxruntime.quantization for 4-bit blocks. Its GPTQ needs torch, and rounds to the codes
+ * of `nearest`: no error reaches later inputs in it.
+ */
+const methods = ["nearest", "k-quant"] as const;
 
 /** Of Python, whose documentation is calibrated on: others than those that are compared on. */
 const calibrationModules = "os collections subprocess argparse logging socket asyncio unittest";
-const calibrationSamples = 64;
+const calibrationSamples = 128;
 
 /** Bars of a transformer in 4-bit blocks of 32 with zero points. */
 const bars = { leastSqnrDb: 17.7, mostSeconds: 6 };
@@ -54,7 +57,7 @@ export async function measureFitted(): Promise<BenchRow[]> {
     limitRow("minilm, int4 blocks of 32, fitted: time", "s", ours.seconds, bars.mostSeconds),
   ];
   for (const method of methods) {
-    const peer = await measurePeer(method, { model, folder, data });
+    const peer = await measurePeer(method, { model, folder });
     if (peer !== undefined) rows.push(...comparedRows(method, ours, peer));
   }
   await rm(folder, { recursive: true });
@@ -84,12 +87,12 @@ async function measureOurs(model: string, { folder, data }: Place): Promise<Figu
 /** Figures of the peer's result; undefined where it fails, which is printed. */
 async function measurePeer(
   method: (typeof methods)[number],
-  { model, folder, data }: Place & { readonly model: string },
+  { model, folder }: Pick<Place, "folder"> & { readonly model: string },
 ): Promise<Figures | undefined> {
   const output = join(folder, method, "model.onnx");
   await mkdir(dirname(output));
   try {
-    const stdout = await runScript("peers.py", [method, model, output, data]);
+    const stdout = await runScript("peers.py", [method, model, output]);
     const { seconds } = cost.parse(JSON.parse(stdout.trim().split("\n").at(-1) ?? ""));
     return { seconds, ...(await compare(model, output)) };
   } catch (error) {

@@ -3,6 +3,7 @@ import { ServiceError } from "../contract/errors.ts";
 import { qualifyRepositoryId, type Workflow } from "../contract/people/principal.ts";
 import { exchangedToken } from "../contract/people/token.ts";
 import { truncate } from "../contract/text/bounded-text.ts";
+import { replaceHiddenCharacters } from "../contract/text/hidden-characters.ts";
 import { matchPolicy, type Policy, type TrustPolicy } from "../contract/people/trust-policy.ts";
 import type { Log } from "../log/json-log.ts";
 import type { Records } from "../records/open-records.ts";
@@ -112,7 +113,7 @@ function parseRun(identity: Identity): Omit<Workflow, "report"> {
 function identityName({ repository, ref, run_id, run_attempt }: Identity): string {
   const run = `${claimAsText(run_id)}.${claimAsText(run_attempt)}`;
   const name = `${claimAsText(repository)} ${claimAsText(ref)} run ${run}`;
-  return truncate(name, nameLength).toWellFormed();
+  return truncate(replaceHiddenCharacters(name.toWellFormed()), nameLength);
 }
 
 function claimAsText(claim: unknown): string {

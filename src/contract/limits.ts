@@ -2,6 +2,8 @@
 export const limits = {
   /** Largest JSON body, bytes. */
   jsonBodyBytes: 4 * 1024 * 1024,
+  /** Largest JSON body of a worker, bytes: twice the largest event, since it is read at one go. */
+  workerBodyBytes: 256 * 1024,
   /** Largest event of GitHub, bytes: events of check runs have some 20,000. */
   webhookBytes: 1024 * 1024,
   /** Events of GitHub that are read at once, of all senders and of one address. */
@@ -20,10 +22,14 @@ export const limits = {
   /** Jobs or batches a page, by default and at most. */
   pageDefault: 50,
   pageMax: 200,
+  /** Names and sources of models that one answer has. */
+  modelVersions: 500,
   /** Bytes of a page of jobs, which ends earlier where they are large; one job may have more. */
   pageBytes: 4 * 1024 * 1024,
   /** Largest job in the records, bytes: the largest request and all that a worker may report. */
   jobDocumentBytes: 1024 * 1024,
+  /** Models and recipes of the jobs of a request, bytes: each job has its own copy of both. */
+  requestedJobsBytes: 16 * 1024 * 1024,
   /** Suites of a list, and batches and jobs of a suite's history, the newest. */
   listedSuites: 200,
   historyBatches: 100,

@@ -12,14 +12,14 @@ import { findWeights, type Weight, type WeightConsumer } from "./quantize/find-w
 import { findProductMatrix } from "./quantize/formats/consumer-matrix.ts";
 import { InputMoments, momentBytes } from "./quantize/kernels/input-moments.ts";
 import { Obstacle } from "./quantize/obstacle.ts";
-import type { BlockTask } from "./quantize/tasks/weight-task.ts";
+import type { BlockTask, MomentsFile } from "./quantize/tasks/weight-task.ts";
 import { weightDims } from "./quantize/weight-dims.ts";
 
 export interface ModelCalibration {
   /** Undefined where no weight is in blocks of a product. */
   readonly summary: Telemetry["calibration"];
-  /** Files of the moments of a weight's inputs, by the position of the weight. */
-  readonly momentPaths: ReadonlyMap<number, string>;
+  /** Moments of a weight's inputs, by the position of the weight. */
+  readonly moments: ReadonlyMap<number, MomentsFile>;
 }
 
 /** Most bytes of moments that are summed up in one run of the model. */
@@ -39,7 +39,7 @@ export async function calibrateModel(
   inlineFunctions(model.proto);
   const weights = findWeights(model);
   const wanted = groupByInputs(plan, weights, model.proto.graph);
-  const momentPaths = new Map<number, string>();
+  const files = new Map<number, MomentsFile>();
   let summary: ModelCalibration["summary"];
   for (const [index, groups] of divideRuns(wanted).entries()) {
     const moments = new Map(groups.map((group) => [group, new InputMoments(group.inputs)]));
@@ -53,12 +53,12 @@ export async function calibrateModel(
     for (const [position, [group, sums]] of [...moments].entries()) {
       const file = path.join(options.scratchDirectory, `moments-${index}-${position}`);
       if (!(await writeMoments(file, sums))) continue;
-      for (const weight of group.weights) momentPaths.set(weight, file);
+      for (const weight of group.weights) files.set(weight, { path: file, rows: sums.rows });
     }
   }
   return {
-    summary: summary && { ...summary, fittedWeights: momentPaths.size },
-    momentPaths,
+    summary: summary && { ...summary, fittedWeights: files.size },
+    moments: files,
   };
 }
 
@@ -146,13 +146,12 @@ export function fitPlan(
   calibration: ModelCalibration | undefined,
 ): CompressionPlan {
   if (calibration === undefined) return plan;
-  const { momentPaths } = calibration;
   const fitted = new Set<number>();
   const tasks = plan.tasks.map((task) => {
-    const momentsPath = momentPaths.get(task.weight);
-    if (momentsPath === undefined || task.kind !== "blocks" || task.matrices > 1) return task;
+    const moments = calibration.moments.get(task.weight);
+    if (moments === undefined || task.kind !== "blocks" || task.matrices > 1) return task;
     fitted.add(task.weight);
-    return { ...task, momentsPath };
+    return { ...task, moments };
   });
   const weights = plan.weights.map((each) => {
     const { format } = each;

@@ -1,3 +1,4 @@
+import { describeInterface, type ModelInterface } from "./describe-interface.ts";
 import { errorMetrics, type ErrorMetrics, type ErrorSums } from "./evaluate/error-metrics.ts";
 import type { GraphNode } from "./list-graph-nodes.ts";
 import { elementTypeName } from "./onnx/element-type.ts";
@@ -40,6 +41,8 @@ export interface CompressionReport {
   /** The original's nodes, which name weights by their positions. */
   readonly nodes: readonly GraphNode[];
   readonly warnings: readonly CompressionWarning[];
+  /** Of the result too: it takes and gives the same. */
+  readonly interface: ModelInterface;
   /** What the rounding was fitted to; undefined where it was not. */
   readonly calibration: ModelCalibration["summary"] | undefined;
 }
@@ -65,6 +68,7 @@ export function buildCompressionReport(
     nodes: plan.nodes,
     warnings: [...listCompressionWarnings(plan), ...warnOfCalibration(calibration)],
     calibration: calibration?.summary,
+    interface: describeInterface(plan.model.proto),
   };
 }
 

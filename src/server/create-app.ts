@@ -6,6 +6,7 @@ import { batchHandlers } from "./handlers/batch-handlers.ts";
 import { bindGitHubWebhook } from "./handlers/bind-github-webhook.ts";
 import { bindSingleSignOn } from "./handlers/bind-single-sign-on.ts";
 import { createEventHandlers } from "./handlers/event-handlers.ts";
+import { createGetJob } from "./handlers/get-job.ts";
 import { jobHandlers } from "./handlers/job-handlers.ts";
 import { linkHandlers } from "./handlers/link-handlers.ts";
 import { createLogHandlers } from "./handlers/log-handlers.ts";
@@ -22,6 +23,7 @@ import { suiteHandlers } from "./handlers/suite-handlers.ts";
 import { tokenHandlers } from "./handlers/token-handlers.ts";
 import { webhookHandlers } from "./handlers/webhook-handlers.ts";
 import { bindDashboard } from "./http/bind-dashboard.ts";
+import { compressJson } from "./http/compress-json.ts";
 import { bindRoutes, type RouteHandlers } from "./http/bind-routes.ts";
 import { notFoundError, problemResponse } from "./http/problem-response.ts";
 import { requestId, requestSpan, traceRequests } from "./http/request-id.ts";
@@ -41,6 +43,7 @@ export function createApp(
   { monitoring, workers }: { monitoring?: Hono | undefined; workers?: Hono | undefined } = {},
 ): Hono {
   const app = new Hono();
+  compressJson(app);
   prepareApp(app, context);
   if (workers) prepareApp(workers, context);
   if (monitoring) answerErrors(monitoring, context);
@@ -84,6 +87,7 @@ function createHandlers(context: ServerContext): RouteHandlers {
   let document: ReturnType<typeof openApiDocument> | undefined;
   return {
     ...jobHandlers,
+    ...createGetJob(context),
     ...createLogHandlers(context),
     ...createEventHandlers(),
     ...artifactHandlers,

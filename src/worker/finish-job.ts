@@ -98,9 +98,9 @@ function listDocuments(
   { assignment: { id, kind, recipe, target } }: JobContext,
   { report, model, files, evaluation, error }: ReportContent,
 ) {
-  const { weights, restoredAtLoad, calibration } = report;
+  const { weights, restoredAtLoad, calibration, interface: io } = report;
   const work = { job: id, kind, model, target, recipe, calibration, restoredAtLoad, files };
-  const content = { ...work, weights, ...evaluation, error };
+  const content = { ...work, interface: io, weights, ...evaluation, error };
   const text = `${JSON.stringify(content, null, 2)}\n`;
   const graph = JSON.stringify(describeGraph(report));
   return [

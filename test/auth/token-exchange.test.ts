@@ -72,6 +72,18 @@ test("an exchanged token is listed with its policy and who it was given to", asy
   assert.match(service.logged.join("\n"), /An identity token was exchanged .*"run_id":"987"/);
 });
 
+test("what an identity says is shown as one visible line", async (t) => {
+  const { issuer, service, exchange } = await startExchange(t);
+  const ref = "refs/pull/\u202e7\u200b/merge";
+  const claims = { event_name: "pull_request", ref, run_id: "1\n2" };
+  assert.equal((await exchange(await issuer.sign({ claims }))).status, 200);
+  const { entries } = auditPage.parse(await (await service.ask("GET /v1/audit")).json());
+  assert.equal(
+    entries[0]?.tokenName,
+    "acme/models refs/pull/\u{fffd}7\u{fffd}/merge run 1\u{fffd}2.1",
+  );
+});
+
 test("an exchange is in the audit of its policy's project", async (t) => {
   const { issuer, service, exchange } = await startExchange(t);
   await exchange(await issuer.sign());

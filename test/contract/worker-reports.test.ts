@@ -18,6 +18,16 @@ const hiddenTexts = [
   "\u061c",
   "\u2028",
   "\u202e",
+  "\u00ad",
+  "\u200b",
+  "\u200d",
+  "\u2060",
+  "\u3164",
+  "\ufe0f",
+  "\ufeff",
+  "\ufffb",
+  "\u{e0041}",
+  "\u{e0100}",
 ].map((character) => `a${character}b`);
 const longText = "x".repeat(5_000_000);
 const maxEntries = 1000;

@@ -47,7 +47,7 @@ function accuracyEvent(...names: readonly string[]): UnnumberedEvent {
 
 test("names of outputs are cut, however long a model's are", async (t) => {
   const { worker, readJob } = await startWork(t);
-  const names = Array.from({ length: maxReportedOutputs }, (_, i) => `${i}`.padEnd(60_000, "x"));
+  const names = Array.from({ length: maxReportedOutputs }, (_, i) => `${i}`.padEnd(3_500, "x"));
   await worker.report({ type: "status", status: "Sharding" }, accuracyEvent(...names));
   const read = await readJob();
   const cut = read.telemetry.accuracy?.outputs.map(({ name }) => name) ?? [];
@@ -153,7 +153,8 @@ test("a job has so many files and no more", async (t) => {
   const events = names.map((name): UnnumberedEvent => {
     return { type: "artifact", artifact: { name, kind: "weights", ...blob } };
   });
-  await worker.report(...events.slice(0, 1000));
+  await worker.report(...events.slice(0, 500));
+  await worker.report(...events.slice(500, 1000));
   await worker.report(...events.slice(1000, maxArtifacts));
   const full = await readJob();
   assert.deepEqual([full.status, full.artifacts.length], ["Sharding", maxArtifacts]);
@@ -176,8 +177,8 @@ test("requests of one attempt are counted, with what they bring", async (t) => {
     return app.ask(`POST /worker/v1/jobs/${id}/events`, question);
   };
   assert.equal((await heartbeat(100)).status, 200);
-  assert.equal((await heartbeat(4 * 1024 * 1024)).status, 200, "129 requests");
-  for (let i = 0; i < 470; i++) assert.equal((await heartbeat(100)).status, 200);
+  assert.equal((await heartbeat(limits.workerBodyBytes)).status, 200, "9 requests");
+  for (let i = 0; i < 590; i++) assert.equal((await heartbeat(100)).status, 200);
   const refused = await heartbeat(100);
   assert.equal(refused.status, 429);
   assert.equal(refused.headers.get("retry-after"), "1");
@@ -187,6 +188,33 @@ test("requests of one attempt are counted, with what they bring", async (t) => {
   assert.equal((await app.ask(`GET /worker/v1/jobs/${other.id}`, { token: secret })).status, 200);
   app.advance(1000);
   assert.equal((await heartbeat(100)).status, 200);
+});
+
+test("each file that a worker reports counts as a request, since it is looked for", async (t) => {
+  const { worker, send } = await startWork(t, { workerRequestsPerMinute: 300 });
+  const blob = await worker.store("the same for all");
+  const report = () =>
+    send(
+      ...Array.from({ length: 150 }, (_, i): UnnumberedEvent => {
+        return { type: "artifact", artifact: { name: `${i}`, kind: "weights", ...blob } };
+      }),
+    );
+  assert.equal((await report()).status, 200);
+  assert.equal((await report()).status, 429);
+});
+
+test("what a worker sends at once is read before others wait for it", async (t) => {
+  const { app, id, worker, send } = await startWork(t);
+  for (const length of [1_300_000, limits.workerBodyBytes / 3]) {
+    assert.equal((await send(logEvent("\u202e".repeat(length)))).status, 413);
+  }
+  for (const path of ["sources", "source", `blobs/${"a".repeat(64)}/upload`]) {
+    const question = { token: worker.secret, body: { source: "x".repeat(limits.workerBodyBytes) } };
+    const answer = await app.ask(`POST /worker/v1/jobs/${id}/${path}`, question);
+    assert.equal(answer.status, 413, path);
+  }
+  const longest = logEvent("\\".repeat(maxLogLineBytes));
+  assert.equal((await send(longest)).status, 200, "the largest line");
 });
 
 for (const list of ["jobs", "jobs/summaries"]) {

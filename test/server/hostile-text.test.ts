@@ -13,6 +13,10 @@ const hidden = {
   "a C1 control": "\u009b",
   "a mark of direction": "\u202e",
   "a line separator": "\u2028",
+  "a space without width": "\u200b",
+  "a joiner of nothing": "\u200d",
+  "a soft hyphen": "\u00ad",
+  "a tag": "\u{e0041}",
 };
 
 for (const [name, character] of Object.entries(hidden)) {
@@ -37,7 +41,10 @@ for (const [name, character] of Object.entries(hidden)) {
       },
     });
     jsonLog(stream, () => new Date())("info", `a${character}b`);
-    assert.deepEqual(written.slice(0, -1).match(/[\p{Cc}\u2028\u202e]/gu), null);
+    assert.deepEqual(
+      written.slice(0, -1).match(/[\p{Cc}\p{Default_Ignorable_Code_Point}\u2028]/gu),
+      null,
+    );
     assert.equal(JSON.parse(written).message, `a${character}b`);
   });
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import test, { type TestContext } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { job } from "../../src/contract/jobs/job.ts";
 import { locatedSource } from "../../src/contract/jobs/worker-transfers.ts";
 import { commit, hubToken, startHubStandIn } from "../storage/hub-stand-in.ts";
@@ -153,6 +154,31 @@ test("a worker without a network gets the content of its own sources, and no oth
   const forbidden = await begin(`${origin}/forbidden.onnx`);
   const refusal = await problemIn(await forbidden(`${origin}/forbidden.onnx`));
   assert.equal(refusal.code, "model_fetch_failed");
+});
+
+test("a source that never ends is sent no longer than its worker's attempt", async (t) => {
+  const left = Promise.withResolvers<void>();
+  const origin = await listenLocally(
+    t,
+    createServer((_request, response) => {
+      response.once("close", left.resolve).write("drip");
+    }),
+  );
+  const app = await makeTestApp(t, { allowPrivateAddresses: true });
+  const source = `${origin}/net.onnx`;
+  const body = { model: { source }, target: "cpu" };
+  const { id } = job.parse(await (await app.ask("POST /v1/compress", { body })).json());
+  const { secret: token } = await beginTestWorker(app, id);
+  const answer = await app.ask(`POST /worker/v1/jobs/${id}/source`, { token, body: { source } });
+  const reader = answer.body?.getReader();
+  assert.equal(Buffer.from((await reader?.read())?.value ?? []).toString(), "drip");
+  await app.records.attempts.end(id, 1, { error: null, lines: [] });
+  const rest = reader?.read().then(
+    () => "ended",
+    () => "broken off",
+  );
+  assert.equal(await Promise.race([rest, delay(8000, "still open")]), "broken off");
+  await left.promise;
 });
 
 test("the content of a source at a private address is refused", async (t) => {

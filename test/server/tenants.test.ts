@@ -120,6 +120,7 @@ const matrix: Readonly<Record<RouteName, Row>> = {
   // No job of it failed.
   retryBatch: { call: (things) => `POST /v1/batches/${things.batch}/retry`, owner: 409, ...hidden },
   deleteBatch: { call: (things) => `DELETE /v1/batches/${things.batch}`, owner: 409, ...hidden },
+  listModelVersions: { call: () => "GET /v1/model-versions", ...ownOnly },
   listModels: {
     call: () => "GET /v1/models",
     owner: 200,

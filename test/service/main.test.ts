@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
@@ -144,6 +145,15 @@ test("a variable that looks like a setting but is not is reported", async (t) =>
   const { directory } = await startRunningService(t);
   const ended = await run([], { MOS_PROT: "0", MOS_DATA_DIR: directory });
   assert.match(ended.stderr, /are not settings","names":\["MOS_PROT"\]/);
+});
+
+test("a sign-in link needs a service, and a folder is not made for it", async (t) => {
+  const folder = join(await temporaryFolder(t), "data");
+  const ended = await run(["sign-in"], { MOS_DATA_DIR: folder });
+  assert.equal(ended.code, 1);
+  const advice = "set MOS_DATA_DIR and MOS_PORT to those of the service";
+  assert.equal(ended.stderr, `No service has its data in "${folder}": ${advice}\n`);
+  assert.equal(existsSync(folder), false);
 });
 
 test("--help prints the commands, and that of a command how it is called", async () => {

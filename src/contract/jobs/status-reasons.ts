@@ -51,7 +51,7 @@ export const statusReasonTable = {
   starting: {
     status: "Pending",
     message: "The worker starts",
-    setBy: "operator",
+    setBy: "service, operator",
     action: nothing,
   },
   suspended: {

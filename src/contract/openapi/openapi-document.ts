@@ -61,6 +61,7 @@ const tagsBySegment: Readonly<Record<string, keyof typeof tags>> = {
   batches: "Batches",
   suites: "Batches",
   models: "Models",
+  "model-versions": "Models",
   manifests: "Models",
   targets: "Targets",
   tokens: "Access",

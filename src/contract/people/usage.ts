@@ -13,7 +13,7 @@ export const usage = z
       limit: count.describe("Beyond it, new jobs are refused with `too_many_jobs`."),
     }),
     runningJobs: z.object({
-      used: count.describe("Jobs that are worked on."),
+      used: count.describe("Jobs that are worked on, or whose worker starts."),
       limit: count
         .nullable()
         .describe("Where there are other projects; null where the cluster decides."),

@@ -6,6 +6,7 @@ import { isTerminal, type JobStatus } from "../../contract/jobs/status.ts";
 import { formatDecibels } from "../../contract/text/format-figure.ts";
 import { type ComparedFigure, compareFigures, type FigureChange } from "../shared/figures.ts";
 import { formatMs } from "../shared/format.ts";
+import { lacksBaseline, listMissed } from "../shared/gate-words.ts";
 
 export type BatchJob = Batch["jobs"][number];
 
@@ -89,17 +90,17 @@ function judgeChanges(changes: readonly FigureChange[]): CellStyle {
   return (["worse", "better"] as const).find((each) => judgements.includes(each)) ?? "same";
 }
 
-function judgeGates({ gates, gatesFailed }: JobSummary): "bad" | "warn" | "passed" {
-  if (gatesFailed) return "bad";
-  return gates.every(({ passed }) => passed) ? "passed" : "warn";
+function judgeGates(summary: JobSummary): "bad" | "warn" | "passed" {
+  if (summary.gatesFailed) return "bad";
+  return listMissed(summary).length === 0 ? "passed" : "warn";
 }
 
 /** Gates that failed; those that warn where none did. */
-export function listMissedGates({ gates, baseline }: JobSummary): string[] {
-  const missed = gates.filter(({ passed }) => !passed);
+export function listMissedGates(summary: JobSummary): string[] {
+  const missed = listMissed(summary);
   const failed = missed.filter(({ level }) => level === "fail");
   return (failed.length === 0 ? missed : failed).map((gate) =>
-    describeGate(gate, { against: baseline?.branch }),
+    describeGate(gate, { against: summary.baseline?.branch }),
   );
 }
 
@@ -112,7 +113,8 @@ function lookAtGates(summary: JobSummary): CellDescription {
   const { gates } = summary;
   if (gates.length === 0) return { look: "passed", title: "No gates", detail: "" };
   const passed = gates.filter((gate) => gate.passed).length;
-  const title = `${passed} of ${gates.length} passed`;
+  const open = gates.filter((gate) => lacksBaseline(gate, summary.baseline !== null)).length;
+  const title = `${passed} of ${gates.length - open} passed`;
   return { look: judgeGates(summary), title, detail: listMissedGates(summary).join(" · ") };
 }
 

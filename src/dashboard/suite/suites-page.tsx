@@ -87,8 +87,9 @@ interface NewestBatchCellProps extends Pick<Suite, "newest"> {
 function NewestBatchCell({ suite, newest }: NewestBatchCellProps) {
   return (
     <td>
-      <a href={`/batches/${newest.id}`} aria-label={`Newest batch of ${suite}`}>
+      <a href={`/batches/${newest.id}`}>
         <Status status={newest.status} />
+        <span class="sr">, newest batch of {suite}</span>
       </a>
     </td>
   );

@@ -6,7 +6,7 @@ import type { JobCountsQuery, JobQuery } from "../../contract/jobs/page.ts";
 import { type JobStatus, jobStatus } from "../../contract/jobs/status.ts";
 import { limits } from "../../contract/limits.ts";
 import type { Origin } from "../../contract/people/principal.ts";
-import { hasLabels, type LabelFilter, parseLabel } from "../database/dialect-sql.ts";
+import { containsText, hasLabels, type LabelFilter, parseLabel } from "../database/dialect-sql.ts";
 import { parseCursor } from "../database/rows.ts";
 import type { Schema } from "../database/schema.ts";
 import type { Store } from "../database/store.ts";
@@ -134,6 +134,7 @@ function buildConditions(
   if (query.kind !== undefined) all.push(eb("jobs.kind", "=", query.kind));
   if (query.batch !== undefined) all.push(eb("jobs.batch_id", "=", query.batch));
   if (query.target !== undefined) all.push(eb("jobs.target", "=", query.target));
+  for (const text of query.search ?? []) all.push(containsText("jobs.model_name", text));
   if (scan.status !== undefined) all.push(eb("jobs.status", "=", scan.status));
   if (scan.model !== undefined) all.push(eb(`jobs.${scan.model.column}`, "=", scan.model.value));
   return eb.and([...all, hasLabels(scan.labels)]);

@@ -1,4 +1,5 @@
 import { countMatches, findJobs, type JobSearch } from "./find-jobs.ts";
+import { findModelVersions } from "./find-model-versions.ts";
 import { findRecord, parseJob } from "./find-record.ts";
 import { insertJobs, type NewJob, requireQueueCapacity } from "./insert-jobs.ts";
 import { documentTexts, type JobTexts, summaryTexts } from "./read-job-texts.ts";
@@ -42,6 +43,16 @@ export function jobRecords(store: Store) {
       return row && parseJob(row.document);
     },
 
+    /** A job as the text of its document, which nothing parses that only passes it on. */
+    async findText(id: string) {
+      const row = await db
+        .selectFrom("jobs")
+        .select(["project", "status", "document"])
+        .where("id", "=", id)
+        .executeTakeFirst();
+      return row && { ...row, status: jobStatus.parse(row.status) };
+    },
+
     /** Undefined if there is no such job. */
     async findStatus(id: string): Promise<JobStatus | undefined> {
       const row = await db
@@ -59,6 +70,10 @@ export function jobRecords(store: Store) {
     /** Summaries of the same ones. */
     listSummaries: (project: string, query: JobQuery, origin: Partial<Origin> = {}) =>
       listJobs(store, { project, query, origin }, summaryTexts),
+
+    /** The models that they name. */
+    listModelVersions: (project: string, origin: Partial<Origin> = {}) =>
+      findModelVersions(store, { project, origin, limit: limits.modelVersions }),
 
     /** How many of them a list without `status` has in each status. */
     count: (project: string, query: JobCountsQuery, origin: Partial<Origin> = {}) =>

@@ -7,6 +7,7 @@ import {
   findUnsupportedField,
 } from "../../contract/jobs/resolve-recipe.ts";
 import { findUploadHash, isLocatedSource } from "../../contract/models/model-source.ts";
+import { limits } from "../../contract/limits.ts";
 import type { ModelReference } from "../../contract/models/model.ts";
 import type { Owner } from "../../contract/people/principal.ts";
 import type { NewJob } from "../../records/jobs/insert-jobs.ts";
@@ -42,6 +43,7 @@ export async function resolveJobs(
   const targets = resolveTargets(context, request, refusals);
   const pinned = await pinSources(context, request, refusals);
   throwRefusals(refusals);
+  requireBoundedJobs(request, targets);
   const { origin } = request.owner;
   return request.models.flatMap(({ value }) =>
     targets.map((resolved) => {
@@ -50,6 +52,28 @@ export async function resolveJobs(
       return { ...jobFromRequest(request, model, { ...resolved, recipe }), origin };
     }),
   );
+}
+
+/**
+ * Refuses a request that is small and makes many large jobs, before they are made.
+ * @throws ServiceError validation_failed
+ */
+function requireBoundedJobs(
+  { models }: ResolveJobsRequest,
+  targets: readonly Pick<NewJob, "recipe">[],
+): void {
+  const ofModels = countBytes(models.map(({ value }) => value)) * targets.length;
+  const ofRecipes = countBytes(targets.map(({ recipe }) => recipe)) * models.length;
+  const bytes = ofModels + ofRecipes;
+  if (bytes <= limits.requestedJobsBytes) return;
+  const message =
+    `Makes jobs with ${bytes} bytes of models and recipes, of ${limits.requestedJobsBytes} at ` +
+    "most: send several requests";
+  throw validationError([{ pointer: "", message }]);
+}
+
+function countBytes(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value));
 }
 
 /** @throws ServiceError validation_failed */

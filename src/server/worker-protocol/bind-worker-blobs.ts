@@ -49,7 +49,7 @@ export function bindWorkerBlobs(app: Hono, context: ServerContext): void {
   app.post(`${path}/upload`, async (c) => {
     const [id, sha256] = [c.req.param("id"), parseSha256(c.req.param("sha256"))];
     await authenticateWorking(context, c.req.raw, id);
-    const { bytes } = parseBody(uploadQuestion, await readJson(c.req.raw, limits.jsonBodyBytes));
+    const { bytes } = parseBody(uploadQuestion, await readJson(c.req.raw, limits.workerBodyBytes));
     return c.json(await answerUpload(context, id, { sha256, bytes }));
   });
   app.post(`${path}/stored`, async (c) => {

@@ -1,6 +1,7 @@
 import type { Hono } from "hono";
 import { ServiceError } from "../../contract/errors.ts";
 import { limits } from "../../contract/limits.ts";
+import { reportedBlob } from "../../contract/jobs/worker-transfers.ts";
 import { type WorkerEvent, workerEvents } from "../../contract/jobs/worker.ts";
 import { parseBody } from "../http/read-request.ts";
 import { readJson } from "../http/read-json.ts";
@@ -41,9 +42,11 @@ async function recordEvents(context: ServerContext, id: string, request: Request
   const { records } = context;
   const worker = await authenticateWorker(context, request, id);
   const { attempt, catchUp } = worker;
-  const bytes = Number(request.headers.get("content-length") ?? limits.jsonBodyBytes);
-  worker.countRequests(Math.floor(Math.min(bytes, limits.jsonBodyBytes) / requestBytes));
+  const bytes = Number(request.headers.get("content-length") ?? limits.workerBodyBytes);
+  worker.countRequests(Math.floor(Math.min(bytes, limits.workerBodyBytes) / requestBytes));
   const events = await readEvents(request);
+  // Each is looked for in the store.
+  worker.countRequests(events.filter((event) => reportedBlob(event) !== undefined).length);
   await requireReportedBlobs(context, id, events);
   const answer = await records.workers.recordEvents(id, attempt, events);
   if (events.length === 0) return answer;
@@ -59,5 +62,5 @@ async function recordEvents(context: ServerContext, id: string, request: Request
 }
 
 async function readEvents(request: Request): Promise<readonly WorkerEvent[]> {
-  return parseBody(workerEvents, await readJson(request, limits.jsonBodyBytes)).events;
+  return parseBody(workerEvents, await readJson(request, limits.workerBodyBytes)).events;
 }

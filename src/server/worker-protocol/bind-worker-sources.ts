@@ -40,6 +40,7 @@ export function bindWorkerSources(app: Hono, context: ServerContext): void {
     using stack = new DisposableStack();
     stack.use(limitOpen(id));
     const answer = await openSource(context, own, c.req.raw);
+    stack.use(endWithAttempt(context, id, own.attempt, answer.body));
     const open = stack.move();
     answer.body.once("close", () => open.dispose());
     const headers = relayedHeaders.flatMap((name) => {
@@ -53,6 +54,24 @@ export function bindWorkerSources(app: Hono, context: ServerContext): void {
       headers: Object.fromEntries(headers),
     });
   });
+}
+
+/** Ends a body soon after its worker's attempt: its host may never, and its place is others'. */
+function endWithAttempt(
+  { records }: ServerContext,
+  id: string,
+  attempt: number,
+  body: Dispatcher.ResponseData["body"],
+): Disposable {
+  const check = async () => {
+    const assignment = await records.workers.findAssignment(id, attempt);
+    if (assignment === undefined) body.destroy(new Error("The attempt is over"));
+  };
+  const timer = setInterval(() => {
+    // While the records cannot be read, nobody says that it is over.
+    check().catch(() => {});
+  }, limits.accessCheckSeconds * 1000);
+  return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
 /** The connection on which a request came, if any. */
@@ -91,6 +110,7 @@ function relayBody(
 }
 
 interface OwnSource {
+  readonly attempt: number;
   readonly project: string;
   readonly source: string;
 }
@@ -108,13 +128,13 @@ async function readOwnSource(
   const { attempt } = await authenticateWorker(context, request, id);
   const assignment = await records.workers.findAssignment(id, attempt);
   const owner = await records.owners.findOfJob(id);
-  const { source } = parseBody(sourceQuestion, await readJson(request, limits.jsonBodyBytes));
+  const { source } = parseBody(sourceQuestion, await readJson(request, limits.workerBodyBytes));
   const isOwn =
     assignment !== undefined &&
     (isSourceBeside(source, assignment.model.source) ||
       listDataSources(assignment.recipe).includes(source));
   if (owner === undefined || !isOwn) throw notFoundError("source", source);
-  return { project: owner.project, source };
+  return { attempt, project: owner.project, source };
 }
 
 /** What a worker needs to resume a file. */

@@ -27,6 +27,7 @@ export function momentBytes(inputs: number): number {
 /** Sums of the products of each two inputs of a segment, over all rows of an activation. */
 export class InputMoments {
   readonly #inputs: number;
+  #rows = 0;
   readonly #memory = new MatrixMemory();
   readonly #segments: { first: number; size: number; padded: number; sums: number }[];
   readonly #values: number;
@@ -48,6 +49,7 @@ export class InputMoments {
   /** Adds rows of values, one behind the other. */
   add(values: Float32Array): void {
     const rows = values.length / this.#inputs;
+    this.#rows += rows;
     for (const segment of this.#segments) {
       for (let row = 0; row < rows; row += chunkRows) {
         this.#addRows(values, segment, { row, rows: Math.min(chunkRows, rows - row) });
@@ -67,6 +69,10 @@ export class InputMoments {
       staged.set(values.subarray(start, start + size), index * padded);
     }
     this.#memory.kernels.addMoments(this.#values, rows, padded, this.#panels, sums);
+  }
+
+  get rows(): number {
+    return this.#rows;
   }
 
   /** The sums of each segment, of which the upper triangle counts. */

@@ -3,7 +3,7 @@ import { panelRectangles } from "./matrix-panels.ts";
 import type { OutputWriter } from "./output-writer.ts";
 import { createBlocksByLayout, makeSigned, writeBlocks } from "./run-block-task.ts";
 import { releaseBuffers, SourceReader } from "./source-reader.ts";
-import type { BlockTask, TaskResult } from "./weight-task.ts";
+import type { BlockTask, MomentsFile, TaskResult } from "./weight-task.ts";
 import { addErrors, emptyErrorSums } from "../../evaluate/error-metrics.ts";
 import type { MatrixShape } from "../kernels/block-format.ts";
 import {
@@ -18,7 +18,7 @@ import { momentSegments } from "../kernels/input-moments.ts";
 import { packFittedBlocks } from "../kernels/pack-fitted-blocks.ts";
 import { MatrixMemory } from "../kernels/second-order.ts";
 
-type FittedTask = BlockTask & { readonly momentsPath: string };
+type FittedTask = BlockTask & { readonly moments: MomentsFile };
 
 /** Outputs that are rounded at once. */
 const panelOutputs = 512;
@@ -108,10 +108,10 @@ function* fitSegments(
   reader: SourceReader,
   fitted: FittedBlocks,
 ): Generator<number> {
-  const { shape, format, momentsPath, sourceBytes } = task;
+  const { shape, format, moments: file, sourceBytes } = task;
   const memory = new MatrixMemory();
-  for (const { first, size, moments } of readMoments(momentsPath, shape.k)) {
-    const factor = factorMoments(memory, moments, size);
+  for (const { first, size, sums } of readMoments(file, shape.k)) {
+    const factor = factorMoments(memory, { sums, inputs: size, rows: file.rows });
     if (factor === undefined) throw new TypeError("Moments that were written are not finite");
     const segment = { inputs: shape.k, firstInput: first, segmentInputs: size, format };
     for (const range of outputRanges(shape.n)) {
@@ -124,12 +124,12 @@ function* fitSegments(
   }
 }
 
-function* readMoments(path: string, inputs: number) {
+function* readMoments({ path }: MomentsFile, inputs: number) {
   const bytes = readFileSync(path);
   let offset = bytes.byteOffset;
   for (const segment of momentSegments(inputs)) {
     const length = segment.size ** 2;
-    yield { ...segment, moments: new Float32Array(bytes.buffer, offset, length) };
+    yield { ...segment, sums: new Float32Array(bytes.buffer, offset, length) };
     offset += length * 4;
   }
 }

@@ -152,6 +152,6 @@ function memoryBytes(placed: PlacedTask | undefined): number {
   if (placed === undefined) return 0;
   const { task } = placed;
   const fitting =
-    task.kind === "blocks" && task.momentsPath !== undefined ? fittingBytes(task.shape) : 0;
+    task.kind === "blocks" && task.moments !== undefined ? fittingBytes(task.shape) : 0;
   return Math.min(task.resultBytes, defaultTileLimits.resultBytes) + tileBytes + fitting;
 }

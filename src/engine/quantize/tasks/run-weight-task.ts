@@ -18,9 +18,9 @@ export function* runWeightTask(
     case "linear":
       return yield* runAffineTask(task, output, limits);
     case "blocks":
-      return yield* task.momentsPath === undefined
+      return yield* task.moments === undefined
         ? runBlockTask(task, output, limits)
-        : runFittedTask({ ...task, momentsPath: task.momentsPath }, output);
+        : runFittedTask({ ...task, moments: task.moments }, output);
     case "half":
       return yield* runHalfTask(task, output, limits);
   }
