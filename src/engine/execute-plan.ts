@@ -70,7 +70,7 @@ export async function executePlan(
 function copiedPayloads({ payloads }: OnnxModel, { placements }: ModelLayout): Payload[] {
   return [...placements.keys()].flatMap((index) => {
     const payload = payloads[index];
-    return payload?.kind === "file" ? [payload] : [];
+    return payload === undefined || payload.kind === "computed" ? [] : [payload];
   });
 }
 
@@ -104,7 +104,8 @@ export function reusePayloads(
     locatePayload(earlier, payload, directory);
   for (const payload of plan.layout.placements.keys()) {
     const known = plan.model.payloads[payload];
-    const written = known?.kind === "file" ? locate(payload) : undefined;
+    const isCopied = known !== undefined && known.kind !== "computed";
+    const written = isCopied ? locate(payload) : undefined;
     if (written !== undefined) plan.model.payloads[payload] = written;
   }
   const earlierTasks = new Map(earlier.tasks.map((task) => [task.weight, task]));

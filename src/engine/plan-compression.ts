@@ -10,7 +10,7 @@ import { standardOpset } from "./onnx/node-attributes.ts";
 import type { ModelProto } from "./onnx/onnx_pb.js";
 import { minimumIrVersion, raiseOpset } from "./opset/raise-opset.ts";
 import { inlineFunctions } from "./onnx/inline-functions.ts";
-import { openModel } from "./onnx/open-model.ts";
+import { openOriginal } from "./language/open-original.ts";
 import type { OnnxModel } from "./onnx/onnx-model.ts";
 import { findWeights } from "./quantize/find-weights.ts";
 import { planShards } from "./quantize/plan-shards.ts";
@@ -54,7 +54,7 @@ export interface CompressionPlan {
 
 /**
  * Plans the compression of a model without reading weights.
- * @throws ServiceError those of openModel, recipe_unsupported, nothing_to_quantize,
+ * @throws ServiceError those of openOriginal, recipe_unsupported, nothing_to_quantize,
  * model_opset_unsupported
  */
 export async function planCompression(
@@ -64,7 +64,7 @@ export async function planCompression(
 ): Promise<CompressionPlan> {
   const { recipe, target, maxModelBytes = Number.MAX_SAFE_INTEGER } = options;
   requireSupportedRecipe(recipe, target);
-  const model = await openModel(modelPath, maxModelBytes);
+  const model = await openOriginal(modelPath, maxModelBytes);
   normalizeGraph(model, recipe);
   const rewrite = new GraphRewrite(model);
   const weights = findWeights(model);

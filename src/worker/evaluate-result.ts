@@ -2,6 +2,7 @@ import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import type { JobInputs } from "./fetch-inputs.ts";
 import type { JobContext } from "./job-context.ts";
+import { writeRunnableOriginal } from "./language-result.ts";
 import type { Stage } from "./reporter.ts";
 import { ServiceOutage } from "./service-connection.ts";
 import { type Accuracy, maxWarnings, type Telemetry } from "../contract/jobs/telemetry.ts";
@@ -41,7 +42,7 @@ async function evaluateOutputs(task: EvaluationTask): Promise<void> {
   const [onnxFile] = report.files;
   if (onnxFile === undefined) throw new TypeError("A compression left no file");
   await evaluateModels({
-    originalPath: inputs.model.path,
+    originalPath: await writeRunnableOriginal(inputs.model.path, task.directory, signal),
     resultPath: path.join(outputDirectory, onnxFile.name),
     evaluation: {
       ...evaluation,

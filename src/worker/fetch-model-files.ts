@@ -2,7 +2,12 @@ import { copyFile, constants, lstat, mkdir, rename, rm } from "node:fs/promises"
 import path from "node:path";
 import { ServiceError } from "../contract/errors.ts";
 import { type ModelFile, modelFilePath } from "../contract/models/manifest.ts";
-import { isRemoteSource, sourceBeside, uploadSource } from "../contract/models/model-source.ts";
+import {
+  isFolderSource,
+  isRemoteSource,
+  sourceBeside,
+  uploadSource,
+} from "../contract/models/model-source.ts";
 import { quoteName } from "../contract/text/quote-name.ts";
 import type { Assignment } from "../contract/jobs/worker.ts";
 import { listExternalData } from "../model-files/list-external-data.ts";
@@ -10,6 +15,7 @@ import { locationPath } from "../model-files/location-path.ts";
 import { type FetchedModel, fetchModel, type FetchOptions } from "../storage/fetch-model.ts";
 import { stripUrlSecrets } from "../storage/strip-url-secrets.ts";
 import { type Pace, watchPace } from "../storage/download.ts";
+import { fetchCheckpoint } from "./fetch-checkpoint.ts";
 
 /** What each file counts for at the pace besides its bytes: each takes requests of its own. */
 const countedPerFile = 64 * 1024;
@@ -31,12 +37,24 @@ export async function fetchModelFiles(
   options: FetchOptions,
 ): Promise<FetchedFiles> {
   if (files !== undefined) return fetchManifest(files, reference.sha256, options);
+  if (isFolderSource(reference.source)) {
+    using pace = watchPace(stripUrlSecrets(reference.source), options.slowest);
+    const checkpoint = await fetchCheckpoint(reference.source, options, pace);
+    checkFolderSha256(checkpoint.sha256, reference.sha256);
+    return { ...checkpoint, external: [] };
+  }
   if (!isRemoteSource(reference.source)) {
     return { ...(await fetchModel(reference, options)), external: [] };
   }
   using pace = watchPace(stripUrlSecrets(reference.source), options.slowest);
   const model = await fetchModel(reference, { ...options, pace });
   return { ...model, external: await fetchFilesBeside(model, reference.source, options, pace) };
+}
+
+function checkFolderSha256(found: string, expected: string | undefined): void {
+  if (expected === undefined || expected === found) return;
+  const message = `The folder has SHA-256 ${found}, expected ${expected}`;
+  throw new ServiceError("model_checksum_mismatch", message);
 }
 
 async function fetchManifest(

@@ -5,6 +5,7 @@ import { compareWithBaseline } from "./compare-with-baseline.ts";
 import type { JobInputs } from "./fetch-inputs.ts";
 import type { JobContext } from "./job-context.ts";
 import { cutPipeline } from "./plan-model.ts";
+import { writeArchive, writeLanguageFiles } from "./language-result.ts";
 import { toJobError } from "./to-job-error.ts";
 import type { JobError } from "../contract/errors.ts";
 import type { Artifact } from "../contract/jobs/artifact.ts";
@@ -15,6 +16,7 @@ import { truncate } from "../contract/text/bounded-text.ts";
 import { formatBytes } from "../contract/text/format-bytes.ts";
 import { replaceHiddenCharacters } from "../contract/text/hidden-characters.ts";
 import type { CompressionReport } from "../engine/compression-report.ts";
+import { isCheckpoint } from "../engine/language/open-language-model.ts";
 import { errorMessage } from "../log/error-message.ts";
 
 /**
@@ -37,9 +39,10 @@ export async function finishJob(
     evaluation = addMeasured(evaluation, measured);
     reporter.telemetry(evaluation);
   };
-  const files = dryRun ? [] : await publishFiles(context, report.files);
-  const model = { bytes: report.originalBytes, sha256: inputs.model.sha256 };
-  const made = { report, model, files };
+  const { path: modelPath, sha256 } = inputs.model;
+  const beside = dryRun ? [] : await writeLanguageFiles(modelPath, context.outputDirectory);
+  const files = dryRun ? [] : await publishFiles(context, [...report.files, ...beside]);
+  const made = { report, model: { bytes: report.originalBytes, sha256 }, files };
   if (!dryRun) {
     try {
       await examineResult(context, inputs, { report, onMeasured });
@@ -49,10 +52,13 @@ export async function finishJob(
     }
   }
   const compared = await compareWithBaseline(context, inputs);
-  await publishDocuments(context, [
-    ...listDocuments(context, { ...made, evaluation }),
-    ...listComparisons(compared),
-  ]);
+  const documents = listDocuments(context, { ...made, evaluation });
+  await publishDocuments(context, [...documents, ...listComparisons(compared)]);
+  if (!dryRun && isCheckpoint(modelPath)) {
+    const names = [...files, ...documents].map(({ name }) => name);
+    const archive = await writeArchive(context.outputDirectory, names, context.signal);
+    await publishFiles(context, [archive]);
+  }
   for (const line of summarizeResult(report, evaluation)) reporter.log(line);
 }
 

@@ -11,6 +11,7 @@ import { formatBytes } from "../contract/text/format-bytes.ts";
 import { createCandidateRunner } from "../engine/candidate-runner.ts";
 import type { CandidateRunner } from "../engine/candidate.ts";
 import type { CompressionReport } from "../engine/compression-report.ts";
+import { isCheckpoint } from "../engine/language/open-language-model.ts";
 import { openModel } from "../engine/onnx/open-model.ts";
 import { planPipeline } from "../engine/pipeline/plan-pipeline.ts";
 import { writePipeline } from "../engine/pipeline/write-pipeline.ts";
@@ -68,6 +69,8 @@ export function createJobCandidates(
   const { recipe, target } = assignment;
   const { evaluation } = recipe;
   if (evaluation.level !== "outputs" || evaluation.latencyBudgetSeconds === 0) return undefined;
+  // Candidates are timed against the original, which takes four bytes for each parameter to write.
+  if (isCheckpoint(inputs.model.path)) return undefined;
   return createCandidateRunner({
     originalPath: inputs.model.path,
     evaluation,

@@ -2,7 +2,9 @@ import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { formatBytes } from "../contract/text/format-bytes.ts";
 import { isRemoteSource } from "../contract/models/model-source.ts";
+import { ServiceError } from "../contract/errors.ts";
 import { assembleShares } from "../engine/compress-model.ts";
+import { isCheckpoint } from "../engine/language/open-language-model.ts";
 import type { FetchRanges } from "../engine/onnx/payload.ts";
 import { readOutline } from "../engine/onnx/model-outline.ts";
 import { optimizeShare, writeOutline } from "../engine/partial-plan.ts";
@@ -19,6 +21,7 @@ export async function shardModel(context: JobContext): Promise<void> {
   const { assignment, blobs, reporter, runStage, signal } = context;
   reporter.status("Sharding");
   const inputs = await runStage("fetch", async (stage) => fetchInputs(assignment, context, stage));
+  if (isCheckpoint(inputs.model.path)) throw checkpointUndividedError();
   const { sha256, external } = inputs.model;
   reporter.model(inputs.model.bytes, sha256);
   const plan = await planModel(context, inputs);
@@ -30,6 +33,11 @@ export async function shardModel(context: JobContext): Promise<void> {
     reporter.outline(outline);
     log(`Outline for the pods of the shares: ${formatBytes(outline.bytes)}`);
   });
+}
+
+function checkpointUndividedError(): ServiceError {
+  const message = "A language model's checkpoint is optimized by one pod: parallelism must be 1";
+  return new ServiceError("recipe_unsupported", message);
 }
 
 /** Stores a model that lies elsewhere, since it could be another one later. */

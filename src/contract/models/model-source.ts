@@ -11,13 +11,13 @@ const forms = {
   "upload:": "sha256:[0-9a-f]{64}$",
   "s3://": bucketAndKey,
   "gs://": bucketAndKey,
-  "hf:/": "(/[A-Za-z0-9_.-]{1,96}){2}(@[A-Za-z0-9_.%-]{1,200})?/.",
+  "hf:/": "(/[A-Za-z0-9_.-]{1,96}){2}(@[A-Za-z0-9_.%-]{1,200})?(/.*)?$",
 };
 const alternatives = Object.entries(forms).map(([start, rest]) => start + rest);
 
 const message =
   "must be https://…, http://…, s3://BUCKET/KEY, gs://BUCKET/KEY, " +
-  "hf://OWNER/REPOSITORY@REVISION/PATH, file:///… or upload:sha256:<64 hex digits>";
+  "hf://OWNER/REPOSITORY@REVISION, the same with /PATH, file:///… or upload:sha256:<64 hex digits>";
 
 /** Where a file is that a job reads: its model, or the data of its evaluation. */
 export const modelSource = boundedText({ min: 1, max: 2048 }).regex(
@@ -42,6 +42,11 @@ valueRules.add(modelSource, {
 /** Whether workers get a file over the network, so that later steps of a job use a stored copy. */
 export function isRemoteSource(source: string): boolean {
   return /^(https?|s3|gs|hf):/.test(source);
+}
+
+/** Whether a source names a folder, as language models are: a repository, or a path that ends so. */
+export function isFolderSource(source: string): boolean {
+  return /^hf:\/\/[^/]+\/[^/]+$|^(file|hf|s3|gs):.*\/$/.test(source);
 }
 
 /** Whether the service says at which address workers find a file. */

@@ -21,12 +21,13 @@ export const uploadRange = z
 export const modelReference = z
   .strictObject({
     source: modelSource.describe(
-      "Where the ONNX file is: `https://…` (`http://…` where the administrator allows it), " +
+      "Where the ONNX file, or a language model's GGUF file, is: `https://…` (`http://…` where the administrator allows it), " +
         "`s3://BUCKET/KEY` or `gs://BUCKET/KEY` of a bucket that the service has credentials " +
         "for, `hf://OWNER/REPOSITORY@REVISION/PATH` of a Hugging Face Hub, whose revision a job " +
         "records as its commit, `file:///…` under an allowed folder, or `upload:sha256:…` of an " +
         "uploaded file or a manifest. Files of its external data are read from beside it, those " +
-        "of uploads are named by a manifest.",
+        "of uploads are named by a manifest. A language model's folder is read with config.json and " +
+        "safetensors files: `hf://OWNER/REPOSITORY@REVISION`, or another source that ends with `/`.",
     ),
     sha256: sha256.optional().describe("The job fails unless the file has this SHA-256."),
     name: z

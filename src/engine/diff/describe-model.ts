@@ -12,7 +12,7 @@ import type {
   ValueInfoProto,
 } from "../onnx/onnx_pb.js";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
-import { openModel } from "../onnx/open-model.ts";
+import { openOriginal } from "../language/open-original.ts";
 import { tensorByteLength, tensorSource } from "../onnx/read-tensor.ts";
 import type {
   DescribedNode,
@@ -29,14 +29,14 @@ const minSketchedElements = 64;
 /**
  * What tells a model from others: its graph, and for each weight a digest and a sketch, which take
  * one pass over the weights and little memory.
- * @throws ServiceError those of openModel
+ * @throws ServiceError those of openOriginal
  */
 export async function describeModel(
   path: string,
   maxBytes: number,
   signal: AbortSignal,
 ): Promise<ModelDescription> {
-  const model = await openModel(path, maxBytes);
+  const model = await openOriginal(path, maxBytes);
   const { graph, opsetImport } = model.proto;
   if (!graph) throw new TypeError("A model without a graph was opened");
   const constants = graph.node.flatMap(constantOf);

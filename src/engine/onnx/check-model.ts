@@ -98,6 +98,7 @@ function checkStrings(tensor: TensorProto, elements: number): void {
 /** Raw bytes of a tensor's content; undefined where only decoding it shows them. */
 function contentByteLength(model: OnnxModel, tensor: TensorProto): number | undefined {
   const payload = findPayload(model, tensor);
+  if (payload?.kind === "checkpoint") return payload.length;
   if (payload?.kind === "file") return isFixedWidth(payload.field) ? payload.length : undefined;
   if (tensor.rawData.length > 0) return tensor.rawData.length;
   if (tensor.floatData.length > 0) return tensor.floatData.length * 4;

@@ -76,7 +76,7 @@ function initializerPayloads(model: OnnxModel): Set<number> {
 
 function canBeExternal(payload: Payload): boolean {
   const isRaw =
-    payload.kind === "computed" ||
+    payload.kind !== "file" ||
     payload.field === payloadField.raw ||
     payload.field === payloadField.float;
   return isRaw && payload.length >= minExternalBytes;

@@ -16,6 +16,10 @@ export function intAttribute(name: string, value: number): AttributeProto {
   return create(AttributeProtoSchema, { name, type: AttributeType.INT, i: BigInt(value) });
 }
 
+export function floatAttribute(name: string, value: number): AttributeProto {
+  return create(AttributeProtoSchema, { name, type: AttributeType.FLOAT, f: value });
+}
+
 export function stringAttribute(name: string, value: string): AttributeProto {
   return create(AttributeProtoSchema, {
     name,

@@ -1,6 +1,10 @@
 import type { ModelProto } from "./onnx_pb.js";
+import type { ValueRows } from "../checkpoints/checkpoint-values.ts";
 
-/** A tensor's content that is not in memory: a range of a file, or bytes still to be computed. */
+/**
+ * A tensor's content that is not in memory: a range of a file, float32 values of a checkpoint, or
+ * bytes still to be computed.
+ */
 export type Payload =
   | {
       readonly kind: "file";
@@ -9,6 +13,12 @@ export type Payload =
       readonly length: number;
       /** Field of TensorProto whose encoding the bytes have (`payloadField`). */
       readonly field: number;
+    }
+  | {
+      readonly kind: "checkpoint";
+      readonly length: number;
+      /** One behind the other. */
+      readonly pieces: readonly ValueRows[];
     }
   | { readonly kind: "computed"; readonly length: number };
 

@@ -37,7 +37,8 @@ export async function openModel(path: string, maxBytes: number): Promise<OnnxMod
   return { ...model, bytes: size + externalBytes };
 }
 
-function checkTotalModelBytes(bytes: number, maxBytes: number): void {
+/** @throws ServiceError model_too_large */
+export function checkTotalModelBytes(bytes: number, maxBytes: number): void {
   if (bytes > maxBytes) {
     throw new ServiceError(
       "model_too_large",

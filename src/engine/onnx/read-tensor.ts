@@ -1,4 +1,5 @@
 import { closeSync, openSync } from "node:fs";
+import { CheckpointValues, type ValueRows } from "../checkpoints/checkpoint-values.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { elementBits, elementTypeName, rawByteLength } from "./element-type.ts";
 import { TensorProto_DataType } from "./onnx_pb.js";
@@ -23,6 +24,11 @@ export type TensorSource =
       readonly offset: number;
       readonly length: number;
     }
+  | {
+      readonly kind: "checkpoint";
+      readonly length: number;
+      readonly pieces: readonly ValueRows[];
+    }
   | { readonly kind: "memory"; readonly bytes: Uint8Array };
 
 /**
@@ -35,7 +41,7 @@ export function tensorSource(model: OnnxModel, tensor: TensorProto): TensorSourc
   if (payload.kind === "computed") {
     throw new TypeError(`Tensor ${quoteName(tensor.name)} is still to be computed`);
   }
-  if (isFixedWidth(payload.field)) return payload;
+  if (payload.kind === "checkpoint" || isFixedWidth(payload.field)) return payload;
   const encoded = readFileRange(payload.path, payload.offset, payload.length);
   return { kind: "memory", bytes: varintsToRaw(encoded, tensor) };
 }
@@ -58,9 +64,17 @@ export function readTensor(model: OnnxModel, tensor: TensorProto): Uint8Array {
   const source = tensorSource(model, tensor);
   const length = tensorByteLength(tensor);
   if (source.kind === "memory") return source.bytes.slice(0, length);
-  if (source.length <= maxPlannedBytes) return readFileRange(source.path, source.offset, length);
+  if (source.length <= maxPlannedBytes) return readPlanned(source, length);
   const size = `${source.length} bytes, and planning reads ${maxPlannedBytes} at most`;
   throw new TypeError(`Tensor ${quoteName(tensor.name)} has ${size}`);
+}
+
+function readPlanned(source: Exclude<TensorSource, { kind: "memory" }>, length: number) {
+  if (source.kind === "file") return readFileRange(source.path, source.offset, length);
+  using values = new CheckpointValues(source.pieces);
+  const floats = new Float32Array(length / 4);
+  values.read(0, floats);
+  return typedArrayBytes(floats);
 }
 
 function readFileRange(path: string, offset: number, length: number): Uint8Array {

@@ -2,9 +2,10 @@ import { randomUUID } from "node:crypto";
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { at } from "./at.ts";
+import { CheckpointValues } from "../checkpoints/checkpoint-values.ts";
 import { type FileLayout, layoutModel, type ModelLayout } from "./layout-model.ts";
 import { modelGraphs } from "./model-traversal.ts";
-import type { OnnxModel } from "./onnx-model.ts";
+import type { OnnxModel, Payload } from "./onnx-model.ts";
 import { payloadIndex } from "./payload.ts";
 import { readExactly, writeAllBytes } from "../../model-files/file-access.ts";
 import { ServiceError } from "../../contract/errors.ts";
@@ -106,12 +107,12 @@ async function copyPayloads(
   const buffer = new Uint8Array(copyBytes);
   for (const [index, places] of layout.placements) {
     const payload = model.payloads[index];
-    if (payload?.kind !== "file") continue;
-    const from = await files.open(payload.path, "r");
+    if (payload === undefined || payload.kind === "computed") continue;
+    using source = await openPayload(payload, files);
     for (let done = 0; done < payload.length;) {
       signal?.throwIfAborted();
       const part = buffer.subarray(0, Math.min(copyBytes, payload.length - done));
-      await readExactly(from, part, payload.offset + done, modelTruncatedError);
+      await source.read(done, part);
       for (const { file, offset } of places) {
         await writeAllBytes(await files.open(partial(file), "r+"), part, offset + done);
       }
@@ -119,6 +120,31 @@ async function copyPayloads(
       onBytes?.(part.length);
     }
   }
+}
+
+type StoredPayload = Exclude<Payload, { kind: "computed" }>;
+
+interface OpenPayload extends Disposable {
+  /** Fills `into` with the content from a byte on. */
+  read(position: number, into: Uint8Array): Promise<void>;
+}
+
+async function openPayload(payload: StoredPayload, files: OpenFiles): Promise<OpenPayload> {
+  if (payload.kind === "file") {
+    const from = await files.open(payload.path, "r");
+    return {
+      read: async (position, into) =>
+        readExactly(from, into, payload.offset + position, modelTruncatedError),
+      [Symbol.dispose]() {},
+    };
+  }
+  const values = new CheckpointValues(payload.pieces);
+  return {
+    async read(position, into) {
+      values.read(position / 4, new Float32Array(into.buffer, into.byteOffset, into.length / 4));
+    },
+    [Symbol.dispose]: () => values[Symbol.dispose](),
+  };
 }
 
 /** Opens each file once and closes all of them when it is disposed of. */

@@ -1,6 +1,6 @@
 import type { JobRequest } from "../../contract/jobs/job.ts";
 import type { ModelReference } from "../../contract/models/model.ts";
-import { findUploadHash } from "../../contract/models/model-source.ts";
+import { findUploadHash, isFolderSource } from "../../contract/models/model-source.ts";
 import type { JobKind } from "../../contract/jobs/status.ts";
 import type { NewJob } from "./insert-jobs.ts";
 
@@ -38,6 +38,8 @@ function modelNameFromSource(source: string): string {
   const name =
     findUploadHash(source)?.slice(0, 12) ??
     new URL(source).pathname.split("/").findLast((part) => part !== "");
-  const safe = (name ?? "").replaceAll(/[^A-Za-z0-9._-]+/g, "-").replace(/^[^A-Za-z0-9]+/, "");
+  // A repository without a file ends with its revision.
+  const own = isFolderSource(source) ? name?.replace(/@.*$/, "") : name;
+  const safe = (own ?? "").replaceAll(/[^A-Za-z0-9._-]+/g, "-").replace(/^[^A-Za-z0-9]+/, "");
   return safe.slice(0, 100) || "model";
 }

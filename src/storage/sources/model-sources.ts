@@ -45,9 +45,13 @@ export function createModelSources(credentials: SourceCredentials): ModelSources
         return source;
       }
       const access = findHubAccess(credentials, project, parsed);
-      if (/^[0-9a-f]{40}$/.test(parsed.revision)) return source;
-      const commit = await limitLookup(project, () => findCommit(agent, access, parsed));
-      return `hf://${parsed.repository}@${commit}/${parsed.file}`;
+      const { repository, revision, file } = parsed;
+      const isCommit = /^[0-9a-f]{40}$/.test(revision);
+      if (isCommit) return file === "" ? `hf://${repository}@${revision}/` : source;
+      // Every repository of a language model has this file.
+      const probe = { ...parsed, file: file === "" ? "config.json" : file };
+      const commit = await limitLookup(project, () => findCommit(agent, access, probe));
+      return `hf://${repository}@${commit}/${file}`;
     },
 
     async locate(project, source) {

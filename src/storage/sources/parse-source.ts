@@ -13,6 +13,7 @@ export interface HubSource {
   readonly owner: string;
   /** A branch, a tag or a commit; with percent-encoded slashes in the source. */
   readonly revision: string;
+  /** "" where the source is the repository. */
   readonly file: string;
 }
 
@@ -26,9 +27,9 @@ export function parseSource(source: string): BucketSource | HubSource {
   if (hasDotSegments(`${first}/${rest}`))
     throw refusedError(source, 'must not have "." or ".." in its path');
   if (scheme === "s3" || scheme === "gs") return { scheme, bucket: first, key: rest };
-  const [, name = "", , revision = "main", file = ""] =
-    /^([^/@]+)(@([^/]+))?\/(.+)$/s.exec(rest) ?? [];
-  if (scheme !== "hf" || file === "") throw refusedError(source, "names no file");
+  const [, name = "", , revision = "main", , file = ""] =
+    /^([^/@]+)(@([^/]+))?(\/(.*))?$/s.exec(rest) ?? [];
+  if (scheme !== "hf" || name === "") throw refusedError(source, "names no repository");
   const repository = `${first}/${name}`;
   if (hasDotSegments(repository)) throw refusedError(source, 'must not have "." or ".." as a name');
   return { scheme, owner: first, repository, file, revision: decodeRevision(source, revision) };

@@ -62,6 +62,7 @@ test("a model in three shards holds the same tensors, aligned, with an index", a
     [...modelTensors(of.proto)].map((tensor) => {
       const source = tensorSource(of, tensor);
       if (source.kind === "memory") return source.bytes;
+      assert.equal(source.kind, "file");
       return readFileSync(source.path).subarray(source.offset, source.offset + source.length);
     });
   assert.deepEqual(contents(sharded), contents(model));

@@ -1,5 +1,6 @@
 import { closeSync, openSync } from "node:fs";
 import type { SourceWeight } from "./weight-task.ts";
+import { CheckpointValues } from "../../checkpoints/checkpoint-values.ts";
 import { readExactlySync } from "../../../model-files/file-access.ts";
 import { bfloat16ToFloat32 } from "../kernels/convert-bfloat16.ts";
 import { float16ToFloat32 } from "../kernels/convert-floats.ts";
@@ -18,6 +19,7 @@ export class SourceReader implements Disposable {
   readonly #source: SourceWeight["source"];
   readonly #sourceType: SourceWeight["sourceType"];
   readonly #descriptor: number | undefined;
+  readonly #checkpoint: CheckpointValues | undefined;
   #bytes = new Uint8Array();
   #values = new Float32Array();
 
@@ -25,6 +27,8 @@ export class SourceReader implements Disposable {
     this.#source = source;
     this.#sourceType = sourceType;
     this.#descriptor = source.kind === "file" ? openSync(source.path, "r") : undefined;
+    this.#checkpoint =
+      source.kind === "checkpoint" ? new CheckpointValues(source.pieces) : undefined;
   }
 
   /** The values of a rectangle, row by row. The next call overwrites them. */
@@ -43,6 +47,7 @@ export class SourceReader implements Disposable {
 
   [Symbol.dispose](): void {
     if (this.#descriptor !== undefined) closeSync(this.#descriptor);
+    this.#checkpoint?.[Symbol.dispose]();
     releaseBuffers(this.#bytes, this.#values);
   }
 
@@ -65,6 +70,9 @@ export class SourceReader implements Disposable {
   #readBytes(into: Uint8Array, start: number): void {
     if (this.#source.kind === "memory") {
       into.set(this.#source.bytes.subarray(start, start + into.length));
+    } else if (this.#source.kind === "checkpoint") {
+      const floats = new Float32Array(into.buffer, into.byteOffset, into.length / 4);
+      this.#checkpoint?.read(start / 4, floats);
     } else if (this.#descriptor !== undefined) {
       readExactlySync(this.#descriptor, into, this.#source.offset + start);
     }

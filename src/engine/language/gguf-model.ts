@@ -1,0 +1,113 @@
+import { statSync } from "node:fs";
+import { quoteName } from "../../contract/text/quote-name.ts";
+import { type CheckpointTensor } from "../checkpoints/checkpoint-tensor.ts";
+import { readGguf } from "../checkpoints/read-gguf.ts";
+import { type ArchitectureKey, MetadataReader, unsupportedError } from "./gguf-metadata.ts";
+import type { DecoderFacts, LanguageModel } from "./decoder-facts.ts";
+import { families, type Family } from "./families.ts";
+
+/** What differs between the GGUF files of families and their safetensors. */
+interface GgufFamily {
+  readonly family: Family;
+  /** Whether each head's rows of queries and keys have their halves interleaved. */
+  readonly isInterleaved: boolean;
+}
+
+const ggufFamilies: Readonly<Record<string, GgufFamily>> = {
+  llama: { family: families.llama, isInterleaved: true },
+};
+
+/** Names of a layer's tensors in GGUF files, and in those of transformers. */
+const layerNames: Readonly<Record<string, string>> = {
+  attn_norm: "input_layernorm",
+  attn_q: "self_attn.q_proj",
+  attn_k: "self_attn.k_proj",
+  attn_v: "self_attn.v_proj",
+  attn_output: "self_attn.o_proj",
+  attn_q_norm: "self_attn.q_norm",
+  attn_k_norm: "self_attn.k_norm",
+  ffn_norm: "post_attention_layernorm",
+  ffn_gate: "mlp.gate_proj",
+  ffn_up: "mlp.up_proj",
+  ffn_down: "mlp.down_proj",
+};
+
+const otherNames: Readonly<Record<string, string>> = {
+  "token_embd.weight": "model.embed_tokens.weight",
+  "output_norm.weight": "model.norm.weight",
+  "output.weight": "lm_head.weight",
+};
+
+/**
+ * Reads the header of a GGUF file.
+ * @throws ServiceError model_invalid, model_truncated, model_unsupported for an architecture, a key
+ * of it or a type of tensors that is not known
+ */
+export function openGgufModel(file: string): LanguageModel {
+  const { metadata, tensors } = readGguf(file);
+  const reader = new MetadataReader(file, metadata);
+  const architecture = reader.text("general.architecture");
+  const known = Object.hasOwn(ggufFamilies, architecture) ? ggufFamilies[architecture] : undefined;
+  if (known === undefined) {
+    const list = Object.keys(ggufFamilies).join(", ");
+    throw unsupportedError(file, `general.architecture ${quoteName(architecture)}`, list);
+  }
+  reader.requireKnownKeys(architecture);
+  const isTied = !tensors.some(({ name }) => name === "output.weight");
+  const facts = readFacts(reader, architecture, known.family, isTied);
+  const named = tensors.map((tensor) => {
+    const name = findName(file, tensor);
+    const isRotated = known.isInterleaved && /\.self_attn\.[qk]_proj\.weight$/.test(name);
+    return [name, isRotated ? { ...tensor, interleavedRows: facts.headSize } : tensor] as const;
+  });
+  return { facts, tensors: new Map(named), bytes: statSync(file).size };
+}
+
+function findName(file: string, { name }: CheckpointTensor): string {
+  const [, layer, part = "", kind] = /^blk\.(\d+)\.(\w+)\.(weight|bias)$/.exec(name) ?? [];
+  const found =
+    layer === undefined
+      ? otherNames[name]
+      : Object.hasOwn(layerNames, part)
+        ? `model.layers.${layer}.${layerNames[part]}.${kind}`
+        : undefined;
+  if (found !== undefined) return found;
+  const known = [
+    ...Object.keys(otherNames),
+    ...Object.keys(layerNames).map((each) => `blk.N.${each}`),
+  ];
+  throw unsupportedError(file, `the tensor ${quoteName(name)}`, known.join(", "));
+}
+
+function readFacts(
+  reader: MetadataReader,
+  architecture: string,
+  family: Family,
+  isTied: boolean,
+): DecoderFacts {
+  const count = (key: ArchitectureKey) => reader.count(`${architecture}.${key}`);
+  const [hiddenSize, heads] = [count("embedding_length"), count("attention.head_count")];
+  const headSize = reader.find(`${architecture}.attention.key_length`) ?? hiddenSize / heads;
+  const dimensions = reader.find(`${architecture}.rope.dimension_count`) ?? headSize;
+  const theta = reader.find(`${architecture}.rope.freq_base`) ?? family.theta;
+  return {
+    ...family.facts,
+    vocabularySize: reader.list("tokenizer.ggml.tokens").length,
+    hiddenSize,
+    intermediateSize: count("feed_forward_length"),
+    layers: count("block_count"),
+    heads,
+    kvHeads: reader.find(`${architecture}.attention.head_count_kv`) ?? heads,
+    headSize,
+    contextLength: count("context_length"),
+    epsilon: reader.number(`${architecture}.attention.layer_norm_rms_epsilon`),
+    attentionScale: headSize ** -0.5,
+    attentionSoftcap: 0,
+    logitSoftcap: 0,
+    rotary: { theta, dimensions, scaling: { kind: "none" } },
+    localRotary: undefined,
+    windows: Array.from({ length: count("block_count") }, () => 0),
+    isTied,
+    embeddingScale: 1,
+  };
+}

@@ -1,0 +1,17 @@
+import { checkModel } from "../onnx/check-model.ts";
+import type { OnnxModel } from "../onnx/onnx-model.ts";
+import { checkTotalModelBytes, openModel } from "../onnx/open-model.ts";
+import { isCheckpoint, openLanguageModel } from "./open-language-model.ts";
+
+/**
+ * Opens the model of a job: an ONNX file, or a checkpoint of a language model by its `config.json` or
+ * its GGUF file. All files together may have `maxBytes`.
+ * @throws ServiceError those of openModel and of openLanguageModel
+ */
+export async function openOriginal(path: string, maxBytes: number): Promise<OnnxModel> {
+  if (!isCheckpoint(path)) return openModel(path, maxBytes);
+  const model = openLanguageModel(path);
+  checkTotalModelBytes(model.bytes, maxBytes);
+  checkModel(model);
+  return model;
+}
