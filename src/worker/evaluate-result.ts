@@ -98,7 +98,10 @@ function weightAccuracy(weights: readonly WeightReport[]): { accuracy?: Accuracy
 }
 
 /** What is known of a result besides its size. */
-export type Evaluation = Pick<Telemetry, "accuracy" | "latency" | "memory" | "device" | "warnings">;
+export type Evaluation = Pick<
+  Telemetry,
+  "accuracy" | "latency" | "memory" | "device" | "generated" | "warnings"
+>;
 
 /** Adds what was just measured. Warnings and figures of memory join those before. */
 export function addMeasured(known: Evaluation, measured: Partial<Evaluation>): Evaluation {

@@ -38,11 +38,11 @@ const jobConditionTable = {
 const percentText = z.string().max(8);
 
 const statusTelemetry = telemetry
-  .omit({ accuracy: true, warnings: true })
+  .omit({ accuracy: true, generated: true, warnings: true })
   .extend({
     accuracy: telemetry.shape.accuracy
       .unwrap()
-      .omit({ outputs: true })
+      .omit({ outputs: true, notExercised: true })
       .optional()
       .describe("How far the result is from the original."),
     warnings: z

@@ -46,8 +46,26 @@ export const accuracy = z.object({
   sqnrDb: z.number().describe("Of the worst output, or of the worst weight at level `weights`."),
   cosine: z.number().describe("Of the worst output, or of the worst weight at level `weights`."),
   outputs: z.array(outputAccuracy).max(64),
+  notExercised: z
+    .array(z.string())
+    .max(64)
+    .optional()
+    .describe(
+      "Outputs of the original that hardly differ between samples, such as a detector's that " +
+        "finds nothing: the other figures leave them out, since an error of theirs says nothing.",
+    ),
 });
 export type Accuracy = z.infer<typeof accuracy>;
+
+const generatedInput = z.object({
+  name: z.string().max(253).describe("Of the input."),
+  content: z
+    .string()
+    .max(200)
+    .describe("What its values are, such as `text on pages and photographs, -1 to 1`."),
+  shapes: z.array(z.string().max(200)).max(4).describe("Shapes, such as `1 × 3 × 256 × 256`."),
+});
+export type GeneratedInput = z.infer<typeof generatedInput>;
 
 const peakMemory = "Peak resident memory, bytes, that running";
 const peakMemoryScope =
@@ -109,6 +127,11 @@ export const telemetry = z
       })
       .optional()
       .describe("How many weights were changed."),
+    generated: z
+      .array(generatedInput)
+      .max(16)
+      .optional()
+      .describe("What was generated to run the models on; absent for the caller's data."),
     accuracy: accuracy.optional().describe("How far the result is from the original."),
     latency: latency.optional().describe("How long the models take for one sample."),
     memory: z

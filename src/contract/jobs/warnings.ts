@@ -23,6 +23,9 @@ export const warningTable = {
     "Nodes of a model ran on the CPU though the target has another execution provider, since " +
     "that provider does not have their operators.",
   output_not_compared: "An output is no tensor of numbers and was not compared.",
+  output_not_exercised:
+    "An output of the original hardly differs between the samples, such as that of a detector that " +
+    "finds nothing. It was not compared: give `recipe.evaluation.data` that it responds to.",
   output_not_finite:
     "An output of the original has NaN or infinite elements. They are compared by whether the " +
     "result has the same; `telemetry.accuracy` is absent where there are no others.",

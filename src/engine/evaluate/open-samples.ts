@@ -1,24 +1,22 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { setImmediate } from "node:timers/promises";
-import {
-  chooseSizes,
-  describeShapes,
-  generateSample,
-  requireTensorInputs,
-  type TrialOptions,
-} from "./generate-sample.ts";
-import type { SizeChoice } from "./input-sizes.ts";
+import { describeShapes, requireTensorInputs, type TrialOptions } from "./generate-sample.ts";
 import { evaluationDataInvalidError, matchArraysToInputs } from "./npy-arrays.ts";
 import type { RunnableModel } from "./runnable-model.ts";
 import type { TensorSignature } from "./session-protocol.ts";
 import { elementTypes, type Sample, type SampleArray, type TensorData } from "./tensor-data.ts";
 import { readZipEntry } from "./zip-directory.ts";
 import { ServiceError } from "../../contract/errors.ts";
-import type { Accuracy } from "../../contract/jobs/telemetry.ts";
+import type { Accuracy, GeneratedInput } from "../../contract/jobs/telemetry.ts";
 import { errorMessage } from "../../log/error-message.ts";
+import { openModel } from "../onnx/open-model.ts";
 import { countElements } from "../onnx/tensor-shape.ts";
+import { type GeneratedSamples, planGeneratedSamples } from "../samples/generated-samples.ts";
+import { findInputContents } from "../samples/input-content.ts";
 
 interface SampleOptions extends TrialOptions {
+  /** The original's ONNX file, which says what its inputs hold. */
+  readonly modelPath: string;
   /** A local `.npz` file; without it, data is generated. */
   readonly dataPath?: string | undefined;
   readonly evaluation: { readonly samples: number };
@@ -69,29 +67,28 @@ async function* takeSamples(samples: AsyncIterable<Sample>, count: number): Asyn
 async function createGeneratedSource(
   original: RunnableModel,
   inputs: readonly TensorSignature[],
-  options: SampleOptions,
+  { modelPath, evaluation, ...options }: SampleOptions,
 ): Promise<SampleSource> {
-  const choice = await chooseSizes(original, inputs, options);
-  const count = inputs.length === 0 ? 1 : options.evaluation.samples;
+  const model = await openModel(modelPath, Number.MAX_SAFE_INTEGER);
+  const filled = findInputContents(model, inputs, original.signature.outputs);
+  const count = inputs.length === 0 ? 1 : evaluation.samples;
+  const samples = await planGeneratedSamples(original, filled, { ...options, count });
   return {
     data: "generated",
+    generated: samples.description,
     count,
     unused: 0,
-    samples: { [Symbol.asyncIterator]: () => generateSamples(inputs, choice, count) },
+    samples: { [Symbol.asyncIterator]: () => generateSamples(samples) },
     failureCode: "evaluation_failed",
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
 }
 
-async function* generateSamples(
-  inputs: readonly TensorSignature[],
-  choice: SizeChoice,
-  count: number,
-): AsyncGenerator<Sample> {
-  for (let seed = 0; seed < count; seed++) {
+async function* generateSamples({ count, generate }: GeneratedSamples): AsyncGenerator<Sample> {
+  for (let index = 0; index < count; index++) {
     // A large sample takes seconds: let the process hear meanwhile that it is to stop.
     await setImmediate();
-    yield generateSample(inputs, choice, seed);
+    yield generate(index);
   }
 }
 
@@ -195,8 +192,8 @@ async function* readTensors(
 const maxBytes = 256 * 1024 ** 2;
 
 /**
- * The first sample of each shape, as many as are reasonable to keep in memory. Generated samples
- * all have one shape.
+ * The first sample of each shape, as many as are reasonable to keep in memory; the first one of
+ * generated samples, whose other shapes are as good as any.
  */
 export async function findDistinctSamples({
   data,
@@ -218,6 +215,8 @@ export async function findDistinctSamples({
 /** Samples to run both models on. */
 export interface SampleSource extends AsyncDisposable {
   readonly data: Accuracy["data"];
+  /** What was generated for each input; absent for the caller's data. */
+  readonly generated?: GeneratedInput[];
   readonly count: number;
   /** Samples of the caller beyond `count`. */
   readonly unused: number;

@@ -76,8 +76,8 @@ function limitTransition(transition: Job["transitions"][number]) {
 }
 
 function summarizeTelemetry(telemetry: Telemetry): JobReport["telemetry"] {
-  const { accuracy, warnings, ...figures } = telemetry;
-  const { outputs: _, ...worst } = accuracy ?? { outputs: [] };
+  const { accuracy, warnings, generated: _generated, ...figures } = telemetry;
+  const { outputs: _, notExercised: _notExercised, ...worst } = accuracy ?? { outputs: [] };
   return {
     ...figures,
     accuracy: "level" in worst ? worst : undefined,
