@@ -30,6 +30,7 @@ export async function finishJob(
   reporter.model(report.originalBytes, inputs.model.sha256);
   reporter.telemetry(sizeTelemetry(report, dryRun));
   let evaluation: Evaluation = { warnings: [...report.warnings] };
+  if (report.choice !== undefined) reporter.log(report.choice);
   for (const { message } of report.warnings) reporter.log(`Warning: ${message}`);
   reporter.telemetry(evaluation);
   const onMeasured = (measured: Partial<Evaluation>) => {
@@ -87,7 +88,8 @@ function listDocuments(
   { assignment: { id, recipe } }: JobContext,
   { report, evaluation, error }: ReportContent,
 ) {
-  const content = { job: id, recipe, weights: report.weights, ...evaluation, error };
+  const { weights, choice } = report;
+  const content = { job: id, recipe, choice, weights, ...evaluation, error };
   const text = `${JSON.stringify(content, null, 2)}\n`;
   const graph = JSON.stringify(describeGraph(report));
   return [
@@ -97,7 +99,7 @@ function listDocuments(
 }
 
 function sizeTelemetry(
-  { originalBytes, resultBytes, weights }: CompressionReport,
+  { originalBytes, resultBytes, weights, choice }: CompressionReport,
   predicted: boolean,
 ) {
   const quantized = weights.filter(({ form }) => form !== null);
@@ -107,6 +109,7 @@ function sizeTelemetry(
       total: weights.length,
       quantized: quantized.length,
       quantizedBytes: quantized.reduce((sum, weight) => sum + weight.originalBytes, 0),
+      choice,
     },
   };
 }

@@ -124,6 +124,14 @@ export const telemetry = z
             "Weights that the recipe changed; the report says what was done to each and why.",
           ),
         quantizedBytes: z.int().min(0).describe("Bytes of those weights in the original."),
+        choice: z
+          .string()
+          .max(1000)
+          .optional()
+          .describe(
+            "What weights have, and why, where none has the form that the recipe asks for first, " +
+              "since none can have it, or operators that take it are not faster.",
+          ),
       })
       .optional()
       .describe("How many weights were changed."),

@@ -38,9 +38,6 @@ export const warningTable = {
     "had no effect.",
   samples_left_out:
     "The evaluation data has more samples than `recipe.evaluation.samples`; the first are used.",
-  scheme_not_used:
-    "No weight has the form that the recipe asks for first: none can have it, or operators that " +
-    "take it are not faster. The report says what each has instead, and why.",
 } as const;
 
 export type WarningCode = keyof typeof warningTable;

@@ -8,7 +8,7 @@ import { runOnSamples } from "./run-whole-model.ts";
 import type { RunSettings, SampleWork } from "./sample-visitor.ts";
 import { TensorSpool } from "./tensor-spool.ts";
 import { openModel } from "../onnx/open-model.ts";
-import { findBoundedOutputs } from "../samples/bounded-outputs.ts";
+import { findBoundedOutputs } from "../evaluate/bounded-outputs.ts";
 import { quoteName } from "../../contract/text/quote-name.ts";
 
 interface RecordOptions extends RunSettings {

@@ -13,10 +13,10 @@ import {
 import { ServiceError } from "../../contract/errors.ts";
 import { errorMessage } from "../../log/error-message.ts";
 import { countElements } from "../onnx/tensor-shape.ts";
-import { drawImage } from "../samples/draw-image.ts";
-import type { InputContent, SampleInput } from "../samples/input-content.ts";
-import { speak } from "../samples/speak.ts";
-import { writeSentences } from "../samples/write-sentences.ts";
+import { drawImage } from "./draw-image.ts";
+import type { InputContent, SampleInput } from "./input-content.ts";
+import { speak } from "./speak.ts";
+import { writeSentences } from "./write-sentences.ts";
 
 /** Largest generated sample, all inputs together, bytes: it is in memory as a whole. */
 const maxSampleBytes = 1_073_741_824;

@@ -11,8 +11,8 @@ import type { Accuracy, GeneratedInput } from "../../contract/jobs/telemetry.ts"
 import { errorMessage } from "../../log/error-message.ts";
 import { openModel } from "../onnx/open-model.ts";
 import { countElements } from "../onnx/tensor-shape.ts";
-import { type GeneratedSamples, planGeneratedSamples } from "../samples/generated-samples.ts";
-import { findInputContents } from "../samples/input-content.ts";
+import { type GeneratedSamples, planGeneratedSamples } from "./generated-samples.ts";
+import { findInputContents } from "./input-content.ts";
 
 interface SampleOptions extends TrialOptions {
   /** The original's ONNX file, which says what its inputs hold. */

@@ -1,6 +1,6 @@
 import type { NodeProto } from "../onnx/onnx_pb.js";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
-import type { ModelSignature, TensorSignature } from "../evaluate/session-protocol.ts";
+import type { ModelSignature, TensorSignature } from "./session-protocol.ts";
 import { maxLineHeight } from "./draw-image.ts";
 import { GraphValues } from "./graph-values.ts";
 import { findNormalization, type ImageNormalization } from "./image-normalization.ts";

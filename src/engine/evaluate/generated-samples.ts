@@ -5,11 +5,11 @@ import {
   generateSample,
   type TrialOptions,
   trySample,
-} from "../evaluate/generate-sample.ts";
-import { inputShape, type SizeChoice } from "../evaluate/input-sizes.ts";
-import { labelRuntimeErrors } from "../evaluate/label-runtime-errors.ts";
-import type { RunnableModel } from "../evaluate/runnable-model.ts";
-import type { Sample, TensorData } from "../evaluate/tensor-data.ts";
+} from "./generate-sample.ts";
+import { inputShape, type SizeChoice } from "./input-sizes.ts";
+import { labelRuntimeErrors } from "./label-runtime-errors.ts";
+import type { RunnableModel } from "./runnable-model.ts";
+import type { Sample, TensorData } from "./tensor-data.ts";
 import type { GeneratedInput } from "../../contract/jobs/telemetry.ts";
 import { truncate } from "../../contract/text/bounded-text.ts";
 import { replaceHiddenCharacters } from "../../contract/text/hidden-characters.ts";
