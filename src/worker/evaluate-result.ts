@@ -82,7 +82,7 @@ async function fetchBaseline(task: EvaluationTask): Promise<string | undefined> 
 }
 
 /** Accuracy of the worst of the quantized weights. */
-function weightAccuracy(weights: readonly WeightReport[]): { accuracy?: Accuracy } {
+export function weightAccuracy(weights: readonly WeightReport[]): { accuracy?: Accuracy } {
   const errors = weights.map(({ error }) => error).filter((error) => error !== null);
   if (errors.length === 0) return {};
   return {

@@ -153,7 +153,7 @@ async function publishDocuments(
 }
 
 /** The figures of a job, for the end of its log. */
-function summarizeResult(
+export function summarizeResult(
   { originalBytes, resultBytes, weights }: CompressionReport,
   evaluation: Evaluation,
 ): string[] {
