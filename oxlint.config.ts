@@ -4,7 +4,7 @@ import { parts } from "./scripts/parts.ts";
 
 const size = { skipBlankLines: true, skipComments: true };
 
-/** Packages that one part alone imports. */
+/** Packages that only one part imports. */
 const ownedPackages: Readonly<Record<string, readonly string[]>> = {
   "src/kubernetes": ["@kubernetes/client-node"],
   "src/engine": ["onnxruntime-node"],

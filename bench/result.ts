@@ -7,7 +7,7 @@ export interface BenchRow {
   readonly what: string;
   readonly unit: string;
   readonly ours: number;
-  /** Null where there is none, or it failed at the work; the bar is a limit then. */
+  /** Null if there is none, or it failed at the work; the bar is a limit then. */
   readonly peer: number | null;
   /** How the ratio must come out, for instance `ours <= peer / 3`. */
   readonly bar: string;

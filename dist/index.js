@@ -96,10 +96,8 @@ var MediaTypes;
 (function (MediaTypes) {
     MediaTypes["ApplicationJson"] = "application/json";
 })(MediaTypes || (exports.MediaTypes = MediaTypes = {}));
-/**
- * Returns the proxy URL, depending upon the supplied url and proxy environment variables.
- * @param serverUrl  The server URL where the request will be sent. For example, https://api.github.com
- */
+
+
 function getProxyUrl(serverUrl) {
     const proxyUrl = pm.getProxyUrl(new URL(serverUrl));
     return proxyUrl ? proxyUrl.href : '';
@@ -242,10 +240,8 @@ class HttpClient {
             return this.request(verb, requestUrl, stream, additionalHeaders);
         });
     }
-    /**
-     * Gets a typed object from an endpoint
-     * Be aware that not found returns a null.  Other errors (4xx, 5xx) reject the promise
-     */
+    
+
     getJson(requestUrl_1) {
         return __awaiter(this, arguments, void 0, function* (requestUrl, additionalHeaders = {}) {
             additionalHeaders[Headers.Accept] = this._getExistingOrDefaultHeader(additionalHeaders, Headers.Accept, MediaTypes.ApplicationJson);
@@ -283,11 +279,8 @@ class HttpClient {
             return this._processResponse(res, this.requestOptions);
         });
     }
-    /**
-     * Makes a raw http request.
-     * All other methods such as get, post, patch, and request ultimately call this.
-     * Prefer get, del, post and patch
-     */
+    
+
     request(verb, requestUrl, data, headers) {
         return __awaiter(this, void 0, void 0, function* () {
             if (this._disposed) {
@@ -370,20 +363,16 @@ class HttpClient {
             return response;
         });
     }
-    /**
-     * Needs to be called if keepAlive is set to true in request options.
-     */
+    
+
     dispose() {
         if (this._agent) {
             this._agent.destroy();
         }
         this._disposed = true;
     }
-    /**
-     * Raw request.
-     * @param info
-     * @param data
-     */
+    
+
     requestRaw(info, data) {
         return __awaiter(this, void 0, void 0, function* () {
             return new Promise((resolve, reject) => {
@@ -403,12 +392,8 @@ class HttpClient {
             });
         });
     }
-    /**
-     * Raw request with callback.
-     * @param info
-     * @param data
-     * @param onResult
-     */
+    
+
     requestRawWithCallback(info, data, onResult) {
         if (typeof data === 'string') {
             if (!info.options.headers) {
@@ -456,11 +441,8 @@ class HttpClient {
             req.end();
         }
     }
-    /**
-     * Gets an http agent. This function is useful when you need an http agent that handles
-     * routing through a proxy server - depending upon the url and proxy environment variables.
-     * @param serverUrl  The server URL where the request will be sent. For example, https://api.github.com
-     */
+    
+
     getAgent(serverUrl) {
         const parsedUrl = new URL(serverUrl);
         return this._getAgent(parsedUrl);
@@ -507,13 +489,8 @@ class HttpClient {
         }
         return lowercaseKeys(headers || {});
     }
-    /**
-     * Gets an existing header value or returns a default.
-     * Handles converting number header values to strings since HTTP headers must be strings.
-     * Note: This returns string | string[] since some headers can have multiple values.
-     * For headers that must always be a single string (like Content-Type), use the
-     * specialized _getExistingOrDefaultContentTypeHeader method instead.
-     */
+    
+
     _getExistingOrDefaultHeader(additionalHeaders, header, _default) {
         let clientHeader;
         if (this.requestOptions && this.requestOptions.headers) {
@@ -534,13 +511,8 @@ class HttpClient {
         }
         return _default;
     }
-    /**
-     * Specialized version of _getExistingOrDefaultHeader for Content-Type header.
-     * Always returns a single string (not an array) since Content-Type should be a single value.
-     * Converts arrays to comma-separated strings and numbers to strings to ensure type safety.
-     * This was split from _getExistingOrDefaultHeader to provide stricter typing for callers
-     * that assign the result to places expecting a string (e.g., additionalHeaders[Headers.ContentType]).
-     */
+    
+
     _getExistingOrDefaultContentTypeHeader(additionalHeaders, _default) {
         let clientHeader;
         if (this.requestOptions && this.requestOptions.headers) {
@@ -847,10 +819,8 @@ class DecodedURL extends URL {
 /***/ 6503:
 /***/ (function(module) {
 
-/**
-  * This file contains the Bottleneck library (MIT), compiled to ES2017, and without Clustering support.
-  * https://github.com/SGrondin/bottleneck
-  */
+
+
 (function (global, factory) {
 	 true ? module.exports = factory() :
 	0;
@@ -4045,20 +4015,11 @@ const kBytesRead = Symbol('kBytesRead')
 
 const noop = () => {}
 
-/**
- * @class
- * @extends {Readable}
- * @see https://fetch.spec.whatwg.org/#body
- */
+
+
 class BodyReadable extends Readable {
-  /**
-   * @param {object} opts
-   * @param {(this: Readable, size: number) => void} opts.resume
-   * @param {() => (void | null)} opts.abort
-   * @param {string} [opts.contentType = '']
-   * @param {number} [opts.contentLength]
-   * @param {number} [opts.highWaterMark = 64 * 1024]
-   */
+  
+
   constructor ({
     resume,
     abort,
@@ -4094,22 +4055,13 @@ class BodyReadable extends Readable {
     /** @type {number|null} */
     this[kContentLength] = Number.isFinite(contentLength) ? contentLength : null
 
-    /**
-     * Is stream being consumed through Readable API?
-     * This is an optimization so that we avoid checking
-     * for 'data' and 'readable' listeners in the hot path
-     * inside push().
-     *
-     * @type {boolean}
-     */
+    
+
     this[kReading] = false
   }
 
-  /**
-   * @param {Error|null} err
-   * @param {(error:(Error|null)) => void} callback
-   * @returns {void}
-   */
+  
+
   _destroy (err, callback) {
     if (!err && !this._readableState.endEmitted) {
       err = new RequestAbortedError()
@@ -4130,11 +4082,8 @@ class BodyReadable extends Readable {
     }
   }
 
-  /**
-   * @param {string|symbol} event
-   * @param {(...args: any[]) => void} listener
-   * @returns {this}
-   */
+  
+
   on (event, listener) {
     if (event === 'data' || event === 'readable') {
       this[kReading] = true
@@ -4143,20 +4092,14 @@ class BodyReadable extends Readable {
     return super.on(event, listener)
   }
 
-  /**
-   * @param {string|symbol} event
-   * @param {(...args: any[]) => void} listener
-   * @returns {this}
-   */
+  
+
   addListener (event, listener) {
     return this.on(event, listener)
   }
 
-  /**
-   * @param {string|symbol} event
-   * @param {(...args: any[]) => void} listener
-   * @returns {this}
-   */
+  
+
   off (event, listener) {
     const ret = super.off(event, listener)
     if (event === 'data' || event === 'readable') {
@@ -4168,19 +4111,14 @@ class BodyReadable extends Readable {
     return ret
   }
 
-  /**
-   * @param {string|symbol} event
-   * @param {(...args: any[]) => void} listener
-   * @returns {this}
-   */
+  
+
   removeListener (event, listener) {
     return this.off(event, listener)
   }
 
-  /**
-   * @param {Buffer|null} chunk
-   * @returns {boolean}
-   */
+  
+
   push (chunk) {
     if (chunk) {
       this[kBytesRead] += chunk.length
@@ -4193,84 +4131,51 @@ class BodyReadable extends Readable {
     return super.push(chunk)
   }
 
-  /**
-   * Consumes and returns the body as a string.
-   *
-   * @see https://fetch.spec.whatwg.org/#dom-body-text
-   * @returns {Promise<string>}
-   */
+  
+
   text () {
     return consume(this, 'text')
   }
 
-  /**
-   * Consumes and returns the body as a JavaScript Object.
-   *
-   * @see https://fetch.spec.whatwg.org/#dom-body-json
-   * @returns {Promise<unknown>}
-   */
+  
+
   json () {
     return consume(this, 'json')
   }
 
-  /**
-   * Consumes and returns the body as a Blob
-   *
-   * @see https://fetch.spec.whatwg.org/#dom-body-blob
-   * @returns {Promise<Blob>}
-   */
+  
+
   blob () {
     return consume(this, 'blob')
   }
 
-  /**
-   * Consumes and returns the body as an Uint8Array.
-   *
-   * @see https://fetch.spec.whatwg.org/#dom-body-bytes
-   * @returns {Promise<Uint8Array>}
-   */
+  
+
   bytes () {
     return consume(this, 'bytes')
   }
 
-  /**
-   * Consumes and returns the body as an ArrayBuffer.
-   *
-   * @see https://fetch.spec.whatwg.org/#dom-body-arraybuffer
-   * @returns {Promise<ArrayBuffer>}
-   */
+  
+
   arrayBuffer () {
     return consume(this, 'arrayBuffer')
   }
 
-  /**
-   * Not implemented
-   *
-   * @see https://fetch.spec.whatwg.org/#dom-body-formdata
-   * @throws {NotSupportedError}
-   */
+  
+
   async formData () {
     // TODO: Implement.
     throw new NotSupportedError()
   }
 
-  /**
-   * Returns true if the body is not null and the body has been consumed.
-   * Otherwise, returns false.
-   *
-   * @see https://fetch.spec.whatwg.org/#dom-body-bodyused
-   * @readonly
-   * @returns {boolean}
-   */
+  
+
   get bodyUsed () {
     return util.isDisturbed(this)
   }
 
-  /**
-   * @see https://fetch.spec.whatwg.org/#dom-body-body
-   * @readonly
-   * @returns {ReadableStream}
-   */
+  
+
   get body () {
     if (!this[kBody]) {
       this[kBody] = ReadableStream.from(this)
@@ -4283,13 +4188,8 @@ class BodyReadable extends Readable {
     return this[kBody]
   }
 
-  /**
-   * Dumps the response body by reading `limit` number of bytes.
-   * @param {object} opts
-   * @param {number} [opts.limit = 131072] Number of bytes to read.
-   * @param {AbortSignal} [opts.signal] An AbortSignal to cancel the dump.
-   * @returns {Promise<null>}
-   */
+  
+
   dump (opts) {
     const signal = opts?.signal
 
@@ -4346,10 +4246,8 @@ class BodyReadable extends Readable {
     })
   }
 
-  /**
-   * @param {BufferEncoding} encoding
-   * @returns {this}
-   */
+  
+
   setEncoding (encoding) {
     if (Buffer.isEncoding(encoding)) {
       // Delegate to Node.js Readable.setEncoding() which initializes a
@@ -4366,55 +4264,29 @@ class BodyReadable extends Readable {
   }
 }
 
-/**
- * @see https://streams.spec.whatwg.org/#readablestream-locked
- * @param {BodyReadable} bodyReadable
- * @returns {boolean}
- */
+
+
 function isLocked (bodyReadable) {
   // Consume is an implicit lock.
   return bodyReadable[kBody]?.locked === true || bodyReadable[kConsume] !== null
 }
 
-/**
- * @see https://fetch.spec.whatwg.org/#body-unusable
- * @param {BodyReadable} bodyReadable
- * @returns {boolean}
- */
+
+
 function isUnusable (bodyReadable) {
   return util.isDisturbed(bodyReadable) || isLocked(bodyReadable)
 }
 
-/**
- * @typedef {'text' | 'json' | 'blob' | 'bytes' | 'arrayBuffer'} ConsumeType
- */
 
-/**
- * @template {ConsumeType} T
- * @typedef {T extends 'text' ? string :
- *           T extends 'json' ? unknown :
- *           T extends 'blob' ? Blob :
- *           T extends 'arrayBuffer' ? ArrayBuffer :
- *           T extends 'bytes' ? Uint8Array :
- *           never
- * } ConsumeReturnType
- */
-/**
- * @typedef {object} Consume
- * @property {ConsumeType} type
- * @property {BodyReadable} stream
- * @property {((value?: any) => void)} resolve
- * @property {((err: Error) => void)} reject
- * @property {number} length
- * @property {Buffer[]} body
- */
 
-/**
- * @template {ConsumeType} T
- * @param {BodyReadable} stream
- * @param {T} type
- * @returns {Promise<ConsumeReturnType<T>>}
- */
+
+
+
+
+
+
+
+
 function consume (stream, type) {
   assert(!stream[kConsume])
 
@@ -4457,10 +4329,8 @@ function consume (stream, type) {
   })
 }
 
-/**
- * @param {Consume} consume
- * @returns {void}
- */
+
+
 function consumeStart (consume) {
   if (consume.body === null) {
     return
@@ -4510,12 +4380,8 @@ function consumeStart (consume) {
   }
 }
 
-/**
- * @param {Buffer[]} chunks
- * @param {number} length
- * @param {BufferEncoding} [encoding='utf8']
- * @returns {string}
- */
+
+
 function chunksDecode (chunks, length, encoding) {
   if (chunks.length === 0 || length === 0) {
     return ''
@@ -4538,11 +4404,8 @@ function chunksDecode (chunks, length, encoding) {
   }
 }
 
-/**
- * @param {Buffer[]} chunks
- * @param {number} length
- * @returns {Uint8Array}
- */
+
+
 function chunksConcat (chunks, length) {
   if (chunks.length === 0 || length === 0) {
     return new Uint8Array(0)
@@ -4563,11 +4426,8 @@ function chunksConcat (chunks, length) {
   return buffer
 }
 
-/**
- * @param {Consume} consume
- * @param {BufferEncoding} encoding
- * @returns {void}
- */
+
+
 function consumeEnd (consume, encoding) {
   const { type, body, resolve, stream, length } = consume
 
@@ -4590,11 +4450,8 @@ function consumeEnd (consume, encoding) {
   }
 }
 
-/**
- * @param {Consume} consume
- * @param {Buffer|string} chunk
- * @returns {void}
- */
+
+
 function consumePush (consume, chunk) {
   if (consume.body === null) {
     return
@@ -4612,11 +4469,8 @@ function consumePush (consume, chunk) {
   consume.body.push(chunk)
 }
 
-/**
- * @param {Consume} consume
- * @param {Error} [err]
- * @returns {void}
- */
+
+
 function consumeFinish (consume, err) {
   if (consume.body === null) {
     return
@@ -4654,17 +4508,11 @@ const { Writable } = __nccwpck_require__(7075)
 const { EventEmitter } = __nccwpck_require__(8474)
 const { assertCacheKey, assertCacheValue } = __nccwpck_require__(7207)
 
-/**
- * @typedef {import('../../types/cache-interceptor.d.ts').default.CacheKey} CacheKey
- * @typedef {import('../../types/cache-interceptor.d.ts').default.CacheValue} CacheValue
- * @typedef {import('../../types/cache-interceptor.d.ts').default.CacheStore} CacheStore
- * @typedef {import('../../types/cache-interceptor.d.ts').default.GetResult} GetResult
- */
 
-/**
- * @implements {CacheStore}
- * @extends {EventEmitter}
- */
+
+
+
+
 class MemoryCacheStore extends EventEmitter {
   #maxCount = 1024
   #maxSize = 104857600 // 100MB
@@ -4675,9 +4523,8 @@ class MemoryCacheStore extends EventEmitter {
   #entries = new Map()
   #hasEmittedMaxSizeEvent = false
 
-  /**
-   * @param {import('../../types/cache-interceptor.d.ts').default.MemoryCacheStoreOpts | undefined} [opts]
-   */
+  
+
   constructor (opts) {
     super()
     if (opts) {
@@ -4720,26 +4567,20 @@ class MemoryCacheStore extends EventEmitter {
     }
   }
 
-  /**
-   * Get the current size of the cache in bytes
-   * @returns {number} The current size of the cache in bytes
-   */
+  
+
   get size () {
     return this.#size
   }
 
-  /**
-   * Check if the cache is full (either max size or max count reached)
-   * @returns {boolean} True if the cache is full, false otherwise
-   */
+  
+
   isFull () {
     return this.#size >= this.#maxSize || this.#count >= this.#maxCount
   }
 
-  /**
-   * @param {import('../../types/cache-interceptor.d.ts').default.CacheKey} key
-   * @returns {import('../../types/cache-interceptor.d.ts').default.GetResult | undefined}
-   */
+  
+
   get (key) {
     assertCacheKey(key)
 
@@ -4771,11 +4612,8 @@ class MemoryCacheStore extends EventEmitter {
         }
   }
 
-  /**
-   * @param {import('../../types/cache-interceptor.d.ts').default.CacheKey} key
-   * @param {import('../../types/cache-interceptor.d.ts').default.CacheValue} val
-   * @returns {Writable | undefined}
-   */
+  
+
   createWriteStream (key, val) {
     assertCacheKey(key)
     assertCacheValue(val)
@@ -4884,9 +4722,8 @@ class MemoryCacheStore extends EventEmitter {
     }
   }
 
-  /**
-   * @param {CacheKey} key
-   */
+  
+
   delete (key) {
     if (typeof key !== 'object') {
       throw new TypeError(`expected key to be object, got ${typeof key}`)
@@ -4929,11 +4766,8 @@ function varyMatches (key, entry) {
   return true
 }
 
-/**
- * @param {string|string[]|null|undefined} lhs
- * @param {string|string[]|null|undefined} rhs
- * @returns {boolean}
- */
+
+
 function headerValueEquals (lhs, rhs) {
   if (lhs == null && rhs == null) {
     return true
@@ -4997,81 +4831,53 @@ const hasZstd = typeof zstdCompressSync === 'function' && typeof zstdDecompressS
 const SQLITE_BUSY = 5
 const SQLITE_LOCKED = 6
 
-/**
- * @param {Error & { errcode?: number }} err
- * @returns {boolean}
- */
+
+
 function isLockedError (err) {
   return err?.errcode === SQLITE_BUSY || err?.errcode === SQLITE_LOCKED
 }
 
-/**
- * @typedef {import('../../types/cache-interceptor.d.ts').default.CacheStore} CacheStore
- * @implements {CacheStore}
- *
- * @typedef {{
- *  id: Readonly<number>,
- *  body?: Uint8Array
- *  compressed?: string
- *  statusCode: number
- *  statusMessage: string
- *  headers?: string
- *  vary?: string
- *  etag?: string
- *  cacheControlDirectives?: string
- *  cachedAt: number
- *  staleAt: number
- *  deleteAt: number
- * }} SqliteStoreValue
- */
+
+
 module.exports = class SqliteCacheStore {
   #maxEntrySize = MAX_ENTRY_SIZE
   #maxCount = Infinity
   #compressThreshold = COMPRESS_THRESHOLD
 
-  /**
-   * @type {import('node:sqlite').DatabaseSync}
-   */
+  
+
   #db
 
-  /**
-   * @type {import('node:sqlite').StatementSync}
-   */
+  
+
   #getValuesQuery
 
-  /**
-   * @type {import('node:sqlite').StatementSync}
-   */
+  
+
   #updateValueQuery
 
-  /**
-   * @type {import('node:sqlite').StatementSync}
-   */
+  
+
   #insertValueQuery
 
-  /**
-   * @type {import('node:sqlite').StatementSync}
-   */
+  
+
   #deleteExpiredValuesQuery
 
-  /**
-   * @type {import('node:sqlite').StatementSync}
-   */
+  
+
   #deleteByUrlQuery
 
-  /**
-   * @type {import('node:sqlite').StatementSync}
-   */
+  
+
   #countEntriesQuery
 
-  /**
-   * @type {import('node:sqlite').StatementSync | null}
-   */
+  
+
   #deleteOldValuesQuery
 
-  /**
-   * @param {import('../../types/cache-interceptor.d.ts').default.SqliteCacheStoreOpts | undefined} opts
-   */
+  
+
   constructor (opts) {
     if (opts) {
       if (typeof opts !== 'object') {
@@ -5239,10 +5045,8 @@ module.exports = class SqliteCacheStore {
     this.#db.close()
   }
 
-  /**
-   * @param {import('../../types/cache-interceptor.d.ts').default.CacheKey} key
-   * @returns {(import('../../types/cache-interceptor.d.ts').default.GetResult & { body?: Buffer }) | undefined}
-   */
+  
+
   get (key) {
     assertCacheKey(key)
 
@@ -5269,10 +5073,8 @@ module.exports = class SqliteCacheStore {
       : undefined
   }
 
-  /**
-   * @param {import('../../types/cache-interceptor.d.ts').default.CacheKey} key
-   * @param {import('../../types/cache-interceptor.d.ts').default.CacheValue & { body: null | Buffer | Array<Buffer>}} value
-   */
+  
+
   set (key, value) {
     assertCacheKey(key)
 
@@ -5332,19 +5134,15 @@ module.exports = class SqliteCacheStore {
     }
   }
 
-  /**
-   * @param {import('../../types/cache-interceptor.d.ts').default.CacheKey} key
-   * @param {import('../../types/cache-interceptor.d.ts').default.CacheValue} value
-   * @returns {Writable | undefined}
-   */
+  
+
   createWriteStream (key, value) {
     assertCacheKey(key)
     assertCacheValue(value)
 
     let size = 0
-    /**
-     * @type {Buffer[] | null}
-     */
+    
+
     const body = []
     const store = this
 
@@ -5368,9 +5166,8 @@ module.exports = class SqliteCacheStore {
     })
   }
 
-  /**
-   * @param {import('../../types/cache-interceptor.d.ts').default.CacheKey} key
-   */
+  
+
   delete (key) {
     if (typeof key !== 'object') {
       throw new TypeError(`expected key to be object, got ${typeof key}`)
@@ -5379,19 +5176,8 @@ module.exports = class SqliteCacheStore {
     this.#lockSafe(() => this.#deleteByUrlQuery.run(this.#makeValueUrl(key)))
   }
 
-  /**
-   * Runs a database operation, skipping it when another connection holds the
-   * database lock.
-   *
-   * The cache store is meant to be shared between processes, and SQLite reports
-   * a concurrent writer as SQLITE_BUSY/SQLITE_LOCKED. Those errors are
-   * transient, and caching is best effort: the entry is skipped and the next
-   * request retries, rather than failing the request that triggered the write.
-   *
-   * @template T
-   * @param {() => T} fn
-   * @returns {T | undefined}
-   */
+  
+
   #lockSafe (fn) {
     try {
       return fn()
@@ -5431,35 +5217,27 @@ module.exports = class SqliteCacheStore {
     return 0
   }
 
-  /**
-   * Counts the number of rows in the cache
-   * @returns {Number}
-   */
+  
+
   get size () {
     const { total } = this.#countEntriesQuery.get()
     return total
   }
 
-  /**
-   * @param {import('../../types/cache-interceptor.d.ts').default.CacheKey} key
-   * @returns {string}
-   */
+  
+
   #makeValueUrl (key) {
     return `${key.origin}/${key.path}`
   }
 
-  /**
-   * @param {import('../../types/cache-interceptor.d.ts').default.CacheKey} key
-   * @param {boolean} [canBeExpired=false]
-   * @returns {SqliteStoreValue | undefined}
-   */
+  
+
   #findValue (key, canBeExpired = false) {
     const url = this.#makeValueUrl(key)
     const { headers, method } = key
 
-    /**
-     * @type {SqliteStoreValue[]}
-     */
+    
+
     const values = this.#getValuesQuery.all(url, method)
 
     if (values.length === 0) {
@@ -5494,11 +5272,8 @@ module.exports = class SqliteCacheStore {
   }
 }
 
-/**
- * @param {string|string[]|null|undefined} lhs
- * @param {string|string[]|null|undefined} rhs
- * @returns {boolean}
- */
+
+
 function headerValueEquals (lhs, rhs) {
   if (lhs == null && rhs == null) {
     return true
@@ -5526,10 +5301,8 @@ function headerValueEquals (lhs, rhs) {
   return lhs === rhs
 }
 
-/**
- * @param {Record<string, string|string[]>|null|undefined} headers
- * @returns {string|undefined}
- */
+
+
 function getContentType (headers) {
   if (headers == null) {
     return undefined
@@ -5545,10 +5318,8 @@ function getContentType (headers) {
   return undefined
 }
 
-/**
- * @param {string|undefined} contentType
- * @returns {boolean}
- */
+
+
 function isCompressibleContentType (contentType) {
   if (contentType == null) {
     return false
@@ -5776,9 +5547,8 @@ module.exports = buildConnector
 
 
 
-/**
- * @see https://developer.mozilla.org/docs/Web/HTTP/Headers
- */
+
+
 const wellknownHeaderNames = /** @type {const} */ ([
   'Accept',
   'Accept-Encoding',
@@ -5890,12 +5660,8 @@ for (let i = 0; i < wellknownHeaderNames.length; ++i) {
     lowerCasedKey
 }
 
-/**
- * Default WebSocket receive limits (see `webSocket` in Client.md). Used by
- * DispatcherBase#webSocketOptions and by the WebSocket parser when the
- * dispatcher doesn't provide a value, so a dispatcher without
- * `webSocketOptions` (a custom one, or a wrapper) doesn't remove the limits.
- */
+
+
 const defaultWebSocketMaxFragments = 131072
 const defaultWebSocketMaxPayloadSize = 128 * 1024 * 1024 // 128 MB
 
@@ -7062,12 +6828,8 @@ class Request {
     }
   }
 
-  /**
-   * @param {number} statusCode
-   * @param {Buffer[]|string[]|import('../../types/header.d.ts').IncomingHttpHeaders} headers
-   * @param {import('node:stream').Duplex} socket
-   * @param {string} [statusText]
-   */
+  
+
   onRequestUpgrade (statusCode, headers, socket, statusText = '') {
     this.onFinally()
 
@@ -7337,10 +7099,8 @@ const STATES = {
   CLOSED: 'closed'
 }
 
-/**
- * SOCKS5 client implementation
- * Handles SOCKS5 protocol negotiation and connection establishment
- */
+
+
 class Socks5Client extends EventEmitter {
   constructor (socket, options = {}) {
     super()
@@ -7370,9 +7130,8 @@ class Socks5Client extends EventEmitter {
     this.socket.on('close', this.onSocketClose)
   }
 
-  /**
-   * Handle incoming data from the socket
-   */
+  
+
   onData (data) {
     debug('received data', data.length, 'bytes in state', this.state)
     this.buffer = Buffer.concat([this.buffer, data])
@@ -7394,9 +7153,8 @@ class Socks5Client extends EventEmitter {
     }
   }
 
-  /**
-   * Handle socket errors
-   */
+  
+
   onError (err) {
     debug('socket error', err)
     this.state = STATES.ERROR
@@ -7404,18 +7162,16 @@ class Socks5Client extends EventEmitter {
     this.destroy()
   }
 
-  /**
-   * Handle socket close
-   */
+  
+
   onClose () {
     debug('socket closed')
     this.state = STATES.CLOSED
     this.emit('close')
   }
 
-  /**
-   * Destroy the client and underlying socket
-   */
+  
+
   destroy () {
     if (this.socket && !this.socket.destroyed) {
       this.socket.destroy()
@@ -7427,9 +7183,8 @@ class Socks5Client extends EventEmitter {
     this.emit('authenticated')
   }
 
-  /**
-   * Start the SOCKS5 handshake
-   */
+  
+
   handshake () {
     if (this.state !== STATES.INITIAL) {
       throw new InvalidArgumentError('Handshake already started')
@@ -7454,9 +7209,8 @@ class Socks5Client extends EventEmitter {
     this.socket.write(request)
   }
 
-  /**
-   * Handle handshake response from server
-   */
+  
+
   handleHandshakeResponse () {
     if (this.buffer.length < 2) {
       return // Not enough data yet
@@ -7486,9 +7240,8 @@ class Socks5Client extends EventEmitter {
     }
   }
 
-  /**
-   * Send username/password authentication request
-   */
+  
+
   sendAuthRequest () {
     const { username, password } = this.options
 
@@ -7521,9 +7274,8 @@ class Socks5Client extends EventEmitter {
     this.socket.write(request)
   }
 
-  /**
-   * Handle authentication response
-   */
+  
+
   handleAuthResponse () {
     if (this.buffer.length < 2) {
       return // Not enough data yet
@@ -7545,11 +7297,8 @@ class Socks5Client extends EventEmitter {
     this.markAuthenticated()
   }
 
-  /**
-   * Send CONNECT command
-   * @param {string} address - Target address (IP or domain)
-   * @param {number} port - Target port
-   */
+  
+
   connect (address, port) {
     if (this.state === STATES.CONNECTING || this.state === STATES.CONNECTED) {
       throw new InvalidArgumentError('Connection already in progress')
@@ -7566,9 +7315,8 @@ class Socks5Client extends EventEmitter {
     this.socket.write(request)
   }
 
-  /**
-   * Build a SOCKS5 request
-   */
+  
+
   buildConnectRequest (command, address, port) {
     // Parse address to determine type and buffer
     const { type: addressType, buffer: addressBuffer } = parseAddress(address)
@@ -7590,9 +7338,8 @@ class Socks5Client extends EventEmitter {
     return request
   }
 
-  /**
-   * Handle CONNECT response
-   */
+  
+
   handleConnectResponse () {
     if (this.buffer.length < 4) {
       return // Not enough data for header
@@ -7663,9 +7410,8 @@ class Socks5Client extends EventEmitter {
     this.emit('connected', { address: boundAddress, port: boundPort })
   }
 
-  /**
-   * Get human-readable error message for reply code
-   */
+  
+
   getReplyErrorMessage (reply) {
     switch (reply) {
       case REPLY_CODES.GENERAL_FAILURE:
@@ -7711,11 +7457,8 @@ const { Buffer } = __nccwpck_require__(4573)
 const net = __nccwpck_require__(7030)
 const { InvalidArgumentError } = __nccwpck_require__(3959)
 
-/**
- * Parse an address and determine its type
- * @param {string} address - The address to parse
- * @returns {{type: number, buffer: Buffer}} Address type and buffer
- */
+
+
 function parseAddress (address) {
   // Check if it's an IPv4 address
   if (net.isIPv4(address)) {
@@ -7746,11 +7489,8 @@ function parseAddress (address) {
   }
 }
 
-/**
- * Parse IPv6 address to buffer
- * @param {string} address - IPv6 address string
- * @returns {Buffer} 16-byte buffer
- */
+
+
 function parseIPv6 (address) {
   const buffer = Buffer.alloc(16)
   let normalizedAddress = address
@@ -7796,13 +7536,8 @@ function parseIPv6 (address) {
   return buffer
 }
 
-/**
- * Build a SOCKS5 address buffer
- * @param {number} type - Address type (1=IPv4, 3=Domain, 4=IPv6)
- * @param {Buffer} addressBuffer - The address data
- * @param {number} port - Port number
- * @returns {Buffer} Complete address buffer including type, address, and port
- */
+
+
 function buildAddressBuffer (type, addressBuffer, port) {
   const portBuffer = Buffer.allocUnsafe(2)
   portBuffer.writeUInt16BE(port, 0)
@@ -7814,12 +7549,8 @@ function buildAddressBuffer (type, addressBuffer, port) {
   ])
 }
 
-/**
- * Parse address from SOCKS5 response
- * @param {Buffer} buffer - Buffer containing the address
- * @param {number} offset - Starting offset in buffer
- * @returns {{address: string, port: number, bytesRead: number}}
- */
+
+
 function parseResponseAddress (buffer, offset = 0) {
   if (buffer.length < offset + 1) {
     throw new InvalidArgumentError('Buffer too small to contain address type')
@@ -7887,11 +7618,8 @@ function parseResponseAddress (buffer, offset = 0) {
   }
 }
 
-/**
- * Create error for SOCKS5 reply code
- * @param {number} replyCode - SOCKS5 reply code
- * @returns {Error} Appropriate error object
- */
+
+
 function createReplyError (replyCode) {
   const messages = {
     0x01: 'General SOCKS server failure',
@@ -8030,11 +7758,8 @@ class TstNode {
   right = null
   /** @type {number} */
   code
-  /**
-   * @param {string} key
-   * @param {any} value
-   * @param {number} index
-   */
+  
+
   constructor (key, value, index) {
     if (index === undefined || index >= key.length) {
       throw new TypeError('Unreachable')
@@ -8051,20 +7776,16 @@ class TstNode {
     }
   }
 
-  /**
-   * @param {string} key
-   * @param {any} value
-   * @returns {void}
-   */
+  
+
   add (key, value) {
     const length = key.length
     if (length === 0) {
       throw new TypeError('Unreachable')
     }
     let index = 0
-    /**
-     * @type {TstNode}
-     */
+    
+
     let node = this
     while (true) {
       const code = key.charCodeAt(index)
@@ -8098,16 +7819,13 @@ class TstNode {
     }
   }
 
-  /**
-   * @param {Uint8Array} key
-   * @returns {TstNode | null}
-   */
+  
+
   search (key) {
     const keylength = key.length
     let index = 0
-    /**
-     * @type {TstNode|null}
-     */
+    
+
     let node = this
     while (node !== null && index < keylength) {
       let code = key[index]
@@ -8139,11 +7857,8 @@ class TernarySearchTree {
   /** @type {TstNode | null} */
   node = null
 
-  /**
-   * @param {string} key
-   * @param {any} value
-   * @returns {void}
-   * */
+  
+
   insert (key, value) {
     if (this.node === null) {
       this.node = new TstNode(key, value, 0)
@@ -8152,10 +7867,8 @@ class TernarySearchTree {
     }
   }
 
-  /**
-   * @param {Uint8Array} key
-   * @returns {any}
-   */
+  
+
   lookup (key) {
     return this.node?.search(key)?.value ?? null
   }
@@ -8208,10 +7921,8 @@ class BodyAsyncIterable {
 
 function noop () {}
 
-/**
- * @param {*} body
- * @returns {*}
- */
+
+
 function wrapRequestBody (body) {
   if (isStream(body)) {
     // TODO (fix): Provide some way for the user to cache the file to e.g. /tmp
@@ -8253,26 +7964,20 @@ function wrapRequestBody (body) {
   }
 }
 
-/**
- * @param {*} obj
- * @returns {obj is import('node:stream').Stream}
- */
+
+
 function isStream (obj) {
   return obj && typeof obj === 'object' && typeof obj.pipe === 'function' && typeof obj.on === 'function'
 }
 
-/**
- * @param {*} object
- * @returns {object is Blob}
- */
+
+
 function isBlobLike (object) {
   return object instanceof Blob
 }
 
-/**
- * @param {string} url The path to check for query strings or fragments.
- * @returns {boolean} Returns true if the path contains a query string or fragment.
- */
+
+
 function pathHasQueryOrFragment (url) {
   return (
     url.includes('?') ||
@@ -8280,11 +7985,8 @@ function pathHasQueryOrFragment (url) {
   )
 }
 
-/**
- * @param {string} url The URL to add the query params to
- * @param {import('node:querystring').ParsedUrlQueryInput} queryParams The object to serialize into a URL query string
- * @returns {string} The URL with the query params added
- */
+
+
 function serializePathWithQuery (url, queryParams) {
   if (pathHasQueryOrFragment(url)) {
     throw new Error('Query params cannot be passed when url already contains "?" or "#".')
@@ -8299,10 +8001,8 @@ function serializePathWithQuery (url, queryParams) {
   return url
 }
 
-/**
- * @param {number|string|undefined} port
- * @returns {boolean}
- */
+
+
 function isValidPort (port) {
   const value = parseInt(port, 10)
   return (
@@ -8312,12 +8012,8 @@ function isValidPort (port) {
   )
 }
 
-/**
- * Check if the value is a valid http or https prefixed string.
- *
- * @param {string} value
- * @returns {boolean}
- */
+
+
 function isHttpOrHttpsPrefixed (value) {
   return (
     value != null &&
@@ -8335,15 +8031,12 @@ function isHttpOrHttpsPrefixed (value) {
   )
 }
 
-/**
- * @param {string|URL|Record<string,string>} url
- * @returns {URL}
- */
+
+
 function parseURL (url) {
   if (typeof url === 'string') {
-    /**
-     * @type {URL}
-     */
+    
+
     url = new URL(url)
 
     if (!isHttpOrHttpsPrefixed(url.origin || url.protocol)) {
@@ -8413,10 +8106,8 @@ function parseURL (url) {
   return url
 }
 
-/**
- * @param {string|URL|Record<string, string>} url
- * @returns {URL}
- */
+
+
 function parseOrigin (url) {
   url = parseURL(url)
 
@@ -8427,10 +8118,8 @@ function parseOrigin (url) {
   return url
 }
 
-/**
- * @param {string} host
- * @returns {string}
- */
+
+
 function getHostname (host) {
   if (host[0] === '[') {
     const idx = host.indexOf(']')
@@ -8445,12 +8134,8 @@ function getHostname (host) {
   return host.substring(0, idx)
 }
 
-/**
- * IP addresses are not valid server names per RFC6066
- * Currently, the only server names supported are DNS hostnames
- * @param {string|null} host
- * @returns {string|null}
- */
+
+
 function getServerName (host) {
   if (!host) {
     return null
@@ -8466,50 +8151,34 @@ function getServerName (host) {
   return servername
 }
 
-/**
- * @function
- * @template T
- * @param {T} obj
- * @returns {T}
- */
+
+
 function deepClone (obj) {
   return JSON.parse(JSON.stringify(obj))
 }
 
-/**
- * @param {*} obj
- * @returns {obj is AsyncIterable}
- */
+
+
 function isAsyncIterable (obj) {
   return !!(obj != null && typeof obj[Symbol.asyncIterator] === 'function')
 }
 
-/**
- * @param {*} obj
- * @returns {obj is Iterable}
- */
+
+
 function isIterable (obj) {
   return !!(obj != null && (typeof obj[Symbol.iterator] === 'function' || typeof obj[Symbol.asyncIterator] === 'function'))
 }
 
-/**
- * Checks whether an object has a safe Symbol.iterator — i.e. one that is
- * either own or inherited from a non-Object.prototype chain.  This prevents
- * prototype-pollution attacks from injecting a fake iterator on
- * Object.prototype.
- * @param {object} obj
- * @returns {boolean}
- */
+
+
 function hasSafeIterator (obj) {
   const prototype = Object.getPrototypeOf(obj)
   const ownIterator = Object.hasOwn(obj, Symbol.iterator)
   return ownIterator || (prototype != null && prototype !== Object.prototype && typeof obj[Symbol.iterator] === 'function')
 }
 
-/**
- * @param {Blob|Buffer|import ('stream').Stream} body
- * @returns {number|null}
- */
+
+
 function bodyLength (body) {
   if (body == null) {
     return 0
@@ -8527,19 +8196,14 @@ function bodyLength (body) {
   return null
 }
 
-/**
- * @param {import ('stream').Stream} body
- * @returns {boolean}
- */
+
+
 function isDestroyed (body) {
   return body && !!(body.destroyed || body[kDestroyed] || (stream.isDestroyed?.(body)))
 }
 
-/**
- * @param {import ('stream').Stream} stream
- * @param {Error} [err]
- * @returns {void}
- */
+
+
 function destroy (stream, err) {
   if (stream == null || !isStream(stream) || isDestroyed(stream)) {
     return
@@ -8569,46 +8233,29 @@ function destroy (stream, err) {
 }
 
 const KEEPALIVE_TIMEOUT_EXPR = /(?:^|,)[\t ]*timeout=(\d+)/i
-/**
- * @param {string} val
- * @returns {number | null}
- */
+
+
 function parseKeepAliveTimeout (val) {
   const m = val.match(KEEPALIVE_TIMEOUT_EXPR)
   return m ? parseInt(m[1], 10) * 1000 : null
 }
 
-/**
- * Retrieves a header name and returns its lowercase value.
- * @param {string | Buffer} value Header name
- * @returns {string}
- */
+
+
 function headerNameToString (value) {
   return typeof value === 'string'
     ? headerNameLowerCasedRecord[value] ?? value.toLowerCase()
     : tree.lookup(value) ?? value.toString('latin1').toLowerCase()
 }
 
-/**
- * Receive the buffer as a string and return its lowercase value.
- * @param {Buffer} value Header name
- * @returns {string}
- */
+
+
 function bufferToLowerCasedHeaderName (value) {
   return tree.lookup(value) ?? value.toString('latin1').toLowerCase()
 }
 
-/**
- * Writes a header onto a plain object without going through the
- * `Object.prototype` `__proto__` setter. Plain assignment there drops a string
- * value and, when the value is an array, replaces the object's prototype
- * instead of storing anything. Every other name is a normal assignment.
- *
- * @param {Record<string, string | string[]>} obj Accumulator to write onto
- * @param {string} key Header name
- * @param {string | string[]} value Header value
- * @returns {void}
- */
+
+
 function setHeader (obj, key, value) {
   if (key === '__proto__') {
     Object.defineProperty(obj, key, {
@@ -8622,11 +8269,8 @@ function setHeader (obj, key, value) {
   }
 }
 
-/**
- * @param {(Buffer | string)[]} headers
- * @param {Record<string, string | string[]>} [obj]
- * @returns {Record<string, string | string[]>}
- */
+
+
 function parseHeaders (headers, obj) {
   if (obj === undefined) obj = {}
 
@@ -8673,10 +8317,8 @@ function parseHeaders (headers, obj) {
   return obj
 }
 
-/**
- * @param {Buffer[] | string[] | Record<string, string | string[]> | null | undefined} headers
- * @returns {string[]}
- */
+
+
 function parseRawHeaders (headers) {
   if (headers == null) {
     return []
@@ -8699,9 +8341,8 @@ function parseRawHeaders (headers) {
   }
 
   const headersLength = headers.length
-  /**
-   * @type {string[]}
-   */
+  
+
   const ret = new Array(headersLength)
 
   let key
@@ -8721,10 +8362,8 @@ function parseRawHeaders (headers) {
   return ret
 }
 
-/**
- * @param {Record<string, string | string[]>} headers
- * @returns {Buffer[]}
- */
+
+
 function toRawHeaders (headers) {
   const rawHeaders = []
 
@@ -8741,10 +8380,8 @@ function toRawHeaders (headers) {
   return rawHeaders
 }
 
-/**
- * @param {string[]} headers
- * @param {Buffer[]} headers
- */
+
+
 function encodeRawHeaders (headers) {
   if (!Array.isArray(headers)) {
     throw new TypeError('expected headers to be an array')
@@ -8752,23 +8389,15 @@ function encodeRawHeaders (headers) {
   return headers.map(x => Buffer.from(x))
 }
 
-/**
- * @param {*} buffer
- * @returns {buffer is Buffer}
- */
+
+
 function isBuffer (buffer) {
   // See, https://github.com/mcollina/undici/pull/319
   return buffer instanceof Uint8Array || Buffer.isBuffer(buffer)
 }
 
-/**
- * Asserts that the handler object is a request handler.
- *
- * @param {object} handler
- * @param {string} method
- * @param {string} [upgrade]
- * @returns {asserts handler is import('../api/api-request').RequestHandler}
- */
+
+
 function assertRequestHandler (handler, method, upgrade) {
   if (!handler || typeof handler !== 'object') {
     throw new InvalidArgumentError('handler must be an object')
@@ -8809,33 +8438,18 @@ function assertRequestHandler (handler, method, upgrade) {
   }
 }
 
-/**
- * A body is disturbed if it has been read from and it cannot be re-used without
- * losing state or data.
- * @param {import('node:stream').Readable} body
- * @returns {boolean}
- */
+
+
 function isDisturbed (body) {
   // TODO (fix): Why is body[kBodyUsed] needed?
   return !!(body && (stream.isDisturbed(body) || body[kBodyUsed]))
 }
 
-/**
- * @typedef {object} SocketInfo
- * @property {string} [localAddress]
- * @property {number} [localPort]
- * @property {string} [remoteAddress]
- * @property {number} [remotePort]
- * @property {string} [remoteFamily]
- * @property {number} [timeout]
- * @property {number} bytesWritten
- * @property {number} bytesRead
- */
 
-/**
- * @param {import('net').Socket} socket
- * @returns {SocketInfo}
- */
+
+
+
+
 function getSocketInfo (socket) {
   return {
     localAddress: socket.localAddress,
@@ -8849,12 +8463,8 @@ function getSocketInfo (socket) {
   }
 }
 
-/**
- * The object should be a FormData instance and contains all the required
- * methods.
- * @param {*} object
- * @returns {object is FormData}
- */
+
+
 function isFormDataLike (object) {
   return (
     object &&
@@ -8901,21 +8511,16 @@ const validTokenChars = new Uint8Array([
   0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0  // 240-255
 ])
 
-/**
- * @see https://tools.ietf.org/html/rfc7230#section-3.2.6
- * @param {number} c
- * @returns {boolean}
- */
+
+
 function isTokenCharCode (c) {
   return (validTokenChars[c] === 1)
 }
 
 const tokenRegExp = /^[\^_`a-zA-Z\-0-9!#$%&'*+.|~]+$/
 
-/**
- * @param {string} characters
- * @returns {boolean}
- */
+
+
 function isValidHTTPToken (characters) {
   if (characters.length >= 12) return tokenRegExp.test(characters)
   if (characters.length === 0) return false
@@ -8931,37 +8536,23 @@ function isValidHTTPToken (characters) {
 // headerCharRegex have been lifted from
 // https://github.com/nodejs/node/blob/main/lib/_http_common.js
 
-/**
- * Matches if val contains an invalid field-vchar
- *  field-value    = *( field-content / obs-fold )
- *  field-content  = field-vchar [ 1*( SP / HTAB ) field-vchar ]
- *  field-vchar    = VCHAR / obs-text
- */
+
+
 const headerCharRegex = /[^\t\x20-\x7e\x80-\xff]/
 
-/**
- * @param {string} characters
- * @returns {boolean}
- */
+
+
 function isValidHeaderValue (characters) {
   return !headerCharRegex.test(characters)
 }
 
 const rangeHeaderRegex = /^bytes (\d+)-(\d+)\/(\d+|\*)?$/
 
-/**
- * @typedef {object} RangeHeader
- * @property {number} start
- * @property {number | null} end
- * @property {number | null} size
- */
 
-/**
- * Parse accordingly to RFC 9110
- * @see https://www.rfc-editor.org/rfc/rfc9110#field.content-range
- * @param {string} [range]
- * @returns {RangeHeader|null}
- */
+
+
+
+
 function parseRangeHeader (range) {
   if (range == null || range === '') return { start: 0, end: null, size: null }
   if (!range) return null
@@ -8976,13 +8567,8 @@ function parseRangeHeader (range) {
     : null
 }
 
-/**
- * @template {import("events").EventEmitter} T
- * @param {T} obj
- * @param {string} name
- * @param {(...args: any[]) => void} listener
- * @returns {T}
- */
+
+
 function addListener (obj, name, listener) {
   const listeners = (obj[kListeners] ??= [])
   listeners.push([name, listener])
@@ -8990,11 +8576,8 @@ function addListener (obj, name, listener) {
   return obj
 }
 
-/**
- * @template {import("events").EventEmitter} T
- * @param {T} obj
- * @returns {T}
- */
+
+
 function removeAllListeners (obj) {
   if (obj[kListeners] != null) {
     for (const [name, listener] of obj[kListeners]) {
@@ -9005,11 +8588,8 @@ function removeAllListeners (obj) {
   return obj
 }
 
-/**
- * @param {import ('../dispatcher/client')} client
- * @param {import ('../core/request')} request
- * @param {Error} err
- */
+
+
 function errorRequest (client, request, err) {
   try {
     request.onResponseError(err)
@@ -9019,14 +8599,8 @@ function errorRequest (client, request, err) {
   }
 }
 
-/**
- * @param {WeakRef<net.Socket>} socketWeakRef
- * @param {object} opts
- * @param {number} opts.timeout
- * @param {string} opts.hostname
- * @param {number} opts.port
- * @returns {() => void}
- */
+
+
 const setupConnectTimeout = process.platform === 'win32'
   ? (socketWeakRef, opts) => {
       if (!opts.timeout) {
@@ -9066,13 +8640,8 @@ const setupConnectTimeout = process.platform === 'win32'
       }
     }
 
-/**
- * @param {net.Socket} socket
- * @param {object} opts
- * @param {number} opts.timeout
- * @param {string} opts.hostname
- * @param {number} opts.port
- */
+
+
 function onConnectTimeout (socket, opts) {
   // The socket could be already garbage collected
   if (socket == null) {
@@ -9094,10 +8663,8 @@ function onConnectTimeout (socket, opts) {
 let lastUrlString = null
 let lastProtocol = null
 
-/**
- * @param {string} urlString
- * @returns {string}
- */
+
+
 function getProtocolFromUrlString (urlString) {
   // Requests are typically dispatched against the same origin over and over,
   // so cache the last (urlString, protocol) pair to skip re-parsing.
@@ -9112,10 +8679,8 @@ function getProtocolFromUrlString (urlString) {
   return protocol
 }
 
-/**
- * @param {string} urlString
- * @returns {string}
- */
+
+
 function getProtocolFromUrlStringSlow (urlString) {
   if (
     urlString[0] === 'h' &&
@@ -9436,14 +9001,8 @@ const kWeight = Symbol('kWeight')
 const kMaxWeightPerServer = Symbol('kMaxWeightPerServer')
 const kErrorPenalty = Symbol('kErrorPenalty')
 
-/**
- * Calculate the greatest common divisor of two numbers by
- * using the Euclidean algorithm.
- *
- * @param {number} a
- * @param {number} b
- * @returns {number}
- */
+
+
 function getGreatestCommonDivisor (a, b) {
   if (a === 0) return b
 
@@ -9749,82 +9308,53 @@ function lazyllhttp () {
 
   return new WebAssembly.Instance(mod, {
     env: {
-      /**
-       * @param {number} p
-       * @param {number} at
-       * @param {number} len
-       * @returns {number}
-       */
+      
+
       wasm_on_url: (p, at, len) => {
         return 0
       },
-      /**
-       * @param {number} p
-       * @param {number} at
-       * @param {number} len
-       * @returns {number}
-       */
+      
+
       wasm_on_status: (p, at, len) => {
         assert(currentParser.ptr === p)
         const start = at - currentBufferPtr + currentBufferRef.byteOffset
         return currentParser.onStatus(new FastBuffer(currentBufferRef.buffer, start, len))
       },
-      /**
-       * @param {number} p
-       * @returns {number}
-       */
+      
+
       wasm_on_message_begin: p => {
         assert(currentParser.ptr === p)
         return currentParser.onMessageBegin()
       },
-      /**
-       * @param {number} p
-       * @param {number} at
-       * @param {number} len
-       * @returns {number}
-       */
+      
+
       wasm_on_header_field: (p, at, len) => {
         assert(currentParser.ptr === p)
         const start = at - currentBufferPtr + currentBufferRef.byteOffset
         return currentParser.onHeaderField(new FastBuffer(currentBufferRef.buffer, start, len))
       },
-      /**
-       * @param {number} p
-       * @param {number} at
-       * @param {number} len
-       * @returns {number}
-       */
+      
+
       wasm_on_header_value: (p, at, len) => {
         assert(currentParser.ptr === p)
         const start = at - currentBufferPtr + currentBufferRef.byteOffset
         return currentParser.onHeaderValue(new FastBuffer(currentBufferRef.buffer, start, len))
       },
-      /**
-       * @param {number} p
-       * @param {number} statusCode
-       * @param {0|1} upgrade
-       * @param {0|1} shouldKeepAlive
-       * @returns {number}
-       */
+      
+
       wasm_on_headers_complete: (p, statusCode, upgrade, shouldKeepAlive) => {
         assert(currentParser.ptr === p)
         return currentParser.onHeadersComplete(statusCode, upgrade === 1, shouldKeepAlive === 1)
       },
-      /**
-       * @param {number} p
-       * @param {number} at
-       * @param {number} len
-       * @returns {number}
-       */
+      
+
       wasm_on_body: (p, at, len) => {
         assert(currentParser.ptr === p)
         const start = at - currentBufferPtr + currentBufferRef.byteOffset
         return currentParser.onBody(new FastBuffer(currentBufferRef.buffer, start, len))
       },
-      /**
-       * @param {number} p
-       * @returns {number}
-       */
+      
+
       wasm_on_message_complete: p => {
         assert(currentParser.ptr === p)
         return currentParser.onMessageComplete()
@@ -9835,14 +9365,12 @@ function lazyllhttp () {
 
 let llhttpInstance = null
 
-/**
- * @type {Parser|null}
- */
+
+
 let currentParser = null
 let currentBufferRef = null
-/**
- * @type {number}
- */
+
+
 let currentBufferSize = 0
 let currentBufferPtr = null
 let currentBuffer = null
@@ -9860,18 +9388,14 @@ const TIMEOUT_BODY = 4 | USE_FAST_TIMER
 const TIMEOUT_KEEP_ALIVE = 8 | USE_NATIVE_TIMER
 
 class Parser {
-  /**
-   * @param {import('./client.js')} client
-   * @param {import('net').Socket} socket
-   * @param {*} llhttp
-   */
+  
+
   constructor (client, socket, { exports }) {
     this.llhttp = exports
     this.ptr = this.llhttp.llhttp_alloc(constants.TYPE.RESPONSE)
     this.client = client
-    /**
-     * @type {import('net').Socket}
-     */
+    
+
     this.socket = socket
     this.timeout = null
     this.timeoutWeakRef = new WeakRef(this)
@@ -9959,9 +9483,8 @@ class Parser {
     }
   }
 
-  /**
-   * @param {Buffer} chunk
-   */
+  
+
   execute (chunk) {
     assert(currentParser === null)
     assert(this.ptr != null)
@@ -10106,18 +9629,15 @@ class Parser {
     this.paused = false
   }
 
-  /**
-   * @param {Buffer} buf
-   * @returns {0}
-   */
+  
+
   onStatus (buf) {
     this.statusText = buf.toString()
     return 0
   }
 
-  /**
-   * @returns {0|-1}
-   */
+  
+
   onMessageBegin () {
     const { socket, client } = this
 
@@ -10139,10 +9659,8 @@ class Parser {
     return 0
   }
 
-  /**
-   * @param {Buffer} buf
-   * @returns {number}
-   */
+  
+
   onHeaderField (buf) {
     const len = this.headers.length
 
@@ -10157,10 +9675,8 @@ class Parser {
     return 0
   }
 
-  /**
-   * @param {Buffer} buf
-   * @returns {number}
-   */
+  
+
   onHeaderValue (buf) {
     let len = this.headers.length
     const isContinuation = (len & 1) === 0
@@ -10196,9 +9712,8 @@ class Parser {
     return 0
   }
 
-  /**
-   * @param {number} len
-   */
+  
+
   trackHeader (len) {
     this.headersSize += len
     if (this.headersSize >= this.headersMaxSize) {
@@ -10206,9 +9721,8 @@ class Parser {
     }
   }
 
-  /**
-   * @param {Buffer} head
-   */
+  
+
   onUpgrade (head) {
     const { upgrade, client, socket, headers, statusCode, statusText } = this
 
@@ -10254,12 +9768,8 @@ class Parser {
     client[kResume]()
   }
 
-  /**
-   * @param {number} statusCode
-   * @param {boolean} upgrade
-   * @param {boolean} shouldKeepAlive
-   * @returns {number}
-   */
+  
+
   onHeadersComplete (statusCode, upgrade, shouldKeepAlive) {
     const { client, socket, headers, statusText } = this
 
@@ -10379,10 +9889,8 @@ class Parser {
     return pause ? constants.ERROR.PAUSED : 0
   }
 
-  /**
-   * @param {Buffer} buf
-   * @returns {number}
-   */
+  
+
   onBody (buf) {
     const { client, socket, statusCode, maxResponseSize } = this
 
@@ -10416,9 +9924,8 @@ class Parser {
     return 0
   }
 
-  /**
-   * @returns {number}
-   */
+  
+
   onMessageComplete () {
     const { client, socket, statusCode, upgrade, headers, contentLength, bytesRead, shouldKeepAlive } = this
 
@@ -10512,11 +10019,8 @@ function onParserTimeout (parserWeakRef) {
   }
 }
 
-/**
- * @param {import ('./client.js')} client
- * @param {import('net').Socket} socket
- * @returns
- */
+
+
 function connectH1 (client, socket) {
   client[kSocket] = socket
 
@@ -10560,10 +10064,8 @@ function connectH1 (client, socket) {
     resume () {
       resumeH1(client)
     },
-    /**
-     * @param {Error|undefined} err
-     * @param {() => void} callback
-     */
+    
+
     destroy (err, callback) {
       if (socket[kClosed]) {
         queueMicrotask(callback)
@@ -10572,16 +10074,13 @@ function connectH1 (client, socket) {
         socket.destroy(err)
       }
     },
-    /**
-     * @returns {boolean}
-     */
+    
+
     get destroyed () {
       return socket.destroyed
     },
-    /**
-     * @param {import('../core/request.js')} request
-     * @returns {boolean}
-     */
+    
+
     busy (request) {
       if (socket[kWriting] || socket[kReset] || socket[kBlocking] || socket[kIdleSocketValidation] === 1) {
         return true
@@ -10742,9 +10241,8 @@ function scheduleIdleSocketValidation (client, socket) {
   })
 }
 
-/**
- * @param {import('./client.js')} client
- */
+
+
 function resumeH1 (client) {
   const socket = client[kSocket]
 
@@ -10830,11 +10328,8 @@ function setTypeOfService (socket, request) {
   }
 }
 
-/**
- * @param {import('./client.js')} client
- * @param {import('../core/request.js')} request
- * @returns
- */
+
+
 function writeH1 (client, request) {
   const { method, path, host, upgrade, blocking, reset } = request
 
@@ -10921,10 +10416,8 @@ function writeH1 (client, request) {
   const socket = client[kSocket]
   clearIdleSocketValidation(socket)
 
-  /**
-   * @param {Error} [err]
-   * @returns {void}
-   */
+  
+
   const abort = err => {
     if (request.aborted || request.completed) {
       return
@@ -11031,16 +10524,8 @@ function writeH1 (client, request) {
   return true
 }
 
-/**
- * @param {AbortCallback} abort
- * @param {import('stream').Stream} body
- * @param {import('./client.js')} client
- * @param {import('../core/request.js')} request
- * @param {import('net').Socket} socket
- * @param {number} contentLength
- * @param {string} header
- * @param {boolean} expectsPayload
- */
+
+
 function writeStream (abort, body, client, request, socket, contentLength, header, expectsPayload) {
   assert(contentLength !== 0 || client[kRunning] === 0, 'stream body cannot be pipelined')
 
@@ -11048,10 +10533,8 @@ function writeStream (abort, body, client, request, socket, contentLength, heade
 
   const writer = new AsyncWriter({ abort, socket, request, contentLength, client, expectsPayload, header })
 
-  /**
-   * @param {Buffer} chunk
-   * @returns {void}
-   */
+  
+
   const onData = function (chunk) {
     if (finished) {
       return
@@ -11066,9 +10549,8 @@ function writeStream (abort, body, client, request, socket, contentLength, heade
     }
   }
 
-  /**
-   * @returns {void}
-   */
+  
+
   const onDrain = function () {
     if (finished) {
       return
@@ -11079,9 +10561,8 @@ function writeStream (abort, body, client, request, socket, contentLength, heade
     }
   }
 
-  /**
-   * @returns {void}
-   */
+  
+
   const onClose = function () {
     // 'close' might be emitted *before* 'error' for
     // broken streams. Wait a tick to avoid this case.
@@ -11097,10 +10578,8 @@ function writeStream (abort, body, client, request, socket, contentLength, heade
     }
   }
 
-  /**
-   * @param {Error} [err]
-   * @returns
-   */
+  
+
   const onFinished = function (err) {
     if (finished) {
       return
@@ -11150,24 +10629,11 @@ function writeStream (abort, body, client, request, socket, contentLength, heade
   }
 }
 
-/**
- * @typedef AbortCallback
- * @type {Function}
- * @param {Error} [err]
- * @returns {void}
- */
 
-/**
- * @param {AbortCallback} abort
- * @param {Uint8Array|null} body
- * @param {import('./client.js')} client
- * @param {import('../core/request.js')} request
- * @param {import('net').Socket} socket
- * @param {number} contentLength
- * @param {string} header
- * @param {boolean} expectsPayload
- * @returns {void}
- */
+
+
+
+
 function writeBuffer (abort, body, client, request, socket, contentLength, header, expectsPayload) {
   try {
     if (!body) {
@@ -11198,17 +10664,8 @@ function writeBuffer (abort, body, client, request, socket, contentLength, heade
   }
 }
 
-/**
- * @param {AbortCallback} abort
- * @param {Blob} body
- * @param {import('./client.js')} client
- * @param {import('../core/request.js')} request
- * @param {import('net').Socket} socket
- * @param {number} contentLength
- * @param {string} header
- * @param {boolean} expectsPayload
- * @returns {Promise<void>}
- */
+
+
 async function writeBlob (abort, body, client, request, socket, contentLength, header, expectsPayload) {
   try {
     if (contentLength != null && contentLength !== body.size) {
@@ -11235,17 +10692,8 @@ async function writeBlob (abort, body, client, request, socket, contentLength, h
   }
 }
 
-/**
- * @param {AbortCallback} abort
- * @param {Iterable} body
- * @param {import('./client.js')} client
- * @param {import('../core/request.js')} request
- * @param {import('net').Socket} socket
- * @param {number} contentLength
- * @param {string} header
- * @param {boolean} expectsPayload
- * @returns {Promise<void>}
- */
+
+
 async function writeIterable (abort, body, client, request, socket, contentLength, header, expectsPayload) {
   assert(contentLength !== 0 || client[kRunning] === 0, 'iterator body cannot be pipelined')
 
@@ -11293,17 +10741,8 @@ async function writeIterable (abort, body, client, request, socket, contentLengt
 }
 
 class AsyncWriter {
-  /**
-   *
-   * @param {object} arg
-   * @param {AbortCallback} arg.abort
-   * @param {import('net').Socket} arg.socket
-   * @param {import('../core/request.js')} arg.request
-   * @param {number} arg.contentLength
-   * @param {import('./client.js')} arg.client
-   * @param {boolean} arg.expectsPayload
-   * @param {string} arg.header
-   */
+  
+
   constructor ({ abort, socket, request, contentLength, client, expectsPayload, header }) {
     this.socket = socket
     this.request = request
@@ -11318,13 +10757,8 @@ class AsyncWriter {
     socket[kWriting] = true
   }
 
-  /**
-   * The body doesn't match the declared content-length and strictContentLength
-   * is off. Warn once, and mark the socket so it isn't reused: on the wire this
-   * request's body no longer ends where the server expects, so anything sent
-   * after it on the same connection would be misread.
-   * @returns {void}
-   */
+  
+
   onLengthMismatch () {
     this.socket[kReset] = true
 
@@ -11334,10 +10768,8 @@ class AsyncWriter {
     }
   }
 
-  /**
-   * @param {string|Uint8Array} chunk
-   * @returns
-   */
+  
+
   write (chunk) {
     const { socket, request, contentLength, client, bytesWritten, expectsPayload, header } = this
 
@@ -11410,9 +10842,8 @@ class AsyncWriter {
     return ret
   }
 
-  /**
-   * @returns {void}
-   */
+  
+
   end () {
     const { socket, contentLength, client, bytesWritten, expectsPayload, header, request } = this
     request.onRequestSent()
@@ -11462,10 +10893,8 @@ class AsyncWriter {
     client[kResume]()
   }
 
-  /**
-   * @param {Error} [err]
-   * @returns {void}
-   */
+  
+
   destroy (err) {
     const { socket, client, abort } = this
 
@@ -11827,23 +11256,18 @@ function connectH2 (client, socket) {
   return {
     version: 'h2',
     defaultPipelining: Infinity,
-    /**
-     * @param {import('../core/request.js')} request
-     * @returns {boolean}
-    */
+    
+
     write (request) {
       return writeH2(client, request)
     },
-    /**
-     * @returns {void}
-     */
+    
+
     resume () {
       resumeH2(client)
     },
-    /**
-     * @param {Error | null} err
-     * @param {() => void} callback
-     */
+    
+
     destroy (err, callback) {
       if (socket[kClosed]) {
         queueMicrotask(callback)
@@ -11851,16 +11275,13 @@ function connectH2 (client, socket) {
         socket.destroy(err).on('close', callback)
       }
     },
-    /**
-     * @type {boolean}
-     */
+    
+
     get destroyed () {
       return socket.destroyed
     },
-    /**
-     * @param {import('../core/request.js')} request
-     * @returns {boolean}
-    */
+    
+
     busy (request) {
       if (session[kRemoteSettings] === false && client[kRunning] > 0) {
         return true
@@ -12120,11 +11541,8 @@ function onHttp2RemoteSettings (settings) {
   const localMaxConcurrentStreams = client[kHTTP2Options].maxConcurrentStreams
   const remoteMaxConcurrentStreams = settings.maxConcurrentStreams ?? client[kMaxConcurrentStreams] ?? localMaxConcurrentStreams
   client[kMaxConcurrentStreams] = Math.min(remoteMaxConcurrentStreams, localMaxConcurrentStreams)
-  /**
-   * From RFC-8441
-   * A sender MUST NOT send a SETTINGS_ENABLE_CONNECT_PROTOCOL parameter
-   * with the value of 0 after previously sending a value of 1.
-   */
+  
+
   // Note: Cannot be tested in Node, it does not supports disabling the extended CONNECT protocol once enabled
   if (this[kRemoteSettings] === true && this[kEnableConnectProtocol] === true && settings.enableConnectProtocol === false) {
     const err = new InformationalError('HTTP/2: Server disabled extended CONNECT protocol against RFC-8441')
@@ -12185,15 +11603,8 @@ function onHttp2FrameError (type, code, id) {
   }
 }
 
-/**
- * This is the root cause of #3011
- * We need to handle GOAWAY frames properly, and trigger the session close
- * along with the socket right away
- *
- * @this {import('http2').ClientHttp2Session}
- * @param {number} errorCode
- * @param {number} lastStreamID
- */
+
+
 function onHttp2SessionGoAway (errorCode, lastStreamID) {
   if (this[kReceivedGoAway]) {
     return
@@ -13581,15 +12992,11 @@ function getMaxConcurrent (client) {
   return getPipelining(client)
 }
 
-/**
- * @type {import('../../types/client.js').default}
- */
+
+
 class Client extends DispatcherBase {
-  /**
-   *
-   * @param {string|URL} url
-   * @param {import('../../types/client.js').Client.Options} options
-   */
+  
+
   constructor (url, {
     maxHeaderSize,
     headersTimeout,
@@ -13976,10 +13383,8 @@ function onError (client, err) {
   }
 }
 
-/**
- * @param {Client} client
- * @returns {void}
- */
+
+
 function connect (client) {
   assert(!client[kConnecting])
   assert(!client[kHTTPContext])
@@ -14268,18 +13673,16 @@ class DispatcherBase extends Dispatcher {
   /** @type {Array<Function>|null} */
   [kOnClosed] = null
 
-  /**
-   * @param {import('../../types/dispatcher').DispatcherOptions} [opts]
-   */
+  
+
   constructor (opts) {
     super()
     this[kWebSocketOptions] = opts?.webSocket ?? {}
     this[kEventSourceOptions] = opts?.eventSource ?? {}
   }
 
-  /**
-   * @returns {import('../../types/client').Client.WebSocketOptions}
-   */
+  
+
   get webSocketOptions () {
     return {
       maxFragments: this[kWebSocketOptions].maxFragments ?? defaultWebSocketMaxFragments,
@@ -14287,9 +13690,8 @@ class DispatcherBase extends Dispatcher {
     }
   }
 
-  /**
-   * @returns {import('../../types/client').Client.EventSourceOptions}
-   */
+  
+
   get eventSourceOptions () {
     return {
       maxEventSize: this[kEventSourceOptions].maxEventSize ?? buffer.kStringMaxLength
@@ -14895,10 +14297,8 @@ const kMask = kSize - 1
 // `top + 1 === bottom` it's full. This wastes a single space of storage
 // but allows much quicker checks.
 
-/**
- * @type {FixedCircularBuffer}
- * @template T
- */
+
+
 class FixedCircularBuffer {
   /** @type {number} */
   bottom = 0
@@ -14919,10 +14319,8 @@ class FixedCircularBuffer {
     return ((this.top + 1) & kMask) === this.bottom
   }
 
-  /**
-   * @param {T} data
-   * @returns {void}
-   */
+  
+
   push (data) {
     this.list[this.top] = data
     this.top = (this.top + 1) & kMask
@@ -14938,9 +14336,8 @@ class FixedCircularBuffer {
   }
 }
 
-/**
- * @template T
- */
+
+
 module.exports = class FixedQueue {
   constructor () {
     /** @type {FixedCircularBuffer<T>} */
@@ -16997,10 +16394,8 @@ class ProxyAgent extends DispatcherBase {
     )
   }
 
-  /**
-   * @param {import('../../types/proxy-agent').ProxyAgent.Options | string | URL} opts
-   * @returns {URL}
-   */
+  
+
   #getUrl (opts) {
     if (typeof opts === 'string') {
       return new URL(opts)
@@ -17028,10 +16423,8 @@ class ProxyAgent extends DispatcherBase {
   }
 }
 
-/**
- * @param {string[] | Record<string, string> | Iterable<[string, string | string[] | undefined]>} headers
- * @returns {Record<string, string | string[] | undefined>}
- */
+
+
 function buildHeaders (headers) {
   // When using undici.fetch, the headers list is stored
   // as an array.
@@ -17081,14 +16474,8 @@ function buildHeaders (headers) {
   return headers
 }
 
-/**
- * @param {Record<string, string>} headers
- *
- * Previous versions of ProxyAgent suggests the Proxy-Authorization in request headers
- * Nevertheless, it was changed and to avoid a security vulnerability by end users
- * this check was created.
- * It should be removed in the next major version for performance reasons
- */
+
+
 function throwIfProxyAuthIsSent (headers) {
   for (const key in headers) {
     if (isProxyAuthorizationHeader(key)) {
@@ -17097,10 +16484,8 @@ function throwIfProxyAuthIsSent (headers) {
   }
 }
 
-/**
- * @param {string} key
- * @returns {boolean}
- */
+
+
 function isProxyAuthorizationHeader (key) {
   return key.length === proxyAuthorization.length && key.toLowerCase() === proxyAuthorization
 }
@@ -17394,9 +16779,8 @@ function createConnectTimeoutError (hostname, port, timeout) {
 // Static flag to ensure warning is only emitted once per process
 let experimentalWarningEmitted = false
 
-/**
- * SOCKS5 proxy agent for dispatching requests through a SOCKS5 proxy
- */
+
+
 class Socks5ProxyAgent extends DispatcherBase {
   constructor (proxyUrl, options = {}) {
     super(options)
@@ -17460,9 +16844,8 @@ class Socks5ProxyAgent extends DispatcherBase {
     this[kPools] = new Map()
   }
 
-  /**
-   * Create a SOCKS5 connection to the proxy
-   */
+  
+
   async createSocks5Connection (targetHost, targetPort) {
     const proxyHost = this[kProxyUrl].hostname
     const proxyPort = parseInt(this[kProxyUrl].port) || 1080
@@ -17578,9 +16961,8 @@ class Socks5ProxyAgent extends DispatcherBase {
     return socket
   }
 
-  /**
-   * Dispatch a request through the SOCKS5 proxy
-   */
+  
+
   [kDispatch] (opts, handler) {
     const { origin } = opts
 
@@ -17718,10 +17100,8 @@ module.exports = Socks5ProxyAgent
 
 const textDecoder = new TextDecoder()
 
-/**
- * @see https://encoding.spec.whatwg.org/#utf-8-decode
- * @param {Uint8Array} buffer
- */
+
+
 function utf8DecodeBytes (buffer) {
   if (buffer.length === 0) {
     return ''
@@ -17856,16 +17236,8 @@ const {
   isEtagUsable
 } = __nccwpck_require__(7207)
 
-/**
- * A suppressed redirect hop recorded by the redirect handler. Carried on
- * {@link kRedirectCacheControl} and inspected by the cache handler before the
- * final response is stored under the original request key.
- *
- * @typedef {object} RedirectHop
- * @property {number} statusCode The hop's response status code (e.g. 302).
- * @property {import('../../types/header.d.ts').IncomingHttpHeaders} headers The hop's response headers.
- * @property {number} receivedAt The time the hop's response headers were received.
- */
+
+
 const { parseHttpDate } = __nccwpck_require__(7505)
 
 function noop () {}
@@ -17914,11 +17286,8 @@ class CacheController {
   set rawTrailers (value) { this.target.rawTrailers = value }
 }
 
-/**
- * @param {string | URL} a
- * @param {string | URL} b
- * @returns {boolean}
- */
+
+
 function sameOrigin (a, b) {
   try {
     return new URL(String(a)).origin === new URL(String(b)).origin
@@ -18043,18 +17412,8 @@ function invalidateUnsafeRequest (store, cacheKey, resHeaders) {
   deleteLocationTargets(store, cacheKey, resHeaders['content-location'])
 }
 
-/**
- * Whether the original request carried a credential that is not reflected in
- * the cache key. The memory/sqlite stores key an entry on origin, method, path
- * and `vary` only, so a credentialed request that is redirected to a resource
- * that varies per principal must not be stored under the original (alias) key:
- * a later caller would be served the first principal's body. The set mirrors the
- * request credentials the redirect handler strips across origins (`authorization`,
- * `cookie`, `proxy-authorization`).
- *
- * @param {import('../../types/header.d.ts').IncomingHttpHeaders | undefined} headers
- * @returns {boolean}
- */
+
+
 function requestCarriesCredentials (headers) {
   return headers != null && (
     Object.hasOwn(headers, 'authorization') ||
@@ -18062,60 +17421,43 @@ function requestCarriesCredentials (headers) {
     Object.hasOwn(headers, 'proxy-authorization')
   )
 }
-/**
- * @typedef {import('../../types/dispatcher.d.ts').default.DispatchHandler} DispatchHandler
- *
- * @implements {DispatchHandler}
- */
+
+
 class CacheHandler {
-  /**
-   * @type {import('../../types/cache-interceptor.d.ts').default.CacheKey}
-   */
+  
+
   #cacheKey
 
-  /**
-   * @type {import('../../types/cache-interceptor.d.ts').default.CacheHandlerOptions['type']}
-   */
+  
+
   #cacheType
 
-  /**
-   * @type {number | undefined}
-   */
+  
+
   #cacheByDefault
 
-  /**
-   * @type {import('../../types/cache-interceptor.d.ts').default.CacheStore}
-   */
+  
+
   #store
 
-  /**
-   * @type {import('../../types/dispatcher.d.ts').default.DispatchHandler}
-   */
+  
+
   #handler
 
-  /**
-   * @type {CacheController | undefined}
-   */
+  
+
   #downstreamController
 
-  /**
-   * @type {import('node:stream').Writable | undefined}
-   */
+  
+
   #writeStream
 
-  /**
-   * The URLs visited while following redirects, shared by reference from the
-   * redirect handler through the request context. Carries the suppressed hops'
-   * status/headers under {@link kRedirectCacheControl}.
-   * @type {URL[] | undefined}
-   */
+  
+
   #history
 
-  /**
-   * @param {import('../../types/cache-interceptor.d.ts').default.CacheHandlerOptions} opts
-   * @param {import('../../types/cache-interceptor.d.ts').default.CacheKey} cacheKey
-   * @param {import('../../types/dispatcher.d.ts').default.DispatchHandler} handler
-   */
+  
+
   constructor ({ store, type, cacheByDefault }, cacheKey, handler) {
     this.#store = store
     this.#cacheType = type
@@ -18150,12 +17492,8 @@ class CacheHandler {
     this.#handler.onRequestUpgrade?.(this.#downstreamController, statusCode, headers, socket)
   }
 
-  /**
-   * @param {import('../../types/dispatcher.d.ts').default.DispatchController} controller
-   * @param {number} statusCode
-   * @param {import('../../types/header.d.ts').IncomingHttpHeaders} resHeaders
-   * @param {string} statusMessage
-   */
+  
+
   onResponseStart (
     controller,
     statusCode,
@@ -18367,9 +17705,8 @@ class CacheHandler {
     const deleteAt = determineDeleteAt(baseTime, now, effectiveCacheControlDirectives, absoluteStaleAt)
     const strippedHeaders = stripNecessaryHeaders(resHeaders, cacheControlDirectives)
 
-    /**
-     * @type {import('../../types/cache-interceptor.d.ts').default.CacheValue}
-     */
+    
+
     const value = {
       statusCode,
       statusMessage,
@@ -18511,9 +17848,8 @@ class CacheHandler {
         }
       }
 
-      /**
-       * @type {import('../../types/cache-interceptor.d.ts').default.CacheValue}
-       */
+      
+
       const result = this.#store.get(this.#cacheKey)
       // A 304 ends before the cached body is replayed. Keep the origin
       // response paused until replay is complete.
@@ -18580,10 +17916,8 @@ class CacheHandler {
   }
 }
 
-/**
- * @param {import('../../types/cache-interceptor.d.ts').default.CacheStore} store
- * @param {import('../../types/cache-interceptor.d.ts').default.CacheKey} cacheKey
- */
+
+
 function deleteCachedValue (store, cacheKey) {
   try {
     store.delete(cacheKey)?.catch?.(noop)
@@ -18598,12 +17932,8 @@ function deleteCachedValueIfNotModified (statusCode, store, cacheKey) {
   }
 }
 
-/**
- * @param {import('../../types/cache-interceptor.d.ts').default.CacheOptions['type']} cacheType
- * @param {import('../../types/header.d.ts').IncomingHttpHeaders} resHeaders
- * @param {import('../../types/cache-interceptor.d.ts').default.CacheControlDirectives} cacheControlDirectives
- * @returns {boolean}
- */
+
+
 function revalidationResponseDisallowsCachedReuse (cacheType, resHeaders, cacheControlDirectives) {
   return cacheControlDirectives['no-store'] === true ||
     (cacheType === 'shared' && (
@@ -18613,16 +17943,8 @@ function revalidationResponseDisallowsCachedReuse (cacheType, resHeaders, cacheC
     (resHeaders.vary ? isInvalidOrWildcardVaryHeader(resHeaders.vary) : false)
 }
 
-/**
- * @see https://www.rfc-editor.org/rfc/rfc9111.html#name-storing-responses-to-authen
- *
- * @param {import('../../types/cache-interceptor.d.ts').default.CacheOptions['type']} cacheType
- * @param {string} method
- * @param {number} statusCode
- * @param {import('../../types/header.d.ts').IncomingHttpHeaders} resHeaders
- * @param {import('../../types/cache-interceptor.d.ts').default.CacheControlDirectives} cacheControlDirectives
- * @param {import('../../types/header.d.ts').IncomingHttpHeaders} [reqHeaders]
- */
+
+
 function canCacheResponse (cacheType, method, statusCode, resHeaders, cacheControlDirectives, reqHeaders) {
   if (!arrayIncludes(util.safeHTTPMethods, method)) {
     return false
@@ -18691,19 +18013,8 @@ function canCacheResponse (cacheType, method, statusCode, resHeaders, cacheContr
   return true
 }
 
-/**
- * Determine the absolute freshness deadline imposed by all suppressed redirect
- * hops. Returning `undefined` means at least one hop cannot safely be folded
- * into the final response under the original request key.
- *
- * @param {import('../../types/cache-interceptor.d.ts').default.CacheOptions['type']} cacheType
- * @param {string} method
- * @param {RedirectHop[]} redirectHops
- * @param {import('../../types/header.d.ts').IncomingHttpHeaders} reqHeaders
- * @param {number | undefined} cacheByDefault
- * @param {number} now
- * @returns {{ staleAt: number, requiresRevalidation: boolean } | undefined}
- */
+
+
 function getRedirectPolicy (cacheType, method, redirectHops, reqHeaders, cacheByDefault, now) {
   let staleAt = Infinity
   let requiresRevalidation = false
@@ -18721,17 +18032,8 @@ function getRedirectPolicy (cacheType, method, redirectHops, reqHeaders, cacheBy
   return { staleAt, requiresRevalidation }
 }
 
-/**
- * Calculate one redirect hop's absolute freshness deadline using the same age,
- * date, expiration, invalid-directive, and heuristic rules as a final response.
- *
- * @param {import('../../types/cache-interceptor.d.ts').default.CacheOptions['type']} cacheType
- * @param {string} method
- * @param {RedirectHop} hop
- * @param {import('../../types/header.d.ts').IncomingHttpHeaders} reqHeaders
- * @param {number | undefined} cacheByDefault
- * @returns {{ staleAt: number, requiresRevalidation: boolean } | undefined}
- */
+
+
 function getRedirectHopPolicy (cacheType, method, hop, reqHeaders, cacheByDefault) {
   if (!Number.isInteger(hop?.statusCode) || !Number.isFinite(hop?.receivedAt)) {
     return undefined
@@ -18824,10 +18126,8 @@ function getRedirectHopPolicy (cacheType, method, hop, reqHeaders, cacheByDefaul
   }
 }
 
-/**
- * @param {string | string[]} dateHeader
- * @returns {Date | null | undefined}
- */
+
+
 function getDate (dateHeader) {
   let dateValue = dateHeader
   if (Array.isArray(dateValue)) {
@@ -18845,10 +18145,8 @@ function getDate (dateHeader) {
   return parseHttpDate(dateValue)
 }
 
-/**
- * @param {string | string[]} ageHeader
- * @returns {number | undefined}
- */
+
+
 function getAge (ageHeader) {
   let ageValue = ageHeader
   if (Array.isArray(ageValue)) {
@@ -18871,18 +18169,8 @@ function getAge (ageHeader) {
   return Number(age) * 1000
 }
 
-/**
- * @param {import('../../types/cache-interceptor.d.ts').default.CacheOptions['type']} cacheType
- * @param {number} now
- * @param {number | undefined} age
- * @param {import('../../types/header.d.ts').IncomingHttpHeaders} resHeaders
- * @param {Date | undefined} responseDate
- * @param {import('../../types/cache-interceptor.d.ts').default.CacheControlDirectives} cacheControlDirectives
- * @param {boolean} hasValidator whether the response has a validator (etag or
- *  last-modified) that revalidation requests can be made with
- *
- * @returns {number | undefined} time that the value is stale at in seconds or undefined if it shouldn't be cached
- */
+
+
 function determineStaleAt (cacheType, now, age, resHeaders, responseDate, cacheControlDirectives, hasValidator) {
   if (cacheType === 'shared') {
     // Prioritize s-maxage since we're a shared cache
@@ -18976,12 +18264,8 @@ function determineStaleAt (cacheType, now, age, resHeaders, responseDate, cacheC
   return undefined
 }
 
-/**
- * @param {number} baseTime
- * @param {number} cachedAt
- * @param {import('../../types/cache-interceptor.d.ts').default.CacheControlDirectives} cacheControlDirectives
- * @param {number} staleAt
- */
+
+
 function determineDeleteAt (baseTime, cachedAt, cacheControlDirectives, staleAt) {
   let staleWhileRevalidate = -Infinity
   let staleIfError = -Infinity
@@ -19021,12 +18305,8 @@ function determineDeleteAt (baseTime, cachedAt, cacheControlDirectives, staleAt)
   return Math.max(staleAt, staleWhileRevalidate, staleIfError, immutable)
 }
 
-/**
- * Strips headers required to be removed in cached responses
- * @param {import('../../types/header.d.ts').IncomingHttpHeaders} resHeaders
- * @param {import('../../types/cache-interceptor.d.ts').default.CacheControlDirectives} cacheControlDirectives
- * @returns {Record<string, string | string []>}
- */
+
+
 function stripNecessaryHeaders (resHeaders, cacheControlDirectives) {
   const headersToRemove = [
     'connection',
@@ -19076,44 +18356,27 @@ module.exports = CacheHandler
 
 const assert = __nccwpck_require__(4589)
 
-/**
- * This takes care of revalidation requests we send to the origin. If we get
- *  a response indicating that what we have is cached (via a HTTP 304), we can
- *  continue using the cached value. Otherwise, we'll receive the new response
- *  here, which we then just pass on to the next handler (most likely a
- *  CacheHandler). Note that this assumes the proper headers were already
- *  included in the request to tell the origin that we want to revalidate the
- *  response (i.e. if-modified-since or if-none-match).
- *
- * @see https://www.rfc-editor.org/rfc/rfc9111.html#name-validation
- *
- * @implements {import('../../types/dispatcher.d.ts').default.DispatchHandler}
- */
+
+
 class CacheRevalidationHandler {
   #successful = false
 
-  /**
-   * @type {((success: boolean, context?: any, statusCode?: number, headers?: import('../../types/header.d.ts').IncomingHttpHeaders) => void) | null}
-   */
+  
+
   #callback
 
-  /**
-   * @type {(import('../../types/dispatcher.d.ts').default.DispatchHandler)}
-   */
+  
+
   #handler
 
   #context
 
-  /**
-   * @type {boolean}
-   */
+  
+
   #allowErrorStatusCodes
 
-  /**
-   * @param {(success: boolean, context?: any, statusCode?: number, headers?: import('../../types/header.d.ts').IncomingHttpHeaders) => void} callback Function to call if the cached value is valid
-   * @param {import('../../types/dispatcher.d.ts').default.DispatchHandlers} handler
-   * @param {boolean} allowErrorStatusCodes
-   */
+  
+
   constructor (callback, handler, allowErrorStatusCodes) {
     if (typeof callback !== 'function') {
       throw new TypeError('callback must be a function')
@@ -19217,9 +18480,8 @@ module.exports = CacheRevalidationHandler
 
 const assert = __nccwpck_require__(4589)
 
-/**
- * @deprecated
- */
+
+
 module.exports = class DecoratorHandler {
   #handler
   #onCompleteCalled = false
@@ -19278,9 +18540,8 @@ module.exports = class DecoratorHandler {
     return this.#handler.onResponseError?.(...args)
   }
 
-  /**
-   * @deprecated
-   */
+  
+
   onBodySent (...args) {
     return this.#handler.onBodySent?.(...args)
   }
@@ -19300,122 +18561,83 @@ module.exports = class DecoratorHandler {
 
 const { RequestAbortedError } = __nccwpck_require__(3959)
 
-/**
- * @typedef {import('../../types/dispatcher.d.ts').default.DispatchHandler} DispatchHandler
- */
+
+
 
 const DEFAULT_MAX_BUFFER_SIZE = 5 * 1024 * 1024
 
-/**
- * @typedef {Object} WaitingHandler
- * @property {DispatchHandler} handler
- * @property {import('../../types/dispatcher.d.ts').default.DispatchController} controller
- * @property {Buffer[]} bufferedChunks
- * @property {number} bufferedBytes
- * @property {object | null} pendingTrailers
- * @property {boolean} done
- * @property {boolean} [pendingStart] onRequestStart deferred until the primary request's context is known
- */
 
-/**
- * Handler that forwards response events to multiple waiting handlers.
- * Used for request deduplication.
- *
- * @implements {DispatchHandler}
- */
+
+
+
+
 class DeduplicationHandler {
-  /**
-   * @type {DispatchHandler}
-   */
+  
+
   #primaryHandler
 
-  /**
-   * Whether the primary request has started (onRequestStart received). Until
-   * then the request context is unknown and cannot be given to waiting handlers.
-   * @type {boolean}
-   */
+  
+
   #requestStarted = false
 
-  /**
-   * The primary request context, replayed to waiting handlers so they observe
-   * the same redirect history as the primary.
-   * @type {any}
-   */
+  
+
   #context = null
 
-  /**
-   * @type {WaitingHandler[]}
-   */
+  
+
   #waitingHandlers = []
 
-  /**
-   * @type {number}
-   */
+  
+
   #maxBufferSize = DEFAULT_MAX_BUFFER_SIZE
 
-  /**
-   * @type {number}
-   */
+  
+
   #statusCode = 0
 
-  /**
-   * @type {Record<string, string | string[]>}
-   */
+  
+
   #headers = {}
 
-  /**
-   * @type {string}
-   */
+  
+
   #statusMessage = ''
 
-  /**
-   * @type {boolean}
-   */
+  
+
   #aborted = false
 
-  /**
-   * @type {boolean}
-   */
+  
+
   #responseStarted = false
 
-  /**
-   * @type {boolean}
-   */
+  
+
   #responseDataStarted = false
 
-  /**
-   * @type {boolean}
-   */
+  
+
   #completed = false
 
-  /**
-   * @type {import('../../types/dispatcher.d.ts').default.DispatchController | null}
-   */
+  
+
   #controller = null
 
-  /**
-   * @type {(() => void) | null}
-   */
+  
+
   #onComplete = null
 
-  /**
-   * @param {DispatchHandler} primaryHandler The primary handler
-   * @param {() => void} onComplete Callback when request completes
-   * @param {number} [maxBufferSize] Maximum paused buffer size per waiting handler
-   */
+  
+
   constructor (primaryHandler, onComplete, maxBufferSize = DEFAULT_MAX_BUFFER_SIZE) {
     this.#primaryHandler = primaryHandler
     this.#onComplete = onComplete
     this.#maxBufferSize = maxBufferSize
   }
 
-  /**
-   * Add a waiting handler that will receive response events.
-   * Returns false if deduplication can no longer safely attach this handler.
-   *
-   * @param {DispatchHandler} handler
-   * @returns {boolean}
-   */
+  
+
   addWaitingHandler (handler) {
     if (this.#completed || this.#responseDataStarted) {
       return false
@@ -19463,10 +18685,8 @@ class DeduplicationHandler {
     return true
   }
 
-  /**
-   * @param {import('../../types/dispatcher.d.ts').default.DispatchController} controller
-   * @param {any} context
-   */
+  
+
   onRequestStart (controller, context) {
     this.#controller = controller
     if (!this.#requestStarted) {
@@ -19490,22 +18710,14 @@ class DeduplicationHandler {
     this.#primaryHandler.onRequestStart?.(controller, context)
   }
 
-  /**
-   * @param {import('../../types/dispatcher.d.ts').default.DispatchController} controller
-   * @param {number} statusCode
-   * @param {import('../../types/header.d.ts').IncomingHttpHeaders} headers
-   * @param {Socket} socket
-   */
+  
+
   onRequestUpgrade (controller, statusCode, headers, socket) {
     this.#primaryHandler.onRequestUpgrade?.(controller, statusCode, headers, socket)
   }
 
-  /**
-   * @param {import('../../types/dispatcher.d.ts').default.DispatchController} controller
-   * @param {number} statusCode
-   * @param {Record<string, string | string[]>} headers
-   * @param {string} statusMessage
-   */
+  
+
   onResponseStart (controller, statusCode, headers, statusMessage) {
     this.#responseStarted = true
     this.#statusCode = statusCode
@@ -19541,10 +18753,8 @@ class DeduplicationHandler {
     this.#pruneDoneWaitingHandlers()
   }
 
-  /**
-   * @param {import('../../types/dispatcher.d.ts').default.DispatchController} controller
-   * @param {Buffer} chunk
-   */
+  
+
   onResponseData (controller, chunk) {
     if (this.#aborted || this.#completed) {
       return
@@ -19583,10 +18793,8 @@ class DeduplicationHandler {
     this.#pruneDoneWaitingHandlers()
   }
 
-  /**
-   * @param {import('../../types/dispatcher.d.ts').default.DispatchController} controller
-   * @param {object} trailers
-   */
+  
+
   onResponseEnd (controller, trailers) {
     if (this.#aborted || this.#completed) {
       return
@@ -19629,10 +18837,8 @@ class DeduplicationHandler {
     }
   }
 
-  /**
-   * @param {import('../../types/dispatcher.d.ts').default.DispatchController} controller
-   * @param {Error} err
-   */
+  
+
   onResponseError (controller, err) {
     if (this.#completed) {
       return
@@ -19659,10 +18865,8 @@ class DeduplicationHandler {
     onComplete?.()
   }
 
-  /**
-   * @param {DispatchHandler} handler
-   * @returns {WaitingHandler}
-   */
+  
+
   #createWaitingHandler (handler) {
     /** @type {WaitingHandler} */
     const waitingHandler = {
@@ -19733,10 +18937,8 @@ class DeduplicationHandler {
     return waitingHandler
   }
 
-  /**
-   * @param {WaitingHandler} waitingHandler
-   * @param {Buffer} chunk
-   */
+  
+
   #bufferWaitingChunk (waitingHandler, chunk) {
     if (waitingHandler.done || waitingHandler.controller.aborted) {
       waitingHandler.done = true
@@ -19755,9 +18957,8 @@ class DeduplicationHandler {
     }
   }
 
-  /**
-   * @param {WaitingHandler} waitingHandler
-   */
+  
+
   #flushWaitingHandler (waitingHandler) {
     const { handler, controller } = waitingHandler
 
@@ -19786,10 +18987,8 @@ class DeduplicationHandler {
     }
   }
 
-  /**
-   * @param {WaitingHandler} waitingHandler
-   * @param {object} trailers
-   */
+  
+
   #endWaitingHandler (waitingHandler, trailers) {
     waitingHandler.done = true
     waitingHandler.pendingTrailers = null
@@ -19807,10 +19006,8 @@ class DeduplicationHandler {
     }
   }
 
-  /**
-   * @param {WaitingHandler} waitingHandler
-   * @param {Error} err
-   */
+  
+
   #errorWaitingHandler (waitingHandler, err) {
     if (waitingHandler.done) {
       return
@@ -20006,23 +19203,8 @@ class RedirectHandler {
 
   onResponseData (controller, chunk) {
     if (this.location) {
-      /*
-        https://tools.ietf.org/html/rfc7231#section-6.4
+      
 
-        TLDR: undici always ignores 3xx response bodies.
-
-        Redirection is used to serve the requested resource from another URL, so it assumes that
-        no body is generated (and thus can be ignored). Even though generating a body is not prohibited.
-
-        For status 301, 302, 303, 307 and 308 (the latter from RFC 7238), the specs mention that the body usually
-        (which means it's optional and not mandated) contain just an hyperlink to the value of
-        the Location response header, so the body can be ignored safely.
-
-        For status 300, which is "Multiple Choices", the spec mentions both generating a Location
-        response header AND a response body with the other possible location to follow.
-        Since the spec explicitly chooses not to specify a format for such body and leave it to
-        servers and browsers implementors, we ignore the body as there is no specified way to eventually parse it.
-      */
     } else {
       this.handler.onResponseData?.(controller, chunk)
     }
@@ -20030,14 +19212,8 @@ class RedirectHandler {
 
   onResponseEnd (controller, trailers) {
     if (this.location) {
-      /*
-        https://tools.ietf.org/html/rfc7231#section-6.4
+      
 
-        TLDR: undici always ignores 3xx response trailers as they are not expected in case of redirections
-        and neither are useful if present.
-
-        See comment on onData method above for more detailed information.
-      */
       this.dispatch(this.opts, this)
     } else {
       this.handler.onResponseEnd(controller, trailers)
@@ -20849,10 +20025,8 @@ const {
 const { AbortError } = __nccwpck_require__(3959)
 const { parseHttpDate } = __nccwpck_require__(7505)
 
-/**
- * @param {(string | RegExp)[] | undefined} origins
- * @param {string} name
- */
+
+
 function assertCacheOrigins (origins, name) {
   if (origins === undefined) return
   if (!Array.isArray(origins)) {
@@ -20906,16 +20080,11 @@ function hasPragmaNoCache (headers) {
   return false
 }
 
-/**
- * @typedef {(options: import('../../types/dispatcher.d.ts').default.DispatchOptions, handler: import('../../types/dispatcher.d.ts').default.DispatchHandler) => void} DispatchFn
- */
 
-/**
- * @param {import('../../types/cache-interceptor.d.ts').default.GetResult} result
- * @param {import('../../types/cache-interceptor.d.ts').default.CacheControlDirectives | undefined} cacheControlDirectives
- * @param {import('../../types/dispatcher.d.ts').default.RequestOptions} opts
- * @returns {boolean}
- */
+
+
+
+
 function needsRevalidation (result, cacheControlDirectives, { headers = {} }) {
   // Always revalidate requests with the no-cache request directive.
   if (cacheControlDirectives?.['no-cache']) {
@@ -20935,11 +20104,8 @@ function needsRevalidation (result, cacheControlDirectives, { headers = {} }) {
   return false
 }
 
-/**
- * @param {import('../../types/cache-interceptor.d.ts').default.GetResult} result
- * @param {import('../../types/cache-interceptor.d.ts').default.CacheOptions['type']} cacheType
- * @returns {boolean}
- */
+
+
 function staleResponseRequiresRevalidation (result, cacheType) {
   return result.cacheControlDirectives?.['must-revalidate'] === true ||
     (cacheType === 'shared' && (
@@ -20950,11 +20116,8 @@ function staleResponseRequiresRevalidation (result, cacheType) {
     ))
 }
 
-/**
- * @param {import('../../types/cache-interceptor.d.ts').default.CacheOptions['type']} cacheType
- * @param {import('../../types/header.d.ts').IncomingHttpHeaders} headers
- * @returns {boolean}
- */
+
+
 function revalidationResponseDisallowsCachedReuse (cacheType, headers) {
   if (
     (headers.vary && isInvalidOrWildcardVaryHeader(headers.vary)) ||
@@ -20977,11 +20140,8 @@ function revalidationResponseUpdatesCacheControl (headers) {
   return headers['cache-control'] !== undefined
 }
 
-/**
- * @param {import('../../types/cache-interceptor.d.ts').default.GetResult} result
- * @param {Record<string, string | string[] | null> | undefined} varyDirectives
- * @returns {boolean}
- */
+
+
 function revalidationResponseAddsVary (result, varyDirectives) {
   if (!varyDirectives) {
     return false
@@ -21073,12 +20233,8 @@ function revalidationEtagMatchesCachedValue (result, headers) {
   return responseEtag.slice(2) === cachedOpaqueTag
 }
 
-/**
- * @param {import('../../types/cache-interceptor.d.ts').default.GetResult} result
- * @param {import('../../types/cache-interceptor.d.ts').default.CacheControlDirectives | undefined} cacheControlDirectives
- * @param {import('../../types/cache-interceptor.d.ts').default.CacheOptions['type']} cacheType
- * @returns {boolean}
- */
+
+
 function isStale (result, cacheControlDirectives, cacheType) {
   const now = Date.now()
   // A zero freshness lifetime (e.g. max-age=0 with a validator) is never fresh,
@@ -21110,12 +20266,8 @@ function isStale (result, cacheControlDirectives, cacheType) {
   return false
 }
 
-/**
- * Check if we're within the stale-while-revalidate window for a stale response
- * @param {import('../../types/cache-interceptor.d.ts').default.GetResult} result
- * @param {import('../../types/cache-interceptor.d.ts').default.CacheOptions['type']} cacheType
- * @returns {boolean}
- */
+
+
 function withinStaleWhileRevalidateWindow (result, cacheType) {
   const staleWhileRevalidate = result.cacheControlDirectives?.['stale-while-revalidate']
   if (!staleWhileRevalidate || staleResponseRequiresRevalidation(result, cacheType)) {
@@ -21127,14 +20279,8 @@ function withinStaleWhileRevalidateWindow (result, cacheType) {
   return now <= staleWhileRevalidateExpiry
 }
 
-/**
- * @param {DispatchFn} dispatch
- * @param {import('../../types/cache-interceptor.d.ts').default.CacheHandlerOptions} globalOpts
- * @param {import('../../types/cache-interceptor.d.ts').default.CacheKey} cacheKey
- * @param {import('../../types/dispatcher.d.ts').default.DispatchHandler} handler
- * @param {import('../../types/dispatcher.d.ts').default.RequestOptions} opts
- * @param {import('../../types/cache-interceptor.d.ts').default.CacheControlDirectives | undefined} reqCacheControl
- */
+
+
 function handleUncachedResponse (
   dispatch,
   globalOpts,
@@ -21187,14 +20333,8 @@ function handleUncachedResponse (
   return dispatch(opts, new CacheHandler(globalOpts, cacheKey, handler))
 }
 
-/**
- * @param {import('../../types/dispatcher.d.ts').default.DispatchHandler} handler
- * @param {import('../../types/dispatcher.d.ts').default.RequestOptions} opts
- * @param {import('../../types/cache-interceptor.d.ts').default.GetResult} result
- * @param {number} age
- * @param {any} context
- * @param {boolean} isStale
- */
+
+
 function sendCachedValue (handler, opts, result, age, context, isStale) {
   // TODO (perf): Readable.from path can be optimized...
   const stream = util.isStream(result.body)
@@ -21303,15 +20443,8 @@ function sendCachedValue (handler, opts, result, age, context, isStale) {
   }
 }
 
-/**
- * @param {DispatchFn} dispatch
- * @param {import('../../types/cache-interceptor.d.ts').default.CacheHandlerOptions} globalOpts
- * @param {import('../../types/cache-interceptor.d.ts').default.CacheKey} cacheKey
- * @param {import('../../types/dispatcher.d.ts').default.DispatchHandler} handler
- * @param {import('../../types/dispatcher.d.ts').default.RequestOptions} opts
- * @param {import('../../types/cache-interceptor.d.ts').default.CacheControlDirectives | undefined} reqCacheControl
- * @param {import('../../types/cache-interceptor.d.ts').default.GetResult | undefined} result
- */
+
+
 function handleResult (
   dispatch,
   globalOpts,
@@ -21450,10 +20583,8 @@ function handleResult (
   sendCachedValue(handler, opts, result, age, null, false)
 }
 
-/**
- * @param {import('../../types/cache-interceptor.d.ts').default.CacheOptions} [opts]
- * @returns {import('../../types/dispatcher.d.ts').default.DispatcherComposeInterceptor}
- */
+
+
 module.exports = (opts = {}) => {
   const {
     store = new MemoryCacheStore(),
@@ -21541,9 +20672,8 @@ module.exports = (opts = {}) => {
         return dispatch(opts, handler)
       }
 
-      /**
-       * @type {import('../../types/cache-interceptor.d.ts').default.CacheKey}
-       */
+      
+
       const cacheKey = makeCacheKey(opts, requestOrigin)
 
       if (!arrayIncludes(util.safeHTTPMethods, opts.method)) {
@@ -21688,11 +20818,8 @@ const supportedEncodings = {
 const defaultSkipStatusCodes = /** @type {const} */ ([204, 304])
 const defaultMaxSize = 0
 
-/**
- * Limits the output of one stage in a decompression chain.
- * @param {number} maxSize - Maximum output size in bytes
- * @returns {Transform}
- */
+
+
 function createMaxSizeLimiter (maxSize) {
   let size = 0
 
@@ -21714,12 +20841,8 @@ function createMaxSizeLimiter (maxSize) {
 
 let warningEmitted = /** @type {boolean} */ (false)
 
-/**
- * @typedef {Object} DecompressHandlerOptions
- * @property {number[]|Readonly<number[]>} [skipStatusCodes=[204, 304]] - List of status codes to skip decompression for
- * @property {boolean} [skipErrorResponses] - Whether to skip decompression for error responses (status codes >= 400)
- * @property {number} [maxSize=0] - Maximum decompressed response size in bytes. 0 disables the limit
- */
+
+
 
 class DecompressHandler extends DecoratorHandler {
   /** @type {Transform[]} */
@@ -21874,12 +20997,8 @@ class DecompressHandler extends DecoratorHandler {
     this.#finishIfReady()
   }
 
-  /**
-   * Determines if decompression should be skipped based on encoding and status code
-   * @param {string} contentEncoding - Content-Encoding header value
-   * @param {number} statusCode - HTTP status code of the response
-   * @returns {boolean} - True if decompression should be skipped
-   */
+  
+
   #shouldSkipDecompression (contentEncoding, statusCode) {
     if (!contentEncoding || statusCode < 200) return true
     if (this.#skipStatusCodes.includes(statusCode)) return true
@@ -21887,13 +21006,8 @@ class DecompressHandler extends DecoratorHandler {
     return false
   }
 
-  /**
-   * Creates a chain of decompressors for multiple content encodings
-   *
-   * @param {string} encodings - Comma-separated list of content encodings
-   * @returns {Array<Transform>} - Array of decompressor and limiting streams
-   * @throws {Error} - If the number of content-encodings exceeds the maximum allowed
-   */
+  
+
   #createDecompressionChain (encodings) {
     const parts = encodings.split(',')
 
@@ -21935,11 +21049,8 @@ class DecompressHandler extends DecoratorHandler {
     return streams
   }
 
-  /**
-   * Stops decompression and reports an error.
-   * @param {Error} error - The decompression error
-   * @returns {void}
-   */
+  
+
   #fail (error) {
     if (this.#terminated) {
       return
@@ -21954,21 +21065,16 @@ class DecompressHandler extends DecoratorHandler {
     }
   }
 
-  /**
-   * Sets up event handlers for the final decompressor stream.
-   * @param {DecompressorStream} decompressor - The decompressor stream
-   * @returns {void}
-   */
+  
+
   #setupDecompressorEvents (decompressor) {
     this.#finalDecompressor = decompressor
     decompressor.on('readable', () => this.#drainOutput())
     decompressor.on('error', (error) => this.#fail(error))
   }
 
-  /**
-   * Sets up event handling for a single decompressor
-   * @returns {void}
-   */
+  
+
   #setupSingleDecompressor () {
     const decompressor = this.#decompressors[0]
     this.#setupDecompressorEvents(decompressor)
@@ -21976,10 +21082,8 @@ class DecompressHandler extends DecoratorHandler {
     decompressor.on('end', () => this.#onDecompressionEnd())
   }
 
-  /**
-   * Sets up event handling for multiple chained decompressors using pipeline
-   * @returns {void}
-   */
+  
+
   #setupMultipleDecompressors () {
     const lastDecompressor = this.#decompressors[this.#decompressors.length - 1]
     this.#setupDecompressorEvents(lastDecompressor)
@@ -22013,10 +21117,8 @@ class DecompressHandler extends DecoratorHandler {
     })
   }
 
-  /**
-   * Cleans up decompressor references to prevent memory leaks
-   * @returns {void}
-   */
+  
+
   #cleanupDecompressors () {
     this.#decompressors.length = 0
     this.#finalDecompressor = undefined
@@ -22031,13 +21133,8 @@ class DecompressHandler extends DecoratorHandler {
     return super.onRequestUpgrade(this.#controller, statusCode, headers, socket)
   }
 
-  /**
-   * @param {Controller} controller
-   * @param {number} statusCode
-   * @param {Record<string, string | string[] | undefined>} headers
-   * @param {string} statusMessage
-   * @returns {void}
-   */
+  
+
   onResponseStart (controller, statusCode, headers, statusMessage) {
     // Repeated field lines reach us as an array. RFC 9110 section 5.3 lets a
     // recipient join them with commas, which yields the single-line form the
@@ -22101,11 +21198,8 @@ class DecompressHandler extends DecoratorHandler {
     return super.onResponseStart(this.#controller, statusCode, newHeaders, statusMessage)
   }
 
-  /**
-   * @param {Controller} controller
-   * @param {Buffer} chunk
-   * @returns {void}
-   */
+  
+
   onResponseData (controller, chunk) {
     if (this.#decompressors.length > 0) {
       if (!this.#decompressors[0].write(chunk)) {
@@ -22117,11 +21211,8 @@ class DecompressHandler extends DecoratorHandler {
     return super.onResponseData(this.#controller, chunk)
   }
 
-  /**
-   * @param {Controller} controller
-   * @param {Record<string, string | string[]> | undefined} trailers
-   * @returns {void}
-   */
+  
+
   onResponseEnd (controller, trailers) {
     if (this.#decompressors.length > 0) {
       this.#inputEnded = true
@@ -22132,11 +21223,8 @@ class DecompressHandler extends DecoratorHandler {
     return super.onResponseEnd(this.#controller, trailers)
   }
 
-  /**
-   * @param {Controller} controller
-   * @param {Error} err
-   * @returns {void}
-   */
+  
+
   onResponseError (controller, err) {
     if (this.#terminated) {
       return
@@ -22151,11 +21239,8 @@ class DecompressHandler extends DecoratorHandler {
   }
 }
 
-/**
- * Creates a decompression interceptor for HTTP responses
- * @param {DecompressHandlerOptions} [options] - Options for the interceptor
- * @returns {Function} - Interceptor function
- */
+
+
 function createDecompressInterceptor (options = {}) {
   // Emit experimental warning only once
   if (!warningEmitted) {
@@ -22195,10 +21280,8 @@ const { getInterceptorOrigin, normalizeHeaders, makeCacheKey, makeDeduplicationK
 
 const pendingRequestsChannel = diagnosticsChannel.channel('undici:request:pending-requests')
 
-/**
- * @param {import('../../types/interceptors.d.ts').default.DeduplicateInterceptorOpts} [opts]
- * @returns {import('../../types/dispatcher.d.ts').default.DispatcherComposeInterceptor}
- */
+
+
 module.exports = (opts = {}) => {
   const {
     methods = ['GET'],
@@ -22239,10 +21322,8 @@ module.exports = (opts = {}) => {
   // Convert to lowercase Set for case-insensitive header exclusion from deduplication key
   const excludeHeaderNamesSet = new Set(excludeHeaderNames.map(name => name.toLowerCase()))
 
-  /**
-   * Map of pending requests for deduplication
-   * @type {Map<string, DeduplicationHandler>}
-   */
+  
+
   const pendingRequests = new Map()
 
   return (dispatch, interceptorOrigin) => {
@@ -23666,23 +22747,16 @@ exports.URL_CHAR = [
     '{', '|', '}', '~',
 ].concat(exports.ALPHANUM);
 exports.HEX = exports.NUM.concat(['a', 'b', 'c', 'd', 'e', 'f', 'A', 'B', 'C', 'D', 'E', 'F']);
-/* Tokens as defined by rfc 2616. Also lowercases them.
- *        token       = 1*<any CHAR except CTLs or separators>
- *     separators     = "(" | ")" | "<" | ">" | "@"
- *                    | "," | ";" | ":" | "\" | <">
- *                    | "/" | "[" | "]" | "?" | "="
- *                    | "{" | "}" | SP | HT
- */
+
+
 exports.TOKEN = [
     '!', '#', '$', '%', '&', '\'',
     '*', '+', '-', '.',
     '^', '_', '`',
     '|', '~',
 ].concat(exports.ALPHANUM);
-/*
- * Verify that a char is a valid visible (printable) US-ASCII
- * character or %x80-FF
- */
+
+
 exports.HEADER_CHARS = ['\t'];
 for (let i = 32; i <= 255; i++) {
     if (i !== 127) {
@@ -26374,9 +25448,8 @@ const { MockInterceptor } = __nccwpck_require__(5843)
 const Symbols = __nccwpck_require__(8031)
 const { InvalidArgumentError } = __nccwpck_require__(3959)
 
-/**
- * MockClient provides an API that extends the Client to influence the mockDispatches.
- */
+
+
 class MockClient extends Client {
   constructor (origin, opts) {
     if (!opts || !opts.agent || typeof opts.agent.dispatch !== 'function') {
@@ -26401,9 +25474,8 @@ class MockClient extends Client {
     return this[kConnected]
   }
 
-  /**
-   * Sets up the base interceptor for mocking replies from undici.
-   */
+  
+
   intercept (opts) {
     return new MockInterceptor(
       opts && { ignoreTrailingSlash: this[kIgnoreTrailingSlash], ...opts },
@@ -26436,9 +25508,8 @@ const { UndiciError } = __nccwpck_require__(3959)
 
 const kMockNotMatchedError = Symbol.for('undici.error.UND_MOCK_ERR_MOCK_NOT_MATCHED')
 
-/**
- * The request does not match any registered mock dispatches.
- */
+
+
 class MockNotMatchedError extends UndiciError {
   constructor (message) {
     super(message)
@@ -26486,17 +25557,15 @@ const {
   }
 } = __nccwpck_require__(7975)
 
-/**
- * Defines the scope API for an interceptor reply
- */
+
+
 class MockScope {
   constructor (mockDispatch) {
     this[kMockDispatch] = mockDispatch
   }
 
-  /**
-   * Delay a reply by a set amount in ms.
-   */
+  
+
   delay (waitInMs) {
     if (typeof waitInMs !== 'number' || !Number.isInteger(waitInMs) || waitInMs <= 0) {
       throw new InvalidArgumentError('waitInMs must be a valid integer > 0')
@@ -26506,17 +25575,15 @@ class MockScope {
     return this
   }
 
-  /**
-   * For a defined reply, never mark as consumed.
-   */
+  
+
   persist () {
     this[kMockDispatch].persist = true
     return this
   }
 
-  /**
-   * Allow one to define a reply for a set amount of matching requests.
-   */
+  
+
   times (repeatTimes) {
     if (typeof repeatTimes !== 'number' || !Number.isInteger(repeatTimes) || repeatTimes <= 0) {
       throw new InvalidArgumentError('repeatTimes must be a valid integer > 0')
@@ -26527,9 +25594,8 @@ class MockScope {
   }
 }
 
-/**
- * Defines an interceptor for a Mock
- */
+
+
 class MockInterceptor {
   constructor (opts, mockDispatches) {
     if (typeof opts !== 'object') {
@@ -26583,9 +25649,8 @@ class MockInterceptor {
     }
   }
 
-  /**
-   * Mock an undici request with a defined reply.
-   */
+  
+
   reply (replyOptionsCallbackOrStatusCode) {
     // Values of reply aren't available right now as they
     // can only be available when the reply callback is invoked.
@@ -26646,9 +25711,8 @@ class MockInterceptor {
     return new MockScope(newMockDispatch)
   }
 
-  /**
-   * Mock an undici request with a defined error.
-   */
+  
+
   replyWithError (error) {
     if (typeof error === 'undefined') {
       throw new InvalidArgumentError('error must be defined')
@@ -26658,9 +25722,8 @@ class MockInterceptor {
     return new MockScope(newMockDispatch)
   }
 
-  /**
-   * Set default reply headers on the interceptor for subsequent replies
-   */
+  
+
   defaultReplyHeaders (headers) {
     if (typeof headers === 'undefined') {
       throw new InvalidArgumentError('headers must be defined')
@@ -26670,9 +25733,8 @@ class MockInterceptor {
     return this
   }
 
-  /**
-   * Set default reply trailers on the interceptor for subsequent replies
-   */
+  
+
   defaultReplyTrailers (trailers) {
     if (typeof trailers === 'undefined') {
       throw new InvalidArgumentError('trailers must be defined')
@@ -26682,9 +25744,8 @@ class MockInterceptor {
     return this
   }
 
-  /**
-   * Set reply content length header for replies on the interceptor
-   */
+  
+
   replyContentLength () {
     this[kContentLength] = true
     return this
@@ -26719,9 +25780,8 @@ const { MockInterceptor } = __nccwpck_require__(5843)
 const Symbols = __nccwpck_require__(8031)
 const { InvalidArgumentError } = __nccwpck_require__(3959)
 
-/**
- * MockPool provides an API that extends the Pool to influence the mockDispatches.
- */
+
+
 class MockPool extends Pool {
   constructor (origin, opts) {
     if (!opts || !opts.agent || typeof opts.agent.dispatch !== 'function') {
@@ -26746,9 +25806,8 @@ class MockPool extends Pool {
     return this[kConnected]
   }
 
-  /**
-   * Sets up the base interceptor for mocking replies from undici.
-   */
+  
+
   intercept (opts) {
     return new MockInterceptor(
       opts && { ignoreTrailingSlash: this[kIgnoreTrailingSlash], ...opts },
@@ -26856,10 +25915,8 @@ function lowerCaseEntries (headers) {
   )
 }
 
-/**
- * @param {import('../../index').Headers|string[]|Record<string, string>} headers
- * @param {string} key
- */
+
+
 function getHeaderByName (headers, key) {
   if (Array.isArray(headers)) {
     for (let i = 0; i < headers.length; i += 2) {
@@ -27046,9 +26103,8 @@ function deleteMockDispatch (mockDispatches, key) {
   }
 }
 
-/**
- * @param {string|RegExp|Function} path Path, or path matcher, to remove trailing slash from
- */
+
+
 function removeTrailingSlash (path) {
   // Registered path matchers may be a RegExp or a function, which have no
   // trailing slash to strip; hand those back for matchValue to apply.
@@ -27104,10 +26160,8 @@ function generateKeyValues (data) {
   return result
 }
 
-/**
- * @see https://developer.mozilla.org/en-US/docs/Web/HTTP/Status
- * @param {number} statusCode
- */
+
+
 function getStatusText (statusCode) {
   return STATUS_CODES[statusCode] || 'unknown'
 }
@@ -27120,9 +26174,8 @@ async function getResponse (body) {
   return Buffer.concat(buffers).toString('utf8')
 }
 
-/**
- * Mock dispatch function used to simulate undici dispatches
- */
+
+
 function mockDispatch (opts, handler) {
   // Get mock dispatch from built key
   const key = buildKey(opts)
@@ -27175,9 +26228,8 @@ function mockDispatch (opts, handler) {
   return dispatchMockReply(mockDispatches, mockDispatch, key, opts, handler)
 }
 
-/**
- * Replies to a request once the mock dispatch data is fully resolved
- */
+
+
 function dispatchMockReply (mockDispatches, mockDispatch, key, opts, handler, resolvedResponse) {
   // Parse mockDispatch data. When a reply callback has already been resolved
   // in mockDispatch() (i.e. no body lifecycle hooks are involved), the resolved
@@ -27559,9 +26611,8 @@ const { Console } = __nccwpck_require__(7540)
 const PERSISTENT = process.versions.icu ? '✅' : 'Y '
 const NOT_PERSISTENT = process.versions.icu ? '❌' : 'N '
 
-/**
- * Gets the output of `console.table(…)` as a string.
- */
+
+
 module.exports = class PendingInterceptorsFormatter {
   constructor ({ disableColors } = {}) {
     this.transform = new Transform({
@@ -27723,17 +26774,15 @@ class SnapshotAgent extends MockAgent {
     }
   }
 
-  /**
-   * Async version of dispatch for when we need to load snapshots first
-   */
+  
+
   async #asyncDispatch (opts, handler) {
     await this.loadSnapshots()
     return this.dispatch(opts, handler)
   }
 
-  /**
-   * Records a real request and replays the response
-   */
+  
+
   #recordAndReplay (opts, handler) {
     const responseData = {
       statusCode: null,
@@ -27789,13 +26838,8 @@ class SnapshotAgent extends MockAgent {
     return agent.dispatch(opts, recordingHandler)
   }
 
-  /**
-   * Replays a recorded response
-   *
-   * @param {Object} snapshot - The recorded snapshot to replay.
-   * @param {Object} handler - The handler to call with the response data.
-   * @returns {void}
-   */
+  
+
   #replaySnapshot (snapshot, handler) {
     try {
       const { response } = snapshot
@@ -27831,12 +26875,8 @@ class SnapshotAgent extends MockAgent {
     }
   }
 
-  /**
-   * Loads snapshots from file
-   *
-   * @param {string} [filePath] - Optional file path to load snapshots from.
-   * @returns {Promise<void>} - Resolves when snapshots are loaded.
-   */
+  
+
   async loadSnapshots (filePath) {
     await this[kSnapshotRecorder].loadSnapshots(filePath || this[kSnapshotPath])
     this[kSnapshotLoaded] = true
@@ -27847,29 +26887,14 @@ class SnapshotAgent extends MockAgent {
     }
   }
 
-  /**
-   * Saves snapshots to file
-   *
-   * @param {string} [filePath] - Optional file path to save snapshots to.
-   * @returns {Promise<void>} - Resolves when snapshots are saved.
-   */
+  
+
   async saveSnapshots (filePath) {
     return this[kSnapshotRecorder].saveSnapshots(filePath || this[kSnapshotPath])
   }
 
-  /**
-   * Sets up MockAgent interceptors based on recorded snapshots.
-   *
-   * This method creates MockAgent interceptors for each recorded snapshot,
-   * allowing the SnapshotAgent to fall back to MockAgent's standard intercept
-   * mechanism in playback mode. Each interceptor is configured to persist
-   * (remain active for multiple requests) and responds with the recorded
-   * response data.
-   *
-   * Called automatically when loading snapshots in playback mode.
-   *
-   * @returns {void}
-   */
+  
+
   #setupMockInterceptors () {
     for (const snapshot of this[kSnapshotRecorder].getSnapshots()) {
       const { request, responses, response } = snapshot
@@ -27893,69 +26918,50 @@ class SnapshotAgent extends MockAgent {
     }
   }
 
-  /**
-   * Gets the snapshot recorder
-   * @return {SnapshotRecorder} - The snapshot recorder instance
-   */
+  
+
   getRecorder () {
     return this[kSnapshotRecorder]
   }
 
-  /**
-   * Gets the current mode
-   * @return {import('./snapshot-utils').SnapshotMode} - The current snapshot mode
-   */
+  
+
   getMode () {
     return this[kSnapshotMode]
   }
 
-  /**
-   * Clears all snapshots
-   * @returns {void}
-   */
+  
+
   clearSnapshots () {
     this[kSnapshotRecorder].clear()
   }
 
-  /**
-   * Resets call counts for all snapshots (useful for test cleanup)
-   * @returns {void}
-   */
+  
+
   resetCallCounts () {
     this[kSnapshotRecorder].resetCallCounts()
   }
 
-  /**
-   * Deletes a specific snapshot by request options
-   * @param {import('./snapshot-recorder').SnapshotRequestOptions} requestOpts - Request options to identify the snapshot
-   * @return {Promise<boolean>} - Returns true if the snapshot was deleted, false if not found
-   */
+  
+
   deleteSnapshot (requestOpts) {
     return this[kSnapshotRecorder].deleteSnapshot(requestOpts)
   }
 
-  /**
-   * Gets information about a specific snapshot
-   * @returns {import('./snapshot-recorder').SnapshotInfo|null} - Snapshot information or null if not found
-   */
+  
+
   getSnapshotInfo (requestOpts) {
     return this[kSnapshotRecorder].getSnapshotInfo(requestOpts)
   }
 
-  /**
-   * Replaces all snapshots with new data (full replacement)
-   * @param {Array<{hash: string; snapshot: import('./snapshot-recorder').SnapshotEntryshotEntry}>|Record<string, import('./snapshot-recorder').SnapshotEntry>} snapshotData - New snapshot data to replace existing snapshots
-   * @returns {void}
-   */
+  
+
   replaceSnapshots (snapshotData) {
     this[kSnapshotRecorder].replaceSnapshots(snapshotData)
   }
 
-  /**
-   * Closes the agent, saving snapshots and cleaning up resources.
-   *
-   * @returns {Promise<void>}
-   */
+  
+
   async close () {
     // In playback mode the recorder must not persist to disk. findSnapshot()
     // mutates each matched snapshot's callCount, so saving on close would
@@ -27988,89 +26994,32 @@ const { InvalidArgumentError, UndiciError } = __nccwpck_require__(3959)
 const { setHeader } = __nccwpck_require__(9500)
 const { hashId, isUrlExcludedFactory, normalizeHeaders, createHeaderFilters } = __nccwpck_require__(5743)
 
-/**
- * @typedef {Object} SnapshotRequestOptions
- * @property {string} method - HTTP method (e.g. 'GET', 'POST', etc.)
- * @property {string} path - Request path
- * @property {string} origin - Request origin (base URL)
- * @property {import('./snapshot-utils').Headers|import('./snapshot-utils').UndiciHeaders} headers - Request headers
- * @property {import('./snapshot-utils').NormalizedHeaders} _normalizedHeaders - Request headers as a lowercase object
- * @property {string|Buffer} [body] - Request body (optional)
- */
 
-/**
- * @typedef {Object} SnapshotEntryRequest
- * @property {string} method - HTTP method (e.g. 'GET', 'POST', etc.)
- * @property {string} url - Full URL of the request
- * @property {import('./snapshot-utils').NormalizedHeaders} headers - Normalized headers as a lowercase object
- * @property {string|Buffer} [body] - Request body (optional)
- */
 
-/**
- * @typedef {Object} SnapshotEntryResponse
- * @property {number} statusCode - HTTP status code of the response
- * @property {import('./snapshot-utils').NormalizedHeaders} headers - Normalized response headers as a lowercase object
- * @property {string} body - Response body as a base64url encoded string
- * @property {Object} [trailers] - Optional response trailers
- */
 
-/**
- * @typedef {Object} SnapshotEntry
- * @property {SnapshotEntryRequest} request - The request object
- * @property {Array<SnapshotEntryResponse>} responses - Array of response objects
- * @property {number} callCount - Number of times this snapshot has been called
- * @property {string} timestamp - ISO timestamp of when the snapshot was created
- */
 
-/**
- * @typedef {Object} SnapshotRecorderMatchOptions
- * @property {Array<string>} [matchHeaders=[]] - Headers to match (empty array means match all headers)
- * @property {Array<string>} [ignoreHeaders=[]] - Headers to ignore for matching
- * @property {Array<string>} [excludeHeaders=[]] - Headers to exclude from matching
- * @property {boolean} [matchBody=true] - Whether to match request body
- * @property {(body: string|Buffer|null|undefined) => string} [normalizeBody] - Function to normalize the body before matching (e.g. strip timestamps)
- * @property {boolean} [matchQuery=true] - Whether to match query parameters
- * @property {(query: URLSearchParams) => string} [normalizeQuery] - Function to normalize query parameters before matching (e.g. strip volatile params)
- * @property {boolean} [caseSensitive=false] - Whether header matching is case-sensitive
- */
 
-/**
- * @typedef {Object} SnapshotRecorderOptions
- * @property {string} [snapshotPath] - Path to save/load snapshots
- * @property {import('./snapshot-utils').SnapshotMode} [mode='record'] - Mode: 'record' or 'playback'
- * @property {number} [maxSnapshots=Infinity] - Maximum number of snapshots to keep
- * @property {boolean} [autoFlush=false] - Whether to automatically flush snapshots to disk
- * @property {number} [flushInterval=30000] - Auto-flush interval in milliseconds (default: 30 seconds)
- * @property {Array<string|RegExp>} [excludeUrls=[]] - URLs to exclude from recording
- * @property {function} [shouldRecord=null] - Function to filter requests for recording
- * @property {function} [shouldPlayback=null] - Function to filter requests
- */
 
-/**
- * @typedef {Object} SnapshotFormattedRequest
- * @property {string} method - HTTP method (e.g. 'GET', 'POST', etc.)
- * @property {string} url - Full URL of the request (with query parameters if matchQuery is true)
- * @property {import('./snapshot-utils').NormalizedHeaders} headers - Normalized headers as a lowercase object
- * @property {string} body - Request body (optional, only if matchBody is true)
- */
 
-/**
- * @typedef {Object} SnapshotInfo
- * @property {string} hash - Hash key for the snapshot
- * @property {SnapshotEntryRequest} request - The request object
- * @property {number} responseCount - Number of responses recorded for this request
- * @property {number} callCount - Number of times this snapshot has been called
- * @property {string} timestamp - ISO timestamp of when the snapshot was created
- */
 
-/**
- * Normalizes the URL string used for request matching.
- *
- * @param {URL} url - Parsed request URL
- * @param {boolean} matchQuery - Whether to include query parameters in matching
- * @param {((query: URLSearchParams) => string)|undefined} normalizeQuery - Optional normalization function
- * @returns {string} - URL string for hashing
- */
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
 function normalizeUrlForMatching (url, matchQuery, normalizeQuery) {
   if (matchQuery === false) return `${url.origin}${url.pathname}`
   if (normalizeQuery) {
@@ -28080,29 +27029,16 @@ function normalizeUrlForMatching (url, matchQuery, normalizeQuery) {
   return url.toString()
 }
 
-/**
- * Normalizes the body value used for request matching.
- *
- * @param {string|Buffer|null|undefined} body - Raw request body
- * @param {boolean} matchBody - Whether to include the body in matching
- * @param {((body: string|Buffer|null|undefined) => string)|undefined} normalizeBody - Optional normalization function
- * @returns {string} - Body string for hashing
- */
+
+
 function normalizeBodyForMatching (body, matchBody, normalizeBody) {
   if (matchBody === false) return ''
   if (normalizeBody) return String(normalizeBody(body) ?? '')
   return body ? String(body) : ''
 }
 
-/**
- * Formats a request for consistent snapshot storage
- * Caches normalized headers to avoid repeated processing
- *
- * @param {SnapshotRequestOptions} opts - Request options
- * @param {import('./snapshot-utils').HeaderFilters} headerFilters - Cached header sets for performance
- * @param {SnapshotRecorderMatchOptions} [matchOptions] - Matching options for headers and body
- * @returns {SnapshotFormattedRequest} - Formatted request object
- */
+
+
 function formatRequestKey (opts, headerFilters, matchOptions = {}) {
   const url = new URL(opts.path, opts.origin)
 
@@ -28120,13 +27056,8 @@ function formatRequestKey (opts, headerFilters, matchOptions = {}) {
   }
 }
 
-/**
- * Filters headers based on matching configuration
- *
- * @param {import('./snapshot-utils').Headers} headers - Headers to filter
- * @param {import('./snapshot-utils').HeaderFilters} headerFilters - Cached sets for ignore, exclude, and match headers
- * @param {SnapshotRecorderMatchOptions} [matchOptions] - Matching options for headers
- */
+
+
 function filterHeadersForMatching (headers, headerFilters, matchOptions = {}) {
   if (!headers || typeof headers !== 'object') return {}
 
@@ -28157,13 +27088,8 @@ function filterHeadersForMatching (headers, headerFilters, matchOptions = {}) {
   return filtered
 }
 
-/**
- * Filters headers for storage (only excludes sensitive headers)
- *
- * @param {import('./snapshot-utils').Headers} headers - Headers to filter
- * @param {import('./snapshot-utils').HeaderFilters} headerFilters - Cached sets for ignore, exclude, and match headers
- * @param {SnapshotRecorderMatchOptions} [matchOptions] - Matching options for headers
- */
+
+
 function filterHeadersForStorage (headers, headerFilters, matchOptions = {}) {
   if (!headers || typeof headers !== 'object') return {}
 
@@ -28186,13 +27112,8 @@ function filterHeadersForStorage (headers, headerFilters, matchOptions = {}) {
   return filtered
 }
 
-/**
- * Creates a hash key for request matching
- * Properly orders headers to avoid conflicts and uses crypto hashing when available
- *
- * @param {SnapshotFormattedRequest} formattedRequest - Request object
- * @returns {string} - Base64url encoded hash of the request
- */
+
+
 function createRequestHash (formattedRequest) {
   const parts = [
     formattedRequest.method,
@@ -28247,10 +27168,8 @@ class SnapshotRecorder {
   /** @type {import('./snapshot-utils').HeaderFilters} */
   #headerFilters
 
-  /**
-   * Creates a new SnapshotRecorder instance
-   * @param {SnapshotRecorderOptions&SnapshotRecorderMatchOptions} [options={}] - Configuration options for the recorder
-   */
+  
+
   constructor (options = {}) {
     this.#snapshotPath = options.snapshotPath
     this.#maxSnapshots = options.maxSnapshots || Infinity
@@ -28287,12 +27206,8 @@ class SnapshotRecorder {
     }
   }
 
-  /**
-   * Records a request-response interaction
-   * @param {SnapshotRequestOptions} requestOpts - Request options
-   * @param {SnapshotEntryResponse} response - Response data to record
-   * @return {Promise<void>} - Resolves when the recording is complete
-   */
+  
+
   async record (requestOpts, response) {
     // Check if recording should be filtered out
     if (!this.shouldRecord(requestOpts)) {
@@ -28346,23 +27261,15 @@ class SnapshotRecorder {
     }
   }
 
-  /**
-   * Checks if a URL should be excluded from recording/playback
-   * @param {SnapshotRequestOptions} requestOpts - Request options to check
-   * @returns {boolean} - True if URL is excluded
-   */
+  
+
   isUrlExcluded (requestOpts) {
     const url = new URL(requestOpts.path, requestOpts.origin).toString()
     return this.#isUrlExcluded(url)
   }
 
-  /**
-   * Finds a matching snapshot for the given request
-   * Returns the appropriate response based on call count for sequential responses
-   *
-   * @param {SnapshotRequestOptions} requestOpts - Request options to match
-   * @returns {SnapshotEntry&Record<'response', SnapshotEntryResponse>|undefined} - Matching snapshot response or undefined if not found
-   */
+  
+
   findSnapshot (requestOpts) {
     // Check if playback should be filtered out
     if (!this.shouldPlayback(requestOpts)) {
@@ -28391,11 +27298,8 @@ class SnapshotRecorder {
     }
   }
 
-  /**
-   * Loads snapshots from file
-   * @param {string} [filePath] - Optional file path to load snapshots from
-   * @return {Promise<void>} - Resolves when snapshots are loaded
-   */
+  
+
   async loadSnapshots (filePath) {
     const path = filePath || this.#snapshotPath
     if (!path) {
@@ -28426,12 +27330,8 @@ class SnapshotRecorder {
     }
   }
 
-  /**
-   * Saves snapshots to file
-   *
-   * @param {string} [filePath] - Optional file path to save snapshots
-   * @returns {Promise<void>} - Resolves when snapshots are saved
-   */
+  
+
   async saveSnapshots (filePath) {
     const path = filePath || this.#snapshotPath
     if (!path) {
@@ -28452,56 +27352,42 @@ class SnapshotRecorder {
     await writeFile(resolvedPath, JSON.stringify(data, null, 2), { flush: true })
   }
 
-  /**
-   * Clears all recorded snapshots
-   * @returns {void}
-   */
+  
+
   clear () {
     this.#snapshots.clear()
   }
 
-  /**
-   * Gets all recorded snapshots
-   * @return {Array<SnapshotEntry>} - Array of all recorded snapshots
-   */
+  
+
   getSnapshots () {
     return Array.from(this.#snapshots.values())
   }
 
-  /**
-   * Gets snapshot count
-   * @return {number} - Number of recorded snapshots
-   */
+  
+
   size () {
     return this.#snapshots.size
   }
 
-  /**
-   * Resets call counts for all snapshots (useful for test cleanup)
-   * @returns {void}
-   */
+  
+
   resetCallCounts () {
     for (const snapshot of this.#snapshots.values()) {
       snapshot.callCount = 0
     }
   }
 
-  /**
-   * Deletes a specific snapshot by request options
-   * @param {SnapshotRequestOptions} requestOpts - Request options to match
-   * @returns {boolean} - True if snapshot was deleted, false if not found
-   */
+  
+
   deleteSnapshot (requestOpts) {
     const request = formatRequestKey(requestOpts, this.#headerFilters, this.matchOptions)
     const hash = createRequestHash(request)
     return this.#snapshots.delete(hash)
   }
 
-  /**
-   * Gets information about a specific snapshot
-   * @param {SnapshotRequestOptions} requestOpts - Request options to match
-   * @returns {SnapshotInfo|null} - Snapshot information or null if not found
-   */
+  
+
   getSnapshotInfo (requestOpts) {
     const request = formatRequestKey(requestOpts, this.#headerFilters, this.matchOptions)
     const hash = createRequestHash(request)
@@ -28518,11 +27404,8 @@ class SnapshotRecorder {
     }
   }
 
-  /**
-   * Replaces all snapshots with new data (full replacement)
-   * @param {Array<{hash: string; snapshot: SnapshotEntry}>|Record<string, SnapshotEntry>} snapshotData - New snapshot data to replace existing ones
-   * @returns {void}
-   */
+  
+
   replaceSnapshots (snapshotData) {
     this.#snapshots.clear()
 
@@ -28536,18 +27419,14 @@ class SnapshotRecorder {
     }
   }
 
-  /**
-   * Starts the auto-flush timer
-   * @returns {void}
-   */
+  
+
   #startAutoFlush () {
     return this.#scheduleFlush()
   }
 
-  /**
-   * Stops the auto-flush timer
-   * @returns {void}
-   */
+  
+
   #stopAutoFlush () {
     if (this.#flushTimeout) {
       clearTimeout(this.#flushTimeout)
@@ -28559,9 +27438,8 @@ class SnapshotRecorder {
     }
   }
 
-  /**
-   * Schedules a flush (debounced to avoid excessive writes)
-   */
+  
+
   #scheduleFlush () {
     this.#flushTimeout = setTimeout(() => {
       this.saveSnapshots().catch(() => {
@@ -28575,10 +27453,8 @@ class SnapshotRecorder {
     }, 1000) // 1 second debounce
   }
 
-  /**
-   * Cleanup method to stop timers
-   * @returns {void}
-   */
+  
+
   destroy () {
     this.#stopAutoFlush()
     if (this.#flushTimeout) {
@@ -28587,10 +27463,8 @@ class SnapshotRecorder {
     }
   }
 
-  /**
-   * Async close method that saves all recordings and performs cleanup
-   * @returns {Promise<void>}
-   */
+  
+
   async close () {
     // Save any pending recordings if we have a snapshot path
     if (this.#snapshotPath && this.#snapshots.size !== 0) {
@@ -28616,19 +27490,11 @@ const { InvalidArgumentError } = __nccwpck_require__(3959)
 const { setHeader } = __nccwpck_require__(9500)
 const { runtimeFeatures } = __nccwpck_require__(4605)
 
-/**
- * @typedef {Object} HeaderFilters
- * @property {Set<string>} ignore - Set of headers to ignore for matching
- * @property {Set<string>} exclude - Set of headers to exclude from matching
- * @property {Set<string>} match - Set of headers to match (empty means match
- */
 
-/**
- * Creates cached header sets for performance
- *
- * @param {import('./snapshot-recorder').SnapshotRecorderMatchOptions} matchOptions - Matching options for headers
- * @returns {HeaderFilters} - Cached sets for ignore, exclude, and match headers
- */
+
+
+
+
 function createHeaderFilters (matchOptions = {}) {
   const { ignoreHeaders = [], excludeHeaders = [], matchHeaders = [], caseSensitive = false } = matchOptions
 
@@ -28643,41 +27509,30 @@ const crypto = runtimeFeatures.has('crypto')
   ? __nccwpck_require__(7598)
   : null
 
-/**
- * @callback HashIdFunction
- * @param {string} value - The value to hash
- * @returns {string} - The base64url encoded hash of the value
- */
 
-/**
- * Generates a hash for a given value
- * @type {HashIdFunction}
- */
+
+
+
+
 const hashId = crypto?.hash
   ? (value) => crypto.hash('sha256', value, 'base64url')
   : (value) => Buffer.from(value).toString('base64url')
 
-/**
- * @typedef {(url: string) => boolean} IsUrlExcluded Checks if a URL matches any of the exclude patterns
- */
+
+
 
 /** @typedef {{[key: Lowercase<string>]: string}} NormalizedHeaders */
 /** @typedef {Array<string>} UndiciHeaders */
 /** @typedef {Record<string, string|string[]>} Headers */
 
-/**
- * @param {*} headers
- * @returns {headers is UndiciHeaders}
- */
+
+
 function isUndiciHeaders (headers) {
   return Array.isArray(headers) && (headers.length & 1) === 0
 }
 
-/**
- * Factory function to create a URL exclusion checker
- * @param {Array<string| RegExp>} [excludePatterns=[]] - Array of patterns to exclude
- * @returns {IsUrlExcluded} - A function that checks if a URL matches any of the exclude patterns
- */
+
+
 function isUrlExcludedFactory (excludePatterns = []) {
   if (excludePatterns.length === 0) {
     return () => false
@@ -28708,12 +27563,8 @@ function isUrlExcludedFactory (excludePatterns = []) {
   }
 }
 
-/**
- * Normalizes headers for consistent comparison
- *
- * @param {Object|UndiciHeaders} headers - Headers to normalize
- * @returns {NormalizedHeaders} - Normalized headers as a lowercase object
- */
+
+
 function normalizeHeaders (headers) {
   /** @type {NormalizedHeaders} */
   const normalizedHeaders = {}
@@ -28751,10 +27602,8 @@ const validSnapshotModes = /** @type {const} */ (['record', 'playback', 'update'
 
 /** @typedef {typeof validSnapshotModes[number]} SnapshotMode */
 
-/**
- * @param {*} mode - The snapshot mode to validate
- * @returns {asserts mode is SnapshotMode}
- */
+
+
 function validateSnapshotMode (mode) {
   if (!validSnapshotModes.includes(mode)) {
     throw new InvalidArgumentError(`Invalid snapshot mode: ${mode}. Must be one of: ${validSnapshotModes.join(', ')}`)
@@ -28924,9 +27773,8 @@ function getMalformedRestrictiveDirectiveName (key) {
   }
 }
 
-/**
- * @param {import('../../types/dispatcher.d.ts').default.DispatchOptions} opts
- */
+
+
 function getRequestOrigin (opts) {
   const origin = opts[kRequestOrigin] === undefined
     ? opts.origin
@@ -28936,10 +27784,8 @@ function getRequestOrigin (opts) {
     : null
 }
 
-/**
- * @param {import('../../types/dispatcher.d.ts').default.DispatchOptions} opts
- * @param {string|null|undefined} interceptorOrigin
- */
+
+
 function getInterceptorOrigin (opts, interceptorOrigin) {
   const requestOrigin = getRequestOrigin(opts)
   if (interceptorOrigin === undefined) {
@@ -28960,10 +27806,8 @@ function getInterceptorOrigin (opts, interceptorOrigin) {
   return interceptorOrigin
 }
 
-/**
- * @param {import('../../types/dispatcher.d.ts').default.DispatchOptions} opts
- * @param {string|URL|null} [origin]
- */
+
+
 function makeCacheKey (opts, origin = getRequestOrigin(opts)) {
   if (!origin) {
     throw new Error('opts.origin is undefined')
@@ -29002,10 +27846,8 @@ function appendHeader (headers, key, val) {
   }
 }
 
-/**
- * @param {Record<string, string[] | string>}
- * @returns {Record<string, string[] | string>}
- */
+
+
 function normalizeHeaders (opts) {
   let headers
   if (opts.headers == null) {
@@ -29078,9 +27920,8 @@ function normalizeHeaders (opts) {
   return headers
 }
 
-/**
- * @param {any} key
- */
+
+
 function assertCacheKey (key) {
   if (typeof key !== 'object') {
     throw new TypeError(`expected key to be object, got ${typeof key}`)
@@ -29097,9 +27938,8 @@ function assertCacheKey (key) {
   }
 }
 
-/**
- * @param {any} value
- */
+
+
 function assertCacheValue (value) {
   if (typeof value !== 'object') {
     throw new TypeError(`expected value to be object, got ${typeof value}`)
@@ -29128,17 +27968,11 @@ function assertCacheValue (value) {
   }
 }
 
-/**
- * @see https://www.rfc-editor.org/rfc/rfc9111.html#name-cache-control
- * @see https://www.iana.org/assignments/http-cache-directives/http-cache-directives.xhtml
 
- * @param {string | string[]} header
- * @returns {import('../../types/cache-interceptor.d.ts').default.CacheControlDirectives}
- */
+
 function parseCacheControlHeader (header) {
-  /**
-   * @type {import('../../types/cache-interceptor.d.ts').default.CacheControlDirectives}
-   */
+  
+
   const output = {}
   const invalidNumericDirectives = new Set()
   const invalidNoArgumentDirectives = new Set()
@@ -29353,10 +28187,8 @@ function parseCacheControlHeader (header) {
   return output
 }
 
-/**
- * @param {string | string[]} varyHeader Vary header from the server
- * @returns {string[]}
- */
+
+
 function splitVaryHeader (varyHeader) {
   const values = Array.isArray(varyHeader) ? varyHeader : [varyHeader]
   const output = []
@@ -29371,10 +28203,8 @@ function splitVaryHeader (varyHeader) {
   return output
 }
 
-/**
- * @param {string | string[]} varyHeader Vary header from the server
- * @returns {boolean}
- */
+
+
 function hasVaryStar (varyHeader) {
   const values = splitVaryHeader(varyHeader)
   for (let i = 0; i < values.length; i++) {
@@ -29386,11 +28216,8 @@ function hasVaryStar (varyHeader) {
   return false
 }
 
-/**
- * @param {string | string[]} varyHeader Vary header from the server
- * @param {Record<string, string | string[]>} headers Request headers
- * @returns {Record<string, string | string[] | null> | undefined}
- */
+
+
 function parseVaryHeader (varyHeader, headers) {
   if (hasVaryStar(varyHeader)) {
     return headers
@@ -29418,23 +28245,14 @@ function parseVaryHeader (varyHeader, headers) {
   return output
 }
 
-/**
- * @param {string | string[]} varyHeader Vary header from the server
- * @returns {boolean}
- */
+
+
 function isInvalidOrWildcardVaryHeader (varyHeader) {
   return hasVaryStar(varyHeader) || parseVaryHeader(varyHeader, {}) === undefined
 }
 
-/**
- * Note: this deviates from the spec a little. Empty etags ("", W/"") are valid,
- *  however, including them in cached resposnes serves little to no purpose.
- *
- * @see https://www.rfc-editor.org/rfc/rfc9110.html#name-etag
- *
- * @param {string} etag
- * @returns {boolean}
- */
+
+
 function isEtagUsable (etag) {
   if (etag.length <= 2) {
     // Shortest an etag can be is two chars (just ""). This is where we deviate
@@ -29460,10 +28278,8 @@ function isEtagUsable (etag) {
   return false
 }
 
-/**
- * @param {unknown} store
- * @returns {asserts store is import('../../types/cache-interceptor.d.ts').default.CacheStore}
- */
+
+
 function assertCacheStore (store, name = 'CacheStore') {
   if (typeof store !== 'object' || store === null) {
     throw new TypeError(`expected type of ${name} to be a CacheStore, got ${store === null ? 'null' : typeof store}`)
@@ -29475,10 +28291,8 @@ function assertCacheStore (store, name = 'CacheStore') {
     }
   }
 }
-/**
- * @param {unknown} methods
- * @returns {asserts methods is import('../../types/cache-interceptor.d.ts').default.CacheMethods[]}
- */
+
+
 function assertCacheMethods (methods, name = 'CacheMethods') {
   if (!Array.isArray(methods)) {
     throw new TypeError(`expected type of ${name} needs to be an array, got ${methods === null ? 'null' : typeof methods}`)
@@ -29495,13 +28309,8 @@ function assertCacheMethods (methods, name = 'CacheMethods') {
   }
 }
 
-/**
- * Creates a string key for request deduplication purposes.
- * This key is used to identify in-flight requests that can be shared.
- * @param {import('../../types/cache-interceptor.d.ts').default.CacheKey} cacheKey
- * @param {Set<string>} [excludeHeaders] Set of lowercase header names to exclude from the key
- * @returns {string}
- */
+
+
 function makeDeduplicationKey (cacheKey, excludeHeaders) {
   // Use JSON.stringify to produce a collision-resistant key.
   // Previous format used `:` and `=` delimiters without escaping, which
@@ -29549,12 +28358,8 @@ module.exports = {
 
 
 
-/**
- * @see https://www.rfc-editor.org/rfc/rfc9110.html#name-date-time-formats
- *
- * @param {string} date
- * @returns {Date | undefined}
- */
+
+
 function parseHttpDate (date) {
   // Sun, 06 Nov 1994 08:49:37 GMT    ; IMF-fixdate
   // Sun Nov  6 08:49:37 1994         ; ANSI C's asctime() format
@@ -29587,12 +28392,8 @@ function makeDate (year, monthIdx, day, hour, minute, second, weekday) {
     : undefined
 }
 
-/**
- * @see https://httpwg.org/specs/rfc9110.html#preferred.date.format
- *
- * @param {string} date
- * @returns {Date | undefined}
- */
+
+
 function parseImfDate (date) {
   if (
     date.length !== 29 ||
@@ -29796,12 +28597,8 @@ function parseImfDate (date) {
   return makeDate(year, monthIdx, day, hour, minute, second, weekday)
 }
 
-/**
- * @see https://httpwg.org/specs/rfc9110.html#obsolete.date.formats
- *
- * @param {string} date
- * @returns {Date | undefined}
- */
+
+
 function parseAscTimeDate (date) {
   // This is assumed to be in UTC
 
@@ -30000,12 +28797,8 @@ function parseAscTimeDate (date) {
   return makeDate(year, monthIdx, day, hour, minute, second, weekday)
 }
 
-/**
- * @see https://httpwg.org/specs/rfc9110.html#obsolete.date.formats
- *
- * @param {string} date
- * @returns {Date | undefined}
- */
+
+
 function parseRfc850Date (date) {
   let commaIndex = -1
 
@@ -30235,10 +29028,8 @@ const lazyLoaders = {
   'node:sqlite': () => __nccwpck_require__(99)
 }
 
-/**
- * @param {NodeModuleName} moduleName
- * @returns {boolean}
- */
+
+
 function detectRuntimeFeatureByNodeModule (moduleName) {
   try {
     lazyLoaders[moduleName]()
@@ -30255,10 +29046,8 @@ const runtimeFeaturesAsNodeModule = /** @type {const} */ (['crypto', 'sqlite'])
 /** @typedef {typeof runtimeFeaturesAsNodeModule[number]} RuntimeFeatureByNodeModule */
 /** @typedef {RuntimeFeatureByNodeModule} Feature */
 
-/**
- * @param {Feature} feature
- * @returns {boolean}
- */
+
+
 function detectRuntimeFeature (feature) {
   if (runtimeFeaturesAsNodeModule.includes(/** @type {RuntimeFeatureByNodeModule} */ (feature))) {
     return detectRuntimeFeatureByNodeModule(`node:${feature}`)
@@ -30266,35 +29055,28 @@ function detectRuntimeFeature (feature) {
   throw new TypeError(`unknown feature: ${feature}`)
 }
 
-/**
- * @class
- * @name RuntimeFeatures
- */
+
+
 class RuntimeFeatures {
   /** @type {Map<Feature, boolean>} */
   #map = new Map()
 
-  /**
-   * Clears all cached feature detections.
-   */
+  
+
   clear () {
     this.#map.clear()
   }
 
-  /**
-   * @param {Feature} feature
-   * @returns {boolean}
-   */
+  
+
   has (feature) {
     return (
       this.#map.get(feature) ?? this.#detectRuntimeFeature(feature)
     )
   }
 
-  /**
-   * @param {Feature} feature
-   * @param {boolean} value
-   */
+  
+
   set (feature, value) {
     if (runtimeFeaturesAsNodeModule.includes(feature) === false) {
       throw new TypeError(`unknown feature: ${feature}`)
@@ -30302,10 +29084,8 @@ class RuntimeFeatures {
     this.#map.set(feature, value)
   }
 
-  /**
-   * @param {Feature} feature
-   * @returns {boolean}
-   */
+  
+
   #detectRuntimeFeature (feature) {
     const result = detectRuntimeFeature(feature)
     this.#map.set(feature, result)
@@ -30365,150 +29145,70 @@ module.exports = { ClientStats, PoolStats }
 
 
 
-/**
- * This module offers an optimized timer implementation designed for scenarios
- * where high precision is not critical.
- *
- * The timer achieves faster performance by using a low-resolution approach,
- * with an accuracy target of within 500ms. This makes it particularly useful
- * for timers with delays of 1 second or more, where exact timing is less
- * crucial.
- *
- * It's important to note that Node.js timers are inherently imprecise, as
- * delays can occur due to the event loop being blocked by other operations.
- * Consequently, timers may trigger later than their scheduled time.
- */
 
-/**
- * The fastNow variable contains the internal fast timer clock value.
- *
- * @type {number}
- */
+
+
+
+
 let fastNow = 0
 
-/**
- * RESOLUTION_MS represents the target resolution time in milliseconds.
- *
- * @type {number}
- * @default 1000
- */
+
+
 const RESOLUTION_MS = 1e3
 
-/**
- * TICK_MS defines the desired interval in milliseconds between each tick.
- * The target value is set to half the resolution time, minus 1 ms, to account
- * for potential event loop overhead.
- *
- * @type {number}
- * @default 499
- */
+
+
 const TICK_MS = (RESOLUTION_MS >> 1) - 1
 
-/**
- * fastNowTimeout is a Node.js timer used to manage and process
- * the FastTimers stored in the `fastTimers` array.
- *
- * @type {NodeJS.Timeout}
- */
+
+
 let fastNowTimeout
 
-/**
- * The kFastTimer symbol is used to identify FastTimer instances.
- *
- * @type {Symbol}
- */
+
+
 const kFastTimer = Symbol('kFastTimer')
 
-/**
- * The fastTimers array contains all active FastTimers.
- *
- * @type {FastTimer[]}
- */
+
+
 const fastTimers = []
 
-/**
- * These constants represent the various states of a FastTimer.
- */
 
-/**
- * The `NOT_IN_LIST` constant indicates that the FastTimer is not included
- * in the `fastTimers` array. Timers with this status will not be processed
- * during the next tick by the `onTick` function.
- *
- * A FastTimer can be re-added to the `fastTimers` array by invoking the
- * `refresh` method on the FastTimer instance.
- *
- * @type {-2}
- */
+
+
+
+
 const NOT_IN_LIST = -2
 
-/**
- * The `TO_BE_CLEARED` constant indicates that the FastTimer is scheduled
- * for removal from the `fastTimers` array. A FastTimer in this state will
- * be removed in the next tick by the `onTick` function and will no longer
- * be processed.
- *
- * This status is also set when the `clear` method is called on the FastTimer instance.
- *
- * @type {-1}
- */
+
+
 const TO_BE_CLEARED = -1
 
-/**
- * The `PENDING` constant signifies that the FastTimer is awaiting processing
- * in the next tick by the `onTick` function. Timers with this status will have
- * their `_idleStart` value set and their status updated to `ACTIVE` in the next tick.
- *
- * @type {0}
- */
+
+
 const PENDING = 0
 
-/**
- * The `ACTIVE` constant indicates that the FastTimer is active and waiting
- * for its timer to expire. During the next tick, the `onTick` function will
- * check if the timer has expired, and if so, it will execute the associated callback.
- *
- * @type {1}
- */
+
+
 const ACTIVE = 1
 
-/**
- * The onTick function processes the fastTimers array.
- *
- * @returns {void}
- */
+
+
 function onTick () {
-  /**
-   * Increment the fastNow value by the TICK_MS value, despite the actual time
-   * that has passed since the last tick. This approach ensures independence
-   * from the system clock and delays caused by a blocked event loop.
-   *
-   * @type {number}
-   */
+  
+
   fastNow += TICK_MS
 
-  /**
-   * The `idx` variable is used to iterate over the `fastTimers` array.
-   * Expired timers are removed by replacing them with the last element in the array.
-   * Consequently, `idx` is only incremented when the current element is not removed.
-   *
-   * @type {number}
-   */
+  
+
   let idx = 0
 
-  /**
-   * The len variable will contain the length of the fastTimers array
-   * and will be decremented when a FastTimer should be removed from the
-   * fastTimers array.
-   *
-   * @type {number}
-   */
+  
+
   let len = fastTimers.length
 
   while (idx < len) {
-    /**
-     * @type {FastTimer}
-     */
+    
+
     const timer = fastTimers[idx]
 
     // If the timer is in the ACTIVE state and the timer has expired, it will
@@ -30571,66 +29271,33 @@ function refreshTimeout () {
   }
 }
 
-/**
- * The `FastTimer` class is a data structure designed to store and manage
- * timer information.
- */
+
+
 class FastTimer {
   [kFastTimer] = true
 
-  /**
-   * The state of the timer, which can be one of the following:
-   * - NOT_IN_LIST (-2)
-   * - TO_BE_CLEARED (-1)
-   * - PENDING (0)
-   * - ACTIVE (1)
-   *
-   * @type {-2|-1|0|1}
-   * @private
-   */
+  
+
   _state = NOT_IN_LIST
 
-  /**
-   * The number of milliseconds to wait before calling the callback.
-   *
-   * @type {number}
-   * @private
-   */
+  
+
   _idleTimeout = -1
 
-  /**
-   * The time in milliseconds when the timer was started. This value is used to
-   * calculate when the timer should expire.
-   *
-   * @type {number}
-   * @default -1
-   * @private
-   */
+  
+
   _idleStart = -1
 
-  /**
-   * The function to be executed when the timer expires.
-   * @type {Function}
-   * @private
-   */
+  
+
   _onTimeout
 
-  /**
-   * The argument to be passed to the callback when the timer expires.
-   *
-   * @type {*}
-   * @private
-   */
+  
+
   _timerArg
 
-  /**
-   * @constructor
-   * @param {Function} callback A function to be executed after the timer
-   * expires.
-   * @param {number} delay The time, in milliseconds that the timer should wait
-   * before the specified function or code is executed.
-   * @param {*} arg
-   */
+  
+
   constructor (callback, delay, arg) {
     this._onTimeout = callback
     this._idleTimeout = delay
@@ -30639,15 +29306,8 @@ class FastTimer {
     this.refresh()
   }
 
-  /**
-   * Sets the timer's start time to the current time, and reschedules the timer
-   * to call its callback at the previously specified duration adjusted to the
-   * current time.
-   * Using this on a timer that has already called its callback will reactivate
-   * the timer.
-   *
-   * @returns {void}
-   */
+  
+
   refresh () {
     // In the special case that the timer is not in the list of active timers,
     // add it back to the array to be processed in the next tick by the onTick
@@ -30667,12 +29327,8 @@ class FastTimer {
     this._state = PENDING
   }
 
-  /**
-   * The `clear` method cancels the timer, preventing it from executing.
-   *
-   * @returns {void}
-   * @private
-   */
+  
+
   clear () {
     // Set the state to TO_BE_CLEARED to mark the timer for removal in the next
     // tick by the onTick function.
@@ -30684,22 +29340,11 @@ class FastTimer {
   }
 }
 
-/**
- * This module exports a setTimeout and clearTimeout function that can be
- * used as a drop-in replacement for the native functions.
- */
+
+
 module.exports = {
-  /**
-   * The setTimeout() method sets a timer which executes a function once the
-   * timer expires.
-   * @param {Function} callback A function to be executed after the timer
-   * expires.
-   * @param {number} delay The time, in milliseconds that the timer should
-   * wait before the specified function or code is executed.
-   * @param {*} [arg] An optional argument to be passed to the callback function
-   * when the timer expires.
-   * @returns {NodeJS.Timeout|FastTimer}
-   */
+  
+
   setTimeout (callback, delay, arg) {
     // If the delay is less than or equal to the RESOLUTION_MS value return a
     // native Node.js Timer instance.
@@ -30707,18 +29352,13 @@ module.exports = {
       ? setTimeout(callback, delay, arg)
       : new FastTimer(callback, delay, arg)
   },
-  /**
-   * The clearTimeout method cancels an instantiated Timer previously created
-   * by calling setTimeout.
-   *
-   * @param {NodeJS.Timeout|FastTimer} timeout
-   */
+  
+
   clearTimeout (timeout) {
     // If the timeout is a FastTimer, call its own clear method.
     if (timeout[kFastTimer]) {
-      /**
-       * @type {FastTimer}
-       */
+      
+
       timeout.clear()
       // Otherwise it is an instance of a native NodeJS.Timeout, so call the
       // Node.js native clearTimeout function.
@@ -30726,66 +29366,38 @@ module.exports = {
       clearTimeout(timeout)
     }
   },
-  /**
-   * The setFastTimeout() method sets a fastTimer which executes a function once
-   * the timer expires.
-   * @param {Function} callback A function to be executed after the timer
-   * expires.
-   * @param {number} delay The time, in milliseconds that the timer should
-   * wait before the specified function or code is executed.
-   * @param {*} [arg] An optional argument to be passed to the callback function
-   * when the timer expires.
-   * @returns {FastTimer}
-   */
+  
+
   setFastTimeout (callback, delay, arg) {
     return new FastTimer(callback, delay, arg)
   },
-  /**
-   * The clearTimeout method cancels an instantiated FastTimer previously
-   * created by calling setFastTimeout.
-   *
-   * @param {FastTimer} timeout
-   */
+  
+
   clearFastTimeout (timeout) {
     timeout.clear()
   },
-  /**
-   * The now method returns the value of the internal fast timer clock.
-   *
-   * @returns {number}
-   */
+  
+
   now () {
     return fastNow
   },
-  /**
-   * Trigger the onTick function to process the fastTimers array.
-   * Exported for testing purposes only.
-   * Marking as deprecated to discourage any use outside of testing.
-   * @deprecated
-   * @param {number} [delay=0] The delay in milliseconds to add to the now value.
-   */
+  
+
   tick (delay = 0) {
     fastNow += delay - RESOLUTION_MS + 1
     onTick()
     onTick()
   },
-  /**
-   * Reset FastTimers.
-   * Exported for testing purposes only.
-   * Marking as deprecated to discourage any use outside of testing.
-   * @deprecated
-   */
+  
+
   reset () {
     fastNow = 0
     fastTimers.length = 0
     clearTimeout(fastNowTimeout)
     fastNowTimeout = null
   },
-  /**
-   * Exporting for testing purposes only.
-   * Marking as deprecated to discourage any use outside of testing.
-   * @deprecated
-   */
+  
+
   kFastTimer
 }
 
@@ -30807,25 +29419,15 @@ const { cloneResponse, fromInnerResponse, getResponseState } = __nccwpck_require
 const { Request, fromInnerRequest, getRequestState } = __nccwpck_require__(9683)
 const { fetching } = __nccwpck_require__(4202)
 const { urlIsHttpHttpsScheme, readAllBytes } = __nccwpck_require__(1204)
-/**
- * @see https://w3c.github.io/ServiceWorker/#dfn-cache-batch-operation
- * @typedef {Object} CacheBatchOperation
- * @property {'delete' | 'put'} type
- * @property {any} request
- * @property {any} response
- * @property {import('../../../types/cache').CacheQueryOptions} options
- */
 
-/**
- * @see https://w3c.github.io/ServiceWorker/#dfn-request-response-list
- * @typedef {[any, any][]} requestResponseList
- */
+
+
+
+
 
 class Cache {
-  /**
-   * @see https://w3c.github.io/ServiceWorker/#dfn-relevant-request-response-list
-   * @type {requestResponseList}
-   */
+  
+
   #relevantRequestResponseList
 
   constructor () {
@@ -31196,9 +29798,8 @@ class Cache {
     request = webidl.converters.RequestInfo(request)
     options = webidl.converters.CacheQueryOptions(options, prefix, 'options')
 
-    /**
-     * @type {Request}
-     */
+    
+
     let r = null
 
     if (webidl.is.Request(request)) {
@@ -31247,12 +29848,8 @@ class Cache {
     return cacheJobPromise.promise
   }
 
-  /**
-   * @see https://w3c.github.io/ServiceWorker/#dom-cache-keys
-   * @param {any} request
-   * @param {import('../../../types/cache').CacheQueryOptions} options
-   * @returns {Promise<readonly Request[]>}
-   */
+  
+
   async keys (request = undefined, options = {}) {
     webidl.brandCheck(this, webidl.is.Cache)
 
@@ -31329,11 +29926,8 @@ class Cache {
     return promise.promise
   }
 
-  /**
-   * @see https://w3c.github.io/ServiceWorker/#batch-cache-operations-algorithm
-   * @param {CacheBatchOperation[]} operations
-   * @returns {requestResponseList}
-   */
+  
+
   #batchCacheOperations (operations) {
     // 1.
     const cache = this.#relevantRequestResponseList
@@ -31465,13 +30059,8 @@ class Cache {
     }
   }
 
-  /**
-   * @see https://w3c.github.io/ServiceWorker/#query-cache
-   * @param {any} requestQuery
-   * @param {import('../../../types/cache').CacheQueryOptions} options
-   * @param {requestResponseList} targetStorage
-   * @returns {requestResponseList}
-   */
+  
+
   #queryCache (requestQuery, options, targetStorage) {
     /** @type {requestResponseList} */
     const resultList = []
@@ -31488,14 +30077,8 @@ class Cache {
     return resultList
   }
 
-  /**
-   * @see https://w3c.github.io/ServiceWorker/#request-matches-cached-item-algorithm
-   * @param {any} requestQuery
-   * @param {any} request
-   * @param {any | null} response
-   * @param {import('../../../types/cache').CacheQueryOptions | undefined} options
-   * @returns {boolean}
-   */
+  
+
   #requestMatchesCachedItem (requestQuery, request, response = null, options) {
     // if (options?.ignoreMethod === false && request.method === 'GET') {
     //   return false
@@ -31681,10 +30264,8 @@ const { kEnumerableProperty } = __nccwpck_require__(9500)
 const { kConstruct } = __nccwpck_require__(8031)
 
 class CacheStorage {
-  /**
-   * @see https://w3c.github.io/ServiceWorker/#dfn-relevant-name-to-cache-map
-   * @type {Map<string, import('./cache').requestResponseList}
-   */
+  
+
   #caches = new Map()
 
   constructor () {
@@ -31727,11 +30308,8 @@ class CacheStorage {
     }
   }
 
-  /**
-   * @see https://w3c.github.io/ServiceWorker/#cache-storage-has
-   * @param {string} cacheName
-   * @returns {Promise<boolean>}
-   */
+  
+
   async has (cacheName) {
     webidl.brandCheck(this, webidl.is.CacheStorage)
 
@@ -31745,11 +30323,8 @@ class CacheStorage {
     return this.#caches.has(cacheName)
   }
 
-  /**
-   * @see https://w3c.github.io/ServiceWorker/#dom-cachestorage-open
-   * @param {string} cacheName
-   * @returns {Promise<Cache>}
-   */
+  
+
   async open (cacheName) {
     webidl.brandCheck(this, webidl.is.CacheStorage)
 
@@ -31779,11 +30354,8 @@ class CacheStorage {
     return new Cache(kConstruct, cache)
   }
 
-  /**
-   * @see https://w3c.github.io/ServiceWorker/#cache-storage-delete
-   * @param {string} cacheName
-   * @returns {Promise<boolean>}
-   */
+  
+
   async delete (cacheName) {
     webidl.brandCheck(this, webidl.is.CacheStorage)
 
@@ -31795,10 +30367,8 @@ class CacheStorage {
     return this.#caches.delete(cacheName)
   }
 
-  /**
-   * @see https://w3c.github.io/ServiceWorker/#cache-storage-keys
-   * @returns {Promise<string[]>}
-   */
+  
+
   async keys () {
     webidl.brandCheck(this, webidl.is.CacheStorage)
 
@@ -31844,13 +30414,8 @@ const assert = __nccwpck_require__(4589)
 const { URLSerializer } = __nccwpck_require__(192)
 const { isValidHeaderName } = __nccwpck_require__(1204)
 
-/**
- * @see https://url.spec.whatwg.org/#concept-url-equals
- * @param {URL} A
- * @param {URL} B
- * @param {boolean | undefined} excludeFragment
- * @returns {boolean}
- */
+
+
 function urlEquals (A, B, excludeFragment = false) {
   const serializedA = URLSerializer(A, excludeFragment)
 
@@ -31859,10 +30424,8 @@ function urlEquals (A, B, excludeFragment = false) {
   return serializedA === serializedB
 }
 
-/**
- * @see https://github.com/chromium/chromium/blob/694d20d134cb553d8d89e5500b9148012b1ba299/content/browser/cache_storage/cache_storage_cache.cc#L260-L262
- * @param {string} header
- */
+
+
 function getFieldValues (header) {
   assert(header !== null)
 
@@ -31928,24 +30491,11 @@ function brandCheckHeaders (arg) {
   globalHeadersBrandCheck(arg)
 }
 
-/**
- * @typedef {Object} Cookie
- * @property {string} name
- * @property {string} value
- * @property {Date|number} [expires]
- * @property {number} [maxAge]
- * @property {string} [domain]
- * @property {string} [path]
- * @property {boolean} [secure]
- * @property {boolean} [httpOnly]
- * @property {'Strict'|'Lax'|'None'} [sameSite]
- * @property {string[]} [unparsed]
- */
 
-/**
- * @param {Headers} headers
- * @returns {Record<string, string>}
- */
+
+
+
+
 function getCookies (headers) {
   webidl.argumentLengthCheck(arguments, 1, 'getCookies')
 
@@ -31971,12 +30521,8 @@ function getCookies (headers) {
   return out
 }
 
-/**
- * @param {Headers} headers
- * @param {string} name
- * @param {{ path?: string, domain?: string }|undefined} attributes
- * @returns {void}
- */
+
+
 function deleteCookie (headers, name, attributes) {
   brandCheckHeaders(headers)
 
@@ -31996,10 +30542,8 @@ function deleteCookie (headers, name, attributes) {
   })
 }
 
-/**
- * @param {Headers} headers
- * @returns {Cookie[]}
- */
+
+
 function getSetCookies (headers) {
   webidl.argumentLengthCheck(arguments, 1, 'getSetCookies')
 
@@ -32014,21 +30558,16 @@ function getSetCookies (headers) {
   return cookies.map((pair) => parseSetCookie(pair))
 }
 
-/**
- * Parses a cookie string
- * @param {string} cookie
- */
+
+
 function parseCookie (cookie) {
   cookie = webidl.converters.DOMString(cookie)
 
   return parseSetCookie(cookie)
 }
 
-/**
- * @param {Headers} headers
- * @param {Cookie} cookie
- * @returns {void}
- */
+
+
 function setCookie (headers, cookie) {
   webidl.argumentLengthCheck(arguments, 2, 'setCookie')
 
@@ -32134,12 +30673,8 @@ const { maxNameValuePairSize, maxAttributeValueSize } = __nccwpck_require__(5848
 const { isCTLExcludingHtab } = __nccwpck_require__(185)
 const assert = __nccwpck_require__(4589)
 
-/**
- * @description Parses the field-value attributes of a set-cookie header string.
- * @see https://datatracker.ietf.org/doc/html/draft-ietf-httpbis-rfc6265bis#section-5.4
- * @param {string} header
- * @returns {import('./index').Cookie|null} if the header is invalid, null will be returned
- */
+
+
 function parseSetCookie (header) {
   // 1. If the set-cookie-string contains a %x00-08 / %x0A-1F / %x7F
   //    character (CTL characters excluding HTAB): Abort these steps and
@@ -32214,12 +30749,8 @@ function parseSetCookie (header) {
   }
 }
 
-/**
- * Parses the remaining attributes of a set-cookie header
- * @see https://datatracker.ietf.org/doc/html/draft-ietf-httpbis-rfc6265bis#section-5.4
- * @param {string} unparsedAttributes
- * @param {Object.<string, unknown>} [cookieAttributeList={}]
- */
+
+
 function parseUnparsedAttributes (unparsedAttributes, cookieAttributeList = {}) {
   while (true) {
     // 1. If the unparsed-attributes string is empty, skip the rest of
@@ -32454,10 +30985,8 @@ module.exports = {
 
 
 
-/**
- * @param {string} value
- * @returns {boolean}
- */
+
+
 function isCTLExcludingHtab (value) {
   for (let i = 0; i < value.length; ++i) {
     const code = value.charCodeAt(i)
@@ -32473,15 +31002,8 @@ function isCTLExcludingHtab (value) {
   return false
 }
 
-/**
- CHAR           = <any US-ASCII character (octets 0 - 127)>
- token          = 1*<any CHAR except CTLs or separators>
- separators     = "(" | ")" | "<" | ">" | "@"
-                | "," | ";" | ":" | "\" | <">
-                | "/" | "[" | "]" | "?" | "="
-                | "{" | "}" | SP | HT
- * @param {string} name
- */
+
+
 function validateCookieName (name) {
   for (let i = 0; i < name.length; ++i) {
     const code = name.charCodeAt(i)
@@ -32512,14 +31034,8 @@ function validateCookieName (name) {
   }
 }
 
-/**
- cookie-value      = *cookie-octet / ( DQUOTE *cookie-octet DQUOTE )
- cookie-octet      = %x21 / %x23-2B / %x2D-3A / %x3C-5B / %x5D-7E
-                       ; US-ASCII characters excluding CTLs,
-                       ; whitespace DQUOTE, comma, semicolon,
-                       ; and backslash
- * @param {string} value
- */
+
+
 function validateCookieValue (value) {
   let len = value.length
   let i = 0
@@ -32549,10 +31065,8 @@ function validateCookieValue (value) {
   }
 }
 
-/**
- * path-value        = <any CHAR except CTLs or ";">
- * @param {string} path
- */
+
+
 function validateCookiePath (path) {
   for (let i = 0; i < path.length; ++i) {
     const code = path.charCodeAt(i)
@@ -32567,17 +31081,8 @@ function validateCookiePath (path) {
   }
 }
 
-/**
- * <let-dig> ::= <letter> | <digit>
- *
- * <letter> ::= any one of the 52 alphabetic characters A through Z in
- * upper case and a through z in lower case
- *
- * <digit> ::= any one of the ten digits 0 through 9r
- *
- * @see https://www.rfc-editor.org/rfc/rfc1034#section-3.5
- * @param {number} code
- */
+
+
 function isLetterOrDigit (code) {
   return (
     (code >= 0x30 && code <= 0x39) || // 0-9
@@ -32586,20 +31091,8 @@ function isLetterOrDigit (code) {
   )
 }
 
-/**
- * Validates a cookie domain against the "preferred name syntax".
- *
- * <domain>      ::= <subdomain> | " "
- * <subdomain>   ::= <label> | <subdomain> "." <label>
- * <label>       ::= <let-dig> [ [ <ldh-str> ] <let-dig> ]
- * <ldh-str>     ::= <let-dig-hyp> | <let-dig-hyp> <ldh-str>
- * <let-dig-hyp> ::= <let-dig> | "-"
- *
- * @see https://www.rfc-editor.org/rfc/rfc1034#section-3.5
- * @see https://www.rfc-editor.org/rfc/rfc1123#section-2.1
- * @see https://www.rfc-editor.org/rfc/rfc1035#section-2.3.4
- * @param {string} domain
- */
+
+
 function validateCookieDomain (domain) {
   // <domain> ::= <subdomain> | " "
   if (domain === ' ') {
@@ -32658,47 +31151,8 @@ const IMFMonths = [
 
 const IMFPaddedNumbers = Array(61).fill(0).map((_, i) => i.toString().padStart(2, '0'))
 
-/**
- * @see https://www.rfc-editor.org/rfc/rfc7231#section-7.1.1.1
- * @param {number|Date} date
-  IMF-fixdate  = day-name "," SP date1 SP time-of-day SP GMT
-  ; fixed length/zone/capitalization subset of the format
-  ; see Section 3.3 of [RFC5322]
 
-  day-name     = %x4D.6F.6E ; "Mon", case-sensitive
-              / %x54.75.65 ; "Tue", case-sensitive
-              / %x57.65.64 ; "Wed", case-sensitive
-              / %x54.68.75 ; "Thu", case-sensitive
-              / %x46.72.69 ; "Fri", case-sensitive
-              / %x53.61.74 ; "Sat", case-sensitive
-              / %x53.75.6E ; "Sun", case-sensitive
-  date1        = day SP month SP year
-                  ; e.g., 02 Jun 1982
 
-  day          = 2DIGIT
-  month        = %x4A.61.6E ; "Jan", case-sensitive
-              / %x46.65.62 ; "Feb", case-sensitive
-              / %x4D.61.72 ; "Mar", case-sensitive
-              / %x41.70.72 ; "Apr", case-sensitive
-              / %x4D.61.79 ; "May", case-sensitive
-              / %x4A.75.6E ; "Jun", case-sensitive
-              / %x4A.75.6C ; "Jul", case-sensitive
-              / %x41.75.67 ; "Aug", case-sensitive
-              / %x53.65.70 ; "Sep", case-sensitive
-              / %x4F.63.74 ; "Oct", case-sensitive
-              / %x4E.6F.76 ; "Nov", case-sensitive
-              / %x44.65.63 ; "Dec", case-sensitive
-  year         = 4DIGIT
-
-  GMT          = %x47.4D.54 ; "GMT", case-sensitive
-
-  time-of-day  = hour ":" minute ":" second
-              ; 00:00:00 - 23:59:60 (leap second)
-
-  hour         = 2DIGIT
-  minute       = 2DIGIT
-  second       = 2DIGIT
- */
 function toIMFDate (date) {
   if (typeof date === 'number') {
     date = new Date(date)
@@ -32707,23 +31161,16 @@ function toIMFDate (date) {
   return `${IMFDays[date.getUTCDay()]}, ${IMFPaddedNumbers[date.getUTCDate()]} ${IMFMonths[date.getUTCMonth()]} ${date.getUTCFullYear()} ${IMFPaddedNumbers[date.getUTCHours()]}:${IMFPaddedNumbers[date.getUTCMinutes()]}:${IMFPaddedNumbers[date.getUTCSeconds()]} GMT`
 }
 
-/**
- max-age-av        = "Max-Age=" non-zero-digit *DIGIT
-                       ; In practice, both expires-av and max-age-av
-                       ; are limited to dates representable by the
-                       ; user agent.
- * @param {number} maxAge
- */
+
+
 function validateCookieMaxAge (maxAge) {
   if (maxAge < 0) {
     throw new Error('Invalid cookie max-age')
   }
 }
 
-/**
- * @see https://www.rfc-editor.org/rfc/rfc6265#section-4.1.1
- * @param {import('./index').Cookie} cookie
- */
+
+
 function stringify (cookie) {
   if (cookie.name.length === 0) {
     return null
@@ -32835,25 +31282,20 @@ const buffer = __nccwpck_require__(4573)
 const { Transform } = __nccwpck_require__(7075)
 const { isASCIINumber, isValidLastEventId } = __nccwpck_require__(3943)
 
-/**
- * @type {number[]} BOM
- */
+
+
 const BOM = [0xEF, 0xBB, 0xBF]
-/**
- * @type {10} LF
- */
+
+
 const LF = 0x0A
-/**
- * @type {13} CR
- */
+
+
 const CR = 0x0D
-/**
- * @type {58} COLON
- */
+
+
 const COLON = 0x3A
-/**
- * @type {32} SPACE
- */
+
+
 const SPACE = 0x20
 
 const defaultMaxEventSize = buffer.kStringMaxLength
@@ -32913,48 +31355,31 @@ function createMaxEventSizeExceededError () {
   return error
 }
 
-/**
- * @typedef {object} EventSourceStreamEvent
- * @type {object}
- * @property {string} [event] The event type.
- * @property {string} [data] The data of the message.
- * @property {string} [id] A unique ID for the event.
- * @property {string} [retry] The reconnection time, in milliseconds.
- */
 
-/**
- * @typedef eventSourceSettings
- * @type {object}
- * @property {string} [lastEventId] The last event ID received from the server.
- * @property {string} [origin] The origin of the event source.
- * @property {number} [reconnectionTime] The reconnection time, in milliseconds.
- */
+
+
+
+
 
 class EventSourceStream extends Transform {
-  /**
-   * @type {eventSourceSettings}
-   */
+  
+
   state
 
-  /**
-   * Leading byte-order-mark check.
-   * @type {boolean}
-   */
+  
+
   checkBOM = true
 
-  /**
-   * @type {boolean}
-   */
+  
+
   crlfCheck = false
 
-  /**
-   * @type {boolean}
-   */
+  
+
   eventEndCheck = false
 
-  /**
-   * @type {Buffer[]}
-   */
+  
+
   chunks = []
 
   chunkIndex = 0
@@ -32976,13 +31401,8 @@ class EventSourceStream extends Transform {
     retry: undefined
   }
 
-  /**
-   * @param {object} options
-   * @param {boolean} [options.readableObjectMode]
-   * @param {number} [options.maxEventSize]
-   * @param {eventSourceSettings} [options.eventSourceSettings]
-   * @param {(chunk: any, encoding?: BufferEncoding | undefined) => boolean} [options.push]
-   */
+  
+
   constructor (options = {}) {
     // Enable object mode as EventSourceStream emits objects of shape
     // EventSourceStreamEvent
@@ -33002,12 +31422,8 @@ class EventSourceStream extends Transform {
     }
   }
 
-  /**
-   * @param {Buffer} chunk
-   * @param {string} _encoding
-   * @param {Function} callback
-   * @returns {void}
-   */
+  
+
   _transform (chunk, _encoding, callback) {
     if (chunk.length === 0) {
       callback()
@@ -33133,10 +31549,8 @@ class EventSourceStream extends Transform {
     super._destroy(error, callback)
   }
 
-  /**
-   * @param {Buffer} line
-   * @param {EventSourceStreamEvent} event
-   */
+  
+
   parseLine (line, event) {
     // If the line is empty (a blank line)
     // Dispatch the event, as defined below.
@@ -33220,9 +31634,8 @@ class EventSourceStream extends Transform {
     this.eventFieldSizes[field] = size
   }
 
-  /**
-   * @param {EventSourceStreamEvent} event
-   */
+  
+
   processEvent (event) {
     if (event.retry && isASCIINumber(event.retry)) {
       this.state.reconnectionTime = parseInt(event.retry, 10)
@@ -33432,74 +31845,39 @@ const textEncoder = new TextEncoder()
 
 let experimentalWarned = false
 
-/**
- * A reconnection time, in milliseconds. This must initially be an implementation-defined value,
- * probably in the region of a few seconds.
- *
- * In Comparison:
- * - Chrome uses 3000ms.
- * - Deno uses 5000ms.
- *
- * @type {3000}
- */
+
+
 const defaultReconnectionTime = 3000
 
-/**
- * The largest delay setTimeout supports. Larger values (including Infinity)
- * make Node.js fire the timer after 1 ms instead, which would turn a large
- * reconnection time into a reconnect storm.
- * @type {number}
- */
+
+
 const maxReconnectionTime = 2 ** 31 - 1
 
-/**
- * The readyState attribute represents the state of the connection.
- * @typedef ReadyState
- * @type {0|1|2}
- * @readonly
- * @see https://html.spec.whatwg.org/multipage/server-sent-events.html#dom-eventsource-readystate-dev
- */
 
-/**
- * The connection has not yet been established, or it was closed and the user
- * agent is reconnecting.
- * @type {0}
- */
+
+
+
+
 const CONNECTING = 0
 
-/**
- * The user agent has an open connection and is dispatching events as it
- * receives them.
- * @type {1}
- */
+
+
 const OPEN = 1
 
-/**
- * The connection is not open, and the user agent is not trying to reconnect.
- * @type {2}
- */
+
+
 const CLOSED = 2
 
-/**
- * Requests for the element will have their mode set to "cors" and their credentials mode set to "same-origin".
- * @type {'anonymous'}
- */
+
+
 const ANONYMOUS = 'anonymous'
 
-/**
- * Requests for the element will have their mode set to "cors" and their credentials mode set to "include".
- * @type {'use-credentials'}
- */
+
+
 const USE_CREDENTIALS = 'use-credentials'
 
-/**
- * The EventSource interface is used to receive server-sent events. It
- * connects to a server over HTTP and receives events in text/event-stream
- * format without closing the connection.
- * @extends {EventTarget}
- * @see https://html.spec.whatwg.org/multipage/server-sent-events.html#server-sent-events
- * @api public
- */
+
+
 class EventSource extends EventTarget {
   #events = {
     open: null,
@@ -33510,9 +31888,8 @@ class EventSource extends EventTarget {
   #url
   #withCredentials = false
 
-  /**
-   * @type {ReadyState}
-   */
+  
+
   #readyState = CONNECTING
 
   #request = null
@@ -33520,17 +31897,12 @@ class EventSource extends EventTarget {
 
   #dispatcher
 
-  /**
-   * @type {import('./eventsource-stream').eventSourceSettings}
-   */
+  
+
   #state
 
-  /**
-   * Creates a new EventSource object.
-   * @param {string} url
-   * @param {EventSourceInit} [eventSourceInitDict={}]
-   * @see https://html.spec.whatwg.org/multipage/server-sent-events.html#the-eventsource-interface
-   */
+  
+
   constructor (url, eventSourceInitDict = {}) {
     // 1. Let ev be a new EventSource object.
     super()
@@ -33607,33 +31979,24 @@ class EventSource extends EventTarget {
     this.#connect()
   }
 
-  /**
-   * Returns the state of this EventSource object's connection. It can have the
-   * values described below.
-   * @returns {ReadyState}
-   * @readonly
-   */
+  
+
   get readyState () {
     webidl.brandCheck(this, webidl.is.EventSource)
 
     return this.#readyState
   }
 
-  /**
-   * Returns the URL providing the event stream.
-   * @readonly
-   * @returns {string}
-   */
+  
+
   get url () {
     webidl.brandCheck(this, webidl.is.EventSource)
 
     return this.#url
   }
 
-  /**
-   * Returns a boolean indicating whether the EventSource object was
-   * instantiated with CORS credentials set (true), or not (false, the default).
-   */
+  
+
   get withCredentials () {
     webidl.brandCheck(this, webidl.is.EventSource)
 
@@ -33752,10 +32115,8 @@ class EventSource extends EventTarget {
     this.#controller = fetching(fetchParams)
   }
 
-  /**
-   * @see https://html.spec.whatwg.org/multipage/server-sent-events.html#sse-processing-model
-   * @returns {void}
-   */
+  
+
   #reconnect () {
     // When a user agent is to reestablish the connection, the user agent must
     // run the following steps. These steps are run in parallel, not as part of
@@ -33801,10 +32162,8 @@ class EventSource extends EventTarget {
     }, Math.min(this.#state.reconnectionTime, maxReconnectionTime))?.unref()
   }
 
-  /**
-   * Closes the connection, if any, and sets the readyState attribute to
-   * CLOSED.
-   */
+  
+
   close () {
     webidl.brandCheck(this, webidl.is.EventSource)
 
@@ -33970,21 +32329,15 @@ module.exports = {
 
 const { makeRequest } = __nccwpck_require__(9683)
 
-/**
- * Checks if the given value is a valid LastEventId.
- * @param {string} value
- * @returns {boolean}
- */
+
+
 function isValidLastEventId (value) {
   // LastEventId should not contain U+0000 NULL
   return value.indexOf('\u0000') === -1
 }
 
-/**
- * Checks if the given value is a base 10 digit.
- * @param {string} value
- * @returns {boolean}
- */
+
+
 function isASCIINumber (value) {
   if (value.length === 0) return false
   for (let i = 0; i < value.length; i++) {
@@ -34062,15 +32415,8 @@ const streamRegistry = new FinalizationRegistry((weakRef) => {
   }
 })
 
-/**
- * Extract a body with type from a byte sequence or BodyInit object
- *
- * @param {import('../../../types').BodyInit} object - The BodyInit object to extract from
- * @param {boolean} [keepalive=false] - If true, indicates that the body
- * @returns {[{stream: ReadableStream, source: any, length: number | null}, string | null]} - Returns a tuple containing the body and its type
- *
- * @see https://fetch.spec.whatwg.org/#concept-bodyinit-extract
- */
+
+
 function extractBody (object, keepalive = false) {
   // 1. Let stream be null.
   let stream = null
@@ -34314,22 +32660,11 @@ function extractBody (object, keepalive = false) {
   return [body, type]
 }
 
-/**
- * @typedef {object} ExtractBodyResult
- * @property {ReadableStream<Uint8Array<ArrayBuffer>>} stream - The ReadableStream containing the body data
- * @property {any} source - The original source of the body data
- * @property {number | null} length - The length of the body data, or null
- */
 
-/**
- * Safely extract a body with type from a byte sequence or BodyInit object.
- *
- * @param {import('../../../types').BodyInit} object - The BodyInit object to extract from
- * @param {boolean} [keepalive=false] - If true, indicates that the body
- * @returns {[ExtractBodyResult, string | null]} - Returns a tuple containing the body and its type
- *
- * @see https://fetch.spec.whatwg.org/#bodyinit-safely-extract
- */
+
+
+
+
 function safelyExtractBody (object, keepalive = false) {
   // To safely extract a body and a `Content-Type` value from
   // a byte sequence or BodyInit object object, run these steps:
@@ -34517,13 +32852,8 @@ function mixinBody (prototype, getInternalState, brandCheck) {
   Object.assign(prototype.prototype, bodyMixinMethods(brandCheck, getInternalState))
 }
 
-/**
- * @see https://fetch.spec.whatwg.org/#concept-body-consume-body
- * @param {any} object internal state
- * @param {(value: unknown) => unknown} convertBytesToJSValue
- * @param {import('../../../types/webidl').WebidlIsFunction} brandCheck
- * @param {(target: any) => any} getInternalState
- */
+
+
 function consumeBody (object, convertBytesToJSValue, brandCheck, getInternalState) {
   try {
     webidl.brandCheck(object, brandCheck)
@@ -34572,10 +32902,8 @@ function consumeBody (object, convertBytesToJSValue, brandCheck, getInternalStat
   return promise.promise
 }
 
-/**
- * @see https://fetch.spec.whatwg.org/#body-unusable
- * @param {any} object internal state
- */
+
+
 function bodyUnusable (object) {
   const body = object.body
 
@@ -34585,10 +32913,8 @@ function bodyUnusable (object) {
   return body != null && (body.stream.locked || util.isDisturbed(body.stream))
 }
 
-/**
- * @see https://fetch.spec.whatwg.org/#concept-body-mime-type
- * @param {any} requestOrResponse internal state
- */
+
+
 function bodyMimeType (requestOrResponse) {
   // 1. Let headers be null.
   // 2. If requestOrResponse is a Request object, then set headers to requestOrResponse’s request’s header list.
@@ -34633,9 +32959,8 @@ const nullBodyStatus = /** @type {const} */ ([101, 204, 205, 304])
 const redirectStatus = /** @type {const} */ ([301, 302, 303, 307, 308])
 const redirectStatusSet = new Set(redirectStatus)
 
-/**
- * @see https://fetch.spec.whatwg.org/#block-bad-port
- */
+
+
 const badPorts = /** @type {const} */ ([
   '1', '7', '9', '11', '13', '15', '17', '19', '20', '21', '22', '23', '25', '37', '42', '43', '53', '69', '77', '79',
   '87', '95', '101', '102', '103', '104', '109', '110', '111', '113', '115', '117', '119', '123', '135', '137',
@@ -34646,9 +32971,8 @@ const badPorts = /** @type {const} */ ([
 ])
 const badPortsSet = new Set(badPorts)
 
-/**
- * @see https://w3c.github.io/webappsec-referrer-policy/#referrer-policy-header
- */
+
+
 const referrerPolicyTokens = /** @type {const} */ ([
   'no-referrer',
   'no-referrer-when-downgrade',
@@ -34660,9 +32984,8 @@ const referrerPolicyTokens = /** @type {const} */ ([
   'unsafe-url'
 ])
 
-/**
- * @see https://w3c.github.io/webappsec-referrer-policy/#referrer-policies
- */
+
+
 const referrerPolicy = /** @type {const} */ ([
   '',
   ...referrerPolicyTokens
@@ -34687,9 +33010,8 @@ const requestCache = /** @type {const} */ ([
   'only-if-cached'
 ])
 
-/**
- * @see https://fetch.spec.whatwg.org/#request-body-header-name
- */
+
+
 const requestBodyHeader = /** @type {const} */ ([
   'content-encoding',
   'content-language',
@@ -34702,16 +33024,14 @@ const requestBodyHeader = /** @type {const} */ ([
   'content-length'
 ])
 
-/**
- * @see https://fetch.spec.whatwg.org/#enumdef-requestduplex
- */
+
+
 const requestDuplex = /** @type {const} */ ([
   'half'
 ])
 
-/**
- * @see http://fetch.spec.whatwg.org/#forbidden-method
- */
+
+
 const forbiddenMethods = /** @type {const} */ (['CONNECT', 'TRACE', 'TRACK'])
 const forbiddenMethodsSet = new Set(forbiddenMethods)
 
@@ -34768,15 +33088,13 @@ const { asciiLowercase, forgivingBase64, collectASequenceOfCodePoints, collectAS
 
 const encoder = new TextEncoder()
 
-/**
- * @see https://mimesniff.spec.whatwg.org/#http-token-code-point
- */
+
+
 const HTTP_TOKEN_CODEPOINTS = /^[-!#$%&'*+.^_`|~A-Za-z0-9]+$/u
 const HTTP_WHITESPACE_REGEX = /[\u000A\u000D\u0009\u0020]/u // eslint-disable-line
 
-/**
- * @see https://mimesniff.spec.whatwg.org/#http-quoted-string-token-code-point
- */
+
+
 const HTTP_QUOTED_STRING_TOKENS = /^[\u0009\u0020-\u007E\u0080-\u00FF]+$/u // eslint-disable-line
 
 // https://fetch.spec.whatwg.org/#data-url-processor
@@ -34879,10 +33197,8 @@ function dataURLProcessor (dataURL) {
 }
 
 // https://url.spec.whatwg.org/#concept-url-serializer
-/**
- * @param {URL} url
- * @param {boolean} excludeFragment
- */
+
+
 function URLSerializer (url, excludeFragment = false) {
   if (!excludeFragment) {
     return url.href
@@ -34910,17 +33226,15 @@ function stringPercentDecode (input) {
   return percentDecode(bytes)
 }
 
-/**
- * @param {number} byte
- */
+
+
 function isHexCharByte (byte) {
   // 0-9 A-F a-f
   return (byte >= 0x30 && byte <= 0x39) || (byte >= 0x41 && byte <= 0x46) || (byte >= 0x61 && byte <= 0x66)
 }
 
-/**
- * @param {number} byte
- */
+
+
 function hexByteToNumber (byte) {
   return (
     // 0-9
@@ -35152,11 +33466,8 @@ function parseMIMEType (input) {
 
 // https://fetch.spec.whatwg.org/#collect-an-http-quoted-string
 // tests: https://fetch.spec.whatwg.org/#example-http-quoted-string
-/**
- * @param {string} input
- * @param {{ position: number }} position
- * @param {boolean} [extractValue=false]
- */
+
+
 function collectAnHTTPQuotedString (input, position, extractValue = false) {
   // 1. Let positionStart be position.
   const positionStart = position.position
@@ -35229,9 +33540,8 @@ function collectAnHTTPQuotedString (input, position, extractValue = false) {
   return input.slice(positionStart, position.position)
 }
 
-/**
- * @see https://mimesniff.spec.whatwg.org/#serialize-a-mime-type
- */
+
+
 function serializeAMimeType (mimeType) {
   assert(mimeType !== 'failure')
   const { parameters, essence } = mimeType
@@ -35273,29 +33583,21 @@ function serializeAMimeType (mimeType) {
   return serialization
 }
 
-/**
- * @see https://fetch.spec.whatwg.org/#http-whitespace
- * @param {number} char
- */
+
+
 function isHTTPWhiteSpace (char) {
   // "\r\n\t "
   return char === 0x00d || char === 0x00a || char === 0x009 || char === 0x020
 }
 
-/**
- * @see https://fetch.spec.whatwg.org/#http-whitespace
- * @param {string} str
- * @param {boolean} [leading=true]
- * @param {boolean} [trailing=true]
- */
+
+
 function removeHTTPWhitespace (str, leading = true, trailing = true) {
   return removeChars(str, leading, trailing, isHTTPWhiteSpace)
 }
 
-/**
- * @see https://mimesniff.spec.whatwg.org/#minimize-a-supported-mime-type
- * @param {Exclude<ReturnType<typeof parseMIMEType>, 'failure'>} mimeType
- */
+
+
 function minimizeSupportedMimeType (mimeType) {
   switch (mimeType.essence) {
     case 'application/ecmascript':
@@ -35377,9 +33679,8 @@ const dd = Buffer.from('--')
 const decoder = new TextDecoder()
 const decoderIgnoreBOM = new TextDecoder('utf-8', { ignoreBOM: true })
 
-/**
- * @param {string} chars
- */
+
+
 function isAsciiString (chars) {
   for (let i = 0; i < chars.length; ++i) {
     if ((chars.charCodeAt(i) & ~0x7F) !== 0) {
@@ -35389,10 +33690,8 @@ function isAsciiString (chars) {
   return true
 }
 
-/**
- * @see https://andreubotella.github.io/multipart-form-data/#multipart-form-data-boundary
- * @param {string} boundary
- */
+
+
 function validateBoundary (boundary) {
   const length = boundary.length
 
@@ -35422,11 +33721,8 @@ function validateBoundary (boundary) {
   return true
 }
 
-/**
- * @see https://andreubotella.github.io/multipart-form-data/#multipart-form-data-parser
- * @param {Buffer} input
- * @param {ReturnType<import('./data-url')['parseMIMEType']>} mimeType
- */
+
+
 function multipartFormDataParser (input, mimeType) {
   // 1. Assert: mimeType’s essence is "multipart/form-data".
   assert(mimeType !== 'failure' && mimeType.essence === 'multipart/form-data')
@@ -35566,12 +33862,8 @@ function multipartFormDataParser (input, mimeType) {
   }
 }
 
-/**
- * Parses content-disposition attributes (e.g., name="value" or filename*=utf-8''encoded)
- * @param {Buffer} input
- * @param {{ position: number }} position
- * @returns {{ name: string, value: string, extended: boolean } | null}
- */
+
+
 function parseContentDispositionAttribute (input, position) {
   // Skip leading semicolon and whitespace
   if (input[position.position] === 0x3b /* ; */) {
@@ -35681,11 +33973,8 @@ function parseContentDispositionAttribute (input, position) {
   return { name: attrNameStr, value, extended: isExtended }
 }
 
-/**
- * @see https://andreubotella.github.io/multipart-form-data/#parse-multipart-form-data-headers
- * @param {Buffer} input
- * @param {{ position: number }} position
- */
+
+
 function parseMultipartFormDataHeaders (input, position) {
   // 1. Let name, filename and contentType be null.
   let name = null
@@ -35841,11 +34130,8 @@ function parseMultipartFormDataHeaders (input, position) {
   }
 }
 
-/**
- * @param {(char: number) => boolean} condition
- * @param {Buffer} input
- * @param {{ position: number }} position
- */
+
+
 function collectASequenceOfBytes (condition, input, position) {
   let start = position.position
 
@@ -35856,13 +34142,8 @@ function collectASequenceOfBytes (condition, input, position) {
   return input.subarray(position.position, (position.position = start))
 }
 
-/**
- * @param {Buffer} buf
- * @param {boolean} leading
- * @param {boolean} trailing
- * @param {(charCode: number) => boolean} predicate
- * @returns {Buffer}
- */
+
+
 function removeChars (buf, leading, trailing, predicate) {
   let lead = 0
   let trail = buf.length - 1
@@ -35878,12 +34159,8 @@ function removeChars (buf, leading, trailing, predicate) {
   return lead === 0 && trail === buf.length - 1 ? buf : buf.subarray(lead, trail + 1)
 }
 
-/**
- * Checks if {@param buffer} starts with {@param start}
- * @param {Buffer} buffer
- * @param {Buffer} start
- * @param {{ position: number }} position
- */
+
+
 function bufferStartsWith (buffer, start, position) {
   if (buffer.length < start.length) {
     return false
@@ -35902,23 +34179,14 @@ function parsingError (cause) {
   return new TypeError('Failed to parse body as FormData.', { cause: new TypeError(cause) })
 }
 
-/**
- * CTL            = <any US-ASCII control character
- *                  (octets 0 - 31) and DEL (127)>
- * @param {number} char
- */
+
+
 function isCTL (char) {
   return char <= 0x1f || char === 0x7f
 }
 
-/**
- * tspecials :=  "(" / ")" / "<" / ">" / "@" /
- *                "," / ";" / ":" / "\" / <">
- *                "/" / "[" / "]" / "?" / "="
- *                ; Must be in quoted-string,
- *                ; to use within parameter values
- * @param {number} char
- */
+
+
 function isTSpecial (char) {
   return (
     char === 0x28 || // (
@@ -35939,11 +34207,8 @@ function isTSpecial (char) {
   )
 }
 
-/**
- * token := 1*<any (US-ASCII) CHAR except SPACE, CTLs,
- *          or tspecials>
- * @param {number} char
- */
+
+
 function isToken (char) {
   return (
     char <= 0x7f &&  // ascii
@@ -36157,18 +34422,14 @@ class FormData {
     /** @param {FormData} formData  */
     getFormDataState = (formData) => formData.#state
 
-    /**
-     * @param {FormData} formData
-     * @param {any[]} newState
-     */
+    
+
     setFormDataState = (formData, newState) => {
       formData.#state = newState
     }
 
-    /**
-     * @param {FormData} formData
-     * @returns {string | null}
-     */
+    
+
     getFormDataBoundary = (formData) => {
       // eslint-disable-next-line no-return-assign
       return formData.#boundary ??= `----formdata-undici-0${`${random(1e11)}`.padStart(11, '0')}`
@@ -36195,13 +34456,8 @@ Object.defineProperties(FormData.prototype, {
   }
 })
 
-/**
- * @see https://html.spec.whatwg.org/multipage/form-control-infrastructure.html#create-an-entry
- * @param {string} name
- * @param {string|Blob} value
- * @param {?string} filename
- * @returns
- */
+
+
 function makeEntry (name, value, filename) {
   // 1. Set name to the result of converting name into a scalar value string.
   // Note: This operation was done by the webidl converter USVString.
@@ -36306,19 +34562,14 @@ const { webidl } = __nccwpck_require__(7571)
 const assert = __nccwpck_require__(4589)
 const util = __nccwpck_require__(7975)
 
-/**
- * @param {number} code
- * @returns {code is (0x0a | 0x0d | 0x09 | 0x20)}
- */
+
+
 function isHTTPWhiteSpaceCharCode (code) {
   return code === 0x0a || code === 0x0d || code === 0x09 || code === 0x20
 }
 
-/**
- * @see https://fetch.spec.whatwg.org/#concept-header-value-normalize
- * @param {string} potentialValue
- * @returns {string}
- */
+
+
 function headerValueNormalize (potentialValue) {
   //  To normalize a byte sequence potentialValue, remove
   //  any leading and trailing HTTP whitespace bytes from
@@ -36331,10 +34582,8 @@ function headerValueNormalize (potentialValue) {
   return i === 0 && j === potentialValue.length ? potentialValue : potentialValue.substring(i, j)
 }
 
-/**
- * @param {Headers} headers
- * @param {Array|Object} object
- */
+
+
 function fill (headers, object) {
   // To fill a Headers object headers with a given object object, run these steps:
 
@@ -36372,12 +34621,8 @@ function fill (headers, object) {
   }
 }
 
-/**
- * @see https://fetch.spec.whatwg.org/#concept-headers-append
- * @param {Headers} headers
- * @param {string} name
- * @param {string} value
- */
+
+
 function appendHeader (headers, name, value) {
   // 1. Normalize value.
   value = headerValueNormalize(value)
@@ -36419,9 +34664,8 @@ function appendHeader (headers, name, value) {
 }
 
 // https://fetch.spec.whatwg.org/#concept-header-list-sort-and-combine
-/**
- * @param {Headers} target
- */
+
+
 function headersListSortAndCombine (target) {
   const headersList = getHeadersList(target)
 
@@ -36501,11 +34745,8 @@ class HeadersList {
     }
   }
 
-  /**
-   * @see https://fetch.spec.whatwg.org/#header-list-contains
-   * @param {string} name
-   * @param {boolean} isLowerCase
-   */
+  
+
   contains (name, isLowerCase) {
     // A header list list contains a header name name if list
     // contains a header whose name is a byte-case-insensitive
@@ -36520,12 +34761,8 @@ class HeadersList {
     this.cookies = null
   }
 
-  /**
-   * @see https://fetch.spec.whatwg.org/#concept-header-list-append
-   * @param {string} name
-   * @param {string} value
-   * @param {boolean} isLowerCase
-   */
+  
+
   append (name, value, isLowerCase) {
     this.sortedMap = null
 
@@ -36550,12 +34787,8 @@ class HeadersList {
     }
   }
 
-  /**
-   * @see https://fetch.spec.whatwg.org/#concept-header-list-set
-   * @param {string} name
-   * @param {string} value
-   * @param {boolean} isLowerCase
-   */
+  
+
   set (name, value, isLowerCase) {
     this.sortedMap = null
     const lowercaseName = isLowerCase ? name : name.toLowerCase()
@@ -36571,11 +34804,8 @@ class HeadersList {
     this.headersMap.set(lowercaseName, { name, value })
   }
 
-  /**
-   * @see https://fetch.spec.whatwg.org/#concept-header-list-delete
-   * @param {string} name
-   * @param {boolean} isLowerCase
-   */
+  
+
   delete (name, isLowerCase) {
     this.sortedMap = null
     if (!isLowerCase) name = name.toLowerCase()
@@ -36587,12 +34817,8 @@ class HeadersList {
     this.headersMap.delete(name)
   }
 
-  /**
-   * @see https://fetch.spec.whatwg.org/#concept-header-list-get
-   * @param {string} name
-   * @param {boolean} isLowerCase
-   * @returns {string | null}
-   */
+  
+
   get (name, isLowerCase) {
     // 1. If list does not contain name, then return null.
     // 2. Return the values of all headers in list whose name
@@ -36721,15 +34947,12 @@ let getHeadersGuard, setHeadersGuard, getHeadersList, setHeadersList
 // https://fetch.spec.whatwg.org/#headers-class
 class Headers {
   #guard
-  /**
-   * @type {HeadersList}
-   */
+  
+
   #headersList
 
-  /**
-   * @param {HeadersInit|Symbol} [init]
-   * @returns
-   */
+  
+
   constructor (init = undefined) {
     webidl.util.markAsUncloneable(this)
 
@@ -36929,23 +35152,18 @@ class Headers {
     /** @param {Headers} headers */
     getHeadersGuard = (headers) => headers.#guard
 
-    /**
-     * @param {Headers} headers
-     * @param {string} guard
-     */
+    
+
     setHeadersGuard = (headers, guard) => {
       headers.#guard = guard
     }
 
-    /**
-     * @param {Headers} headers
-     */
+    
+
     getHeadersList = (headers) => headers.#headersList
 
-    /**
-     * @param {Headers} target
-     * @param {HeadersList} list
-     */
+    
+
     setHeadersList = (target, list) => {
       target.#headersList = list
     }
@@ -39511,12 +37729,8 @@ const requestFinalizer = new FinalizationRegistry(({ signal, reference }) => {
   removeSignalFollower(signal, reference)
 })
 
-/**
- * @typedef {object} RequestSignalState
- * @property {AbortController} controller
- * @property {AbortSignal} source
- * @property {WeakRef<AbortController>} reference
- */
+
+
 
 /** @type {WeakMap<AbortSignal, RequestSignalState>} */
 const requestSignals = new WeakMap()
@@ -39524,10 +37738,8 @@ const requestSignals = new WeakMap()
 /** @type {WeakMap<AbortSignal, WeakRef<AbortController> | Set<WeakRef<AbortController>>>} */
 const signalFollowers = new WeakMap()
 
-/**
- * @param {AbortSignal} signal
- * @param {WeakRef<AbortController>} reference
- */
+
+
 function removeSignalFollower (signal, reference) {
   const followers = signalFollowers.get(signal)
   if (followers instanceof Set) {
@@ -39539,10 +37751,8 @@ function removeSignalFollower (signal, reference) {
   signalFollowers.delete(signal)
 }
 
-/**
- * @param {WeakRef<AbortController>} reference
- * @param {unknown} reason
- */
+
+
 function abortSignalFollower (reference, reason) {
   requestFinalizer.unregister(reference)
   const ac = reference.deref()
@@ -39567,9 +37777,8 @@ function abortSignalFollowers () {
   signalFollowers.delete(this)
 }
 
-/**
- * @param {AbortSignal | null | undefined} signal
- */
+
+
 function createDependentSignal (signal) {
   const ac = new AbortController()
   if (signal == null) return ac.signal
@@ -40295,57 +38504,44 @@ class Request {
   }
 
   static {
-    /**
-     * @param {Request} request
-     * @param {AbortSignal} newSignal
-     */
+    
+
     setRequestSignal = (request, newSignal) => {
       request.#signal = newSignal
     }
 
-    /**
-     * @param {Request} request
-     */
+    
+
     getRequestDispatcher = (request) => {
       return request.#dispatcher
     }
 
-    /**
-     * @param {Request} request
-     * @param {import('../../dispatcher/dispatcher')} newDispatcher
-     */
+    
+
     setRequestDispatcher = (request, newDispatcher) => {
       request.#dispatcher = newDispatcher
     }
 
-    /**
-     * @param {Request} request
-     * @param {Headers} newHeaders
-     */
+    
+
     setRequestHeaders = (request, newHeaders) => {
       request.#headers = newHeaders
     }
 
-    /**
-     * @param {Request} request
-     */
+    
+
     getRequestState = (request) => {
       return request.#state
     }
 
-    /**
-     * @param {Request} request
-     * @param {any} newState
-     */
+    
+
     setRequestState = (request, newState) => {
       request.#state = newState
     }
 
-    /**
-     * Removes the `abort` listener that makes this request's signal follow the
-     * signal passed to its constructor, if any. Idempotent.
-     * @param {Request} request
-     */
+    
+
     removeRequestAbortListener = (request) => {
       const state = requestSignals.get(request.#signal)
       if (state !== undefined) {
@@ -40429,14 +38625,8 @@ function cloneRequest (request) {
   return newRequest
 }
 
-/**
- * @see https://fetch.spec.whatwg.org/#request-create
- * @param {any} innerRequest
- * @param {import('../../dispatcher/agent')} dispatcher
- * @param {AbortSignal} signal
- * @param {'request' | 'immutable' | 'request-no-cors' | 'response' | 'none'} guard
- * @returns {Request}
- */
+
+
 function fromInnerRequest (innerRequest, dispatcher, signal, guard) {
   const request = new Request(kConstruct)
   setRequestState(request, innerRequest)
@@ -40476,12 +38666,8 @@ Object.defineProperties(Request.prototype, {
   }
 })
 
-/**
- * @param {*} V
- * @returns {import('../../../types/fetch').Request|string}
- *
- * @see https://fetch.spec.whatwg.org/#requestinfo
- */
+
+
 webidl.converters.RequestInfo = function (V) {
   if (typeof V === 'string') {
     return webidl.converters.USVString(V)
@@ -40494,11 +38680,8 @@ webidl.converters.RequestInfo = function (V) {
   return webidl.converters.USVString(V)
 }
 
-/**
- * @param {*} V
- * @returns {import('../../../types/fetch').RequestInit}
- * @see https://fetch.spec.whatwg.org/#requestinit
- */
+
+
 webidl.converters.RequestInit = webidl.dictionaryConverter([
   {
     key: 'method',
@@ -40878,32 +39061,26 @@ class Response {
   }
 
   static {
-    /**
-     * @param {Response} response
-     */
+    
+
     getResponseHeaders = (response) => {
       return response.#headers
     }
 
-    /**
-     * @param {Response} response
-     * @param {Headers} newHeaders
-     */
+    
+
     setResponseHeaders = (response, newHeaders) => {
       response.#headers = newHeaders
     }
 
-    /**
-     * @param {Response} response
-     */
+    
+
     getResponseState = (response) => {
       return response.#state
     }
 
-    /**
-     * @param {Response} response
-     * @param {any} newState
-     */
+    
+
     setResponseState = (response, newState) => {
       response.#state = newState
     }
@@ -41145,12 +39322,8 @@ function initializeResponse (response, init, body) {
   }
 }
 
-/**
- * @see https://fetch.spec.whatwg.org/#response-create
- * @param {any} innerResponse
- * @param {'request' | 'immutable' | 'request-no-cors' | 'response' | 'none'} guard
- * @returns {Response}
- */
+
+
 function fromInnerResponse (innerResponse, guard) {
   const response = new Response(kConstruct)
   setResponseState(response, innerResponse)
@@ -41303,11 +39476,8 @@ function responseLocationURL (response, requestFragment) {
   return location
 }
 
-/**
- * @see https://www.rfc-editor.org/rfc/rfc1738#section-2.2
- * @param {string} url
- * @returns {boolean}
- */
+
+
 function isValidEncodedURL (url) {
   for (let i = 0; i < url.length; ++i) {
     const code = url.charCodeAt(i)
@@ -41322,12 +39492,8 @@ function isValidEncodedURL (url) {
   return true
 }
 
-/**
- * If string contains non-ASCII characters, assumes it's UTF-8 encoded and decodes it.
- * Since UTF-8 is a superset of ASCII, this will work for ASCII strings as well.
- * @param {string} value
- * @returns {string}
- */
+
+
 function normalizeBinaryStringToUtf8 (value) {
   return Buffer.from(value, 'binary').toString('utf8')
 }
@@ -41382,16 +39548,12 @@ function isValidReasonPhrase (statusText) {
   return true
 }
 
-/**
- * @see https://fetch.spec.whatwg.org/#header-name
- * @param {string} potentialValue
- */
+
+
 const isValidHeaderName = isValidHTTPToken
 
-/**
- * @see https://fetch.spec.whatwg.org/#header-value
- * @param {string} potentialValue
- */
+
+
 function isValidHeaderValue (potentialValue) {
   // - Has no leading or trailing HTTP tab or space bytes.
   // - Contains no 0x00 (NUL) or HTTP newline bytes.
@@ -41406,10 +39568,8 @@ function isValidHeaderValue (potentialValue) {
   ) === false
 }
 
-/**
- * Parse a referrer policy from a Referrer-Policy header
- * @see https://w3c.github.io/webappsec-referrer-policy/#parse-referrer-policy-from-header
- */
+
+
 function parseReferrerPolicy (actualResponse) {
   // 1. Let policy-tokens be the result of extracting header list values given `Referrer-Policy` and response’s header list.
   const policyHeader = (actualResponse.headersList.get('referrer-policy', true) ?? '').split(',')
@@ -41439,14 +39599,8 @@ function parseReferrerPolicy (actualResponse) {
   return policy
 }
 
-/**
- * Given a request request and a response actualResponse, this algorithm
- * updates request’s referrer policy according to the Referrer-Policy
- * header (if any) in actualResponse.
- * @see https://w3c.github.io/webappsec-referrer-policy/#set-requests-referrer-policy-on-redirect
- * @param {import('./request').Request} request
- * @param {import('./response').Response} actualResponse
- */
+
+
 function setRequestReferrerPolicyOnRedirect (request, actualResponse) {
   // 1. Let policy be the result of executing § 8.1 Parse a referrer policy
   // from a Referrer-Policy header on actualResponse.
@@ -41627,11 +39781,8 @@ function clonePolicyContainer (policyContainer) {
   }
 }
 
-/**
- * Determine request’s Referrer
- *
- * @see https://w3c.github.io/webappsec-referrer-policy/#determine-requests-referrer
- */
+
+
 function determineRequestsReferrer (request) {
   // Given a request request, we can determine the correct referrer information
   // to send by examining its referrer policy as detailed in the following
@@ -41763,18 +39914,8 @@ function determineRequestsReferrer (request) {
   }
 }
 
-/**
- * Certain portions of URLs must not be included when sending a URL as the
- * value of a `Referer` header: a URLs fragment, username, and password
- * components must be stripped from the URL before it’s sent out. This
- * algorithm accepts a origin-only flag, which defaults to false. If set to
- * true, the algorithm will additionally remove the URL’s path and query
- * components, leaving only the scheme, host, and port.
- *
- * @see https://w3c.github.io/webappsec-referrer-policy/#strip-url
- * @param {URL} url
- * @param {boolean} [originOnly=false]
- */
+
+
 function stripURLForReferrer (url, originOnly = false) {
   // 1. Assert: url is a URL.
   assert(webidl.is.URL(url))
@@ -41815,12 +39956,8 @@ const isPotentialleTrustworthyIPv4 = RegExp.prototype.test
 const isPotentiallyTrustworthyIPv6 = RegExp.prototype.test
   .bind(/^(?:(?:0{1,4}:){7}|(?:0{1,4}:){1,6}:|::)0{0,3}1$/)
 
-/**
- * Check if host matches one of the CIDR notations 127.0.0.0/8 or ::1/128.
- *
- * @param {string} origin
- * @returns {boolean}
- */
+
+
 function isOriginIPPotentiallyTrustworthy (origin) {
   // IPv6
   if (origin.includes(':')) {
@@ -41835,17 +39972,8 @@ function isOriginIPPotentiallyTrustworthy (origin) {
   return isPotentialleTrustworthyIPv4(origin)
 }
 
-/**
- * A potentially trustworthy origin is one which a user agent can generally
- * trust as delivering data securely.
- *
- * Return value `true` means `Potentially Trustworthy`.
- * Return value `false` means `Not Trustworthy`.
- *
- * @see https://w3c.github.io/webappsec-secure-contexts/#is-origin-trustworthy
- * @param {string} origin
- * @returns {boolean}
- */
+
+
 function isOriginPotentiallyTrustworthy (origin) {
   // 1. If origin is an opaque origin, return "Not Trustworthy".
   if (origin == null || origin === 'null') {
@@ -41895,18 +40023,8 @@ function isOriginPotentiallyTrustworthy (origin) {
   return false
 }
 
-/**
- * A potentially trustworthy URL is one which either inherits context from its
- * creator (about:blank, about:srcdoc, data) or one whose origin is a
- * potentially trustworthy origin.
- *
- * Return value `true` means `Potentially Trustworthy`.
- * Return value `false` means `Not Trustworthy`.
- *
- * @see https://www.w3.org/TR/secure-contexts/#is-url-trustworthy
- * @param {URL} url
- * @returns {boolean}
- */
+
+
 function isURLPotentiallyTrustworthy (url) {
   // Given a URL record (url), the following algorithm returns "Potentially
   // Trustworthy" or "Not Trustworthy" as appropriate:
@@ -41938,11 +40056,8 @@ function tryUpgradeRequestToAPotentiallyTrustworthyURL (request) {
   // TODO
 }
 
-/**
- * @link {https://html.spec.whatwg.org/multipage/origin.html#same-origin}
- * @param {URL} A
- * @param {URL} B
- */
+
+
 function sameOrigin (A, B) {
   // 1. If A and B are the same opaque origin, then return true.
   if (A.origin === B.origin && A.origin === 'null') {
@@ -41968,10 +40083,8 @@ function isCancelled (fetchParams) {
     fetchParams.controller.state === 'terminated'
 }
 
-/**
- * @see https://fetch.spec.whatwg.org/#concept-method-normalize
- * @param {string} method
- */
+
+
 function normalizeMethod (method) {
   return normalizedMethodRecordsBase[method.toLowerCase()] ?? method
 }
@@ -41979,13 +40092,8 @@ function normalizeMethod (method) {
 // https://tc39.es/ecma262/#sec-%25iteratorprototype%25-object
 const esIteratorPrototype = Object.getPrototypeOf(Object.getPrototypeOf([][Symbol.iterator]()))
 
-/**
- * @see https://webidl.spec.whatwg.org/#dfn-iterator-prototype-object
- * @param {string} name name of the instance
- * @param {((target: any) => any)} kInternalIterator
- * @param {string | number} [keyIndex]
- * @param {string | number} [valueIndex]
- */
+
+
 function createIterator (name, kInternalIterator, keyIndex = 0, valueIndex = 1) {
   class FastIterableIterator {
     /** @type {any} */
@@ -41995,11 +40103,8 @@ function createIterator (name, kInternalIterator, keyIndex = 0, valueIndex = 1) 
     /** @type {number} */
     #index
 
-    /**
-     * @see https://webidl.spec.whatwg.org/#dfn-default-iterator-object
-     * @param {unknown} target
-     * @param {'key' | 'value' | 'key+value'} kind
-     */
+    
+
     constructor (target, kind) {
       this.#target = target
       this.#kind = kind
@@ -42104,25 +40209,15 @@ function createIterator (name, kInternalIterator, keyIndex = 0, valueIndex = 1) 
     next: { writable: true, enumerable: true, configurable: true }
   })
 
-  /**
-   * @param {unknown} target
-   * @param {'key' | 'value' | 'key+value'} kind
-   * @returns {IterableIterator<any>}
-   */
+  
+
   return function (target, kind) {
     return new FastIterableIterator(target, kind)
   }
 }
 
-/**
- * @see https://webidl.spec.whatwg.org/#dfn-iterator-prototype-object
- * @param {string} name name of the instance
- * @param {any} object class
- * @param {(target: any) => any} kInternalIterator
- * @param {string | number} [keyIndex]
- * @param {string | number} [valueIndex]
- * @param {import('../../../types/webidl').WebidlIsFunction} brandCheck
- */
+
+
 function iteratorMixin (name, object, kInternalIterator, keyIndex = 0, valueIndex = 1, brandCheck) {
   const makeIterator = createIterator(name, kInternalIterator, keyIndex, valueIndex)
 
@@ -42184,14 +40279,8 @@ function iteratorMixin (name, object, kInternalIterator, keyIndex = 0, valueInde
   })
 }
 
-/**
- * @param {import('./body').ExtractBodyResult} body
- * @param {(bytes: Uint8Array) => void} processBody
- * @param {(error: Error) => void} processBodyError
- * @returns {void}
- *
- * @see https://fetch.spec.whatwg.org/#body-fully-read
- */
+
+
 function fullyReadBody (body, processBody, processBodyError) {
   // 1. If taskDestination is null, then set taskDestination to
   //    the result of starting a new parallel queue.
@@ -42217,9 +40306,8 @@ function fullyReadBody (body, processBody, processBodyError) {
   }
 }
 
-/**
- * @param {ReadableStreamController<Uint8Array>} controller
- */
+
+
 function readableStreamClose (controller) {
   try {
     controller.close()
@@ -42232,14 +40320,8 @@ function readableStreamClose (controller) {
   }
 }
 
-/**
- * @see https://streams.spec.whatwg.org/#readablestreamdefaultreader-read-all-bytes
- * @see https://streams.spec.whatwg.org/#read-loop
- * @param {ReadableStream<Uint8Array<ArrayBuffer>>} reader
- * @param {(bytes: Uint8Array) => void} successSteps
- * @param {(error: Error) => void} failureSteps
- * @returns {Promise<void>}
- */
+
+
 async function readAllBytes (reader, successSteps, failureSteps) {
   try {
     const bytes = []
@@ -42273,11 +40355,8 @@ async function readAllBytes (reader, successSteps, failureSteps) {
   }
 }
 
-/**
- * @see https://fetch.spec.whatwg.org/#is-local
- * @param {URL} url
- * @returns {boolean}
- */
+
+
 function urlIsLocal (url) {
   assert('protocol' in url) // ensure it's a url object
 
@@ -42288,10 +40367,8 @@ function urlIsLocal (url) {
   return protocol === 'about:' || protocol === 'blob:' || protocol === 'data:'
 }
 
-/**
- * @param {string|URL} url
- * @returns {boolean}
- */
+
+
 function urlHasHttpsScheme (url) {
   return (
     (
@@ -42307,10 +40384,8 @@ function urlHasHttpsScheme (url) {
   )
 }
 
-/**
- * @see https://fetch.spec.whatwg.org/#http-scheme
- * @param {URL} url
- */
+
+
 function urlIsHttpHttpsScheme (url) {
   assert('protocol' in url) // ensure it's a url object
 
@@ -42319,18 +40394,11 @@ function urlIsHttpHttpsScheme (url) {
   return protocol === 'http:' || protocol === 'https:'
 }
 
-/**
- * @typedef {Object} RangeHeaderValue
- * @property {number|null} rangeStartValue
- * @property {number|null} rangeEndValue
- */
 
-/**
- * @see https://fetch.spec.whatwg.org/#simple-range-header-value
- * @param {string} value
- * @param {boolean} allowWhitespace
- * @return {RangeHeaderValue|'failure'}
- */
+
+
+
+
 function simpleRangeHeaderValue (value, allowWhitespace) {
   // 1. Let data be the isomorphic decoding of value.
   // Note: isomorphic decoding takes a sequence of bytes (ie. a Uint8Array) and turns it into a string,
@@ -42461,12 +40529,8 @@ function simpleRangeHeaderValue (value, allowWhitespace) {
   return { rangeStartValue, rangeEndValue }
 }
 
-/**
- * @see https://fetch.spec.whatwg.org/#build-a-content-range
- * @param {number} rangeStart
- * @param {number} rangeEnd
- * @param {number} fullLength
- */
+
+
 function buildContentRange (rangeStart, rangeEnd, fullLength) {
   // 1. Let contentRange be `bytes `.
   let contentRange = 'bytes '
@@ -42531,18 +40595,14 @@ class InflateStream extends Transform {
   }
 }
 
-/**
- * @param {zlib.ZlibOptions} [zlibOptions]
- * @returns {InflateStream}
- */
+
+
 function createInflate (zlibOptions) {
   return new InflateStream(zlibOptions)
 }
 
-/**
- * @see https://fetch.spec.whatwg.org/#concept-header-extract-mime-type
- * @param {import('./headers').HeadersList} headers
- */
+
+
 function extractMimeType (headers) {
   // 1. Let charset be null.
   let charset = null
@@ -42603,10 +40663,8 @@ function extractMimeType (headers) {
   return mimeType
 }
 
-/**
- * @see https://fetch.spec.whatwg.org/#header-value-get-decode-and-split
- * @param {string|null} value
- */
+
+
 function gettingDecodingSplitting (value) {
   // 1. Let input be the result of isomorphic decoding value.
   const input = value
@@ -42669,11 +40727,8 @@ function gettingDecodingSplitting (value) {
   return values
 }
 
-/**
- * @see https://fetch.spec.whatwg.org/#concept-header-list-get-decode-split
- * @param {string} name lowercase header name
- * @param {import('./headers').HeadersList} list
- */
+
+
 function getDecodeSplit (name, list) {
   // 1. Let value be the result of getting name from list.
   const value = list.get(name, true)
@@ -42691,19 +40746,15 @@ function hasAuthenticationEntry (request) {
   return false
 }
 
-/**
- * @see https://url.spec.whatwg.org/#include-credentials
- * @param {URL} url
- */
+
+
 function includesCredentials (url) {
   // A URL includes credentials if its username or password is not the empty string.
   return !!(url.username || url.password)
 }
 
-/**
- * @see https://html.spec.whatwg.org/multipage/document-sequences.html#traversable-navigable
- * @param {object|string} navigable
- */
+
+
 function isTraversableNavigable (navigable) {
   // Returns true only if we have an actual traversable navigable object
   // that can prompt the user for credentials. In Node.js, this will always
@@ -42789,14 +40840,8 @@ module.exports = {
 const assert = __nccwpck_require__(4589)
 const { utf8DecodeBytes } = __nccwpck_require__(8392)
 
-/**
- * @param {(char: string) => boolean} condition
- * @param {string} input
- * @param {{ position: number }} position
- * @returns {string}
- *
- * @see https://infra.spec.whatwg.org/#collect-a-sequence-of-code-points
- */
+
+
 function collectASequenceOfCodePoints (condition, input, position) {
   // 1. Let result be the empty string.
   let result = ''
@@ -42815,15 +40860,8 @@ function collectASequenceOfCodePoints (condition, input, position) {
   return result
 }
 
-/**
- * A faster collectASequenceOfCodePoints that only works when comparing a single character.
- * @param {string} char
- * @param {string} input
- * @param {{ position: number }} position
- * @returns {string}
- *
- * @see https://infra.spec.whatwg.org/#collect-a-sequence-of-code-points
- */
+
+
 function collectASequenceOfCodePointsFast (char, input, position) {
   const idx = input.indexOf(char, position.position)
   const start = position.position
@@ -42839,12 +40877,8 @@ function collectASequenceOfCodePointsFast (char, input, position) {
 
 const ASCII_WHITESPACE_REPLACE_REGEX = /[\u0009\u000A\u000C\u000D\u0020]/g // eslint-disable-line no-control-regex
 
-/**
- * @param {string} data
- * @returns {Uint8Array | 'failure'}
- *
- * @see https://infra.spec.whatwg.org/#forgiving-base64-decode
- */
+
+
 function forgivingBase64 (data) {
   // 1. Remove all ASCII whitespace from data.
   data = data.replace(ASCII_WHITESPACE_REPLACE_REGEX, '')
@@ -42882,12 +40916,8 @@ function forgivingBase64 (data) {
   return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength)
 }
 
-/**
- * @param {number} char
- * @returns {boolean}
- *
- * @see https://infra.spec.whatwg.org/#ascii-whitespace
- */
+
+
 function isASCIIWhitespace (char) {
   return (
     char === 0x09 || // \t
@@ -42898,12 +40928,8 @@ function isASCIIWhitespace (char) {
   )
 }
 
-/**
- * @param {Uint8Array} input
- * @returns {string}
- *
- * @see https://infra.spec.whatwg.org/#isomorphic-decode
- */
+
+
 function isomorphicDecode (input) {
   // 1. To isomorphic decode a byte sequence input, return a string whose code point
   //    length is equal to input’s length and whose code points have the same values
@@ -42926,12 +40952,8 @@ function isomorphicDecode (input) {
 
 const invalidIsomorphicEncodeValueRegex = /[^\x00-\xFF]/ // eslint-disable-line no-control-regex
 
-/**
- * @param {string} input
- * @returns {string}
- *
- * @see https://infra.spec.whatwg.org/#isomorphic-encode
- */
+
+
 function isomorphicEncode (input) {
   // 1. Assert: input contains no code points greater than U+00FF.
   assert(!invalidIsomorphicEncodeValueRegex.test(input))
@@ -42944,45 +40966,28 @@ function isomorphicEncode (input) {
 
 const nonASCIIRegex = /[^\x00-\x7F]/ // eslint-disable-line no-control-regex
 
-/**
- * @param {string} str
- * @returns {string}
- *
- * @see https://infra.spec.whatwg.org/#ascii-lowercase
- */
+
+
 function asciiLowercase (str) {
   return nonASCIIRegex.test(str)
     ? str.replace(/[A-Z]+/g, (upper) => upper.toLowerCase())
     : str.toLowerCase()
 }
 
-/**
- * @see https://infra.spec.whatwg.org/#parse-json-bytes-to-a-javascript-value
- * @param {Uint8Array} bytes
- */
+
+
 function parseJSONFromBytes (bytes) {
   return JSON.parse(utf8DecodeBytes(bytes))
 }
 
-/**
- * @param {string} str
- * @param {boolean} [leading=true]
- * @param {boolean} [trailing=true]
- * @returns {string}
- *
- * @see https://infra.spec.whatwg.org/#strip-leading-and-trailing-ascii-whitespace
- */
+
+
 function removeASCIIWhitespace (str, leading = true, trailing = true) {
   return removeChars(str, leading, trailing, isASCIIWhitespace)
 }
 
-/**
- * @param {string} str
- * @param {boolean} leading
- * @param {boolean} trailing
- * @param {(charCode: number) => boolean} predicate
- * @returns {string}
- */
+
+
 function removeChars (str, leading, trailing, predicate) {
   let lead = 0
   let trail = str.length - 1
@@ -43041,30 +41046,17 @@ const assert = __nccwpck_require__(4589)
 const { runtimeFeatures } = __nccwpck_require__(4605)
 const { asciiLowercase } = __nccwpck_require__(8696)
 
-/**
- * @typedef {object} Metadata
- * @property {SRIHashAlgorithm} alg - The algorithm used for the hash.
- * @property {string} val - The base64-encoded hash value.
- */
 
-/**
- * @typedef {Metadata[]} MetadataList
- */
 
-/**
- * @typedef {('sha256' | 'sha384' | 'sha512')} SRIHashAlgorithm
- */
 
-/**
- * @type {Map<SRIHashAlgorithm, number>}
- *
- * The valid SRI hash algorithm token set is the ordered set « "sha256",
- * "sha384", "sha512" » (corresponding to SHA-256, SHA-384, and SHA-512
- * respectively). The ordering of this set is meaningful, with stronger
- * algorithms appearing later in the set.
- *
- * @see https://w3c.github.io/webappsec-subresource-integrity/#valid-sri-hash-algorithm-token-set
- */
+
+
+
+
+
+
+
+
 const validSRIHashAlgorithmTokenSet = new Map([['sha256', 0], ['sha384', 1], ['sha512', 2]])
 
 // https://nodejs.org/api/crypto.html#determining-if-crypto-support-is-unavailable
@@ -43091,33 +41083,18 @@ if (runtimeFeatures.has('crypto')) {
   validSRIHashAlgorithmTokenSet.clear()
 }
 
-/**
- * @typedef GetSRIHashAlgorithmIndex
- * @type {(algorithm: SRIHashAlgorithm) => number}
- * @param {SRIHashAlgorithm} algorithm
- * @returns {number} The index of the algorithm in the valid SRI hash algorithm
- * token set.
- */
+
+
 
 const getSRIHashAlgorithmIndex = /** @type {GetSRIHashAlgorithmIndex} */ (Map.prototype.get.bind(
   validSRIHashAlgorithmTokenSet))
 
-/**
- * @typedef IsValidSRIHashAlgorithm
- * @see https://w3c.github.io/webappsec-subresource-integrity/#valid-sri-hash-algorithm-token
- * @type {(algorithm: string) => algorithm is SRIHashAlgorithm}
- * @param {*} algorithm
- * @returns {algorithm is SRIHashAlgorithm}
- */
+
+
 const isValidSRIHashAlgorithm = (algorithm) => validSRIHashAlgorithmTokenSet.has(asciiLowercase(algorithm))
 
-/**
- * @param {Uint8Array} bytes
- * @param {string} metadataList
- * @returns {boolean}
- *
- * @see https://w3c.github.io/webappsec-subresource-integrity/#does-response-match-metadatalist
- */
+
+
 const bytesMatch = runtimeFeatures.has('crypto') === false || validSRIHashAlgorithmTokenSet.size === 0
   // If node is not built with OpenSSL support, we cannot check
   // a request's integrity, so allow it by default (the spec will
@@ -43161,10 +41138,8 @@ const bytesMatch = runtimeFeatures.has('crypto') === false || validSRIHashAlgori
       return false
     }
 
-/**
- * @param {MetadataList} metadataList
- * @returns {MetadataList} The strongest hash algorithm from the metadata list.
- */
+
+
 function getStrongestMetadata (metadataList) {
   // 1. Let result be the empty set and strongest be the empty string.
   const result = []
@@ -43223,12 +41198,8 @@ function getStrongestMetadata (metadataList) {
   return result
 }
 
-/**
- * @param {string} metadata
- * @returns {MetadataList}
- *
- * @see https://w3c.github.io/webappsec-subresource-integrity/#parse-metadata
- */
+
+
 function parseMetadata (metadata) {
   // 1. Let result be the empty set.
   /** @type {MetadataList} */
@@ -43278,26 +41249,14 @@ function parseMetadata (metadata) {
   return result
 }
 
-/**
- * Applies the specified hash algorithm to the given bytes
- *
- * @typedef {(algorithm: SRIHashAlgorithm, bytes: Uint8Array) => string} ApplyAlgorithmToBytes
- * @param {SRIHashAlgorithm} algorithm
- * @param {Uint8Array} bytes
- * @returns {string}
- */
+
+
 const applyAlgorithmToBytes = (algorithm, bytes) => {
   return crypto.hash(algorithm, bytes, 'base64')
 }
 
-/**
- * Compares two base64 strings, allowing for base64url
- * in the second string.
- *
- * @param {string} actualValue base64 encoded string
- * @param {string} expectedValue base64 or base64url encoded string
- * @returns {boolean}
- */
+
+
 function caseSensitiveMatch (actualValue, expectedValue) {
   // Ignore padding characters from the end of the strings by
   // decreasing the length by 1 or 2 if the last characters are `=`.
@@ -43374,27 +41333,14 @@ const webidl = {
   is: {}
 }
 
-/**
- * @description Instantiate an error.
- *
- * @param {Object} message
- * @param {string} message.header
- * @param {string} message.message
- * @returns {TypeError}
- */
+
+
 webidl.errors.exception = function (message) {
   return new TypeError(`${message.header}: ${message.message}`)
 }
 
-/**
- * @description Instantiate an error when conversion from one type to another has failed.
- *
- * @param {Object} opts
- * @param {string} opts.prefix
- * @param {string} opts.argument
- * @param {string[]} opts.types
- * @returns {TypeError}
- */
+
+
 webidl.errors.conversionFailed = function (opts) {
   const plural = opts.types.length === 1 ? '' : ' one of'
   const message =
@@ -43407,15 +41353,8 @@ webidl.errors.conversionFailed = function (opts) {
   })
 }
 
-/**
- * @description Instantiate an error when an invalid argument is provided
- *
- * @param {Object} context
- * @param {string} context.prefix
- * @param {string} context.value
- * @param {string} context.type
- * @returns {TypeError}
- */
+
+
 webidl.errors.invalidArgument = function (context) {
   return webidl.errors.exception({
     header: context.prefix,
@@ -43857,10 +41796,8 @@ webidl.nullableConverter = function (converter) {
   }
 }
 
-/**
- * @param {*} value
- * @returns {boolean}
- */
+
+
 webidl.is.USVString = function (value) {
   return (
     typeof value === 'string' &&
@@ -43987,11 +41924,8 @@ webidl.converters.ByteString = function (V, prefix, argument) {
   return x
 }
 
-/**
- * @param {unknown} value
- * @returns {string}
- * @see https://webidl.spec.whatwg.org/#es-USVString
- */
+
+
 webidl.converters.USVString = function (value) {
   // TODO: rewrite this so we can control the errors thrown
   if (typeof value === 'string') {
@@ -44310,12 +42244,8 @@ webidl.converters.AbortSignal = webidl.interfaceConverter(
   'AbortSignal'
 )
 
-/**
- * [LegacyTreatNonObjectAsNull]
- * callback EventHandlerNonNull = any (Event event);
- * typedef EventHandlerNonNull? EventHandler;
- * @param {*} V
- */
+
+
 webidl.converters.EventHandlerNonNull = function (V) {
   if (webidl.util.Type(V) !== OBJECT) {
     return null
@@ -44366,13 +42296,8 @@ const crypto = runtimeFeatures.has('crypto')
 
 let warningEmitted = false
 
-/**
- * @see https://websockets.spec.whatwg.org/#concept-websocket-establish
- * @param {URL} url
- * @param {string|string[]} protocols
- * @param {import('./websocket').Handler} handler
- * @param {Partial<import('../../../types/websocket').WebSocketInit>} options
- */
+
+
 function establishWebSocketConnection (url, protocols, client, handler, options) {
   // 1. Let requestURL be a copy of url, with its scheme set to "http", if url’s
   //    scheme is "ws", and to "https" otherwise.
@@ -44579,12 +42504,8 @@ function establishWebSocketConnection (url, protocols, client, handler, options)
   return controller
 }
 
-/**
- * @see https://whatpr.org/websockets/48.html#close-the-websocket
- * @param {import('./websocket').Handler} object
- * @param {number} [code=null]
- * @param {string} [reason='']
- */
+
+
 function closeWebSocketConnection (object, code, reason, validate = false) {
   // 1. If code was not supplied, let code be null.
   code ??= null
@@ -44667,13 +42588,8 @@ function failHandshake (handler, response, code, reason, cause) {
   failWebsocketConnection(handler, code, reason, cause)
 }
 
-/**
- * @param {import('./websocket').Handler} handler
- * @param {number} code
- * @param {string|undefined} reason
- * @param {unknown} cause
- * @returns {void}
- */
+
+
 function failWebsocketConnection (handler, code, reason, cause) {
   // If _The WebSocket Connection is Established_ prior to the point where
   // the endpoint is required to _Fail the WebSocket Connection_, the
@@ -44707,33 +42623,20 @@ module.exports = {
 
 
 
-/**
- * This is a Globally Unique Identifier unique used to validate that the
- * endpoint accepts websocket connections.
- * @see https://www.rfc-editor.org/rfc/rfc6455.html#section-1.3
- * @type {'258EAFA5-E914-47DA-95CA-C5AB0DC85B11'}
- */
+
+
 const uid = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
 
-/**
- * @type {PropertyDescriptor}
- */
+
+
 const staticPropertyDescriptors = {
   enumerable: true,
   writable: false,
   configurable: false
 }
 
-/**
- * The states of the WebSocket connection.
- *
- * @readonly
- * @enum
- * @property {0} CONNECTING
- * @property {1} OPEN
- * @property {2} CLOSING
- * @property {3} CLOSED
- */
+
+
 const states = {
   CONNECTING: 0,
   OPEN: 1,
@@ -44741,31 +42644,15 @@ const states = {
   CLOSED: 3
 }
 
-/**
- * @readonly
- * @enum
- * @property {0} NOT_SENT
- * @property {1} PROCESSING
- * @property {2} SENT
- */
+
+
 const sentCloseFrameState = {
   SENT: 1,
   RECEIVED: 2
 }
 
-/**
- * The WebSocket opcodes.
- *
- * @readonly
- * @enum
- * @property {0x0} CONTINUATION
- * @property {0x1} TEXT
- * @property {0x2} BINARY
- * @property {0x8} CLOSE
- * @property {0x9} PING
- * @property {0xA} PONG
- * @see https://datatracker.ietf.org/doc/html/rfc6455#section-5.2
- */
+
+
 const opcodes = {
   CONTINUATION: 0x0,
   TEXT: 0x1,
@@ -44775,23 +42662,12 @@ const opcodes = {
   PONG: 0xA
 }
 
-/**
- * The maximum value for an unsigned 16-bit integer.
- *
- * @type {65535} 2 ** 16 - 1
- */
+
+
 const maxUnsigned16Bit = 65535
 
-/**
- * The states of the parser.
- *
- * @readonly
- * @enum
- * @property {0} INFO
- * @property {2} PAYLOADLENGTH_16
- * @property {3} PAYLOADLENGTH_64
- * @property {4} READ_DATA
- */
+
+
 const parserStates = {
   INFO: 0,
   PAYLOADLENGTH_16: 2,
@@ -44799,20 +42675,12 @@ const parserStates = {
   READ_DATA: 4
 }
 
-/**
- * An empty buffer.
- *
- * @type {Buffer}
- */
+
+
 const emptyBuffer = Buffer.allocUnsafe(0)
 
-/**
- * @readonly
- * @property {1} text
- * @property {2} typedArray
- * @property {3} arrayBuffer
- * @property {4} blob
- */
+
+
 const sendHints = {
   text: 1,
   typedArray: 2,
@@ -44846,9 +42714,8 @@ const { kConstruct } = __nccwpck_require__(8031)
 
 let createFastMessageEvent
 
-/**
- * @see https://html.spec.whatwg.org/multipage/comms.html#messageevent
- */
+
+
 class MessageEvent extends Event {
   #eventInit
 
@@ -44942,9 +42809,8 @@ class MessageEvent extends Event {
   }
 }
 
-/**
- * @see https://websockets.spec.whatwg.org/#the-closeevent-interface
- */
+
+
 class CloseEvent extends Event {
   #eventInit
 
@@ -45216,9 +43082,8 @@ function generateMask () {
 }
 
 class WebsocketFrameSend {
-  /**
-   * @param {Buffer|undefined} data
-   */
+  
+
   constructor (data) {
     this.frameData = data
   }
@@ -45273,9 +43138,8 @@ class WebsocketFrameSend {
     return buffer
   }
 
-  /**
-   * @param {Uint8Array} buffer
-   */
+  
+
   static createFastTextFrame (buffer) {
     const maskKey = generateMask()
 
@@ -45345,9 +43209,8 @@ class PerMessageDeflate {
 
   #maxPayloadSize = 0
 
-  /**
-   * @param {Map<string, string>} extensions
-   */
+  
+
   constructor (extensions, options) {
     this.#options.serverNoContextTakeover = extensions.has('server_no_context_takeover')
     this.#options.serverMaxWindowBits = extensions.get('server_max_window_bits')
@@ -45355,12 +43218,8 @@ class PerMessageDeflate {
     this.#maxPayloadSize = options.maxPayloadSize
   }
 
-  /**
-   * Decompress a compressed payload.
-   * @param {Buffer} chunk Compressed data
-   * @param {boolean} fin Final fragment flag
-   * @param {Function} callback Callback function
-   */
+  
+
   decompress (chunk, fin, callback) {
     // An endpoint uses the following algorithm to decompress a message.
     // 1.  Append 4 octets of 0x00 0x00 0xff 0xff to the tail end of the
@@ -45487,12 +43346,8 @@ class ByteParser extends Writable {
   /** @type {number} */
   #maxPayloadSize
 
-  /**
-   * @param {import('./websocket').Handler} handler
-   * @param {Map<string, string>|null} extensions
-   * @param {{ maxFragments?: number, maxPayloadSize?: number }} [options]
-   *   A missing value uses the default limit; `0` disables the limit.
-   */
+  
+
   constructor (handler, extensions, options = {}) {
     super()
 
@@ -45512,10 +43367,8 @@ class ByteParser extends Writable {
     }
   }
 
-  /**
-   * @param {Buffer} chunk
-   * @param {() => void} callback
-   */
+  
+
   _write (chunk, _, callback) {
     this.#buffers.push(chunk)
     this.#byteOffset += chunk.length
@@ -45537,11 +43390,8 @@ class ByteParser extends Writable {
     return true
   }
 
-  /**
-   * Runs whenever a new chunk is received.
-   * Callback is called whenever there are no more chunks buffering,
-   * or not enough bytes are buffered to parse.
-   */
+  
+
   run (callback) {
     while (this.#loop) {
       if (this.#state === parserStates.INFO) {
@@ -45766,11 +43616,8 @@ class ByteParser extends Writable {
     }
   }
 
-  /**
-   * Take n bytes from the buffered Buffers
-   * @param {number} n
-   * @returns {Buffer}
-   */
+  
+
   consume (n) {
     if (n > this.#byteOffset) {
       throw new Error('Called consume() before buffers satiated.')
@@ -45891,10 +43738,8 @@ class ByteParser extends Writable {
     return { code, reason, error: false }
   }
 
-  /**
-   * Parses control frames.
-   * @param {Buffer} body
-   */
+  
+
   parseControlFrame (body) {
     const { opcode, payloadLength } = this.#info
 
@@ -45982,22 +43827,16 @@ const { WebsocketFrameSend } = __nccwpck_require__(9676)
 const { opcodes, sendHints } = __nccwpck_require__(7119)
 const FixedQueue = __nccwpck_require__(5464)
 
-/**
- * @typedef {object} SendQueueNode
- * @property {Promise<void> | null} promise
- * @property {((...args: any[]) => any)} callback
- * @property {Buffer | null} frame
- */
+
+
 
 class SendQueue {
-  /**
-   * @type {FixedQueue}
-   */
+  
+
   #queue = new FixedQueue()
 
-  /**
-   * @type {boolean}
-   */
+  
+
   #running = false
 
   /** @type {import('node:net').Socket} */
@@ -46168,11 +44007,8 @@ class WebSocketError extends createInheritableDOMException() {
     return this.#reason
   }
 
-  /**
-   * @param {string} message
-   * @param {number|null} code
-   * @param {string} reason
-   */
+  
+
   static {
     createUnvalidatedWebSocketError = (message, code, reason) => {
       const error = new WebSocketError(message, kConstruct)
@@ -46731,20 +44567,16 @@ const { isUtf8 } = __nccwpck_require__(4573)
 const { removeHTTPWhitespace } = __nccwpck_require__(192)
 const { collectASequenceOfCodePointsFast } = __nccwpck_require__(8696)
 
-/**
- * @param {number} readyState
- * @returns {boolean}
- */
+
+
 function isConnecting (readyState) {
   // If the WebSocket connection is not yet established, and the connection
   // is not yet closed, then the WebSocket connection is in the CONNECTING state.
   return readyState === states.CONNECTING
 }
 
-/**
- * @param {number} readyState
- * @returns {boolean}
- */
+
+
 function isEstablished (readyState) {
   // If the server's response is validated as provided for above, it is
   // said that _The WebSocket Connection is Established_ and that the
@@ -46752,10 +44584,8 @@ function isEstablished (readyState) {
   return readyState === states.OPEN
 }
 
-/**
- * @param {number} readyState
- * @returns {boolean}
- */
+
+
 function isClosing (readyState) {
   // Upon either sending or receiving a Close control frame, it is said
   // that _The WebSocket Closing Handshake is Started_ and that the
@@ -46763,22 +44593,14 @@ function isClosing (readyState) {
   return readyState === states.CLOSING
 }
 
-/**
- * @param {number} readyState
- * @returns {boolean}
- */
+
+
 function isClosed (readyState) {
   return readyState === states.CLOSED
 }
 
-/**
- * @see https://dom.spec.whatwg.org/#concept-event-fire
- * @param {string} e
- * @param {EventTarget} target
- * @param {(...args: ConstructorParameters<typeof Event>) => Event} eventFactory
- * @param {EventInit | undefined} eventInitDict
- * @returns {void}
- */
+
+
 function fireEvent (e, target, eventFactory = (type, init) => new Event(type, init), eventInitDict = {}) {
   // 1. If eventConstructor is not given, then let eventConstructor be Event.
 
@@ -46795,21 +44617,14 @@ function fireEvent (e, target, eventFactory = (type, init) => new Event(type, in
   target.dispatchEvent(event)
 }
 
-/**
- * @see https://websockets.spec.whatwg.org/#feedback-from-the-protocol
- * @param {import('./websocket').Handler} handler
- * @param {number} type Opcode
- * @param {Buffer} data application data
- * @returns {void}
- */
+
+
 function websocketMessageReceived (handler, type, data) {
   handler.onMessage(type, data)
 }
 
-/**
- * @param {Buffer} buffer
- * @returns {ArrayBuffer}
- */
+
+
 function toArrayBuffer (buffer) {
   if (buffer.byteLength === buffer.buffer.byteLength) {
     return buffer.buffer
@@ -46817,13 +44632,8 @@ function toArrayBuffer (buffer) {
   return new Uint8Array(buffer).buffer
 }
 
-/**
- * @see https://datatracker.ietf.org/doc/html/rfc6455
- * @see https://datatracker.ietf.org/doc/html/rfc2616
- * @see https://bugs.chromium.org/p/chromium/issues/detail?id=398407
- * @param {string} protocol
- * @returns {boolean}
- */
+
+
 function isValidSubprotocol (protocol) {
   // If present, this value indicates one
   // or more comma-separated subprotocol the client wishes to speak,
@@ -46866,11 +44676,8 @@ function isValidSubprotocol (protocol) {
   return true
 }
 
-/**
- * @see https://datatracker.ietf.org/doc/html/rfc6455#section-7-4
- * @param {number} code
- * @returns {boolean}
- */
+
+
 function isValidStatusCode (code) {
   if (code >= 1000 && code < 1015) {
     return (
@@ -46883,11 +44690,8 @@ function isValidStatusCode (code) {
   return code >= 3000 && code <= 4999
 }
 
-/**
- * @see https://datatracker.ietf.org/doc/html/rfc6455#section-5.5
- * @param {number} opcode
- * @returns {boolean}
- */
+
+
 function isControlFrame (opcode) {
   return (
     opcode === opcodes.CLOSE ||
@@ -46896,36 +44700,26 @@ function isControlFrame (opcode) {
   )
 }
 
-/**
- * @param {number} opcode
- * @returns {boolean}
- */
+
+
 function isContinuationFrame (opcode) {
   return opcode === opcodes.CONTINUATION
 }
 
-/**
- * @param {number} opcode
- * @returns {boolean}
- */
+
+
 function isTextBinaryFrame (opcode) {
   return opcode === opcodes.TEXT || opcode === opcodes.BINARY
 }
 
-/**
- *
- * @param {number} opcode
- * @returns {boolean}
- */
+
+
 function isValidOpcode (opcode) {
   return isTextBinaryFrame(opcode) || isContinuationFrame(opcode) || isControlFrame(opcode)
 }
 
-/**
- * Parses a Sec-WebSocket-Extensions header value.
- * @param {string} extensions
- * @returns {Map<string, string>}
- */
+
+
 // TODO(@Uzlopak, @KhafraDev): make compliant https://datatracker.ietf.org/doc/html/rfc6455#section-9.1
 function parseExtensions (extensions) {
   const position = { position: 0 }
@@ -46946,12 +44740,8 @@ function parseExtensions (extensions) {
   return extensionList
 }
 
-/**
- * @see https://www.rfc-editor.org/rfc/rfc7692#section-7.1.2.2
- * @description "client-max-window-bits = 1*DIGIT"
- * @param {string} value
- * @returns {boolean}
- */
+
+
 function isValidClientWindowBits (value) {
   // Must have at least one character
   if (value.length === 0) {
@@ -46972,11 +44762,8 @@ function isValidClientWindowBits (value) {
   return num >= 8 && num <= 15
 }
 
-/**
- * @see https://whatpr.org/websockets/48/7b748d3...d5570f3.html#get-a-url-record
- * @param {string} url
- * @param {string} [baseURL]
- */
+
+
 function getURLRecord (url, baseURL) {
   // 1. Let urlRecord be the result of applying the URL parser to url with baseURL .
   // 2. If urlRecord is failure, then throw a " SyntaxError " DOMException .
@@ -47034,10 +44821,8 @@ function validateCloseCodeAndReason (code, reason) {
   }
 }
 
-/**
- * Converts a Buffer to utf-8, even on platforms without icu.
- * @type {(buffer: Buffer) => string}
- */
+
+
 const utf8Decode = (() => {
   if (typeof process.versions.icu === 'string') {
     const fatalDecoder = new TextDecoder('utf-8', { fatal: true })
@@ -47122,24 +44907,8 @@ function getSocketAddress (socket) {
   return null
 }
 
-/**
- * @typedef {object} Handler
- * @property {(response: any, extensions?: string[]) => void} onConnectionEstablished
- * @property {(opcode: number, data: Buffer) => void} onMessage
- * @property {(error: Error) => void} onParserError
- * @property {() => void} onParserDrain
- * @property {(chunk: Buffer) => void} onSocketData
- * @property {(err: Error) => void} onSocketError
- * @property {() => void} onSocketClose
- * @property {(body: Buffer) => void} onPing
- * @property {(body: Buffer) => void} onPong
- *
- * @property {number} readyState
- * @property {import('stream').Duplex} socket
- * @property {Set<number>} closeState
- * @property {import('../fetch/index').Fetch} controller
- * @property {boolean} [wasEverConnected=false]
- */
+
+
 
 // https://websockets.spec.whatwg.org/#interface-definition
 class WebSocket extends EventTarget {
@@ -47208,10 +44977,8 @@ class WebSocket extends EventTarget {
   /** @type {import('./receiver').ByteParser} */
   #parser
 
-  /**
-   * @param {string} url
-   * @param {string|string[]} protocols
-   */
+  
+
   constructor (url, protocols = []) {
     super()
 
@@ -47292,11 +45059,8 @@ class WebSocket extends EventTarget {
     this.#handler.socket?.unref?.()
   }
 
-  /**
-   * @see https://websockets.spec.whatwg.org/#dom-websocket-close
-   * @param {number|undefined} code
-   * @param {string|undefined} reason
-   */
+  
+
   close (code = undefined, reason = undefined) {
     webidl.brandCheck(this, webidl.is.WebSocket)
 
@@ -47320,10 +45084,8 @@ class WebSocket extends EventTarget {
     closeWebSocketConnection(this.#handler, code, reason, true)
   }
 
-  /**
-   * @see https://websockets.spec.whatwg.org/#dom-websocket-send
-   * @param {NodeJS.TypedArray|ArrayBuffer|Blob|string} data
-   */
+  
+
   send (data) {
     webidl.brandCheck(this, webidl.is.WebSocket)
 
@@ -47558,9 +45320,8 @@ class WebSocket extends EventTarget {
     }
   }
 
-  /**
-   * @see https://websockets.spec.whatwg.org/#feedback-from-the-protocol
-   */
+  
+
   #onConnectionEstablished (response, parsedExtensions) {
     // processResponse is called when the "response's header list has been received and initialized."
     // once this happens, the connection is open
@@ -47670,10 +45431,8 @@ class WebSocket extends EventTarget {
     this.#handler.socket.resume()
   }
 
-  /**
-   * @see https://websockets.spec.whatwg.org/#feedback-from-the-protocol
-   * @see https://datatracker.ietf.org/doc/html/rfc6455#section-7.1.4
-   */
+  
+
   #onSocketClose () {
     // If the TCP connection was closed after the
     // WebSocket closing handshake was completed, the WebSocket connection
@@ -47735,10 +45494,8 @@ class WebSocket extends EventTarget {
   }
 
   static {
-    /**
-     * @param {WebSocket} ws
-     * @param {Buffer|undefined} buffer
-     */
+    
+
     ping = (ws, buffer) => {
       if (Buffer.isBuffer(buffer)) {
         if (buffer.length > 125) {
@@ -48529,17 +46286,8 @@ function parsePrelude(prelude) {
     }
     return { comment, afterEmptyLine };
 }
-/**
- * Compose a stream of CST nodes into a stream of YAML Documents.
- *
- * ```ts
- * import { Composer, Parser } from 'yaml'
- *
- * const src: string = ...
- * const tokens = new Parser().parse(src)
- * const docs = new Composer().compose(tokens)
- * ```
- */
+
+
 class Composer {
     constructor(options = {}) {
         this.doc = null;
@@ -48595,11 +46343,8 @@ class Composer {
         this.errors = [];
         this.warnings = [];
     }
-    /**
-     * Current stream status information.
-     *
-     * Mostly useful at the end of input for an empty stream.
-     */
+    
+
     streamInfo() {
         return {
             comment: parsePrelude(this.prelude).comment,
@@ -48608,12 +46353,8 @@ class Composer {
             warnings: this.warnings
         };
     }
-    /**
-     * Compose tokens into documents.
-     *
-     * @param forceDoc - If the stream contains no document, still emit a final document including any comments and directives that would be applied to a subsequent document.
-     * @param endOffset - Should be set if `forceDoc` is also set, to set the document range end and to indicate errors correctly.
-     */
+    
+
     *compose(tokens, forceDoc = false, endOffset = -1) {
         for (const token of tokens)
             yield* this.next(token);
@@ -48682,12 +46423,8 @@ class Composer {
                 this.errors.push(new errors.YAMLParseError(getErrorPos(token), 'UNEXPECTED_TOKEN', `Unsupported token ${token.type}`));
         }
     }
-    /**
-     * Call at end of input to yield any remaining document.
-     *
-     * @param forceDoc - If the stream contains no document, still emit a final document including any comments and directives that would be applied to a subsequent document.
-     * @param endOffset - Should be set if `forceDoc` is also set, to set the document range end and to indicate errors correctly.
-     */
+    
+
     *end(forceDoc = false, endOffset = -1) {
         if (this.doc) {
             this.decorate(this.doc, true);
@@ -49445,13 +47182,8 @@ function unfoldLines(source) {
     let match = line.exec(source);
     if (!match)
         return source;
-    /**
-     * The negative lookbehinds in these RegExps are to
-     * prevent causing a polynomial search time in certain cases.
-     *
-     * The try-catch is for Safari < 16.4 and other old browsers:
-     * https://caniuse.com/js-regexp-lookbehind
-     */
+    
+
     let trimEnd, trimBoth;
     try {
         trimEnd = new RegExp('(?<![ \t])[ \t]+$');
@@ -49539,10 +47271,8 @@ function doubleQuotedValue(source, onError) {
         onError(source.length, 'MISSING_CHAR', 'Missing closing "quote');
     return res;
 }
-/**
- * Fold a single newline into a space, multiple newlines to N - 1 newlines.
- * Presumes `source[offset] === '\n'`
- */
+
+
 function foldNewline(source, offset) {
     let fold = '';
     let ch = source[offset + 1];
@@ -49936,11 +47666,8 @@ class Document {
         this.contents =
             value === undefined ? null : this.createNode(value, _replacer, options);
     }
-    /**
-     * Create a deep copy of this Document and its contents.
-     *
-     * Custom Node values that inherit from `Object` still refer to their original instances.
-     */
+    
+
     clone() {
         const copy = Object.create(Document.prototype, {
             [identity.NODE_TYPE]: { value: identity.DOC }
@@ -49971,15 +47698,8 @@ class Document {
         if (assertCollection(this.contents))
             this.contents.addIn(path, value);
     }
-    /**
-     * Create a new `Alias` node, ensuring that the target `node` has the required anchor.
-     *
-     * If `node` already has an anchor, `name` is ignored.
-     * Otherwise, the `node.anchor` value will be set to `name`,
-     * or if an anchor with that name is already present in the document,
-     * `name` will be used as a prefix for a new unique anchor.
-     * If `name` is undefined, the generated anchor will use 'a' as a prefix.
-     */
+    
+
     createAlias(node, name) {
         if (!node.anchor) {
             const prev = anchors.anchorNames(this);
@@ -50025,26 +47745,20 @@ class Document {
         setAnchors();
         return node;
     }
-    /**
-     * Convert a key and a value into a `Pair` using the current schema,
-     * recursively wrapping all values as `Scalar` or `Collection` nodes.
-     */
+    
+
     createPair(key, value, options = {}) {
         const k = this.createNode(key, null, options);
         const v = this.createNode(value, null, options);
         return new Pair.Pair(k, v);
     }
-    /**
-     * Removes a value from the document.
-     * @returns `true` if the item was found and removed.
-     */
+    
+
     delete(key) {
         return assertCollection(this.contents) ? this.contents.delete(key) : false;
     }
-    /**
-     * Removes a value from the document.
-     * @returns `true` if the item was found and removed.
-     */
+    
+
     deleteIn(path) {
         if (Collection.isEmptyPath(path)) {
             if (this.contents == null)
@@ -50057,21 +47771,15 @@ class Document {
             ? this.contents.deleteIn(path)
             : false;
     }
-    /**
-     * Returns item at `key`, or `undefined` if not found. By default unwraps
-     * scalar values from their surrounding node; to disable set `keepScalar` to
-     * `true` (collections are always returned intact).
-     */
+    
+
     get(key, keepScalar) {
         return identity.isCollection(this.contents)
             ? this.contents.get(key, keepScalar)
             : undefined;
     }
-    /**
-     * Returns item at `path`, or `undefined` if not found. By default unwraps
-     * scalar values from their surrounding node; to disable set `keepScalar` to
-     * `true` (collections are always returned intact).
-     */
+    
+
     getIn(path, keepScalar) {
         if (Collection.isEmptyPath(path))
             return !keepScalar && identity.isScalar(this.contents)
@@ -50081,24 +47789,20 @@ class Document {
             ? this.contents.getIn(path, keepScalar)
             : undefined;
     }
-    /**
-     * Checks if the document includes a value with the key `key`.
-     */
+    
+
     has(key) {
         return identity.isCollection(this.contents) ? this.contents.has(key) : false;
     }
-    /**
-     * Checks if the document includes a value at `path`.
-     */
+    
+
     hasIn(path) {
         if (Collection.isEmptyPath(path))
             return this.contents !== undefined;
         return identity.isCollection(this.contents) ? this.contents.hasIn(path) : false;
     }
-    /**
-     * Sets a value in this document. For `!!set`, `value` needs to be a
-     * boolean to add/remove the item from the set.
-     */
+    
+
     set(key, value) {
         if (this.contents == null) {
             // @ts-expect-error We can't really know that this matches Contents.
@@ -50108,10 +47812,8 @@ class Document {
             this.contents.set(key, value);
         }
     }
-    /**
-     * Sets a value in this document. For `!!set`, `value` needs to be a
-     * boolean to add/remove the item from the set.
-     */
+    
+
     setIn(path, value) {
         if (Collection.isEmptyPath(path)) {
             // @ts-expect-error We can't really know that this matches Contents.
@@ -50125,13 +47827,8 @@ class Document {
             this.contents.setIn(path, value);
         }
     }
-    /**
-     * Change the YAML version and schema used by the document.
-     * A `null` version disables support for directives, explicit tags, anchors, and aliases.
-     * It also requires the `schema` option to be given as a `Schema` instance value.
-     *
-     * Overrides all previously set schema options.
-     */
+    
+
     setSchema(version, options = {}) {
         if (typeof version === 'number')
             version = String(version);
@@ -50188,12 +47885,8 @@ class Document {
             ? applyReviver.applyReviver(reviver, { '': res }, '', res)
             : res;
     }
-    /**
-     * A JSON representation of the document `contents`.
-     *
-     * @param jsonArg Used by `JSON.stringify` to indicate the array index or
-     *   property name.
-     */
+    
+
     toJSON(jsonArg, onAnchor) {
         return this.toJS({ json: true, jsonArg, mapAsMap: false, onAnchor });
     }
@@ -50228,11 +47921,8 @@ exports.Document = Document;
 var identity = __nccwpck_require__(1891);
 var visit = __nccwpck_require__(1360);
 
-/**
- * Verify that the input string is a valid anchor.
- *
- * Will throw on errors.
- */
+
+
 function anchorIsValid(anchor) {
     if (/[\x00-\x19\s,[\]{}]/.test(anchor)) {
         const sa = JSON.stringify(anchor);
@@ -50271,11 +47961,8 @@ function createNodeAnchors(doc, prefix) {
             prevAnchors.add(anchor);
             return anchor;
         },
-        /**
-         * With circular references, the source node is only resolved after all
-         * of its child nodes are. This is why anchors are set only after all of
-         * the nodes have been created.
-         */
+        
+
         setAnchors: () => {
             for (const source of aliasObjects) {
                 const ref = sourceObjects.get(source);
@@ -50308,13 +47995,8 @@ exports.findNewAnchor = findNewAnchor;
 
 
 
-/**
- * Applies the JSON.parse reviver algorithm as defined in the ECMA-262 spec,
- * in section 24.5.1.1 "Runtime Semantics: InternalizeJSONProperty" of the
- * 2021 edition: https://tc39.es/ecma262/#sec-json.parse
- *
- * Includes extensions for handling Map and Set objects.
- */
+
+
 function applyReviver(reviver, obj, key, val) {
     if (val && typeof val === 'object') {
         if (Array.isArray(val)) {
@@ -50483,10 +48165,8 @@ const escapeChars = {
 const escapeTagName = (tn) => tn.replace(/[!,[\]{}]/g, ch => escapeChars[ch]);
 class Directives {
     constructor(yaml, tags) {
-        /**
-         * The directives-end/doc-start marker `---`. If `null`, a marker may still be
-         * included in the document's stringified representation.
-         */
+        
+
         this.docStart = null;
         /** The doc-end marker `...`.  */
         this.docEnd = false;
@@ -50498,10 +48178,8 @@ class Directives {
         copy.docStart = this.docStart;
         return copy;
     }
-    /**
-     * During parsing, get a Directives instance for the current document and
-     * update the stream state according to the current version's spec.
-     */
+    
+
     atDocument() {
         const res = new Directives(this.yaml, this.tags);
         switch (this.yaml.version) {
@@ -50519,10 +48197,8 @@ class Directives {
         }
         return res;
     }
-    /**
-     * @param onError - May be called even if the action was successful
-     * @returns `true` on success
-     */
+    
+
     add(line, onError) {
         if (this.atNextDocument) {
             this.yaml = { explicit: Directives.defaultYaml.explicit, version: '1.1' };
@@ -50564,12 +48240,8 @@ class Directives {
                 return false;
         }
     }
-    /**
-     * Resolves a tag, matching handles to those defined in %TAG directives.
-     *
-     * @returns Resolved tag, which may also be the non-specific tag `'!'` or a
-     *   `'!local'` tag, or `null` if unresolvable.
-     */
+    
+
     tagName(source, onError) {
         if (source === '!')
             return '!'; // non-specific tag
@@ -50605,10 +48277,8 @@ class Directives {
         onError(`Could not resolve tag: ${source}`);
         return null;
     }
-    /**
-     * Given a fully resolved tag, returns its printable string form,
-     * taking into account current tag prefixes and defaults.
-     */
+    
+
     tagString(tag) {
         for (const [handle, prefix] of Object.entries(this.tags)) {
             if (tag.startsWith(prefix))
@@ -50776,7 +48446,7 @@ __webpack_unused_export__ = visit.visitAsync;
 
 /***/ }),
 
-/***/ 6669:
+/***/ 9050:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
@@ -50823,10 +48493,8 @@ class Alias extends Node.NodeBase {
             }
         });
     }
-    /**
-     * Resolve the value of this alias within `doc`, finding the last
-     * instance of the `source` anchor before this node.
-     */
+    
+
     resolve(doc, ctx) {
         if (ctx?.maxAliasCount === 0)
             throw new ReferenceError('Alias resolution is disabled');
@@ -50975,11 +48643,8 @@ class Collection extends Node.NodeBase {
             writable: true
         });
     }
-    /**
-     * Create a copy of this collection.
-     *
-     * @param schema - If defined, overwrites the original's schema
-     */
+    
+
     clone(schema) {
         const copy = Object.create(Object.getPrototypeOf(this), Object.getOwnPropertyDescriptors(this));
         if (schema)
@@ -50989,11 +48654,8 @@ class Collection extends Node.NodeBase {
             copy.range = this.range.slice();
         return copy;
     }
-    /**
-     * Adds a value to the collection. For `!!map` and `!!omap` the value must
-     * be a Pair instance or a `{ key, value }` object, which may not have a key
-     * that already exists in the map.
-     */
+    
+
     addIn(path, value) {
         if (isEmptyPath(path))
             this.add(value);
@@ -51008,10 +48670,8 @@ class Collection extends Node.NodeBase {
                 throw new Error(`Expected YAML collection at ${key}. Remaining path: ${rest}`);
         }
     }
-    /**
-     * Removes a value from the collection.
-     * @returns `true` if the item was found and removed.
-     */
+    
+
     deleteIn(path) {
         const [key, ...rest] = path;
         if (rest.length === 0)
@@ -51022,11 +48682,8 @@ class Collection extends Node.NodeBase {
         else
             throw new Error(`Expected YAML collection at ${key}. Remaining path: ${rest}`);
     }
-    /**
-     * Returns item at `key`, or `undefined` if not found. By default unwraps
-     * scalar values from their surrounding node; to disable set `keepScalar` to
-     * `true` (collections are always returned intact).
-     */
+    
+
     getIn(path, keepScalar) {
         const [key, ...rest] = path;
         const node = this.get(key, true);
@@ -51049,9 +48706,8 @@ class Collection extends Node.NodeBase {
                     !n.tag));
         });
     }
-    /**
-     * Checks if the collection includes a value with the key `key`.
-     */
+    
+
     hasIn(path) {
         const [key, ...rest] = path;
         if (rest.length === 0)
@@ -51059,10 +48715,8 @@ class Collection extends Node.NodeBase {
         const node = this.get(key, true);
         return identity.isCollection(node) ? node.hasIn(rest) : false;
     }
-    /**
-     * Sets a value in this collection. For `!!set`, `value` needs to be a
-     * boolean to add/remove the item from the set.
-     */
+    
+
     setIn(path, value) {
         const [key, ...rest] = path;
         if (rest.length === 0) {
@@ -51246,10 +48900,8 @@ class YAMLMap extends Collection.Collection {
         super(identity.MAP, schema);
         this.items = [];
     }
-    /**
-     * A generic collection parsing method that can be extended
-     * to other node classes that inherit from YAMLMap
-     */
+    
+
     static from(schema, obj, ctx) {
         const { keepUndefined, replacer } = ctx;
         const map = new this(schema);
@@ -51274,12 +48926,8 @@ class YAMLMap extends Collection.Collection {
         }
         return map;
     }
-    /**
-     * Adds a value to the collection.
-     *
-     * @param overwrite - If not set `true`, using a key that is already in the
-     *   collection will throw. Otherwise, overwrites the previous value.
-     */
+    
+
     add(pair, overwrite) {
         let _pair;
         if (identity.isPair(pair))
@@ -51330,11 +48978,8 @@ class YAMLMap extends Collection.Collection {
     set(key, value) {
         this.add(new Pair.Pair(key, value), true);
     }
-    /**
-     * @param ctx - Conversion context, originally set in Document#toJS()
-     * @param {Class} Type - If set, forces the returned collection type
-     * @returns Instance of Type, Map, or Object
-     */
+    
+
     toJSON(_, ctx, Type) {
         const map = Type ? new Type() : ctx?.mapAsMap ? new Map() : {};
         if (ctx?.onCreate)
@@ -51391,14 +49036,8 @@ class YAMLSeq extends Collection.Collection {
     add(value) {
         this.items.push(value);
     }
-    /**
-     * Removes a value from the collection.
-     *
-     * `key` must contain a representation of an integer for this to succeed.
-     * It may be wrapped in a `Scalar`.
-     *
-     * @returns `true` if the item was found and removed.
-     */
+    
+
     delete(key) {
         const idx = asItemIndex(key);
         if (typeof idx !== 'number')
@@ -51413,23 +49052,14 @@ class YAMLSeq extends Collection.Collection {
         const it = this.items[idx];
         return !keepScalar && identity.isScalar(it) ? it.value : it;
     }
-    /**
-     * Checks if the collection includes a value with the key `key`.
-     *
-     * `key` must contain a representation of an integer for this to succeed.
-     * It may be wrapped in a `Scalar`.
-     */
+    
+
     has(key) {
         const idx = asItemIndex(key);
         return typeof idx === 'number' && idx < this.items.length;
     }
-    /**
-     * Sets a value in this collection. For `!!set`, `value` needs to be a
-     * boolean to add/remove the item from the set.
-     *
-     * If `key` does not contain a representation of an integer, this will throw.
-     * It may be wrapped in a `Scalar`.
-     */
+    
+
     set(key, value) {
         const idx = asItemIndex(key);
         if (typeof idx !== 'number')
@@ -51495,7 +49125,7 @@ exports.YAMLSeq = YAMLSeq;
 
 
 
-var log = __nccwpck_require__(6669);
+var log = __nccwpck_require__(9050);
 var merge = __nccwpck_require__(4376);
 var stringify = __nccwpck_require__(3376);
 var identity = __nccwpck_require__(1891);
@@ -51629,16 +49259,8 @@ exports.isSeq = isSeq;
 
 var identity = __nccwpck_require__(1891);
 
-/**
- * Recursively convert any node or its contents to native JavaScript
- *
- * @param value - The input value
- * @param arg - If `value` defines a `toJSON()` method, use this
- *   as its first argument
- * @param ctx - Conversion context, originally set in Document#toJS(). If
- *   `{ keep: true }` is not set, output should be suitable for JSON
- *   stringification.
- */
+
+
 function toJS(value, arg, ctx) {
     // eslint-disable-next-line @typescript-eslint/no-unsafe-return
     if (Array.isArray(value))
@@ -51698,20 +49320,8 @@ function resolveAsScalar(token, strict = true, onError) {
     }
     return null;
 }
-/**
- * Create a new scalar token with `value`
- *
- * Values that represent an actual string but may be parsed as a different type should use a `type` other than `'PLAIN'`,
- * as this function does not support any schema operations and won't check for such conflicts.
- *
- * @param value The string representation of the value, which will have its content properly indented.
- * @param context.end Comments and whitespace after the end of the value, or after the block scalar header. If undefined, a newline will be added.
- * @param context.implicitKey Being within an implicit key may affect the resolved type of the token's value.
- * @param context.indent The indent level of the token.
- * @param context.inFlow Is this scalar within a flow collection? This may affect the resolved type of the token's value.
- * @param context.offset The offset position of the token.
- * @param context.type The preferred type of the scalar token. If undefined, the previous type of the `token` will be used, defaulting to `'PLAIN'`.
- */
+
+
 function createScalarToken(value, context) {
     const { implicitKey = false, indent, inFlow = false, offset = -1, type = 'PLAIN' } = context;
     const source = stringifyString.stringifyString({ type, value }, {
@@ -51744,22 +49354,8 @@ function createScalarToken(value, context) {
             return { type: 'scalar', offset, indent, source, end };
     }
 }
-/**
- * Set the value of `token` to the given string `value`, overwriting any previous contents and type that it may have.
- *
- * Best efforts are made to retain any comments previously associated with the `token`,
- * though all contents within a collection's `items` will be overwritten.
- *
- * Values that represent an actual string but may be parsed as a different type should use a `type` other than `'PLAIN'`,
- * as this function does not support any schema operations and won't check for such conflicts.
- *
- * @param token Any token. If it does not include an `indent` value, the value will be stringified as if it were an implicit key.
- * @param value The string representation of the value, which will have its content properly indented.
- * @param context.afterKey In most cases, values after a key should have an additional level of indentation.
- * @param context.implicitKey Being within an implicit key may affect the resolved type of the token's value.
- * @param context.inFlow Being within a flow collection may affect the resolved type of the token's value.
- * @param context.type The preferred type of the scalar token. If undefined, the previous type of the `token` will be used, defaulting to `'PLAIN'`.
- */
+
+
 function setScalarValue(token, value, context = {}) {
     let { afterKey = false, implicitKey = false, inFlow = false, type } = context;
     let indent = 'indent' in token ? token.indent : null;
@@ -51898,12 +49494,8 @@ exports.setScalarValue = setScalarValue;
 
 
 
-/**
- * Stringify a CST document, token, or collection item
- *
- * Fair warning: This applies no validation whatsoever, and
- * simply concatenates the sources in their logical order.
- */
+
+
 const stringify = (cst) => 'type' in cst ? stringifyToken(cst) : stringifyItem(cst);
 function stringifyToken(token) {
     switch (token.type) {
@@ -51971,34 +49563,8 @@ exports.stringify = stringify;
 const BREAK = Symbol('break visit');
 const SKIP = Symbol('skip children');
 const REMOVE = Symbol('remove item');
-/**
- * Apply a visitor to a CST document or item.
- *
- * Walks through the tree (depth-first) starting from the root, calling a
- * `visitor` function with two arguments when entering each item:
- *   - `item`: The current item, which included the following members:
- *     - `start: SourceToken[]` – Source tokens before the key or value,
- *       possibly including its anchor or tag.
- *     - `key?: Token | null` – Set for pair values. May then be `null`, if
- *       the key before the `:` separator is empty.
- *     - `sep?: SourceToken[]` – Source tokens between the key and the value,
- *       which should include the `:` map value indicator if `value` is set.
- *     - `value?: Token` – The value of a sequence item, or of a map pair.
- *   - `path`: The steps from the root to the current node, as an array of
- *     `['key' | 'value', number]` tuples.
- *
- * The return value of the visitor may be used to control the traversal:
- *   - `undefined` (default): Do nothing and continue
- *   - `visit.SKIP`: Do not visit the children of this token, continue with
- *      next sibling
- *   - `visit.BREAK`: Terminate traversal completely
- *   - `visit.REMOVE`: Remove the current item, then continue with the next one
- *   - `number`: Set the index of the next step. This is useful especially if
- *     the index of the current token has changed.
- *   - `function`: Define the next visitor for this item. After the original
- *     visitor is called on item entry, next visitors are called after handling
- *     a non-empty `key` and when exiting the item.
- */
+
+
 function visit(cst, visitor) {
     if ('type' in cst && cst.type === 'document')
         cst = { start: cst.start, value: cst.value };
@@ -52026,11 +49592,8 @@ visit.itemAtPath = (cst, path) => {
     }
     return item;
 };
-/**
- * Get the immediate parent collection of the item at `path` from `cst` as the root.
- *
- * Throws an error if the collection is not found, which should never happen if the item itself exists.
- */
+
+
 visit.parentCollection = (cst, path) => {
     const parent = visit.itemAtPath(cst, path.slice(0, -1));
     const field = path[path.length - 1][0];
@@ -52195,73 +49758,8 @@ exports.tokenType = tokenType;
 
 var cst = __nccwpck_require__(3921);
 
-/*
-START -> stream
 
-stream
-  directive -> line-end -> stream
-  indent + line-end -> stream
-  [else] -> line-start
 
-line-end
-  comment -> line-end
-  newline -> .
-  input-end -> END
-
-line-start
-  doc-start -> doc
-  doc-end -> stream
-  [else] -> indent -> block-start
-
-block-start
-  seq-item-start -> block-start
-  explicit-key-start -> block-start
-  map-value-start -> block-start
-  [else] -> doc
-
-doc
-  line-end -> line-start
-  spaces -> doc
-  anchor -> doc
-  tag -> doc
-  flow-start -> flow -> doc
-  flow-end -> error -> doc
-  seq-item-start -> error -> doc
-  explicit-key-start -> error -> doc
-  map-value-start -> doc
-  alias -> doc
-  quote-start -> quoted-scalar -> doc
-  block-scalar-header -> line-end -> block-scalar(min) -> line-start
-  [else] -> plain-scalar(false, min) -> doc
-
-flow
-  line-end -> flow
-  spaces -> flow
-  anchor -> flow
-  tag -> flow
-  flow-start -> flow -> flow
-  flow-end -> .
-  seq-item-start -> error -> flow
-  explicit-key-start -> flow
-  map-value-start -> flow
-  alias -> flow
-  quote-start -> quoted-scalar -> flow
-  comma -> flow
-  [else] -> plain-scalar(true, 0) -> flow
-
-quoted-scalar
-  quote-end -> .
-  [else] -> quoted-scalar
-
-block-scalar(min)
-  newline + peek(indent < min) -> .
-  [else] -> block-scalar(min)
-
-plain-scalar(is-flow, min)
-  scalar-end(is-flow) -> .
-  peek(newline + (indent < min)) -> .
-  [else] -> plain-scalar(min)
-*/
 function isEmpty(ch) {
     switch (ch) {
         case undefined:
@@ -52279,53 +49777,28 @@ const tagChars = new Set("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqr
 const flowIndicatorChars = new Set(',[]{}');
 const invalidAnchorChars = new Set(' ,[]{}\n\r\t');
 const isNotAnchorChar = (ch) => !ch || invalidAnchorChars.has(ch);
-/**
- * Splits an input string into lexical tokens, i.e. smaller strings that are
- * easily identifiable by `tokens.tokenType()`.
- *
- * Lexing starts always in a "stream" context. Incomplete input may be buffered
- * until a complete token can be emitted.
- *
- * In addition to slices of the original input, the following control characters
- * may also be emitted:
- *
- * - `\x02` (Start of Text): A document starts with the next token
- * - `\x18` (Cancel): Unexpected end of flow-mode (indicates an error)
- * - `\x1f` (Unit Separator): Next token is a scalar value
- * - `\u{FEFF}` (Byte order mark): Emitted separately outside documents
- */
+
+
 class Lexer {
     constructor() {
-        /**
-         * Flag indicating whether the end of the current buffer marks the end of
-         * all input
-         */
+        
+
         this.atEnd = false;
-        /**
-         * Explicit indent set in block scalar header, as an offset from the current
-         * minimum indent, so e.g. set to 1 from a header `|2+`. Set to -1 if not
-         * explicitly set.
-         */
+        
+
         this.blockScalarIndent = -1;
-        /**
-         * Block scalars that include a + (keep) chomping indicator in their header
-         * include trailing empty lines, which are otherwise excluded from the
-         * scalar's contents.
-         */
+        
+
         this.blockScalarKeep = false;
         /** Current input */
         this.buffer = '';
-        /**
-         * Flag noting whether the map value indicator : can immediately follow this
-         * node within a flow context.
-         */
+        
+
         this.flowKey = false;
         /** Count of surrounding flow collection levels. */
         this.flowLevel = 0;
-        /**
-         * Minimum level of indentation required for next lines to be parsed as a
-         * part of the current scalar value.
-         */
+        
+
         this.indentNext = 0;
         /** Indentation level of the current line. */
         this.indentValue = 0;
@@ -52336,12 +49809,8 @@ class Lexer {
         /** A pointer to `buffer`; the current position of the lexer. */
         this.pos = 0;
     }
-    /**
-     * Generate YAML tokens from the `source` string. If `incomplete`,
-     * a part of the last line may be left as a buffer for the next call.
-     *
-     * @returns A generator of lexical tokens
-     */
+    
+
     *lex(source, incomplete = false) {
         if (source) {
             if (typeof source !== 'string')
@@ -52923,24 +50392,16 @@ exports.Lexer = Lexer;
 
 
 
-/**
- * Tracks newlines during parsing in order to provide an efficient API for
- * determining the one-indexed `{ line, col }` position for any offset
- * within the input.
- */
+
+
 class LineCounter {
     constructor() {
         this.lineStarts = [];
-        /**
-         * Should be called in ascending order. Otherwise, call
-         * `lineCounter.lineStarts.sort()` before calling `linePos()`.
-         */
+        
+
         this.addNewLine = (offset) => this.lineStarts.push(offset);
-        /**
-         * Performs a binary search and returns the 1-indexed { line, col }
-         * position of `offset`. If `line === 0`, `addNewLine` has never been
-         * called or `offset` is before the first known newline.
-         */
+        
+
         this.linePos = (offset) => {
             let low = 0;
             let high = this.lineStarts.length;
@@ -53072,38 +50533,11 @@ function fixFlowSeqItems(fc) {
         }
     }
 }
-/**
- * A YAML concrete syntax tree (CST) parser
- *
- * ```ts
- * const src: string = ...
- * for (const token of new Parser().parse(src)) {
- *   // token: Token
- * }
- * ```
- *
- * To use the parser with a user-provided lexer:
- *
- * ```ts
- * function* parse(source: string, lexer: Lexer) {
- *   const parser = new Parser()
- *   for (const lexeme of lexer.lex(source))
- *     yield* parser.next(lexeme)
- *   yield* parser.end()
- * }
- *
- * const src: string = ...
- * const lexer = new Lexer()
- * for (const token of parse(src, lexer)) {
- *   // token: Token
- * }
- * ```
- */
+
+
 class Parser {
-    /**
-     * @param onNewLine - If defined, called separately with the start position of
-     *   each new line (in `parse()`, including the start of input).
-     */
+    
+
     constructor(onNewLine) {
         /** If true, space and sequence indicators count as indentation */
         this.atNewLine = true;
@@ -53125,14 +50559,8 @@ class Parser {
         this.lexer = new lexer.Lexer();
         this.onNewLine = onNewLine;
     }
-    /**
-     * Parse `source` as a YAML stream.
-     * If `incomplete`, a part of the last line may be left as a buffer for the next call.
-     *
-     * Errors are not thrown, but yielded as `{ type: 'error', message }` tokens.
-     *
-     * @returns A generator of tokens representing each directive, document, and other structure.
-     */
+    
+
     *parse(source, incomplete = false) {
         if (this.onNewLine && this.offset === 0)
             this.onNewLine(0);
@@ -53141,9 +50569,8 @@ class Parser {
         if (!incomplete)
             yield* this.end();
     }
-    /**
-     * Advance the parser by the `source` of one lexical token.
-     */
+    
+
     *next(source) {
         this.source = source;
         if (node_process.env.LOG_TOKENS)
@@ -53961,7 +51388,7 @@ exports.Parser = Parser;
 var composer = __nccwpck_require__(4260);
 var Document = __nccwpck_require__(7977);
 var errors = __nccwpck_require__(7460);
-var log = __nccwpck_require__(6669);
+var log = __nccwpck_require__(9050);
 var identity = __nccwpck_require__(1891);
 var lineCounter = __nccwpck_require__(2808);
 var parser = __nccwpck_require__(3124);
@@ -53971,15 +51398,8 @@ function parseOptions(options) {
     const lineCounter$1 = options.lineCounter || (prettyErrors && new lineCounter.LineCounter()) || null;
     return { lineCounter: lineCounter$1, prettyErrors };
 }
-/**
- * Parse the input as a stream of YAML documents.
- *
- * Documents should be separated from each other by `...` or `---` marker lines.
- *
- * @returns If an empty `docs` array is returned, it will be of type
- *   EmptyStream and contain additional stream information. In
- *   TypeScript, you should use `'empty' in docs` as a type guard for it.
- */
+
+
 function parseAllDocuments(source, options = {}) {
     const { lineCounter, prettyErrors } = parseOptions(options);
     const parser$1 = new parser.Parser(lineCounter?.addNewLine);
@@ -54565,14 +51985,8 @@ const binary = {
     identify: value => value instanceof Uint8Array, // Buffer inherits from Uint8Array
     default: false,
     tag: 'tag:yaml.org,2002:binary',
-    /**
-     * Returns a Buffer in node and an Uint8Array in browsers
-     *
-     * To use the resulting buffer as an image, you'll want to do something like:
-     *
-     *   const blob = new Blob([buffer], { type: 'image/jpeg' })
-     *   document.querySelector('#photo').src = URL.createObjectURL(blob)
-     */
+    
+
     resolve(src, onError) {
         if (typeof node_buffer.Buffer === 'function') {
             return node_buffer.Buffer.from(src, 'base64');
@@ -54904,10 +52318,8 @@ class YAMLOMap extends YAMLSeq.YAMLSeq {
         this.set = YAMLMap.YAMLMap.prototype.set.bind(this);
         this.tag = YAMLOMap.tag;
     }
-    /**
-     * If `ctx` is given, the return type is actually `Map<unknown, unknown>`,
-     * but TypeScript won't allow widening the signature of a child method.
-     */
+    
+
     toJSON(_, ctx) {
         if (!ctx)
             return super.toJSON(_);
@@ -55134,10 +52546,8 @@ class YAMLSet extends YAMLMap.YAMLMap {
         if (!prev)
             this.items.push(pair);
     }
-    /**
-     * If `keepPair` is `true`, returns the Pair matching `key`.
-     * Otherwise, returns the value of that Pair's key.
-     */
+    
+
     get(key, keepPair) {
         const pair = YAMLMap.findPair(this.items, key);
         return !keepPair && identity.isPair(pair)
@@ -55225,11 +52635,8 @@ function parseSexagesimal(str, asBigInt) {
         .reduce((res, p) => res * num(60) + num(p), num(0));
     return (sign === '-' ? num(-1) * res : res);
 }
-/**
- * hhhh:mm:ss.sss
- *
- * Internal types handle bigint as number, because TS can't figure it out.
- */
+
+
 function stringifySexagesimal(node) {
     let { value } = node;
     let num = (n) => n;
@@ -55327,11 +52734,8 @@ exports.timestamp = timestamp;
 const FOLD_FLOW = 'flow';
 const FOLD_BLOCK = 'block';
 const FOLD_QUOTED = 'quoted';
-/**
- * Tries to keep input at up to `lineWidth` characters, splitting only on spaces
- * not followed by newlines or spaces unless `mode` is `'quoted'`. Lines are
- * terminated with `\n` and started with `indent`.
- */
+
+
 function foldFlowLines(text, indent, mode = 'flow', { indentAtStart, lineWidth = 80, minContentWidth = 20, onFold, onOverflow } = {}) {
     if (!lineWidth || lineWidth < 0)
         return text;
@@ -55445,10 +52849,8 @@ function foldFlowLines(text, indent, mode = 'flow', { indentAtStart, lineWidth =
     }
     return res;
 }
-/**
- * Presumes `i + 1` is at the start of a line
- * @returns index of last newline in more-indented block
- */
+
+
 function consumeMoreIndentedLines(text, i, indent) {
     let end = i;
     let start = i + 1;
@@ -55783,13 +53185,8 @@ exports.stringifyCollection = stringifyCollection;
 
 
 
-/**
- * Stringifies a comment.
- *
- * Empty comment lines are left empty,
- * lines consisting of a single space are replaced by `#`,
- * and all other lines are prefixed with a `#`.
- */
+
+
 const stringifyComment = (str) => str.replace(/^(?!$)(?: $)?/gm, '#');
 function indentComment(comment, indent) {
     if (/^\n+$/.test(comment))
@@ -56451,36 +53848,8 @@ var identity = __nccwpck_require__(1891);
 const BREAK = Symbol('break visit');
 const SKIP = Symbol('skip children');
 const REMOVE = Symbol('remove node');
-/**
- * Apply a visitor to an AST node or document.
- *
- * Walks through the tree (depth-first) starting from `node`, calling a
- * `visitor` function with three arguments:
- *   - `key`: For sequence values and map `Pair`, the node's index in the
- *     collection. Within a `Pair`, `'key'` or `'value'`, correspondingly.
- *     `null` for the root node.
- *   - `node`: The current node.
- *   - `path`: The ancestry of the current node.
- *
- * The return value of the visitor may be used to control the traversal:
- *   - `undefined` (default): Do nothing and continue
- *   - `visit.SKIP`: Do not visit the children of this node, continue with next
- *     sibling
- *   - `visit.BREAK`: Terminate traversal completely
- *   - `visit.REMOVE`: Remove the current node, then continue with the next one
- *   - `Node`: Replace the current node, then continue by visiting it
- *   - `number`: While iterating the items of a sequence or map, set the index
- *     of the next step. This is useful especially if the index of the current
- *     node has changed.
- *
- * If `visitor` is a single function, it will be called with all values
- * encountered in the tree, including e.g. `null` values. Alternatively,
- * separate visitor functions may be defined for each `Map`, `Pair`, `Seq`,
- * `Alias` and `Scalar` node. To define the same visitor function for more than
- * one node type, use the `Collection` (map and seq), `Value` (map, seq & scalar)
- * and `Node` (alias, map, seq & scalar) targets. Of all these, only the most
- * specific defined one will be used for each node.
- */
+
+
 function visit(node, visitor) {
     const visitor_ = initVisitor(visitor);
     if (identity.isDocument(node)) {
@@ -56537,37 +53906,8 @@ function visit_(key, node, visitor, path) {
     }
     return ctrl;
 }
-/**
- * Apply an async visitor to an AST node or document.
- *
- * Walks through the tree (depth-first) starting from `node`, calling a
- * `visitor` function with three arguments:
- *   - `key`: For sequence values and map `Pair`, the node's index in the
- *     collection. Within a `Pair`, `'key'` or `'value'`, correspondingly.
- *     `null` for the root node.
- *   - `node`: The current node.
- *   - `path`: The ancestry of the current node.
- *
- * The return value of the visitor may be used to control the traversal:
- *   - `Promise`: Must resolve to one of the following values
- *   - `undefined` (default): Do nothing and continue
- *   - `visit.SKIP`: Do not visit the children of this node, continue with next
- *     sibling
- *   - `visit.BREAK`: Terminate traversal completely
- *   - `visit.REMOVE`: Remove the current node, then continue with the next one
- *   - `Node`: Replace the current node, then continue by visiting it
- *   - `number`: While iterating the items of a sequence or map, set the index
- *     of the next step. This is useful especially if the index of the current
- *     node has changed.
- *
- * If `visitor` is a single function, it will be called with all values
- * encountered in the tree, including e.g. `null` values. Alternatively,
- * separate visitor functions may be defined for each `Map`, `Pair`, `Seq`,
- * `Alias` and `Scalar` node. To define the same visitor function for more than
- * one node type, use the `Collection` (map and seq), `Value` (map, seq & scalar)
- * and `Node` (alias, map, seq & scalar) targets. Of all these, only the most
- * specific defined one will be used for each node.
- */
+
+
 async function visitAsync(node, visitor) {
     const visitor_ = initVisitor(visitor);
     if (identity.isDocument(node)) {
@@ -56684,7 +54024,7 @@ exports.visitAsync = visitAsync;
 
 /***/ }),
 
-/***/ 2881:
+/***/ 9131:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -56700,10 +54040,241 @@ var core = __nccwpck_require__(9876);
 var conclude = __nccwpck_require__(4422);
 // EXTERNAL MODULE: ./report/markdown.js
 var markdown = __nccwpck_require__(8186);
-// EXTERNAL MODULE: ./report/render-job.js + 1 modules
-var render_job = __nccwpck_require__(622);
+// EXTERNAL MODULE: ./report/compose-sections.js
+var compose_sections = __nccwpck_require__(1580);
+// EXTERNAL MODULE: ./report/explain-job.js
+var explain_job = __nccwpck_require__(7650);
+// EXTERNAL MODULE: ./report/model-diff-section.js
+var model_diff_section = __nccwpck_require__(9442);
+// EXTERNAL MODULE: ./report/figures.js
+var figures = __nccwpck_require__(9074);
+// EXTERNAL MODULE: ./contract/jobs/figure-names.js
+var figure_names = __nccwpck_require__(9091);
+// EXTERNAL MODULE: ./contract/jobs/latency.js
+var jobs_latency = __nccwpck_require__(3994);
+// EXTERNAL MODULE: ./contract/text/format-bytes.js
+var format_bytes = __nccwpck_require__(6874);
+// EXTERNAL MODULE: ./contract/text/format-figure.js
+var format_figure = __nccwpck_require__(6113);
+;// CONCATENATED MODULE: ./report/measurements.js
+
+
+
+
+
+
+const columns = ["figure", "original", "result", "ratio", "baseline", "change"];
+function measurementTable(job) {
+    const rows = [
+        ...sizeRows(job),
+        ...latencyRows(job),
+        ...accuracyRows(job),
+        ...memoryRows(job),
+        ...weightRows(job),
+    ];
+    return { head: (0,markdown/* tableHead */.PP)(columns), rows: rows.map((cells) => (0,markdown/* tableRow */.jD)(padCells(cells))) };
+}
+function sizeRows({ telemetry: { size }, baseline }) {
+    if (!size)
+        return [];
+    const before = baseline?.size?.resultBytes;
+    const cells = [
+        figure_names/* figureNames */.$.size,
+        (0,format_bytes/* formatBytes */.z)(size.originalBytes),
+        (0,format_bytes/* formatBytes */.z)(size.resultBytes),
+        size.ratio.toFixed(3),
+    ];
+    if (before === undefined)
+        return [cells];
+    const change = (0,format_figure/* formatChange */.eD)(size.resultBytes / before - 1, format_figure/* formatPercent */.l9);
+    return [[...cells, (0,format_bytes/* formatBytes */.z)(before), change ?? ""]];
+}
+function latencyRows(job) {
+    const { latency } = job.telemetry;
+    if (!latency)
+        return [];
+    const percentiles = ["p50Ms", "p95Ms", "p99Ms"].flatMap((figure) => {
+        const [original, result] = [latency.original[figure], latency.result[figure]];
+        if (original === undefined || result === undefined)
+            return [];
+        const name = `latency ${figure.replace("Ms", "")}, ms`;
+        const ratio = figure === "p50Ms" ? (0,jobs_latency/* formatRatio */.B0)(latency) : (result / original).toFixed(3);
+        const change = figure === "p50Ms" ? (0,figures/* describeLatencyChange */.q3)(latency.baseline) : undefined;
+        return [[name, original.toFixed(2), result.toFixed(2), ratio, "", change ?? ""]];
+    });
+    return [...percentiles, ...shapeRows(latency)];
+}
+function shapeRows({ shapes = [] }) {
+    return shapes.map((shape) => [
+        `latency p50 of ${(0,markdown/* inlineCode */.ti)(shape.inputs)}, ms`,
+        shape.originalP50Ms.toFixed(2),
+        shape.resultP50Ms.toFixed(2),
+        (0,jobs_latency/* formatRatio */.B0)(shape),
+    ]);
+}
+function accuracyRows(job) {
+    const { accuracy } = job.telemetry;
+    if (!accuracy)
+        return [];
+    const worst = [figure_names/* figureNames */.$.accuracy, "", (0,format_figure/* formatDecibels */.Tb)(accuracy.sqnrDb), ""];
+    const before = (0,figures/* comparableAccuracy */.a4)(job);
+    if (before) {
+        const change = (0,format_figure/* formatChange */.eD)(accuracy.sqnrDb - before.sqnrDb, format_figure/* formatDecibels */.Tb);
+        worst.push((0,format_figure/* formatDecibels */.Tb)(before.sqnrDb), change ?? "");
+    }
+    return [worst, ...accuracy.outputs.flatMap(outputRows)];
+}
+function outputRows({ name, sqnrDb, cosine, top1Agreement }) {
+    const output = (0,markdown/* inlineCode */.ti)(name);
+    const rows = [
+        [`${figure_names/* figureNames */.$.accuracy} of ${output}`, "", (0,format_figure/* formatDecibels */.Tb)(sqnrDb)],
+        [`${figure_names/* figureNames */.$.cosine} of ${output}`, "", cosine.toFixed(5)],
+    ];
+    if (top1Agreement !== null) {
+        rows.push([`${figure_names/* figureNames */.$.top1} of ${output}`, "", (0,format_figure/* formatPercent */.l9)(top1Agreement)]);
+    }
+    return rows;
+}
+function memoryRows({ telemetry: { memory } }) {
+    if (!memory)
+        return [];
+    const peaks = [memory.originalPeakBytes, memory.resultPeakBytes];
+    return [
+        [figure_names/* figureNames */.$.memory, ...peaks.map((bytes) => (bytes === undefined ? "" : (0,format_bytes/* formatBytes */.z)(bytes)))],
+    ];
+}
+function weightRows({ telemetry: { weights } }) {
+    return weights
+        ? [[figure_names/* figureNames */.$.weights, String(weights.total), `${weights.quantized} changed`]]
+        : [];
+}
+function padCells(cells) {
+    return columns.map((_, i) => cells[i] ?? "");
+}
+function measurementNotes({ telemetry, baseline }) {
+    const { device, accuracy, stageSeconds } = telemetry;
+    const notes = [
+        baseline && `Compared with ${(0,markdown/* inlineCode */.ti)(`${baseline.branch} at ${baseline.sha.slice(0, 7)}`)}.`,
+        device && deviceNote(device),
+        accuracy && samplesNote(accuracy),
+        stageSeconds && stagesNote(stageSeconds),
+    ].flatMap((note) => note ?? []);
+    return notes.length === 0 ? [] : [{ head: notes.join(" "), rows: [] }];
+}
+function deviceNote(device) {
+    const { name, threads, executionProvider, runtime } = device;
+    const software = (0,markdown/* inlineCode */.ti)(`${executionProvider}, ${runtime}`);
+    return `Measured on ${(0,markdown/* inlineCode */.ti)(name)}, ${threads} threads, ${software}.`;
+}
+function samplesNote({ samples, data }) {
+    const origin = data === "generated" ? "generated samples" : "samples of the caller";
+    return `Accuracy on ${samples} ${origin}.`;
+}
+function stagesNote(stageSeconds) {
+    const stages = Object.entries(stageSeconds).map(([stage, seconds = 0]) => {
+        return `${stage} ${seconds.toFixed(1)}`;
+    });
+    return `Seconds: ${stages.join(", ")}.`;
+}
+
 // EXTERNAL MODULE: ./report/report.js
 var report = __nccwpck_require__(6605);
+// EXTERNAL MODULE: ./contract/jobs/describe-gate.js
+var describe_gate = __nccwpck_require__(871);
+// EXTERNAL MODULE: ./contract/jobs/gate-table.js
+var gate_table = __nccwpck_require__(1820);
+// EXTERNAL MODULE: ./contract/jobs/next-steps.js
+var next_steps = __nccwpck_require__(6669);
+;// CONCATENATED MODULE: ./report/render-job.js
+
+
+
+
+
+
+
+
+
+
+function renderJobCheck(row, output) {
+    const { logUrl: url, job } = row;
+    const maxBytes = markdown/* githubLimits */.Q0.checkFieldBytes;
+    const code = job.error && { head: `Error code: ${(0,markdown/* inlineCode */.ti)(job.error.code)}`, rows: [] };
+    const measurements = [
+        ...(0,model_diff_section/* modelDiffSections */.d)(job),
+        (0,compose_sections/* foldSection */.D)("All figures", measurementTable(job)),
+        ...measurementNotes(job),
+        ...(code ? [code] : []),
+    ];
+    const text = (0,compose_sections/* composeSections */.z)(measurements, { url, maxBytes: maxBytes / 2 });
+    const tail = renderLogTail(output, { url, maxBytes: maxBytes - (0,markdown/* utf8ByteLength */.iE)(text) - 2 });
+    return {
+        title: (0,markdown/* truncateToBytes */.Ln)(jobCheckTitle(row), markdown/* githubLimits */.Q0.checkTitleBytes),
+        summary: (0,compose_sections/* composeSections */.z)(summarySections(row), { url, maxBytes }),
+        text: `${text}\n\n${tail}`,
+    };
+}
+function jobCheckTitle(row) {
+    const reason = (0,explain_job/* explainShortly */.DR)(row.job);
+    if (reason !== "")
+        return (0,markdown/* toOneLine */.GX)(reason);
+    const { size, accuracy, latency } = row.job.telemetry;
+    const parts = [
+        report/* outcomes */.KI[(0,report/* classifyOutcome */.$p)(row)].words,
+        size && `${(100 * size.ratio).toFixed(0)} % of the size`,
+        accuracy && (0,format_figure/* formatDecibels */.Tb)(accuracy.sqnrDb),
+        latency && `${(100 * latency.ratio).toFixed(0)} % of the latency`,
+    ];
+    return parts.flatMap((part) => part ?? []).join(", ");
+}
+function summarySections(row) {
+    const { gates, telemetry } = row.job;
+    const sections = [{ head: summaryHead(row), rows: [] }];
+    const step = (0,next_steps/* nextStep */.s)(row.job);
+    if (step !== undefined)
+        sections.push({ head: `**Next:** ${step}`, rows: [] });
+    if (gates.length > 0) {
+        sections.push({ head: (0,markdown/* tableHead */.PP)(["", "gate", "result"]), rows: gates.map(gateRow(row.job)) });
+    }
+    const warnings = telemetry.warnings.map(({ message }) => `- ⚠️ ${(0,markdown/* inlineCode */.ti)(message)}`);
+    const [first, ...others] = warnings;
+    if (first !== undefined)
+        sections.push({ head: first, rows: others });
+    return sections;
+}
+function summaryHead(row) {
+    const { mark, words } = report/* outcomes */.KI[(0,report/* classifyOutcome */.$p)(row)];
+    const passed = `${(0,markdown/* inlineCode */.ti)(row.model)} for ${(0,markdown/* inlineCode */.ti)(row.target)} ${words}`;
+    return `${mark} ${(0,explain_job/* explainInMarkdown */.OB)(row) ?? passed}`;
+}
+function gateRow({ baseline }) {
+    const against = baseline ? (0,markdown/* inlineCode */.ti)(baseline.branch) : undefined;
+    return (gate) => {
+        const words = (0,describe_gate/* describeGate */.l7)(gate, { against, quote: markdown/* inlineCode */.ti });
+        return (0,markdown/* tableRow */.jD)([gateMark(gate), gate_table/* gateTable */.k[gate.gate].title, words]);
+    };
+}
+function gateMark({ passed, level }) {
+    if (passed)
+        return report/* outcomes */.KI.passed.mark;
+    return level === "warn" ? report/* outcomes */.KI.warned.mark : report/* outcomes */.KI.missed.mark;
+}
+const maxLineBytes = 1_000;
+const maxLines = 100;
+function renderLogTail(output, { maxBytes, url }) {
+    const head = `<details>\n<summary>End of the output</summary>\n\n[All of it](${url})`;
+    const foot = "\n\n</details>";
+    const lines = output.slice(-maxLines).map((line) => (0,markdown/* truncateToBytes */.Ln)(line, maxLineBytes));
+    let tail = head + foot;
+    for (let first = lines.length - 1; first >= 0; first--) {
+        const longer = `${head}\n\n${(0,markdown/* codeBlock */.DV)(lines.slice(first))}${foot}`;
+        if ((0,markdown/* utf8ByteLength */.iE)(longer) > maxBytes)
+            break;
+        tail = longer;
+    }
+    return tail;
+}
+
 ;// CONCATENATED MODULE: ./github/check-run-requests.js
 
 
@@ -56742,7 +54313,7 @@ function jobCheckRun(row, lastLines, { checkName, failOn }) {
     const { conclusion } = (0,conclude/* conclude */.Ep)({ rows: [row] }, failOn);
     return {
         name: `${checkName}: ${(0,report/* jobTitle */.a9)(row)}`,
-        content: { output: (0,render_job/* renderJobCheck */.E)(row, lastLines), conclusion: conclusion ?? "neutral" },
+        content: { output: renderJobCheck(row, lastLines), conclusion: conclusion ?? "neutral" },
     };
 }
 function parseRepository(fullName) {
@@ -56894,7 +54465,7 @@ class CheckRunReporter {
                 return;
             const { name, content } = jobCheckRun(row, lastLines, { checkName: check.name, failOn });
             const externalId = `${check.externalId}/${row.id}`;
-            await checks.create({ ...check, name, externalId }, content);
+            await checks.create({ name, externalId, detailsUrl: row.url }, content);
         });
     }
     async complete(report, verdict, annotations) {
@@ -57515,8 +55086,8 @@ var schemas = __nccwpck_require__(3045);
 var core = __nccwpck_require__(6416);
 // EXTERNAL MODULE: ./contract/jobs/gate.js
 var gate = __nccwpck_require__(9517);
-// EXTERNAL MODULE: ./contract/jobs/recipe.js + 1 modules
-var recipe = __nccwpck_require__(4926);
+// EXTERNAL MODULE: ./contract/jobs/recipe.js
+var recipe = __nccwpck_require__(8668);
 // EXTERNAL MODULE: ./contract/jobs/status.js
 var jobs_status = __nccwpck_require__(8548);
 // EXTERNAL MODULE: ./action/parse-yaml.js
@@ -57542,10 +55113,10 @@ const seconds = schemas/* string */.YjP()
     return Number(number) * unitSeconds[unit];
 })
     .refine((time) => time <= longestSeconds, { error: "must not be more than a week" });
-const baseUrl = schemas/* url */.OZ5({ protocol: /^https?$/, error: "must be an address such as https://mos.example.com" })
-    .transform((url) => `${url.replace(/\/+$/, "").replace(/\/v1$/, "")}/v1`);
+const serviceUrl = schemas/* url */.OZ5({ protocol: /^https?$/, error: "must be an address such as https://mos.example.com" })
+    .transform((url) => url.replace(/\/+$/, "").replace(/\/v1$/, ""));
 const inputsSchema = schemas/* object */.Ikc({
-    "service-url": baseUrl,
+    "service-url": serviceUrl,
     token: schemas/* string */.YjP().optional(),
     audience: schemas/* string */.YjP().optional(),
     "batch-file": schemas/* string */.YjP().optional(),
@@ -57694,8 +55265,8 @@ const promises_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.ur
 var core = __nccwpck_require__(9876);
 // EXTERNAL MODULE: ./report/conclude.js
 var conclude = __nccwpck_require__(4422);
-// EXTERNAL MODULE: ./action/check-run-reporter.js + 2 modules
-var check_run_reporter = __nccwpck_require__(2881);
+// EXTERNAL MODULE: ./action/check-run-reporter.js + 4 modules
+var check_run_reporter = __nccwpck_require__(9131);
 // EXTERNAL MODULE: ./action/explain-error.js
 var explain_error = __nccwpck_require__(4747);
 // EXTERNAL MODULE: external "node:crypto"
@@ -57735,10 +55306,10 @@ var submit_batches = __nccwpck_require__(4866);
 var jobs_status = __nccwpck_require__(8548);
 // EXTERNAL MODULE: ./contract/text/format-bytes.js
 var format_bytes = __nccwpck_require__(6874);
-// EXTERNAL MODULE: ./report/format-figure.js
-var format_figure = __nccwpck_require__(1577);
-// EXTERNAL MODULE: ./report/render-job.js + 1 modules
-var render_job = __nccwpck_require__(622);
+// EXTERNAL MODULE: ./contract/text/format-figure.js
+var format_figure = __nccwpck_require__(6113);
+// EXTERNAL MODULE: ./report/explain-job.js
+var explain_job = __nccwpck_require__(7650);
 // EXTERNAL MODULE: ./report/report.js
 var report = __nccwpck_require__(6605);
 ;// CONCATENATED MODULE: ./action/follow-jobs.js
@@ -57830,7 +55401,7 @@ function resultLine(row) {
         `${(0,report/* jobTitle */.a9)(row)} ${report/* outcomes */.KI[(0,report/* classifyOutcome */.$p)(row)].words}`,
         size && describeSizes(size),
         accuracy && (0,format_figure/* formatDecibels */.Tb)(accuracy.sqnrDb),
-        row.job && (0,render_job/* describeJobFailure */.D)(row.job),
+        row.job && (0,explain_job/* explainShortly */.DR)(row.job),
     ];
     return parts.filter(Boolean).join(", ");
 }
@@ -57843,12 +55414,13 @@ var gate = __nccwpck_require__(9517);
 ;// CONCATENATED MODULE: ./action/job-tracker.js
 
 
+
 class JobTracker {
     #rows = new Map();
-    constructor(jobs, baseUrl) {
+    constructor(jobs, serviceUrl) {
         for (const { id, model, target, former } of jobs) {
-            const logUrl = `${baseUrl}/jobs/${id}/logs`;
-            this.#rows.set(id, { id, model, target, status: "Pending", gatesFailed: false, logUrl });
+            const links = (0,report/* jobLinks */.Bs)(serviceUrl, id);
+            this.#rows.set(id, { id, model, target, status: "Pending", gatesFailed: false, ...links });
             if (former)
                 this.recordJobs([former]);
         }
@@ -58074,7 +55646,7 @@ async function readBatchFile(file, workspace) {
     }
     const { lineAtPath } = parsed;
     const { models = [], ...fields } = parsed.value;
-    const gates = gate_table/* gateName */.h2.options.filter((gate) => fields.gates?.[gate] !== undefined);
+    const gates = gate_table/* gateName */.h.options.filter((gate) => fields.gates?.[gate] !== undefined);
     return {
         fields,
         models: models.map((entry, i) => ({ ...entry, place: placeAt(lineAtPath(["models", i])) })),
@@ -58140,7 +55712,7 @@ async function fetchMergeBase({ repo, headSha, branch }, base, github) {
 // EXTERNAL MODULE: ./action/run-post.js
 var run_post = __nccwpck_require__(6361);
 // EXTERNAL MODULE: ./action/service-client.js + 33 modules
-var service_client = __nccwpck_require__(2461);
+var service_client = __nccwpck_require__(4845);
 // EXTERNAL MODULE: ./client/hash-file.js
 var hash_file = __nccwpck_require__(5511);
 // EXTERNAL MODULE: ./client/problem-error.js + 1 modules
@@ -58214,8 +55786,10 @@ class UploadLog {
     }
 }
 
-// EXTERNAL MODULE: ./report/figures.js
-var figures = __nccwpck_require__(9074);
+// EXTERNAL MODULE: ./contract/page-addresses.js
+var page_addresses = __nccwpck_require__(6885);
+// EXTERNAL MODULE: ./contract/jobs/describe-gate.js
+var describe_gate = __nccwpck_require__(871);
 // EXTERNAL MODULE: ./report/markdown.js
 var markdown = __nccwpck_require__(8186);
 ;// CONCATENATED MODULE: ./report/build-annotations.js
@@ -58235,7 +55809,7 @@ function failureAnnotations(row, place) {
     if (!place || !error)
         return [];
     const title = `${(0,report/* jobTitle */.a9)(row)} failed`;
-    return [{ place, level: "failure", title, message: `${error.code}: ${error.message}` }];
+    return [{ place, level: "failure", title, message: error.message }];
 }
 function gateAnnotations(row, gatePlaces, modelPlace) {
     const missed = row.job?.gates.filter(({ passed }) => !passed) ?? [];
@@ -58243,7 +55817,7 @@ function gateAnnotations(row, gatePlaces, modelPlace) {
         const place = gatePlaces.get(result.gate) ?? modelPlace;
         if (!place)
             return [];
-        const message = (0,figures/* describeGate */.l7)(result);
+        const message = (0,describe_gate/* describeGate */.l7)(result, { against: row.job?.baseline?.branch });
         return result.level === "warn"
             ? [{ place, level: "warning", title: `${(0,report/* jobTitle */.a9)(row)}: a gate warns`, message }]
             : [{ place, level: "failure", title: `${(0,report/* jobTitle */.a9)(row)}: a gate failed`, message }];
@@ -58258,6 +55832,7 @@ function truncateAnnotation({ title, message, ...rest }) {
 }
 
 ;// CONCATENATED MODULE: ./action/compress.js
+
 
 
 
@@ -58294,10 +55869,10 @@ async function compress(step, credentials) {
 async function compress_submit(step, credentials, signal) {
     const { inputs, run, identity, dispatcher, github } = step;
     const { workspace, attempt } = run;
-    const baseUrl = inputs["service-url"];
+    const serviceUrl = inputs["service-url"];
     const defaultSuite = `${run.repository}: ${identity.checkName}`.slice(0, 200);
     const plan = await planBatch(inputs, { workspace, defaultSuite });
-    const { client, scopes } = await (0,service_client/* openServiceSession */.C)(credentials, { baseUrl, dispatcher });
+    const { client, scopes } = await (0,service_client/* openServiceSession */.C)(credentials, { serviceUrl, dispatcher });
     await checkTargets(client, plan.targets, signal);
     const models = await uploadModels(plan.models, client, { workspace, signal });
     const revision = await resolveRevision(run, { inputs, github, scopes });
@@ -58309,7 +55884,7 @@ async function compress_submit(step, credentials, signal) {
         "batch-id": submission.batches.map(({ id }) => id).join(" "),
         "batch-url": batchUrl(step, submission),
     });
-    const tracker = new JobTracker(submission.jobs, baseUrl);
+    const tracker = new JobTracker(submission.jobs, serviceUrl);
     return { client, submission, tracker, places: plan.places };
 }
 async function follow(step, work, signal) {
@@ -58341,7 +55916,7 @@ function buildReport(step, work) {
 }
 function batchUrl({ inputs, run }, submission) {
     const [first] = submission?.batches ?? [];
-    return first ? `${inputs["service-url"]}/batches/${first.id}` : run.url;
+    return first ? `${inputs["service-url"]}${(0,page_addresses/* batchAddress */.hM)(first.id)}` : run.url;
 }
 const waitLimitMs = 20_000;
 const compress_pollMs = 500;
@@ -58611,10 +56186,10 @@ function setFailure({ failureMessage }, { conclusion, title }) {
 /* harmony export */   a: () => (/* binding */ runPost)
 /* harmony export */ });
 /* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9876);
-/* harmony import */ var _check_run_reporter_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(2881);
+/* harmony import */ var _check_run_reporter_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(9131);
 /* harmony import */ var _connect_github_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3324);
 /* harmony import */ var _read_inputs_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(2982);
-/* harmony import */ var _service_client_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(2461);
+/* harmony import */ var _service_client_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(4845);
 /* harmony import */ var _submit_batches_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(4866);
 /* harmony import */ var _workflow_run_js__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(6793);
 /* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(8931);
@@ -58643,8 +56218,8 @@ async function runPost({ environment, context, dispatcher }) {
     await cancelCheckRun(step);
 }
 async function cancelStepBatches({ inputs, identity: { labels }, dispatcher }, credentials) {
-    const baseUrl = inputs["service-url"];
-    const { client } = await (0,_service_client_js__WEBPACK_IMPORTED_MODULE_4__/* .openServiceSession */ .C)(credentials, { baseUrl, dispatcher });
+    const serviceUrl = inputs["service-url"];
+    const { client } = await (0,_service_client_js__WEBPACK_IMPORTED_MODULE_4__/* .openServiceSession */ .C)(credentials, { serviceUrl, dispatcher });
     const jobs = await (0,_submit_batches_js__WEBPACK_IMPORTED_MODULE_5__/* .listJobs */ .N6)(client, { labels });
     const batches = [...new Set(jobs.flatMap(({ batchId }) => batchId ?? []))];
     _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .info */ .pq(`The step was ended before its jobs; ${batches.length} batches are cancelled`);
@@ -58684,7 +56259,7 @@ async function requestCancellation(client, id, signal) {
 
 /***/ }),
 
-/***/ 2461:
+/***/ 4845:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -58737,7 +56312,7 @@ async function sendRequest(name, input, { routes, baseUrl, token, transport, upl
 function requireRoute(routes, name) {
     const route = routes[name];
     if (route === undefined)
-        throw new TypeError(`${name} is none of the client's routes`);
+        throw new TypeError(`${name} is not one of the client's routes`);
     return route;
 }
 function buildRouteUrl(route, { params = {}, query = {} }, baseUrl) {
@@ -58760,9 +56335,21 @@ function isRepeatable(name, { method }, input) {
 var schemas = __nccwpck_require__(3045);
 // EXTERNAL MODULE: ../../node_modules/zod/v4/classic/iso.js
 var iso = __nccwpck_require__(3477);
+// EXTERNAL MODULE: ./contract/text/hidden-characters.js
+var hidden_characters = __nccwpck_require__(3024);
 ;// CONCATENATED MODULE: ./contract/jobs/log.js
 
+
 const maxLogLineBytes = 65_536;
+const reportedLine = schemas/* string */.YjP()
+    .max(maxLogLineBytes)
+    .overwrite((text) => (0,hidden_characters/* joinLines */.cT)(text.toWellFormed()))
+    .refine((text) => isShort(text) || new TextEncoder().encode(text).length <= maxLogLineBytes, {
+    error: `must have at most ${maxLogLineBytes} bytes`,
+});
+function isShort(text) {
+    return text.length <= maxLogLineBytes / 3;
+}
 const logLine = schemas/* object */.Ikc({
     seq: schemas/* int */.Whr()
         .min(1),
@@ -58781,8 +56368,8 @@ var gate = __nccwpck_require__(9517);
 var id = __nccwpck_require__(2246);
 // EXTERNAL MODULE: ./contract/jobs/job.js + 2 modules
 var job = __nccwpck_require__(6550);
-// EXTERNAL MODULE: ./contract/jobs/recipe.js + 1 modules
-var recipe = __nccwpck_require__(4926);
+// EXTERNAL MODULE: ./contract/jobs/recipe.js
+var recipe = __nccwpck_require__(8668);
 // EXTERNAL MODULE: ./contract/revision.js
 var revision = __nccwpck_require__(1622);
 // EXTERNAL MODULE: ./contract/jobs/telemetry.js + 1 modules
@@ -59174,8 +56761,6 @@ async function downloadArtifact({ jobId, name }, { file, signal }, connection) {
 var external_node_path_ = __nccwpck_require__(6760);
 // EXTERNAL MODULE: ./contract/models/model-source.js
 var model_source = __nccwpck_require__(8897);
-// EXTERNAL MODULE: ./contract/text/hidden-characters.js
-var hidden_characters = __nccwpck_require__(3024);
 // EXTERNAL MODULE: ./contract/text/bounded-text.js
 var bounded_text = __nccwpck_require__(6464);
 ;// CONCATENATED MODULE: ./contract/text/quote-name.js
@@ -59188,14 +56773,8 @@ function quoteName(name) {
 
 // EXTERNAL MODULE: ./contract/errors.js
 var errors = __nccwpck_require__(6828);
-;// CONCATENATED MODULE: ./contract/models/graph-limits.js
-
-const graphLimits = { fields: 3_000_000, parts: 100_000 };
-function graphLimitError(limit) {
-    const message = `The graph without its weights has more than ${limit}`;
-    return new errors/* ServiceError */._7("model_unsupported", message);
-}
-
+// EXTERNAL MODULE: ./contract/models/graph-limits.js
+var graph_limits = __nccwpck_require__(2063);
 ;// CONCATENATED MODULE: ./model-files/file-access.js
 
 const maxCallBytes = 1 << 30;
@@ -59428,13 +57007,13 @@ function* readLocations(bytes) {
 }
 function countField(count) {
     count.fields += 1;
-    if (count.fields > graphLimits.fields)
-        throw graphLimitError(`${graphLimits.fields} fields`);
+    if (count.fields > graph_limits/* graphLimits */.H.fields)
+        throw (0,graph_limits/* graphLimitError */.a)(`${graph_limits/* graphLimits */.H.fields} fields`);
 }
 function countPart(count) {
     count.parts += 1;
-    if (count.parts > graphLimits.parts)
-        throw graphLimitError(`${graphLimits.parts} nodes and tensors`);
+    if (count.parts > graph_limits/* graphLimits */.H.parts)
+        throw (0,graph_limits/* graphLimitError */.a)(`${graph_limits/* graphLimits */.H.parts} nodes and tensors`);
 }
 function* readFields(bytes, message, count) {
     for (let position = message.bodyStart; position < message.end;) {
@@ -59653,7 +57232,7 @@ async function findExternalPart(folder, location) {
     if (real.startsWith(`${await (0,promises_.realpath)(folder)}${external_node_path_.sep}`) && stats.isFile()) {
         return { path: name, file, bytes: stats.size };
     }
-    throw new Error(`The model's external data ${quoteName(location)} is no file below "${folder}"`);
+    throw new Error(`The model's external data ${quoteName(location)} is not a file below "${folder}"`);
 }
 function countAll({ onStart, onProgress, ...options }, done, bytes) {
     return {
@@ -59695,9 +57274,119 @@ function createUndiciTransport(dispatcher) {
     };
 }
 
+;// CONCATENATED MODULE: ./contract/jobs/attestation.js
+
+const statementMediaType = "application/vnd.in-toto+json";
+const provenanceType = "https://slsa.dev/provenance/v1";
+const evaluationType = "https://modeloptimization.dev/evaluation/v1";
+const compressionType = "https://modeloptimization.dev/compression/v1";
+const envelope = schemas/* object */.Ikc({
+    payloadType: schemas/* literal */.euz(statementMediaType),
+    payload: schemas/* base64 */.K39(),
+    signatures: schemas/* array */.YOg(schemas/* object */.Ikc({ keyid: schemas/* string */.YjP(), sig: schemas/* base64 */.K39() }))
+        .length(1),
+})
+    .meta({ id: "AttestationEnvelope" });
+const attestations = schemas/* object */.Ikc({ envelopes: schemas/* array */.YOg(envelope) })
+    .meta({ id: "Attestations" });
+const attestationKey = schemas/* object */.Ikc({
+    keyid: schemas/* string */.YjP(),
+    publicKey: schemas/* string */.YjP(),
+})
+    .meta({ id: "AttestationKey" });
+const digest = schemas/* strictObject */.rej({ sha256: schemas/* string */.YjP().regex(/^[0-9a-f]{64}$/) });
+const subject = schemas/* array */.YOg(schemas/* strictObject */.rej({ name: schemas/* string */.YjP(), digest })).min(1);
+const statementBase = { _type: schemas/* literal */.euz("https://in-toto.io/Statement/v1"), subject };
+const provenance = schemas/* strictObject */.rej({
+    ...statementBase,
+    predicateType: schemas/* literal */.euz(provenanceType),
+    predicate: schemas/* strictObject */.rej({
+        buildDefinition: schemas/* strictObject */.rej({
+            buildType: schemas/* literal */.euz(compressionType),
+            externalParameters: schemas/* strictObject */.rej({
+                kind: schemas/* string */.YjP(),
+                model: schemas/* string */.YjP(),
+                source: schemas/* string */.YjP(),
+                target: schemas/* string */.YjP(),
+                recipe: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* unknown */.L5J()),
+                gates: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* unknown */.L5J()),
+            }),
+            resolvedDependencies: schemas/* array */.YOg(schemas/* strictObject */.rej({ name: schemas/* string */.YjP(), digest })).length(1),
+        }),
+        runDetails: schemas/* strictObject */.rej({
+            builder: schemas/* strictObject */.rej({ id: schemas/* string */.YjP() }),
+            metadata: schemas/* strictObject */.rej({
+                invocationId: schemas/* string */.YjP(),
+                startedOn: iso/* datetime */.w$(),
+                finishedOn: iso/* datetime */.w$(),
+            }),
+        }),
+    }),
+});
+const evaluation = schemas/* strictObject */.rej({
+    ...statementBase,
+    predicateType: schemas/* literal */.euz(evaluationType),
+    predicate: schemas/* strictObject */.rej({
+        job: schemas/* string */.YjP(),
+        telemetry: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* unknown */.L5J()),
+        gates: schemas/* array */.YOg(schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* unknown */.L5J())),
+        gatesPassed: schemas/* boolean */.zMY(),
+    }),
+});
+const statements = { provenance, evaluation };
+function isAttested(job) {
+    const { startedAt, finishedAt, model, artifacts, status } = job;
+    const isKnown = startedAt !== null && finishedAt !== null && model.actualSha256 !== null;
+    return status === "Completed" && isKnown && artifacts.length > 0;
+}
+function describeProvenance(job, builder) {
+    const { id, kind, model, target, recipe, gateLimits, startedAt, finishedAt } = job;
+    const { name, source, actualSha256 } = model;
+    return {
+        ...describeSubject(job),
+        predicateType: provenanceType,
+        predicate: {
+            buildDefinition: {
+                buildType: compressionType,
+                externalParameters: { kind, model: name, source, target, recipe, gates: gateLimits },
+                resolvedDependencies: [{ name, digest: { sha256: actualSha256 } }],
+            },
+            runDetails: {
+                builder: { id: builder },
+                metadata: { invocationId: id, startedOn: startedAt, finishedOn: finishedAt },
+            },
+        },
+    };
+}
+function describeEvaluation(job) {
+    const { id, telemetry, gates } = job;
+    const gatesPassed = gates.every(({ passed, level }) => passed || level === "warn");
+    return {
+        ...describeSubject(job),
+        predicateType: evaluationType,
+        predicate: { job: id, telemetry, gates, gatesPassed },
+    };
+}
+function describeSubject({ artifacts }) {
+    return {
+        _type: "https://in-toto.io/Statement/v1",
+        subject: artifacts.map(({ name, sha256 }) => ({ name, digest: { sha256 } })),
+    };
+}
+function preAuthEncoding(payload) {
+    const encoder = new TextEncoder();
+    const type = encoder.encode(statementMediaType);
+    const head = encoder.encode(`DSSEv1 ${type.length} ${statementMediaType} ${payload.length} `);
+    const bytes = new Uint8Array(head.length + payload.length);
+    bytes.set(head);
+    bytes.set(payload, head.length);
+    return bytes;
+}
+
 // EXTERNAL MODULE: ./contract/jobs/artifact.js
 var artifact = __nccwpck_require__(4336);
 ;// CONCATENATED MODULE: ./contract/routes/artifact-routes.js
+
 
 
 
@@ -59716,10 +57405,12 @@ const artifactLink = schemas/* object */.Ikc({
     expiresAt: iso/* datetime */.w$(),
 })
     .meta({ id: "ArtifactLink" });
-const linkedArtifactParams = schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.C });
+const linkedArtifactParams = schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.Cs });
 const linkedArtifactQuery = schemas/* strictObject */.rej({
     expires: integerParameter(schemas/* int */.Whr().min(0)),
     sha256: model/* sha256 */.sc,
+    by: schemas/* union */.KCZ([id/* tokenId */.jo, id/* personId */.B6])
+        .optional(),
     signature: schemas/* string */.YjP()
         .regex(/^[A-Za-z0-9_-]{43}$/, { error: "must be 43 characters of base64url" }),
 });
@@ -59746,7 +57437,7 @@ const artifactRoutes = {
         names: "job",
         params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
         replies: {
-            200: { json: schemas/* object */.Ikc({ artifacts: schemas/* array */.YOg(artifact/* artifact */.d) }).meta({ id: "ArtifactList" }) },
+            200: { json: schemas/* object */.Ikc({ artifacts: schemas/* array */.YOg(artifact/* artifact */.dj) }).meta({ id: "ArtifactList" }) },
         },
         errors: ["not_found"],
     },
@@ -59756,24 +57447,35 @@ const artifactRoutes = {
         summary: "Download a file that a job produced",
         action: "readWork",
         names: "job",
-        params: schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.C }),
+        params: schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.Cs }),
         headers: downloadHeaders,
         replies: downloadReplies,
-        errors: ["not_found", "range_not_satisfiable"],
+        errors: ["not_found", "artifact_missing", "range_not_satisfiable"],
     },
     linkArtifact: {
         method: "POST",
         path: "/jobs/{id}/artifacts/{name}/link",
         summary: "Make a link to a file, which is valid for a while without an access token, as long as the " +
-            "job has the file",
+            "job has the file and whoever made the link could read it",
         action: "readWork",
         names: "job",
-        params: schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.C }),
+        params: schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.Cs }),
         body: artifactLinkRequest,
         bodyBytes: 4096,
         audited: true,
         replies: { 201: { json: artifactLink } },
         errors: ["unsupported_media_type", "payload_too_large", "not_found"],
+    },
+    deleteLinks: {
+        method: "DELETE",
+        path: "/jobs/{id}/links",
+        summary: "End all links to a job's files; new ones can be made",
+        action: "deleteLinks",
+        names: "job",
+        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
+        audited: true,
+        replies: { 204: { empty: true } },
+        errors: ["not_found"],
     },
     getLinkedArtifact: {
         method: "GET",
@@ -59785,21 +57487,40 @@ const artifactRoutes = {
         query: linkedArtifactQuery,
         headers: downloadHeaders,
         replies: downloadReplies,
-        errors: ["not_found", "link_expired", "range_not_satisfiable"],
+        errors: ["not_found", "artifact_missing", "link_expired", "range_not_satisfiable"],
+    },
+    getAttestations: {
+        method: "GET",
+        path: "/jobs/{id}/attestations",
+        summary: "What a result was made of and what was measured of it, as in-toto statements that the " +
+            "installation's key signs: SLSA's provenance, then the evaluation with its gates",
+        action: "readWork",
+        names: "job",
+        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
+        replies: { 200: { json: attestations } },
+        errors: ["not_found", "job_unfinished"],
+    },
+    getAttestationKey: {
+        method: "GET",
+        path: "/attestation-key",
+        summary: "The public key of the installation's attestations",
+        action: "readInterface",
+        replies: { 200: { json: attestationKey } },
+        errors: [],
     },
     getBatchArtifacts: {
         method: "GET",
         path: "/batches/{id}/artifacts",
         summary: "Download all files that the jobs of a batch have produced as a tar archive, each as " +
             "`JOB-NAME/ARTIFACT`, behind a `manifest.json` with their jobs and hashes. The connection " +
-            "breaks where a file cannot be read",
+            "breaks where a file cannot be read; where one is not stored, there is no archive",
         action: "readWork",
         names: "batch",
         params: schemas/* object */.Ikc({ id: id/* batchId */.qZ }),
         replies: {
             200: { stream: ["application/x-tar"], headers: ["content-disposition"] },
         },
-        errors: ["not_found"],
+        errors: ["not_found", "artifact_missing"],
     },
 };
 
@@ -60473,7 +58194,8 @@ const routes = {
 function createServiceClient(connection) {
     return createClient({ ...connection, routes });
 }
-async function openServiceSession(credentials, connection) {
+async function openServiceSession(credentials, { serviceUrl, dispatcher }) {
+    const connection = { baseUrl: `${serviceUrl}/v1`, dispatcher };
     if ("token" in credentials) {
         const { token } = credentials;
         core/* setSecret */.Pq(token);
@@ -60522,7 +58244,7 @@ function resolveCredentials(inputs, { untrusted }, environment) {
     if (inputs.token !== undefined)
         return { token: inputs.token };
     if (environment["ACTIONS_ID_TOKEN_REQUEST_URL"]) {
-        return { audience: inputs.audience ?? inputs["service-url"].replace(/\/v1$/, "") };
+        return { audience: inputs.audience ?? inputs["service-url"] };
     }
     if (untrusted)
         return undefined;
@@ -61088,6 +58810,7 @@ const errorTable = {
     job_finished: permanentError(409, "The job has already ended"),
     batch_finished: permanentError(409, "The batch has already ended"),
     job_unfinished: permanentError(409, "The job has not ended"),
+    artifact_missing: permanentError(410, "The file of the job is no longer stored"),
     link_expired: permanentError(410, "The link is no longer valid"),
     nothing_to_retry: permanentError(409, "No job of the batch has the status that is retried"),
     job_in_use: permanentError(409, "Something else still needs the job"),
@@ -61127,6 +58850,7 @@ const errorTable = {
     external_data_unused: permanentError(422, "The manifest names files that the model does not refer to"),
     nothing_to_quantize: permanentError(422, "The recipe fits no weight of the model"),
     recipe_unsupported: permanentError(422, "The recipe cannot be applied"),
+    calibration_data_invalid: permanentError(422, "The calibration data does not fit the model"),
     evaluation_data_invalid: permanentError(422, "The evaluation data does not fit the model"),
     evaluation_failed: permanentError(422, "The model could not be run for the evaluation"),
     accuracy_below_floor: permanentError(422, "The result is too far from the original"),
@@ -61429,7 +59153,7 @@ const actionInputs = {
 const actionOutputs = {
     "batch-id": "Identifier of the batch; several, separated by spaces, where a repeated run had only " +
         "some jobs left.",
-    "batch-url": "Address of the batch at the service.",
+    "batch-url": "Address of the batch's page at the service.",
     conclusion: "`success`, `failure`, `neutral`, `cancelled` or `timed_out`; `pending` where `wait` is " +
         "`false`.",
     jobs: "Number of jobs.",
@@ -61449,23 +59173,31 @@ const actionOutputs = {
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   C: () => (/* binding */ artifactName),
-/* harmony export */   d: () => (/* binding */ artifact)
+/* harmony export */   Cs: () => (/* binding */ artifactName),
+/* harmony export */   Si: () => (/* binding */ maxArtifacts),
+/* harmony export */   dj: () => (/* binding */ artifact)
 /* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
-/* harmony import */ var _models_model_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3659);
+/* unused harmony export maxShards */
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3045);
+/* harmony import */ var _pipeline_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7560);
+/* harmony import */ var _models_model_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3659);
 
 
-const artifactName = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
+
+const maxShards = 1000;
+const maxArtifacts = maxShards + 2 * _pipeline_js__WEBPACK_IMPORTED_MODULE_0__/* .maxPipelineStages */ .Wi + 5;
+const artifactName = zod__WEBPACK_IMPORTED_MODULE_2__/* .string */ .YjP()
     .max(200)
     .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/, {
     error: "must be 1 to 200 letters, digits, '.', '_' or '-', the first a letter or digit",
 });
-const artifact = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
+const artifact = zod__WEBPACK_IMPORTED_MODULE_2__/* .object */ .Ikc({
     name: artifactName,
-    kind: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["model", "weights", "stage", "manifest", "report", "graph"]),
-    bytes: zod__WEBPACK_IMPORTED_MODULE_1__/* .int */ .Whr().min(0),
-    sha256: _models_model_js__WEBPACK_IMPORTED_MODULE_0__/* .sha256 */ .sc,
+    kind: zod__WEBPACK_IMPORTED_MODULE_2__/* ["enum"] */ .k5n(["model", "weights", "stage", "manifest", "report", "graph", "description", "diff"]),
+    bytes: zod__WEBPACK_IMPORTED_MODULE_2__/* .int */ .Whr().min(0),
+    sha256: _models_model_js__WEBPACK_IMPORTED_MODULE_1__/* .sha256 */ .sc,
+    missing: zod__WEBPACK_IMPORTED_MODULE_2__/* .boolean */ .zMY()
+        .optional(),
 })
     .meta({ id: "Artifact" });
 
@@ -61518,8 +59250,8 @@ const place = schemas/* strictObject */.rej({
 const places = schemas/* strictObject */.rej({
     models: schemas/* array */.YOg(schemas/* strictObject */.rej({ model: schemas/* string */.YjP().max(100), ...place.shape }))
         .max(1000),
-    gates: schemas/* array */.YOg(schemas/* strictObject */.rej({ gate: gate_table/* gateName */.h2, ...place.shape }))
-        .max(gate_table/* gateName */.h2.options.length),
+    gates: schemas/* array */.YOg(schemas/* strictObject */.rej({ gate: gate_table/* gateName */.h, ...place.shape }))
+        .max(gate_table/* gateName */.h.options.length),
 });
 const githubReport = schemas/* strictObject */.rej({
     repository: schemas/* string */.YjP()
@@ -61540,8 +59272,8 @@ const githubReport = schemas/* strictObject */.rej({
 
 // EXTERNAL MODULE: ./contract/jobs/job.js + 2 modules
 var job = __nccwpck_require__(6550);
-// EXTERNAL MODULE: ./contract/jobs/recipe.js + 1 modules
-var recipe = __nccwpck_require__(4926);
+// EXTERNAL MODULE: ./contract/jobs/recipe.js
+var recipe = __nccwpck_require__(8668);
 // EXTERNAL MODULE: ./contract/jobs/status.js
 var jobs_status = __nccwpck_require__(8548);
 // EXTERNAL MODULE: ./contract/jobs/target.js
@@ -61776,45 +59508,158 @@ const createdBy = zod__WEBPACK_IMPORTED_MODULE_2__/* .object */ .Ikc({
 
 /***/ }),
 
+/***/ 871:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   l7: () => (/* binding */ describeGate),
+/* harmony export */   uV: () => (/* binding */ rankMissedGates)
+/* harmony export */ });
+/* unused harmony export describeLimit */
+/* harmony import */ var _gate_table_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1820);
+
+function describeGate(result, { against = "the baseline", quote = (text) => text } = {}) {
+    const { limit, actual, interval, note } = result;
+    const { bound, title, format, finding } = _gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateTable */ .k[result.gate];
+    const reason = note === undefined ? "" : ` (${quote(note)})`;
+    if (actual === null) {
+        return note === undefined
+            ? `has no measured figure for "${title}"; ${allowance(bound, formatLimit(result))}`
+            : `cannot be compared for "${title}"${reason}`;
+    }
+    const size = "change" in _gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateTable */ .k[result.gate] ? Math.abs(actual) : actual;
+    const figure = format(size, distinctDigits(size, limit, format));
+    const found = finding(figure, actual, against) + describeInterval(interval, format);
+    return `${found}; ${allowance(bound, formatLimit(result))}${reason}`;
+}
+function describeInterval(interval, format) {
+    if (interval === undefined)
+        return "";
+    const [low, high] = [format(interval.low, 1), format(interval.high, 1)];
+    return ` (95 % sure: ${low} to ${high})`;
+}
+function rankMissedGates(gates) {
+    return gates.filter(({ passed }) => !passed).toSorted((one, other) => rank(one) - rank(other));
+}
+function rank({ gate, level }) {
+    return (level === "fail" ? 0 : 2) + ("change" in _gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateTable */ .k[gate] ? 0 : 1);
+}
+function describeLimit(gate) {
+    const { title, bound } = gateTable[gate.gate];
+    return `${title}: ${bound === "max" ? "at most" : "at least"} ${formatLimit(gate)}`;
+}
+const mostDigits = 6;
+function formatLimit({ gate, limit }) {
+    return _gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateTable */ .k[gate].format(limit, mostDigits);
+}
+function distinctDigits(value, limit, format) {
+    let digits = value < 1 && format(1, 0) === "1" ? 4 : 1;
+    const limitText = format(limit, mostDigits);
+    while (digits < mostDigits && value !== limit && format(value, digits) === limitText)
+        digits++;
+    return digits;
+}
+function allowance(bound, limit) {
+    const isPlural = limit.includes(" ") && !limit.startsWith("1 ");
+    const verb = isPlural ? "are" : "is";
+    return `${limit} ${verb} ${bound === "max" ? "allowed" : "required"}`;
+}
+
+
+/***/ }),
+
+/***/ 9091:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   $: () => (/* binding */ figureNames)
+/* harmony export */ });
+const figureNames = {
+    size: "size",
+    accuracy: "accuracy (SQNR)",
+    cosine: "cosine similarity",
+    top1: "same class",
+    latency: "latency against the original",
+    memory: "peak memory",
+    weights: "weights",
+};
+
+
+/***/ }),
+
 /***/ 1820:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   h2: () => (/* binding */ gateName),
-/* harmony export */   k0: () => (/* binding */ gateTable)
+/* harmony export */   h: () => (/* binding */ gateName),
+/* harmony export */   k: () => (/* binding */ gateTable)
 /* harmony export */ });
-/* unused harmony export separateRunsNoise */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3045);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(3045);
 /* harmony import */ var _comparability_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3974);
 /* harmony import */ var _latency_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3994);
+/* harmony import */ var _text_format_figure_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(6113);
 
 
 
-const separateRunsNoise = 0.05;
+
+const percent = (share, digits) => (0,_text_format_figure_js__WEBPACK_IMPORTED_MODULE_2__/* .formatPercent */ .l9)(share, digits);
+const decibels = (value, digits) => `${(0,_text_format_figure_js__WEBPACK_IMPORTED_MODULE_2__/* .formatQuantity */ .VZ)(value, digits)} dB`;
+const plain = _text_format_figure_js__WEBPACK_IMPORTED_MODULE_2__/* .formatQuantity */ .VZ;
+const finer = "Have less of the model quantized: see which weights differ most on the job's page and name " +
+    "them in `recipe.exclude`, or use a finer `granularity` or a scheme with more bits.";
+const coarser = "Use a scheme with fewer bits, or allow a larger result. What stays as it is, and why, is in " +
+    "the job's log.";
+const compared = "See what changed between the two models. If it is meant, accept the results as the baseline.";
+function pick(change, better, worse, same) {
+    if (change === 0)
+        return same;
+    return change > 0 ? worse : better;
+}
 const worstWeight = "at the evaluation level `weights` that of the worst weight";
 const gateTable = {
     maxSizeRatio: {
         bound: "max",
+        title: "Size against the original",
         description: "Largest size of the result relative to the original.",
+        format: percent,
+        finding: (figure) => `has ${figure} of the original's size`,
+        advice: coarser,
         figure: ({ size }) => size?.ratio,
     },
     minSqnrDb: {
         bound: "min",
+        title: "Accuracy (SQNR)",
+        format: decibels,
+        finding: (figure) => `has an accuracy (SQNR) of ${figure}`,
+        advice: finer,
         description: `Least SQNR of any output, dB; ${worstWeight}.`,
         figure: ({ accuracy }) => accuracy?.sqnrDb,
     },
     minCosine: {
         bound: "min",
+        title: "Cosine similarity",
+        format: plain,
+        finding: (figure) => `has a cosine similarity of ${figure}`,
+        advice: finer,
         description: `Least cosine similarity of any output; ${worstWeight}.`,
         figure: ({ accuracy }) => accuracy?.cosine,
     },
     minTop1: {
         bound: "min",
+        title: "Samples with the same class",
+        format: percent,
+        finding: (figure) => `gives the original's class for ${figure} of the samples`,
+        advice: finer,
         description: "Least share of samples, of any output, whose largest element is the same as the original's.",
         figure: leastTop1,
     },
     maxLatencyRatio: {
         bound: "max",
+        title: "Latency against the original",
+        format: percent,
+        finding: (figure) => `takes ${figure} of the original's time`,
+        advice: "Time it on a machine with the target's processor, or choose a scheme whose operators are " +
+            "fast there: the job's log says which were slower.",
         description: "Largest latency of the result relative to the original's in the same run. Fails where the " +
             "whole confidence interval lies above it, and warns where the interval contains it.",
         figure: ({ latency }) => latency?.ratio,
@@ -61822,28 +59667,39 @@ const gateTable = {
     },
     maxSizeRegression: {
         bound: "max",
+        title: "Growth",
+        format: percent,
+        finding: (figure, actual, against) => `${pick(actual, `shrank by ${figure}`, `grew by ${figure}`, "has the same size")} against ${against}`,
+        advice: compared,
         description: "Largest growth of the result relative to the baseline's; 0.05 allows 5 % more bytes.",
         figure: ({ size }) => size?.resultBytes,
         change: { worsening: growth },
     },
     maxSqnrDropDb: {
         bound: "max",
+        title: "Loss of accuracy",
+        format: decibels,
+        finding: (figure, actual, against) => `${pick(actual, `gained ${figure}`, `lost ${figure}`, "lost no accuracy")} against ${against}`,
+        advice: compared,
         description: "Largest loss of SQNR against the baseline, dB.",
         figure: ({ accuracy }) => accuracy?.sqnrDb,
         change: { worsening: (now, before) => before - now, obstacle: _comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .sqnrObstacle */ .c },
     },
     maxLatencyRegression: {
         bound: "max",
+        title: "Growth of the latency",
+        format: percent,
+        finding: (figure, actual, against) => `became ${pick(actual, `${figure} faster`, `${figure} slower`, "neither faster nor slower")} against ${against}`,
+        advice: compared,
         description: "Largest growth of the result's latency relative to the baseline's; 0.05 allows 5 % more. " +
-            "Where both were timed in one run, the confidence interval decides as for " +
-            "`maxLatencyRatio`. Else the medians of both runs are compared, on the same hardware only, " +
-            `and growth that is beyond the limit by less than ${100 * separateRunsNoise} % warns.`,
+            "The baseline's result is timed again in the job's own run, and the confidence interval " +
+            "decides as for `maxLatencyRatio`. Where that was not possible, the gate warns.",
         figure: ({ latency }) => latency?.result.p50Ms,
         interval: ({ latency }) => growthInterval(latency?.baseline),
-        change: { worsening: growth, obstacle: _comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .latencyObstacle */ .i, noise: separateRunsNoise },
+        change: { worsening: growth, obstacle: _comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .latencyObstacle */ .i, needsOneRun: true },
     },
 };
-const gateName = zod__WEBPACK_IMPORTED_MODULE_2__/* ["enum"] */ .k5n(Object.keys(gateTable));
+const gateName = zod__WEBPACK_IMPORTED_MODULE_3__/* ["enum"] */ .k5n(Object.keys(gateTable));
 function growth(now, before) {
     return (now - before) / before;
 }
@@ -61905,19 +59761,24 @@ const gateLimits = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
     maxSizeRegression: limitSchema("maxSizeRegression"),
     maxSqnrDropDb: limitSchema("maxSqnrDropDb"),
     maxLatencyRegression: limitSchema("maxLatencyRegression"),
-    warnGates: zod__WEBPACK_IMPORTED_MODULE_1__/* .array */ .YOg(_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h2)
-        .max(_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h2.options.length)
+    warnGates: zod__WEBPACK_IMPORTED_MODULE_1__/* .array */ .YOg(_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h)
+        .max(_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h.options.length)
         .optional(),
 })
     .meta({ id: "GateLimits" });
 const gateResult = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
-    gate: _gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h2,
+    gate: _gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h,
     limit: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig(),
     actual: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig()
         .nullable(),
     baseline: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig()
         .nullable()
         .default(null),
+    interval: zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
+        low: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig(),
+        high: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig(),
+    })
+        .optional(),
     level: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["fail", "warn"])
         .default("fail"),
     passed: zod__WEBPACK_IMPORTED_MODULE_1__/* .boolean */ .zMY(),
@@ -61989,8 +59850,8 @@ function baselineFigures({ size, latency, device, accuracy: measured, }) {
 var creation = __nccwpck_require__(8971);
 // EXTERNAL MODULE: ./contract/jobs/gate.js
 var gate = __nccwpck_require__(9517);
-// EXTERNAL MODULE: ./contract/jobs/recipe.js + 1 modules
-var recipe = __nccwpck_require__(4926);
+// EXTERNAL MODULE: ./contract/jobs/recipe.js
+var recipe = __nccwpck_require__(8668);
 // EXTERNAL MODULE: ./contract/text/describe-choices.js
 var describe_choices = __nccwpck_require__(9395);
 ;// CONCATENATED MODULE: ./contract/jobs/status-reasons.js
@@ -62003,11 +59864,25 @@ const statusReasonTable = {
         setBy: "service",
         action: "Nothing: the job starts when a worker is free. `MOS_WORKERS` allows more at once.",
     },
+    interrupted: {
+        status: "Pending",
+        message: "Made way for a project that had waited too long; it begins again",
+        setBy: "service",
+        action: "Nothing: the job starts again in its turn. With `MOS_WORKERS` of 2 or more no project has " +
+            "all workers.",
+    },
     not_submitted: {
         status: "Pending",
         message: "The cluster does not take the job yet",
         setBy: "service",
         action: "Read the message: the API server is unreachable or refuses the resource. It is tried again.",
+    },
+    waiting_for_pod: {
+        status: "Pending",
+        message: "Waiting for a pod to begin the work",
+        setBy: "operator",
+        action: "Nothing, where a node fetches a large image; otherwise `kubectl describe pod` says what the " +
+            "pod waits for.",
     },
     starting: {
         status: "Pending",
@@ -62203,7 +60078,8 @@ const job = schemas/* object */.Ikc({
         .nullable(),
     transitions: schemas/* array */.YOg(jobs_status/* transition */.kY),
     telemetry: telemetry/* telemetry */.Y9,
-    artifacts: schemas/* array */.YOg(artifact/* artifact */.d),
+    artifacts: schemas/* array */.YOg(artifact/* artifact */.dj)
+        .max(artifact/* maxArtifacts */.Si),
     baseline: baseline
         .nullable()
         .default(null),
@@ -62230,37 +60106,43 @@ const jobDetail = job
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   B0: () => (/* binding */ formatRatio),
 /* harmony export */   SV: () => (/* binding */ instructionSets),
+/* harmony export */   Yb: () => (/* binding */ measuredRatio),
 /* harmony export */   ZK: () => (/* binding */ latency),
 /* harmony export */   eN: () => (/* binding */ explainWideInterval)
 /* harmony export */ });
-/* unused harmony export maxLatencyShapes */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
+/* unused harmony exports maxRatio, maxLatencyShapes */
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
+/* harmony import */ var _text_shown_line_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7293);
 
-const modelLatency = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
-    p50Ms: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig(),
-    p95Ms: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig().optional(),
-    p99Ms: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig().optional(),
-    runs: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr().min(0),
+
+const milliseconds = zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0).max(1e9);
+const maxRatio = 1e10;
+const measuredRatio = zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0).max(maxRatio);
+const modelLatency = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
+    p50Ms: milliseconds,
+    p95Ms: milliseconds.optional(),
+    p99Ms: milliseconds.optional(),
+    runs: zod__WEBPACK_IMPORTED_MODULE_1__/* .int */ .Whr().min(0),
 });
-const latencyRatio = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
-    ratio: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig(),
-    ratioLow: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig()
+const latencyRatio = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
+    ratio: measuredRatio,
+    ratioLow: measuredRatio
         .optional(),
-    ratioHigh: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig().optional(),
-    sessions: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr()
+    ratioHigh: measuredRatio.optional(),
+    sessions: zod__WEBPACK_IMPORTED_MODULE_1__/* .int */ .Whr()
         .min(0)
         .optional(),
 });
 const maxLatencyShapes = 4;
 const shapeLatency = latencyRatio.omit({ sessions: true }).extend({
-    inputs: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP().max(120),
-    originalP50Ms: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig(),
-    resultP50Ms: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig(),
+    inputs: (0,_text_shown_line_js__WEBPACK_IMPORTED_MODULE_0__/* .shownLine */ .Q)(120),
+    originalP50Ms: milliseconds,
+    resultP50Ms: milliseconds,
 });
 const latency = latencyRatio.extend({
     original: modelLatency,
     result: modelLatency,
-    shapes: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(shapeLatency)
+    shapes: zod__WEBPACK_IMPORTED_MODULE_1__/* .array */ .YOg(shapeLatency)
         .max(maxLatencyShapes)
         .optional(),
     baseline: latencyRatio
@@ -62304,66 +60186,208 @@ function formatRatio(latency) {
 
 /***/ }),
 
-/***/ 4926:
+/***/ 5:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   SQ: () => (/* binding */ isSameModel),
+/* harmony export */   nz: () => (/* binding */ shortModelDiff)
+/* harmony export */ });
+/* unused harmony exports maxDistance, modelDiffLimits, modelDiff, shortenModelDiff */
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3045);
+/* harmony import */ var _models_graph_limits_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2063);
+/* harmony import */ var _text_shown_line_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(7293);
 
-// EXPORTS
-__nccwpck_require__.d(__webpack_exports__, {
-  S6: () => (/* binding */ partialRecipe),
-  jL: () => (/* binding */ presetName),
-  D4: () => (/* binding */ recipe),
-  vJ: () => (/* binding */ requestedRecipe)
+
+
+const name = (0,_text_shown_line_js__WEBPACK_IMPORTED_MODULE_1__/* .shownLine */ .Q)(200);
+const count = zod__WEBPACK_IMPORTED_MODULE_2__/* .int */ .Whr()
+    .min(0)
+    .max(2 * _models_graph_limits_js__WEBPACK_IMPORTED_MODULE_0__/* .graphLimits */ .H.parts);
+const maxDistance = 1e155;
+const valueChange = zod__WEBPACK_IMPORTED_MODULE_2__/* .object */ .Ikc({
+    what: zod__WEBPACK_IMPORTED_MODULE_2__/* ["enum"] */ .k5n(["input", "output", "opset"]),
+    name,
+    before: name.nullable(),
+    after: name.nullable(),
 });
+const nodeChange = zod__WEBPACK_IMPORTED_MODULE_2__/* .object */ .Ikc({
+    how: zod__WEBPACK_IMPORTED_MODULE_2__/* ["enum"] */ .k5n(["added", "removed", "changed"]),
+    name,
+    op: name,
+    what: zod__WEBPACK_IMPORTED_MODULE_2__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_2__/* ["enum"] */ .k5n(["operator", "attributes", "inputs"]))
+        .max(3),
+    from: zod__WEBPACK_IMPORTED_MODULE_2__/* .array */ .YOg(name).max(3),
+    to: zod__WEBPACK_IMPORTED_MODULE_2__/* .array */ .YOg(name).max(3),
+});
+const weightChange = zod__WEBPACK_IMPORTED_MODULE_2__/* .object */ .Ikc({
+    how: zod__WEBPACK_IMPORTED_MODULE_2__/* ["enum"] */ .k5n(["added", "removed", "changed"]),
+    name,
+    before: name.nullable(),
+    after: name.nullable(),
+    distance: zod__WEBPACK_IMPORTED_MODULE_2__/* .number */ .aig()
+        .min(0)
+        .max(maxDistance)
+        .nullable(),
+});
+const counts = zod__WEBPACK_IMPORTED_MODULE_2__/* .object */ .Ikc({
+    added: count,
+    removed: count,
+    changed: count,
+    renamed: count,
+    same: count,
+});
+const modelDiffLimits = { entries: 1_000, telemetryEntries: 12 };
+const modelDiff = zod__WEBPACK_IMPORTED_MODULE_2__/* .object */ .Ikc({
+    values: zod__WEBPACK_IMPORTED_MODULE_2__/* .array */ .YOg(valueChange),
+    nodes: counts,
+    weights: counts,
+    nodeChanges: zod__WEBPACK_IMPORTED_MODULE_2__/* .array */ .YOg(nodeChange),
+    weightChanges: zod__WEBPACK_IMPORTED_MODULE_2__/* .array */ .YOg(weightChange),
+});
+const { telemetryEntries } = modelDiffLimits;
+const shortModelDiff = modelDiff.extend({
+    values: zod__WEBPACK_IMPORTED_MODULE_2__/* .array */ .YOg(valueChange).max(telemetryEntries),
+    nodeChanges: zod__WEBPACK_IMPORTED_MODULE_2__/* .array */ .YOg(nodeChange).max(telemetryEntries),
+    weightChanges: zod__WEBPACK_IMPORTED_MODULE_2__/* .array */ .YOg(weightChange).max(telemetryEntries),
+});
+function shortenModelDiff(diff) {
+    return {
+        ...diff,
+        values: diff.values.slice(0, telemetryEntries),
+        nodeChanges: diff.nodeChanges.slice(0, telemetryEntries),
+        weightChanges: diff.weightChanges.slice(0, telemetryEntries),
+    };
+}
+function isSameModel({ values, nodes, weights }) {
+    const parts = [nodes, weights];
+    return (values.length === 0 && parts.every((part) => part.added + part.removed + part.changed === 0));
+}
 
-// UNUSED EXPORTS: chooseGranularity, granularitiesByScheme
 
-// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(3045);
-// EXTERNAL MODULE: ./contract/text/kubernetes-names.js
-var kubernetes_names = __nccwpck_require__(7762);
-;// CONCATENATED MODULE: ./contract/jobs/pipeline.js
+/***/ }),
 
-const balance = schemas/* enum */.k5n(["bytes", "flops", "time"]);
+/***/ 6669:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   s: () => (/* binding */ nextStep)
+/* harmony export */ });
+/* unused harmony export errorAdvice */
+/* harmony import */ var _errors_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6828);
+/* harmony import */ var _describe_gate_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(871);
+/* harmony import */ var _gate_table_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(1820);
+
+
+
+const correctModel = "Correct the model, or the address that it is read from, and push again.";
+const correctFiles = "Push the model with all files of its external data, in its own folder.";
+const correctRecipe = "Change the recipe: the message says what cannot be applied, and the reference has its fields.";
+const askAdministrator = "Ask the administrator of the service, whose log has more.";
+const errorAdvice = {
+    model_not_found: correctModel,
+    model_source_refused: correctModel,
+    model_checksum_mismatch: correctModel,
+    model_invalid: correctModel,
+    model_truncated: correctModel,
+    model_opset_unsupported: "Export the model with an opset that the message names.",
+    model_unsupported: "Export the model without what the message names.",
+    model_too_large: "Split the model, or have the administrator raise the limit.",
+    external_data_refused: correctFiles,
+    external_data_missing: correctFiles,
+    external_data_short: correctFiles,
+    external_data_unused: correctFiles,
+    nothing_to_quantize: correctRecipe,
+    recipe_unsupported: correctRecipe,
+    evaluation_data_invalid: "Correct the samples of `recipe.evaluation.data`.",
+    evaluation_failed: "Run the model with ONNX Runtime: it fails there too.",
+    accuracy_below_floor: _gate_table_js__WEBPACK_IMPORTED_MODULE_2__/* .gateTable */ .k.minCosine.advice,
+    out_of_memory: "Give the target's workers more memory.",
+    deadline_exceeded: "Give the job more time with `deadlineSeconds`.",
+};
+function nextStep({ status, error, gates, }) {
+    if (error) {
+        const again = "Run it again: this can pass without a change.";
+        return errorAdvice[error.code] ?? (_errors_js__WEBPACK_IMPORTED_MODULE_0__/* .errorTable */ .NN[error.code].retryable ? again : askAdministrator);
+    }
+    if (status === "Cancelled")
+        return "Run it again, if it was not meant to be cancelled.";
+    const [gate] = (0,_describe_gate_js__WEBPACK_IMPORTED_MODULE_1__/* .rankMissedGates */ .uV)(gates);
+    if (gate === undefined)
+        return undefined;
+    if (gate.actual === null && "change" in _gate_table_js__WEBPACK_IMPORTED_MODULE_2__/* .gateTable */ .k[gate.gate]) {
+        return "Run the workflow on the base branch once: it records there what is compared with.";
+    }
+    if (gate.actual === null)
+        return "Have the figure measured: see `recipe.evaluation`.";
+    return _gate_table_js__WEBPACK_IMPORTED_MODULE_2__/* .gateTable */ .k[gate.gate].advice;
+}
+
+
+/***/ }),
+
+/***/ 7560:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   Wi: () => (/* binding */ maxPipelineStages),
+/* harmony export */   nU: () => (/* binding */ balance)
+/* harmony export */ });
+/* unused harmony export pipelineManifest */
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
+
+const balance = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["bytes", "flops", "time"]);
 const maxPipelineStages = 64;
-const pipelineTensor = schemas/* object */.Ikc({
-    name: schemas/* string */.YjP(),
-    type: schemas/* string */.YjP(),
-    shape: schemas/* array */.YOg(schemas/* union */.KCZ([schemas/* int */.Whr(), schemas/* string */.YjP()])),
+const pipelineTensor = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
+    name: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(),
+    type: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(),
+    shape: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_0__/* .union */ .KCZ([zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr(), zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()])),
 });
-const pipelineManifest = schemas/* object */.Ikc({
-    version: schemas/* literal */.euz(1),
+const pipelineManifest = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
+    version: zod__WEBPACK_IMPORTED_MODULE_0__/* .literal */ .euz(1),
     balance,
-    stages: schemas/* array */.YOg(schemas/* object */.Ikc({
-        model: schemas/* string */.YjP(),
-        files: schemas/* array */.YOg(schemas/* object */.Ikc({ name: schemas/* string */.YjP(), bytes: schemas/* int */.Whr() })),
-        parameterBytes: schemas/* int */.Whr(),
-        load: schemas/* number */.aig(),
-        inputs: schemas/* array */.YOg(schemas/* object */.Ikc({
-            name: schemas/* string */.YjP(),
-            from: schemas/* int */.Whr()
+    stages: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
+        model: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(),
+        files: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({ name: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(), bytes: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr() })),
+        parameterBytes: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr(),
+        load: zod__WEBPACK_IMPORTED_MODULE_0__/* .number */ .aig(),
+        inputs: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
+            name: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(),
+            from: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr()
                 .min(0),
         })),
-        outputs: schemas/* array */.YOg(schemas/* string */.YjP()),
+        outputs: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()),
     })),
-    cuts: schemas/* array */.YOg(schemas/* object */.Ikc({
-        bytes: schemas/* int */.Whr(),
-        tensors: schemas/* array */.YOg(pipelineTensor),
+    cuts: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
+        bytes: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr(),
+        tensors: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(pipelineTensor),
     })),
-    outputs: schemas/* array */.YOg(schemas/* object */.Ikc({
-        name: schemas/* string */.YjP(),
-        from: schemas/* int */.Whr().min(1),
+    outputs: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
+        name: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(),
+        from: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr().min(1),
     })),
 })
     .meta({ id: "PipelineManifest" });
 
-// EXTERNAL MODULE: ./contract/rule.js
-var rule = __nccwpck_require__(1073);
-// EXTERNAL MODULE: ./contract/text/bounded-text.js
-var bounded_text = __nccwpck_require__(6464);
-// EXTERNAL MODULE: ./contract/models/model-source.js
-var model_source = __nccwpck_require__(8897);
-;// CONCATENATED MODULE: ./contract/jobs/recipe.js
+
+/***/ }),
+
+/***/ 8668:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   D4: () => (/* binding */ recipe),
+/* harmony export */   S6: () => (/* binding */ partialRecipe),
+/* harmony export */   jL: () => (/* binding */ presetName),
+/* harmony export */   vJ: () => (/* binding */ requestedRecipe)
+/* harmony export */ });
+/* unused harmony exports granularitiesByScheme, chooseGranularity */
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(3045);
+/* harmony import */ var _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7762);
+/* harmony import */ var _pipeline_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(7560);
+/* harmony import */ var _rule_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(1073);
+/* harmony import */ var _text_bounded_text_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(6464);
+/* harmony import */ var _models_model_source_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(8897);
 
 
 
@@ -62384,61 +60408,72 @@ function chooseGranularity(scheme, wanted) {
     const allowed = granularitiesByScheme[scheme];
     return allowed.includes(wanted) ? wanted : (allowed.at(-1) ?? wanted);
 }
-const nodePattern = (0,bounded_text/* boundedText */.L)({ min: 1, max: 253 });
-const override = schemas/* strictObject */.rej({
+const nodePattern = (0,_text_bounded_text_js__WEBPACK_IMPORTED_MODULE_4__/* .boundedText */ .L)({ min: 1, max: 253 });
+const override = zod__WEBPACK_IMPORTED_MODULE_5__/* .strictObject */ .rej({
     match: nodePattern,
-    scheme: schemas/* enum */.k5n(quantizedSchemes),
+    scheme: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(quantizedSchemes),
 });
-const sharding = schemas/* strictObject */.rej({
-    maxShardBytes: schemas/* int */.Whr()
+const sharding = zod__WEBPACK_IMPORTED_MODULE_5__/* .strictObject */ .rej({
+    maxShardBytes: zod__WEBPACK_IMPORTED_MODULE_5__/* .int */ .Whr()
         .min(65_536),
-    stages: schemas/* int */.Whr()
+    stages: zod__WEBPACK_IMPORTED_MODULE_5__/* .int */ .Whr()
         .min(1)
-        .max(maxPipelineStages)
+        .max(_pipeline_js__WEBPACK_IMPORTED_MODULE_1__/* .maxPipelineStages */ .Wi)
         .optional(),
-    maxStageBytes: schemas/* int */.Whr()
+    maxStageBytes: zod__WEBPACK_IMPORTED_MODULE_5__/* .int */ .Whr()
         .min(1024)
         .optional(),
-    balance: balance,
+    balance: _pipeline_js__WEBPACK_IMPORTED_MODULE_1__/* .balance */ .nU,
 });
-const evaluation = schemas/* strictObject */.rej({
-    level: schemas/* enum */.k5n(["outputs", "weights", "none"]),
-    data: model_source/* modelSource */.zA
+const evaluation = zod__WEBPACK_IMPORTED_MODULE_5__/* .strictObject */ .rej({
+    level: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(["outputs", "weights", "none"]),
+    data: _models_model_source_js__WEBPACK_IMPORTED_MODULE_3__/* .modelSource */ .zA
         .optional(),
-    samples: schemas/* int */.Whr().min(1).max(1024),
-    latencyBudgetSeconds: schemas/* number */.aig()
+    samples: zod__WEBPACK_IMPORTED_MODULE_5__/* .int */ .Whr().min(1).max(1024),
+    latencyBudgetSeconds: zod__WEBPACK_IMPORTED_MODULE_5__/* .number */ .aig()
         .min(0)
         .max(3600),
-    minCosine: schemas/* number */.aig()
+    minCosine: zod__WEBPACK_IMPORTED_MODULE_5__/* .number */ .aig()
         .min(-1)
         .max(1),
 });
-const recipe = schemas/* strictObject */.rej({
-    scheme: schemas/* enum */.k5n(schemes),
-    granularity: schemas/* enum */.k5n(granularities),
-    blockSize: schemas/* literal */.euz([16, 32, 64, 128, 256]),
-    symmetric: schemas/* boolean */.zMY(),
-    reduceRange: schemas/* boolean */.zMY(),
-    operators: schemas/* enum */.k5n(["standard", "contrib"]),
-    dequantize: schemas/* enum */.k5n(["load", "run"]),
-    fallback: schemas/* enum */.k5n(["none", "int8-weight"]),
-    exclude: schemas/* array */.YOg(nodePattern)
+const calibration = zod__WEBPACK_IMPORTED_MODULE_5__/* .strictObject */ .rej({
+    data: _models_model_source_js__WEBPACK_IMPORTED_MODULE_3__/* .modelSource */ .zA
+        .optional(),
+    generated: zod__WEBPACK_IMPORTED_MODULE_5__/* .boolean */ .zMY(),
+    samples: zod__WEBPACK_IMPORTED_MODULE_5__/* .int */ .Whr().min(1).max(4096),
+});
+const recipe = zod__WEBPACK_IMPORTED_MODULE_5__/* .strictObject */ .rej({
+    scheme: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(schemes),
+    granularity: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(granularities),
+    blockSize: zod__WEBPACK_IMPORTED_MODULE_5__/* .literal */ .euz([16, 32, 64, 128, 256]),
+    symmetric: zod__WEBPACK_IMPORTED_MODULE_5__/* .boolean */ .zMY(),
+    reduceRange: zod__WEBPACK_IMPORTED_MODULE_5__/* .boolean */ .zMY(),
+    operators: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(["standard", "contrib"]),
+    dequantize: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(["load", "run"]),
+    fallback: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(["none", "int8-weight"]),
+    exclude: zod__WEBPACK_IMPORTED_MODULE_5__/* .array */ .YOg(nodePattern)
         .max(256),
-    overrides: schemas/* array */.YOg(override)
+    overrides: zod__WEBPACK_IMPORTED_MODULE_5__/* .array */ .YOg(override)
         .max(256)
         .optional(),
-    minElements: schemas/* int */.Whr().min(0),
-    parallelism: schemas/* int */.Whr()
+    minElements: zod__WEBPACK_IMPORTED_MODULE_5__/* .int */ .Whr().min(0),
+    parallelism: zod__WEBPACK_IMPORTED_MODULE_5__/* .int */ .Whr()
         .min(1)
         .max(maxParallelism),
     sharding: sharding,
+    calibration: calibration
+        .optional(),
     evaluation: evaluation,
 })
     .meta({ id: "Recipe" });
 const partialShape = recipe.partial().shape;
-const partialRecipe = schemas/* strictObject */.rej({
+const partialRecipe = zod__WEBPACK_IMPORTED_MODULE_5__/* .strictObject */ .rej({
     ...partialShape,
     sharding: sharding
+        .partial()
+        .optional(),
+    calibration: calibration
         .partial()
         .optional(),
     evaluation: evaluation
@@ -62446,7 +60481,7 @@ const partialRecipe = schemas/* strictObject */.rej({
         .optional(),
 })
     .meta({ id: "PartialRecipe" });
-const presetName = kubernetes_names/* dnsLabel */.UG;
+const presetName = _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__/* .dnsLabel */ .UG;
 const recipeRules = schemes
     .filter((scheme) => granularitiesByScheme[scheme].length < granularities.length)
     .map((scheme) => {
@@ -62461,7 +60496,7 @@ const recipeRules = schemes
             `in ['${allowed.join("', '")}']`,
     };
 });
-const requestedRecipe = (0,rule/* withRules */.O2)(schemas/* strictObject */.rej({
+const requestedRecipe = (0,_rule_js__WEBPACK_IMPORTED_MODULE_2__/* .withRules */ .O2)(zod__WEBPACK_IMPORTED_MODULE_5__/* .strictObject */ .rej({
     preset: presetName
         .optional(),
     ...partialRecipe.shape,
@@ -62549,7 +60584,7 @@ const batchStatus = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["Pendin
 /* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(3045);
 /* harmony import */ var _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7762);
 /* harmony import */ var _latency_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3994);
-/* harmony import */ var _recipe_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(4926);
+/* harmony import */ var _recipe_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(8668);
 
 
 
@@ -62648,12 +60683,18 @@ __nccwpck_require__.d(__webpack_exports__, {
   Y9: () => (/* binding */ telemetry)
 });
 
-// UNUSED EXPORTS: maxSqnrDb, stageName
+// UNUSED EXPORTS: endedStage, maxReportedOutputs, maxSqnrDb, maxWarnings, stageName
 
 // EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
 var schemas = __nccwpck_require__(3045);
 // EXTERNAL MODULE: ./contract/jobs/latency.js
 var latency = __nccwpck_require__(3994);
+// EXTERNAL MODULE: ./contract/jobs/model-diff.js
+var model_diff = __nccwpck_require__(5);
+// EXTERNAL MODULE: ./contract/limits.js
+var limits = __nccwpck_require__(1351);
+// EXTERNAL MODULE: ./contract/text/shown-line.js
+var shown_line = __nccwpck_require__(7293);
 ;// CONCATENATED MODULE: ./contract/jobs/warnings.js
 const warningTable = {
     accuracy_below_floor: "An output differs from the original's by more than `recipe.evaluation.minCosine` allows, " +
@@ -62662,6 +60703,13 @@ const warningTable = {
         "repository, and the batch comes from another one or was created as a resource of a cluster.",
     baseline_not_timed: "The baseline's own result could not be timed beside the job's, so `maxLatencyRegression` " +
         "compares figures that were measured at different times.",
+    calibration_unused: "The recipe has a calibration, and the result has no weight in blocks that a product takes, " +
+        "which rounding could be fitted for.",
+    calibrated_on_generated: "The rounding was fitted to generated samples: give some of the model's use as " +
+        "`recipe.calibration.data`.",
+    calibrated_on_one_sample: "The rounding was fitted to a single sample, which says little of others.",
+    files_missing: "Files of the result are not stored: the job was recorded again from its resource and its " +
+        "pod's log, after a restoration from a backup that is older than they are. Retry the job to get them.",
     inputs_fixed: "Inputs of the model with default values became constants, since they are weights that " +
         "changed, or say how such weights are taken: callers of the result cannot give them. Other " +
         "inputs keep their defaults.",
@@ -62671,9 +60719,9 @@ const warningTable = {
         "available memory. `telemetry.latency` is absent.",
     nodes_on_cpu: "Nodes of a model ran on the CPU though the target has another execution provider, since " +
         "that provider does not have their operators.",
-    output_not_compared: "An output is no tensor of numbers and was not compared.",
+    output_not_compared: "An output is not a tensor of numbers and was not compared.",
     output_not_finite: "An output of the original has NaN or infinite elements. They are compared by whether the " +
-        "result has the same; `telemetry.accuracy` is absent where there are no others.",
+        "result has the same; `telemetry.accuracy` is absent if there are no others.",
     output_shape_differs: "An output's shape differs from the original's in some samples, which count as zeros.",
     outputs_left_out: "The model has more outputs than telemetry reports; those with the lowest SQNR are reported.",
     patterns_unmatched: "Patterns of `recipe.exclude` or `recipe.overrides` match no name of a weight or of a node that takes one, so they " +
@@ -62688,14 +60736,25 @@ const warningTable = {
 
 
 
+
+
+
 const maxSqnrDb = 150;
+const maxReportedOutputs = 64;
+const maxWarnings = 64;
+const sqnrDb = schemas/* number */.aig().min(-maxSqnrDb).max(maxSqnrDb);
+const cosine = schemas/* number */.aig().min(-1).max(1);
 const outputAccuracy = schemas/* object */.Ikc({
-    name: schemas/* string */.YjP(),
-    sqnrDb: schemas/* number */.aig(),
-    cosine: schemas/* number */.aig(),
+    name: (0,shown_line/* shownLine */.Q)(limits/* textLimits */.I6.name),
+    sqnrDb: sqnrDb,
+    cosine: cosine,
     maxAbsoluteError: schemas/* number */.aig()
+        .min(0)
+        .max(1e155)
         .nullable(),
     top1Agreement: schemas/* number */.aig()
+        .min(0)
+        .max(1)
         .nullable(),
 });
 const accuracy = schemas/* object */.Ikc({
@@ -62703,31 +60762,36 @@ const accuracy = schemas/* object */.Ikc({
     data: schemas/* enum */.k5n(["caller", "generated"]),
     samples: schemas/* int */.Whr()
         .min(0),
-    sqnrDb: schemas/* number */.aig(),
-    cosine: schemas/* number */.aig(),
-    outputs: schemas/* array */.YOg(outputAccuracy).max(64),
+    sqnrDb: sqnrDb,
+    cosine: cosine,
+    outputs: schemas/* array */.YOg(outputAccuracy).max(maxReportedOutputs),
 });
 const peakMemory = "Peak resident memory, bytes, that running";
 const peakMemoryScope = (/* unused pure expression or super */ null && (" takes: the model, its inputs and outputs, without Node and the runtime themselves. Absent " +
     "for a model that does not fit into the available memory and was run in stages."));
-const warningCode = schemas/* string */.YjP();
+const warningCode = (0,shown_line/* shownLine */.Q)(limits/* textLimits */.I6.reason);
+const seconds = schemas/* number */.aig().min(0).max(1e8);
 const stageSeconds = schemas/* object */.Ikc({
-    fetch: schemas/* number */.aig(),
-    shard: schemas/* number */.aig(),
-    optimize: schemas/* number */.aig(),
-    evaluate: schemas/* number */.aig(),
-    publish: schemas/* number */.aig(),
+    fetch: seconds,
+    shard: seconds,
+    optimize: seconds,
+    evaluate: seconds,
+    publish: seconds,
 });
 const stageName = stageSeconds.keyof();
+const endedStage = schemas/* object */.Ikc({
+    name: stageName,
+    seconds: seconds,
+});
 const telemetry = schemas/* object */.Ikc({
     progress: schemas/* object */.Ikc({
         fraction: schemas/* number */.aig().min(0).max(1),
-        message: schemas/* string */.YjP().max(500).optional(),
+        message: (0,shown_line/* shownLine */.Q)(limits/* textLimits */.I6.progressMessage).optional(),
     }),
     size: schemas/* object */.Ikc({
         originalBytes: schemas/* int */.Whr().min(0),
         resultBytes: schemas/* int */.Whr().min(0),
-        ratio: schemas/* number */.aig(),
+        ratio: latency/* measuredRatio */.Yb,
         predicted: schemas/* boolean */.zMY()
             .default(false),
     })
@@ -62737,6 +60801,15 @@ const telemetry = schemas/* object */.Ikc({
         quantized: schemas/* int */.Whr()
             .min(0),
         quantizedBytes: schemas/* int */.Whr().min(0),
+    })
+        .optional(),
+    calibration: schemas/* object */.Ikc({
+        data: schemas/* enum */.k5n(["caller", "generated"]),
+        samples: schemas/* int */.Whr().min(1),
+        evaluationSamples: schemas/* int */.Whr()
+            .min(1)
+            .optional(),
+        fittedWeights: schemas/* int */.Whr().min(0),
     })
         .optional(),
     accuracy: accuracy.optional(),
@@ -62750,25 +60823,26 @@ const telemetry = schemas/* object */.Ikc({
         .partial()
         .optional(),
     device: schemas/* object */.Ikc({
-        executionProvider: schemas/* string */.YjP()
-            .max(64),
-        name: schemas/* string */.YjP().max(200),
+        executionProvider: (0,shown_line/* shownLine */.Q)(64),
+        name: (0,shown_line/* shownLine */.Q)(200),
         cores: schemas/* int */.Whr().min(0).optional(),
-        instructionSets: schemas/* array */.YOg(schemas/* string */.YjP().max(32))
+        instructionSets: schemas/* array */.YOg((0,shown_line/* shownLine */.Q)(32))
             .max(32)
             .optional(),
         threads: schemas/* int */.Whr().min(0),
-        runtime: schemas/* string */.YjP().max(200),
+        runtime: (0,shown_line/* shownLine */.Q)(200),
     })
+        .optional(),
+    modelDiff: model_diff/* shortModelDiff */.nz
         .optional(),
     stageSeconds: stageSeconds
         .partial()
         .optional(),
     warnings: schemas/* array */.YOg(schemas/* object */.Ikc({
         code: warningCode,
-        message: schemas/* string */.YjP().max(1000),
+        message: (0,shown_line/* shownLine */.Q)(limits/* textLimits */.I6.telemetryWarning),
     }))
-        .max(64),
+        .max(maxWarnings),
 })
     .meta({ id: "Telemetry" });
 
@@ -62782,7 +60856,7 @@ const telemetry = schemas/* object */.Ikc({
 /* harmony export */   Fy: () => (/* binding */ limits),
 /* harmony export */   I6: () => (/* binding */ textLimits)
 /* harmony export */ });
-/* unused harmony exports slowestDownload, silentWorkerSeconds, quotas, maxAttempts, maxDisruptions */
+/* unused harmony exports slowestDownload, silentWorkerSeconds, projectWait, quotas, maxAttempts, maxDisruptions */
 const limits = {
     jsonBodyBytes: 4 * 1024 * 1024,
     webhookBytes: 1024 * 1024,
@@ -62795,6 +60869,8 @@ const limits = {
     preferWaitSeconds: 60,
     pageDefault: 50,
     pageMax: 200,
+    pageBytes: 4 * 1024 * 1024,
+    jobDocumentBytes: 1024 * 1024,
     listedSuites: 200,
     historyBatches: 100,
     historyJobs: 2000,
@@ -62829,7 +60905,7 @@ const limits = {
     pingSeconds: 15,
     accessCheckSeconds: 4,
     logPageLines: 500,
-    logPageBytes: 262_144,
+    logPageBytes: 131_072,
     logIntervalMs: 130,
     eventIntervalMs: 250,
     deletionDays: 7,
@@ -62837,10 +60913,12 @@ const limits = {
 };
 const slowestDownload = { bytes: 1024 * 1024, seconds: 60 };
 const silentWorkerSeconds = 600;
+const projectWait = { seconds: 600, doublings: 3 };
 const quotas = {
     waitingJobs: 20_000,
     requestsPerMinute: 60_000,
     exchangesPerMinute: 600,
+    workerRequestsPerMinute: 6_000,
     storedBytes: 1024 ** 4,
 };
 const maxAttempts = 3;
@@ -62855,6 +60933,24 @@ const textLimits = {
     telemetryWarning: 512,
     batchFailure: 512,
 };
+
+
+/***/ }),
+
+/***/ 2063:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   H: () => (/* binding */ graphLimits),
+/* harmony export */   a: () => (/* binding */ graphLimitError)
+/* harmony export */ });
+/* harmony import */ var _errors_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6828);
+
+const graphLimits = { fields: 3_000_000, parts: 100_000 };
+function graphLimitError(limit) {
+    const message = `The graph without its weights has more than ${limit}`;
+    return new _errors_js__WEBPACK_IMPORTED_MODULE_0__/* .ServiceError */ ._7("model_unsupported", message);
+}
 
 
 /***/ }),
@@ -62916,7 +61012,16 @@ function sourceBeside(source, path) {
     return url.href;
 }
 function isSourceBeside(source, other) {
-    return source === other || (isLocatedSource(other) && source.startsWith(folderPart(other)));
+    if (source === other)
+        return true;
+    if (isLocatedSource(other))
+        return source.startsWith(folderPart(other));
+    const [url, base] = [URL.parse(source), URL.parse(other)];
+    if (url === null || base === null || !isRemoteSource(other))
+        return false;
+    const isBelow = url.pathname.startsWith(folderPart(base.pathname));
+    url.pathname = base.pathname;
+    return isBelow && url.href === base.href;
 }
 function folderPart(path) {
     return path.replace(/[^/]*$/, "");
@@ -62954,6 +61059,34 @@ const modelReference = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej(
         .optional(),
 })
     .meta({ id: "ModelReference" });
+
+
+/***/ }),
+
+/***/ 6885:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   Qp: () => (/* binding */ jobAddress),
+/* harmony export */   hM: () => (/* binding */ batchAddress)
+/* harmony export */ });
+/* unused harmony exports pagePaths, suiteAddress */
+const pagePaths = {
+    job: "/jobs/:id",
+    batch: "/batches/:id",
+    suite: "/suites/:name",
+};
+function jobAddress(id, part) {
+    const page = pagePaths.job.replace(":id", id);
+    return part === undefined ? page : `${page}#${part}`;
+}
+function batchAddress(id) {
+    return pagePaths.batch.replace(":id", id);
+}
+function suiteAddress(name, model) {
+    const page = pagePaths.suite.replace(":name", () => encodeURIComponent(name));
+    return model === undefined ? page : `${page}?model=${encodeURIComponent(model)}`;
+}
 
 
 /***/ }),
@@ -63249,22 +61382,55 @@ function formatBytes(bytes) {
 
 /***/ }),
 
+/***/ 6113:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   Tb: () => (/* binding */ formatDecibels),
+/* harmony export */   VZ: () => (/* binding */ formatQuantity),
+/* harmony export */   eD: () => (/* binding */ formatChange),
+/* harmony export */   l9: () => (/* binding */ formatPercent)
+/* harmony export */ });
+function formatChange(change, format) {
+    if (!Number.isFinite(change))
+        return undefined;
+    const text = format(Math.abs(change));
+    return text === format(0) ? "=" : `${change > 0 ? "▲" : "▼"} ${text}`;
+}
+function formatPercent(share, digits) {
+    const percent = 100 * share;
+    return `${digits === undefined ? percent.toFixed(1) : formatQuantity(percent, digits)} %`;
+}
+function formatDecibels(value) {
+    return `${value.toFixed(1)} dB`;
+}
+function formatQuantity(value, digits) {
+    return String(Number(value.toFixed(digits)));
+}
+
+
+/***/ }),
+
 /***/ 3024:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   HS: () => (/* binding */ replaceHiddenCharacters),
+/* harmony export */   cT: () => (/* binding */ joinLines),
 /* harmony export */   nA: () => (/* binding */ hasHiddenCharacters)
 /* harmony export */ });
-/* unused harmony export joinLines */
 const hidden = String.raw `\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069`;
 const anyHidden = new RegExp(`[${hidden}]`, "u");
+const lineBreak = /[\n\r\u2028\u2029]/;
 const everyHidden = new RegExp(`(?!\t)[${hidden}]`, "gu");
 function hasHiddenCharacters(text) {
     return anyHidden.test(text);
 }
 function joinLines(text) {
-    return replaceHiddenCharacters(text.replace(/\s*[\n\r\u2028\u2029]\s*/g, " "));
+    if (!hasHiddenCharacters(text))
+        return text;
+    const joined = text.replace(/\s+/g, (spaces) => (lineBreak.test(spaces) ? " " : spaces));
+    return replaceHiddenCharacters(joined);
 }
 function replaceHiddenCharacters(text) {
     return text.replace(everyHidden, "\u{fffd}");
@@ -63315,6 +61481,27 @@ function redactSource(source) {
     const names = [...new Set(url.searchParams.keys())].map((name) => encodeURIComponent(name));
     const query = names.length > 0 ? `?${names.map((name) => `${name}=***`).join("&")}` : "";
     return `${url.origin}${url.pathname}${query}`;
+}
+
+
+/***/ }),
+
+/***/ 7293:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   Q: () => (/* binding */ shownLine)
+/* harmony export */ });
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
+/* harmony import */ var _bounded_text_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(6464);
+/* harmony import */ var _hidden_characters_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3024);
+
+
+
+function shownLine(max) {
+    return zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
+        .overwrite((text) => (0,_hidden_characters_js__WEBPACK_IMPORTED_MODULE_0__/* .joinLines */ .cT)((0,_bounded_text_js__WEBPACK_IMPORTED_MODULE_2__/* .truncate */ .x)(text.toWellFormed(), max)))
+        .max(max);
 }
 
 
@@ -63398,10 +61585,15 @@ function errorMessageWithCauses(error) {
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   D: () => (/* binding */ foldSection),
 /* harmony export */   z: () => (/* binding */ composeSections)
 /* harmony export */ });
 /* harmony import */ var _markdown_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8186);
 
+function foldSection(title, { head, rows, foot = "" }) {
+    const opened = `<details>\n<summary>${title}</summary>\n\n${head}`;
+    return { head: opened, rows, foot: `${foot}\n\n</details>` };
+}
 function composeSections(sections, { maxBytes, url }) {
     const omission = `\n\nThere is more than fits here: ${url}`;
     const end = maxBytes - (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .utf8ByteLength */ .iE)(omission);
@@ -63439,11 +61631,14 @@ function joinSection(head, rows, foot) {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   Ep: () => (/* binding */ conclude),
+/* harmony export */   N4: () => (/* binding */ abortAdvice),
 /* harmony export */   N6: () => (/* binding */ maxJobChecks),
 /* harmony export */   XF: () => (/* binding */ countOutcomes),
 /* harmony export */   vg: () => (/* binding */ isJobCheckWanted)
 /* harmony export */ });
-/* harmony import */ var _report_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6605);
+/* harmony import */ var _explain_job_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7650);
+/* harmony import */ var _report_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6605);
+
 
 const failingOutcomes = {
     gates: ["failed", "missed"],
@@ -63453,11 +61648,30 @@ const failingOutcomes = {
 };
 const badOutcomes = ["failed", "missed", "cancelled", "warned"];
 const abortVerdicts = {
-    cancelled: { conclusion: "cancelled", words: "Cancelled" },
-    timed_out: { conclusion: "timed_out", words: "Out of time" },
-    unreachable: { conclusion: "failure", words: "Infrastructure: the service cannot be reached" },
-    error: { conclusion: "failure", words: "The batch could not be run" },
+    cancelled: {
+        conclusion: "cancelled",
+        words: "Cancelled",
+        advice: "Run the workflow again, if a newer push has not replaced it.",
+    },
+    timed_out: {
+        conclusion: "timed_out",
+        words: "Out of time",
+        advice: "Give the step more time with `timeout`; what ended is not run again.",
+    },
+    unreachable: {
+        conclusion: "failure",
+        words: "Infrastructure: the service cannot be reached",
+        advice: "Nothing is known of the models. Run the workflow again when the service answers.",
+    },
+    error: {
+        conclusion: "failure",
+        words: "The batch could not be run",
+        advice: "Correct what the message names, and push again.",
+    },
 };
+function abortAdvice(reason) {
+    return abortVerdicts[reason].advice;
+}
 function conclude({ rows, abortReason }, failOn) {
     const counts = countOutcomes(rows);
     const ended = `${rows.length - counts.open} of ${countedJobs(rows)} ended`;
@@ -63481,8 +61695,12 @@ function describeEnded(rows, counts, bad) {
     const jobs = countedJobs(rows);
     if (bad.length === 0)
         return `${jobs} passed`;
+    const [only, ...others] = rows.filter((row) => (0,_report_js__WEBPACK_IMPORTED_MODULE_1__/* .classifyOutcome */ .$p)(row) !== "passed");
+    if (only && (0,_report_js__WEBPACK_IMPORTED_MODULE_1__/* .isEndedRow */ .Ji)(only) && others.length === 0 && !bad.includes("cancelled")) {
+        return (0,_explain_job_js__WEBPACK_IMPORTED_MODULE_0__/* .explainInTitle */ .b8)(only);
+    }
     const parts = bad.map((outcome, i) => {
-        const { words } = _report_js__WEBPACK_IMPORTED_MODULE_0__/* .outcomes */ .KI[outcome];
+        const { words } = _report_js__WEBPACK_IMPORTED_MODULE_1__/* .outcomes */ .KI[outcome];
         if (i > 0)
             return `${counts[outcome]} ${words}`;
         return rows.length === 1 ? `${jobs} ${words}` : `${counts[outcome]} of ${jobs} ${words}`;
@@ -63495,13 +61713,13 @@ function countedJobs(rows) {
 function countOutcomes(rows) {
     const counts = { passed: 0, warned: 0, missed: 0, failed: 0, cancelled: 0, open: 0 };
     for (const row of rows)
-        counts[(0,_report_js__WEBPACK_IMPORTED_MODULE_0__/* .classifyOutcome */ .$p)(row)]++;
+        counts[(0,_report_js__WEBPACK_IMPORTED_MODULE_1__/* .classifyOutcome */ .$p)(row)]++;
     return counts;
 }
 const fewJobs = 12;
 const maxJobChecks = 100;
 function isJobCheckWanted(row, { jobChecks, jobCount }) {
-    const isBad = ["failed", "missed"].includes((0,_report_js__WEBPACK_IMPORTED_MODULE_0__/* .classifyOutcome */ .$p)(row));
+    const isBad = ["failed", "missed"].includes((0,_report_js__WEBPACK_IMPORTED_MODULE_1__/* .classifyOutcome */ .$p)(row));
     switch (jobChecks) {
         case "auto":
             return isBad || jobCount <= fewJobs;
@@ -63517,114 +61735,104 @@ function isJobCheckWanted(row, { jobChecks, jobCount }) {
 
 /***/ }),
 
+/***/ 7650:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   DR: () => (/* binding */ explainShortly),
+/* harmony export */   OB: () => (/* binding */ explainInMarkdown),
+/* harmony export */   b8: () => (/* binding */ explainInTitle)
+/* harmony export */ });
+/* harmony import */ var _markdown_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8186);
+/* harmony import */ var _report_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6605);
+/* harmony import */ var _contract_jobs_describe_gate_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(871);
+
+
+
+const plainText = { quote: _markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .toOneLine */ .GX };
+const markdown = { quote: _markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .inlineCode */ .ti };
+function listReasons({ error, gates, baseline }, { quote }) {
+    if (error)
+        return [`failed: ${quote(error.message)}`];
+    const against = baseline ? quote(baseline.branch) : undefined;
+    return (0,_contract_jobs_describe_gate_js__WEBPACK_IMPORTED_MODULE_2__/* .rankMissedGates */ .uV)(gates).map((gate) => (0,_contract_jobs_describe_gate_js__WEBPACK_IMPORTED_MODULE_2__/* .describeGate */ .l7)(gate, { against, quote }));
+}
+function explainShortly(job) {
+    const [first, ...others] = listReasons(job, plainText);
+    if (first === undefined)
+        return "";
+    const gates = others.length === 1 ? "gate" : "gates";
+    return others.length === 0 ? first : `${first} (and ${others.length} more ${gates})`;
+}
+function explainInTitle(row) {
+    return (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .toOneLine */ .GX)(`${(0,_report_js__WEBPACK_IMPORTED_MODULE_1__/* .jobTitle */ .a9)(row)} ${explainShortly(row.job)}`);
+}
+function explainInMarkdown({ model, target, job }) {
+    const [first, ...others] = job === undefined ? [] : listReasons(job, markdown);
+    if (first === undefined)
+        return undefined;
+    const title = `${(0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .inlineCode */ .ti)(model)} for ${(0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .inlineCode */ .ti)(target)}`;
+    return [`${title} ${first}.`, ...others.map((reason) => `It ${reason}.`)].join(" ");
+}
+
+
+/***/ }),
+
 /***/ 9074:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   N8: () => (/* binding */ comparableLatency),
 /* harmony export */   a4: () => (/* binding */ comparableAccuracy),
-/* harmony export */   l7: () => (/* binding */ describeGate),
+/* harmony export */   q3: () => (/* binding */ describeLatencyChange),
 /* harmony export */   u5: () => (/* binding */ figures)
 /* harmony export */ });
-/* harmony import */ var _format_figure_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(1577);
 /* harmony import */ var _contract_jobs_comparability_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3974);
-/* harmony import */ var _contract_jobs_gate_table_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1820);
+/* harmony import */ var _contract_jobs_figure_names_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(9091);
 /* harmony import */ var _contract_jobs_latency_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3994);
 /* harmony import */ var _contract_text_format_bytes_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(6874);
+/* harmony import */ var _contract_text_format_figure_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(6113);
 
 
 
 
 
 const figures = {
-    size({ telemetry: { size }, baseline }) {
+    [_contract_jobs_figure_names_js__WEBPACK_IMPORTED_MODULE_1__/* .figureNames */ .$.size]: ({ telemetry: { size }, baseline }) => {
         if (!size)
             return undefined;
         const before = baseline?.size;
-        const change = before && (0,_format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatChange */ .eD)(size.resultBytes / before.resultBytes - 1, _format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatPercent */ .l9);
+        const change = before && (0,_contract_text_format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatChange */ .eD)(size.resultBytes / before.resultBytes - 1, _contract_text_format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatPercent */ .l9);
         const sizes = `${(0,_contract_text_format_bytes_js__WEBPACK_IMPORTED_MODULE_4__/* .formatBytes */ .z)(size.originalBytes)} → ${(0,_contract_text_format_bytes_js__WEBPACK_IMPORTED_MODULE_4__/* .formatBytes */ .z)(size.resultBytes)}`;
-        return withChange(sizes, change);
+        const share = `${(0,_contract_text_format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatPercent */ .l9)(size.ratio, 0)}${size.predicted ? ", planned" : ""}`;
+        return withChange(`${sizes} (${share})`, change);
     },
-    ratio: ({ telemetry: { size } }) => size && `${size.ratio.toFixed(2)}${size.predicted ? " (planned)" : ""}`,
-    SQNR(job) {
+    [_contract_jobs_figure_names_js__WEBPACK_IMPORTED_MODULE_1__/* .figureNames */ .$.accuracy]: (job) => {
         const { accuracy } = job.telemetry;
         if (!accuracy)
             return undefined;
         const before = comparableAccuracy(job);
-        const change = before && (0,_format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatChange */ .eD)(accuracy.sqnrDb - before.sqnrDb, _format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatDecibels */ .Tb);
-        return withChange((0,_format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatDecibels */ .Tb)(accuracy.sqnrDb), change);
+        const change = before && (0,_contract_text_format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatChange */ .eD)(accuracy.sqnrDb - before.sqnrDb, _contract_text_format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatDecibels */ .Tb);
+        return withChange((0,_contract_text_format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatDecibels */ .Tb)(accuracy.sqnrDb), change);
     },
-    cosine: ({ telemetry: { accuracy } }) => accuracy && accuracy.cosine.toFixed(4),
-    "latency p50"(job) {
-        const { latency } = job.telemetry;
-        if (!latency)
-            return undefined;
-        const [original, result] = [latency.original.p50Ms, latency.result.p50Ms];
-        const before = comparableLatency(job);
-        const change = before && (0,_format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatChange */ .eD)(result / before.p50Ms - 1, _format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatPercent */ .l9);
-        const medians = `${original.toFixed(2)} → ${result.toFixed(2)} ms`;
-        return `${withChange(medians, change)}, ratio ${(0,_contract_jobs_latency_js__WEBPACK_IMPORTED_MODULE_2__/* .formatRatio */ .B0)(latency)}`;
-    },
+    [_contract_jobs_figure_names_js__WEBPACK_IMPORTED_MODULE_1__/* .figureNames */ .$.latency]: ({ telemetry: { latency } }) => latency && withChange(`× ${(0,_contract_jobs_latency_js__WEBPACK_IMPORTED_MODULE_2__/* .formatRatio */ .B0)(latency)}`, describeLatencyChange(latency.baseline)),
 };
 function withChange(figure, change) {
     return change === undefined ? figure : `${figure} ${change}`;
 }
-const gateFormats = {
-    minSqnrDb: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatDecibels */ .Tb },
-    minTop1: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatPercent */ .l9 },
-    maxSizeRegression: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatPercent */ .l9, baseline: _contract_text_format_bytes_js__WEBPACK_IMPORTED_MODULE_4__/* .formatBytes */ .z },
-    maxSqnrDropDb: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatDecibels */ .Tb, baseline: _format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatDecibels */ .Tb },
-    maxLatencyRegression: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatPercent */ .l9, baseline: (ms) => `${ms.toFixed(2)} ms` },
-};
-const plainFormats = { figure: formatPlain, baseline: formatPlain };
-function describeGate(result) {
-    const formats = { ...plainFormats, ...gateFormats[result.gate] };
-    const baseline = result.baseline === null ? "" : `, baseline ${formats.baseline(result.baseline)}`;
-    const note = result.note === undefined ? "" : ` (${result.note})`;
-    return `${result.gate} ${describeMeasured(result, formats.figure)}${baseline}${note}`;
-}
-function describeMeasured({ gate, actual, limit, passed, note }, format) {
-    if (actual === null)
-        return note === undefined ? "not measured" : "not comparable";
-    const upper = actual > limit ? ">" : "≤";
-    const lower = passed ? "≥" : "<";
-    const relation = _contract_jobs_gate_table_js__WEBPACK_IMPORTED_MODULE_1__/* .gateTable */ .k0[gate].bound === "max" ? upper : lower;
-    return `${format(actual)} ${relation} ${format(limit)}`;
-}
-function formatPlain(value) {
-    return String(Number(value.toPrecision(4)));
+function describeLatencyChange(measured) {
+    if (measured === undefined)
+        return undefined;
+    const { ratio, ratioLow = ratio, ratioHigh = ratio } = measured;
+    const reason = (0,_contract_jobs_latency_js__WEBPACK_IMPORTED_MODULE_2__/* .explainWideInterval */ .eN)(measured);
+    if (reason !== undefined)
+        return `(against the baseline ${reason})`;
+    const isKnown = ratioLow > 1 || ratioHigh < 1;
+    const change = isKnown ? (0,_contract_text_format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatChange */ .eD)(ratio - 1, _contract_text_format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatPercent */ .l9) : "=";
+    return `${change} (${(0,_contract_text_format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatPercent */ .l9)(ratioLow - 1)} to ${(0,_contract_text_format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatPercent */ .l9)(ratioHigh - 1)})`;
 }
 function comparableAccuracy({ telemetry, baseline }) {
     const isComparable = baseline && (0,_contract_jobs_comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .sqnrObstacle */ .c)(telemetry, baseline) === undefined;
     return isComparable ? baseline.accuracy : undefined;
-}
-function comparableLatency({ telemetry, baseline }) {
-    const isComparable = baseline && (0,_contract_jobs_comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .latencyObstacle */ .i)(telemetry, baseline) === undefined;
-    return isComparable ? baseline.latency?.result : undefined;
-}
-
-
-/***/ }),
-
-/***/ 1577:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   Tb: () => (/* binding */ formatDecibels),
-/* harmony export */   eD: () => (/* binding */ formatChange),
-/* harmony export */   l9: () => (/* binding */ formatPercent)
-/* harmony export */ });
-function formatChange(change, format) {
-    if (!Number.isFinite(change))
-        return undefined;
-    const text = format(Math.abs(change));
-    return text === format(0) ? "=" : `${change > 0 ? "▲" : "▼"} ${text}`;
-}
-function formatPercent(share) {
-    return `${(100 * share).toFixed(1)} %`;
-}
-function formatDecibels(value) {
-    return `${value.toFixed(1)} dB`;
 }
 
 
@@ -63635,9 +61843,11 @@ function formatDecibels(value) {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   DV: () => (/* binding */ codeBlock),
+/* harmony export */   GX: () => (/* binding */ toOneLine),
 /* harmony export */   Ln: () => (/* binding */ truncateToBytes),
 /* harmony export */   PP: () => (/* binding */ tableHead),
 /* harmony export */   Q0: () => (/* binding */ githubLimits),
+/* harmony export */   _b: () => (/* binding */ mermaidLabel),
 /* harmony export */   iE: () => (/* binding */ utf8ByteLength),
 /* harmony export */   jD: () => (/* binding */ tableRow),
 /* harmony export */   ti: () => (/* binding */ inlineCode)
@@ -63672,6 +61882,10 @@ function fenceFor(lines, minLength) {
     const runs = lines.flatMap((line) => Array.from(line.matchAll(/`+/g), ([run]) => run.length));
     return "`".repeat(Math.max(minLength, ...runs.map((length) => length + 1)));
 }
+function mermaidLabel(text) {
+    const label = text.replaceAll(/[^\w .-]/g, "_");
+    return label.length <= 40 ? label : `${label.slice(0, 20)}..${label.slice(-18)}`;
+}
 function tableRow(cells) {
     return `| ${cells.join(" | ")} |`;
 }
@@ -63699,6 +61913,127 @@ const githubLimits = {
 
 /***/ }),
 
+/***/ 9442:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   d: () => (/* binding */ modelDiffSections)
+/* harmony export */ });
+/* harmony import */ var _compose_sections_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1580);
+/* harmony import */ var _markdown_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(8186);
+/* harmony import */ var _contract_jobs_model_diff_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(5);
+/* harmony import */ var _contract_text_format_figure_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(6113);
+
+
+
+
+function modelDiffSections({ telemetry: { modelDiff }, baseline }) {
+    if (modelDiff === undefined || baseline === null)
+        return [];
+    const against = `the model of ${(0,_markdown_js__WEBPACK_IMPORTED_MODULE_1__/* .inlineCode */ .ti)(baseline.branch)}`;
+    if ((0,_contract_jobs_model_diff_js__WEBPACK_IMPORTED_MODULE_2__/* .isSameModel */ .SQ)(modelDiff))
+        return [{ head: `The same model as ${against}.`, rows: [] }];
+    const title = `Against the model of ${codeInHtml(baseline.branch)}: ${summarize(modelDiff)}`;
+    const parts = [
+        valueRows(modelDiff),
+        nodeRows(modelDiff),
+        weightRows(modelDiff),
+        [drawing(modelDiff)],
+    ];
+    const [head = "", ...others] = parts
+        .map((lines) => lines.join("\n"))
+        .filter((text) => text !== "");
+    return [(0,_compose_sections_js__WEBPACK_IMPORTED_MODULE_0__/* .foldSection */ .D)(title, { head: [head, ...others].join("\n\n"), rows: [] })];
+}
+function summarize({ values, nodes, weights, weightChanges }) {
+    const [largest] = weightChanges.flatMap(({ distance }) => distance ?? []);
+    const by = largest === undefined ? "" : ` by up to ${(0,_contract_text_format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatPercent */ .l9)(largest)}`;
+    const parts = [
+        values.length > 0 ? "another interface or opset" : "",
+        ...countWords("node", nodes),
+        ...countWords("weight", weights).map((text) => (text.endsWith("changed") ? text + by : text)),
+    ];
+    return parts.filter((text) => text !== "").join(", ");
+}
+function countWords(what, counts) {
+    return ["added", "removed", "changed"].flatMap((how) => {
+        const count = counts[how];
+        return count === 0 ? [] : `${count} ${what}${count === 1 ? "" : "s"} ${how}`;
+    });
+}
+function valueRows({ values }) {
+    if (values.length === 0)
+        return [];
+    const rows = values.map(({ what, name, before, after }) => (0,_markdown_js__WEBPACK_IMPORTED_MODULE_1__/* .tableRow */ .jD)([what, (0,_markdown_js__WEBPACK_IMPORTED_MODULE_1__/* .inlineCode */ .ti)(name), code(before), code(after)]));
+    return [(0,_markdown_js__WEBPACK_IMPORTED_MODULE_1__/* .tableHead */ .PP)(["", "name", "before", "now"]), ...rows];
+}
+function nodeRows({ nodeChanges, nodes }) {
+    if (nodeChanges.length === 0)
+        return [];
+    const rows = nodeChanges.map(({ how, name, op, what }) => {
+        const changed = what.length === 0 ? how : `other ${what.join(" and ")}`;
+        return (0,_markdown_js__WEBPACK_IMPORTED_MODULE_1__/* .tableRow */ .jD)([(0,_markdown_js__WEBPACK_IMPORTED_MODULE_1__/* .inlineCode */ .ti)(name), (0,_markdown_js__WEBPACK_IMPORTED_MODULE_1__/* .inlineCode */ .ti)(op), changed]);
+    });
+    const more = nodes.added + nodes.removed + nodes.changed - nodeChanges.length;
+    return [(0,_markdown_js__WEBPACK_IMPORTED_MODULE_1__/* .tableHead */ .PP)(["node", "operator", "change"]), ...rows, ...moreLine(more, "nodes")];
+}
+function weightRows({ weightChanges, weights }) {
+    if (weightChanges.length === 0)
+        return [];
+    const rows = weightChanges.map((change) => (0,_markdown_js__WEBPACK_IMPORTED_MODULE_1__/* .tableRow */ .jD)([
+        (0,_markdown_js__WEBPACK_IMPORTED_MODULE_1__/* .inlineCode */ .ti)(change.name),
+        code(change.before),
+        code(change.after),
+        describeWeightChange(change),
+    ]));
+    const more = weights.added + weights.removed + weights.changed - weightChanges.length;
+    const head = (0,_markdown_js__WEBPACK_IMPORTED_MODULE_1__/* .tableHead */ .PP)(["weight", "before", "now", "change"]);
+    return [head, ...rows, ...moreLine(more, "weights")];
+}
+function describeWeightChange({ how, distance }) {
+    return distance === null ? how : `by about ${(0,_contract_text_format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatPercent */ .l9)(distance)} of its norm`;
+}
+function moreLine(count, what) {
+    return count > 0 ? ["", `${count} more ${what} in \`diff.json\`.`] : [];
+}
+function code(text) {
+    return text === null ? "–" : (0,_markdown_js__WEBPACK_IMPORTED_MODULE_1__/* .inlineCode */ .ti)(text);
+}
+const classes = {
+    added: "fill:#dafbe1,stroke:#1a7f37,color:#1f2328",
+    removed: "fill:#ffebe9,stroke:#cf222e,color:#1f2328,stroke-dasharray:4",
+    changed: "fill:#fff8c5,stroke:#9a6700,color:#1f2328",
+};
+function drawing({ nodeChanges }) {
+    if (nodeChanges.length === 0)
+        return "";
+    const ids = new Map();
+    const idOf = (name) => {
+        const id = ids.get(name) ?? `n${ids.size}`;
+        ids.set(name, id);
+        return id;
+    };
+    const marks = nodeChanges.map(({ name, how }) => `  class ${idOf(name)} ${how}`);
+    const edges = nodeChanges.flatMap(({ name, from, to }) => [
+        ...from.map((other) => `  ${idOf(other)} --> ${idOf(name)}`),
+        ...to.map((other) => `  ${idOf(name)} --> ${idOf(other)}`),
+    ]);
+    const operators = new Map(nodeChanges.map(({ name, op }) => [name, op]));
+    const nodes = [...ids].map(([name, id]) => {
+        const text = [operators.get(name) ?? "", name].filter((part) => part !== "").join(" ");
+        return `  ${id}["${(0,_markdown_js__WEBPACK_IMPORTED_MODULE_1__/* .mermaidLabel */ ._b)(text)}"]`;
+    });
+    const styles = Object.entries(classes).map(([name, style]) => `  classDef ${name} ${style}`);
+    const lines = ["flowchart LR", ...nodes, ...new Set(edges), ...styles, ...marks];
+    return ["```mermaid", ...lines, "```"].join("\n");
+}
+function codeInHtml(text) {
+    return `<code>${text.replaceAll(/[^\w ./-]/g, "_")}</code>`;
+}
+
+
+/***/ }),
+
 /***/ 5845:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
@@ -63714,26 +62049,43 @@ __nccwpck_require__.d(__webpack_exports__, {
 var compose_sections = __nccwpck_require__(1580);
 // EXTERNAL MODULE: ./report/conclude.js
 var conclude = __nccwpck_require__(4422);
+// EXTERNAL MODULE: ./report/explain-job.js
+var explain_job = __nccwpck_require__(7650);
 // EXTERNAL MODULE: ./report/markdown.js
 var markdown = __nccwpck_require__(8186);
-// EXTERNAL MODULE: ./report/render-job.js + 1 modules
-var render_job = __nccwpck_require__(622);
 // EXTERNAL MODULE: ./report/report.js
 var report = __nccwpck_require__(6605);
 // EXTERNAL MODULE: ./report/figures.js
 var figures = __nccwpck_require__(9074);
+// EXTERNAL MODULE: ./report/model-diff-section.js
+var model_diff_section = __nccwpck_require__(9442);
 // EXTERNAL MODULE: ./contract/jobs/gate.js
 var gate = __nccwpck_require__(9517);
+// EXTERNAL MODULE: ./contract/text/format-figure.js
+var format_figure = __nccwpck_require__(6113);
 ;// CONCATENATED MODULE: ./report/sections.js
+
+
+
 
 
 
 
 const emptyCell = "–";
 function detailSections(rows) {
-    if (rows.length === 0)
-        return [];
-    return [...ratioMatrixSections(rows), jobsTable(rows), ...noteSections(rows)];
+    return [...ratioMatrixSections(rows), ...diffSections(rows), ...noteSections(rows)];
+}
+const maxDiffs = 10;
+function diffSections(rows) {
+    const byModel = Map.groupBy(rows, ({ model }) => model);
+    const sections = [...byModel].flatMap(([model, ofModel]) => {
+        const compared = ofModel.find(({ job }) => job?.telemetry.modelDiff !== undefined)?.job;
+        return (compared ? (0,model_diff_section/* modelDiffSections */.d)(compared) : []).map(({ head, ...rest }) => ({
+            head: `${(0,markdown/* inlineCode */.ti)(model)}:\n\n${head}`,
+            ...rest,
+        }));
+    });
+    return sections.slice(0, maxDiffs);
 }
 function ratioMatrixSections(rows) {
     const targets = [...new Set(rows.map(({ target }) => target))];
@@ -63748,15 +62100,19 @@ function ratioMatrixSections(rows) {
         return (0,markdown/* tableRow */.jD)([(0,markdown/* inlineCode */.ti)(model), ...cells]);
     });
     const head = (0,markdown/* tableHead */.PP)(["model", ...targets.map(markdown/* inlineCode */.ti)]);
-    return [{ head: `### Size ratios\n\n${head}`, rows: lines }];
+    return [(0,compose_sections/* foldSection */.D)("Sizes by model and target", { head, rows: lines })];
 }
 function ratioCell(row) {
-    const ratio = row.job?.telemetry.size?.ratio.toFixed(2) ?? "";
-    return `${report/* outcomes */.KI[(0,report/* classifyOutcome */.$p)(row)].mark} ${ratio}`.trimEnd();
+    const ratio = row.job?.telemetry.size?.ratio;
+    const share = ratio === undefined ? "" : (0,format_figure/* formatPercent */.l9)(ratio, 0);
+    return `${report/* outcomes */.KI[(0,report/* classifyOutcome */.$p)(row)].mark} ${share}`.trimEnd();
 }
-function jobsTable(rows) {
-    const head = (0,markdown/* tableHead */.PP)(["model", "target", "status", ...Object.keys(figures/* figures */.u5), "gates"]);
-    return { head: `### Jobs\n\n${head}`, rows: rows.map(jobTableRow) };
+function jobSections(rows) {
+    if (rows.length === 0)
+        return [];
+    const head = (0,markdown/* tableHead */.PP)(["model", "target", "result", ...Object.keys(figures/* figures */.u5), "gates"]);
+    const foot = baselineNote(rows.flatMap(({ job }) => job ?? []));
+    return [{ head, rows: rows.map(jobTableRow), foot }];
 }
 function jobTableRow(row) {
     const { model, target, job } = row;
@@ -63765,9 +62121,9 @@ function jobTableRow(row) {
     return (0,markdown/* tableRow */.jD)([...cells, gatesCell(job)]);
 }
 function statusCell(row) {
-    const { mark } = report/* outcomes */.KI[(0,report/* classifyOutcome */.$p)(row)];
-    const error = row.job?.error;
-    return `${mark} ${row.status}${error ? `: ${error.code}` : ""}`;
+    const outcome = (0,report/* classifyOutcome */.$p)(row);
+    const { mark, words } = report/* outcomes */.KI[outcome];
+    return `${mark} ${outcome === "open" ? row.status : words}`;
 }
 function gatesCell(job) {
     if (!job || job.gates.length === 0)
@@ -63779,22 +62135,24 @@ function gatesCell(job) {
 const maxBaselines = 5;
 function noteSections(rows) {
     const jobs = rows.flatMap(({ job }) => job ?? []);
-    const notes = [...baselineNotes(jobs), ...warningNotes(jobs), ...accuracyNotes(jobs)];
-    return notes.length === 0 ? [] : [{ head: "### Notes\n", rows: notes }];
+    const notes = [...warningNotes(jobs), ...accuracyNotes(jobs)];
+    return notes.length === 0
+        ? []
+        : [(0,compose_sections/* foldSection */.D)("Notes", { head: notes[0] ?? "", rows: notes.slice(1) })];
 }
-function baselineNotes(jobs) {
+function baselineNote(jobs) {
     const baselines = jobs.flatMap(({ baseline }) => baseline ?? []);
     if (baselines.length === 0)
-        return [];
+        return "";
     const commits = new Set(baselines.map(({ branch, sha }) => `${branch} at ${sha.slice(0, 7)}`));
     const shown = [...commits].slice(0, maxBaselines).map(markdown/* inlineCode */.ti).join(", ");
     const left = jobs.length - baselines.length;
     const without = left === 0 ? "" : `; ${left} of ${jobs.length} jobs have no baseline`;
-    return [`- ▲ and ▼ compare with ${shown}${without}.`];
+    return `\n\n▲ and ▼ compare with ${shown}${without}.`;
 }
 function warningNotes(jobs) {
     const warnings = jobs.flatMap(({ telemetry }) => telemetry.warnings);
-    const byText = Map.groupBy(warnings, ({ code, message }) => `${code}: ${message}`);
+    const byText = Map.groupBy(warnings, ({ message }) => message);
     return [...byText].map(([text, all]) => {
         const count = all.length > 1 ? ` (${all.length} jobs)` : "";
         return `- ⚠️ ${(0,markdown/* inlineCode */.ti)(text)}${count}`;
@@ -63808,7 +62166,10 @@ function accuracyNotes(jobs) {
     return [`- ${caution}; give samples as \`recipe.evaluation.data\`.`];
 }
 
+// EXTERNAL MODULE: ./contract/jobs/next-steps.js
+var next_steps = __nccwpck_require__(6669);
 ;// CONCATENATED MODULE: ./report/render-batch.js
+
 
 
 
@@ -63819,32 +62180,33 @@ const maxFailureMessageBytes = 4_000;
 function renderJobSummary(report, verdict) {
     const sections = [
         headlineSection(report, verdict, `## ${(0,markdown/* inlineCode */.ti)(report.name)}\n\n`),
-        ...problemSections(report.rows),
+        ...firstLook(report),
         ...detailSections(report.rows),
         ...ratioCharts(report.rows),
     ];
     return (0,compose_sections/* composeSections */.z)(sections, { url: report.url, maxBytes: markdown/* githubLimits */.Q0.jobSummaryBytes });
 }
 function renderBatchCheck(report, verdict) {
-    const sections = [
-        headlineSection(report, verdict, ""),
-        ...problemSections(report.rows),
-        ...ratioCharts(report.rows),
-    ];
+    const sections = [headlineSection(report, verdict, ""), ...firstLook(report)];
+    const details = [...detailSections(report.rows), ...ratioCharts(report.rows)];
     const limits = { url: report.url, maxBytes: markdown/* githubLimits */.Q0.checkFieldBytes };
     return {
         title: (0,markdown/* truncateToBytes */.Ln)(verdict.title, markdown/* githubLimits */.Q0.checkTitleBytes),
         summary: (0,compose_sections/* composeSections */.z)(sections, limits),
-        text: (0,compose_sections/* composeSections */.z)(detailSections(report.rows), limits),
+        text: (0,compose_sections/* composeSections */.z)(details, limits),
     };
 }
 function renderComment(report, verdict, marker) {
     const sections = [
         headlineSection(report, verdict, `${marker}\n### ${(0,markdown/* inlineCode */.ti)(report.name)}\n\n`),
-        ...problemSections(report.rows),
+        ...firstLook(report),
         ...detailSections(report.rows),
     ];
     return (0,compose_sections/* composeSections */.z)(sections, { url: report.url, maxBytes: markdown/* githubLimits */.Q0.commentBytes });
+}
+function firstLook(report) {
+    const { rows } = report;
+    return [...problemSections(rows), ...nextSections(report), ...jobSections(rows)];
 }
 function headlineSection({ url, rows, failureMessage }, { title }, before) {
     const parts = [`${before}**${title}** · [details](${url})`, outcomeCounts(rows)];
@@ -63866,19 +62228,31 @@ function outcomeCounts(rows) {
 const maxProblems = 50;
 function problemSections(rows) {
     const lines = rows.flatMap((row) => {
-        const failure = row.job && (0,render_job/* describeJobFailure */.D)(row.job);
-        return failure ? problemLine(row, failure) : [];
+        const reasons = (0,explain_job/* explainInMarkdown */.OB)(row);
+        return reasons === undefined ? [] : problemLine(row, reasons);
     });
     if (lines.length === 0)
         return [];
     const omitted = lines.length - maxProblems;
     const foot = omitted > 0 ? `\n- ${omitted} more in the table` : "";
-    return [{ head: "### What went wrong\n", rows: lines.slice(0, maxProblems), foot }];
+    const [first = "", ...others] = lines.slice(0, maxProblems);
+    return [{ head: first, rows: others, foot }];
 }
-function problemLine(row, failure) {
+function problemLine(row, reasons) {
     const { mark } = report/* outcomes */.KI[(0,report/* classifyOutcome */.$p)(row)];
-    const title = `${(0,markdown/* inlineCode */.ti)(row.model)} for ${(0,markdown/* inlineCode */.ti)(row.target)}`;
-    return `- ${mark} ${title}: ${(0,markdown/* inlineCode */.ti)(failure)} ([log](${row.logUrl}))`;
+    return `- ${mark} ${reasons} ([job](${row.url}), [log](${row.logUrl}))`;
+}
+const maxSteps = 3;
+function nextSections({ rows, abortReason }) {
+    const steps = abortReason ? [(0,conclude/* abortAdvice */.N4)(abortReason)] : [];
+    for (const { job } of rows) {
+        const step = job && (0,next_steps/* nextStep */.s)(job);
+        if (step !== undefined && !steps.includes(step))
+            steps.push(step);
+    }
+    if (steps.length === 0)
+        return [];
+    return [{ head: `**Next:** ${steps.slice(0, maxSteps).join(" ")}`, rows: [] }];
 }
 const maxBars = 16;
 function ratioCharts(rows) {
@@ -63890,7 +62264,7 @@ function ratioCharts(rows) {
 function ratioChart(title, rows, measure) {
     const bars = rows.flatMap(({ model, target, job }) => {
         const ratio = job && measure(job);
-        return ratio === undefined ? [] : { label: `"${sanitizeLabel(`${model} ${target}`)}"`, ratio };
+        return ratio === undefined ? [] : { label: `"${(0,markdown/* mermaidLabel */._b)(`${model} ${target}`)}"`, ratio };
     });
     if (bars.length < 2 || bars.length > maxBars)
         return undefined;
@@ -63904,237 +62278,7 @@ function ratioChart(title, rows, measure) {
         `  bar [${bars.map(({ ratio }) => ratio.toFixed(3)).join(", ")}]`,
         "```",
     ];
-    return { head: lines.join("\n"), rows: [] };
-}
-function sanitizeLabel(text) {
-    const label = text.replaceAll(/[^\w .-]/g, "_");
-    return label.length <= 40 ? label : `${label.slice(0, 20)}..${label.slice(-18)}`;
-}
-
-
-/***/ }),
-
-/***/ 622:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-
-// EXPORTS
-__nccwpck_require__.d(__webpack_exports__, {
-  D: () => (/* binding */ describeJobFailure),
-  E: () => (/* binding */ renderJobCheck)
-});
-
-// EXTERNAL MODULE: ./report/compose-sections.js
-var compose_sections = __nccwpck_require__(1580);
-// EXTERNAL MODULE: ./report/figures.js
-var figures = __nccwpck_require__(9074);
-// EXTERNAL MODULE: ./report/format-figure.js
-var format_figure = __nccwpck_require__(1577);
-// EXTERNAL MODULE: ./report/markdown.js
-var markdown = __nccwpck_require__(8186);
-// EXTERNAL MODULE: ./contract/jobs/latency.js
-var jobs_latency = __nccwpck_require__(3994);
-// EXTERNAL MODULE: ./contract/text/format-bytes.js
-var format_bytes = __nccwpck_require__(6874);
-;// CONCATENATED MODULE: ./report/measurements.js
-
-
-
-
-
-const columns = ["figure", "original", "result", "ratio", "baseline", "change"];
-function measurementTable(job) {
-    const rows = [
-        ...sizeRows(job),
-        ...latencyRows(job),
-        ...accuracyRows(job),
-        ...memoryRows(job),
-        ...weightRows(job),
-    ];
-    return { head: (0,markdown/* tableHead */.PP)(columns), rows: rows.map((cells) => (0,markdown/* tableRow */.jD)(padCells(cells))) };
-}
-function sizeRows({ telemetry: { size }, baseline }) {
-    if (!size)
-        return [];
-    const before = baseline?.size?.resultBytes;
-    const cells = [
-        "size",
-        (0,format_bytes/* formatBytes */.z)(size.originalBytes),
-        (0,format_bytes/* formatBytes */.z)(size.resultBytes),
-        size.ratio.toFixed(3),
-    ];
-    if (before === undefined)
-        return [cells];
-    const change = (0,format_figure/* formatChange */.eD)(size.resultBytes / before - 1, format_figure/* formatPercent */.l9);
-    return [[...cells, (0,format_bytes/* formatBytes */.z)(before), change ?? ""]];
-}
-function latencyRows(job) {
-    const { latency } = job.telemetry;
-    if (!latency)
-        return [];
-    const before = (0,figures/* comparableLatency */.N8)(job);
-    const percentiles = ["p50Ms", "p95Ms", "p99Ms"].flatMap((figure) => {
-        const [original, result] = [latency.original[figure], latency.result[figure]];
-        if (original === undefined || result === undefined)
-            return [];
-        const name = `latency ${figure.replace("Ms", "")}, ms`;
-        const ratio = figure === "p50Ms" ? (0,jobs_latency/* formatRatio */.B0)(latency) : (result / original).toFixed(3);
-        const cells = [name, original.toFixed(2), result.toFixed(2), ratio];
-        const earlier = before?.[figure];
-        if (earlier === undefined)
-            return [cells];
-        const change = (0,format_figure/* formatChange */.eD)(result / earlier - 1, format_figure/* formatPercent */.l9);
-        return [[...cells, earlier.toFixed(2), change ?? ""]];
-    });
-    return [...percentiles, ...shapeRows(latency)];
-}
-function shapeRows({ shapes = [] }) {
-    return shapes.map((shape) => [
-        `latency p50 of ${(0,markdown/* inlineCode */.ti)(shape.inputs)}, ms`,
-        shape.originalP50Ms.toFixed(2),
-        shape.resultP50Ms.toFixed(2),
-        (0,jobs_latency/* formatRatio */.B0)(shape),
-    ]);
-}
-function accuracyRows(job) {
-    const { accuracy } = job.telemetry;
-    if (!accuracy)
-        return [];
-    const worst = ["SQNR, worst", "", (0,format_figure/* formatDecibels */.Tb)(accuracy.sqnrDb), ""];
-    const before = (0,figures/* comparableAccuracy */.a4)(job);
-    if (before) {
-        const change = (0,format_figure/* formatChange */.eD)(accuracy.sqnrDb - before.sqnrDb, format_figure/* formatDecibels */.Tb);
-        worst.push((0,format_figure/* formatDecibels */.Tb)(before.sqnrDb), change ?? "");
-    }
-    return [worst, ...accuracy.outputs.flatMap(outputRows)];
-}
-function outputRows({ name, sqnrDb, cosine, top1Agreement }) {
-    const output = (0,markdown/* inlineCode */.ti)(name);
-    const rows = [
-        [`SQNR of ${output}`, "", (0,format_figure/* formatDecibels */.Tb)(sqnrDb)],
-        [`cosine of ${output}`, "", cosine.toFixed(5)],
-    ];
-    if (top1Agreement !== null) {
-        rows.push([`top-1 agreement of ${output}`, "", (0,format_figure/* formatPercent */.l9)(top1Agreement)]);
-    }
-    return rows;
-}
-function memoryRows({ telemetry: { memory } }) {
-    if (!memory)
-        return [];
-    const peaks = [memory.originalPeakBytes, memory.resultPeakBytes];
-    return [
-        ["peak memory", ...peaks.map((bytes) => (bytes === undefined ? "" : (0,format_bytes/* formatBytes */.z)(bytes)))],
-    ];
-}
-function weightRows({ telemetry: { weights } }) {
-    return weights ? [["weights", String(weights.total), `${weights.quantized} changed`]] : [];
-}
-function padCells(cells) {
-    return columns.map((_, i) => cells[i] ?? "");
-}
-function measurementNotes({ telemetry, baseline }) {
-    const { device, accuracy, stageSeconds } = telemetry;
-    const notes = [
-        baseline && `Compared with ${(0,markdown/* inlineCode */.ti)(`${baseline.branch} at ${baseline.sha.slice(0, 7)}`)}.`,
-        device && deviceNote(device),
-        accuracy && samplesNote(accuracy),
-        stageSeconds && stagesNote(stageSeconds),
-    ].flatMap((note) => note ?? []);
-    return notes.length === 0 ? [] : [{ head: notes.join(" "), rows: [] }];
-}
-function deviceNote(device) {
-    const { name, threads, executionProvider, runtime } = device;
-    const software = (0,markdown/* inlineCode */.ti)(`${executionProvider}, ${runtime}`);
-    return `Measured on ${(0,markdown/* inlineCode */.ti)(name)}, ${threads} threads, ${software}.`;
-}
-function samplesNote({ samples, data }) {
-    const origin = data === "generated" ? "generated samples" : "samples of the caller";
-    return `Accuracy on ${samples} ${origin}.`;
-}
-function stagesNote(stageSeconds) {
-    const stages = Object.entries(stageSeconds).map(([stage, seconds = 0]) => {
-        return `${stage} ${seconds.toFixed(1)}`;
-    });
-    return `Seconds: ${stages.join(", ")}.`;
-}
-
-// EXTERNAL MODULE: ./report/report.js
-var report = __nccwpck_require__(6605);
-;// CONCATENATED MODULE: ./report/render-job.js
-
-
-
-
-
-
-function renderJobCheck(row, output) {
-    const { logUrl: url, job } = row;
-    const maxBytes = markdown/* githubLimits */.Q0.checkFieldBytes;
-    const measurements = [measurementTable(job), ...measurementNotes(job)];
-    const text = (0,compose_sections/* composeSections */.z)(measurements, { url, maxBytes: maxBytes / 2 });
-    const tail = renderLogTail(output, { url, maxBytes: maxBytes - (0,markdown/* utf8ByteLength */.iE)(text) - 2 });
-    return {
-        title: (0,markdown/* truncateToBytes */.Ln)(jobCheckTitle(row), markdown/* githubLimits */.Q0.checkTitleBytes),
-        summary: (0,compose_sections/* composeSections */.z)(summarySections(row), { url, maxBytes }),
-        text: `${text}\n\n${tail}`,
-    };
-}
-function jobCheckTitle(row) {
-    const { size, accuracy, latency } = row.job.telemetry;
-    const parts = [
-        report/* outcomes */.KI[(0,report/* classifyOutcome */.$p)(row)].words,
-        size && `${(100 * size.ratio).toFixed(0)} % of the size`,
-        accuracy && (0,format_figure/* formatDecibels */.Tb)(accuracy.sqnrDb),
-        latency && `${(100 * latency.ratio).toFixed(0)} % of the latency`,
-    ];
-    return parts.flatMap((part) => part ?? []).join(", ");
-}
-function summarySections(row) {
-    const { gates, telemetry } = row.job;
-    const sections = [{ head: summaryHead(row), rows: [] }];
-    if (gates.length > 0) {
-        const rows = gates.map((gate) => (0,markdown/* tableRow */.jD)([gateMark(gate), (0,markdown/* inlineCode */.ti)((0,figures/* describeGate */.l7)(gate))]));
-        sections.push({ head: (0,markdown/* tableHead */.PP)(["", "gate"]), rows });
-    }
-    if (telemetry.warnings.length > 0) {
-        const rows = telemetry.warnings.map(({ code, message }) => {
-            return `- ⚠️ ${(0,markdown/* inlineCode */.ti)(`${code}: ${message}`)}`;
-        });
-        sections.push({ head: "Warnings:\n", rows });
-    }
-    return sections;
-}
-function summaryHead(row) {
-    const { mark, words } = report/* outcomes */.KI[(0,report/* classifyOutcome */.$p)(row)];
-    const result = `${mark} ${(0,markdown/* inlineCode */.ti)(row.model)} for ${(0,markdown/* inlineCode */.ti)(row.target)} ${words}`;
-    const failure = describeJobFailure(row.job);
-    return failure === "" ? result : `${result}: ${(0,markdown/* inlineCode */.ti)(failure)}`;
-}
-function gateMark({ passed, level }) {
-    if (passed)
-        return report/* outcomes */.KI.passed.mark;
-    return level === "warn" ? report/* outcomes */.KI.warned.mark : report/* outcomes */.KI.missed.mark;
-}
-const maxLineBytes = 1_000;
-const maxLines = 100;
-function renderLogTail(output, { maxBytes, url }) {
-    const head = `### End of the output\n\n[All of it](${url})`;
-    const lines = output.slice(-maxLines).map((line) => (0,markdown/* truncateToBytes */.Ln)(line, maxLineBytes));
-    let tail = head;
-    for (let first = lines.length - 1; first >= 0; first--) {
-        const longer = `${head}\n\n${(0,markdown/* codeBlock */.DV)(lines.slice(first))}`;
-        if ((0,markdown/* utf8ByteLength */.iE)(longer) > maxBytes)
-            break;
-        tail = longer;
-    }
-    return tail;
-}
-function describeJobFailure({ error, gates }) {
-    if (error)
-        return `${error.code}: ${error.message}`;
-    const missed = gates.filter(({ passed }) => !passed);
-    return missed.map(figures/* describeGate */.l7).join(", ");
+    return (0,compose_sections/* foldSection */.D)(title, { head: lines.join("\n"), rows: [] });
 }
 
 
@@ -64145,12 +62289,21 @@ function describeJobFailure({ error, gates }) {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   $p: () => (/* binding */ classifyOutcome),
+/* harmony export */   Bs: () => (/* binding */ jobLinks),
 /* harmony export */   Ji: () => (/* binding */ isEndedRow),
 /* harmony export */   KI: () => (/* binding */ outcomes),
 /* harmony export */   a9: () => (/* binding */ jobTitle)
 /* harmony export */ });
 /* harmony import */ var _contract_jobs_status_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8548);
+/* harmony import */ var _contract_page_addresses_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6885);
 
+
+function jobLinks(serviceUrl, id) {
+    return {
+        url: `${serviceUrl}${(0,_contract_page_addresses_js__WEBPACK_IMPORTED_MODULE_1__/* .jobAddress */ .Qp)(id)}`,
+        logUrl: `${serviceUrl}${(0,_contract_page_addresses_js__WEBPACK_IMPORTED_MODULE_1__/* .jobAddress */ .Qp)(id, "log")}`,
+    };
+}
 function isEndedRow(row) {
     return row.job !== undefined;
 }
@@ -64209,10 +62362,8 @@ var external_os_ = __nccwpck_require__(857);
 ;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/utils.js
 // We use any as a valid input type
 /* eslint-disable @typescript-eslint/no-explicit-any */
-/**
- * Sanitizes an input into a string so it can be passed into issueCommand safely
- * @param input input to sanitize into a string
- */
+
+
 function utils_toCommandValue(input) {
     if (input === null || input === undefined) {
         return '';
@@ -64222,12 +62373,8 @@ function utils_toCommandValue(input) {
     }
     return JSON.stringify(input);
 }
-/**
- *
- * @param annotationProperties
- * @returns The command properties to send with the actual annotation command
- * See IssueCommandProperties: https://github.com/actions/runner/blob/main/src/Runner.Worker/ActionCommandManager.cs#L646
- */
+
+
 function toCommandProperties(annotationProperties) {
     if (!Object.keys(annotationProperties).length) {
         return {};
@@ -64245,39 +62392,8 @@ function toCommandProperties(annotationProperties) {
 ;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/command.js
 
 
-/**
- * Issues a command to the GitHub Actions runner
- *
- * @param command - The command name to issue
- * @param properties - Additional properties for the command (key-value pairs)
- * @param message - The message to include with the command
- * @remarks
- * This function outputs a specially formatted string to stdout that the Actions
- * runner interprets as a command. These commands can control workflow behavior,
- * set outputs, create annotations, mask values, and more.
- *
- * Command Format:
- *   ::name key=value,key=value::message
- *
- * @example
- * ```typescript
- * // Issue a warning annotation
- * issueCommand('warning', {}, 'This is a warning message');
- * // Output: ::warning::This is a warning message
- *
- * // Set an environment variable
- * issueCommand('set-env', { name: 'MY_VAR' }, 'some value');
- * // Output: ::set-env name=MY_VAR::some value
- *
- * // Add a secret mask
- * issueCommand('add-mask', {}, 'secretValue123');
- * // Output: ::add-mask::secretValue123
- * ```
- *
- * @internal
- * This is an internal utility function that powers the public API functions
- * such as setSecret, warning, error, and exportVariable.
- */
+
+
 function command_issueCommand(command, properties, message) {
     const cmd = new Command(command, properties, message);
     process.stdout.write(cmd.toString() + external_os_.EOL);
@@ -64531,10 +62647,8 @@ var MediaTypes;
 (function (MediaTypes) {
     MediaTypes["ApplicationJson"] = "application/json";
 })(MediaTypes || (MediaTypes = {}));
-/**
- * Returns the proxy URL, depending upon the supplied url and proxy environment variables.
- * @param serverUrl  The server URL where the request will be sent. For example, https://api.github.com
- */
+
+
 function lib_getProxyUrl(serverUrl) {
     const proxyUrl = pm.getProxyUrl(new URL(serverUrl));
     return proxyUrl ? proxyUrl.href : '';
@@ -64675,10 +62789,8 @@ class HttpClient {
             return this.request(verb, requestUrl, stream, additionalHeaders);
         });
     }
-    /**
-     * Gets a typed object from an endpoint
-     * Be aware that not found returns a null.  Other errors (4xx, 5xx) reject the promise
-     */
+    
+
     getJson(requestUrl_1) {
         return __awaiter(this, arguments, void 0, function* (requestUrl, additionalHeaders = {}) {
             additionalHeaders[Headers.Accept] = this._getExistingOrDefaultHeader(additionalHeaders, Headers.Accept, MediaTypes.ApplicationJson);
@@ -64716,11 +62828,8 @@ class HttpClient {
             return this._processResponse(res, this.requestOptions);
         });
     }
-    /**
-     * Makes a raw http request.
-     * All other methods such as get, post, patch, and request ultimately call this.
-     * Prefer get, del, post and patch
-     */
+    
+
     request(verb, requestUrl, data, headers) {
         return __awaiter(this, void 0, void 0, function* () {
             if (this._disposed) {
@@ -64803,20 +62912,16 @@ class HttpClient {
             return response;
         });
     }
-    /**
-     * Needs to be called if keepAlive is set to true in request options.
-     */
+    
+
     dispose() {
         if (this._agent) {
             this._agent.destroy();
         }
         this._disposed = true;
     }
-    /**
-     * Raw request.
-     * @param info
-     * @param data
-     */
+    
+
     requestRaw(info, data) {
         return __awaiter(this, void 0, void 0, function* () {
             return new Promise((resolve, reject) => {
@@ -64836,12 +62941,8 @@ class HttpClient {
             });
         });
     }
-    /**
-     * Raw request with callback.
-     * @param info
-     * @param data
-     * @param onResult
-     */
+    
+
     requestRawWithCallback(info, data, onResult) {
         if (typeof data === 'string') {
             if (!info.options.headers) {
@@ -64889,11 +62990,8 @@ class HttpClient {
             req.end();
         }
     }
-    /**
-     * Gets an http agent. This function is useful when you need an http agent that handles
-     * routing through a proxy server - depending upon the url and proxy environment variables.
-     * @param serverUrl  The server URL where the request will be sent. For example, https://api.github.com
-     */
+    
+
     getAgent(serverUrl) {
         const parsedUrl = new URL(serverUrl);
         return this._getAgent(parsedUrl);
@@ -64940,13 +63038,8 @@ class HttpClient {
         }
         return lowercaseKeys(headers || {});
     }
-    /**
-     * Gets an existing header value or returns a default.
-     * Handles converting number header values to strings since HTTP headers must be strings.
-     * Note: This returns string | string[] since some headers can have multiple values.
-     * For headers that must always be a single string (like Content-Type), use the
-     * specialized _getExistingOrDefaultContentTypeHeader method instead.
-     */
+    
+
     _getExistingOrDefaultHeader(additionalHeaders, header, _default) {
         let clientHeader;
         if (this.requestOptions && this.requestOptions.headers) {
@@ -64967,13 +63060,8 @@ class HttpClient {
         }
         return _default;
     }
-    /**
-     * Specialized version of _getExistingOrDefaultHeader for Content-Type header.
-     * Always returns a single string (not an array) since Content-Type should be a single value.
-     * Converts arrays to comma-separated strings and numbers to strings to ensure type safety.
-     * This was split from _getExistingOrDefaultHeader to provide stricter typing for callers
-     * that assign the result to places expecting a string (e.g., additionalHeaders[Headers.ContentType]).
-     */
+    
+
     _getExistingOrDefaultContentTypeHeader(additionalHeaders, _default) {
         let clientHeader;
         if (this.requestOptions && this.requestOptions.headers) {
@@ -65342,12 +63430,8 @@ class Summary {
     constructor() {
         this._buffer = '';
     }
-    /**
-     * Finds the summary file path from the environment, rejects if env var is not found or file does not exist
-     * Also checks r/w permissions.
-     *
-     * @returns step summary file path
-     */
+    
+
     filePath() {
         return summary_awaiter(this, void 0, void 0, function* () {
             if (this._filePath) {
@@ -65367,15 +63451,8 @@ class Summary {
             return this._filePath;
         });
     }
-    /**
-     * Wraps content in an HTML tag, adding any HTML attributes
-     *
-     * @param {string} tag HTML tag to wrap
-     * @param {string | null} content content within the tag
-     * @param {[attribute: string]: string} attrs key-value list of HTML attributes to add
-     *
-     * @returns {string} content wrapped in HTML element
-     */
+    
+
     wrap(tag, content, attrs = {}) {
         const htmlAttrs = Object.entries(attrs)
             .map(([key, value]) => ` ${key}="${value}"`)
@@ -65385,13 +63462,8 @@ class Summary {
         }
         return `<${tag}${htmlAttrs}>${content}</${tag}>`;
     }
-    /**
-     * Writes text in the buffer to the summary buffer file and empties buffer. Will append by default.
-     *
-     * @param {SummaryWriteOptions} [options] (optional) options for write operation
-     *
-     * @returns {Promise<Summary>} summary instance
-     */
+    
+
     write(options) {
         return summary_awaiter(this, void 0, void 0, function* () {
             const overwrite = !!(options === null || options === void 0 ? void 0 : options.overwrite);
@@ -65401,95 +63473,57 @@ class Summary {
             return this.emptyBuffer();
         });
     }
-    /**
-     * Clears the summary buffer and wipes the summary file
-     *
-     * @returns {Summary} summary instance
-     */
+    
+
     clear() {
         return summary_awaiter(this, void 0, void 0, function* () {
             return this.emptyBuffer().write({ overwrite: true });
         });
     }
-    /**
-     * Returns the current summary buffer as a string
-     *
-     * @returns {string} string of summary buffer
-     */
+    
+
     stringify() {
         return this._buffer;
     }
-    /**
-     * If the summary buffer is empty
-     *
-     * @returns {boolen} true if the buffer is empty
-     */
+    
+
     isEmptyBuffer() {
         return this._buffer.length === 0;
     }
-    /**
-     * Resets the summary buffer without writing to summary file
-     *
-     * @returns {Summary} summary instance
-     */
+    
+
     emptyBuffer() {
         this._buffer = '';
         return this;
     }
-    /**
-     * Adds raw text to the summary buffer
-     *
-     * @param {string} text content to add
-     * @param {boolean} [addEOL=false] (optional) append an EOL to the raw text (default: false)
-     *
-     * @returns {Summary} summary instance
-     */
+    
+
     addRaw(text, addEOL = false) {
         this._buffer += text;
         return addEOL ? this.addEOL() : this;
     }
-    /**
-     * Adds the operating system-specific end-of-line marker to the buffer
-     *
-     * @returns {Summary} summary instance
-     */
+    
+
     addEOL() {
         return this.addRaw(external_os_.EOL);
     }
-    /**
-     * Adds an HTML codeblock to the summary buffer
-     *
-     * @param {string} code content to render within fenced code block
-     * @param {string} lang (optional) language to syntax highlight code
-     *
-     * @returns {Summary} summary instance
-     */
+    
+
     addCodeBlock(code, lang) {
         const attrs = Object.assign({}, (lang && { lang }));
         const element = this.wrap('pre', this.wrap('code', code), attrs);
         return this.addRaw(element).addEOL();
     }
-    /**
-     * Adds an HTML list to the summary buffer
-     *
-     * @param {string[]} items list of items to render
-     * @param {boolean} [ordered=false] (optional) if the rendered list should be ordered or not (default: false)
-     *
-     * @returns {Summary} summary instance
-     */
+    
+
     addList(items, ordered = false) {
         const tag = ordered ? 'ol' : 'ul';
         const listItems = items.map(item => this.wrap('li', item)).join('');
         const element = this.wrap(tag, listItems);
         return this.addRaw(element).addEOL();
     }
-    /**
-     * Adds an HTML table to the summary buffer
-     *
-     * @param {SummaryTableCell[]} rows table rows
-     *
-     * @returns {Summary} summary instance
-     */
+    
+
     addTable(rows) {
         const tableBody = rows
             .map(row => {
@@ -65510,41 +63544,22 @@ class Summary {
         const element = this.wrap('table', tableBody);
         return this.addRaw(element).addEOL();
     }
-    /**
-     * Adds a collapsable HTML details element to the summary buffer
-     *
-     * @param {string} label text for the closed state
-     * @param {string} content collapsable content
-     *
-     * @returns {Summary} summary instance
-     */
+    
+
     addDetails(label, content) {
         const element = this.wrap('details', this.wrap('summary', label) + content);
         return this.addRaw(element).addEOL();
     }
-    /**
-     * Adds an HTML image tag to the summary buffer
-     *
-     * @param {string} src path to the image you to embed
-     * @param {string} alt text description of the image
-     * @param {SummaryImageOptions} options (optional) addition image attributes
-     *
-     * @returns {Summary} summary instance
-     */
+    
+
     addImage(src, alt, options) {
         const { width, height } = options || {};
         const attrs = Object.assign(Object.assign({}, (width && { width })), (height && { height }));
         const element = this.wrap('img', null, Object.assign({ src, alt }, attrs));
         return this.addRaw(element).addEOL();
     }
-    /**
-     * Adds an HTML section heading element
-     *
-     * @param {string} text heading text
-     * @param {number | string} [level=1] (optional) the heading level, default: 1
-     *
-     * @returns {Summary} summary instance
-     */
+    
+
     addHeading(text, level) {
         const tag = `h${level}`;
         const allowedTag = ['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].includes(tag)
@@ -65553,87 +63568,52 @@ class Summary {
         const element = this.wrap(allowedTag, text);
         return this.addRaw(element).addEOL();
     }
-    /**
-     * Adds an HTML thematic break (<hr>) to the summary buffer
-     *
-     * @returns {Summary} summary instance
-     */
+    
+
     addSeparator() {
         const element = this.wrap('hr', null);
         return this.addRaw(element).addEOL();
     }
-    /**
-     * Adds an HTML line break (<br>) to the summary buffer
-     *
-     * @returns {Summary} summary instance
-     */
+    
+
     addBreak() {
         const element = this.wrap('br', null);
         return this.addRaw(element).addEOL();
     }
-    /**
-     * Adds an HTML blockquote to the summary buffer
-     *
-     * @param {string} text quote text
-     * @param {string} cite (optional) citation url
-     *
-     * @returns {Summary} summary instance
-     */
+    
+
     addQuote(text, cite) {
         const attrs = Object.assign({}, (cite && { cite }));
         const element = this.wrap('blockquote', text, attrs);
         return this.addRaw(element).addEOL();
     }
-    /**
-     * Adds an HTML anchor tag to the summary buffer
-     *
-     * @param {string} text link text/content
-     * @param {string} href hyperlink
-     *
-     * @returns {Summary} summary instance
-     */
+    
+
     addLink(text, href) {
         const element = this.wrap('a', text, { href });
         return this.addRaw(element).addEOL();
     }
 }
 const _summary = new Summary();
-/**
- * @deprecated use `core.summary`
- */
+
+
 const markdownSummary = (/* unused pure expression or super */ null && (_summary));
 const summary = _summary;
 //# sourceMappingURL=summary.js.map
 ;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/path-utils.js
 
-/**
- * toPosixPath converts the given path to the posix form. On Windows, \\ will be
- * replaced with /.
- *
- * @param pth. Path to transform.
- * @return string Posix path.
- */
+
+
 function toPosixPath(pth) {
     return pth.replace(/[\\]/g, '/');
 }
-/**
- * toWin32Path converts the given path to the win32 form. On Linux, / will be
- * replaced with \\.
- *
- * @param pth. Path to transform.
- * @return string Win32 path.
- */
+
+
 function toWin32Path(pth) {
     return pth.replace(/[/]/g, '\\');
 }
-/**
- * toPlatformPath converts the given path to a platform-specific path. It does
- * this by replacing instances of / and \ with the platform-specific path
- * separator.
- *
- * @param pth The path to platformize.
- * @return string The platform-specific path.
- */
+
+
 function toPlatformPath(pth) {
     return pth.replace(/[/\\]/g, path.sep);
 }
@@ -65661,17 +63641,8 @@ var io_util_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _
 const { chmod, copyFile, lstat, mkdir, open: io_util_open, readdir, rename, rm, rmdir, stat, symlink, unlink } = external_fs_.promises;
 // export const {open} = 'fs'
 const IS_WINDOWS = process.platform === 'win32';
-/**
- * Custom implementation of readlink to ensure Windows junctions
- * maintain trailing backslash for backward compatibility with Node.js < 24
- *
- * In Node.js 20, Windows junctions (directory symlinks) always returned paths
- * with trailing backslashes. Node.js 24 removed this behavior, which breaks
- * code that relied on this format for path operations.
- *
- * This implementation restores the Node 20 behavior by adding a trailing
- * backslash to all junction results on Windows.
- */
+
+
 function readlink(fsPath) {
     return io_util_awaiter(this, void 0, void 0, function* () {
         const result = yield fs.promises.readlink(fsPath);
@@ -65706,10 +63677,8 @@ function isDirectory(fsPath_1) {
         return stats.isDirectory();
     });
 }
-/**
- * On OSX/Linux, true if path starts with '/'. On Windows, true for paths like:
- * \, \hello, \\hello\share, C:, and C:\hello (and corresponding alternate separator cases).
- */
+
+
 function isRooted(p) {
     p = normalizeSeparators(p);
     if (!p) {
@@ -65721,12 +63690,8 @@ function isRooted(p) {
     }
     return p.startsWith('/');
 }
-/**
- * Best effort attempt to determine whether a file exists and is executable.
- * @param filePath    file path to check
- * @param extensions  additional file extensions to try
- * @return if file exists and is executable, returns the file path. otherwise empty string.
- */
+
+
 function tryGetExecutablePath(filePath, extensions) {
     return io_util_awaiter(this, void 0, void 0, function* () {
         let stats = undefined;
@@ -65839,14 +63804,8 @@ var io_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _argum
 
 
 
-/**
- * Copies a file or folder.
- * Based off of shelljs - https://github.com/shelljs/shelljs/blob/9237f66c52e5daa40458f94f9565e18e8132f5a6/src/cp.js
- *
- * @param     source    source path
- * @param     dest      destination path
- * @param     options   optional. See CopyOptions.
- */
+
+
 function cp(source_1, dest_1) {
     return io_awaiter(this, arguments, void 0, function* (source, dest, options = {}) {
         const { force, recursive, copySourceDirectory } = readCopyOptions(options);
@@ -65880,13 +63839,8 @@ function cp(source_1, dest_1) {
         }
     });
 }
-/**
- * Moves a path.
- *
- * @param     source    source path
- * @param     dest      destination path
- * @param     options   optional. See MoveOptions.
- */
+
+
 function mv(source_1, dest_1) {
     return io_awaiter(this, arguments, void 0, function* (source, dest, options = {}) {
         if (yield ioUtil.exists(dest)) {
@@ -65909,11 +63863,8 @@ function mv(source_1, dest_1) {
         yield ioUtil.rename(source, dest);
     });
 }
-/**
- * Remove a path recursively with force
- *
- * @param inputPath path to remove
- */
+
+
 function rmRF(inputPath) {
     return io_awaiter(this, void 0, void 0, function* () {
         if (ioUtil.IS_WINDOWS) {
@@ -65937,27 +63888,16 @@ function rmRF(inputPath) {
         }
     });
 }
-/**
- * Make a directory.  Creates the full path with folders in between
- * Will throw if it fails
- *
- * @param   fsPath        path to create
- * @returns Promise<void>
- */
+
+
 function mkdirP(fsPath) {
     return io_awaiter(this, void 0, void 0, function* () {
         ok(fsPath, 'a path argument must be provided');
         yield ioUtil.mkdir(fsPath, { recursive: true });
     });
 }
-/**
- * Returns path of a tool had the tool actually been invoked.  Resolves via paths.
- * If you check and the tool does not exist, it will throw.
- *
- * @param     tool              name of the tool
- * @param     check             whether to check if tool exists
- * @returns   Promise<string>   path to tool
- */
+
+
 function which(tool, check) {
     return io_awaiter(this, void 0, void 0, function* () {
         if (!tool) {
@@ -65983,11 +63923,8 @@ function which(tool, check) {
         return '';
     });
 }
-/**
- * Returns a list of all occurrences of the given tool on the system path.
- *
- * @returns   Promise<string[]>  the paths of the tool
- */
+
+
 function findInPath(tool) {
     return io_awaiter(this, void 0, void 0, function* () {
         if (!tool) {
@@ -66119,9 +64056,8 @@ var toolrunner_awaiter = (undefined && undefined.__awaiter) || function (thisArg
 
 /* eslint-disable @typescript-eslint/unbound-method */
 const toolrunner_IS_WINDOWS = process.platform === 'win32';
-/*
- * Class for running command line tools. Handles quoting and arg parsing in a platform agnostic way.
- */
+
+
 class ToolRunner extends external_events_.EventEmitter {
     constructor(toolPath, args, options) {
         super();
@@ -66446,15 +64382,8 @@ class ToolRunner extends external_events_.EventEmitter {
         }
         return result;
     }
-    /**
-     * Exec a tool.
-     * Output will be streamed to the live console.
-     * Returns promise with return code
-     *
-     * @param     tool     path to tool to exec
-     * @param     options  optional exec options.  See ExecOptions
-     * @returns   number
-     */
+    
+
     exec() {
         return toolrunner_awaiter(this, void 0, void 0, function* () {
             // root the tool path if it is unrooted and contains relative pathing
@@ -66568,12 +64497,8 @@ class ToolRunner extends external_events_.EventEmitter {
         });
     }
 }
-/**
- * Convert an arg string to an array of args. Handles escaping
- *
- * @param    argString   string of arguments
- * @returns  string[]    array of arguments
- */
+
+
 function argStringToArray(argString) {
     const args = [];
     let inQuotes = false;
@@ -66700,16 +64625,8 @@ var exec_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arg
 };
 
 
-/**
- * Exec a command.
- * Output will be streamed to the live console.
- * Returns promise with return code
- *
- * @param     commandLine        command to execute (can include additional args). Must be correctly escaped.
- * @param     args               optional arguments for tool. Escaping is handled by the lib.
- * @param     options            optional exec options.  See ExecOptions
- * @returns   Promise<number>    exit code
- */
+
+
 function exec_exec(commandLine, args, options) {
     return exec_awaiter(this, void 0, void 0, function* () {
         const commandArgs = tr.argStringToArray(commandLine);
@@ -66723,16 +64640,8 @@ function exec_exec(commandLine, args, options) {
         return runner.exec();
     });
 }
-/**
- * Exec a command and get the output.
- * Output will be streamed to the live console.
- * Returns promise with the exit code and collected stdout and stderr
- *
- * @param     commandLine           command to execute (can include additional args). Must be correctly escaped.
- * @param     args                  optional arguments for tool. Escaping is handled by the lib.
- * @param     options               optional exec options.  See ExecOptions
- * @returns   Promise<ExecOutput>   exit code, stdout, and stderr
- */
+
+
 function getExecOutput(commandLine, args, options) {
     return exec_awaiter(this, void 0, void 0, function* () {
         var _a, _b;
@@ -66849,28 +64758,22 @@ var core_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arg
 
 
 
-/**
- * The code to exit an action
- */
+
+
 var ExitCode;
 (function (ExitCode) {
-    /**
-     * A code indicating that the action was successful
-     */
+    
+
     ExitCode[ExitCode["Success"] = 0] = "Success";
-    /**
-     * A code indicating that the action was a failure
-     */
+    
+
     ExitCode[ExitCode["Failure"] = 1] = "Failure";
 })(ExitCode || (ExitCode = {}));
 //-----------------------------------------------------------------------
 // Variables
 //-----------------------------------------------------------------------
-/**
- * Sets env variable for this action and future actions in the job
- * @param name the name of the variable to set
- * @param val the value of the variable. Non-string values will be converted to a string via JSON.stringify
- */
+
+
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 function exportVariable(name, val) {
     const convertedVal = toCommandValue(val);
@@ -66881,42 +64784,13 @@ function exportVariable(name, val) {
     }
     issueCommand('set-env', { name }, convertedVal);
 }
-/**
- * Registers a secret which will get masked from logs
- *
- * @param secret - Value of the secret to be masked
- * @remarks
- * This function instructs the Actions runner to mask the specified value in any
- * logs produced during the workflow run. Once registered, the secret value will
- * be replaced with asterisks (***) whenever it appears in console output, logs,
- * or error messages.
- *
- * This is useful for protecting sensitive information such as:
- * - API keys
- * - Access tokens
- * - Authentication credentials
- * - URL parameters containing signatures (SAS tokens)
- *
- * Note that masking only affects future logs; any previous appearances of the
- * secret in logs before calling this function will remain unmasked.
- *
- * @example
- * ```typescript
- * // Register an API token as a secret
- * const apiToken = "abc123xyz456";
- * setSecret(apiToken);
- *
- * // Now any logs containing this value will show *** instead
- * console.log(`Using token: ${apiToken}`); // Outputs: "Using token: ***"
- * ```
- */
+
+
 function setSecret(secret) {
     command_issueCommand('add-mask', {}, secret);
 }
-/**
- * Prepends inputPath to the PATH (for this action and future actions)
- * @param inputPath
- */
+
+
 function addPath(inputPath) {
     const filePath = process.env['GITHUB_PATH'] || '';
     if (filePath) {
@@ -66927,15 +64801,8 @@ function addPath(inputPath) {
     }
     process.env['PATH'] = `${inputPath}${path.delimiter}${process.env['PATH']}`;
 }
-/**
- * Gets the value of an input.
- * Unless trimWhitespace is set to false in InputOptions, the value is also trimmed.
- * Returns an empty string if the value is not defined.
- *
- * @param     name     name of the input to get
- * @param     options  optional. See InputOptions.
- * @returns   string
- */
+
+
 function getInput(name, options) {
     const val = process.env[`INPUT_${name.replace(/ /g, '_').toUpperCase()}`] || '';
     if (options && options.required && !val) {
@@ -66946,14 +64813,8 @@ function getInput(name, options) {
     }
     return val.trim();
 }
-/**
- * Gets the values of an multiline input.  Each value is also trimmed.
- *
- * @param     name     name of the input to get
- * @param     options  optional. See InputOptions.
- * @returns   string[]
- *
- */
+
+
 function getMultilineInput(name, options) {
     const inputs = getInput(name, options)
         .split('\n')
@@ -66963,16 +64824,8 @@ function getMultilineInput(name, options) {
     }
     return inputs.map(input => input.trim());
 }
-/**
- * Gets the input value of the boolean type in the YAML 1.2 "core schema" specification.
- * Support boolean input list: `true | True | TRUE | false | False | FALSE` .
- * The return value is also in boolean type.
- * ref: https://yaml.org/spec/1.2/spec.html#id2804923
- *
- * @param     name     name of the input to get
- * @param     options  optional. See InputOptions.
- * @returns   boolean
- */
+
+
 function getBooleanInput(name, options) {
     const trueValue = ['true', 'True', 'TRUE'];
     const falseValue = ['false', 'False', 'FALSE'];
@@ -66984,12 +64837,8 @@ function getBooleanInput(name, options) {
     throw new TypeError(`Input does not meet YAML 1.2 "Core Schema" specification: ${name}\n` +
         `Support boolean input list: \`true | True | TRUE | false | False | FALSE\``);
 }
-/**
- * Sets the value of an output.
- *
- * @param     name     name of the output to set
- * @param     value    value to store. Non-string values will be converted to a string via JSON.stringify
- */
+
+
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 function setOutput(name, value) {
     const filePath = process.env['GITHUB_OUTPUT'] || '';
@@ -66999,22 +64848,16 @@ function setOutput(name, value) {
     process.stdout.write(external_os_.EOL);
     command_issueCommand('set-output', { name }, utils_toCommandValue(value));
 }
-/**
- * Enables or disables the echoing of commands into stdout for the rest of the step.
- * Echoing is disabled by default if ACTIONS_STEP_DEBUG is not set.
- *
- */
+
+
 function setCommandEcho(enabled) {
     issue('echo', enabled ? 'on' : 'off');
 }
 //-----------------------------------------------------------------------
 // Results
 //-----------------------------------------------------------------------
-/**
- * Sets the action status to failed.
- * When the action exits it will be with an exit code of 1
- * @param message add error issue message
- */
+
+
 function setFailed(message) {
     process.exitCode = ExitCode.Failure;
     error(message);
@@ -67022,74 +64865,48 @@ function setFailed(message) {
 //-----------------------------------------------------------------------
 // Logging Commands
 //-----------------------------------------------------------------------
-/**
- * Gets whether Actions Step Debug is on or not
- */
+
+
 function isDebug() {
     return process.env['RUNNER_DEBUG'] === '1';
 }
-/**
- * Writes debug message to user log
- * @param message debug message
- */
+
+
 function debug(message) {
     command_issueCommand('debug', {}, message);
 }
-/**
- * Adds an error issue
- * @param message error issue message. Errors will be converted to string via toString()
- * @param properties optional properties to add to the annotation.
- */
+
+
 function error(message, properties = {}) {
     command_issueCommand('error', toCommandProperties(properties), message instanceof Error ? message.toString() : message);
 }
-/**
- * Adds a warning issue
- * @param message warning issue message. Errors will be converted to string via toString()
- * @param properties optional properties to add to the annotation.
- */
+
+
 function warning(message, properties = {}) {
     command_issueCommand('warning', toCommandProperties(properties), message instanceof Error ? message.toString() : message);
 }
-/**
- * Adds a notice issue
- * @param message notice issue message. Errors will be converted to string via toString()
- * @param properties optional properties to add to the annotation.
- */
+
+
 function notice(message, properties = {}) {
     command_issueCommand('notice', toCommandProperties(properties), message instanceof Error ? message.toString() : message);
 }
-/**
- * Writes info to log with console.log.
- * @param message info message
- */
+
+
 function info(message) {
     process.stdout.write(message + external_os_.EOL);
 }
-/**
- * Begin an output group.
- *
- * Output until the next `groupEnd` will be foldable in this group
- *
- * @param name The name of the output group
- */
+
+
 function startGroup(name) {
     command_issue('group', name);
 }
-/**
- * End an output group.
- */
+
+
 function endGroup() {
     command_issue('endgroup');
 }
-/**
- * Wrap an asynchronous function call in a group.
- *
- * Returns the same type as the function itself.
- *
- * @param name The name of the group
- * @param fn The function to wrap in the group
- */
+
+
 function group(name, fn) {
     return core_awaiter(this, void 0, void 0, function* () {
         startGroup(name);
@@ -67106,12 +64923,8 @@ function group(name, fn) {
 //-----------------------------------------------------------------------
 // Wrapper action state
 //-----------------------------------------------------------------------
-/**
- * Saves state for current action, the state can only be retrieved by this action's post job execution.
- *
- * @param     name     name of the state to store
- * @param     value    value to store. Non-string values will be converted to a string via JSON.stringify
- */
+
+
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 function saveState(name, value) {
     const filePath = process.env['GITHUB_STATE'] || '';
@@ -67120,12 +64933,8 @@ function saveState(name, value) {
     }
     command_issueCommand('save-state', { name }, utils_toCommandValue(value));
 }
-/**
- * Gets the value of an state set by this action's main execution.
- *
- * @param     name     name of the state to get
- * @returns   string
- */
+
+
 function getState(name) {
     return process.env[`STATE_${name}`] || '';
 }
@@ -67134,21 +64943,17 @@ function getIDToken(aud) {
         return yield OidcClient.getIDToken(aud);
     });
 }
-/**
- * Summary exports
- */
 
-/**
- * @deprecated use core.summary
- */
 
-/**
- * Path exports
- */
 
-/**
- * Platform utilities exports
- */
+
+
+
+
+
+
+
+
 
 //# sourceMappingURL=core.js.map
 
@@ -67172,9 +64977,8 @@ var external_os_ = __nccwpck_require__(857);
 
 
 class Context {
-    /**
-     * Hydrate the context from the environment
-     */
+    
+
     constructor() {
         var _a, _b, _c;
         this.payload = {};
@@ -67785,11 +65589,8 @@ var endpoint = withDefaults(null, DEFAULTS);
 
 
 ;// CONCATENATED MODULE: ../../node_modules/content-type/dist/index.js
-/*!
- * content-type
- * Copyright(c) 2015 Douglas Christopher Wilson
- * MIT Licensed
- */
+
+
 const SP = 32; // " "
 const HTAB = 9; // "\t"
 const SEMI = 59; // ";"
@@ -67804,10 +65605,8 @@ const COMMA_FLAG = 8;
 const TOKEN_FLAG = 16;
 const NON_ASCII = 0xff00;
 const CASE_FLAGS = LOWER_CASE | NON_ASCII;
-/**
- * Character flags used to normalize HTTP field values while scanning.
- * Out-of-range reads intentionally coerce to zero in bitwise expressions.
- */
+
+
 const CHAR_MAP = new Uint8Array(0x100);
 CHAR_MAP[HTAB] |= OWS;
 CHAR_MAP[SP] |= OWS;
@@ -67828,17 +65627,15 @@ for (let code = 0x41 /* A */; code <= 0x5a /* Z */; code++) {
 for (let code = 0x61 /* a */; code <= 0x7a /* z */; code++) {
     CHAR_MAP[code] |= TOKEN_FLAG;
 }
-/**
- * Null object perf optimization. Faster than `Object.create(null)` and `{ __proto__: null }`.
- */
+
+
 const NullObject = /* @__PURE__ */ (() => {
     const C = function () { };
     C.prototype = Object.create(null);
     return C;
 })();
-/**
- * Validate a type string against RFC 9110.
- */
+
+
 function isTypeValid(type, start = 0, end = type.length) {
     let hasSlash = false;
     for (let index = start; index < end; index++) {
@@ -67854,9 +65651,8 @@ function isTypeValid(type, start = 0, end = type.length) {
     }
     return hasSlash;
 }
-/**
- * Validate a token against RFC 9110.
- */
+
+
 function isTokenValid(token, start = 0, end = token.length) {
     if (start >= end)
         return false;
@@ -67866,15 +65662,13 @@ function isTokenValid(token, start = 0, end = token.length) {
     }
     return true;
 }
-/**
- * Check whether a character code belongs to the token production in RFC 9110.
- */
+
+
 function isTokenCode(code) {
     return (CHAR_MAP[code] & TOKEN_FLAG) !== 0;
 }
-/**
- * Serialize a parameter value.
- */
+
+
 function parameterValue(str) {
     const len = str.length;
     if (len === 0)
@@ -67899,9 +65693,8 @@ function parameterValue(str) {
     }
     return `${result}${str.slice(start)}"`;
 }
-/**
- * Format an object into a `Content-Type` header.
- */
+
+
 function format(obj) {
     const { type, parameters } = obj;
     if (!type || !isTypeValid(type)) {
@@ -67918,9 +65711,8 @@ function format(obj) {
     }
     return result;
 }
-/**
- * Parse a `Content-Type` header.
- */
+
+
 function dist_parse(header, options) {
     const stopFlags = SEMI_FLAG | (options?.comma === true ? COMMA_FLAG : 0);
     const len = header.length;
@@ -67957,9 +65749,8 @@ function dist_parse(header, options) {
     }
     return parseParameters(header, type, index, len, stopFlags);
 }
-/**
- * Parses the parameters of a `Content-Type` header starting at the given index.
- */
+
+
 function parseParameters(header, type, index, len, stopFlags) {
     const parameters = new NullObject();
     parameter: while (index < len) {
@@ -68062,9 +65853,8 @@ function parseParameters(header, type, index, len, stopFlags) {
     }
     return { type, index, parameters };
 }
-/**
- * Remove backslashes from quoted pairs in a known-terminated quoted string body.
- */
+
+
 function unescapeQuotedPairs(str, start, end) {
     let result = "";
     for (let index = start; index < end; index++) {
@@ -68086,42 +65876,24 @@ const customFormat = /^-?\d+n$/;
 const bigIntsStringify = /([\[:])?"(-?\d+)n"($|\s*[,\}\]])/g;
 const noiseStringify = /([\[:])?("-?\d+n+)n("$|"\s*[,\}\]])/g;
 
-/**
- * @typedef {(this: any, key: string | number | undefined, value: any) => any} Replacer
- * @typedef {(key: string | number | undefined, value: any, context?: { source: string }) => any} Reviver
- */
 
-/**
- * Checks if a value is unstringifiable according to native JSON.stringify rules.
- *
- * @param {any} val The value to check.
- * @returns {boolean} True if the value is undefined, a function, or a symbol.
- */
+
+
+
+
 const isUnstringifiable = (val) =>
   val === undefined || typeof val === "function" || typeof val === "symbol";
 
-/**
- * Checks if a value is a native JSON.rawJSON object (Node.js 22+).
- *
- * @param {any} val The value to check.
- * @returns {boolean} True if the value is a RawJSON instance.
- */
+
+
 const isRawJSON = (val) =>
   val !== null &&
   typeof val === "object" &&
   val.constructor &&
   val.constructor.name === "RawJSON";
 
-/**
- * Iteratively converts a JS value to a JSON string.
- * Used as a fallback when the native JSON.stringify hits the Maximum Call Stack size.
- * Fully compliant with JSON formatting (space), replacers, and toJSON behaviors.
- *
- * @param {any} rootValue The value to stringify.
- * @param {Replacer | Array<string | number> | null} [replacer] User's custom replacer function.
- * @param {string | number} [spaceParam] Indentation for pretty-printing.
- * @returns {string | undefined} The generated JSON string.
- */
+
+
 const stringifyIteratively = (rootValue, replacer, spaceParam) => {
   let space = "";
 
@@ -68136,15 +65908,8 @@ const stringifyIteratively = (rootValue, replacer, spaceParam) => {
     ? new Set(replacer.map(String))
     : null;
 
-  /**
-   * Prepares a value for stringification by resolving toJSON, handling BigInts,
-   * applying custom replacers, and unwrapping primitive objects.
-   *
-   * @param {object|Array} parent The parent object or array holding the value.
-   * @param {string} key The key associated with the value.
-   * @param {any} val The raw value to process.
-   * @returns {any} The processed value ready for stringification.
-   */
+  
+
   const prepareVal = (parent, key, val) => {
     const isObject = val !== null && typeof val === "object";
     const hasToJSON = isObject && typeof val.toJSON === "function";
@@ -68347,23 +66112,8 @@ const stringifyIteratively = (rootValue, replacer, spaceParam) => {
   return chunks.join("");
 };
 
-/**
- * Converts a JavaScript value to a JSON string.
- *
- * Supports serialization of BigInt values using two strategies:
- * 1. Custom format "123n" → "123" (universal fallback)
- * 2. Native JSON.rawJSON() (Node.js 22+, fastest) when available
- *
- * All other values are serialized exactly like native JSON.stringify().
- *
- * @param {*} value The value to convert to a JSON string.
- * @param {Replacer | Array<string | number> | null} [replacer]
- * A function that alters the behavior of the stringification process,
- * or an array of strings/numbers to indicate properties to exclude.
- * @param {string | number} [space]
- * A string or number to specify indentation or pretty-printing.
- * @returns {string} The JSON string representation.
- */
+
+
 const JSONStringify = (value, replacer, space) => {
   try {
     const supportsRawJSON = "rawJSON" in JSON;
@@ -68443,14 +66193,8 @@ const JSONStringify = (value, replacer, space) => {
 
 const featureCache = new Map();
 
-/**
- * Detects if the current JSON.parse implementation supports the context.source feature.
- *
- * Uses toString() fingerprinting to cache results and automatically detect runtime
- * replacements of JSON.parse (polyfills, mocks, etc.).
- *
- * @returns {boolean} true if context.source is supported, false otherwise.
- */
+
+
 const isContextSourceSupported = () => {
   const parseFingerprint = JSON.parse.toString();
 
@@ -68473,16 +66217,8 @@ const isContextSourceSupported = () => {
   }
 };
 
-/**
- * Reviver function that converts custom-format BigInt strings back to BigInt values.
- * Also handles "noise" strings that accidentally match the BigInt format.
- *
- * @param {string | number | undefined} key The object key.
- * @param {*} value The value being parsed.
- * @param {object} [context] Parse context (if supported by JSON.parse).
- * @param {Reviver} [userReviver] User's custom reviver function.
- * @returns {any} The transformed value.
- */
+
+
 const convertMarkedBigIntsReviver = (key, value, context, userReviver) => {
   const isCustomFormatBigInt =
     typeof value === "string" && customFormat.test(value);
@@ -68499,17 +66235,8 @@ const convertMarkedBigIntsReviver = (key, value, context, userReviver) => {
   return userReviver(key, value, context);
 };
 
-/**
- * Fast JSON.parse implementation (~2x faster than classic fallback).
- * Uses JSON.parse's context.source feature to detect integers and convert
- * large numbers directly to BigInt without string manipulation.
- *
- * Does not support legacy custom format from v1 of this library.
- *
- * @param {string} text JSON string to parse.
- * @param {Reviver} [reviver] Transform function to apply to each value.
- * @returns {any} Parsed JavaScript value.
- */
+
+
 const JSONParseV2 = (text, reviver) => {
   return JSON.parse(text, (key, value, context) => {
     const isNumber = typeof value === "number";
@@ -68535,15 +66262,8 @@ const stringsOrLargeNumbers =
   /"(?:[^"\\]|\\.)*"|-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?/g;
 const noiseValueWithQuotes = /^"-?\d+n+"$/; // Noise - strings that match the custom format before being converted to it
 
-/**
- * Iteratively traverses the parsed object bottom-up (post-order),
- * emulating the native JSON.parse reviver behavior.
- * This avoids Call Stack overflows (RangeError) on deeply nested structures.
- *
- * @param {any} parsed The natively parsed JSON object.
- * @param {Reviver} [userReviver] User's custom reviver function.
- * @returns {any} The fully processed object.
- */
+
+
 const applyReviverIteratively = (parsed, userReviver) => {
   const rootHolder = { "": parsed };
   const stack = [{ parent: rootHolder, key: "", visited: false }];
@@ -68601,12 +66321,8 @@ const applyReviverIteratively = (parsed, userReviver) => {
   return rootHolder[""];
 };
 
-/**
- * Pre-processes the JSON string to mark large numbers with an 'n' suffix.
- *
- * @param {string} text The raw JSON string.
- * @returns {string} The serialized string with marked BigInts.
- */
+
+
 const serializeBigInts = (text) => {
   return text.replace(
     stringsOrLargeNumbers,
@@ -68634,23 +66350,8 @@ const serializeBigInts = (text) => {
   );
 };
 
-/**
- * Converts a JSON string into a JavaScript value.
- *
- * Supports parsing of large integers using two strategies:
- * 1. Classic fallback: Marks large numbers with "123n" format, then converts to BigInt
- * 2. Fast path (JSONParseV2): Uses context.source feature (~2x faster) when available
- *
- * All other JSON values are parsed exactly like native JSON.parse().
- *
- * @param {string} text A valid JSON string.
- * @param {Reviver} [reviver]
- * A function that transforms the results. This function is called for each member
- * of the object. If a member contains nested objects, the nested objects are
- * transformed before the parent object is.
- * @returns {any} The parsed JavaScript value.
- * @throws {SyntaxError} If text is not valid JSON.
- */
+
+
 const JSONParse = (text, reviver) => {
   if (!text) return originalParse(text, reviver);
 
@@ -69128,12 +66829,8 @@ class Octokit {
     return OctokitWithDefaults;
   }
   static plugins = [];
-  /**
-   * Attach a plugin (or many) to your Octokit instance.
-   *
-   * @example
-   * const API = Octokit.plugin(plugin1, plugin2, plugin3, ...)
-   */
+  
+
   static plugin(...newPlugins) {
     const currentPlugins = this.plugins;
     const NewOctokit = class extends this {
@@ -72093,12 +69790,8 @@ const defaults = {
 };
 const GitHub = Octokit.plugin(restEndpointMethods, paginateRest).defaults(defaults);
 
-/**
- * Convience function to correctly format Octokit Options to pass into the constructor.
- *
- * @param     token    the repo PAT or GITHUB_TOKEN
- * @param     options  other options to set
- */
+
+
 function getOctokitOptions(token, options) {
     const opts = Object.assign({}, options || {}); // Shallow clone - don't mutate the object provided by the caller
     // Auth
@@ -72118,12 +69811,8 @@ function getOctokitOptions(token, options) {
 
 
 const github_context = new Context();
-/**
- * Returns a hydrated octokit ready to use for GitHub Actions
- *
- * @param     token    the repo PAT or GITHUB_TOKEN
- * @param     options  other options to set
- */
+
+
 function getOctokit(token, options, ...additionalPlugins) {
     const GitHubWithPlugins = GitHub.plugin(...additionalPlugins);
     return new GitHubWithPlugins(getOctokitOptions(token, options));
@@ -72140,17 +69829,14 @@ function getOctokit(token, options, ...additionalPlugins) {
 /* harmony export */ });
 class RequestError extends Error {
   name;
-  /**
-   * http status code
-   */
+  
+
   status;
-  /**
-   * Request options that lead to the error.
-   */
+  
+
   request;
-  /**
-   * Response object if a response was received
-   */
+  
+
   response;
   constructor(message, statusCode, options) {
     super(message, { cause: options.cause });
@@ -72217,6 +69903,7 @@ function duration(params) {
 __nccwpck_require__.d(__webpack_exports__, {
   You: () => (/* binding */ ZodISODateTime),
   YOg: () => (/* binding */ array),
+  K39: () => (/* binding */ base64),
   zMY: () => (/* binding */ schemas_boolean),
   k5n: () => (/* binding */ _enum),
   Whr: () => (/* binding */ schemas_int),
@@ -72229,10 +69916,11 @@ __nccwpck_require__.d(__webpack_exports__, {
   rej: () => (/* binding */ strictObject),
   YjP: () => (/* binding */ string),
   KCZ: () => (/* binding */ union),
+  L5J: () => (/* binding */ unknown),
   OZ5: () => (/* binding */ url)
 });
 
-// UNUSED EXPORTS: ZodAny, ZodArray, ZodBase64, ZodBase64URL, ZodBigInt, ZodBigIntFormat, ZodBoolean, ZodCIDRv4, ZodCIDRv6, ZodCUID, ZodCUID2, ZodCatch, ZodCodec, ZodCreditCard, ZodCustom, ZodCustomStringFormat, ZodDate, ZodDefault, ZodDiscriminatedUnion, ZodE164, ZodEmail, ZodEmoji, ZodEnum, ZodExactOptional, ZodFile, ZodFunction, ZodGUID, ZodIBAN, ZodIPv4, ZodIPv6, ZodISODate, ZodISODuration, ZodISOTime, ZodInstanceOf, ZodIntersection, ZodJWT, ZodKSUID, ZodLazy, ZodLiteral, ZodMAC, ZodMap, ZodNaN, ZodNanoID, ZodNever, ZodNonOptional, ZodNull, ZodNullable, ZodNumber, ZodNumberFormat, ZodObject, ZodOptional, ZodPipe, ZodPrefault, ZodPreprocess, ZodPromise, ZodReadonly, ZodRecord, ZodSet, ZodString, ZodStringFormat, ZodSuccess, ZodSymbol, ZodTemplateLiteral, ZodTransform, ZodTuple, ZodType, ZodULID, ZodURL, ZodUUID, ZodUndefined, ZodUnion, ZodUnknown, ZodVoid, ZodXID, ZodXor, _ZodString, _default, _function, any, base64, base64url, bigint, catch, check, cidrv4, cidrv6, codec, creditCard, cuid, cuid2, currencyCode, custom, date, describe, discriminatedUnion, e164, email, emoji, exactOptional, file, float32, float64, function, guid, hash, hex, hostname, httpUrl, iban, instanceof, int32, int64, intersection, invertCodec, ipv4, ipv6, json, jwt, keyof, ksuid, lazy, looseObject, looseRecord, mac, map, meta, nan, nanoid, nativeEnum, never, nonoptional, nullable, nullish, optional, partialRecord, pipe, prefault, promise, readonly, refine, set, stringFormat, stringbool, success, superRefine, symbol, templateLiteral, transform, tuple, uint32, uint64, ulid, undefined, unknown, uuid, uuidv4, uuidv6, uuidv7, void, xid, xor
+// UNUSED EXPORTS: ZodAny, ZodArray, ZodBase64, ZodBase64URL, ZodBigInt, ZodBigIntFormat, ZodBoolean, ZodCIDRv4, ZodCIDRv6, ZodCUID, ZodCUID2, ZodCatch, ZodCodec, ZodCreditCard, ZodCustom, ZodCustomStringFormat, ZodDate, ZodDefault, ZodDiscriminatedUnion, ZodE164, ZodEmail, ZodEmoji, ZodEnum, ZodExactOptional, ZodFile, ZodFunction, ZodGUID, ZodIBAN, ZodIPv4, ZodIPv6, ZodISODate, ZodISODuration, ZodISOTime, ZodInstanceOf, ZodIntersection, ZodJWT, ZodKSUID, ZodLazy, ZodLiteral, ZodMAC, ZodMap, ZodNaN, ZodNanoID, ZodNever, ZodNonOptional, ZodNull, ZodNullable, ZodNumber, ZodNumberFormat, ZodObject, ZodOptional, ZodPipe, ZodPrefault, ZodPreprocess, ZodPromise, ZodReadonly, ZodRecord, ZodSet, ZodString, ZodStringFormat, ZodSuccess, ZodSymbol, ZodTemplateLiteral, ZodTransform, ZodTuple, ZodType, ZodULID, ZodURL, ZodUUID, ZodUndefined, ZodUnion, ZodUnknown, ZodVoid, ZodXID, ZodXor, _ZodString, _default, _function, any, base64url, bigint, catch, check, cidrv4, cidrv6, codec, creditCard, cuid, cuid2, currencyCode, custom, date, describe, discriminatedUnion, e164, email, emoji, exactOptional, file, float32, float64, function, guid, hash, hex, hostname, httpUrl, iban, instanceof, int32, int64, intersection, invertCodec, ipv4, ipv6, json, jwt, keyof, ksuid, lazy, looseObject, looseRecord, mac, map, meta, nan, nanoid, nativeEnum, never, nonoptional, nullable, nullish, optional, partialRecord, pipe, prefault, promise, readonly, refine, set, stringFormat, stringbool, success, superRefine, symbol, templateLiteral, transform, tuple, uint32, uint64, ulid, undefined, uuid, uuidv4, uuidv6, uuidv7, void, xid, xor
 
 // EXTERNAL MODULE: ../../node_modules/zod/v4/core/core.js
 var core_core = __nccwpck_require__(6416);
@@ -72409,12 +70097,8 @@ function settle(inst, answer) {
         recursive.set(inst, answer === PROVEN);
     return answer;
 }
-/**
- * Whether one parse can re-enter this schema, i.e. its subtree contains a cycle.
- * Exported for `z.compile`, which refuses to compile such a schema: cycle
- * breaking is driven from here off state keyed on the parse context, and a
- * generated fast path has no context to key on.
- */
+
+
 function isRecursiveSchema(inst) {
     // z.compile never parses, so nothing would ever resolve a lazy for it; it runs once and already treats a throw here as recursive
     return isRecursive(inst, new Set(), true) !== NONE;
@@ -72944,11 +70628,8 @@ const $ZodNanoID = /*@__PURE__*/ core_core/* $constructor */.xI("$ZodNanoID", (i
     def.pattern ?? (def.pattern = def.length === undefined ? core_regexes/* nanoid */.Ak : core_regexes/* nanoidOfLength */.D2(def.length));
     $ZodStringFormat.init(inst, def);
 });
-/**
- * @deprecated CUID v1 is deprecated by its authors due to information leakage
- * (timestamps embedded in the id). Use {@link $ZodCUID2} instead.
- * See https://github.com/paralleldrive/cuid.
- */
+
+
 const $ZodCUID = /*@__PURE__*/ core_core/* $constructor */.xI("$ZodCUID", (inst, def) => {
     def.pattern ?? (def.pattern = core_regexes/* cuid */.gF);
     $ZodStringFormat.init(inst, def);
@@ -74772,9 +72453,8 @@ const $ZodDefault = /*@__PURE__*/ core_core/* $constructor */.xI("$ZodDefault", 
         // Forward direction (decode): apply defaults for undefined input
         if (payload.value === undefined) {
             payload.value = def.defaultValue;
-            /**
-             * $ZodDefault returns the default value immediately in forward direction.
-             * It doesn't pass the default value into the validator ("prefault"). There's no reason to pass the default value through validation. The validity of the default is enforced by TypeScript statically. Otherwise, it's the responsibility of the user to ensure the default is valid. In the case of pipes with divergent in/out types, you can specify the default on the `in` schema of your ZodPipe to set a "prefault" for the pipe.   */
+            
+
             return payload;
         }
         // Forward direction: continue with default handling
@@ -75290,11 +72970,8 @@ function to_json_schema_initializeContext(params) {
         external: params?.external ?? undefined,
     };
 }
-/**
- * Applies the `unrepresentable` setting at a site that has no JSON Schema equivalent. Throws
- * `message` unless the setting (or the handler's return value) says otherwise. Returns `true` if a
- * custom JSON Schema was written into `json`, in which case the caller must not write its own.
- */
+
+
 function handleUnrepresentable(schema, ctx, json, params, message) {
     const result = typeof ctx.unrepresentable === "function"
         ? ctx.unrepresentable({ zodSchema: schema, path: params.path, message })
@@ -75524,9 +73201,8 @@ function compactTypeUnion(schema) {
     // A `type` array must be non-empty and unique (metaschema); a single member is spelled as a bare string.
     schema.type = types.length === 1 ? types[0] : types;
 }
-/** Keywords `foldIntersection` knows how to combine. Anything else — `$ref`, `patternProperties`,
- * an annotation like `description` — makes a member unfoldable, so a constraint this does not
- * understand leaves the `allOf` alone instead of being silently dropped or misattributed. */
+
+
 const FOLDABLE_KEYS = new Set(["type", "properties", "required", "additionalProperties"]);
 const UNION_KEYS = ["oneOf", "anyOf"];
 /** A member's constraint on a key it does not declare itself. A `catchall` states one; `false`, an absent `additionalProperties`, and the empty schema a loose object emits state nothing. */
@@ -75594,15 +73270,8 @@ function foldObjects(members) {
     }
     return folded;
 }
-/** `additionalProperties` in an `allOf` member sees only that member's own `properties`, so two
- * closed object members reject each other's keys and the schema validates nothing. Zod's parser
- * pools the key sets instead — `handleIntersectionResults` reports a key as unrecognized only when
- * *every* side rejects it — so the emitted schema has to pool them too, and folding the members
- * into one object is the encoding that says so on every target.
- *
- * This runs from `finalize`, after `extractDefs`, which is what keeps it clear of the `$ref`
- * machinery: a member extracted into `$defs` is already a `$ref` by now and declines to fold, so it
- * keeps its reference and its own closedness rather than being inlined as a stale copy. */
+
+
 function foldIntersection(json) {
     const allOf = json.allOf;
     if (!Array.isArray(allOf) || allOf.length < 2)
@@ -75879,10 +73548,8 @@ function isTransforming(_schema, _ctx) {
     }
     return false;
 }
-/**
- * Creates a toJSONSchema method for a schema instance.
- * This encapsulates the logic of initializing context, processing, extracting defs, and finalizing.
- */
+
+
 const createToJSONSchemaMethod = (schema, processors = {}) => (params) => {
     const ctx = to_json_schema_initializeContext({ ...params, processors });
     to_json_schema_processSchema(schema, ctx);
@@ -76427,15 +74094,8 @@ const tupleProcessor = (schema, ctx, _json, params) => {
     if (typeof maximum === "number")
         json.maxItems = maximum;
 };
-/** JSON object keys are always strings, so a numeric record key schema is re-expressed over the
- * numeric-string form the record parser matches. Deferred to `finalize`, after the flatten: a key
- * behind a wrapper only carries its own `type` before then, and a union key only has its branches.
- *
- * A numeric bound cannot apply to a property name, so `minimum` and its siblings are dropped rather
- * than carried over: keeping them beside `type: "string"` reproduces the match-nothing schema this
- * exists to fix. A key that carries one therefore emits wider than the record parses — `z.record(z.number().min(5), V)`
- * accepts `"3"` — which is the deliberate trade, since throwing on it would reject an ordinary schema
- * outright. */
+
+
 function stringifyKeyNames(bySchema, json, visited) {
     // an extracted key that rewrites cannot go on sharing its definition — the string form a key position needs is not the number form every other reference wants — so it inlines. One that does not rewrite keeps the `$ref`.
     if (json.$ref) {
@@ -76575,9 +74235,8 @@ const nonoptionalProcessor = (schema, ctx, _json, params) => {
     const seen = ctx.seen.get(schema);
     seen.ref = def.innerType;
 };
-/** Round-trips a default value through JSON so the emitted schema is guaranteed to be valid JSON.
- * A BigInt has no reliable encoding, so it goes through `unrepresentable` like any other
- * unrepresentable value. Returns a sentinel when the caller must not write a default of its own. */
+
+
 const UNREPRESENTABLE_DEFAULT = Symbol();
 function serializeDefaultValue(value, schema, ctx, json, params) {
     let unrepresentable = false;
@@ -76872,12 +74531,8 @@ const error = () => {
 ;// CONCATENATED MODULE: ../../node_modules/zod/v4/core/errors.js
 
 
-/* Computing the message eagerly is expensive (pretty-printed JSON of all
- * issues), so defer it until first read. The accessor functions and
- * descriptors are shared across instances to keep error construction
- * cheap; the computed message is cached on the internals object. The
- * setter preserves plain assignment semantics for consumers that
- * overwrite `message`. */
+
+
 function _getMessage() {
     const internals = this._zod;
     internals.message ?? (internals.message = JSON.stringify(internals.def, core_util/* jsonStringifyReplacer */.k8, 2));
@@ -76893,9 +74548,8 @@ const _messageDesc = {
     configurable: true,
 };
 const _issuesDesc = { value: undefined, enumerable: false };
-/* Prototypes that already carry the lazy `toString`. Seeded with the
- * intrinsics so that `init` on a foreign object — it accepts any object —
- * can never install an accessor onto a prototype we do not own. */
+
+
 const _installedToString = /* @__PURE__ */ new WeakSet([Object.prototype, Error.prototype]);
 const initializer = (inst, def) => {
     inst.name = "$ZodError";
@@ -76905,9 +74559,8 @@ const initializer = (inst, def) => {
     // Clear the shared slot; a retained `value` pins the last error's issues.
     _issuesDesc.value = undefined;
     Object.defineProperty(inst, "message", _messageDesc);
-    /* `toString` lives as a non-enumerable lazy getter on the shared
-     * prototype; on first access it caches a per-instance closure so
-     * detached usage still works. */
+    
+
     const proto = Object.getPrototypeOf(inst);
     if (!_installedToString.has(proto)) {
         _installedToString.add(proto);
@@ -76929,9 +74582,8 @@ const $ZodError = (0,core_core/* $constructor */.xI)("$ZodError", initializer);
 const $ZodRealError = (0,core_core/* $constructor */.xI)("$ZodError", initializer, undefined, {
     Parent: Error,
 });
-/** Get-or-create `obj[key]` as an own data property. A path segment naming an inherited member
- * ("toString", "constructor") would otherwise read through to the prototype, and assigning
- * "__proto__" would hit the setter instead of creating a key. */
+
+
 function node(obj, key, make) {
     if (!Object.prototype.hasOwnProperty.call(obj, key)) {
         if (key === "__proto__") {
@@ -77074,38 +74726,8 @@ function treeifyError(error, mapper = (issue) => issue.message) {
     processError(error);
     return result;
 }
-/** Format a ZodError as a human-readable string in the following form.
- *
- * From
- *
- * ```ts
- * ZodError {
- *   issues: [
- *     {
- *       expected: 'string',
- *       code: 'invalid_type',
- *       path: [ 'username' ],
- *       message: 'Invalid input: expected string'
- *     },
- *     {
- *       expected: 'number',
- *       code: 'invalid_type',
- *       path: [ 'favoriteNumbers', 1 ],
- *       message: 'Invalid input: expected number'
- *     }
- *   ];
- * }
- * ```
- *
- * to
- *
- * ```
- * username
- *   ✖ Expected number, received string at "username
- * favoriteNumbers[0]
- *   ✖ Invalid input: expected number
- * ```
- */
+
+
 function toDotPath(_path) {
     const segs = [];
     const path = _path.map((seg) => (typeof seg === "object" ? seg.key : seg));
@@ -77319,15 +74941,11 @@ const safeDecodeAsync = /* @__PURE__*/ _safeDecodeAsync($ZodRealError);
 
 
 
-/* Prototypes that already carry the lazy helper methods. Seeded with the
- * intrinsics so that `init` on a foreign object — it accepts any object —
- * can never install an accessor onto a prototype we do not own. */
+
+
 const _installedErrorProtos = /* @__PURE__ */ new WeakSet([Object.prototype, Error.prototype]);
-/* Helper methods live as non-enumerable lazy getters on the shared
- * prototype instead of own properties on every instance. On first
- * access the getter allocates the per-instance closure and caches it
- * as a non-enumerable own property, so detached usage still works and
- * the allocation only happens for methods actually touched. */
+
+
 function _lazyMethod(proto, key, make) {
     Object.defineProperty(proto, key, {
         configurable: true,
@@ -77816,23 +75434,15 @@ const ZodNanoID = /*@__PURE__*/ core_core/* $constructor */.xI("ZodNanoID", (ins
 function nanoid(params) {
     return core._nanoid(ZodNanoID, params);
 }
-/**
- * @deprecated CUID v1 is deprecated by its authors due to information leakage
- * (timestamps embedded in the id). Use {@link ZodCUID2} instead.
- * See https://github.com/paralleldrive/cuid.
- */
+
+
 const ZodCUID = /*@__PURE__*/ core_core/* $constructor */.xI("ZodCUID", (inst, def) => {
     // ZodStringFormat.init(inst, def);
     $ZodCUID.init(inst, def);
     ZodStringFormat.init(inst, def);
 });
-/**
- * Validates a CUID v1 string.
- *
- * @deprecated CUID v1 is deprecated by its authors due to information leakage
- * (timestamps embedded in the id). Use {@link cuid2 | `z.cuid2()`} instead.
- * See https://github.com/paralleldrive/cuid.
- */
+
+
 function cuid(params) {
     return core._cuid(ZodCUID, params);
 }
@@ -77912,7 +75522,7 @@ const ZodBase64 = /*@__PURE__*/ core_core/* $constructor */.xI("ZodBase64", (ins
     ZodStringFormat.init(inst, def);
 });
 function base64(params) {
-    return core._base64(ZodBase64, params);
+    return api/* _base64 */.rt(ZodBase64, params);
 }
 const ZodBase64URL = /*@__PURE__*/ core_core/* $constructor */.xI("ZodBase64URL", (inst, def) => {
     // ZodStringFormat.init(inst, def);
@@ -78337,9 +75947,8 @@ const ZodXor = /*@__PURE__*/ (/* unused pure expression or super */ null && (cor
     inst._zod.processJSONSchema = (ctx, json, params) => processors.unionProcessor(inst, ctx, json, params);
     inst.options = def.options;
 })));
-/** Creates an exclusive union (XOR) where exactly one option must match.
- * Unlike regular unions that succeed when any option matches, xor fails if
- * zero or more than one option matches the input. */
+
+
 function xor(options, params) {
     return new ZodXor({
         type: "union",
@@ -78538,13 +76147,8 @@ function _enum(values, params) {
     });
 }
 
-/** @deprecated This API has been merged into `z.enum()`. Use `z.enum()` instead.
- *
- * ```ts
- * enum Colors { red, green, blue }
- * z.enum(Colors);
- * ```
- */
+
+
 function nativeEnum(entries, params) {
     return new ZodEnum({
         type: "enum",
@@ -79110,11 +76714,8 @@ function _nanoid(Class, params) {
         ..._util_js__WEBPACK_IMPORTED_MODULE_0__/* .normalizeParams */ .A2(params),
     });
 }
-/**
- * @deprecated CUID v1 is deprecated by its authors due to information leakage
- * (timestamps embedded in the id). Use {@link _cuid2} instead.
- * See https://github.com/paralleldrive/cuid.
- */
+
+
 // @__NO_SIDE_EFFECTS__
 function _cuid(Class, params) {
     return new Class({
@@ -79830,13 +77431,8 @@ function _enum(Class, values, params) {
     });
 }
 // @__NO_SIDE_EFFECTS__
-/** @deprecated This API has been merged into `z.enum()`. Use `z.enum()` instead.
- *
- * ```ts
- * enum Colors { red, green, blue }
- * z.enum(Colors);
- * ```
- */
+
+
 function _nativeEnum(Class, entries, params) {
     return new Class({
         type: "enum",
@@ -80672,8 +78268,8 @@ var _a;
 const NEVER = /*@__PURE__*/ Object.freeze({
     status: "aborted",
 });
-/* Shared descriptor for installing `_zod`; defineProperty reads it
- * synchronously, so reusing one object avoids a per-instance allocation. */
+
+
 const _zodDesc = { value: undefined, enumerable: false };
 // null where suppressing the capture would be unrecoverable: `parse()` puts the frames back with `captureStackTrace`, so without it the throw would lose its stack. also latched to null once `stackTraceLimit` proves unassignable, which a realm can do at any point by hardening Error
 let _E = "captureStackTrace" in Error ? Error : null;
@@ -80849,11 +78445,8 @@ function config(newConfig) {
 /* harmony export */ });
 /* unused harmony exports extendedDuration, uuid4, uuid6, uuid7, html5Email, rfc5322Email, unicodeEmail, idnEmail, browserEmail, mac, hostname, domain, creditCard, currencyCode, iban, string, undefined, hex, md5_hex, md5_base64, md5_base64url, sha1_hex, sha1_base64, sha1_base64url, sha256_hex, sha256_base64, sha256_base64url, sha384_hex, sha384_base64, sha384_base64url, sha512_hex, sha512_base64, sha512_base64url */
 
-/**
- * @deprecated CUID v1 is deprecated by its authors due to information leakage
- * (timestamps embedded in the id). Use {@link cuid2} instead.
- * See https://github.com/paralleldrive/cuid.
- */
+
+
 const cuid = /^[cC][0-9a-z]{6,}$/;
 const cuid2 = /^[0-9a-z]+$/;
 const ulid = /^[0-7][0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{25}$/;
@@ -80869,9 +78462,8 @@ const duration = /^P(?:(\d+W)|(?!.*W)(?=\d|T\d)(\d+Y)?(\d+M)?(\d+D)?(T(?=\d)(\d+
 const extendedDuration = /^[-+]?P(?!$)(?:(?:[-+]?\d+Y)|(?:[-+]?\d+[.,]\d+Y$))?(?:(?:[-+]?\d+M)|(?:[-+]?\d+[.,]\d+M$))?(?:(?:[-+]?\d+W)|(?:[-+]?\d+[.,]\d+W$))?(?:(?:[-+]?\d+D)|(?:[-+]?\d+[.,]\d+D$))?(?:T(?=[\d+-])(?:(?:[-+]?\d+H)|(?:[-+]?\d+[.,]\d+H$))?(?:(?:[-+]?\d+M)|(?:[-+]?\d+[.,]\d+M$))?(?:[-+]?\d+(?:[.,]\d+)?S)?)??$/;
 /** A regex for any UUID-like identifier: 8-4-4-4-12 hex pattern */
 const guid = /^([0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12})$/;
-/** Returns a regex for validating an RFC 9562/4122 UUID.
- *
- * @param version Optionally specify a version 1-8. If no version is specified, all versions are supported. */
+
+
 const uuid = (version) => {
     if (!version)
         return /^([0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[1-8][0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}|00000000-0000-0000-0000-000000000000|ffffffff-ffff-ffff-ffff-ffffffffffff)$/;
@@ -80921,9 +78513,8 @@ const currencyCode = /^(?:AED|AFN|ALL|AMD|AOA|ARS|AUD|AWG|AZN|BAM|BBD|BDT|BHD|BI
 // iban electronic format: 2-letter country, check digits 02-98 (the only values `98 - remainder` can produce), 11-30 bban characters
 const iban = /^[A-Z]{2}(?!00|01|99)\d{2}[A-Z0-9]{11,30}$/;
 const dateSource = `(?:(?:\\d\\d[2468][048]|\\d\\d[13579][26]|\\d\\d0[48]|[02468][048]00|[13579][26]00)-02-29|\\d{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\\d|30)|(?:02)-(?:0[1-9]|1\\d|2[0-8])))`;
-/** Anchors a pattern source. The interpolation lives here rather than at the call site because
- * esbuild will not drop a `@__PURE__` call whose own argument interpolates a variable, but it
- * will drop `anchor(dateSource)`. Keeping it inline pinned `date` into every bundle. */
+
+
 function anchor(source) {
     return new RegExp(`^${source}$`);
 }
@@ -81229,11 +78820,8 @@ function assignProp(target, prop, value) {
         configurable: true,
     });
 }
-/**
- * Whichever object a def's `shape` currently answers from: the one the caller passed until the first read, the frozen copy after it.
- *
- * Its keys and descriptors read without invoking anything, which is what lets a discriminated union check its discriminator, and the cycle walk read a shape, without resolving a getter that references the schema being constructed. A def that answers `shape` from an accessor of its own has none.
- */
+
+
 function rawShape(def) {
     const desc = Object.getOwnPropertyDescriptor(def, "shape");
     return desc?.get ? desc.get.raw : desc?.value;
@@ -81261,11 +78849,8 @@ function putProp(target, key, value) {
     else
         target[key] = value;
 }
-/**
- * Copies `keys` of `source`'s shape onto `target`, each value passed through `wrap`.
- *
- * A key the source has resolved is copied through now, so the derived shape states it outright and nothing has to resolve it to learn what it holds. A key the source still defers stays deferred, and reads back through the source's own `shape`, so it resolves once and both shapes get that one schema.
- */
+
+
 function mirrorShape(target, source, keys, wrap) {
     const raw = sourceShape(source);
     for (const key of keys) {
@@ -81853,11 +79438,8 @@ class Class {
 //////////    PROTOTYPE INSTALLERS     //////////
 //
 // Members live on the prototype and materialize per instance on first read, which keeps own-property count under the step where V8 stops using inline slots. Changing anything here means re-measuring runtime, memory and bundle size together — see "The three axes" in AGENTS.md.
-/**
- * Installs a trait's members on its prototype. Each value builds that member for the instance on first read; the built value shadows the accessor as an own property, so a detached `const { parse } = schema` keeps working.
- *
- * Call this from a `proto` initializer, which runs once per prototype — never per instance.
- */
+
+
 function members(proto, table) {
     for (const key in table) {
         const desc = Object.getOwnPropertyDescriptor(table, key);
@@ -81925,11 +79507,8 @@ const breaker = {
         return undefined;
     },
 };
-/**
- * Installs a lazily-derived internal on the `_zod` prototype of `inst`'s
- * constructor, computed from the internals object itself and cached there on
- * first read. One accessor per constructor rather than one per instance.
- */
+
+
 function defineLazyInternal(inst, key, compute) {
     const proto = Object.getPrototypeOf(inst._zod);
     if (key in proto && installing !== inst._zod) {
@@ -81967,11 +79546,8 @@ function defineLazyInternal(inst, key, compute) {
         },
     });
 }
-/**
- * Installs `key` on `inst`'s prototype, computed by `make` on first read and cached there as an own
- * data property. One accessor per constructor rather than one per instance, because an own accessor
- * puts every instance after the first into v8 dictionary mode. The key doubles as the sentinel.
- */
+
+
 function installLazyProp(inst, key, make, enumerable) {
     const proto = claim(inst, key);
     if (!proto)

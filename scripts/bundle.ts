@@ -29,14 +29,23 @@ export async function bundleAction(folder: string): Promise<void> {
     await exec(join(bin, "ncc"), ["build", "action/main.js", "--out", folder, ...settings], {
       cwd: compiled,
     });
+    const bundle = join(folder, "index.js");
+    await writeFile(bundle, withoutDocComments(bundle, await readFile(bundle, "utf8")));
   } finally {
     await rm(compiled, { recursive: true });
   }
 }
 
-/** Compiled schemas without what documents their fields, which the action never shows. */
+/** Fields of tables that documents and the page are made of, in which the action has no use for them. */
+const descriptions: ReadonlySet<string> = new Set(["description", "summary"]);
+/** The same of `statusReasonTable`. */
+const reasonDescriptions: ReadonlySet<string> = new Set(["action", "setBy"]);
+
+/** Compiled schemas and tables without what documents them, which the action never shows. */
 function withoutDescriptions(file: string, source: string): string {
-  const cuts: { readonly start: number; readonly end: number }[] = [];
+  const isReasons = file.endsWith("status-reasons.js");
+  const unused = isReasons ? reasonDescriptions : descriptions;
+  const cuts: { readonly start: number; readonly end: number; readonly with?: string }[] = [];
   new Visitor({
     CallExpression({ callee, end }) {
       const isDescription =
@@ -45,10 +54,26 @@ function withoutDescriptions(file: string, source: string): string {
         callee.property.name === "describe";
       if (isDescription) cuts.push({ start: callee.object.end, end });
     },
+    Property({ key, value }) {
+      const isText = ["Literal", "TemplateLiteral", "BinaryExpression"].includes(value.type);
+      const isDescription = key.type === "Identifier" && unused.has(key.name);
+      if (isText && isDescription) cuts.push({ start: value.start, end: value.end, with: '""' });
+    },
   }).visit(parseSync(file, source).program);
   return cuts
     .toSorted((one, other) => other.start - one.start)
-    .reduce((text, { start, end }) => text.slice(0, start) + text.slice(end), source);
+    .reduce(
+      (text, cut) => text.slice(0, cut.start) + (cut.with ?? "") + text.slice(cut.end),
+      source,
+    );
+}
+
+/** Code of packages without comments of several lines; their licenses are in a file beside it. */
+function withoutDocComments(file: string, source: string): string {
+  return parseSync(file, source)
+    .comments.filter(({ type, value }) => type === "Block" && value.includes("\n"))
+    .toReversed()
+    .reduce((text, { start, end }) => `${text.slice(0, start)}\n${text.slice(end)}`, source);
 }
 
 if (import.meta.main) await bundleAction(join(root, "dist"));

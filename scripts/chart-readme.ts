@@ -13,7 +13,7 @@ const valueSchema = z.object({
   properties: z.record(z.string(), z.unknown()).optional(),
 });
 
-/** Longer defaults are in values.yaml alone. */
+/** Longer defaults are only in values.yaml. */
 const maxPresetLength = 60;
 
 /** The chart's README: how it is used, and every value with its meaning and default. */

@@ -61,7 +61,7 @@ const postgres = z
       .describe("Key of the database's URL, such as postgres://user:password@host:5432/name."),
   })
   .prefault({})
-  .describe("A PostgreSQL database of the history, for this release alone.");
+  .describe("A PostgreSQL database of the history, only for this release.");
 
 const sourceCredentials = z
   .strictObject({
@@ -107,7 +107,7 @@ const singleSignOn = z
   })
   .prefault({})
   .describe(
-    "Where people sign in to the dashboard, which needs publicUrl; by links alone without a Secret.",
+    "Where people sign in to the dashboard, which needs publicUrl; without a Secret only by links.",
   );
 
 const tls = z
@@ -249,7 +249,7 @@ export const service = z
       .array(network)
       .default([])
       .describe(
-        "Addresses and networks of the ingress: X-Forwarded-For counts in their requests alone.",
+        "Addresses and networks of the ingress: X-Forwarded-For counts only in their requests.",
       ),
     allowPrivateAddresses: z
       .boolean()

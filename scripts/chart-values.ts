@@ -130,7 +130,7 @@ export const chartValues = z.strictObject({
             ),
         })
         .prefault({})
-        .describe("Lets workers reach the service, DNS and port 443 of public addresses alone."),
+        .describe("Lets workers reach only the service, DNS and port 443 of public addresses."),
     })
     .prefault({})
     .describe(

@@ -3,16 +3,17 @@ import { join } from "node:path";
 import { demoModels } from "../src/demo/demo-models.ts";
 import { hasFailedGate } from "../src/contract/jobs/gate.ts";
 import type { Job } from "../src/contract/jobs/job.ts";
+import { batchAddress } from "../src/contract/page-addresses.ts";
 import { conclude } from "../src/report/conclude.ts";
 import { reportDocument } from "../src/report/report-document.ts";
-import type { ReportRow } from "../src/report/report.ts";
+import { jobLinks, type ReportRow } from "../src/report/report.ts";
 import { startRunningService } from "../test/support/running-service.ts";
 import { runBatch } from "./run-batch.ts";
 
 // What `exampleReports()` renders: a pull request whose recipe is coarser than the main branch's.
 
 const folder = join(import.meta.dirname, "../docs/examples");
-const publicUrl = "https://mos.example.com/v1";
+const publicUrl = "https://mos.example.com";
 const branch = "main";
 const commits = {
   main: "5a1b7e0".padEnd(40, "1"),
@@ -45,7 +46,7 @@ const { id, jobs } = await runBatch(client, {
   recipe: { evaluation, granularity: "tensor" },
   revision: { sha: commits.pullRequest, branch: "coarser-scales", base: { branch } },
 });
-const report = { name: common.name, url: `${publicUrl}/batches/${id}`, rows: jobs.map(toRow) };
+const report = { name: common.name, url: `${publicUrl}${batchAddress(id)}`, rows: jobs.map(toRow) };
 const document = reportDocument(report, conclude(report, "gates"));
 await writeFile(join(folder, "report.json"), `${JSON.stringify(document, null, 2)}\n`);
 await writeFile(join(folder, "output.txt"), await readOutput(jobs[0]?.id ?? ""));
@@ -57,7 +58,7 @@ function toRow(job: Job): ReportRow {
     target: job.target,
     status: job.status,
     gatesFailed: hasFailedGate(job.gates),
-    logUrl: `${publicUrl}/jobs/${job.id}/logs`,
+    ...jobLinks(publicUrl, job.id),
     job,
   };
 }

@@ -23,7 +23,19 @@ async function generatedFiles(): Promise<ReadonlyMap<string, string>> {
     ...resourceDefinitions(),
     ...chartFiles(resourceDefinitions()),
     ...(await onnxBindings()),
-    ["src/engine/quantize/kernels/simd-module.ts", await simdModule()],
+    [
+      "src/engine/quantize/kernels/simd-module.ts",
+      await kernelModule("kernels.ts", "simdModule", [
+        "--initialMemory",
+        "8",
+        "--maximumMemory",
+        "8",
+      ]),
+    ],
+    [
+      "src/engine/quantize/kernels/second-order-module.ts",
+      await kernelModule("second-order.ts", "secondOrderModule", ["--initialMemory", "1"]),
+    ],
   ]);
 }
 
@@ -53,20 +65,20 @@ async function onnxBindings(): Promise<[string, string][]> {
   }
 }
 
-/** The quantization kernels, compiled from the AssemblyScript sources beside the file. */
-async function simdModule(): Promise<string> {
-  const source = "src/engine/quantize/kernels/assembly/kernels.ts";
+/** Kernels compiled from the AssemblyScript sources beside the file. */
+async function kernelModule(source: string, name: string, memory: string[]): Promise<string> {
+  const folder = "src/engine/quantize/kernels/assembly";
   const out = await mkdtemp(join(tmpdir(), "kernels-"));
   try {
     const file = join(out, "simd.wasm");
-    const settings =
-      "--runtime stub --enable simd -O3 --noAssert --initialMemory 8 --maximumMemory 8".split(" ");
-    await exec(join(root, "node_modules/.bin/asc"), [source, "-o", file, ...settings], {
+    const settings = ["--runtime", "stub", "--enable", "simd", "-O3", "--noAssert", ...memory];
+    const input = `${folder}/${source}`;
+    await exec(join(root, "node_modules/.bin/asc"), [input, "-o", file, ...settings], {
       cwd: root,
     });
     const module = await readFile(file, "base64");
-    return `/** The kernels of assembly/, compiled by \`npm run generate\`: a WebAssembly module as base64. */
-export const simdModule =
+    return `/** The kernels of assembly/${source}, compiled by \`npm run generate\`: a WebAssembly module as base64. */
+export const ${name} =
   "${module}";
 `;
   } finally {

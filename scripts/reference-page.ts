@@ -1,13 +1,21 @@
 import { z } from "zod";
 import { type ActionInput, actionInputs, actionOutputs } from "../src/contract/jobs/action.ts";
+import { maxArtifacts } from "../src/contract/jobs/artifact.ts";
 import { maxBatchJobs } from "../src/contract/jobs/batch.ts";
 import { connectionLimits } from "../src/contract/connection-limits.ts";
 import { eventReasonTable } from "../src/contract/custom-resources/event-reasons.ts";
 import { errorTable } from "../src/contract/errors.ts";
 import { gateTable } from "../src/contract/jobs/gate-table.ts";
 import { jobRequest } from "../src/contract/jobs/job.ts";
-import { limits, maxAttempts, maxDisruptions, slowestDownload } from "../src/contract/limits.ts";
+import {
+  limits,
+  maxAttempts,
+  maxDisruptions,
+  quotas,
+  slowestDownload,
+} from "../src/contract/limits.ts";
 import { maxLogLineBytes } from "../src/contract/jobs/log.ts";
+import { errorAdvice } from "../src/contract/jobs/next-steps.ts";
 import { recipe } from "../src/contract/jobs/recipe.ts";
 import { defaultRecipe } from "../src/contract/jobs/resolve-recipe.ts";
 import {
@@ -25,7 +33,7 @@ import { configuredTarget } from "../src/contract/custom-resources/target-pod.ts
 import { scopeTable } from "../src/contract/people/token.ts";
 import { warningTable } from "../src/contract/jobs/warnings.ts";
 import { weightForms } from "../src/contract/jobs/weight-forms.ts";
-import { workerExit, workerExitMeanings } from "../src/contract/jobs/worker.ts";
+import { workerExit, workerExitMeanings } from "../src/contract/jobs/worker-exit.ts";
 import { s3File } from "../src/service/settings/read-credentials.ts";
 import { gitHubAppFile } from "../src/service/settings/read-github-app-options.ts";
 import { singleSignOnFile } from "../src/service/settings/read-single-sign-on.ts";
@@ -102,8 +110,13 @@ export function referencePage(): string {
     fieldTable(configuredTarget.omit({ recipe: true, presets: true }), {}),
     "## Gates",
     table(
-      ["gate", "holds"],
-      Object.entries(gateTable).map(([name, gate]) => [code(name), gate.description]),
+      ["gate", "for people", "holds", "where it fails"],
+      Object.entries(gateTable).map(([name, gate]) => [
+        code(name),
+        gate.title,
+        gate.description,
+        gate.advice,
+      ]),
     ),
     "## Scopes of tokens",
     table(
@@ -194,12 +207,13 @@ export function referencePage(): string {
     "## Error codes",
     "Answers carry them as `code` of an RFC 9457 problem, failed jobs as `error.code`.",
     table(
-      ["code", "status", "meaning", "may pass if tried again"],
+      ["code", "status", "meaning", "may pass if tried again", "what to do about a job"],
       Object.entries(errorTable).map(([name, error]) => [
         code(name),
         String(error.status),
         error.title,
         error.retryable ? "yes" : "no",
+        Object.entries(errorAdvice).find(([code]) => code === name)?.[1] ?? "",
       ]),
     ),
     "",
@@ -229,6 +243,13 @@ function limitRows(): readonly (readonly string[])[] {
       `at least ${inUnits(slowestDownload.bytes)} in ${slowestDownload.seconds} s`,
     ],
     ["entries of a page", `${limits.pageMax}, ${limits.pageDefault} by default`],
+    ["page of jobs", `${inUnits(limits.pageBytes)}; a page of larger jobs has fewer`],
+    ["recorded job", inUnits(limits.jobDocumentBytes)],
+    ["files of a job", String(maxArtifacts)],
+    [
+      "requests of a worker per minute",
+      `${quotas.workerRequestsPerMinute}; 32 KiB of events count as one`,
+    ],
     ["validity of a link to an artifact", `${limits.linkSeconds / 86_400} days`],
     ["webhooks of a project", String(limits.webhooks)],
     ["attempts at a delivery", String(limits.webhookAttempts)],

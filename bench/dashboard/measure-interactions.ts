@@ -39,7 +39,7 @@ export async function measureInteractions(
   return measured;
 }
 
-/** Scrolling is no event of the list: a frame waits for tasks that are as long. */
+/** Scrolling is not an event of the list: a frame waits for tasks that are as long. */
 const watchInteractions = `
   longestDelay = 0;
   new PerformanceObserver((list) => {

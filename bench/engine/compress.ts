@@ -5,7 +5,8 @@ import { compressModel } from "../../src/engine/compress-model.ts";
 import { readPeakMemoryBytes } from "../../src/engine/evaluate/read-peak-memory-bytes.ts";
 import { planCompression } from "../../src/engine/plan-compression.ts";
 
-const [model = "", outputDirectory = "", request = "", scope = "all"] = process.argv.slice(2);
+const [model = "", outputDirectory = "", request = "", scope = "all", calibrationPath] =
+  process.argv.slice(2);
 const [, target] = builtinTargets;
 if (target === undefined) throw new Error("No built-in target");
 const recipe = resolveRecipe(requestedRecipe.parse(JSON.parse(request)));
@@ -17,6 +18,7 @@ await compressModel(model, {
   kind,
   target,
   outputDirectory,
+  calibrationPath,
   signal: new AbortController().signal,
   onProgress: () => {},
   log: () => {},

@@ -14,7 +14,7 @@ interface Question {
 }
 
 export interface PersistentCaller {
-  /** The first answer that is none of a failing disk. */
+  /** The first answer that is not a failing disk's. */
   ask(
     this: void,
     question: Question,

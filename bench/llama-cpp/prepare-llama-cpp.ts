@@ -20,7 +20,7 @@ const cmakeArguments = [
 /**
  * Builds llama.cpp from the sources of its Python package at the first use.
  * @returns the interpreter that has it, gguf and numpy
- * @throws Error where there is no C++ compiler
+ * @throws Error if there is no C++ compiler
  */
 export async function prepareLlamaCpp(): Promise<string> {
   const environment = join(benchCache, llamaCpp.replace("==", "-"));

@@ -76,7 +76,7 @@ export class CheckRunReporter {
       if (this.#isInterrupted) return;
       const { name, content } = jobCheckRun(row, lastLines, { checkName: check.name, failOn });
       const externalId = `${check.externalId}/${row.id}`;
-      await checks.create({ ...check, name, externalId }, content);
+      await checks.create({ name, externalId, detailsUrl: row.url }, content);
     });
   }
 

@@ -15,6 +15,7 @@ import type { ActionOutputName } from "../contract/jobs/action.ts";
 import type { GithubReport, Places } from "../contract/jobs/github-report.ts";
 import { isTerminal } from "../contract/jobs/status.ts";
 import type { ModelReference } from "../contract/models/model.ts";
+import { batchAddress } from "../contract/page-addresses.ts";
 import { type Annotation, buildAnnotations } from "../report/build-annotations.ts";
 import { isEndedRow, type Report } from "../report/report.ts";
 
@@ -54,10 +55,10 @@ async function submit(
 ): Promise<SubmittedWork> {
   const { inputs, run, identity, dispatcher, github } = step;
   const { workspace, attempt } = run;
-  const baseUrl = inputs["service-url"];
+  const serviceUrl = inputs["service-url"];
   const defaultSuite = `${run.repository}: ${identity.checkName}`.slice(0, 200);
   const plan = await planBatch(inputs, { workspace, defaultSuite });
-  const { client, scopes } = await openServiceSession(credentials, { baseUrl, dispatcher });
+  const { client, scopes } = await openServiceSession(credentials, { serviceUrl, dispatcher });
   await checkTargets(client, plan.targets, signal);
   const models = await uploadModels(plan.models, client, { workspace, signal });
   const revision = await resolveRevision(run, { inputs, github, scopes });
@@ -69,7 +70,7 @@ async function submit(
     "batch-id": submission.batches.map(({ id }) => id).join(" "),
     "batch-url": batchUrl(step, submission),
   });
-  const tracker = new JobTracker(submission.jobs, baseUrl);
+  const tracker = new JobTracker(submission.jobs, serviceUrl);
   return { client, submission, tracker, places: plan.places };
 }
 
@@ -108,7 +109,7 @@ function buildReport(step: Step, work: SubmittedWork | undefined): Report {
 
 function batchUrl({ inputs, run }: Step, submission: Submission | undefined): string {
   const [first] = submission?.batches ?? [];
-  return first ? `${inputs["service-url"]}/batches/${first.id}` : run.url;
+  return first ? `${inputs["service-url"]}${batchAddress(first.id)}` : run.url;
 }
 
 /** The step's batches at the service. */

@@ -9,8 +9,8 @@ import { getBatches, type StepJob, type Submission } from "./submit-batches.ts";
 import type { Job } from "../contract/jobs/job.ts";
 import { isTerminal } from "../contract/jobs/status.ts";
 import { formatBytes } from "../contract/text/format-bytes.ts";
-import { formatDecibels } from "../report/format-figure.ts";
-import { describeJobFailure } from "../report/render-job.ts";
+import { formatDecibels } from "../contract/text/format-figure.ts";
+import { explainShortly } from "../report/explain-job.ts";
 import { jobTitle } from "../report/report.ts";
 import { classifyOutcome, outcomes, type Report, type ReportRow } from "../report/report.ts";
 
@@ -141,7 +141,7 @@ function resultLine(row: ReportRow): string {
     `${jobTitle(row)} ${outcomes[classifyOutcome(row)].words}`,
     size && describeSizes(size),
     accuracy && formatDecibels(accuracy.sqnrDb),
-    row.job && describeJobFailure(row.job),
+    row.job && explainShortly(row.job),
   ];
   return parts.filter(Boolean).join(", ");
 }

@@ -24,13 +24,14 @@ const seconds = z
   })
   .refine((time) => time <= longestSeconds, { error: "must not be more than a week" });
 
-const baseUrl = z
+/** Without the `/v1` of the interface, which may be given too: links to pages begin with it. */
+const serviceUrl = z
   .url({ protocol: /^https?$/, error: "must be an address such as https://mos.example.com" })
-  .transform((url) => `${url.replace(/\/+$/, "").replace(/\/v1$/, "")}/v1`);
+  .transform((url) => url.replace(/\/+$/, "").replace(/\/v1$/, ""));
 
 /** The action's inputs, parsed from the runner's strings. */
 export const inputsSchema = z.object({
-  "service-url": baseUrl,
+  "service-url": serviceUrl,
   token: z.string().optional(),
   audience: z.string().optional(),
   "batch-file": z.string().optional(),

@@ -2,17 +2,17 @@ import type { Batch } from "../contract/jobs/batch.ts";
 import { hasFailedGate } from "../contract/jobs/gate.ts";
 import type { Job } from "../contract/jobs/job.ts";
 import { isTerminal, jobStatus } from "../contract/jobs/status.ts";
-import type { ReportRow } from "../report/report.ts";
+import { jobLinks, type ReportRow } from "../report/report.ts";
 import type { StepJob } from "./submit-batches.ts";
 
 /** The last known state of each of the step's jobs. */
 export class JobTracker {
   readonly #rows = new Map<string, ReportRow>();
 
-  constructor(jobs: readonly StepJob[], baseUrl: string) {
+  constructor(jobs: readonly StepJob[], serviceUrl: string) {
     for (const { id, model, target, former } of jobs) {
-      const logUrl = `${baseUrl}/jobs/${id}/logs`;
-      this.#rows.set(id, { id, model, target, status: "Pending", gatesFailed: false, logUrl });
+      const links = jobLinks(serviceUrl, id);
+      this.#rows.set(id, { id, model, target, status: "Pending", gatesFailed: false, ...links });
       if (former) this.recordJobs([former]);
     }
   }

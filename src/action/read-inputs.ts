@@ -35,7 +35,7 @@ function readTexts(environment: NodeJS.ProcessEnv): Record<string, string | unde
   return Object.fromEntries(entries);
 }
 
-/** The default, unless it is an expression, which the runner alone evaluates. */
+/** The default, unless it is an expression, which only the runner evaluates. */
 function staticDefault(input: ActionInput): string | undefined {
   return input.default?.startsWith("${{") ? undefined : input.default;
 }

@@ -34,8 +34,8 @@ async function cancelStepBatches(
   { inputs, identity: { labels }, dispatcher }: KilledStep,
   credentials: Credentials,
 ): Promise<void> {
-  const baseUrl = inputs["service-url"];
-  const { client } = await openServiceSession(credentials, { baseUrl, dispatcher });
+  const serviceUrl = inputs["service-url"];
+  const { client } = await openServiceSession(credentials, { serviceUrl, dispatcher });
   const jobs = await listJobs(client, { labels });
   const batches = [...new Set(jobs.flatMap(({ batchId }) => batchId ?? []))];
   core.info(`The step was ended before its jobs; ${batches.length} batches are cancelled`);

@@ -42,8 +42,9 @@ interface ServiceSession {
 
 export async function openServiceSession(
   credentials: Credentials,
-  connection: { readonly baseUrl: string; readonly dispatcher: Dispatcher },
+  { serviceUrl, dispatcher }: { readonly serviceUrl: string; readonly dispatcher: Dispatcher },
 ): Promise<ServiceSession> {
+  const connection = { baseUrl: `${serviceUrl}/v1`, dispatcher };
   if ("token" in credentials) {
     const { token } = credentials;
     core.setSecret(token);
@@ -112,7 +113,7 @@ export function resolveCredentials(
 ): Credentials | undefined {
   if (inputs.token !== undefined) return { token: inputs.token };
   if (environment["ACTIONS_ID_TOKEN_REQUEST_URL"]) {
-    return { audience: inputs.audience ?? inputs["service-url"].replace(/\/v1$/, "") };
+    return { audience: inputs.audience ?? inputs["service-url"] };
   }
   if (untrusted) return undefined;
   const found = 'Input "token" is missing, and the workflow has no OIDC token';

@@ -81,7 +81,7 @@ export interface StepIdentity {
 
 const defaultCheckName = "Model compression";
 
-/** The identity, which differs between attempts of a run in the attempt's label alone. */
+/** The identity, which differs between attempts of a run only in the attempt's label. */
 export function stepIdentity(
   run: Pick<WorkflowRun, "repository" | "runId" | "attempt" | "step">,
   { "check-name": given, matrix = [] }: Pick<Inputs, "check-name" | "matrix">,

@@ -1,6 +1,8 @@
 import { ServiceError } from "../contract/errors.ts";
 import type { Action } from "../contract/people/permissions.ts";
-import type { Principal } from "../contract/people/principal.ts";
+import { personId } from "../contract/id.ts";
+import { may } from "../contract/people/may.ts";
+import type { Owner, Principal } from "../contract/people/principal.ts";
 import type { Session } from "../contract/people/session.ts";
 import {
   findRole,
@@ -9,7 +11,7 @@ import {
   type Role,
   roleTable,
 } from "../contract/people/role.ts";
-import type { Scope, Token } from "../contract/people/token.ts";
+import type { Token } from "../contract/people/token.ts";
 import type { Records } from "../records/open-records.ts";
 import type { FoundToken } from "../records/people/token-records.ts";
 import { hashSecret, isWellFormedToken } from "./access-token.ts";
@@ -21,7 +23,7 @@ export interface Caller extends Principal {
   readonly id: string;
   /** Of the token, of the person who is signed in, or of the ServiceAccount. */
   readonly name: string;
-  /** Of the person who is signed in, in the project; null where there is none. */
+  /** Of the person who is signed in, in the project; null if there is none. */
   readonly role: Role | null;
   /** Of the person who is signed in; none for an access token. */
   readonly memberships: readonly Membership[];
@@ -39,7 +41,7 @@ export type CallerAuthentication = (token: string, action: Action) => Promise<Ca
 
 interface AuthenticationContext extends CookieSettings {
   readonly records: Pick<Records, "tokens" | "sessions">;
-  /** Absent where the service takes its own tokens alone. */
+  /** Absent where the service takes only its own tokens. */
   readonly executor?: { readonly authenticateCaller?: CallerAuthentication | undefined };
   readonly now: () => Date;
 }
@@ -78,14 +80,33 @@ async function authenticateToken(
     ? await records.tokens.findByHash(hashSecret(secret))
     : undefined;
   if (stored === undefined) throw invalidTokenError("The access token is not known");
-  const { token, project, workflow } = stored;
-  requireUsableToken(token, now());
-  const scopes = usableScopes(stored);
-  records.tokens.touch(token.id);
-  const { id, name, expiresAt, policy, person } = token;
-  const personId = person?.id ?? null;
-  const principal = { project, tokenId: id, personId, scopes, expiresAt, policy, workflow };
+  requireUsableToken(stored, now());
+  const principal = tokenPrincipal(stored);
+  const { id, name } = stored.token;
+  records.tokens.touch(id);
   return { ...principal, id, name, role: null, memberships: [], session: null, secret };
+}
+
+/** What a token allows that has not ended. A person's does what the person may do there now. */
+function tokenPrincipal({ token, project, workflow, memberships }: FoundToken): Principal {
+  const { id: tokenId, expiresAt, policy, person } = token;
+  const role = memberships === null ? undefined : findRole(memberships, project);
+  const allowed = role === undefined ? [] : roleTable[role].scopes;
+  const scopes = memberships === null ? token.scopes : restrictScopes(token.scopes, allowed);
+  return { project, tokenId, personId: person?.id ?? null, scopes, expiresAt, policy, workflow };
+}
+
+/** Whether a token or a person, by its id, could read a job or batch now. */
+export async function canRead(
+  { tokens, members }: Pick<Records, "tokens" | "members">,
+  { id, owner, now }: { readonly id: string; readonly owner: Owner; readonly now: Date },
+): Promise<boolean> {
+  if (personId.safeParse(id).success) {
+    return findRole(await members.listMemberships(id), owner.project) !== undefined;
+  }
+  const stored = await tokens.findById(id);
+  if (stored === undefined || describeTokenEnd(stored.token, now) !== undefined) return false;
+  return may(tokenPrincipal(stored), "readWork", owner);
 }
 
 async function authenticateSession(
@@ -104,17 +125,6 @@ async function authenticateSession(
   const none = { tokenId: null, policy: null, workflow: null };
   const principal = { ...none, project, personId, scopes, expiresAt };
   return { ...principal, id, name: person.name, role, memberships, session, secret };
-}
-
-/**
- * A person's token does what the person may do in the token's project now, and no more.
- * @throws ServiceError unauthorized where that is nothing
- */
-function usableScopes({ token, project, memberships }: FoundToken): readonly Scope[] {
-  if (memberships === null) return token.scopes;
-  const role = findRole(memberships, project);
-  if (role !== undefined) return restrictScopes(token.scopes, roleTable[role].scopes);
-  throw invalidTokenError(`${token.person?.name}, whose token it is, is no member of "${project}"`);
 }
 
 const bearerChallenge = { "www-authenticate": "Bearer" };
@@ -136,9 +146,14 @@ export function invalidTokenError(message: string): ServiceError {
   });
 }
 
-function requireUsableToken(token: Token, now: Date): void {
+/** @throws ServiceError unauthorized for a token that allows nothing any more */
+function requireUsableToken({ token, project, memberships }: FoundToken, now: Date): void {
   const end = describeTokenEnd(token, now);
   if (end !== undefined) throw invalidTokenError(`The access token ${end}`);
+  if (memberships === null || findRole(memberships, project) !== undefined) return;
+  throw invalidTokenError(
+    `${token.person?.name}, whose token it is, is not a member of "${project}"`,
+  );
 }
 
 /** How the token's validity ended; undefined where it is valid. */

@@ -11,9 +11,9 @@ export function requirePermission(
   principal: Principal,
   action: Action,
   thing?: {
-    /** Undefined where there is no such thing. */
+    /** Undefined if there is no such thing. */
     readonly owner: Ownership | undefined;
-    /** The error: the same where there is none and where it is out of reach. */
+    /** The error: the same whether there is none or it is out of reach. */
     readonly notFound: () => ServiceError;
   },
 ): void {

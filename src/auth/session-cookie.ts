@@ -9,7 +9,7 @@ export interface CookieSettings {
 }
 
 /**
- * The secret of the session's cookie; undefined where there is none.
+ * The secret of the session's cookie; undefined if there is none.
  * @throws ServiceError cross_site_request where another site's page may have sent the cookie
  */
 export function readSessionSecret(settings: CookieSettings, request: Request): string | undefined {
@@ -35,7 +35,7 @@ export function requireSameOrigin(request: Request): void {
   if (site === "same-origin") return;
   const origin = request.headers.get("origin");
   if (site === null && origin !== null && hostName(origin) === new URL(request.url).host) return;
-  throw new ServiceError("cross_site_request", "A session is for pages of the service alone");
+  throw new ServiceError("cross_site_request", "A session is only for pages of the service");
 }
 
 /** `Set-Cookie` that begins a session. */

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { limits } from "../contract/limits.ts";
 import { ServiceError } from "../contract/errors.ts";
+import { replaceHiddenCharacters } from "../contract/text/hidden-characters.ts";
 import { defaultProject } from "../contract/project.ts";
 import type { Session, SignInMethod } from "../contract/people/session.ts";
 import type { Records } from "../records/open-records.ts";
@@ -20,7 +21,7 @@ export function sessionSeconds(method: SignInMethod): number {
 
 /**
  * Creates a link that signs the administrator in once.
- * @returns its secret, of which the service stores the hash alone
+ * @returns its secret, of which the service stores only the hash
  */
 export async function createSignInLink(
   { sessions }: Pick<Records, "sessions">,
@@ -93,7 +94,11 @@ function generateSession(
   const secret = createSecret();
   const endMs = now.getTime() + sessionSeconds(method) * 1000;
   const expiresAt = new Date(endMs).toISOString();
-  const known = { browser: browser.slice(0, maxBrowserLength), method, expiresAt };
+  const known = {
+    browser: replaceHiddenCharacters(browser.slice(0, maxBrowserLength)),
+    method,
+    expiresAt,
+  };
   return { secret, newSession: { ...known, hash: hashSecret(secret) } };
 }
 

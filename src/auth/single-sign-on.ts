@@ -88,7 +88,7 @@ async function discover({
 }
 
 function discoveryOptions(issuer: string): client.DiscoveryRequestOptions {
-  // Settings have such an address of this machine alone, where nobody is between.
+  // Settings allow such an address only of this machine, with nobody between.
   // oxlint-disable-next-line typescript/no-deprecated
   const insecure = issuer.startsWith("http:") ? [client.allowInsecureRequests] : [];
   return {

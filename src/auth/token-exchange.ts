@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { ServiceError } from "../contract/errors.ts";
-import type { Workflow } from "../contract/people/principal.ts";
+import { qualifyRepositoryId, type Workflow } from "../contract/people/principal.ts";
 import { exchangedToken } from "../contract/people/token.ts";
 import { truncate } from "../contract/text/bounded-text.ts";
+import { replaceHiddenCharacters } from "../contract/text/hidden-characters.ts";
 import { matchPolicy, type Policy, type TrustPolicy } from "../contract/people/trust-policy.ts";
 import type { Log } from "../log/json-log.ts";
 import type { Records } from "../records/open-records.ts";
@@ -26,8 +27,6 @@ interface TokenExchangeContext {
  */
 export type TokenExchange = (identityToken: string) => Promise<z.infer<typeof exchangedToken>>;
 
-/** Of github.com: the numbers of its repositories stand alone, as those of others may be equal. */
-const publicIssuer = "https://token.actions.githubusercontent.com";
 /** Longest name of a token that was exchanged, characters. */
 const nameLength = 200;
 /** Longest value of a claim in a message, characters. */
@@ -87,7 +86,7 @@ function selectPolicy({ policies }: TrustPolicy, identity: Identity): Policy {
 }
 
 const runClaims = z.object({
-  repository_id: z.string().min(1).max(20),
+  repository_id: z.string().regex(/^\d{1,20}$/),
   repository: z.string().min(1).max(200),
   sha: z.string().min(1).max(64),
   event_name: z.string().min(1).max(100),
@@ -100,7 +99,7 @@ function parseRun(identity: Identity): Omit<Workflow, "report"> {
   const { success, data, error } = runClaims.safeParse(identity);
   if (success) {
     const { repository_id: id, repository, sha: commit, event_name: event, ref } = data;
-    const repositoryId = identity.iss === publicIssuer ? id : `${identity.iss}#${id}`;
+    const repositoryId = qualifyRepositoryId(identity.iss, id);
     return { repositoryId, repository, commit, event, ref, baseRef: data.base_ref };
   }
   const [claim] = error.issues.map(({ path }) => String(path[0]));
@@ -114,7 +113,7 @@ function parseRun(identity: Identity): Omit<Workflow, "report"> {
 function identityName({ repository, ref, run_id, run_attempt }: Identity): string {
   const run = `${claimAsText(run_id)}.${claimAsText(run_attempt)}`;
   const name = `${claimAsText(repository)} ${claimAsText(ref)} run ${run}`;
-  return truncate(name, nameLength).toWellFormed();
+  return truncate(replaceHiddenCharacters(name.toWellFormed()), nameLength);
 }
 
 function claimAsText(claim: unknown): string {

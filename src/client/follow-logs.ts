@@ -90,7 +90,7 @@ function parseDeleted(text: string): string {
 interface StreamEvent {
   readonly event: string | undefined;
   readonly id: string | undefined;
-  /** Empty for an event that has an id alone. */
+  /** Empty for an event that has only an id. */
   readonly data: string;
 }
 

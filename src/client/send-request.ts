@@ -5,7 +5,7 @@ import { toAnswerError } from "./problem-error.ts";
 import type { Transport, TransportAnswer, UploadBody } from "./transport.ts";
 
 export interface Connection<R extends Partial<Routes> = Partial<Routes>> {
-  /** The routes that are called: a bundle has the schemas of these alone. */
+  /** The routes that are called: a bundle has only the schemas of these. */
   readonly routes: R;
   /** Ends in `/v1`. */
   readonly baseUrl: string;
@@ -103,7 +103,7 @@ export async function sendRequest(
 
 export function requireRoute(routes: Partial<Routes>, name: RouteName): Route {
   const route = routes[name];
-  if (route === undefined) throw new TypeError(`${name} is none of the client's routes`);
+  if (route === undefined) throw new TypeError(`${name} is not one of the client's routes`);
   return route;
 }
 

@@ -3,7 +3,7 @@ import { retryTransient } from "./retry.ts";
 import { type Connection, sendRequest } from "./send-request.ts";
 import type { UploadBody } from "./transport.ts";
 
-/** An upload goes on where it stopped, and may outlast a restart of the service. */
+/** An upload goes on where it stopped, and may survive a restart of the service. */
 const tries = 12;
 
 interface SentBlob {

@@ -148,7 +148,9 @@ async function findExternalPart(folder: string, location: string): Promise<Model
   if (real.startsWith(`${await realpath(folder)}${path.sep}`) && stats.isFile()) {
     return { path: name, file, bytes: stats.size };
   }
-  throw new Error(`The model's external data ${quoteName(location)} is no file below "${folder}"`);
+  throw new Error(
+    `The model's external data ${quoteName(location)} is not a file below "${folder}"`,
+  );
 }
 
 /** Options of one of several files, after `done` of all `bytes`. */

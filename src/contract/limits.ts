@@ -2,6 +2,8 @@
 export const limits = {
   /** Largest JSON body, bytes. */
   jsonBodyBytes: 4 * 1024 * 1024,
+  /** Largest JSON body of a worker, bytes: twice the largest event, since it is read at one go. */
+  workerBodyBytes: 256 * 1024,
   /** Largest event of GitHub, bytes: events of check runs have some 20,000. */
   webhookBytes: 1024 * 1024,
   /** Events of GitHub that are read at once, of all senders and of one address. */
@@ -20,6 +22,14 @@ export const limits = {
   /** Jobs or batches a page, by default and at most. */
   pageDefault: 50,
   pageMax: 200,
+  /** Names and sources of models that one answer has. */
+  modelVersions: 500,
+  /** Bytes of a page of jobs, which ends earlier where they are large; one job may have more. */
+  pageBytes: 4 * 1024 * 1024,
+  /** Largest job in the records, bytes: the largest request and all that a worker may report. */
+  jobDocumentBytes: 1024 * 1024,
+  /** Models and recipes of the jobs of a request, bytes: each job has its own copy of both. */
+  requestedJobsBytes: 16 * 1024 * 1024,
   /** Suites of a list, and batches and jobs of a suite's history, the newest. */
   listedSuites: 200,
   historyBatches: 100,
@@ -78,9 +88,12 @@ export const limits = {
   pingSeconds: 15,
   /** How often an open stream checks its token, seconds: a revocation takes effect in five. */
   accessCheckSeconds: 4,
-  /** Lines and bytes of a log that are in memory for one reader; one line may have more. */
+  /**
+   * Lines and bytes of a log that are read at once. Of a reader who takes nothing they are in memory
+   * twice, as they were read and as they are sent.
+   */
   logPageLines: 500,
-  logPageBytes: 262_144,
+  logPageBytes: 131_072,
   /** Least time between two pieces of a log that is followed, milliseconds. */
   logIntervalMs: 130,
   /** Least time between two pieces of `GET /events`, milliseconds: each is a search of its own. */
@@ -103,6 +116,13 @@ export const slowestDownload = { bytes: 1024 * 1024, seconds: 60 } as const;
  */
 export const silentWorkerSeconds = 600;
 
+/**
+ * How long a project waits at most, seconds, while others have all workers of this machine: then the
+ * youngest job makes way. Each time the same job has done so the wait is twice as long, up to
+ * `doublings` times, so that long jobs get to their end.
+ */
+export const projectWait = { seconds: 600, doublings: 3 } as const;
+
 /** What callers may ask for, where the settings say nothing else. */
 export const quotas = {
   /** Jobs of a project that wait: ten batches of the largest size. */
@@ -114,6 +134,11 @@ export const quotas = {
    * signature's check. Runners of one company can share an address, and the service a proxy.
    */
   exchangesPerMinute: 600,
+  /**
+   * Requests of a worker a minute, each 32 KiB of its events and each search of its pod's log as
+   * so many: a worker that reports a lot sends a tenth, and all of them are a tenth of a core.
+   */
+  workerRequestsPerMinute: 6_000,
   /** Bytes of a project's uploads and artifacts: sixteen of the largest model. */
   storedBytes: 1024 ** 4,
 } as const;

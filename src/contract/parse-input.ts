@@ -96,7 +96,7 @@ function quoteValue(value: unknown): string {
   return replaceHiddenCharacters(JSON.stringify(truncate(redactSource(value), maxShownLength)));
 }
 
-/** The value at a path: an issue that a rule has added to a field knows the object alone. */
+/** The value at a path: an issue that a rule has added to a field knows only the object. */
 function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
   return path.reduce<unknown>(
     (value, key) =>

@@ -1,9 +1,9 @@
 import { ErrorBoundary, LocationProvider, lazy, Route, Router } from "preact-iso";
 import { useEffect } from "preact/hooks";
+import { pagePaths } from "../contract/page-addresses.ts";
 import { JobsPage } from "./jobs/jobs-page.tsx";
 import { access, self } from "./session/session-state.ts";
 import { openDialog, watchDialogKeys } from "./shared/dialog.tsx";
-import { EmptyState } from "./shared/notice.tsx";
 import { Sidebar } from "./shell/sidebar.tsx";
 import { hasNoRole, NoRolePage, SessionEnded } from "./sign-in/no-role-page.tsx";
 import { SignInPage } from "./sign-in/sign-in-page.tsx";
@@ -13,6 +13,12 @@ const AuditPage = lazy(async () => (await import("./audit/audit-page.tsx")).Audi
 const TargetsPage = lazy(async () => (await import("./targets/targets-page.tsx")).TargetsPage);
 const BatchesPage = lazy(async () => (await import("./batches/batches-page.tsx")).BatchesPage);
 const BatchPage = lazy(async () => (await import("./batch/batch-page.tsx")).BatchPage);
+const ComparePage = lazy(async () => (await import("./compare/compare-page.tsx")).ComparePage);
+const ModelsPage = lazy(async () => (await import("./models/models-page.tsx")).ModelsPage);
+const ModelPage = lazy(async () => (await import("./models/model-page.tsx")).ModelPage);
+const NewBatchPage = lazy(
+  async () => (await import("./new-batch/new-batch-page.tsx")).NewBatchPage,
+);
 const SuitesPage = lazy(async () => (await import("./suite/suites-page.tsx")).SuitesPage);
 const SuitePage = lazy(async () => (await import("./suite/suite-page.tsx")).SuitePage);
 const HealthPage = lazy(async () => (await import("./health/health-page.tsx")).HealthPage);
@@ -43,14 +49,17 @@ export function App() {
         <Router>
           <Route path="/" component={JobsPage} />
           <Route path="/jobs" component={JobsPage} />
-          <Route path="/sign-in" component={JobsPage} />
-          <Route path="/jobs/:id" component={JobPage} />
+          <Route path={pagePaths.job} component={JobPage} />
+          <Route path="/compare" component={ComparePage} />
           <Route path="/batches" component={BatchesPage} />
-          <Route path="/batches/:id" component={BatchPage} />
+          <Route path={pagePaths.batch} component={BatchPage} />
           <Route path="/suites" component={SuitesPage} />
-          <Route path="/suites/:name" component={SuitePage} />
+          <Route path={pagePaths.suite} component={SuitePage} />
           <Route path="/health" component={HealthPage} />
           <Route path="/new" component={NewJobPage} />
+          <Route path="/new-batch" component={NewBatchPage} />
+          <Route path="/models" component={ModelsPage} />
+          <Route path="/models/:name" component={ModelPage} />
           <Route path="/targets" component={TargetsPage} />
           <Route path="/audit" component={AuditPage} />
           <Route path="/tokens" component={TokensPage} />
@@ -68,11 +77,13 @@ export function App() {
 function NotFoundPage() {
   return (
     <main id="main">
-      <EmptyState title="Page not found">
+      <div class="empty">
+        <h1>Page not found</h1>
+        <p class="soft">Nothing has this address. It may have been deleted, or mistyped.</p>
         <a class="button" href="/jobs">
           Open the jobs
         </a>
-      </EmptyState>
+      </div>
     </main>
   );
 }

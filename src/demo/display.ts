@@ -11,7 +11,7 @@ export interface Display {
   close(): void;
 }
 
-/** On a terminal lines and, below them, the progress of all jobs; elsewhere lines alone. */
+/** On a terminal lines and, below them, the progress of all jobs; elsewhere only lines. */
 export function createDisplay(
   output: WriteStream | NodeJS.WritableStream,
   isTerminal: boolean,

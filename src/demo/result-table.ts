@@ -1,5 +1,5 @@
 import { formatBytes } from "../contract/text/format-bytes.ts";
-import { gateTable } from "../contract/jobs/gate-table.ts";
+import { describeGate } from "../contract/jobs/describe-gate.ts";
 import type { Job } from "../contract/jobs/job.ts";
 
 const heads = [
@@ -50,12 +50,7 @@ function gatesText(gates: Job["gates"]): string {
   const failed = gates.filter((gate) => !gate.passed);
   if (gates.length === 0) return "none";
   if (failed.length === 0) return `${gates.length} passed`;
-  return `failed: ${failed.map(failedGateText).join(", ")}`;
-}
-
-function failedGateText({ gate, actual, limit }: Job["gates"][number]): string {
-  const figure = actual === null ? "not measured" : Number(actual.toPrecision(3));
-  return `${gate} ${figure} ${gateTable[gate].bound === "max" ? ">" : "<"} ${limit}`;
+  return `failed: ${failed.map((gate) => describeGate(gate)).join(", ")}`;
 }
 
 function jobParagraph({ model, target, ...figures }: Cells): string {

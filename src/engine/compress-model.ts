@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, rename, rm } from "node:fs/promises";
 import path from "node:path";
+import { calibrateModel, fitPlan, type ModelCalibration } from "./calibrate-model.ts";
 import { chooseRestoredAtLoad } from "./choose-restored-at-load.ts";
 import { buildCompressionReport, type CompressionReport } from "./compression-report.ts";
 import {
@@ -52,8 +53,8 @@ export async function predictCompression(
   { plan: known, ...options }: PlanOptions & Pick<CompressOptions, "log" | "plan">,
 ): Promise<CompressionReport> {
   const plan = known ?? (await planCompression(modelPath, options));
-  logPlan(plan, options.log);
-  return buildCompressionReport(plan, [], []);
+  for (const line of describePlan(plan)) options.log(line);
+  return buildCompressionReport(plan, { files: [], restoredAtLoad: [] }, { results: [] });
 }
 
 interface Pass extends WrittenPlan {
@@ -74,12 +75,17 @@ async function carryOutPasses(
   const scratch = path.join(options.outputDirectory, `.passes-${randomUUID()}`);
   const onProgress = createRisingProgress(options.onProgress);
   try {
-    const work = { shares, modelPath, scratch, options: { ...options, onProgress } };
-    const { plan, directory, files, results } = await findFinalPass(work);
+    await mkdir(scratch);
+    const logged = new Set<string>();
+    const work = { shares, modelPath, scratch, options: { ...options, onProgress }, logged };
+    const calibrated = await calibratePlan(work);
+    const { pass, restoredAtLoad } = await findFinalPass(calibrated);
+    const { plan, directory, files, results } = pass;
     for (const { name } of files.toReversed()) {
       await rename(path.join(directory, name), path.join(options.outputDirectory, name));
     }
-    return buildCompressionReport(plan, files, [...results.values()]);
+    const measured = { results: [...results.values()], calibration: calibrated.calibration };
+    return buildCompressionReport(plan, { files, restoredAtLoad }, measured);
   } finally {
     await rm(scratch, { recursive: true, force: true });
   }
@@ -100,26 +106,79 @@ interface PassWork {
   /** Folder of all passes. */
   readonly scratch: string;
   readonly options: CompressOptions;
+  readonly calibration?: ModelCalibration | undefined;
+  /** What was said of earlier plans, which later ones do not repeat. */
+  readonly logged: Set<string>;
 }
 
-async function findFinalPass(work: PassWork): Promise<Pass> {
+/** Share of the work that the calibration is, where there is one. */
+const calibrationShare = 0.3;
+
+/** Observes what the recipe's calibration is for; the plan that was made for it serves on. */
+async function calibratePlan(work: PassWork): Promise<PassWork> {
+  const { modelPath, scratch, options } = work;
+  const { recipe, calibrationPath, onProgress } = options;
+  if (recipe.calibration === undefined) return work;
+  const plan = options.plan ?? (await planCompression(modelPath, options));
+  const calibration = await calibrateModel(modelPath, plan, {
+    ...options,
+    calibrationPath,
+    scratchDirectory: scratch,
+    onProgress: (fraction, message) => onProgress(fraction * calibrationShare, message),
+  });
+  return {
+    ...work,
+    calibration,
+    options: {
+      ...options,
+      plan,
+      onProgress: (fraction, message) =>
+        onProgress(calibrationShare + fraction * (1 - calibrationShare), message),
+    },
+  };
+}
+
+interface FinalPass {
+  readonly pass: Pass;
+  /** Positions of the weights that are, as times decided. */
+  readonly restoredAtLoad: readonly number[];
+}
+
+async function findFinalPass(work: PassWork): Promise<FinalPass> {
   const rejected = new Map<number, string>();
   let pass = await runPass(work, { ...firstPlan, rejected }, undefined);
   for (let found = listRejections(pass); found.length > 0; found = listRejections(pass)) {
     for (const { weight, rejection = "" } of found) rejected.set(weight, rejection);
     pass = await runPass(work, { ...firstPlan, rejected }, pass);
   }
-  const { candidates, target, signal, log } = work.options;
-  if (work.options.recipe.dequantize === "run") return pass;
-  const folded = await chooseRestoredAtLoad(pass, {
+  if (work.options.recipe.dequantize === "run") return { pass, restoredAtLoad: [] };
+  const folded = await chooseFolded(pass, rejected, work);
+  const restoredAtLoad = [...folded.keys()].toSorted((a, b) => a - b);
+  if (folded.size === 0) return { pass, restoredAtLoad };
+  return { pass: await runPass(work, { rejected, folded }, pass), restoredAtLoad };
+}
+
+/** The weights that are restored at load, by times or as an earlier run had them. */
+async function chooseFolded(
+  pass: Pass,
+  rejected: PlanRevision["rejected"],
+  work: PassWork,
+): Promise<PlanRevision["folded"]> {
+  const { candidates, target, signal, log, restoredAtLoad } = work.options;
+  if (restoredAtLoad !== undefined) {
+    return new Map(restoredAtLoad.map((weight) => [weight, "was not faster when it was timed"]));
+  }
+  return chooseRestoredAtLoad(pass, {
     ...work,
     signal,
     log,
     candidates,
     lacksDotProducts: lacksDotProducts(target),
-    replan: (slow) => planCompression(work.modelPath, work.options, { rejected, folded: slow }),
+    replan: async (slow) => {
+      const plan = await planCompression(work.modelPath, work.options, { rejected, folded: slow });
+      return fitPlan(plan, work.calibration);
+    },
   });
-  return folded.size === 0 ? pass : runPass(work, { rejected, folded }, pass);
 }
 
 function listRejections({ results }: Pass): TaskResult[] {
@@ -128,14 +187,18 @@ function listRejections({ results }: Pass): TaskResult[] {
 
 /** Carries out a plan, with what an earlier pass has written, whose files go afterwards. */
 async function runPass(
-  { shares, modelPath, scratch, options }: PassWork,
+  { shares, modelPath, scratch, options, calibration, logged }: PassWork,
   revision: PlanRevision,
   earlier: Pass | undefined,
 ): Promise<Pass> {
   options.signal.throwIfAborted();
   const known = earlier === undefined ? options.plan : undefined;
-  const plan = known ?? (await planCompression(modelPath, options, revision));
-  logPlan(plan, options.log);
+  const planned = known ?? (await planCompression(modelPath, options, revision));
+  const plan = fitPlan(planned, calibration);
+  for (const line of describePlan(plan)) {
+    if (!logged.has(line)) options.log(line);
+    logged.add(line);
+  }
   const isWritten = earlier !== undefined && earlier.files.length > 0;
   const tasks = isWritten ? reusePayloads(plan, earlier) : plan.tasks;
   const directory = path.join(scratch, randomUUID());
@@ -144,25 +207,26 @@ async function runPass(
     ...options,
     outputDirectory: directory,
   });
-  const planned = new Set(plan.tasks.map(({ weight }) => weight));
-  const kept = [...(isWritten ? earlier.results : [])].filter(([weight]) => planned.has(weight));
+  const remaining = new Set(plan.tasks.map(({ weight }) => weight));
+  const kept = [...(isWritten ? earlier.results : [])].filter(([weight]) => remaining.has(weight));
   if (earlier !== undefined) await rm(earlier.directory, { recursive: true });
   const all = new Map([...kept, ...results.map((result) => [result.weight, result] as const)]);
   return { plan, directory, files, results: all };
 }
 
-/** Writes what a plan does to a model, and why weights stay as they are, to a job's log. */
-function logPlan(
-  { weights, shards, originalBytes, resultBytes }: CompressionPlan,
-  log: (line: string) => void,
-): void {
+/** What a plan does to a model, and why weights stay as they are, as lines of a job's log. */
+function describePlan({ weights, shards, originalBytes, resultBytes }: CompressionPlan): string[] {
   const changed = weights.filter(({ format }) => format !== undefined);
   const change = `${changed.length} of ${weights.length} weights change`;
-  log(`Plan: ${change}, ${originalBytes} to ${resultBytes} bytes`);
-  if (shards.count > 1) log(`Weights are divided into ${shards.count} shards`);
-  for (const [reason, count] of countReasons(weights)) {
-    log(`Left alone: ${count} weights: each ${reason}`);
-  }
+  return [
+    `Plan: ${change}, ${originalBytes} to ${resultBytes} bytes`,
+    ...(shards.count > 1 ? [`Weights are divided into ${shards.count} shards`] : []),
+    ...countReasons(weights).map(([reason, count]) =>
+      count === 1
+        ? `Unchanged: 1 weight: it ${reason}`
+        : `Unchanged: ${count} weights: each ${reason}`,
+    ),
+  ];
 }
 
 /** The reasons for which weights do not change, most frequent first. */

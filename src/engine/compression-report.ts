@@ -1,7 +1,9 @@
+import { describeInterface, type ModelInterface } from "./describe-interface.ts";
 import { errorMetrics, type ErrorMetrics, type ErrorSums } from "./evaluate/error-metrics.ts";
 import type { GraphNode } from "./list-graph-nodes.ts";
 import { elementTypeName } from "./onnx/element-type.ts";
 import type { WrittenFile } from "./onnx/write-model.ts";
+import type { ModelCalibration } from "./calibrate-model.ts";
 import type { CompressionPlan } from "./plan-compression.ts";
 import type { TaskResult } from "./quantize/tasks/weight-task.ts";
 import type { WeightOperation } from "./quantize/weight-format.ts";
@@ -33,29 +35,43 @@ export interface CompressionReport {
   readonly originalBytes: number;
   readonly resultBytes: number;
   readonly shards: number;
+  /** Positions of the weights that are restored at load, as times decided. */
+  readonly restoredAtLoad: readonly number[];
   readonly weights: readonly WeightReport[];
   /** The original's nodes, which name weights by their positions. */
   readonly nodes: readonly GraphNode[];
   /** What weights have where none has the form that the recipe asks for first, and why. */
   readonly choice: string | undefined;
   readonly warnings: readonly CompressionWarning[];
+  /** Of the result too: it takes and gives the same. */
+  readonly interface: ModelInterface;
+  /** What the rounding was fitted to; undefined where it was not. */
+  readonly calibration: ModelCalibration["summary"] | undefined;
+}
+
+interface Measured {
+  readonly results: readonly TaskResult[];
+  /** Absent where nothing was observed, though the recipe may ask for it. */
+  readonly calibration?: ModelCalibration | undefined;
 }
 
 export function buildCompressionReport(
   plan: CompressionPlan,
-  files: readonly WrittenFile[],
-  results: readonly TaskResult[],
+  written: Pick<CompressionReport, "files" | "restoredAtLoad">,
+  { results, calibration }: Measured,
 ): CompressionReport {
   const sums = new Map(results.map((result) => [result.weight, result.sums]));
   return {
-    files,
+    ...written,
     originalBytes: plan.originalBytes,
     resultBytes: plan.resultBytes,
     shards: plan.shards.count,
     weights: plan.weights.map((weight) => reportWeight(weight, sums.get(weight.weight.index))),
     nodes: plan.nodes,
     choice: describeFallback(plan),
-    warnings: listCompressionWarnings(plan),
+    warnings: [...listCompressionWarnings(plan), ...warnOfCalibration(calibration)],
+    calibration: calibration?.summary,
+    interface: describeInterface(plan.model.proto),
   };
 }
 
@@ -79,6 +95,25 @@ function reportWeight(
 interface CompressionWarning {
   readonly code: WarningCode;
   readonly message: string;
+}
+
+function warnOfCalibration(calibration: ModelCalibration | undefined): CompressionWarning[] {
+  if (calibration === undefined) return [];
+  const { summary } = calibration;
+  if (summary === undefined) {
+    const message = "The calibration had no use: no product takes a weight in blocks";
+    return [{ code: "calibration_unused", message }];
+  }
+  const warnings: CompressionWarning[] = [];
+  if (summary.data === "generated") {
+    const message = `The rounding of ${summary.fittedWeights} weights fits generated samples`;
+    warnings.push({ code: "calibrated_on_generated", message });
+  }
+  if (summary.samples === 1) {
+    const message = `The rounding of ${summary.fittedWeights} weights fits a single sample`;
+    warnings.push({ code: "calibrated_on_one_sample", message });
+  }
+  return warnings;
 }
 
 /** What a caller has to know of a plan that was carried out. */

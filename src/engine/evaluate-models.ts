@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
 import { ServiceError } from "../contract/errors.ts";
+import type { GateLimits } from "../contract/jobs/gate.ts";
 import type { Latency } from "../contract/jobs/latency.ts";
 import type { Evaluation } from "../contract/jobs/recipe.ts";
 import type { Telemetry } from "../contract/jobs/telemetry.ts";
@@ -27,6 +28,8 @@ interface EvaluateOptions {
   readonly resultPath: string;
   readonly evaluation: Pick<Evaluation, "samples" | "latencyBudgetSeconds" | "minCosine">;
   readonly executionProvider: "cpu" | "cuda";
+  /** Of the gates that compare latencies with the original's and with the baseline's. */
+  readonly latencyLimits?: Pick<GateLimits, "maxLatencyRatio" | "maxLatencyRegression">;
   /** A local `.npz` file with an array for each input; without it, data is generated. */
   readonly dataPath?: string | undefined;
   /** Threads of each operator; as many as the machine runs at once where it is absent. */
@@ -99,7 +102,11 @@ async function measureTimes(
   }
   const samples = await findDistinctSamples(source);
   const onProgress = scaleProgress(settings, steps.compare, steps.time);
-  const { latency, warnings } = await timeModels(samples, { ...settings, onProgress });
+  const { latency, warnings } = await timeModels(samples, {
+    ...settings,
+    limit: settings.latencyLimits?.maxLatencyRatio,
+    onProgress,
+  });
   settings.onMeasured({ latency, warnings: [...warnings] });
   if (latency !== undefined) await timeBaseline(latency, samples, settings);
 }
@@ -111,12 +118,14 @@ async function timeBaseline(
   settings: Settings,
 ): Promise<void> {
   const { baselinePath, signal, onMeasured, onProgress } = settings;
+  const { maxLatencyRegression } = settings.latencyLimits ?? {};
   if (baselinePath === undefined) return;
   const paths = { originalPath: baselinePath, resultPath: settings.resultPath };
   try {
     const timed = await timeModels(samples, {
       ...settings,
       ...paths,
+      limit: maxLatencyRegression === undefined ? undefined : 1 + maxLatencyRegression,
       onProgress: (_, message) => onProgress(steps.time, `${message}, with the baseline's result`),
     });
     if (timed.latency === undefined) return;

@@ -24,6 +24,13 @@ export interface CompressOptions extends PlanOptions {
   /** Called with the fraction of the work that is done, from 0 to 1. */
   readonly onProgress: (fraction: number, message: string) => void;
   readonly log: (line: string) => void;
+  /**
+   * Positions of the weights that an earlier run of the same work restored at load, by times: the
+   * same are again, and nothing is timed.
+   */
+  readonly restoredAtLoad?: readonly number[] | undefined;
+  /** The caller's `.npz` file for the recipe's calibration. */
+  readonly calibrationPath?: string | undefined;
   /** Without it nothing is run, and weights keep the format that the recipe prefers. */
   readonly candidates?: CandidateRunner | undefined;
 }

@@ -69,7 +69,7 @@ async function hashLargePayloads(
  * Writes the parts of an ONNX file that its outline has to their places in a file of full size,
  * which can be planned: what is left out are holes.
  * @returns what is left out
- * @throws Error if a file is no outline
+ * @throws Error if a file is not an outline
  */
 export async function restoreOutline(file: string, modelPath: string): Promise<ModelOutline> {
   const outline = await readOutline(file);

@@ -6,7 +6,7 @@ import type { WorkerAuthentication } from "./worker-authentication.ts";
  * and reads cancellations from `records.changes`.
  */
 export interface Executor {
-  /** Where a project's custom resources are created; absent where jobs are none. */
+  /** Where a project's custom resources are created; absent if there are none. */
   projectNamespace?(project: string): string;
   /** Jobs of a project that run at once where there are others; undefined where it is not known. */
   readonly projectRunningJobs?: number;

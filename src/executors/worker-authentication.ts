@@ -17,7 +17,7 @@ export interface WorkerAuthentication {
   authenticate(token: string, jobId: string): Promise<AuthenticatedWorker>;
 }
 
-/** Authenticates workers on this machine, each by its own secret, and says whom it heard of. */
+/** Authenticates workers on this machine, each by its own secret, and says whom it heard from. */
 export function createSecretAuthentication(
   { workers }: Pick<Records, "workers">,
   onHeard: (jobId: string) => void = () => {},

@@ -49,37 +49,53 @@ interface InstallationAccess {
 /** An installation's token is valid for an hour. */
 const renewBeforeExpiryMs = 5 * 60_000;
 
+/** A repository by its name, which can change hands, and where it is known by its number. */
+export interface NumberedRepository {
+  readonly repository: string;
+  readonly repositoryNumber?: number | undefined;
+}
+
 /** Access to the repositories in which the app is installed. */
 export class Installations {
   readonly #app: AppCredentials;
-  readonly #accessByRepository = new Map<string, InstallationAccess>();
+  readonly #accesses = new Map<string, InstallationAccess>();
 
   constructor(app: AppCredentials) {
     this.#app = app;
   }
 
-  /** A client that may write check runs in the repository. */
-  async getClient(repository: string): Promise<GitHubClient> {
-    const known = this.#accessByRepository.get(repository);
+  /**
+   * A client that may write check runs in the repository: where its number is known GitHub refuses
+   * another one that has its name.
+   */
+  async getClient(repository: NumberedRepository): Promise<GitHubClient> {
+    const key = accessKey(repository);
+    const known = this.#accesses.get(key);
     if (known && known.expiresAt - renewBeforeExpiryMs > Date.now()) return known.client;
     const access = await this.#requestAccess(repository);
-    this.#accessByRepository.set(repository, access);
+    this.#accesses.set(key, access);
     return access.client;
   }
 
   /** Drops what is cached of the repository. */
-  invalidate(repository: string): void {
-    this.#accessByRepository.delete(repository);
+  invalidate(repository: NumberedRepository): void {
+    this.#accesses.delete(accessKey(repository));
   }
 
-  async #requestAccess(repository: string): Promise<InstallationAccess> {
+  async #requestAccess({
+    repository,
+    repositoryNumber: number,
+  }: NumberedRepository): Promise<InstallationAccess> {
     const { apiUrl, appId } = this.#app;
     const auth = await this.#signAppToken();
     const app = createGitHubClient({ apiUrl, auth, throttleId: `app ${appId}` });
     const repo = parseRepository(repository);
     const installation = await app.rest.apps.getRepoInstallation({ ...repo });
     const { id } = installation.data;
-    const { data } = await app.rest.apps.createInstallationAccessToken({ installation_id: id });
+    const { data } = await app.rest.apps.createInstallationAccessToken({
+      installation_id: id,
+      ...(number === undefined ? {} : { repository_ids: [number] }),
+    });
     const throttleId = `installation ${id}`;
     const client = createGitHubClient({ apiUrl, auth: data.token, throttleId });
     return { client, expiresAt: Date.parse(data.expires_at) };
@@ -95,4 +111,8 @@ export class Installations {
       .setExpirationTime(now + 540)
       .sign(this.#app.key);
   }
+}
+
+function accessKey({ repository, repositoryNumber = 0 }: NumberedRepository): string {
+  return `${repository} ${repositoryNumber}`;
 }

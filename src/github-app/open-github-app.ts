@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { type AppCredentials, Installations } from "./github-client.ts";
+import { type AppCredentials, Installations, type NumberedRepository } from "./github-client.ts";
+import { isIssuerOf } from "./is-issuer-of.ts";
 import { findMergedCommit, Publication, type PublicationContext } from "./publication.ts";
 import { createWebhookReceiver, type SubmitRerun, type WebhookEvent } from "./webhook-receiver.ts";
 import type { Log } from "../log/json-log.ts";
@@ -7,7 +8,7 @@ import { whileLeading } from "../records/database/while-leading.ts";
 import type { Records } from "../records/open-records.ts";
 
 export interface GitHubAppOptions extends AppCredentials {
-  /** Address of the service for links in check runs, with `/v1`. */
+  /** Address of the service for links in check runs, without `/v1`. */
   readonly publicUrl: string;
   /** The key of the events' signatures; without it check runs have no buttons. */
   readonly webhookSecret?: string | undefined;
@@ -16,6 +17,8 @@ export interface GitHubAppOptions extends AppCredentials {
 export interface GitHubApp {
   /** Where people see GitHub, without a path. */
   readonly webUrl: string;
+  /** Whether an issuer is that of this GitHub's workflows: numbers of others are others' repositories. */
+  isIssuer(this: void, issuer: string): boolean;
   /** Processes an event of GitHub; undefined where signatures cannot be verified. */
   readonly receive: ((event: WebhookEvent) => Promise<void>) | undefined;
   /**
@@ -23,7 +26,7 @@ export interface GitHubApp {
    * no such merge, or in a repository without the app.
    * @throws ServiceError unavailable
    */
-  findMergedCommit(repository: string, mergeCommit: string): Promise<string | undefined>;
+  findMergedCommit(repository: NumberedRepository, commit: string): Promise<string | undefined>;
   /** Stops. Reports that are open are continued after the next start. */
   close(): Promise<void>;
 }
@@ -43,6 +46,7 @@ export function openGitHubApp(
   const loop = startReportLoop({ records, installations, publicUrl, hasActions, log });
   return {
     webUrl: findWebUrl(app.apiUrl),
+    isIssuer: (issuer) => isIssuerOf(app.apiUrl, issuer),
     receive,
     findMergedCommit: async (repository, mergeCommit) =>
       findMergedCommit(installations, repository, mergeCommit),

@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
 import { checkRunActions } from "./check-run-actions.ts";
-import type { GitHubClient, Installations } from "./github-client.ts";
+import type { GitHubClient, Installations, NumberedRepository } from "./github-client.ts";
 import { ServiceError } from "../contract/errors.ts";
 import { hasFailedGate } from "../contract/jobs/gate.ts";
 import type { Job } from "../contract/jobs/job.ts";
 import { isTerminal } from "../contract/jobs/status.ts";
+import { batchAddress } from "../contract/page-addresses.ts";
 import {
   type CheckRunAction,
   type CheckRunContent,
@@ -18,12 +19,12 @@ import type { Records } from "../records/open-records.ts";
 import { buildAnnotations } from "../report/build-annotations.ts";
 import { conclude, isJobCheckWanted, maxJobChecks, type Verdict } from "../report/conclude.ts";
 import { renderBatchCheck } from "../report/render-batch.ts";
-import { type EndedRow, isEndedRow, type ReportRow } from "../report/report.ts";
+import { type EndedRow, isEndedRow, jobLinks, type ReportRow } from "../report/report.ts";
 
 export interface PublicationContext {
   readonly records: Records;
   readonly installations: Installations;
-  /** Address of the service for links, with `/v1`. */
+  /** Address of the service for links, without `/v1`. */
   readonly publicUrl: string;
   /** Whether check runs get buttons. */
   readonly hasActions: boolean;
@@ -65,7 +66,7 @@ export class Publication {
     const withProgress = performance.now() - this.#progressAt >= progressIntervalMs;
     if (withProgress) this.#progressAt = performance.now();
     try {
-      const client = await installations.getClient(report.settings.repository);
+      const client = await installations.getClient(report.settings);
       await publishReport(report, { ...context, client, withProgress, signal });
       this.#failures = 0;
     } catch (error) {
@@ -78,7 +79,7 @@ export class Publication {
   async #recordFailure(report: ReportRecord, error: unknown): Promise<void> {
     const { installations, log } = this.#context;
     const { repository } = report.settings;
-    installations.invalidate(repository);
+    installations.invalidate(report.settings);
     const retryDelayMs = Math.min(maxRetryDelayMs, firstRetryDelayMs * 2 ** this.#failures);
     this.#failures++;
     this.#notBefore = performance.now() + retryDelayMs;
@@ -113,7 +114,7 @@ async function publishReport(
   options: {
     readonly records: Records;
     readonly client: GitHubClient;
-    /** Address of the service for links, with `/v1`. */
+    /** Address of the service for links, without `/v1`. */
     readonly publicUrl: string;
     /** Whether check runs get buttons. */
     readonly hasActions: boolean;
@@ -160,7 +161,7 @@ async function publishBatchCheck(
 ): Promise<ReportRecord> {
   const { rows, verdict, actions } = results;
   const { id, round, settings } = report;
-  const url = `${publicUrl}/batches/${id}`;
+  const url = `${publicUrl}${batchAddress(id)}`;
   const name = reportCheckName(report);
   const output = renderBatchCheck({ name, url, rows }, verdict);
   const { conclusion } = verdict;
@@ -221,7 +222,7 @@ async function publishJobCheck(
     checkName: reportCheckName(report),
     failOn: report.settings.failOn,
   });
-  const identity = { name, externalId: row.id, detailsUrl: row.logUrl };
+  const identity = { name, externalId: row.id, detailsUrl: row.url };
   await checks.createOrUpdate(identity, content);
   await records.reports.recordJobCheck(report, row.id);
 }
@@ -244,7 +245,7 @@ function jobRow(job: Job, publicUrl: string): ReportRow {
     target,
     status,
     gatesFailed: hasFailedGate(job.gates),
-    logUrl: `${publicUrl}/jobs/${id}/logs`,
+    ...jobLinks(publicUrl, id),
     job: isTerminal(status) ? job : undefined,
   };
 }
@@ -259,18 +260,18 @@ function reportCheckName({ settings, request }: ReportRecord): string {
 
 /**
  * The commit that GitHub merged into the base of a pull request to make the given one; undefined
- * where that is no such merge, or in a repository without the app.
+ * where that is not such a merge, or in a repository without the app.
  * @throws ServiceError unavailable
  */
 export async function findMergedCommit(
   installations: Installations,
-  repository: string,
+  repository: NumberedRepository,
   mergeCommit: string,
 ): Promise<string | undefined> {
   try {
     const client = await installations.getClient(repository);
     const { data } = await client.rest.git.getCommit({
-      ...parseRepository(repository),
+      ...parseRepository(repository.repository),
       commit_sha: mergeCommit,
       request: { retries: 0 },
     });

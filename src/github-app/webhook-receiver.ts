@@ -52,7 +52,7 @@ export function createWebhookReceiver(
     }
     const checkRun = parseCheckRunEvent(event);
     if (checkRun === undefined || String(checkRun.check_run.app.id) !== receiver.appId) return;
-    // Not the delivery's header: the signature is of the body alone.
+    // Not the delivery's header: the signature covers only the body.
     const delivery = createHash("sha256").update(event.body).digest("hex");
     const done = previous.then(async () => processDelivery(receiver, delivery, checkRun));
     previous = done.catch(() => {});
@@ -72,7 +72,7 @@ function parseCheckRunEvent({ event, body }: WebhookEvent): CheckRunEvent | unde
   try {
     return checkRunEvent.parse(JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body)));
   } catch (cause) {
-    throw new ServiceError("malformed_request", "The event is none of a check run", { cause });
+    throw new ServiceError("malformed_request", "The event is not about a check run", { cause });
   }
 }
 

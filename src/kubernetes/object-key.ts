@@ -1,5 +1,5 @@
 /**
- * Distinguishes an object from those of other namespaces: `namespace/name`, or its name alone.
+ * Distinguishes an object from those of other namespaces: `namespace/name`, or only its name.
  * `join` makes one string: a template would be kept as a pair of strings beside it.
  */
 export function objectKey({

@@ -31,12 +31,12 @@ export class TokenBuckets {
     return Math.min(capacity, known.tokens + Math.max(0, nowMs - known.atMs) / refillMs);
   }
 
-  /** Takes a token; false where there is none. */
-  take(key: string, nowMs: number): boolean {
+  /** Takes as many tokens as something costs; false, and takes none, where there are fewer. */
+  take(key: string, nowMs: number, cost = 1): boolean {
     const tokens = this.count(key, nowMs);
-    const isTaken = tokens >= 1;
+    const isTaken = tokens >= cost;
     // Also of a refusal: a clock that was set back would refuse until it is where it was.
-    const bucket = { tokens: isTaken ? tokens - 1 : tokens, atMs: nowMs };
+    const bucket = { tokens: isTaken ? tokens - cost : tokens, atMs: nowMs };
     setBounded(this.#buckets, key, bucket, this.#options.maxKeys);
     return isTaken;
   }

@@ -13,13 +13,18 @@ export function jsonLog(stream: NodeJS.WritableStream, now: () => Date): Log {
   };
 }
 
-/** What terminals act on and JSON leaves as it is: C1 controls and marks of direction. */
-const hidden = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+/**
+ * What JSON leaves as it is and terminals act on or do not show: C1 controls, line separators, marks
+ * of direction, characters without a form.
+ */
+const hidden = /[\u007f-\u009f\u2028\u2029\ufff9-\ufffb\p{Default_Ignorable_Code_Point}]/gu;
 
 function escapeHidden(json: string): string {
-  return json.replace(hidden, (character) => {
-    return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
-  });
+  return json.replace(hidden, (character) => character.split("").map(escapeUnit).join(""));
+}
+
+function escapeUnit(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
 function errorsAsText(_key: string, value: unknown): unknown {

@@ -12,7 +12,7 @@ export interface WireField {
 
 export const wireType = { varint: 0, fixed64: 1, lengthDelimited: 2, fixed32: 5 } as const;
 
-/** Bytes are no protobuf; `truncated` where a field runs over the last of them. */
+/** Bytes are not protobuf; `truncated` where a field runs over the last of them. */
 export class WireError extends Error {
   override readonly name = "WireError";
   readonly truncated: boolean;

@@ -1,6 +1,6 @@
+import { describeGate } from "../contract/jobs/describe-gate.ts";
 import type { GateName } from "../contract/jobs/gate-table.ts";
 import type { Place, Places } from "../contract/jobs/github-report.ts";
-import { describeGate } from "./figures.ts";
 import { githubLimits, truncateToBytes } from "./markdown.ts";
 import { jobTitle } from "./report.ts";
 import type { ReportRow } from "./report.ts";
@@ -31,7 +31,7 @@ function failureAnnotations(row: ReportRow, place: Place | undefined): Annotatio
   const error = row.job?.error;
   if (!place || !error) return [];
   const title = `${jobTitle(row)} failed`;
-  return [{ place, level: "failure", title, message: `${error.code}: ${error.message}` }];
+  return [{ place, level: "failure", title, message: error.message }];
 }
 
 function gateAnnotations(
@@ -43,7 +43,7 @@ function gateAnnotations(
   return missed.flatMap((result): Annotation[] => {
     const place = gatePlaces.get(result.gate) ?? modelPlace;
     if (!place) return [];
-    const message = describeGate(result);
+    const message = describeGate(result, { against: row.job?.baseline?.branch });
     return result.level === "warn"
       ? [{ place, level: "warning", title: `${jobTitle(row)}: a gate warns`, message }]
       : [{ place, level: "failure", title: `${jobTitle(row)}: a gate failed`, message }];

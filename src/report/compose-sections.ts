@@ -2,10 +2,16 @@ import { utf8ByteLength, truncateToBytes } from "./markdown.ts";
 
 export interface Section {
   readonly head: string;
-  /** A line each; the last ones are omitted where there is no room. */
+  /** A line each; the last ones are omitted if there is no room. */
   readonly rows: readonly string[];
   /** Text after the rows, such as the end of a block. */
   readonly foot?: string;
+}
+
+/** The section behind a title that opens it. */
+export function foldSection(title: string, { head, rows, foot = "" }: Section): Section {
+  const opened = `<details>\n<summary>${title}</summary>\n\n${head}`;
+  return { head: opened, rows, foot: `${foot}\n\n</details>` };
 }
 
 interface SectionLimits {

@@ -1,4 +1,12 @@
-import { classifyOutcome, type Outcome, outcomes, type Report, type ReportRow } from "./report.ts";
+import { explainInTitle } from "./explain-job.ts";
+import {
+  classifyOutcome,
+  isEndedRow,
+  type Outcome,
+  outcomes,
+  type Report,
+  type ReportRow,
+} from "./report.ts";
 import type { FailOn, JobChecks } from "../contract/jobs/action.ts";
 
 /** The outcomes of jobs that fail the batch as a whole. */
@@ -25,14 +33,37 @@ export interface Verdict {
 interface AbortVerdict {
   readonly conclusion: Conclusion;
   readonly words: string;
+  /** What comes next. */
+  readonly advice: string;
 }
 
 const abortVerdicts: Record<NonNullable<Report["abortReason"]>, AbortVerdict> = {
-  cancelled: { conclusion: "cancelled", words: "Cancelled" },
-  timed_out: { conclusion: "timed_out", words: "Out of time" },
-  unreachable: { conclusion: "failure", words: "Infrastructure: the service cannot be reached" },
-  error: { conclusion: "failure", words: "The batch could not be run" },
+  cancelled: {
+    conclusion: "cancelled",
+    words: "Cancelled",
+    advice: "Run the workflow again, if a newer push has not replaced it.",
+  },
+  timed_out: {
+    conclusion: "timed_out",
+    words: "Out of time",
+    advice: "Give the step more time with `timeout`; what ended is not run again.",
+  },
+  unreachable: {
+    conclusion: "failure",
+    words: "Infrastructure: the service cannot be reached",
+    advice: "Nothing is known of the models. Run the workflow again when the service answers.",
+  },
+  error: {
+    conclusion: "failure",
+    words: "The batch could not be run",
+    advice: "Correct what the message names, and push again.",
+  },
 };
+
+/** What comes next where a batch ended before all jobs did. */
+export function abortAdvice(reason: keyof typeof abortVerdicts): string {
+  return abortVerdicts[reason].advice;
+}
 
 /** The verdict on the batch as a whole. */
 export function conclude(
@@ -63,6 +94,10 @@ function describeEnded(
 ): string {
   const jobs = countedJobs(rows);
   if (bad.length === 0) return `${jobs} passed`;
+  const [only, ...others] = rows.filter((row) => classifyOutcome(row) !== "passed");
+  if (only && isEndedRow(only) && others.length === 0 && !bad.includes("cancelled")) {
+    return explainInTitle(only);
+  }
   const parts = bad.map((outcome, i) => {
     const { words } = outcomes[outcome];
     if (i > 0) return `${counts[outcome]} ${words}`;

@@ -37,6 +37,12 @@ function fenceFor(lines: readonly string[], minLength: number): string {
   return "`".repeat(Math.max(minLength, ...runs.map((length) => length + 1)));
 }
 
+/** Foreign text as a label of a drawing in Mermaid, in quotes. */
+export function mermaidLabel(text: string): string {
+  const label = text.replaceAll(/[^\w .-]/g, "_");
+  return label.length <= 40 ? label : `${label.slice(0, 20)}..${label.slice(-18)}`;
+}
+
 export function tableRow(cells: readonly string[]): string {
   return `| ${cells.join(" | ")} |`;
 }
@@ -45,7 +51,8 @@ export function tableHead(heads: readonly string[]): string {
   return `${tableRow(heads)}\n${tableRow(heads.map(() => "---"))}`;
 }
 
-function toOneLine(text: string): string {
+/** Foreign text on one line, without what is interpreted instead of displayed. */
+export function toOneLine(text: string): string {
   return stripControlCharacters(text).replaceAll(/\s+/g, " ").trim();
 }
 

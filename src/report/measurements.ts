@@ -1,10 +1,11 @@
 import type { Section } from "./compose-sections.ts";
-import { formatChange, formatDecibels, formatPercent } from "./format-figure.ts";
 import { inlineCode, tableHead, tableRow } from "./markdown.ts";
-import { comparableAccuracy, comparableLatency } from "./figures.ts";
+import { comparableAccuracy, describeLatencyChange } from "./figures.ts";
+import { figureNames } from "../contract/jobs/figure-names.ts";
 import type { Job } from "../contract/jobs/job.ts";
 import { formatRatio, type Latency } from "../contract/jobs/latency.ts";
 import { formatBytes } from "../contract/text/format-bytes.ts";
+import { formatChange, formatDecibels, formatPercent } from "../contract/text/format-figure.ts";
 
 const columns = ["figure", "original", "result", "ratio", "baseline", "change"];
 
@@ -24,7 +25,7 @@ function sizeRows({ telemetry: { size }, baseline }: Job): string[][] {
   if (!size) return [];
   const before = baseline?.size?.resultBytes;
   const cells = [
-    "size",
+    figureNames.size,
     formatBytes(size.originalBytes),
     formatBytes(size.resultBytes),
     size.ratio.toFixed(3),
@@ -37,17 +38,13 @@ function sizeRows({ telemetry: { size }, baseline }: Job): string[][] {
 function latencyRows(job: Job): string[][] {
   const { latency } = job.telemetry;
   if (!latency) return [];
-  const before = comparableLatency(job);
   const percentiles = (["p50Ms", "p95Ms", "p99Ms"] as const).flatMap((figure) => {
     const [original, result] = [latency.original[figure], latency.result[figure]];
     if (original === undefined || result === undefined) return [];
     const name = `latency ${figure.replace("Ms", "")}, ms`;
     const ratio = figure === "p50Ms" ? formatRatio(latency) : (result / original).toFixed(3);
-    const cells = [name, original.toFixed(2), result.toFixed(2), ratio];
-    const earlier = before?.[figure];
-    if (earlier === undefined) return [cells];
-    const change = formatChange(result / earlier - 1, formatPercent);
-    return [[...cells, earlier.toFixed(2), change ?? ""]];
+    const change = figure === "p50Ms" ? describeLatencyChange(latency.baseline) : undefined;
+    return [[name, original.toFixed(2), result.toFixed(2), ratio, "", change ?? ""]];
   });
   return [...percentiles, ...shapeRows(latency)];
 }
@@ -64,7 +61,7 @@ function shapeRows({ shapes = [] }: Latency): string[][] {
 function accuracyRows(job: Job): string[][] {
   const { accuracy } = job.telemetry;
   if (!accuracy) return [];
-  const worst = ["SQNR, worst", "", formatDecibels(accuracy.sqnrDb), ""];
+  const worst = [figureNames.accuracy, "", formatDecibels(accuracy.sqnrDb), ""];
   const before = comparableAccuracy(job);
   if (before) {
     const change = formatChange(accuracy.sqnrDb - before.sqnrDb, formatDecibels);
@@ -78,11 +75,11 @@ type OutputAccuracy = NonNullable<Job["telemetry"]["accuracy"]>["outputs"][numbe
 function outputRows({ name, sqnrDb, cosine, top1Agreement }: OutputAccuracy): string[][] {
   const output = inlineCode(name);
   const rows = [
-    [`SQNR of ${output}`, "", formatDecibels(sqnrDb)],
-    [`cosine of ${output}`, "", cosine.toFixed(5)],
+    [`${figureNames.accuracy} of ${output}`, "", formatDecibels(sqnrDb)],
+    [`${figureNames.cosine} of ${output}`, "", cosine.toFixed(5)],
   ];
   if (top1Agreement !== null) {
-    rows.push([`top-1 agreement of ${output}`, "", formatPercent(top1Agreement)]);
+    rows.push([`${figureNames.top1} of ${output}`, "", formatPercent(top1Agreement)]);
   }
   return rows;
 }
@@ -91,12 +88,14 @@ function memoryRows({ telemetry: { memory } }: Job): string[][] {
   if (!memory) return [];
   const peaks = [memory.originalPeakBytes, memory.resultPeakBytes];
   return [
-    ["peak memory", ...peaks.map((bytes) => (bytes === undefined ? "" : formatBytes(bytes)))],
+    [figureNames.memory, ...peaks.map((bytes) => (bytes === undefined ? "" : formatBytes(bytes)))],
   ];
 }
 
 function weightRows({ telemetry: { weights } }: Job): string[][] {
-  return weights ? [["weights", String(weights.total), `${weights.quantized} changed`]] : [];
+  return weights
+    ? [[figureNames.weights, String(weights.total), `${weights.quantized} changed`]]
+    : [];
 }
 
 function padCells(cells: readonly string[]): string[] {

@@ -1,7 +1,7 @@
-import { composeSections, type Section } from "./compose-sections.ts";
-import { countOutcomes, type Verdict } from "./conclude.ts";
-import { codeBlock, githubLimits, inlineCode, truncateToBytes } from "./markdown.ts";
-import { describeJobFailure } from "./render-job.ts";
+import { composeSections, foldSection, type Section } from "./compose-sections.ts";
+import { abortAdvice, countOutcomes, type Verdict } from "./conclude.ts";
+import { explainInMarkdown } from "./explain-job.ts";
+import { codeBlock, githubLimits, inlineCode, mermaidLabel, truncateToBytes } from "./markdown.ts";
 import {
   type CheckOutput,
   classifyOutcome,
@@ -10,7 +10,8 @@ import {
   type Report,
   type ReportRow,
 } from "./report.ts";
-import { detailSections } from "./sections.ts";
+import { detailSections, jobSections } from "./sections.ts";
+import { nextStep } from "../contract/jobs/next-steps.ts";
 
 const maxFailureMessageBytes = 4_000;
 
@@ -18,7 +19,7 @@ const maxFailureMessageBytes = 4_000;
 export function renderJobSummary(report: Report, verdict: Verdict): string {
   const sections = [
     headlineSection(report, verdict, `## ${inlineCode(report.name)}\n\n`),
-    ...problemSections(report.rows),
+    ...firstLook(report),
     ...detailSections(report.rows),
     ...ratioCharts(report.rows),
   ];
@@ -27,16 +28,13 @@ export function renderJobSummary(report: Report, verdict: Verdict): string {
 
 /** The check run of the batch. */
 export function renderBatchCheck(report: Report, verdict: Verdict): CheckOutput {
-  const sections = [
-    headlineSection(report, verdict, ""),
-    ...problemSections(report.rows),
-    ...ratioCharts(report.rows),
-  ];
+  const sections = [headlineSection(report, verdict, ""), ...firstLook(report)];
+  const details = [...detailSections(report.rows), ...ratioCharts(report.rows)];
   const limits = { url: report.url, maxBytes: githubLimits.checkFieldBytes };
   return {
     title: truncateToBytes(verdict.title, githubLimits.checkTitleBytes),
     summary: composeSections(sections, limits),
-    text: composeSections(detailSections(report.rows), limits),
+    text: composeSections(details, limits),
   };
 }
 
@@ -44,10 +42,16 @@ export function renderBatchCheck(report: Report, verdict: Verdict): CheckOutput 
 export function renderComment(report: Report, verdict: Verdict, marker: string): string {
   const sections = [
     headlineSection(report, verdict, `${marker}\n### ${inlineCode(report.name)}\n\n`),
-    ...problemSections(report.rows),
+    ...firstLook(report),
     ...detailSections(report.rows),
   ];
   return composeSections(sections, { url: report.url, maxBytes: githubLimits.commentBytes });
+}
+
+/** What went wrong, what to do about it, and the table of all jobs. */
+function firstLook(report: Report): Section[] {
+  const { rows } = report;
+  return [...problemSections(rows), ...nextSections(report), ...jobSections(rows)];
 }
 
 function headlineSection(
@@ -79,19 +83,32 @@ const maxProblems = 50;
 /** The jobs that did not pass, with the reasons. */
 function problemSections(rows: readonly ReportRow[]): Section[] {
   const lines = rows.flatMap((row) => {
-    const failure = row.job && describeJobFailure(row.job);
-    return failure ? problemLine(row, failure) : [];
+    const reasons = explainInMarkdown(row);
+    return reasons === undefined ? [] : problemLine(row, reasons);
   });
   if (lines.length === 0) return [];
   const omitted = lines.length - maxProblems;
   const foot = omitted > 0 ? `\n- ${omitted} more in the table` : "";
-  return [{ head: "### What went wrong\n", rows: lines.slice(0, maxProblems), foot }];
+  const [first = "", ...others] = lines.slice(0, maxProblems);
+  return [{ head: first, rows: others, foot }];
 }
 
-function problemLine(row: ReportRow, failure: string): string {
+function problemLine(row: ReportRow, reasons: string): string {
   const { mark } = outcomes[classifyOutcome(row)];
-  const title = `${inlineCode(row.model)} for ${inlineCode(row.target)}`;
-  return `- ${mark} ${title}: ${inlineCode(failure)} ([log](${row.logUrl}))`;
+  return `- ${mark} ${reasons} ([job](${row.url}), [log](${row.logUrl}))`;
+}
+
+const maxSteps = 3;
+
+/** What to do next, without repetition. */
+function nextSections({ rows, abortReason }: Report): Section[] {
+  const steps = abortReason ? [abortAdvice(abortReason)] : [];
+  for (const { job } of rows) {
+    const step = job && nextStep(job);
+    if (step !== undefined && !steps.includes(step)) steps.push(step);
+  }
+  if (steps.length === 0) return [];
+  return [{ head: `**Next:** ${steps.slice(0, maxSteps).join(" ")}`, rows: [] }];
 }
 
 const maxBars = 16;
@@ -115,7 +132,7 @@ function ratioChart(
 ): Section | undefined {
   const bars = rows.flatMap(({ model, target, job }) => {
     const ratio = job && measure(job);
-    return ratio === undefined ? [] : { label: `"${sanitizeLabel(`${model} ${target}`)}"`, ratio };
+    return ratio === undefined ? [] : { label: `"${mermaidLabel(`${model} ${target}`)}"`, ratio };
   });
   if (bars.length < 2 || bars.length > maxBars) return undefined;
   const top = Math.max(1, ...bars.map(({ ratio }) => Math.ceil(ratio * 10) / 10));
@@ -128,10 +145,5 @@ function ratioChart(
     `  bar [${bars.map(({ ratio }) => ratio.toFixed(3)).join(", ")}]`,
     "```",
   ];
-  return { head: lines.join("\n"), rows: [] };
-}
-
-function sanitizeLabel(text: string): string {
-  const label = text.replaceAll(/[^\w .-]/g, "_");
-  return label.length <= 40 ? label : `${label.slice(0, 20)}..${label.slice(-18)}`;
+  return foldSection(title, { head: lines.join("\n"), rows: [] });
 }

@@ -1,24 +1,35 @@
-import { composeSections, type Section } from "./compose-sections.ts";
-import { describeGate } from "./figures.ts";
-import { formatDecibels } from "./format-figure.ts";
+import { composeSections, foldSection, type Section } from "./compose-sections.ts";
+import { explainInMarkdown, explainShortly } from "./explain-job.ts";
 import {
   codeBlock,
   githubLimits,
   inlineCode,
   tableHead,
   tableRow,
+  toOneLine,
   truncateToBytes,
   utf8ByteLength,
 } from "./markdown.ts";
+import { modelDiffSections } from "./model-diff-section.ts";
 import { measurementNotes, measurementTable } from "./measurements.ts";
 import { type CheckOutput, classifyOutcome, type EndedRow, outcomes } from "./report.ts";
+import { describeGate } from "../contract/jobs/describe-gate.ts";
+import { gateTable } from "../contract/jobs/gate-table.ts";
 import type { Job } from "../contract/jobs/job.ts";
+import { nextStep } from "../contract/jobs/next-steps.ts";
+import { formatDecibels } from "../contract/text/format-figure.ts";
 
 /** The check run of a job, with the last lines of its output. */
 export function renderJobCheck(row: EndedRow, output: readonly string[]): CheckOutput {
   const { logUrl: url, job } = row;
   const maxBytes = githubLimits.checkFieldBytes;
-  const measurements = [measurementTable(job), ...measurementNotes(job)];
+  const code = job.error && { head: `Error code: ${inlineCode(job.error.code)}`, rows: [] };
+  const measurements = [
+    ...modelDiffSections(job),
+    foldSection("All figures", measurementTable(job)),
+    ...measurementNotes(job),
+    ...(code ? [code] : []),
+  ];
   const text = composeSections(measurements, { url, maxBytes: maxBytes / 2 });
   const tail = renderLogTail(output, { url, maxBytes: maxBytes - utf8ByteLength(text) - 2 });
   return {
@@ -29,6 +40,8 @@ export function renderJobCheck(row: EndedRow, output: readonly string[]): CheckO
 }
 
 function jobCheckTitle(row: EndedRow): string {
+  const reason = explainShortly(row.job);
+  if (reason !== "") return toOneLine(reason);
   const { size, accuracy, latency } = row.job.telemetry;
   const parts = [
     outcomes[classifyOutcome(row)].words,
@@ -42,24 +55,29 @@ function jobCheckTitle(row: EndedRow): string {
 function summarySections(row: EndedRow): Section[] {
   const { gates, telemetry } = row.job;
   const sections: Section[] = [{ head: summaryHead(row), rows: [] }];
+  const step = nextStep(row.job);
+  if (step !== undefined) sections.push({ head: `**Next:** ${step}`, rows: [] });
   if (gates.length > 0) {
-    const rows = gates.map((gate) => tableRow([gateMark(gate), inlineCode(describeGate(gate))]));
-    sections.push({ head: tableHead(["", "gate"]), rows });
+    sections.push({ head: tableHead(["", "gate", "result"]), rows: gates.map(gateRow(row.job)) });
   }
-  if (telemetry.warnings.length > 0) {
-    const rows = telemetry.warnings.map(({ code, message }) => {
-      return `- ⚠️ ${inlineCode(`${code}: ${message}`)}`;
-    });
-    sections.push({ head: "Warnings:\n", rows });
-  }
+  const warnings = telemetry.warnings.map(({ message }) => `- ⚠️ ${inlineCode(message)}`);
+  const [first, ...others] = warnings;
+  if (first !== undefined) sections.push({ head: first, rows: others });
   return sections;
 }
 
 function summaryHead(row: EndedRow): string {
   const { mark, words } = outcomes[classifyOutcome(row)];
-  const result = `${mark} ${inlineCode(row.model)} for ${inlineCode(row.target)} ${words}`;
-  const failure = describeJobFailure(row.job);
-  return failure === "" ? result : `${result}: ${inlineCode(failure)}`;
+  const passed = `${inlineCode(row.model)} for ${inlineCode(row.target)} ${words}`;
+  return `${mark} ${explainInMarkdown(row) ?? passed}`;
+}
+
+function gateRow({ baseline }: Job): (gate: Job["gates"][number]) => string {
+  const against = baseline ? inlineCode(baseline.branch) : undefined;
+  return (gate) => {
+    const words = describeGate(gate, { against, quote: inlineCode });
+    return tableRow([gateMark(gate), gateTable[gate.gate].title, words]);
+  };
 }
 
 function gateMark({ passed, level }: Job["gates"][number]): string {
@@ -78,20 +96,14 @@ interface TailLimits {
 
 /** As many of the last lines of a job's output as fit. */
 function renderLogTail(output: readonly string[], { maxBytes, url }: TailLimits): string {
-  const head = `### End of the output\n\n[All of it](${url})`;
+  const head = `<details>\n<summary>End of the output</summary>\n\n[All of it](${url})`;
+  const foot = "\n\n</details>";
   const lines = output.slice(-maxLines).map((line) => truncateToBytes(line, maxLineBytes));
-  let tail = head;
+  let tail = head + foot;
   for (let first = lines.length - 1; first >= 0; first--) {
-    const longer = `${head}\n\n${codeBlock(lines.slice(first))}`;
+    const longer = `${head}\n\n${codeBlock(lines.slice(first))}${foot}`;
     if (utf8ByteLength(longer) > maxBytes) break;
     tail = longer;
   }
   return tail;
-}
-
-/** Why a job did not pass, on one line; the empty string for a job that did. */
-export function describeJobFailure({ error, gates }: Pick<Job, "error" | "gates">): string {
-  if (error) return `${error.code}: ${error.message}`;
-  const missed = gates.filter(({ passed }) => !passed);
-  return missed.map(describeGate).join(", ");
 }

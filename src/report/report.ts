@@ -1,5 +1,6 @@
 import type { Job } from "../contract/jobs/job.ts";
 import { isTerminal, type JobStatus } from "../contract/jobs/status.ts";
+import { jobAddress } from "../contract/page-addresses.ts";
 
 /** One job of a report. */
 export interface ReportRow {
@@ -9,10 +10,20 @@ export interface ReportRow {
   readonly status: JobStatus;
   /** Whether a gate of the level `fail` did not pass. */
   readonly gatesFailed: boolean;
-  /** The job's whole output. */
+  /** The job's page. */
+  readonly url: string;
+  /** Where that page has the job's whole output. */
   readonly logUrl: string;
   /** Absent until the job has ended. */
   readonly job?: Job | undefined;
+}
+
+/** Addresses of a job's page at a service whose own address has no `/v1`. */
+export function jobLinks(serviceUrl: string, id: string): Pick<ReportRow, "url" | "logUrl"> {
+  return {
+    url: `${serviceUrl}${jobAddress(id)}`,
+    logUrl: `${serviceUrl}${jobAddress(id, "log")}`,
+  };
 }
 
 /** A batch, or what a step submitted, at one moment. */

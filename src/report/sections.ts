@@ -1,16 +1,32 @@
-import type { Section } from "./compose-sections.ts";
+import { foldSection, type Section } from "./compose-sections.ts";
 import { figures } from "./figures.ts";
+import { modelDiffSections } from "./model-diff-section.ts";
 import { inlineCode, tableHead, tableRow } from "./markdown.ts";
 import { classifyOutcome, outcomes, type ReportRow } from "./report.ts";
 import { hasFailedGate } from "../contract/jobs/gate.ts";
 import type { Job } from "../contract/jobs/job.ts";
+import { formatPercent } from "../contract/text/format-figure.ts";
 
 const emptyCell = "–";
 
-/** The tables of all jobs, with notes. */
+/** What is folded behind the table of jobs. */
 export function detailSections(rows: readonly ReportRow[]): Section[] {
-  if (rows.length === 0) return [];
-  return [...ratioMatrixSections(rows), jobsTable(rows), ...noteSections(rows)];
+  return [...ratioMatrixSections(rows), ...diffSections(rows), ...noteSections(rows)];
+}
+
+const maxDiffs = 10;
+
+/** How models differ from their baselines', each once: targets have the same. */
+function diffSections(rows: readonly ReportRow[]): Section[] {
+  const byModel = Map.groupBy(rows, ({ model }) => model);
+  const sections = [...byModel].flatMap(([model, ofModel]) => {
+    const compared = ofModel.find(({ job }) => job?.telemetry.modelDiff !== undefined)?.job;
+    return (compared ? modelDiffSections(compared) : []).map(({ head, ...rest }) => ({
+      head: `${inlineCode(model)}:\n\n${head}`,
+      ...rest,
+    }));
+  });
+  return sections.slice(0, maxDiffs);
 }
 
 /** Models × targets, where there are several of both. */
@@ -26,17 +42,21 @@ function ratioMatrixSections(rows: readonly ReportRow[]): Section[] {
     return tableRow([inlineCode(model), ...cells]);
   });
   const head = tableHead(["model", ...targets.map(inlineCode)]);
-  return [{ head: `### Size ratios\n\n${head}`, rows: lines }];
+  return [foldSection("Sizes by model and target", { head, rows: lines })];
 }
 
 function ratioCell(row: ReportRow): string {
-  const ratio = row.job?.telemetry.size?.ratio.toFixed(2) ?? "";
-  return `${outcomes[classifyOutcome(row)].mark} ${ratio}`.trimEnd();
+  const ratio = row.job?.telemetry.size?.ratio;
+  const share = ratio === undefined ? "" : formatPercent(ratio, 0);
+  return `${outcomes[classifyOutcome(row)].mark} ${share}`.trimEnd();
 }
 
-function jobsTable(rows: readonly ReportRow[]): Section {
-  const head = tableHead(["model", "target", "status", ...Object.keys(figures), "gates"]);
-  return { head: `### Jobs\n\n${head}`, rows: rows.map(jobTableRow) };
+/** All jobs, with what their figures are compared with. */
+export function jobSections(rows: readonly ReportRow[]): Section[] {
+  if (rows.length === 0) return [];
+  const head = tableHead(["model", "target", "result", ...Object.keys(figures), "gates"]);
+  const foot = baselineNote(rows.flatMap(({ job }) => job ?? []));
+  return [{ head, rows: rows.map(jobTableRow), foot }];
 }
 
 function jobTableRow(row: ReportRow): string {
@@ -47,9 +67,9 @@ function jobTableRow(row: ReportRow): string {
 }
 
 function statusCell(row: ReportRow): string {
-  const { mark } = outcomes[classifyOutcome(row)];
-  const error = row.job?.error;
-  return `${mark} ${row.status}${error ? `: ${error.code}` : ""}`;
+  const outcome = classifyOutcome(row);
+  const { mark, words } = outcomes[outcome];
+  return `${mark} ${outcome === "open" ? row.status : words}`;
 }
 
 function gatesCell(job: ReportRow["job"]): string {
@@ -61,26 +81,28 @@ function gatesCell(job: ReportRow["job"]): string {
 
 const maxBaselines = 5;
 
-/** Baselines, warnings and cautions that concern the jobs. */
+/** Warnings and cautions that concern the jobs. */
 function noteSections(rows: readonly ReportRow[]): Section[] {
   const jobs = rows.flatMap(({ job }) => job ?? []);
-  const notes = [...baselineNotes(jobs), ...warningNotes(jobs), ...accuracyNotes(jobs)];
-  return notes.length === 0 ? [] : [{ head: "### Notes\n", rows: notes }];
+  const notes = [...warningNotes(jobs), ...accuracyNotes(jobs)];
+  return notes.length === 0
+    ? []
+    : [foldSection("Notes", { head: notes[0] ?? "", rows: notes.slice(1) })];
 }
 
-function baselineNotes(jobs: readonly Job[]): string[] {
+function baselineNote(jobs: readonly Job[]): string {
   const baselines = jobs.flatMap(({ baseline }) => baseline ?? []);
-  if (baselines.length === 0) return [];
+  if (baselines.length === 0) return "";
   const commits = new Set(baselines.map(({ branch, sha }) => `${branch} at ${sha.slice(0, 7)}`));
   const shown = [...commits].slice(0, maxBaselines).map(inlineCode).join(", ");
   const left = jobs.length - baselines.length;
   const without = left === 0 ? "" : `; ${left} of ${jobs.length} jobs have no baseline`;
-  return [`- ▲ and ▼ compare with ${shown}${without}.`];
+  return `\n\n▲ and ▼ compare with ${shown}${without}.`;
 }
 
 function warningNotes(jobs: readonly Job[]): string[] {
   const warnings = jobs.flatMap(({ telemetry }) => telemetry.warnings);
-  const byText = Map.groupBy(warnings, ({ code, message }) => `${code}: ${message}`);
+  const byText = Map.groupBy(warnings, ({ message }) => message);
   return [...byText].map(([text, all]) => {
     const count = all.length > 1 ? ` (${all.length} jobs)` : "";
     return `- ⚠️ ${inlineCode(text)}${count}`;

@@ -1,10 +1,12 @@
 import { Hono } from "hono";
 import { bindHealth, bindMetrics, countRequests } from "./bind-health.ts";
 import { artifactHandlers } from "./handlers/artifact-handlers.ts";
+import { attestationHandlers } from "./handlers/attestation-handlers.ts";
 import { batchHandlers } from "./handlers/batch-handlers.ts";
 import { bindGitHubWebhook } from "./handlers/bind-github-webhook.ts";
 import { bindSingleSignOn } from "./handlers/bind-single-sign-on.ts";
 import { createEventHandlers } from "./handlers/event-handlers.ts";
+import { createGetJob } from "./handlers/get-job.ts";
 import { jobHandlers } from "./handlers/job-handlers.ts";
 import { linkHandlers } from "./handlers/link-handlers.ts";
 import { createLogHandlers } from "./handlers/log-handlers.ts";
@@ -21,12 +23,14 @@ import { suiteHandlers } from "./handlers/suite-handlers.ts";
 import { tokenHandlers } from "./handlers/token-handlers.ts";
 import { webhookHandlers } from "./handlers/webhook-handlers.ts";
 import { bindDashboard } from "./http/bind-dashboard.ts";
+import { compressJson } from "./http/compress-json.ts";
 import { bindRoutes, type RouteHandlers } from "./http/bind-routes.ts";
 import { notFoundError, problemResponse } from "./http/problem-response.ts";
 import { requestId, requestSpan, traceRequests } from "./http/request-id.ts";
 import type { ServerContext } from "./http/server-context.ts";
 import { bindWorkerBlobs } from "./worker-protocol/bind-worker-blobs.ts";
 import { bindWorkerProtocol } from "./worker-protocol/bind-worker-protocol.ts";
+import { bindWorkerSources } from "./worker-protocol/bind-worker-sources.ts";
 import { openApiDocument } from "../contract/openapi/openapi-document.ts";
 import type { Log } from "../log/json-log.ts";
 
@@ -39,6 +43,7 @@ export function createApp(
   { monitoring, workers }: { monitoring?: Hono | undefined; workers?: Hono | undefined } = {},
 ): Hono {
   const app = new Hono();
+  compressJson(app);
   prepareApp(app, context);
   if (workers) prepareApp(workers, context);
   if (monitoring) answerErrors(monitoring, context);
@@ -48,6 +53,7 @@ export function createApp(
   bindRoutes(app, context, createHandlers(context));
   bindGitHubWebhook(app, context);
   bindWorkerProtocol(workers ?? app, context);
+  bindWorkerSources(workers ?? app, context);
   bindWorkerBlobs(workers ?? app, context);
   if (context.singleSignOn) bindSingleSignOn(app, context, context.singleSignOn);
   if (context.dashboard) bindDashboard(app, context.dashboard);
@@ -81,9 +87,11 @@ function createHandlers(context: ServerContext): RouteHandlers {
   let document: ReturnType<typeof openApiDocument> | undefined;
   return {
     ...jobHandlers,
+    ...createGetJob(context),
     ...createLogHandlers(context),
     ...createEventHandlers(),
     ...artifactHandlers,
+    ...attestationHandlers,
     ...linkHandlers,
     ...batchHandlers,
     ...modelHandlers,

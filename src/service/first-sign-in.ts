@@ -50,7 +50,7 @@ async function readSignInSecret(file: string): Promise<string> {
 
 /**
  * Shows the first token to a person at a terminal. Other output may be collected where many read
- * it, so that it names a file which the owner alone can read.
+ * it, so that it names a file that only the owner can read.
  */
 export async function reportFirstToken(
   token: string,

@@ -31,7 +31,7 @@ async function serve(): Promise<void> {
   const dependencies = { now, log, workerEnvironment };
   const wanted = parseEnvironment(settings, process.env);
   const names = findUnknownVariables(settings, process.env);
-  if (names.length > 0) log("warn", "Variables of the environment are no settings", { names });
+  if (names.length > 0) log("warn", "Variables of the environment are not settings", { names });
   const service = await startService(wanted, dependencies);
   process.stdout.write(`Listening on ${service.url}/v1\n`);
   if (service.signInLink !== undefined) {

@@ -1,3 +1,4 @@
+import type { RequestListener } from "node:http";
 import { join } from "node:path";
 import type { Registry } from "prom-client";
 import type { Target } from "../contract/jobs/target.ts";
@@ -18,6 +19,8 @@ interface ExecutorDependencies {
   readonly targets: readonly Target[];
   /** Without `/v1`. */
   readonly serviceUrl: string;
+  /** Answers the requests of workers on this machine that have no network. */
+  readonly answerWorker: RequestListener;
   /** Environment variables of workers on this machine. */
   readonly workerEnvironment: Readonly<Record<string, string>>;
   /** Of the process's metrics. */
@@ -41,12 +44,13 @@ export async function openExecutor(
 
 async function openLocalExecutor(
   settings: Settings,
-  { records, blobs, serviceUrl, workerEnvironment, log }: ExecutorDependencies,
+  { records, blobs, serviceUrl, answerWorker, workerEnvironment, log }: ExecutorDependencies,
 ): Promise<Executor> {
   const { MOS_DATA_DIR: directory } = settings;
   return createLocalExecutor({
     records,
     serviceUrl,
+    answerWorker,
     blobs,
     containment: {
       dataDirectory: directory,

@@ -1,3 +1,4 @@
+import type { RequestListener } from "node:http";
 import { Hono } from "hono";
 import { createSingleSignOn, type SingleSignOn } from "../auth/single-sign-on.ts";
 import { createTokenExchange } from "../auth/token-exchange.ts";
@@ -5,6 +6,7 @@ import { ServiceError } from "../contract/errors.ts";
 import { defaultProject } from "../contract/project.ts";
 import { builtinTargets, type Target } from "../contract/jobs/target.ts";
 import type { TrustPolicy } from "../contract/people/trust-policy.ts";
+import { isReading } from "../contract/routes/route.ts";
 import { type GitHubAppOptions, openGitHubApp } from "../github-app/open-github-app.ts";
 import type { SubmitRerun } from "../github-app/webhook-receiver.ts";
 import type { Log } from "../log/json-log.ts";
@@ -26,14 +28,16 @@ import { signInAddress } from "./commands/sign-in-command.ts";
 import { createFirstToken, offerFirstSignIn } from "./first-sign-in.ts";
 import { createQuotas } from "./settings/create-quotas.ts";
 import { buildRetention } from "./settings/storage-settings.ts";
+import { beginWithRoom } from "./begin-with-room.ts";
 import { describeService } from "./describe-service.ts";
 import { openExecutor } from "./open-executor.ts";
+import { createReadOnlyExecutor } from "./read-only-executor.ts";
 import { openStorage } from "./storage-folder/open-storage.ts";
 import { readGitHubAppOptions } from "./settings/read-github-app-options.ts";
 import { readSingleSignOn } from "./settings/read-single-sign-on.ts";
 import { readS3Access, readSourceCredentials } from "./settings/read-credentials.ts";
 import { openServiceTracing } from "./open-service-tracing.ts";
-import { readTrustPolicy } from "./settings/read-trust-policy.ts";
+import { readTrustPolicy, requireOwnIssuers } from "./settings/read-trust-policy.ts";
 import { recordsPlace } from "./storage-folder/data-directory.ts";
 import { requireAllowedRoots } from "./settings/require-allowed-roots.ts";
 import type { Settings } from "./settings/settings.ts";
@@ -84,38 +88,59 @@ export async function startService(
       retention: buildRetention(settings.MOS_KEEP_DAYS),
     }),
   );
-  await offerFirstSignIn(settings.MOS_FIRST_SIGN_IN_FILE, storage.records, now());
   const about = await describeService(settings, now());
-  const parts = { ...dependencies, ...files, ...storage, about };
+  // Only pods reach the bucket themselves.
+  const isLocal = settings.MOS_EXECUTOR === "local";
+  const blobs = isLocal ? { ...storage.blobs, direct: undefined } : storage.blobs;
+  const parts = { ...dependencies, ...files, ...storage, blobs, about };
   const tracing = await openServiceTracing(settings, parts);
   if (tracing) stack.use(tracing);
-  const { MOS_PORT: port, MOS_WORKER_PORT: workerPort } = settings;
-  const server = stack.use(await startServer(settings, port, log));
-  const workerServer =
-    workerPort === undefined ? server : stack.use(await startServer(settings, workerPort, log));
-  const joined = { settings, ...parts, tracing, serviceUrl: workerServer.url };
-  const monitoring = settings.MOS_HEALTH_PORT === undefined ? undefined : new Hono();
-  const context = await joinParts(joined, stack);
-  const workers = workerPort === undefined ? undefined : new Hono();
-  const app = createApp(context, { monitoring, workers });
-  if (monitoring) stack.use(await startMonitoring(settings, monitoring));
-  server.serve((request, env) => app.fetch(request, { ...env }));
-  if (workers) workerServer.serve((request, env) => workers.fetch(request, { ...env }));
-  // Others read a pod's log, so that no token is printed there: an administrator creates the first.
-  const isPod = settings.KUBERNETES_SERVICE_HOST !== undefined;
-  const firstToken = isPod ? undefined : await createFirstToken(storage.records, now());
-  const address = settings.MOS_PUBLIC_URL ?? server.url;
-  const offersLink = !isPod && context.dashboard !== undefined;
-  const signInLink = offersLink
-    ? await createFirstLink(storage.records, address, now())
-    : undefined;
+  const servers = await startServers(settings, stack, log);
+  const { url: serviceUrl, answer: answerWorker } = servers.workers;
+  const joined = { settings, ...parts, tracing, serviceUrl, answerWorker };
+  const work = stack.use(new AsyncDisposableStack());
+  const begin = async () => {
+    await using begun = new AsyncDisposableStack();
+    const context = await beginWork(joined, begun);
+    const first = await createFirstAccess(settings, storage.records, {
+      address: settings.MOS_PUBLIC_URL ?? servers.public.url,
+      hasDashboard: context.dashboard !== undefined,
+      now: now(),
+    });
+    serveApp(servers, context);
+    work.use(begun.move());
+    return first;
+  };
+  const serveReads = async (reading: AsyncDisposableStack) => {
+    const open = async () => createReadOnlyExecutor(storage.records);
+    serveApp(servers, await joinParts(joined, reading, open), refuseWrites);
+  };
+  const first = await beginWithRoom(begin, serveReads, { stack, log });
   const running = stack.move();
   const close = async () => {
     const stopDelayMs = settings.MOS_STOP_DELAY_SECONDS * 1000;
-    await Promise.all([server, workerServer].map((each) => each.drain(stopDelayMs)));
+    const drained = [servers.public, servers.workers].map((each) => each.drain(stopDelayMs));
+    await Promise.all(drained);
     await running.disposeAsync();
   };
-  return { url: server.url, firstToken, signInLink, close };
+  return { url: servers.public.url, ...noAccess, ...first, close };
+}
+
+type FirstAccess = Pick<RunningService, "firstToken" | "signInLink">;
+
+const noAccess: FirstAccess = { firstToken: undefined, signInLink: undefined };
+
+/** Others read a pod's log, so that nothing is printed there: an administrator creates the first. */
+async function createFirstAccess(
+  { KUBERNETES_SERVICE_HOST: pod }: Settings,
+  records: Records,
+  options: { readonly address: string; readonly hasDashboard: boolean; readonly now: Date },
+): Promise<FirstAccess> {
+  if (pod !== undefined) return noAccess;
+  const { address, hasDashboard, now } = options;
+  const firstToken = await createFirstToken(records, now);
+  const signInLink = hasDashboard ? await createFirstLink(records, address, now) : undefined;
+  return { firstToken, signInLink };
 }
 
 /** A link where nobody is signed in; at later starts the command `sign-in` makes one. */
@@ -128,12 +153,6 @@ async function createFirstLink(
   return signInAddress(address, await createSignInLink(records, "service", now));
 }
 
-/** Probes and metrics are answered there also while strangers take all connections of the other. */
-async function startMonitoring(settings: Settings, monitoring: Hono): Promise<HttpServer> {
-  const address = { host: settings.MOS_HOST, port: settings.MOS_HEALTH_PORT ?? 0 };
-  return startHttpServer((request) => monitoring.fetch(request), address);
-}
-
 interface ServiceFiles {
   readonly targets: readonly Target[];
   readonly trust: TrustPolicy | undefined;
@@ -142,7 +161,7 @@ interface ServiceFiles {
   readonly dashboard: Dashboard | undefined;
 }
 
-/** Without what is the operator's alone. */
+/** Without what is only the operator's. */
 async function readPublicTargets(file: string): Promise<Target[]> {
   return (await readTargets(file)).map((configured) => {
     const { pod: _, queue: __, ...target } = configured;
@@ -153,23 +172,70 @@ async function readPublicTargets(file: string): Promise<Target[]> {
 async function readFiles(settings: Settings): Promise<ServiceFiles> {
   const { MOS_TARGETS_FILE: targetsFile, MOS_TRUST_POLICY_FILE: trustFile } = settings;
   const singleSignOn = await readSingleSignOn(settings);
+  const trust = trustFile === undefined ? undefined : await readTrustPolicy(trustFile);
+  const appOptions = await readGitHubAppOptions(settings);
+  if (trust && appOptions) requireOwnIssuers(trust, appOptions.apiUrl);
   return {
     targets: targetsFile === undefined ? builtinTargets : await readPublicTargets(targetsFile),
-    trust: trustFile === undefined ? undefined : await readTrustPolicy(trustFile),
-    appOptions: await readGitHubAppOptions(settings),
+    trust,
+    appOptions,
     singleSignOn: singleSignOn && createSingleSignOn(singleSignOn),
     dashboard: await loadDashboard(),
   };
 }
 
-/** Listens before the executor is there, since workers need the URL. */
-async function startServer(settings: Settings, port: number, log: Log): Promise<HttpServer> {
+interface Servers {
+  readonly public: HttpServer;
+  /** The same one where workers have no port of their own. */
+  readonly workers: HttpServer;
+  /** Answers probes and metrics also while strangers take all connections of the public one. */
+  readonly monitoring: HttpServer | undefined;
+}
+
+/** They listen before the executor is there, since workers need the URL. */
+async function startServers(
+  settings: Settings,
+  stack: AsyncDisposableStack,
+  log: Log,
+): Promise<Servers> {
+  const { MOS_HOST: host, MOS_TRUSTED_PROXIES: isTrustedProxy } = settings;
+  const { MOS_PORT: port, MOS_WORKER_PORT: workerPort, MOS_HEALTH_PORT: healthPort } = settings;
   const headers = { "retry-after": "1" };
   const error = new ServiceError("unavailable", "The service is starting", { headers });
-  const { MOS_HOST: host, MOS_TRUSTED_PROXIES: isTrustedProxy } = settings;
-  const certificate = await readTlsCertificate(settings.MOS_TLS_DIR, log);
-  const address = { host, port, isTrustedProxy, certificate };
-  return startHttpServer((request) => problemResponse(error, request, log), address);
+  const answer = (request: Request) => problemResponse(error, request, log);
+  const start = async (address: Parameters<typeof startHttpServer>[1]) =>
+    stack.use(await startHttpServer(answer, address));
+  const startSecure = async (at: number) => {
+    const certificate = await readTlsCertificate(settings.MOS_TLS_DIR, log);
+    return start({ host, port: at, isTrustedProxy, certificate });
+  };
+  const server = await startSecure(port);
+  return {
+    public: server,
+    workers: workerPort === undefined ? server : await startSecure(workerPort),
+    monitoring: healthPort === undefined ? undefined : await start({ host, port: healthPort }),
+  };
+}
+
+/** Answers a request in place of the app, where it does. */
+type Refusal = (request: Request, log: Log) => Response | undefined;
+
+function refuseWrites(request: Request, log: Log): Response | undefined {
+  if (isReading(request)) return undefined;
+  const message = "The disk of the service is full: it only reads until there is room";
+  const headers = { "retry-after": "60" };
+  return problemResponse(new ServiceError("storage_full", message, { headers }), request, log);
+}
+
+function serveApp(servers: Servers, context: ServerContext, refuse: Refusal = () => undefined) {
+  const monitoring = servers.monitoring && new Hono();
+  const workers = servers.workers === servers.public ? undefined : new Hono();
+  const app = createApp(context, { monitoring, workers });
+  const serve = (server: HttpServer, hono: Hono) =>
+    server.serve((request, env) => refuse(request, context.log) ?? hono.fetch(request, { ...env }));
+  serve(servers.public, app);
+  if (workers) serve(servers.workers, workers);
+  if (servers.monitoring && monitoring) serve(servers.monitoring, monitoring);
 }
 
 const trustPolicyChange = {
@@ -188,32 +254,15 @@ interface JoinedParts extends ServiceDependencies, ServiceFiles {
   readonly requireSpace: () => Promise<void>;
   readonly readDiskSpace: DiskSpace["read"];
   readonly serviceUrl: string;
+  readonly answerWorker: RequestListener;
   readonly about: ServerContext["about"];
   readonly tracing: ServerContext["tracing"];
 }
 
-/** Opens what works on jobs and what reports them; `stack` closes both. */
-async function joinParts(
-  { settings, trust, appOptions, ...parts }: JoinedParts,
-  stack: AsyncDisposableStack,
-): Promise<ServerContext> {
-  const { records, log } = parts;
-  const sources = stack.use(createModelSources(await readSourceCredentials(settings)));
-  const metrics = createServiceMetrics(parts);
-  stack.defer(() => metrics.close());
-  const executor = await openExecutor(settings, { ...parts, registry: metrics.registry });
-  stack.defer(() => executor.close());
-  const submit: SubmitRerun = async (owner, order) => resubmitJobs(context, owner, order);
-  const github = appOptions && openGitHubApp(appOptions, { records, submit, log });
-  if (github) stack.defer(async () => github.close());
-  const publicUrl = settings.MOS_PUBLIC_URL?.replace(/\/+$/, "");
-  stack.use(
-    startWebhookSender({
-      ...parts,
-      publicUrl,
-      allowPrivateAddresses: settings.MOS_ALLOW_PRIVATE_ADDRESSES,
-    }),
-  );
+/** Writes what the settings say, and opens what works on jobs and what reports them. */
+async function beginWork(joined: JoinedParts, stack: AsyncDisposableStack): Promise<ServerContext> {
+  const { settings, trust, appOptions, records, log, now } = joined;
+  await offerFirstSignIn(settings.MOS_FIRST_SIGN_IN_FILE, records, now());
   for (const { project } of trust?.policies ?? []) {
     await records.projects.ensure(project, trustPolicyChange);
   }
@@ -221,6 +270,32 @@ async function joinParts(
   for (const project of namespaces === "all" ? [] : namespaces) {
     await records.projects.ensure(project, namespaceChange);
   }
+  const context = await joinParts(joined, stack, openExecutor);
+  const submit: SubmitRerun = async (owner, order) => resubmitJobs(context, owner, order);
+  const github = appOptions && openGitHubApp(appOptions, { records, submit, log });
+  if (github) stack.defer(async () => github.close());
+  stack.use(
+    startWebhookSender({
+      ...joined,
+      publicUrl: context.publicUrl,
+      allowPrivateAddresses: settings.MOS_ALLOW_PRIVATE_ADDRESSES,
+    }),
+  );
+  return { ...context, github };
+}
+
+/** Opens what answers requests, with an executor; `stack` closes it. */
+async function joinParts(
+  { settings, trust, ...parts }: JoinedParts,
+  stack: AsyncDisposableStack,
+  open: typeof openExecutor,
+): Promise<ServerContext> {
+  const sources = stack.use(createModelSources(await readSourceCredentials(settings)));
+  const metrics = createServiceMetrics(parts);
+  stack.defer(() => metrics.close());
+  const executor = await open(settings, { ...parts, registry: metrics.registry });
+  stack.defer(() => executor.close());
+  const publicUrl = settings.MOS_PUBLIC_URL?.replace(/\/+$/, "");
   const exchangeToken = trust && createTokenExchange(parts, trust);
   const limits = {
     maxModelBytes: settings.MOS_MAX_MODEL_BYTES,
@@ -229,8 +304,6 @@ async function joinParts(
   };
   const quotas = createQuotas(settings, parts);
   const isTrustedProxy = settings.MOS_TRUSTED_PROXIES;
-  const strangers = { isTrustedProxy, publicUrl, trust, exchangeToken, github };
-  const work = { quotas, sources, executor, limits, metrics };
-  const context: ServerContext = { ...parts, ...strangers, ...work };
-  return context;
+  const strangers = { isTrustedProxy, publicUrl, trust, exchangeToken, github: undefined };
+  return { ...parts, ...strangers, quotas, sources, executor, limits, metrics };
 }

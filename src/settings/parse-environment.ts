@@ -58,7 +58,7 @@ export function yaml<Schema extends z.ZodType>(schema: Schema) {
     .pipe(schema as z.ZodType<z.output<Schema>>);
 }
 
-/** Variables that look like settings and are none, such as misspelt ones. */
+/** Variables that look like settings but are not, such as misspelt ones. */
 export function findUnknownVariables(
   { shape }: z.ZodObject,
   environment: NodeJS.ProcessEnv,

@@ -81,7 +81,7 @@ export interface DirectTransfers {
 export interface BlobStore extends BlobFiles {
   /** Absent where workers read and send blobs through the service. */
   readonly direct?: DirectTransfers | undefined;
-  /** The stream fails with `ENOENT` where there is no such blob: call `find()` first. */
+  /** The stream fails with `ENOENT` if there is no such blob: call `find()` first. */
   read(sha256: string, range?: BlobRange): Readable;
   /** Stores the whole source or leaves nothing behind. */
   write(source: AsyncIterable<Uint8Array>, options?: WriteOptions): Promise<Blob>;
@@ -100,7 +100,7 @@ export interface BlobStore extends BlobFiles {
     source: AsyncIterable<Uint8Array>,
     options?: ReceiveOptions,
   ): Promise<Blob>;
-  /** Deletes content that was stored before a time; does nothing where there is none. */
+  /** Deletes content that was stored before a time; does nothing if there is none. */
   delete(sha256: string, storedBefore: Date): Promise<void>;
   /** Removes temporary files whose writer has ended. */
   purge(): Promise<void>;

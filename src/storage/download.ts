@@ -1,14 +1,11 @@
 import { createHash, type Hash } from "node:crypto";
 import { type FileHandle, open, rm } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
-import { type Dispatcher, request } from "undici";
-import { type Connections, openConnections } from "./connections.ts";
+import type { Dispatcher } from "undici";
 import { storageError, systemErrorCode } from "./file-error.ts";
-import { checkUrl } from "./public-address.ts";
 import { writeAllBytes } from "../model-files/file-access.ts";
-import { stripUrlSecrets } from "./strip-url-secrets.ts";
+import { PermanentDownloadError, readAnswerHeader } from "./request-source.ts";
 import { ServiceError } from "../contract/errors.ts";
-import type { LocatedSource } from "../contract/jobs/worker-transfers.ts";
 import { slowestDownload } from "../contract/limits.ts";
 import { formatBytes } from "../contract/text/format-bytes.ts";
 
@@ -20,8 +17,6 @@ interface DownloadOptions {
   /** Where the file is written; must not exist. */
   readonly path: string;
   readonly maxBytes: number;
-  /** Whether `http:` and hosts that are not on the public internet are allowed. */
-  readonly allowPrivateAddresses: boolean;
   readonly signal: AbortSignal;
   /** By default that of the contract. */
   readonly slowest?: SlowestPace | undefined;
@@ -38,12 +33,18 @@ interface DownloadProgress {
   validator: string | undefined;
 }
 
+/** Asks for a file, or for the rest of one: the answer has the status 200 or 206. */
+export type RequestFile = (
+  headers: Readonly<Record<string, string | undefined>>,
+  signal: AbortSignal,
+) => Promise<Dispatcher.ResponseData>;
+
 /** A file to download. */
 interface DownloadSource {
   /** For messages, without secrets. */
   readonly name: string;
-  /** Where it is now: addresses may be valid for a while only. Asked before each connection. */
-  locate(this: void): Promise<LocatedSource>;
+  /** Finds it before each request: addresses may be valid for a while only. */
+  find(this: void): Promise<RequestFile>;
 }
 
 /** Downloads a file; resumes after a lost connection. Leaves nothing behind when it fails. */
@@ -51,36 +52,35 @@ export async function download(
   source: DownloadSource,
   options: DownloadOptions,
 ): Promise<{ bytes: number; sha256: string }> {
-  await using connections = openConnections(options);
   using ownPace = new DisposableStack();
   const pace = options.pace ?? ownPace.use(watchPace(source.name, options.slowest));
   const signal = AbortSignal.any([options.signal, pace.signal]);
   try {
     await using file = await open(options.path, "wx");
-    return await downloadInto(file, source, { ...options, signal, connections, pace });
+    return await downloadInto(file, source, { ...options, signal, pace });
   } catch (error) {
     await rm(options.path, { force: true });
     throw storageError(error);
   }
 }
 
-type AttemptOptions = DownloadOptions & { readonly connections: Connections; readonly pace: Pace };
+type AttemptOptions = DownloadOptions & { readonly pace: Pace };
 
 async function downloadInto(file: FileHandle, source: DownloadSource, options: AttemptOptions) {
   const { signal } = options;
   const progress: DownloadProgress = { bytes: 0, hash: createHash("sha256"), validator: undefined };
   for (let fruitless = 1; ; fruitless++) {
     const before = progress.bytes;
-    const located = await source.locate();
+    const requestFile = await source.find();
     try {
-      await attemptDownload(file, located, { progress, ...options });
+      await attemptDownload(file, requestFile, { progress, ...options });
       return { bytes: progress.bytes, sha256: progress.hash.digest("hex") };
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof ServiceError || storageError(error) !== error) throw error;
       if (progress.bytes > before) fruitless = 0;
       if (fruitless >= maxFruitlessAttempts || error instanceof PermanentDownloadError) {
-        throw modelFetchError(source, error);
+        throw modelFetchError(source.name, error);
       }
     }
     await delay(firstRetryMs * 2 ** fruitless, undefined, { signal });
@@ -89,20 +89,24 @@ async function downloadInto(file: FileHandle, source: DownloadSource, options: A
 
 async function attemptDownload(
   file: FileHandle,
-  located: LocatedSource,
+  requestFile: RequestFile,
   { progress, ...options }: AttemptOptions & { progress: DownloadProgress },
 ): Promise<void> {
   const isResumed = progress.bytes > 0 && progress.validator !== undefined;
   const headers = {
-    "accept-encoding": "identity",
     range: isResumed ? `bytes=${progress.bytes}-` : undefined,
     "if-range": isResumed ? progress.validator : undefined,
   };
-  const answer = await followRedirects(located, { ...options, headers });
-  const isContinued = isResumed && answer.statusCode === 206;
-  if (isContinued) checkRange(readAnswerHeader(answer, "content-range"), progress.bytes);
-  else await restartDownload(file, progress, answer);
-  await appendBody(file, answer, { progress, ...options });
+  const answer = await requestFile(headers, options.signal);
+  try {
+    const isContinued = isResumed && answer.statusCode === 206;
+    if (isContinued) checkRange(readAnswerHeader(answer, "content-range"), progress.bytes);
+    else await restartDownload(file, progress, answer);
+    await appendBody(file, answer, { progress, ...options });
+  } finally {
+    // Nobody listens to a body that is not read.
+    answer.body.on("error", () => {}).destroy();
+  }
 }
 
 async function restartDownload(
@@ -160,78 +164,13 @@ function tooLargeError(size: string, maxBytes: number): ServiceError {
   return new ServiceError("model_too_large", `The file has ${size}, allowed are ${maxBytes}`);
 }
 
-function modelFetchError({ name }: DownloadSource, cause: unknown): ServiceError {
-  const reason =
-    cause instanceof Error && cause.message !== "" ? cause.message : systemErrorCode(cause);
-  const message = `Cannot fetch "${name}": ${reason}`;
+export function modelFetchError(name: string, cause: unknown): ServiceError {
+  const message = `Cannot fetch "${name}": ${failureReason(cause)}`;
   return new ServiceError("model_fetch_failed", message, { cause });
 }
 
-const maxRedirects = 5;
-const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
-
-/** An answer that another attempt would get again. */
-class PermanentDownloadError extends Error {}
-
-interface RedirectOptions {
-  readonly connections: Connections;
-  readonly headers: Readonly<Record<string, string | undefined>>;
-  readonly allowPrivateAddresses: boolean;
-  readonly signal: AbortSignal;
-}
-
-/**
- * Requests a file. Follows redirects itself, to check each address like the first. Another origin
- * gets no headers of the source and is not trusted.
- */
-async function followRedirects(
-  source: LocatedSource,
-  { connections, headers, allowPrivateAddresses, signal }: RedirectOptions,
-): Promise<Dispatcher.ResponseData> {
-  const first = new URL(source.url);
-  let url = first;
-  for (let hop = 0; hop <= maxRedirects; hop++) {
-    const isOrigin = url.origin === first.origin;
-    const isTrusted = isOrigin && source.isTrusted;
-    checkUrl(url, isTrusted || allowPrivateAddresses);
-    const answer = await request(url, {
-      dispatcher: isTrusted ? connections.trusted : connections.strangers,
-      headers: isOrigin ? { ...source.headers, ...headers } : headers,
-      signal,
-    });
-    const location = readAnswerHeader(answer, "location");
-    if (!redirectStatuses.has(answer.statusCode) || location === undefined) {
-      await checkAnswerStatus(answer, url);
-      return answer;
-    }
-    await answer.body.dump();
-    if (!URL.canParse(location, url.href)) {
-      throw new PermanentDownloadError(`redirects to "${location}", which is not a URL`);
-    }
-    url = new URL(location, url);
-  }
-  throw new PermanentDownloadError(`redirects more than ${maxRedirects} times`);
-}
-
-export function readAnswerHeader(
-  answer: Pick<Dispatcher.ResponseData, "headers">,
-  name: string,
-): string | undefined {
-  const value = answer.headers[name];
-  return Array.isArray(value) ? value[0] : value;
-}
-
-async function checkAnswerStatus(answer: Dispatcher.ResponseData, url: URL): Promise<void> {
-  const { statusCode } = answer;
-  if (statusCode === 200 || statusCode === 206) return;
-  await answer.body.dump();
-  const message = `the host answered ${statusCode}`;
-  if (statusCode === 404 || statusCode === 410) {
-    const source = stripUrlSecrets(url);
-    throw new ServiceError("model_not_found", `"${source}" does not exist: ${message}`);
-  }
-  if (statusCode === 429 || statusCode >= 500) throw new Error(message);
-  throw new PermanentDownloadError(message);
+export function failureReason(cause: unknown): string {
+  return cause instanceof Error && cause.message !== "" ? cause.message : systemErrorCode(cause);
 }
 
 /** The fewest bytes that may arrive within a time. */

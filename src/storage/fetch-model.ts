@@ -5,8 +5,9 @@ import { isLocatedSource } from "../contract/models/model-source.ts";
 import type { LocatedSource } from "../contract/jobs/worker-transfers.ts";
 import { resolveAllowedPath } from "./allowed-path.ts";
 import type { BlobFiles } from "./blob-store.ts";
-import { download, type Pace, type SlowestPace } from "./download.ts";
+import { download, type Pace, type RequestFile, type SlowestPace } from "./download.ts";
 import { hashStoredFile } from "./hash-stored-file.ts";
+import { requestSource } from "./request-source.ts";
 import { stripUrlSecrets } from "./strip-url-secrets.ts";
 
 export interface FetchLimits {
@@ -17,6 +18,11 @@ export interface FetchLimits {
   readonly allowPrivateAddresses: boolean;
 }
 
+export type RequestFromService = (
+  source: string,
+  ...asked: Parameters<RequestFile>
+) => ReturnType<RequestFile>;
+
 export interface FetchOptions {
   readonly blobs: BlobFiles;
   /** Where a file that is not on this machine yet is written; must not exist. */
@@ -25,6 +31,8 @@ export interface FetchOptions {
   readonly signal: AbortSignal;
   /** Where the service says that an `s3://`, `gs://` or `hf://` source is. */
   locateSource(this: void, source: string): Promise<LocatedSource>;
+  /** Asks the service for the content of a source, where the worker has no network. */
+  readonly requestFromService?: RequestFromService | undefined;
   /** By default that of the contract. */
   readonly slowest?: SlowestPace;
   /** One that several files keep up together; by default each has its own. */
@@ -65,15 +73,26 @@ async function fetchSource(source: string, options: FetchOptions): Promise<Fetch
   if (source.startsWith("upload:sha256:")) {
     return materializeUpload(source.slice("upload:sha256:".length), options);
   }
-  const { maxModelBytes: maxBytes, allowPrivateAddresses } = options.limits;
+  const { maxModelBytes: maxBytes } = options.limits;
   const name = stripUrlSecrets(source);
-  const locate = async () => locateSource(source, options);
-  const fetched = await download({ name, locate }, { ...options, maxBytes, allowPrivateAddresses });
+  const find = async () => findSource(source, options);
+  const fetched = await download({ name, find }, { ...options, maxBytes });
   return { path: options.path, ...fetched };
 }
 
-async function locateSource(source: string, options: FetchOptions): Promise<LocatedSource> {
-  if (isLocatedSource(source)) return options.locateSource(source);
+async function findSource(source: string, options: FetchOptions): Promise<RequestFile> {
+  const { requestFromService, limits } = options;
+  if (requestFromService) return (...asked) => requestFromService(source, ...asked);
+  const located = await locateSource(source, options.locateSource);
+  return (headers, signal) => requestSource(located, { ...limits, headers, signal });
+}
+
+/** @throws ServiceError model_source_refused */
+export async function locateSource(
+  source: string,
+  locateWithCredentials: FetchOptions["locateSource"],
+): Promise<LocatedSource> {
+  if (isLocatedSource(source)) return locateWithCredentials(source);
   if (URL.canParse(source)) return { url: source, headers: {}, isTrusted: false };
   throw new ServiceError("model_source_refused", `"${source}" is not a URL`);
 }

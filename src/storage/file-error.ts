@@ -30,6 +30,11 @@ export function isStorageFailure(error: unknown): boolean {
   return failure instanceof ServiceError && ["storage_full", "unavailable"].includes(failure.code);
 }
 
+export function isFullDisk(error: unknown): boolean {
+  const failure = storageError(error);
+  return failure instanceof ServiceError && failure.code === "storage_full";
+}
+
 export async function statOrUndefined(file: string): Promise<Stats | undefined> {
   try {
     return await stat(file);

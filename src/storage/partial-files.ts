@@ -3,7 +3,7 @@ import path from "node:path";
 import type { Blob, Upload } from "./blob-store.ts";
 import type { DiskSpace } from "./disk-space.ts";
 import { statOrUndefined, storageError } from "./file-error.ts";
-import { isProjectUpload, partialUploadPath } from "./partial-upload-path.ts";
+import { isProjectUpload, partialUploadName, partialUploadPath } from "./partial-upload-path.ts";
 import {
   createKeptUpload,
   type KeptUpload,
@@ -11,8 +11,8 @@ import {
   type UploadContent,
 } from "./partial-uploads.ts";
 import { receiveFile } from "./receive-file.ts";
+import { selectExcessUploads } from "./select-excess-uploads.ts";
 import { ServiceError } from "../contract/errors.ts";
-import { limits } from "../contract/limits.ts";
 
 interface PartialFilesOptions {
   /** Folder of uploads until they are complete. */
@@ -64,55 +64,45 @@ async function receivePartial(
       throw failure;
     }
     kept.set(file, present);
-    const removed = await removeExcess(incoming, upload.project, receiving);
+    const removed = await removeExcess(incoming, upload, receiving);
     for (const excess of removed) kept.delete(excess);
     throw failure;
   }
-}
-
-interface InterruptedUpload {
-  readonly file: string;
-  readonly bytes: number;
-  /** When it was written last, milliseconds since 1970. */
-  readonly at: number;
 }
 
 /** A project's uploads that were interrupted and that nobody sends at present. */
 async function listInterruptedUploads(
   incoming: string,
   project: string,
-  receiving: ReadonlyMap<string, unknown>,
-): Promise<InterruptedUpload[]> {
-  const files = (await readdir(incoming))
-    .filter((name) => isProjectUpload(project, name) && !receiving.has(name))
-    .map((name) => path.join(incoming, name));
-  const found = await Promise.all(
-    files.map(async (file) => ({ file, stats: await statOrUndefined(file) })),
+  receiving: Pick<ReadonlySet<string>, "has">,
+) {
+  const names = (await readdir(incoming)).filter(
+    (name) => isProjectUpload(project, name) && !receiving.has(name),
   );
-  return found.flatMap(({ file, stats }) =>
-    stats ? [{ file, bytes: stats.size, at: stats.mtimeMs }] : [],
+  const found = await Promise.all(
+    names.map(async (name) => ({ name, stats: await statOrUndefined(path.join(incoming, name)) })),
+  );
+  return found.flatMap(({ name, stats }) =>
+    stats ? [{ name, bytes: stats.size, modifiedAt: stats.mtime }] : [],
   );
 }
 
 /**
- * Removes the oldest of a project's interrupted uploads where there is too much of them, but none
- * that is being received.
+ * Removes interrupted uploads of a project where there is too much of them after one more was, but
+ * none that is being received.
  * @returns their files
  */
 async function removeExcess(
   incoming: string,
-  project: string,
+  upload: Upload,
   receiving: ReadonlyMap<string, unknown>,
 ): Promise<string[]> {
-  const found = await listInterruptedUploads(incoming, project, receiving);
-  const newestFirst = found.toSorted((a, b) => b.at - a.at);
-  const removed: string[] = [];
-  let total = 0;
-  for (const [i, { file, bytes }] of newestFirst.entries()) {
-    total += bytes;
-    if (i + 1 < limits.partialUploads && total <= limits.partialUploadBytes) continue;
-    await rm(file, { force: true });
-    removed.push(file);
-  }
-  return removed;
+  const others = new Set(receiving.keys());
+  others.delete(partialUploadName(upload));
+  const excess = selectExcessUploads(
+    await listInterruptedUploads(incoming, upload.project, others),
+  );
+  const files = excess.map(({ name }) => path.join(incoming, name));
+  for (const file of files) await rm(file, { force: true });
+  return files;
 }

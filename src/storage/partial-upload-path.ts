@@ -24,6 +24,13 @@ export function partialUploadName({ sha256, project, owner }: Upload): string {
   return `${projectPrefix(project)}${ownerHash}.${sha256}${suffix}`;
 }
 
+/** Whose an upload is, as its name says it. */
+export function partialUploadOwner(name: string): string {
+  const owner = name.split(".").at(-3);
+  if (owner === undefined) throw new Error(`"${name}" is not the name of an upload`);
+  return owner;
+}
+
 /** Whether a file of the folder is an upload of the project that can be resumed. */
 export function isProjectUpload(project: string, name: string): boolean {
   return isPartialUpload(name) && name.startsWith(projectPrefix(project));

@@ -8,7 +8,7 @@ const entities: Readonly<Record<string, string>> = {
   "&amp;": "&",
 };
 
-/** Text of the first element of a name in an answer of S3; undefined where there is none. */
+/** Text of the first element of a name in an answer of S3; undefined if there is none. */
 export function readXmlText(xml: string, name: string): string | undefined {
   const text = new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1];
   return text?.replace(/&[#a-z0-9]+;/g, (entity) => entities[entity] ?? entity);

@@ -5,11 +5,11 @@ import type { Readable } from "node:stream";
 import { Agent, type Dispatcher, request } from "undici";
 import { z } from "zod";
 import type { Blob, BlobFiles, BlobRange } from "./blob-store.ts";
-import { readAnswerHeader } from "./download.ts";
 import { storageError } from "./file-error.ts";
 import { hashStoredFile } from "./hash-stored-file.ts";
 import { readXmlText } from "./read-xml-text.ts";
 import { writeAllBytes } from "../model-files/file-access.ts";
+import { readAnswerHeader } from "./request-source.ts";
 import { stripUrlSecrets } from "./strip-url-secrets.ts";
 import { type UploadAnswer, uploadAnswer } from "../contract/jobs/worker-transfers.ts";
 import { sha256 as sha256Schema } from "../contract/models/model.ts";
@@ -140,7 +140,7 @@ function checkStoredBlob(stored: Blob, sent: Blob): void {
 
 /** A request of a worker to the service. */
 export interface ServiceRequest<T> {
-  readonly method: "GET" | "HEAD" | "POST" | "PUT";
+  readonly method: "DELETE" | "GET" | "HEAD" | "POST" | "PUT";
   /** Below the address of the worker's job. */
   readonly path: string;
   /** Called again at each try, as `body` is. */

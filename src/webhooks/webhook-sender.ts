@@ -148,7 +148,8 @@ const linkedEvent = z.looseObject({
 
 function withAbsoluteLinks(body: string, publicUrl: string): string {
   const { data, ...event } = linkedEvent.parse(JSON.parse(body));
-  const links = { self: publicUrl + data.links.self };
+  const { self, page } = data.links;
+  const links = { self: publicUrl + self, page: page && publicUrl + page };
   return JSON.stringify({ ...event, data: { ...data, links } });
 }
 

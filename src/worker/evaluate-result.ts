@@ -4,7 +4,7 @@ import type { JobInputs } from "./fetch-inputs.ts";
 import type { JobContext } from "./job-context.ts";
 import type { Stage } from "./reporter.ts";
 import { ServiceOutage } from "./service-connection.ts";
-import type { Accuracy, Telemetry } from "../contract/jobs/telemetry.ts";
+import { type Accuracy, maxWarnings, type Telemetry } from "../contract/jobs/telemetry.ts";
 import type { CompressionReport, WeightReport } from "../engine/compression-report.ts";
 import { evaluateModels } from "../engine/evaluate-models.ts";
 import { readPeakMemoryBytes } from "../engine/evaluate/read-peak-memory-bytes.ts";
@@ -37,12 +37,17 @@ export async function evaluateResult(task: EvaluationTask): Promise<void> {
 
 async function evaluateOutputs(task: EvaluationTask): Promise<void> {
   const { assignment, inputs, report, outputDirectory, signal, stage } = task;
+  const { evaluation } = assignment.recipe;
   const [onnxFile] = report.files;
   if (onnxFile === undefined) throw new TypeError("A compression left no file");
   await evaluateModels({
     originalPath: inputs.model.path,
     resultPath: path.join(outputDirectory, onnxFile.name),
-    evaluation: assignment.recipe.evaluation,
+    evaluation: {
+      ...evaluation,
+      samples: report.calibration?.evaluationSamples ?? evaluation.samples,
+    },
+    latencyLimits: assignment.latencyLimits,
     executionProvider: assignment.target.executionProvider,
     dataPath: inputs.dataPath,
     baselinePath: await fetchBaseline(task),
@@ -103,12 +108,12 @@ export type Evaluation = Pick<
   "accuracy" | "latency" | "memory" | "device" | "generated" | "warnings"
 >;
 
-/** Adds what was just measured. Warnings and figures of memory join those before. */
+/** Adds what was just measured. Warnings, up to their limit, and figures of memory join those before. */
 export function addMeasured(known: Evaluation, measured: Partial<Evaluation>): Evaluation {
   return {
     ...known,
     ...measured,
     memory: { ...known.memory, ...measured.memory },
-    warnings: [...known.warnings, ...(measured.warnings ?? [])],
+    warnings: [...known.warnings, ...(measured.warnings ?? [])].slice(0, maxWarnings),
   };
 }

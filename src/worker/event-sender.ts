@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { UnnumberedEvent } from "../contract/jobs/worker.ts";
+import { limits } from "../contract/limits.ts";
+import { type UnnumberedEvent, workerEvent } from "../contract/jobs/worker.ts";
 import type { ServiceConnection } from "./service-connection.ts";
 
 /** How long events wait for others, to share a request. */
@@ -7,7 +8,8 @@ const batchDelayMs = 100;
 /** A worker without events asks this often whether its job was cancelled. */
 const heartbeatMs = 10_000;
 const maxBatchEvents = 1000;
-const maxBatchBytes = 1024 * 1024;
+/** A batch has as much, or one event that has more. */
+const maxBatchBytes = limits.workerBodyBytes / 2;
 /** More unsent events, of a service that is slow or unreachable, end the job. */
 const maxWaitingBytes = 64 * 1024 * 1024;
 
@@ -54,7 +56,9 @@ export class EventSender {
   add(event: UnnumberedEvent): void {
     if (this.#failed) return;
     const seq = this.#nextSeq++;
-    const json = JSON.stringify({ ...event, seq, at: this.#options.now().toISOString() });
+    const at = this.#options.now().toISOString();
+    // Names in a model are as long as its author likes: the schema cuts them.
+    const json = JSON.stringify(workerEvent.parse({ ...event, seq, at }));
     this.#options.record(json);
     this.#waiting.push({ seq, json });
     this.#waitingBytes += json.length;
@@ -117,7 +121,7 @@ export class EventSender {
     const batch: string[] = [];
     let bytes = 0;
     for (const { json } of this.#waiting) {
-      bytes += json.length;
+      bytes += Buffer.byteLength(json);
       if (batch.length === maxBatchEvents || (batch.length > 0 && bytes > maxBatchBytes)) break;
       batch.push(json);
     }

@@ -8,12 +8,13 @@ import { type FetchLimits, fetchModel, type FetchOptions } from "../storage/fetc
 import { stripUrlSecrets } from "../storage/strip-url-secrets.ts";
 import { type FetchedFiles, fetchModelFiles } from "./fetch-model-files.ts";
 import type { Stage } from "./reporter.ts";
+import type { SourceRelay } from "./service-connection.ts";
 
-/** Largest file of evaluation data, bytes. */
-const maxEvaluationDataBytes = 8 * 1024 ** 3;
+/** Largest file of evaluation or calibration data, bytes. */
+const maxDataBytes = 8 * 1024 ** 3;
 /** Name of an ONNX file that has no other one on this machine. */
 export const modelFileName = "model.onnx";
-/** The model's share of the fetch stage where evaluation data is fetched too. */
+/** The model's share of the fetch stage where data is fetched too. */
 const modelShare = 0.8;
 
 interface FetchDependencies {
@@ -22,42 +23,64 @@ interface FetchDependencies {
   readonly directory: string;
   readonly signal: AbortSignal;
   readonly locateSource: FetchOptions["locateSource"];
+  readonly relay: SourceRelay | undefined;
 }
 
 export interface JobInputs {
   readonly model: FetchedFiles;
   /** The `.npz` file of the evaluation. */
   readonly dataPath: string | undefined;
+  /** The `.npz` file of the calibration: the evaluation's where both have the same source. */
+  readonly calibrationPath: string | undefined;
 }
 
 type FetchAssignment = Pick<Assignment, "model" | "recipe" | "dryRun" | "part" | "limits">;
 
-/** Fetches the model and, where the evaluation will use it, the caller's data. */
+/** Fetches the model and, where this worker will use it, the caller's data. */
 export async function fetchInputs(
   assignment: FetchAssignment,
   dependencies: FetchDependencies,
   stage: Stage,
 ): Promise<JobInputs> {
   const { model, limits } = assignment;
-  const dataSource = findDataSource(assignment);
+  const sources = findDataSources(assignment);
   const fetching = { ...dependencies, limits, stage };
-  const share = dataSource === undefined ? 1 : modelShare;
+  const hasData = sources.evaluation !== undefined || sources.calibration !== undefined;
   stage.log(`Model "${model.name}" from ${stripUrlSecrets(model.source)}`);
-  const options = await prepareFetchOptions(modelFileName, { ...fetching, share });
+  const options = await prepareFetchOptions(modelFileName, {
+    ...fetching,
+    share: hasData ? modelShare : 1,
+  });
   const fetched = await fetchModelFiles(model, options);
   stage.log(`${formatBytes(fetched.bytes)}, SHA-256 ${fetched.sha256}`);
   for (const { path: name, bytes, sha256 } of fetched.external) {
     stage.log(`External data ${name}: ${formatBytes(bytes)}, SHA-256 ${sha256}`);
   }
-  if (dataSource === undefined) return { model: fetched, dataPath: undefined };
-  return { model: fetched, dataPath: await fetchData(dataSource, fetching) };
+  const dataPath =
+    sources.evaluation && (await fetchData("evaluation", sources.evaluation, fetching));
+  const isShared = sources.calibration === sources.evaluation;
+  const calibrationPath =
+    sources.calibration && !isShared
+      ? await fetchData("calibration", sources.calibration, fetching)
+      : sources.calibration && dataPath;
+  return { model: fetched, dataPath, calibrationPath };
 }
 
-/** Source of the caller's data, where this worker evaluates the result on it. */
-function findDataSource({ recipe, dryRun, part }: FetchAssignment): string | undefined {
-  const { level, data } = recipe.evaluation;
-  const evaluates = level === "outputs" && !dryRun && (part === null || part.step === "assemble");
-  return evaluates ? data : undefined;
+type DataPurpose = "evaluation" | "calibration";
+
+/** Sources of the caller's data that this worker uses. */
+function findDataSources({
+  recipe: { calibration, evaluation },
+  dryRun,
+  part,
+}: FetchAssignment): Partial<Record<DataPurpose, string | undefined>> {
+  const runsModel = !dryRun && (part === null || part.step === "assemble");
+  if (!runsModel) return {};
+  const evaluates = evaluation.level === "outputs";
+  return {
+    evaluation: evaluates ? evaluation.data : undefined,
+    calibration: calibration?.data,
+  };
 }
 
 interface StageFetchOptions extends FetchDependencies {
@@ -73,7 +96,7 @@ interface FetchFileOptions extends StageFetchOptions {
 /** Model and data get folders of their own: external data beside a model is the model's. */
 async function prepareFetchOptions(
   name: string,
-  { blobs, directory, signal, limits, stage, share, locateSource }: FetchFileOptions,
+  { blobs, directory, signal, limits, stage, share, locateSource, relay }: FetchFileOptions,
 ): Promise<FetchOptions> {
   const folder = path.join(directory, path.parse(name).name);
   await mkdir(folder, { recursive: true });
@@ -82,7 +105,15 @@ async function prepareFetchOptions(
       total === undefined || total === 0 ? 0 : (bytes / total) * share,
       `Fetching: ${formatBytes(bytes)}${total === undefined ? "" : ` of ${formatBytes(total)}`}`,
     );
-  return { blobs, path: path.join(folder, name), limits, signal, locateSource, onProgress };
+  return {
+    blobs,
+    path: path.join(folder, name),
+    limits,
+    signal,
+    locateSource,
+    requestFromService: relay?.request,
+    onProgress,
+  };
 }
 
 const modelErrorCodes: readonly ErrorCode[] = [
@@ -93,16 +124,22 @@ const modelErrorCodes: readonly ErrorCode[] = [
   "model_too_large",
 ];
 
-/** Fetches evaluation data. Its errors have a code that differs from the model's. */
-async function fetchData(source: string, fetching: StageFetchOptions): Promise<string> {
-  fetching.stage.log(`Evaluation data from ${stripUrlSecrets(source)}`);
-  const limits = { ...fetching.limits, maxModelBytes: maxEvaluationDataBytes };
-  const options = await prepareFetchOptions("data.npz", { ...fetching, limits, share: 1 });
+/** Fetches a file of data. Its errors have codes that differ from the model's. */
+async function fetchData(
+  purpose: DataPurpose,
+  source: string,
+  fetching: StageFetchOptions,
+): Promise<string> {
+  const name = purpose === "evaluation" ? "Evaluation data" : "Calibration data";
+  fetching.stage.log(`${name} from ${stripUrlSecrets(source)}`);
+  const limits = { ...fetching.limits, maxModelBytes: maxDataBytes };
+  const file = purpose === "evaluation" ? "data.npz" : "calibration.npz";
+  const options = await prepareFetchOptions(file, { ...fetching, limits, share: 1 });
   try {
     return (await fetchModel({ source }, options)).path;
   } catch (cause) {
     if (!(cause instanceof ServiceError) || !modelErrorCodes.includes(cause.code)) throw cause;
-    const message = `The evaluation data cannot be used: ${cause.message}`;
-    throw new ServiceError("evaluation_data_invalid", message, { cause });
+    const message = `The ${purpose} data cannot be used: ${cause.message}`;
+    throw new ServiceError(`${purpose}_data_invalid`, message, { cause });
   }
 }

@@ -142,7 +142,7 @@ async function fetchFilesBeside(
   return external;
 }
 
-/** @throws ServiceError external_data_refused where a location is no path below the folder */
+/** @throws ServiceError external_data_refused where a location is not a path below the folder */
 function parseLocation(location: string, modelName: string): string {
   const { success, data } = modelFilePath.safeParse(locationPath(location));
   if (success && data !== modelName) return data;

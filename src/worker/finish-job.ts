@@ -1,6 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { addMeasured, evaluateResult, type Evaluation } from "./evaluate-result.ts";
+import { compareWithBaseline } from "./compare-with-baseline.ts";
 import type { JobInputs } from "./fetch-inputs.ts";
 import type { JobContext } from "./job-context.ts";
 import { cutPipeline } from "./plan-model.ts";
@@ -37,16 +38,22 @@ export async function finishJob(
     evaluation = addMeasured(evaluation, measured);
     reporter.telemetry(evaluation);
   };
+  const files = dryRun ? [] : await publishFiles(context, report.files);
+  const model = { bytes: report.originalBytes, sha256: inputs.model.sha256 };
+  const made = { report, model, files };
   if (!dryRun) {
-    await publishFiles(context, report.files);
     try {
       await examineResult(context, inputs, { report, onMeasured });
     } catch (error) {
-      await publishFailure(context, { report, evaluation, error: toJobError(error) });
+      await publishFailure(context, { ...made, evaluation, error: toJobError(error) });
       throw error;
     }
   }
-  await publishDocuments(context, listDocuments(context, { report, evaluation }));
+  const compared = await compareWithBaseline(context, inputs);
+  await publishDocuments(context, [
+    ...listDocuments(context, { ...made, evaluation }),
+    ...listComparisons(compared),
+  ]);
   for (const line of summarizeResult(report, evaluation)) reporter.log(line);
 }
 
@@ -70,6 +77,10 @@ async function examineResult(
 
 interface ReportContent {
   readonly report: CompressionReport;
+  /** The original's ONNX file, and the bytes of all its files. */
+  readonly model: { readonly bytes: number; readonly sha256: string };
+  /** Those of the result. */
+  readonly files: readonly Artifact[];
   readonly evaluation: Evaluation;
   readonly error?: JobError;
 }
@@ -85,11 +96,12 @@ async function publishFailure(context: JobContext, content: ReportContent): Prom
 }
 
 function listDocuments(
-  { assignment: { id, recipe } }: JobContext,
-  { report, evaluation, error }: ReportContent,
+  { assignment: { id, kind, recipe, target } }: JobContext,
+  { report, model, files, evaluation, error }: ReportContent,
 ) {
-  const { weights, choice } = report;
-  const content = { job: id, recipe, choice, weights, ...evaluation, error };
+  const { weights, choice, restoredAtLoad, calibration, interface: io } = report;
+  const work = { job: id, kind, model, target, recipe, calibration, choice, restoredAtLoad, files };
+  const content = { ...work, interface: io, weights, ...evaluation, error };
   const text = `${JSON.stringify(content, null, 2)}\n`;
   const graph = JSON.stringify(describeGraph(report));
   return [
@@ -98,8 +110,17 @@ function listDocuments(
   ] as const;
 }
 
+function listComparisons(compared: Awaited<ReturnType<typeof compareWithBaseline>>) {
+  if (compared === undefined) return [];
+  const { description, diff } = compared;
+  const content = JSON.stringify(description);
+  const described = { name: "description.json", kind: "description", content } as const;
+  if (diff === undefined) return [described];
+  return [described, { name: "diff.json", kind: "diff", content: JSON.stringify(diff) } as const];
+}
+
 function sizeTelemetry(
-  { originalBytes, resultBytes, weights, choice }: CompressionReport,
+  { originalBytes, resultBytes, weights, choice, calibration }: CompressionReport,
   predicted: boolean,
 ) {
   const quantized = weights.filter(({ form }) => form !== null);
@@ -111,6 +132,7 @@ function sizeTelemetry(
       quantizedBytes: quantized.reduce((sum, weight) => sum + weight.originalBytes, 0),
       choice,
     },
+    ...(calibration && { calibration }),
   };
 }
 
@@ -119,21 +141,25 @@ type PublishContext = Pick<
   "blobs" | "outputDirectory" | "reporter" | "runStage" | "signal"
 >;
 
-/** Stores files of the result and reports each as soon as it is stored. */
+/** Stores files of the result, reports each as soon as it is stored, and gives them. */
 async function publishFiles(
   { blobs, outputDirectory, reporter, runStage, signal }: PublishContext,
   files: readonly Pick<Artifact, "name" | "kind" | "bytes">[],
-): Promise<void> {
+): Promise<Artifact[]> {
   const total = files.reduce((sum, file) => sum + file.bytes, 0);
-  await runStage("publish", async ({ log, onProgress }) => {
+  return runStage("publish", async ({ log, onProgress }) => {
+    const published: Artifact[] = [];
     let done = 0;
     for (const { name, kind, bytes } of files) {
       const blob = await blobs.writeFile(path.join(outputDirectory, name), { signal });
-      reporter.artifact({ name, kind, ...blob });
+      const artifact = { name, kind, ...blob };
+      published.push(artifact);
+      reporter.artifact(artifact);
       log(`${name}: ${formatBytes(bytes)}, SHA-256 ${blob.sha256}`);
       done += bytes;
       onProgress(done / total, `Storing: ${formatBytes(done)} of ${formatBytes(total)}`);
     }
+    return published;
   });
 }
 
@@ -154,7 +180,7 @@ async function publishDocuments(
 
 /** The figures of a job, for the end of its log. */
 export function summarizeResult(
-  { originalBytes, resultBytes, weights }: CompressionReport,
+  { originalBytes, resultBytes, weights, calibration }: CompressionReport,
   evaluation: Evaluation,
 ): string[] {
   const { accuracy, latency } = evaluation;
@@ -164,6 +190,10 @@ export function summarizeResult(
     `Size: ${formatBytes(originalBytes)} to ${formatBytes(resultBytes)}, ratio ${ratio}`,
     `Weights: ${changed} of ${weights.length} changed`,
   ];
+  if (calibration) {
+    const { fittedWeights, samples, data } = calibration;
+    lines.push(`Calibration: ${fittedWeights} weights fitted to ${samples} ${data} samples`);
+  }
   if (accuracy) lines.push(accuracyLine(accuracy));
   if (latency) {
     const [original, result] = [latency.original.p50Ms.toFixed(2), latency.result.p50Ms.toFixed(2)];

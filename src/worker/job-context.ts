@@ -2,6 +2,7 @@ import type { Assignment } from "../contract/jobs/worker.ts";
 import type { LocatedSource } from "../contract/jobs/worker-transfers.ts";
 import type { BlobFiles } from "../storage/blob-store.ts";
 import type { Reporter, RunStage } from "./reporter.ts";
+import type { SourceRelay } from "./service-connection.ts";
 
 export interface JobDependencies {
   readonly blobs: BlobFiles;
@@ -11,6 +12,7 @@ export interface JobDependencies {
   readonly signal: AbortSignal;
   /** Where a source of the job is that the service has credentials for. */
   readonly locateSource: (source: string) => Promise<LocatedSource>;
+  readonly relay: SourceRelay | undefined;
 }
 
 /** What the functions of a worker share. */

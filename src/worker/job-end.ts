@@ -1,10 +1,7 @@
 import type { WorkerEnd } from "./job-thread-message.ts";
 import { ServiceRefusal } from "./service-connection.ts";
-import {
-  terminationMessage,
-  type TerminationMessage,
-  workerExit,
-} from "../contract/jobs/worker.ts";
+import { terminationMessage, type TerminationMessage } from "../contract/jobs/worker.ts";
+import { workerExit } from "../contract/jobs/worker-exit.ts";
 import { textLimits } from "../contract/limits.ts";
 import { truncate } from "../contract/text/bounded-text.ts";
 

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
-import { workerExit } from "../contract/jobs/worker.ts";
+import { workerExit } from "../contract/jobs/worker-exit.ts";
 import type { BlobFiles } from "../storage/blob-store.ts";
 import { createDirectoryBlobStore } from "../storage/directory-blob-store.ts";
 import { createServiceBlobStore } from "../storage/service-blob-store.ts";
@@ -15,7 +15,7 @@ import { workOnAssignment } from "./work-on-assignment.ts";
 import { type WorkerSettings, workerSettings } from "./worker-settings.ts";
 
 const minute = 60_000;
-/** A process ends with its service, which alone can record its result. */
+/** A process ends with its service: only that can record its result. */
 const processTimeouts: RequestTimeouts = {
   start: 5 * minute,
   events: 5 * minute,
@@ -52,7 +52,14 @@ function crash(error: unknown): void {
 function createWorkerContext(settings: WorkerSettings) {
   if ("MOS_JOB_TOKEN" in settings) {
     const { MOS_JOB_TOKEN: token, MOS_STORAGE_DIR: directory } = settings;
-    const connection = connectWorker(settings, () => token, processTimeouts);
+    const { MOS_SERVICE_URL: url, MOS_SERVICE_SOCKET: socketPath, MOS_JOB_ID: jobId } = settings;
+    const connection = createServiceConnection({
+      url,
+      socketPath,
+      jobId,
+      token: () => token,
+      timeouts: processTimeouts,
+    });
     return {
       connection,
       openBlobs: async () => openLocalBlobs(directory, connection),
@@ -62,9 +69,9 @@ function createWorkerContext(settings: WorkerSettings) {
       printLine: (text: string) => post({ kind: "line", text }),
     };
   }
-  const { MOS_JOB_TOKEN_FILE: tokenFile } = settings;
-  const readToken = () => readFileSync(tokenFile, "utf8").trim();
-  const connection = connectWorker(settings, readToken, podTimeouts);
+  const { MOS_SERVICE_URL: url, MOS_JOB_ID: jobId, MOS_JOB_TOKEN_FILE: tokenFile } = settings;
+  const token = () => readFileSync(tokenFile, "utf8").trim();
+  const connection = createServiceConnection({ url, jobId, token, timeouts: podTimeouts });
   return {
     connection,
     openBlobs: async () => createServiceBlobStore(connection.requestService),
@@ -85,14 +92,6 @@ async function openLocalBlobs(
     ...(await createDirectoryBlobStore(directory)),
     writeFile: (path, options) => service.writeFile(path, options),
   };
-}
-
-function connectWorker(
-  { MOS_SERVICE_URL: url, MOS_JOB_ID: id }: WorkerSettings,
-  token: () => string,
-  timeouts: RequestTimeouts,
-) {
-  return createServiceConnection({ url, jobId: id, token, timeouts });
 }
 
 async function work(): Promise<void> {

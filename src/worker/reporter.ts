@@ -1,20 +1,18 @@
 import type { EventSender } from "./event-sender.ts";
 import type { JobError } from "../contract/errors.ts";
 import type { Artifact } from "../contract/jobs/artifact.ts";
-import { type LogLine, maxLogLineBytes } from "../contract/jobs/log.ts";
+import type { LogLine } from "../contract/jobs/log.ts";
+import { splitLogLines } from "../contract/jobs/split-log-lines.ts";
 import type { JobOutcome, WorkingStatus } from "../contract/jobs/status.ts";
-import type { StageName } from "../contract/jobs/telemetry.ts";
-import type {
-  Assignment,
-  EndedStage,
-  ModelOutline,
-  OptimizedShare,
-  TelemetryUpdate,
-  WorkerStep,
+import type { EndedStage, StageName } from "../contract/jobs/telemetry.ts";
+import {
+  type Assignment,
+  type ModelOutline,
+  type OptimizedShare,
+  type TelemetryUpdate,
+  telemetryUpdate,
+  type WorkerStep,
 } from "../contract/jobs/worker.ts";
-import { textLimits } from "../contract/limits.ts";
-import { truncate } from "../contract/text/bounded-text.ts";
-import { replaceHiddenCharacters } from "../contract/text/hidden-characters.ts";
 
 interface ReporterOptions {
   readonly sender: Pick<EventSender, "add">;
@@ -48,6 +46,9 @@ export function createReporter({
   print,
 }: ReporterOptions): Reporter {
   let lastProgressAt = -Infinity;
+  // As the service takes it: names in models can be longer, and have hidden characters.
+  const report = (update: TelemetryUpdate, stage?: EndedStage) =>
+    sender.add({ type: "telemetry", telemetry: telemetryUpdate.parse(update), stage });
   return {
     log(text, stream = "stdout") {
       for (const line of splitLogLines(text)) {
@@ -60,14 +61,12 @@ export function createReporter({
       // Also where the clock was set back.
       if (Math.abs(at - lastProgressAt) < progressIntervalMs) return;
       lastProgressAt = at;
-      const progress = { fraction, message: truncate(text, textLimits.progressMessage) };
-      sender.add({ type: "telemetry", telemetry: { progress } });
+      report({ progress: { fraction, message: text } });
     },
     status: (status) => sender.add({ type: "status", status }),
     model: (bytes, sha256) => sender.add({ type: "model", bytes, sha256 }),
-    telemetry: (telemetry) => sender.add({ type: "telemetry", telemetry }),
-    stage: (stage, stageSeconds) =>
-      sender.add({ type: "telemetry", telemetry: { stageSeconds }, stage }),
+    telemetry: (telemetry) => report(telemetry),
+    stage: (stage, stageSeconds) => report({ stageSeconds }, stage),
     artifact: (artifact) => sender.add({ type: "artifact", artifact }),
     outline: (outline) => sender.add({ type: "outline", outline }),
     share: (share) => sender.add({ type: "share", share }),
@@ -137,33 +136,4 @@ export function createStageClock({
       reporter.stage({ name, seconds: Number(elapsed.toFixed(3)) }, { ...seconds });
     }
   };
-}
-
-/**
- * Lines of at most `maxLogLineBytes`, without hidden characters: names in models are untrusted
- * text.
- */
-export function splitLogLines(text: string): string[] {
-  return text
-    .toWellFormed()
-    .split(/\r\n|\n|\r/)
-    .map(replaceHiddenCharacters)
-    .flatMap(splitLongLine);
-}
-
-function splitLongLine(line: string): string[] {
-  const pieces: string[] = [];
-  let rest = Buffer.from(line);
-  while (rest.length > maxLogLineBytes) {
-    let end = maxLogLineBytes;
-    while (isContinuation(rest[end])) end--;
-    pieces.push(rest.subarray(0, end).toString());
-    rest = rest.subarray(end);
-  }
-  return [...pieces, rest.toString()];
-}
-
-/** Whether a byte continues a UTF-8 character, which a cut before it would break. */
-function isContinuation(byte: number | undefined): boolean {
-  return byte !== undefined && (byte & 0xc0) === 0x80;
 }

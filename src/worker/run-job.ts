@@ -40,10 +40,12 @@ function logAssignment({ assignment, reporter }: JobContext): void {
 }
 
 async function runEntireJob(context: JobContext): Promise<void> {
-  const { assignment, reporter, runStage } = context;
+  const { assignment, relay, reporter, runStage, signal } = context;
   const { kind } = assignment;
   reporter.status(kind === "compress" ? "Sharding" : "Optimizing");
   const inputs = await runStage("fetch", async (stage) => fetchInputs(assignment, context, stage));
+  // From now on native code of the model runs.
+  await relay?.close(signal);
   reporter.model(inputs.model.bytes, inputs.model.sha256);
   await finishJob(context, inputs, await compressInputs(context, inputs));
 }
@@ -56,7 +58,15 @@ async function compressInputs(context: JobContext, inputs: JobInputs): Promise<C
   if (plan !== undefined) reporter.status("Optimizing");
   return runStage("optimize", async (stage) => {
     const candidates = createJobCandidates(context, inputs, stage);
-    const options = { ...planOptions(assignment), ...context, ...stage, candidates, plan };
+    const { calibrationPath } = inputs;
+    const options = {
+      ...planOptions(assignment),
+      ...context,
+      ...stage,
+      calibrationPath,
+      candidates,
+      plan,
+    };
     const compress = dryRun ? predictCompression : compressModel;
     return explainMissingData(model.source, async () => compress(inputs.model.path, options));
   });

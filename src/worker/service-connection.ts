@@ -1,10 +1,11 @@
-import { type Dispatcher, request } from "undici";
+import { Agent, type Dispatcher, getGlobalDispatcher, request } from "undici";
 import type { z } from "zod";
 import { type ErrorCode, problem, ServiceError } from "../contract/errors.ts";
 import { type LocatedSource, locatedSource } from "../contract/jobs/worker-transfers.ts";
 import { type Assignment, assignment, workerEventsAnswer } from "../contract/jobs/worker.ts";
 import { backOffMs, retry } from "../limits/retry.ts";
 import { errorMessage } from "../log/error-message.ts";
+import type { RequestFromService } from "../storage/fetch-model.ts";
 import { storageError } from "../storage/file-error.ts";
 import type { RequestService, ServiceRequest } from "../storage/service-blob-store.ts";
 
@@ -19,12 +20,23 @@ export interface ServiceConnection {
    * @throws ServiceError where the service refuses it
    */
   locateSource(source: string, signal: AbortSignal): Promise<LocatedSource>;
+  /** The content of sources; undefined where the worker has a network to read them itself. */
+  readonly relay: SourceRelay | undefined;
   /** Requests about files. */
   readonly requestService: RequestService;
 }
 
+/** Sources of a worker that has no network, which the service reads for it. */
+export interface SourceRelay {
+  readonly request: RequestFromService;
+  /** Says that the worker needs no source any more: none is sent from now on. */
+  close(signal: AbortSignal): Promise<void>;
+}
+
 interface ServiceAddress {
   readonly url: string;
+  /** Where the service listens for a worker that has no network. */
+  readonly socketPath?: string | undefined;
   readonly jobId: string;
   /** Called for each request: tokens of pods are replaced by new ones. */
   readonly token: () => string;
@@ -46,14 +58,18 @@ export interface RequestTimeouts {
 /** The service, as the worker of one job uses it. Requests are repeated over outages. */
 export function createServiceConnection({
   url,
+  socketPath,
   jobId,
   token,
   timeouts,
 }: ServiceAddress): ServiceConnection {
   const base = `${url.replace(/\/$/, "")}/worker/v1/jobs/${jobId}`;
+  const socket =
+    socketPath === undefined ? undefined : new Agent({ connect: { socketPath }, connections: 8 });
+  const address = { base, token, dispatcher: socket ?? getGlobalDispatcher() };
   const limitOutages = (outageMs: number): RequestService => {
     return async (request) =>
-      requestWithRetry(request, { base, token, outageMs, rejectionMs: timeouts.token });
+      requestWithRetry(request, { ...address, outageMs, rejectionMs: timeouts.token });
   };
   const requestStart = limitOutages(timeouts.start);
   const requestEvents = limitOutages(timeouts.events);
@@ -62,8 +78,43 @@ export function createServiceConnection({
     findAssignment: (signal) => requestAssignment(requestStart, signal),
     sendEvents: (events, signal) => postEvents(requestEvents, events, signal),
     locateSource: (source, signal) => askForSource(requestFiles, source, signal),
+    relay: socket && {
+      request: (...asked) => requestSourceContent(address, ...asked),
+      close: (signal) =>
+        requestFiles({
+          method: "DELETE",
+          path: "/source",
+          statuses: [204],
+          signal,
+          readAnswer: ({ body }) => body.dump(),
+        }),
+    },
     requestService: requestFiles,
   };
+}
+
+/** No outage is waited for: the service of a worker without a network ends with the worker. */
+async function requestSourceContent(
+  { base, token, dispatcher }: Address,
+  ...[source, headers, signal]: Parameters<RequestFromService>
+): Promise<Dispatcher.ResponseData> {
+  const answer = await request(`${base}/source`, {
+    method: "POST",
+    headers: {
+      ...headers,
+      authorization: `Bearer ${token()}`,
+      "content-type": "application/json",
+    },
+    body: JSON.stringify({ source }),
+    dispatcher,
+    signal,
+    // The service has limits for the source, and the worker for the pace of all of it.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+  if ([200, 206].includes(answer.statusCode)) return answer;
+  const { status, code, detail } = problem.parse(await answer.body.json());
+  throw status >= 500 ? new Error(detail) : new ServiceError(code, detail);
 }
 
 const readAnswer: ServiceRequest<unknown>["readAnswer"] = async ({ body }) => body.json();
@@ -130,14 +181,29 @@ export class ServiceRefusal extends Error {
 /** The service could not be reached for longer than the worker waits. */
 export class ServiceOutage extends Error {}
 
+/** The service counts too many requests of this worker, and says when to send the next. */
+class RequestLimit extends Error {
+  readonly retryMs: number;
+
+  constructor(message: string, retryMs: number) {
+    super(message);
+    this.retryMs = retryMs;
+  }
+}
+
 const maxRetryMs = 5_000;
+const maxRequestedRetryMs = 60_000;
 const answerLimitMs = 30_000;
 /** A PUT is answered when its file is flushed to the disk. */
 const storedLimitMs = 10 * 60_000;
 
-interface RequestOptions {
+interface Address {
   readonly base: string;
   readonly token: () => string;
+  readonly dispatcher: Dispatcher;
+}
+
+interface RequestOptions extends Address {
   /** How long requests are repeated while the service is unreachable, milliseconds. */
   readonly outageMs: number;
   /** How long requests are repeated while the service refuses the token, milliseconds. */
@@ -156,6 +222,8 @@ async function requestWithRetry<T>(
   const delayAfter = (error: unknown, failures: number, failingMs: number) => {
     const failure = storageError(error);
     if (isFinalFailure(failure)) throw failure;
+    // No outage, however long it takes.
+    if (failure instanceof RequestLimit) return failure.retryMs;
     const isRefused = failure instanceof ServiceRefusal;
     if (failingMs < (isRefused ? rejectionMs : outageMs)) return backOffMs(failures, maxRetryMs);
     throw isRefused ? failure : serviceOutageError(failure, failingMs);
@@ -178,9 +246,10 @@ function serviceOutageError(cause: unknown, waitedMs: number): ServiceOutage {
 
 async function requestOnce<T>(
   { method, path, headers, body, statuses, signal, readAnswer }: ServiceRequest<T>,
-  { base, token }: Pick<RequestOptions, "base" | "token">,
+  { base, token, dispatcher }: Address,
 ): Promise<T> {
   const answer = await request(`${base}${path}`, {
+    dispatcher,
     method,
     headers: { ...headers?.(), authorization: `Bearer ${token()}` },
     body: body?.() ?? null,
@@ -203,6 +272,9 @@ async function answerError(call: string, answer: Dispatcher.ResponseData): Promi
   const isProblem = headers["content-type"] === "application/problem+json";
   const code = isProblem ? parseProblemCode(text) : undefined;
   if (code === "too_many_bytes") return new ServiceError(code, "The project's storage is used up");
+  const retrySeconds = Number(headers["retry-after"] ?? Number.NaN);
+  if (status === 429 && retrySeconds >= 0)
+    return new RequestLimit(message, Math.min(retrySeconds * 1000, maxRequestedRetryMs));
   if (status === 429 || status >= 500) return new Error(message);
   return new ServiceRefusal(message, { status, code });
 }

@@ -76,7 +76,8 @@ async function runAndReportResult(
     await mkdir(directory, { recursive: true });
     const locateSource = (source: string) => connection.locateSource(source, signal);
     const blobs = await openBlobs();
-    await runJob(assignment, { blobs, directory, reporter, signal, locateSource });
+    const { relay } = connection;
+    await runJob(assignment, { blobs, directory, reporter, signal, locateSource, relay });
     reporter.result("Completed");
     return { outcome: "Completed" };
   } catch (error) {

@@ -15,6 +15,8 @@ export const workerSettings = z.union([
     ...commonVariables,
     MOS_JOB_TOKEN: z.string().min(1),
     MOS_STORAGE_DIR: z.string().min(1),
+    /** Where the service answers a worker that has no network. */
+    MOS_SERVICE_SOCKET: z.string().min(1).optional(),
   }),
   /** A pod. Its token is replaced from time to time; its output is a second copy of its events. */
   z.object({

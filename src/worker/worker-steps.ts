@@ -44,7 +44,7 @@ async function publishModel(
   }
 }
 
-/** Optimizes a share of the weights, of which alone it fetches the content, unless it is done. */
+/** Optimizes a share of the weights, unless it is done; fetches the content only of that share. */
 export async function optimizePart(context: JobContext): Promise<void> {
   const { assignment, blobs, outputDirectory, reporter, runStage, signal } = context;
   const { index = 0, shares: [finished] = [] } = assignment.part ?? {};
@@ -88,6 +88,7 @@ export async function assembleModel(context: JobContext): Promise<void> {
         ...stage,
         modelSha256: inputs.model.sha256,
         fetchRanges: inputs.fetchRanges,
+        calibrationPath: inputs.calibrationPath,
         candidates: createJobCandidates(context, inputs, stage),
       },
       shares,
@@ -105,7 +106,8 @@ async function fetchPart(context: JobContext): Promise<PartInputs> {
   const { assignment, runStage } = context;
   const { part, model, recipe } = assignment;
   const isAssembling = part?.step === "assemble";
-  const runsOriginal = isAssembling && recipe.evaluation.level === "outputs";
+  const runsOriginal =
+    isAssembling && (recipe.evaluation.level === "outputs" || recipe.calibration !== undefined);
   // The result of a file that is read in place is of no other than the one that was sharded.
   const isChecked = isAssembling && model.source.startsWith("file:");
   const outline = runsOriginal || isChecked ? null : part?.outline;
@@ -121,7 +123,7 @@ async function fetchPart(context: JobContext): Promise<PartInputs> {
       await partial.fetchRanges(ranges);
       log(partial.describe());
     });
-  return { model: partial.file, dataPath: undefined, fetchRanges };
+  return { model: partial.file, dataPath: undefined, calibrationPath: undefined, fetchRanges };
 }
 
 /** The model as a later step reads it, with the files that the shard step stored of it. */

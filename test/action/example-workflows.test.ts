@@ -9,6 +9,7 @@ import { actionInputs, actionOutputs } from "../../src/contract/jobs/action.ts";
 const root = path.join(import.meta.dirname, "../..");
 
 const workflow = z.object({
+  permissions: z.record(z.string(), z.string()).optional(),
   jobs: z.record(
     z.string(),
     z.object({
@@ -40,6 +41,17 @@ for (const file of files) {
     assert.equal(models.length, 1);
     for (const [, id, output = ""] of text.matchAll(/steps\.(\w+)\.outputs\.([\w-]+)/g)) {
       assert.ok(id !== step.id || output in actionOutputs, output);
+    }
+  });
+
+  test(`${file} pins the actions of others by their commits, and keeps no credentials`, async () => {
+    const text = await readFile(path.join(root, file), "utf8");
+    const { permissions, jobs } = workflow.parse(parse(text));
+    assert.deepEqual(permissions ?? {}, {});
+    for (const { uses, with: inputs } of Object.values(jobs).flatMap((job) => job.steps)) {
+      if (uses === undefined || uses.startsWith("modeloptimization/")) continue;
+      assert.match(uses, /^[\w-]+\/[\w-]+@[0-9a-f]{40}$/);
+      assert.equal(inputs["persist-credentials"], false);
     }
   });
 }

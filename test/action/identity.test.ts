@@ -94,8 +94,8 @@ test("a token that is about to end is replaced by a new one while the step works
   });
 
   t.mock.timers.enable({ apis: ["setTimeout"] });
-  const baseUrl = `http://127.0.0.1:${address.port}/v1`;
-  const { client } = await openServiceSession({ audience }, { baseUrl, dispatcher });
+  const serviceUrl = `http://127.0.0.1:${address.port}`;
+  const { client } = await openServiceSession({ audience }, { serviceUrl, dispatcher });
   await client.call("listTargets", {});
   t.mock.timers.tick(54 * 60_000);
   await client.call("listTargets", {});

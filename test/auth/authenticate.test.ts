@@ -16,7 +16,7 @@ test("a request without a token is refused with a challenge", async (t) => {
 const wrongTokens = {
   "is not the service's": generateAccessToken(),
   "has a wrong checksum": "mos_000000000000000000000000000000000000",
-  "is no token at all": "secret",
+  "is not a token at all": "secret",
 };
 
 for (const [what, wrong] of Object.entries(wrongTokens)) {

@@ -34,6 +34,8 @@ interface SignOptions {
 /** An issuer of identity tokens on this machine, with real keys. */
 export interface LocalIssuer {
   readonly url: string;
+  /** Where its keys are. */
+  readonly jwksUri: string;
   readonly sign: (options?: SignOptions) => Promise<string>;
   /** The issuer's present public key, as PEM. */
   readonly publicKey: () => Promise<string>;
@@ -50,7 +52,8 @@ interface Key {
   readonly pair: Awaited<ReturnType<typeof makePair>>;
 }
 
-export async function startLocalIssuer(t: TestContext): Promise<LocalIssuer> {
+/** @param name the issuer's URL in its tokens; by default the one where it is */
+export async function startLocalIssuer(t: TestContext, name?: string): Promise<LocalIssuer> {
   let keys = 0;
   let asked = 0;
   let tokens = 0;
@@ -69,9 +72,11 @@ export async function startLocalIssuer(t: TestContext): Promise<LocalIssuer> {
     server.close();
   });
   const { port } = server.address() as AddressInfo;
-  const url = `http://127.0.0.1:${port}`;
+  const address = `http://127.0.0.1:${port}`;
+  const url = name ?? address;
   const issuer: LocalIssuer = {
     url,
+    jwksUri: `${address}/.well-known/jwks`,
     answering: true,
     asked: () => asked,
     publicKey: () => exportSPKI(key.pair.publicKey),

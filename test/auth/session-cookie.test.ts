@@ -8,14 +8,14 @@ function formatCookie(publicUrl: string | undefined, address: string): string {
   return sessionCookie({ publicUrl }, new Request(address), secret, 60);
 }
 
-test("a cookie is for TLS alone where people reach the service by it", () => {
+test("a cookie is only for TLS where people reach the service by it", () => {
   assert.equal(
     formatCookie("https://mos.example", "http://10.0.0.1:8080/v1/sessions"),
     `__Host-mos-session=${secret}; Path=/; HttpOnly; SameSite=Strict; Max-Age=60; Secure`,
   );
 });
 
-test("a cookie is for TLS alone where the service speaks it, without a public address", () => {
+test("a cookie is only for TLS where the service speaks it, without a public address", () => {
   assert.match(formatCookie(undefined, "https://10.0.0.1:8443/v1/sessions"), /^__Host-.*Secure$/);
 });
 

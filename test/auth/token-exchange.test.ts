@@ -72,6 +72,18 @@ test("an exchanged token is listed with its policy and who it was given to", asy
   assert.match(service.logged.join("\n"), /An identity token was exchanged .*"run_id":"987"/);
 });
 
+test("what an identity says is shown as one visible line", async (t) => {
+  const { issuer, service, exchange } = await startExchange(t);
+  const ref = "refs/pull/\u202e7\u200b/merge";
+  const claims = { event_name: "pull_request", ref, run_id: "1\n2" };
+  assert.equal((await exchange(await issuer.sign({ claims }))).status, 200);
+  const { entries } = auditPage.parse(await (await service.ask("GET /v1/audit")).json());
+  assert.equal(
+    entries[0]?.tokenName,
+    "acme/models refs/pull/\u{fffd}7\u{fffd}/merge run 1\u{fffd}2.1",
+  );
+});
+
 test("an exchange is in the audit of its policy's project", async (t) => {
   const { issuer, service, exchange } = await startExchange(t);
   await exchange(await issuer.sign());
@@ -215,7 +227,7 @@ const forgeries: Readonly<Record<string, readonly [Forge, RegExp]>> = {
     claiming({ nbf: start + 61 }),
     /not valid before 2026-01-01T00:01:01.000Z/,
   ],
-  "is no token": [async () => "secret", /not a JSON Web Token/],
+  "is not a token": [async () => "secret", /not a JSON Web Token/],
   "is an access token of the service": [
     async () => `mos_${"0".repeat(36)}`,
     /not a JSON Web Token/,
@@ -326,7 +338,7 @@ test("a service without a trust policy exchanges nothing", async (t) => {
   assert.equal(problem.code, "identity_token_refused");
 });
 
-test("a body that is no identity token is named", async (t) => {
+test("a body that is not an identity token is named", async (t) => {
   const { service } = await startExchange(t);
   for (const body of [
     {},

@@ -80,9 +80,9 @@ const refused: readonly (readonly [string, unknown, RegExp])[] = [
     /targets\/0.*'gpus' not allowed/,
   ],
   [
-    "a project that is none",
+    "what is not a project",
     { service: { keepDays: { projects: { "Team A": {} } } } },
-    /keepDays\.projects: Team A is no name/,
+    /keepDays\.projects: Team A is not the name/,
   ],
   ["a value out of range", { service: { port: 0 } }, /service\/port.*minimum/],
   [
@@ -388,7 +388,7 @@ test(
 );
 
 test(
-  "workers reach a port of their own alone, and nobody else does",
+  "workers reach only a port of their own, and nobody else does",
   { skip: helmMissing },
   async () => {
     const service = { workerPort: 8443 };
@@ -417,7 +417,7 @@ test("changed targets restart those that read them", { skip: helmMissing }, asyn
   for (const [index, text] of after.entries()) assert.notEqual(text, before[index]);
 });
 
-test("a changed trust policy restarts the service alone", { skip: helmMissing }, async () => {
+test("a changed trust policy restarts only the service", { skip: helmMissing }, async () => {
   const templates = async (values: unknown) => {
     const rendered = await render({ values });
     return ["operator", "service"].map((component) =>

@@ -68,7 +68,7 @@ test("every option is among those that an API server is asked about", () => {
   );
 });
 
-/** Paths of all values that are no objects, or have no fields. */
+/** Paths of all values that are not objects, or have no fields. */
 function listPaths(value: unknown, path = ""): string[] {
   const fields = z.record(z.string(), z.unknown()).safeParse(value);
   const entries = Object.entries(fields.data ?? {});

@@ -4,7 +4,7 @@ import { formatRatio } from "../../src/contract/jobs/latency.ts";
 
 const cases = [
   ["an interval in numbers", { ratio: 0.98, ratioLow: 0.97, ratioHigh: 1 }, "0.98 (0.97-1.00)"],
-  ["no interval where there is none", { ratio: 0.98 }, "0.98"],
+  ["no interval if there is none", { ratio: 0.98 }, "0.98"],
   [
     "in words that sessions are too few",
     { ratio: 0.98, ratioLow: 0, ratioHigh: Number.MAX_VALUE, sessions: 2 },

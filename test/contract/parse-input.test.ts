@@ -140,7 +140,7 @@ const cases: readonly [what: string, schema: z.ZodType, input: unknown, problems
     ['scopes is "jobs:read" and must be an array'],
   ],
   [
-    "an unknown field where there are none",
+    "an unknown field if there are none",
     z.strictObject({}),
     { dry: 1 },
     ["dry is not known; none is"],

@@ -13,7 +13,7 @@ import {
 
 const reasons = Object.keys(statusReasonTable) as OwnStatusReason[];
 
-test("each status but Failed has a reason of the table, and Failed has error codes alone", () => {
+test("each status but Failed has a reason of the table, and Failed has only error codes", () => {
   const explained = new Set<string>(Object.values(statusReasonTable).map(({ status }) => status));
   const unexplained = jobStatus.options.filter((status) => !explained.has(status));
   assert.deepEqual(unexplained, ["Failed"]);

@@ -119,7 +119,7 @@ test(
 );
 
 for (const requeueAfterMs of [0, -1, Number.NaN]) {
-  test(`a key that asks to be requeued after ${requeueAfterMs} ms is no hot loop`, async (t) => {
+  test(`a key that asks to be requeued after ${requeueAfterMs} ms is not a hot loop`, async (t) => {
     const clock = createManualClock();
     const runs = createHappenings();
     start(

@@ -153,7 +153,7 @@ test(
     assert.ok(second.isLeader());
     assert.throws(() => first.assertLeader(), NotLeaderError);
     second.assertLeader();
-    assert.ok(!first.lost.aborted, "a release is no loss");
+    assert.ok(!first.lost.aborted, "a release is not a loss");
   },
 );
 
@@ -269,7 +269,7 @@ test("a campaign ends when it is stopped", { skip }, async (t) => {
 });
 
 test(
-  "a leader outlasts a short absence of the API server, and gives up in a long one",
+  "a leader survives a short absence of the API server, and gives up in a long one",
   { skip },
   async (t) => {
     await using controlPlane = await startControlPlane();

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
 import type { Page } from "playwright-core";
+import { batch as batchSchema } from "../../src/contract/jobs/batch.ts";
 import type { JobRequest } from "../../src/contract/jobs/job.ts";
 import { chromiumMissing } from "../support/cluster/cluster-missing.ts";
 import {
@@ -57,7 +58,7 @@ test("a batch, its suite, a job's graph and the palette", { skip }, async (t) =>
     await page.goto(`${dashboard.origin}/batches/${id}`);
     await page.getByText("aaaaaaa on main").waitFor();
     const cell = page.getByRole("link", { name: /^product for cpu: A gate warns\./ });
-    await cell.getByText(/^maxSizeRegression [\d.]+ % > 5\.0 %/).waitFor();
+    await cell.getByText(/^grew by [\d.]+ % against main; 5 % are allowed/).waitFor();
     await page.getByRole("list", { name: "Signs" }).getByText("A gate warns").waitFor();
     await page.getByText("1 warned").waitFor();
     assert.deepEqual(await findBarriers(page), []);
@@ -69,6 +70,10 @@ test("a batch, its suite, a job's graph and the palette", { skip }, async (t) =>
     await page.getByRole("row", { name: "scheme int8-weight fp16 differs" }).waitFor();
     await page.getByRole("row", { name: /^size .*worse/ }).waitFor();
   });
+  await t.test("a first run without a baseline is no warning", () =>
+    openFirstCommit(page, dashboard),
+  );
+  await t.test("a batch of which nothing has ended says so", () => openWaiting(page, dashboard));
   await t.test("a suite has a line of each figure, and a row of each commit", async () => {
     await page.goto(`${dashboard.origin}/suites/${suite}`);
     await page.locator("canvas").first().waitFor();
@@ -90,6 +95,41 @@ test("a batch, its suite, a job's graph and the palette", { skip }, async (t) =>
   );
   assertNoComplaints(dashboard);
 });
+
+async function openFirstCommit(page: Page, { client, origin }: Dashboard): Promise<void> {
+  const { batches } = await client.call("listBatches", {});
+  const first = batches.at(-1);
+  await page.goto(`${origin}/batches/${first?.id}`);
+  await page.getByRole("link", { name: /^product for cpu: Completed, not compared\./ }).waitFor();
+  await page.getByText("Nothing needs your attention.").waitFor();
+  await page.getByText("1 without a baseline").waitFor();
+  assert.equal(await page.getByText("warned").count(), 0);
+  await page.goto(`${origin}/jobs?batch=${first?.id}`);
+  await page.getByRole("cell", { name: "no baseline yet" }).waitFor();
+}
+
+async function openWaiting(page: Page, { client, origin }: Dashboard): Promise<void> {
+  const models = Array.from({ length: 3 }, (_, index) => ({
+    source: `https://models.invalid/${index}.onnx`,
+  }));
+  const { id } = await client.call("submitBatch", {
+    body: { models, targets: ["cpu", "cpu-int8"] },
+  });
+  // As if no worker had begun: the jobs fail soon.
+  await page.route("**/v1/batches/*", async (route) => {
+    const answer = await route.fetch();
+    const batch = batchSchema.parse(await answer.json());
+    const jobs = batch.jobs.map((job) => ({ ...job, status: "Pending" }));
+    await route.fulfill({ response: answer, json: { ...batch, status: "Pending", jobs } });
+  });
+  await page.goto(`${origin}/batches/${id}`);
+  await page.getByText("No job has finished yet.").waitFor();
+  await page.getByText("not evaluated yet").waitFor();
+  assert.deepEqual(await findBarriers(page), []);
+  await page.unroute("**/v1/batches/*");
+  await client.call("cancelBatch", { params: { id } }).catch(() => undefined);
+  await page.goto(`${origin}/batches`);
+}
 
 /** From the page of the suite. */
 async function runWithChanges(page: Page): Promise<void> {

@@ -48,6 +48,6 @@ test("a cell says which gate failed before it says what is better", async (t) =>
   assert.deepEqual(describeCell(inBatch, { ...better, gates, gatesFailed: true }, "summary"), {
     look: "bad",
     title: "1.00 MB",
-    detail: "maxSizeRatio 0.25 > 0.2",
+    detail: "has 25 % of the original's size; 20 % are allowed",
   });
 });

@@ -3,7 +3,7 @@ import test from "node:test";
 import {
   jobListAddress,
   parseJobFilters,
-  searchAddress,
+  readSearch,
 } from "../../src/dashboard/jobs/job-filters.ts";
 
 const all = parseJobFilters("/jobs");
@@ -20,14 +20,33 @@ test("what an address has besides filters is ignored", () => {
 
 const searches: [string, string][] = [
   [`job-${"0".repeat(26)}`, `/jobs/job-${"0".repeat(26)}`],
+  [`batch-${"0".repeat(26)}`, `/jobs?batch=batch-${"0".repeat(26)}`],
   ["target:cpu", "/jobs?target=cpu"],
   ["label: team=a", "/jobs?label=team%3Da"],
-  [" detector.onnx ", "/jobs?model=detector.onnx"],
+  [" detector.onnx ", "/jobs?search=detector.onnx"],
+  ["upload:sha256:abc", "/jobs?model=upload%3Asha256%3Aabc"],
+  ["hf://a/b@c/m.onnx", "/jobs?model=hf%3A%2F%2Fa%2Fb%40c%2Fm.onnx"],
+  [
+    "label:team=vision target:cpu vad status:failed",
+    "/jobs?status=Failed&target=cpu&label=team%3Dvision&search=vad",
+  ],
   ["", "/jobs"],
 ];
 
 for (const [text, address] of searches) {
   test(`a search for "${text}" leads to ${address}`, () => {
-    assert.equal(searchAddress(text, all), address);
+    assert.deepEqual(readSearch(text, all), { address });
   });
 }
+
+test("what a search does not know is named, with what there is", () => {
+  assert.deepEqual(readSearch("vad owner:ada", all), {
+    problem:
+      'There is no filter "owner". Filters are status, target, model, batch, label, as in target:cpu.',
+  });
+  const found = readSearch("status:broken", all);
+  assert.match(
+    "problem" in found ? found.problem : "",
+    /^"broken" is no status. Statuses are Pending, /,
+  );
+});

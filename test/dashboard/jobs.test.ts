@@ -1,34 +1,199 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import type { Page } from "playwright-core";
 import { chromiumMissing } from "../support/cluster/cluster-missing.ts";
-import { openDashboard, signInByLink } from "./open-dashboard.ts";
+import {
+  assertNoComplaints,
+  type Dashboard,
+  findBarriers,
+  openDashboard,
+  signInByLink,
+} from "./open-dashboard.ts";
 
 const skip = chromiumMissing;
+const widths = [390, 1024, 1440];
 
-test(
-  "a list longer than the window has the columns of its head and no more",
-  { skip },
-  async (t) => {
-    const dashboard = await openDashboard(t);
-    const models = Array.from({ length: 100 }, (_, i) => ({
-      source: `https://models.invalid/${i}.onnx`,
-      name: `model-${i}`,
-    }));
-    const { id } = await dashboard.client.call("submitBatch", {
-      body: { models, targets: ["cpu", "cpu-int8"] },
+/** Jobs that wait: each of their models is far away, and one worker is busy for long. */
+async function submitJobs({ client }: Dashboard, count: number) {
+  const models = Array.from({ length: count / 2 }, (_, i) => ({
+    source: `https://models.invalid/${i}.onnx`,
+    name: i % 10 === 0 ? `text-detection-${i}` : `model-${i}`,
+  }));
+  return client.call("submitBatch", {
+    body: { name: "many", models, targets: ["cpu", "cpu-int8"], labels: { team: "vision" } },
+  });
+}
+
+test("lists of jobs, batches and the audit, longer than a page", { skip }, async (t) => {
+  const dashboard = await openDashboard(t);
+  const { id } = await submitJobs(dashboard, 400);
+  const page = await signInByLink(dashboard);
+  await t.test("the list has the columns of its head and no more", () =>
+    checkColumns(page, dashboard),
+  );
+  await t.test("its place is kept on the way back", () => checkPlace(page, dashboard));
+  await t.test("a search takes several words, parts of names, and names what is unknown", () =>
+    checkSearch(page, dashboard),
+  );
+  await dashboard.client.call("cancelBatch", { params: { id } });
+  await t.test("what is new moves nothing, and counts only where it fits", () =>
+    checkNew(page, dashboard),
+  );
+  await t.test("it is sorted, and chosen jobs are deleted with an answer", () =>
+    checkBulk(page, dashboard),
+  );
+  await t.test("every batch can be reached", () => checkBatches(page, dashboard));
+  await t.test("every entry of the audit can be reached", () => checkAudit(page, dashboard));
+  assertNoComplaints(dashboard);
+});
+
+async function checkColumns(page: Page, { origin }: Dashboard): Promise<void> {
+  for (const width of widths) {
+    await page.setViewportSize({ width, height: 800 });
+    await page.goto(`${origin}/jobs`);
+    await page.locator("tbody tr.spacer").last().waitFor({ state: "attached" });
+    const gap = await page.locator("table.jobs").evaluate((table) => {
+      const heads = [...table.querySelectorAll("th")].filter((th) => th.offsetWidth > 0);
+      const right = Math.max(...heads.map((th) => th.getBoundingClientRect().right));
+      return Math.abs(table.getBoundingClientRect().right - right);
     });
-    const page = await signInByLink(dashboard);
-    for (const width of [390, 1024, 1440]) {
-      await page.setViewportSize({ width, height: 800 });
-      await page.goto(`${dashboard.origin}/jobs`);
-      await page.locator("tbody tr.spacer").last().waitFor({ state: "attached" });
-      const gap = await page.locator("table.jobs").evaluate((table) => {
-        const heads = [...table.querySelectorAll("th")].filter((th) => th.offsetWidth > 0);
-        const right = Math.max(...heads.map((th) => th.getBoundingClientRect().right));
-        return Math.abs(table.getBoundingClientRect().right - right);
-      });
-      assert.ok(gap < 2, `at ${width} pixels a column without a head is ${gap} pixels wide`);
-    }
-    await dashboard.client.call("cancelBatch", { params: { id } });
-  },
-);
+    assert.ok(gap < 2, `at ${width} pixels a column without a head is ${gap} pixels wide`);
+    const names = page.locator("a.row-link").first();
+    const cut = await names.evaluate(({ parentElement }) => {
+      return (parentElement?.scrollWidth ?? 0) - (parentElement?.clientWidth ?? 0);
+    });
+    assert.ok(cut <= 0, `at ${width} pixels the names are cut by ${cut} pixels`);
+    assert.deepEqual(await findBarriers(page), []);
+  }
+}
+
+async function scrollTo(page: Page, top: number): Promise<void> {
+  await page.locator("html").evaluate((html, y) => html.scrollTo(0, y), top);
+}
+
+function readScroll(page: Page): Promise<number> {
+  return page.locator("html").evaluate((html) => html.scrollTop);
+}
+
+async function checkPlace(page: Page, { origin }: Dashboard): Promise<void> {
+  await page.goto(`${origin}/jobs`);
+  await page.locator("a.row-link").first().waitFor();
+  // As somebody scrolls: further rows are loaded near the end of those that are there.
+  for (let top = 0; top <= 6000; top += 1000) {
+    await scrollTo(page, top);
+    await page.waitForTimeout(200);
+  }
+  await scrollTo(page, 6000);
+  await page.waitForTimeout(200);
+  const before = await readScroll(page);
+  assert.ok(before > 5000, `only ${before} pixels were scrolled`);
+  const link = page.locator("a.row-link").nth(15);
+  const name = await link.innerText();
+  await page
+    .getByRole("checkbox", { name: new RegExp(`^Select ${name} `) })
+    .first()
+    .check();
+  await link.click();
+  await page.waitForURL(/\/jobs\/job-/);
+  await page.locator("h1").getByText(name).waitFor();
+  await page.goBack();
+  await page.locator("table.jobs").waitFor();
+  await page.waitForTimeout(300);
+  assert.equal(await readScroll(page), before);
+  await page.getByRole("toolbar").getByText("1 selected").waitFor();
+  await page.getByRole("button", { name: "Clear the selection" }).click();
+}
+
+async function search(page: Page, text: string): Promise<void> {
+  await page.getByRole("textbox", { name: "Find jobs" }).fill(text);
+  await page.keyboard.press("Enter");
+}
+
+async function checkSearch(page: Page, { origin }: Dashboard): Promise<void> {
+  await page.goto(`${origin}/jobs`);
+  await search(page, "label:team=vision target:cpu ETECT");
+  await page.getByText("20 jobs").waitFor();
+  assert.ok(page.url().endsWith("/jobs?target=cpu&label=team%3Dvision&search=ETECT"));
+  await search(page, "owner:ada");
+  await page.getByText('There is no filter "owner".').waitFor();
+  assert.ok(page.url().includes("search=ETECT"), "a search that is not understood leads nowhere");
+  assert.deepEqual(await findBarriers(page), []);
+  await search(page, "status:failed");
+  await page.waitForURL(/status=Failed/);
+  await page.getByRole("link", { name: "Remove the filter name has ETECT" }).click();
+  await page.waitForURL((url) => !url.search.includes("search="));
+}
+
+async function startFailingJob({ client }: Dashboard, name: string) {
+  const model = { source: "https://models.invalid/new.onnx", name };
+  return client.call("startCompression", { body: { model, target: "cpu" } });
+}
+
+async function checkNew(page: Page, dashboard: Dashboard): Promise<void> {
+  await page.goto(`${dashboard.origin}/jobs?search=zzz`);
+  await page.getByText("No jobs match these filters").waitFor();
+  const { id } = await startFailingJob(dashboard, "other");
+  await dashboard.client.call("getJob", { params: { id }, headers: { prefer: "wait=60" } });
+  await page.waitForTimeout(1000);
+  assert.equal(await page.getByRole("button", { name: /new$/ }).count(), 0);
+  await startFailingJob(dashboard, "a-zzz-model");
+  await page.getByRole("button", { name: "1 new" }).click();
+  await page.getByRole("link", { name: "a-zzz-model" }).waitFor();
+
+  await page.goto(`${dashboard.origin}/jobs`);
+  const row = page.locator("a.row-link").first();
+  await row.waitFor();
+  const { y } = (await row.boundingBox()) ?? { y: 0 };
+  await startFailingJob(dashboard, "another");
+  await page.getByRole("button", { name: "1 new" }).waitFor();
+  assert.equal((await row.boundingBox())?.y, y, "rows stay while something is new");
+  await page.route("**/v1/jobs/summaries*", (route) => route.abort());
+  await page.getByRole("button", { name: "1 new" }).click();
+  await page.getByRole("alert").waitFor();
+  assert.equal((await row.boundingBox())?.y, y, "rows stay below an error");
+  await page.unroute("**/v1/jobs/summaries*");
+}
+
+async function checkBulk(page: Page, { origin }: Dashboard): Promise<void> {
+  await page.goto(`${origin}/jobs?search=zzz`);
+  await page.getByLabel("Order").selectOption("longest");
+  await page.waitForURL(/sort=longest/);
+  await page.getByRole("checkbox", { name: /^Select a-zzz-model/ }).check();
+  await page.getByRole("button", { name: "Delete 1" }).click();
+  const dialog = page.getByRole("dialog", { name: "Delete 1 job" });
+  assert.deepEqual(await findBarriers(page), []);
+  await dialog.getByRole("button", { name: "Delete", exact: true }).click();
+  await page.getByRole("status").getByText("1 job deleted").waitFor();
+  await page.getByText("No jobs match these filters").waitFor();
+}
+
+async function checkBatches(page: Page, { client, origin }: Dashboard): Promise<void> {
+  const models = [{ source: "https://models.invalid/m.onnx" }];
+  for (let index = 0; index < 56; index++) {
+    const suite = index === 0 ? "the-first" : "nightly";
+    const body = { name: `batch-${index}`, suite, models, targets: ["cpu"] };
+    await client.call("submitBatch", { body });
+  }
+  await page.goto(`${origin}/batches`);
+  await page.getByText("50 batches shown").waitFor();
+  await page.getByRole("button", { name: "Show more" }).click();
+  await page.getByText("57 batches").waitFor();
+  await page.getByRole("link", { name: "many" }).waitFor();
+  assert.deepEqual(await findBarriers(page), []);
+  await page.getByRole("textbox", { name: "Batches of a suite" }).fill("the-first");
+  await page.keyboard.press("Enter");
+  await page.getByText("1 batch", { exact: true }).waitFor();
+  assert.ok(page.url().endsWith("/batches?suite=the-first"));
+}
+
+async function checkAudit(page: Page, { client, origin }: Dashboard): Promise<void> {
+  for (let index = 0; index < 60; index++) {
+    await client.call("createToken", { body: { name: `token-${index}`, scopes: ["jobs:read"] } });
+  }
+  await page.goto(`${origin}/audit`);
+  await page.getByText("100 entries shown").waitFor();
+  await page.getByRole("button", { name: "Show more" }).click();
+  await page.getByText(/^1\d\d entries$/).waitFor();
+  const link = page.getByRole("link", { name: /^batch-/ }).first();
+  await link.waitFor();
+}

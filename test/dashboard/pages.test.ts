@@ -10,6 +10,12 @@ const paths = [
   "/suites",
   "/suites/nightly",
   "/new",
+  "/new-batch",
+  "/models",
+  "/models/none",
+  "/compare",
+  "/jobs/job-00000000000000000000000000",
+  "/batches/batch-00000000000000000000000000",
   "/targets",
   "/tokens",
   "/audit",
@@ -59,3 +65,20 @@ test("the first view is small", { skip }, async (t) => {
   await page.getByText("No jobs yet").waitFor();
   assert.ok(bytes > 20_000 && bytes < firstViewBytes, `${bytes} bytes`);
 });
+
+test(
+  "programs get pages and their icon too, and no page where there is none",
+  { skip },
+  async (t) => {
+    const { origin } = await openDashboard(t);
+    const ask = (path: string) => fetch(origin + path, { headers: { accept: "*/*" } });
+    for (const path of ["/", "/jobs", "/jobs/job-1", "/models", "/sign-in"]) {
+      const answer = await ask(path);
+      assert.equal(answer.status, 200, path);
+      assert.match(answer.headers.get("content-type") ?? "", /^text\/html/);
+    }
+    const icon = await ask("/favicon.ico");
+    assert.equal(icon.headers.get("content-type"), "image/svg+xml");
+    for (const path of ["/nothing", "/jobsite"]) assert.equal((await ask(path)).status, 404, path);
+  },
+);

@@ -31,7 +31,7 @@ test("signing out everywhere asks for a new link, and loses nothing typed", { sk
 });
 
 test(
-  "the shell is the page at every address, and answers of the interface are none",
+  "the shell is the page at every address except those of the interface",
   { skip },
   async (t) => {
     const { origin } = await openDashboard(t);

@@ -27,12 +27,12 @@ const jobs = [
 
 test("resultTable() shows the figures of every job side by side", () => {
   assert.equal(
-    resultTable(jobs, 140),
+    resultTable(jobs, 170),
     [
       "model        target    size               ratio  SQNR     cosine  latency p50       gates",
-      "-----------  --------  -----------------  -----  -------  ------  ----------------  ---------------------------------",
+      "-----------  --------  -----------------  -----  -------  ------  ----------------  -----------------------------------------------------------",
       "recognition  cpu       10.8 MB → 2.89 MB  0.27   15.7 dB  0.9900  10.23 → 12.90 ms  1 passed",
-      "recognition  cpu-int8  10.8 MB → 2.89 MB  0.27   15.7 dB  0.9900  10.23 → 12.90 ms  failed: maxSizeRatio 0.268 > 0.25",
+      "recognition  cpu-int8  10.8 MB → 2.89 MB  0.27   15.7 dB  0.9900  10.23 → 12.90 ms  failed: has 26.8 % of the original's size; 25 % are allowed",
       "recognition  cpu       -                  -      -        -       -                 Failed: model_invalid",
     ].join("\n"),
   );

@@ -47,9 +47,9 @@ export async function testFaults(
       );
     }),
 
-    step("a file that is no model fails its job at the first try", async () => {
+    step("a file that is not a model fails its job at the first try", async () => {
       const file = join(cluster.folder, "no-model.onnx");
-      await writeFile(file, "This is no model.");
+      await writeFile(file, "This is not a model.");
       const { source } = await client.uploadModel(file);
       await apply("CompressionJob", "no-model", { model: { source }, target: "cpu" });
       assert.equal(
@@ -58,7 +58,7 @@ export async function testFaults(
       );
     }),
 
-    step("an image that is no worker is tried three times", async () => {
+    step("an image that is not a worker is tried three times", async () => {
       await apply("CompressionJob", "no-worker", { model: uploaded, target: "wrong-image" });
       assert.equal(
         (await listPodNames(installation, await untilFailed("no-worker", "worker_crashed"))).length,

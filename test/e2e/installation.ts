@@ -147,7 +147,7 @@ export const entrance = {
   },
 };
 
-/** The node's proxy may hear of new pods after the API server called them ready. */
+/** The node's proxy may notice new pods after the API server called them ready. */
 async function isListening(host: string, port: number): Promise<boolean> {
   const socket = connect(port, host);
   try {

@@ -109,7 +109,7 @@ for (const [scheme, recipe] of recipes) {
     assert.ok(outputs.slice(24).every((number) => number !== 0 && Number.isFinite(number)));
   });
 
-  test(`compressModel() by ${scheme} takes sizes that are no multiple of anything`, async () => {
+  test(`compressModel() by ${scheme} takes sizes that are not multiples of anything`, async () => {
     await using folder = await makeFolder();
     const path = join(folder.path, "original.onnx");
     const initializer = [

@@ -59,10 +59,16 @@ async function compressTwoProducts(
     initializer: [
       floatInitializer("large", [64, 128], (index) => Math.sin(index * index)),
       floatInitializer("small", [128, 32], (index) => Math.cos(index * index)),
+      floatInitializer("bias", [32], (index) => index),
     ],
-    node: [node("MatMul", ["x", "large"], ["h"]), node("MatMul", ["h", "small"], ["y"])],
+    node: [
+      node("MatMul", ["x", "large"], ["h"]),
+      node("MatMul", ["h", "small"], ["s"]),
+      node("Add", ["s", "bias"], ["y"]),
+    ],
   });
   const { instructionSets } = options;
+  const lines: string[] = [];
   const report = await compressModel(path, {
     kind: "compress",
     recipe: resolveRecipe(recipe),
@@ -70,12 +76,12 @@ async function compressTwoProducts(
     outputDirectory: folder.path,
     signal: new AbortController().signal,
     onProgress: () => {},
-    log: () => {},
+    log: (line) => lines.push(line),
     candidates: options.candidates,
   });
   assert.deepEqual((await readdir(folder.path)).toSorted(), ["model.onnx", "original.onnx"]);
   const operators = await readOperators(join(folder.path, "model.onnx"));
-  return { report, operators };
+  return { report, operators, lines };
 }
 
 const dynamic: PartialRecipe = { scheme: "int8-dynamic" };
@@ -89,13 +95,17 @@ test("quantized operators stay where the whole model is faster with them", async
 
 test("products that make the model slower get weights that are restored at load", async (t) => {
   const candidates = scriptedRunner(({ small }) => (small ? slower : faster));
-  const { report, operators } = await compressTwoProducts(t, dynamic, { candidates });
+  const { report, operators, lines } = await compressTwoProducts(t, dynamic, { candidates });
   assert.deepEqual(operators, { small: false, large: true });
   const { form, reason, error } = weightNamed(report, "small");
   assert.match(form ?? "", /^int8 .*restored at load$/);
   assert.match(reason ?? "", /is not faster as int8 .*\[128 × 32\]: 1.20 \(1.18-1.22\)/);
   assert.ok(error !== null && error.sqnrDb > 30);
   assert.equal(weightNamed(report, "large").reason, null);
+  assert.deepEqual(
+    lines.filter((line) => line.startsWith("Unchanged")),
+    ["Unchanged: 1 weight: it has fewer elements than minElements 256"],
+  );
 });
 
 test("where no product is faster, every weight is restored at load", async (t) => {

@@ -238,7 +238,7 @@ test("evaluateModels() gives no accuracy of a model whose outputs are not finite
   );
 });
 
-/** An input that is no tensor, which the model turns into one. */
+/** An input that is not a tensor, which the model turns into one. */
 function typedInput(name: string, kind: "sequenceType" | "optionalType") {
   return {
     name,
@@ -319,7 +319,7 @@ test("evaluateModels() blames the data where the original cannot be run on it", 
   await assert.rejects(evaluate(path, path, { dataPath }), { code: "evaluation_data_invalid" });
 });
 
-test("evaluateModels() leaves out outputs that are no tensors of numbers, and says so", async () => {
+test("evaluateModels() leaves out outputs that are not tensors of numbers, and says so", async () => {
   const path = join(folder, "mixed.onnx");
   const scale = floatInitializer("scale", [], () => 0.5);
   const zero = {

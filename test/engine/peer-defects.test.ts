@@ -79,7 +79,7 @@ test(
       const { sqnrDb, operators } = await compareResult(original, folder.path);
       assert.ok(sqnrDb > 24.5, `${sqnrDb} dB`);
       assert.equal(operators["ConvInteger"], undefined);
-      // Activations alone: one for each product of integers.
+      // Only activations: one for each product of integers.
       assert.equal(operators["DynamicQuantizeLinear"], operators["MatMulInteger"]);
     }
   },

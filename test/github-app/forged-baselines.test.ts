@@ -20,9 +20,10 @@ async function submitProposal(
   fields: Readonly<Record<string, unknown>>,
   claims: Readonly<Record<string, unknown>> = proposal,
 ) {
-  const issuer = await startLocalIssuer(t);
+  const { gitHub, credentials } = await startGitHubWithApp(t);
+  const issuer = await startLocalIssuer(t, `${gitHub.url}/_services/token`);
   const trust = trustPolicy.parse({
-    issuers: [{ issuer: issuer.url, audience }],
+    issuers: [{ issuer: issuer.url, audience, jwksUri: issuer.jwksUri }],
     policies: [
       {
         name: "pull requests",
@@ -37,7 +38,6 @@ async function submitProposal(
       },
     ],
   });
-  const { gitHub, credentials } = await startGitHubWithApp(t);
   gitHub.parents.set(mergeCommit, ["b".repeat(40), head]);
   const service = await makeTestApp(t, { trust, github: credentials });
   const body = { token: await issuer.sign({ claims }) };

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { exchangedToken, type Scope } from "../../src/contract/people/token.ts";
 import { trustPolicy } from "../../src/contract/people/trust-policy.ts";
 import { audience, startLocalIssuer } from "../auth/local-issuer.ts";
@@ -24,9 +25,14 @@ const identity = { repository_owner_id: 45, repository_id: "*" };
 
 /** A service whose trust policy says what a check of a pull request can be, and GitHub. */
 async function prepare(t: TestContext) {
-  const issuer = await startLocalIssuer(t);
+  const { gitHub, app, credentials } = await startGitHubWithApp(t);
+  const issuer = await startLocalIssuer(t, `${gitHub.url}/_services/token`);
+  const otherIssuer = await startLocalIssuer(t);
   const trust = trustPolicy.parse({
-    issuers: [{ issuer: issuer.url, audience }],
+    issuers: [
+      { issuer: issuer.url, audience, jwksUri: issuer.jwksUri },
+      { issuer: otherIssuer.url, audience },
+    ],
     policies: [
       {
         name: "uploads",
@@ -41,23 +47,30 @@ async function prepare(t: TestContext) {
         scopes: ["jobs:read", "jobs:write", "reports:write"],
         report: { checkNames: name, gates: { maxSizeRatio: 0.5, minSqnrDb: 20 } },
       },
+      {
+        name: "another GitHub",
+        issuer: otherIssuer.url,
+        claims: identity,
+        scopes: ["jobs:write", "reports:write"],
+        report: { checkNames: name },
+      },
     ],
   });
-  const { gitHub, credentials } = await startGitHubWithApp(t);
   gitHub.parents.set(mergeCommit, [mainCommit, head]);
   const service = await makeTestApp(t, { trust, github: credentials });
   const submit = async (
     claims: Readonly<Record<string, unknown>>,
     { report = {}, ...fields }: Readonly<Record<string, unknown>> & { report?: object } = {},
+    by = issuer,
   ) => {
-    const body = { token: await issuer.sign({ claims: { ...proposal, ...claims } }) };
+    const body = { token: await by.sign({ claims: { ...proposal, ...claims } }) };
     const exchanged = await service.ask("POST /v1/tokens/exchange", { token: null, body });
     const { token } = exchangedToken.parse(await exchanged.json());
     const asked = reportedBatch(["one"], fields);
     const github = { ...asked.report.github, ...report };
     return service.ask("POST /v1/batches", { token, body: { ...asked, report: { github } } });
   };
-  return { gitHub, service, submit };
+  return { gitHub, app, otherIssuer, service, submit };
 }
 
 type Forgery = Parameters<Awaited<ReturnType<typeof prepare>>["submit"]>;
@@ -109,6 +122,25 @@ for (const [what, [forgery, pointer]] of Object.entries(forgeries)) {
   });
 }
 
+test("no check is written for a workflow of another GitHub whose repository has the same name and number", async (t) => {
+  const { gitHub, service, otherIssuer, submit } = await prepare(t);
+  const answer = await submit({ event_name: "push", sha: head }, {}, otherIssuer);
+  const problem = await problemIn(answer);
+  assert.deepEqual([problem.status, problem.errors?.[0]?.pointer], [422, "/report/github"]);
+  assert.match(problem.errors?.[0]?.message ?? "", new RegExp(`is "${otherIssuer.url}"`));
+  assert.deepEqual([service.submitted, gitHub.checkRuns()], [[], []]);
+});
+
+test("no check is written in a repository that has the name of a renamed one", async (t) => {
+  const { gitHub, app, service, submit } = await prepare(t);
+  app.repository = 124;
+  const push = { event_name: "push", ref: "refs/heads/main", sha: head, repository_id: "123" };
+  assert.equal((await submit(push)).status, 202);
+  while ((await service.records.reports.listOpen()).length > 0) await delay(20);
+  assert.deepEqual(gitHub.checkRuns(), []);
+  assert.match(service.logged.join("\n"), /A report is given up/);
+});
+
 test("no check is written for a token without the scope", async (t) => {
   const { gitHub, service, submit } = await prepare(t);
   const answers = [await submit({ environment: "uploads" })];
@@ -144,7 +176,7 @@ test("a dry run has a check of another name", async (t) => {
   assert.ok(!names.includes(name), names.join());
 });
 
-test("a pull request's check has the gates of the trust policy, and links of the service alone", async (t) => {
+test("a pull request's check has the gates of the trust policy, and only links of the service", async (t) => {
   const { gitHub, service, submit } = await prepare(t);
   const serviceUrl = "https://x) **Approved** [by](https://evil.example";
   const fields = { gates: { minCosine: 0.9 }, report: { serviceUrl } };
@@ -155,7 +187,7 @@ test("a pull request's check has the gates of the trust policy, and links of the
   assert.deepEqual(gates, { minCosine: 0.9, maxSizeRatio: 0.5, minSqnrDb: 20 });
   await endJob(service, jobs[0]?.id ?? "", completed);
   const run = await untilCheckRun(gitHub, name, "failure");
-  assert.deepEqual([run.head_sha, run.details_url], [head, `https://mos.example/v1/batches/${id}`]);
+  assert.deepEqual([run.head_sha, run.details_url], [head, `https://mos.example/batches/${id}`]);
   assert.doesNotMatch(JSON.stringify(gitHub.requests), /evil|Approved/);
 });
 

@@ -43,7 +43,7 @@ test("the service reports a batch to GitHub while it runs and at its end", async
     [begun.status, begun.head_sha, begun.output.title],
     ["in_progress", sha, "0 of 2 jobs ended"],
   );
-  assert.equal(begun.details_url, `https://mos.example/v1/batches/${id}`);
+  assert.equal(begun.details_url, `https://mos.example/batches/${id}`);
   const [one, two] = jobs;
   await endJob(service, one?.id ?? "", completed);
   const ofOne = await untilCheckRun(gitHub, `${name}: one for cpu`, "success");
@@ -52,7 +52,7 @@ test("the service reports a batch to GitHub while it runs and at its end", async
   const ofTwo = await untilCheckRun(gitHub, `${name}: two for cpu`, "failure");
   assert.match(ofTwo.output.text ?? "", /Reading the model/);
   const ended = await untilCheckRun(gitHub, name, "failure");
-  assert.deepEqual([ended.id, ended.output.title], [begun.id, "1 of 2 jobs failed"]);
+  assert.deepEqual([ended.id, ended.output.title], [begun.id, "two for cpu failed: No ONNX model"]);
   assert.equal(gitHub.checkRuns().length, 3);
 });
 
@@ -131,10 +131,11 @@ test("a report in a repository without the app is given up and logged", async (t
   assert.deepEqual([await service.records.reports.listOpen(), gitHub.checkRuns()], [[], []]);
 });
 
-test("a workflow's token asks for reports in the workflow's own repository alone", async (t) => {
-  const issuer = await startLocalIssuer(t);
+test("a workflow's token asks for reports only in the workflow's own repository", async (t) => {
+  const { gitHub, credentials } = await startGitHubWithApp(t);
+  const issuer = await startLocalIssuer(t, `${gitHub.url}/_services/token`);
   const trust = trustPolicy.parse({
-    issuers: [{ issuer: issuer.url, audience }],
+    issuers: [{ issuer: issuer.url, audience, jwksUri: issuer.jwksUri }],
     policies: [
       {
         name: "all",
@@ -145,7 +146,6 @@ test("a workflow's token asks for reports in the workflow's own repository alone
       },
     ],
   });
-  const { credentials } = await startGitHubWithApp(t);
   const { ask } = await makeTestApp(t, { trust, github: credentials });
   const submitFrom = async (repository: string) => {
     const identityToken = await issuer.sign({ claims: { repository, sha } });

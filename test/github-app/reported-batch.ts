@@ -14,11 +14,17 @@ export const appId = 4711;
 /** A GitHub with an app that is installed in its repository, and the app's credentials. */
 export async function startGitHubWithApp(t: TestContext) {
   const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
-  const app = { id: appId, slug: "model-optimization", installation: 99, publicKey };
+  const app = {
+    id: appId,
+    slug: "model-optimization",
+    installation: 99,
+    repository: 123,
+    publicKey,
+  };
   const gitHub = await startGitHub(t, { app });
-  const publicUrl = "https://mos.example/v1";
+  const publicUrl = "https://mos.example";
   const credentials = { appId: String(appId), key: privateKey, apiUrl: gitHub.url, publicUrl };
-  return { gitHub, credentials };
+  return { gitHub, app, credentials };
 }
 
 /** The file with which a service reports as the app. */

@@ -80,7 +80,7 @@ test("Re-run submits the jobs that failed, once for each signed body, and report
     service,
     reportedBatch(["one", "two", "three"], { targets: ["cpu", "cpu-int8"] }),
   );
-  // The first model fails for the first target alone, the others for both: no one batch holds these pairs.
+  // The first model fails only for the first target, the others for both: no one batch holds these pairs.
   for (const [i, { id }] of jobs.entries()) await endJob(service, id, i === 1 ? completed : failed);
   const ended = await untilCheckRun(gitHub, name, "failure");
   assert.deepEqual(
@@ -126,11 +126,12 @@ test("a batch's retry over REST begins a new check run of its report", async (t)
 });
 
 test("a workflow's retry leaves a check run alone that it could not ask for now", async (t) => {
-  const { service } = await start(t);
+  const { gitHub, service } = await start(t);
   const body = reportedBatch(["one"]);
   const { repository } = body.report.github;
   const rules = reportRules.parse({ checkNames: [name] });
-  const workflow = { ...pushed, repository, commit: sha, report: rules };
+  const repositoryId = `${gitHub.url}/_services/token#123`;
+  const workflow = { ...pushed, repositoryId, repository, commit: sha, report: rules };
   const { token } = await tenantToken(service, { workflow });
   const answer = await service.ask("POST /v1/batches", { token, body });
   const { id, jobs } = batchSchema.parse(await answer.json());
@@ -195,7 +196,7 @@ test("Accept as baseline makes the results what later ones are compared with, an
   assert.deepEqual((await readAudit(service))[1], ["acceptBaselines", id, "octocat on GitHub"]);
 });
 
-test("Accept as baseline is no button for a token without the scope, and does nothing to a foreign suite", async (t) => {
+test("Accept as baseline is not a button for a token without the scope, and does nothing to a foreign suite", async (t) => {
   const { gitHub, service } = await start(t);
   const revision = { sha, base: { branch: "main", sha: main } };
   const fields = { suite: "theirs", revision, gates: { maxSizeRatio: 0.5 } };

@@ -38,7 +38,7 @@ for (const [fault, failing] of Object.entries({
     { type: "ERROR", object: { kind: "Status", code: 500, message: "told" } },
   ]),
   "a watch that is refused": refusal(504, "Timeout"),
-  "a line that is no event": ((_, response) =>
+  "a line that is not an event": ((_, response) =>
     response.writeHead(200).end("<html>\n")) satisfies Answer,
 })) {
   test(`after ${fault}, everything is listed anew`, async () => {
@@ -51,7 +51,7 @@ for (const [fault, failing] of Object.entries({
   });
 }
 
-test("a version that has expired, in a watch or between pages, is no error", async () => {
+test("a version that has expired, in a watch or between pages, is not an error", async () => {
   const gone = watch([{ type: "ERROR", object: { kind: "Status", code: 410, reason: "Expired" } }]);
   const firstPage = answer(200, {
     metadata: { resourceVersion: "5", continue: "more" },

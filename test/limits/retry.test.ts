@@ -19,7 +19,7 @@ test("work that fails is tried again while there is a delay", async () => {
   assert.deepEqual(counts, [1, 2, 3]);
 });
 
-test("the last error is thrown where there is no delay", async () => {
+test("the last error is thrown if there is no delay", async () => {
   const twice = retry(failing(5), (_, failures) => (failures === 2 ? undefined : 0));
   await assert.rejects(twice, { message: "failure 2" });
 });
@@ -48,7 +48,7 @@ test("failures and their time count anew after progress", async () => {
     throw new Error("no");
   };
   await retry(work, delayAfter, { countDone: () => progress[calls] ?? 0 });
-  // What was done before and is lost is no progress when it is done again.
+  // What was done before and is lost is not progress when it is done again.
   assert.deepEqual(seen, [
     [1, false],
     [2, true],

@@ -13,12 +13,12 @@ const nowhere = { kubeconfig: "/dev/null", namespace: "default" };
 
 const refusals: readonly (readonly [string, Record<string, string>, RegExp])[] = [
   [
-    "a service URL that is none",
+    "an invalid service URL",
     { MOS_SERVICE_URL: "model-optimization" },
     /settings are invalid[^]*MOS_SERVICE_URL/,
   ],
   [
-    "pods that are no YAML",
+    "pods that are not YAML",
     { MOS_WORKER_POD: "{models" },
     /MOS_WORKER_POD is "\{models" and must be YAML/,
   ],
@@ -28,7 +28,7 @@ const refusals: readonly (readonly [string, Record<string, string>, RegExp])[] =
     /MOS_WORKER_POD\.volumes\[0\]\.hostPath is not known/,
   ],
   [
-    "a time to live that is no number",
+    "a time to live that is not a number",
     { MOS_JOB_TTL_SECONDS: "1h" },
     /MOS_JOB_TTL_SECONDS is "1h" and must be a whole number/,
   ],

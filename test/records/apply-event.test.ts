@@ -12,6 +12,26 @@ const now = new Date("2026-03-01T00:01:00.000Z");
 const digest = "a".repeat(64);
 
 const reported = { seq: 1, at: created };
+
+test("a job that ends with files that are not stored warns of them", () => {
+  const artifact = { name: "model.onnx", kind: "model", bytes: 1, sha256: digest } as const;
+  const job = makeJob({
+    status: "Optimizing",
+    artifacts: [
+      { ...artifact, missing: true },
+      { ...artifact, name: "report.json" },
+    ],
+  });
+  const end = { ...reported, type: "result", outcome: "Completed" } as const;
+  const { status, telemetry } = applyEvent(job, end, now);
+  assert.equal(status, "Completed");
+  assert.deepEqual(telemetry.warnings, [
+    {
+      code: "files_missing",
+      message: "The backup that the records were restored from is older than model.onnx",
+    },
+  ]);
+});
 const anyEvent = fc.oneof(
   fc.constantFrom<JobEvent>(
     { ...reported, type: "status", status: "Sharding" },
@@ -50,7 +70,7 @@ const anyEvent = fc.oneof(
 const anyKind = fc.constantFrom<JobKind>("compress", "quantize");
 const anyEvents = fc.array(anyEvent, { maxLength: 30 });
 
-test("applyEvent() moves a job along the transition table alone, with a time for each status", () => {
+test("applyEvent() moves a job only along the transition table, with a time for each status", () => {
   fc.assert(
     fc.property(anyKind, anyEvents, (kind, events) => {
       const end = events.reduce((job, event) => applyEvent(job, event, now), makeJob({ kind }));

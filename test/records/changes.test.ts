@@ -67,7 +67,7 @@ test("changes.onChanged() calls back for every job and batch, until it is ended"
   await records.close();
 });
 
-test("a webhook that has something to send is no job or batch that changed", async () => {
+test("a webhook that has something to send is not a job or batch that changed", async () => {
   const records = await openTestRecords();
   const request = { url: "https://receiver.example/", description: "", secret: "whsec_" };
   const { id } = await records.webhooks.create("default", { ...request, events: ["job.*"] }, {});

@@ -120,7 +120,7 @@ test("counters are what a scan finds, whatever happens", async (t) => {
   );
 });
 
-test("a job that waits again is none that waits for its first worker", async () => {
+test("a job that waits again does not wait for its first worker", async () => {
   const records = await openTestRecords();
   const { id } = await records.jobs.create("default", makeNewJob());
   assert.notEqual(await records.metrics.findOldestWaitingTime(), undefined);

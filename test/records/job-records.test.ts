@@ -39,7 +39,7 @@ test("jobs.create() keeps whether a job only plans, for its worker too", async (
   await records.close();
 });
 
-test("a job that was recorded before there were dry runs is none", async () => {
+test("a job that was recorded before there were dry runs is not one", async () => {
   const { records, ids } = await recordsWith([{}]);
   const { dryRun, ...older } = jobSchema.parse(await records.jobs.find(project, ids[0] ?? ""));
   const size = { originalBytes: 100, resultBytes: 40, ratio: 0.4 };

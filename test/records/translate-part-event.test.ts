@@ -44,7 +44,7 @@ async function shardModel(records: Records, id: string): Promise<void> {
   await records.attempts.end(id, attempt, { error: null, lines: [] });
 }
 
-test("pods shard, optimize side by side and assemble: the last one alone completes the job", async () => {
+test("pods shard, optimize side by side and assemble: only the last one completes the job", async () => {
   const { records, id } = await sharedJob();
   await shardModel(records, id);
   assert.equal((await records.jobs.find(project, id))?.status, "Sharding");

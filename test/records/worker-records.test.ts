@@ -24,7 +24,7 @@ test("workers.findAssignment() returns all that a worker needs except the servic
   await records.close();
 });
 
-test("workers.findAttemptBySecret() knows a worker by its secret and its job alone", async () => {
+test("workers.findAttemptBySecret() knows a worker only by its secret and its job", async () => {
   const { records, id } = await recordsWithWorker();
   const other = await records.jobs.create(project, makeNewJob());
   assert.equal(await records.workers.findAttemptBySecret(id, "hash-1"), 1);

@@ -33,14 +33,21 @@ const cases: readonly (readonly [
 ])[] = [
   ["all jobs passed", [passed, passed], "gates", undefined, "success", "2 jobs passed"],
   ["one job passed", [passed], "gates", undefined, "success", "1 job passed"],
-  ["a gate failed", [passed, missed], "gates", undefined, "failure", "1 of 2 jobs failed a gate"],
+  [
+    "a gate failed",
+    [passed, missed],
+    "gates",
+    undefined,
+    "failure",
+    "recognition for cpu has 26.8 % of the original's size; 25 % are allowed",
+  ],
   [
     "a gate warns",
     [passed, warned],
     "gates",
     undefined,
     "neutral",
-    "1 of 2 jobs passed with a warning",
+    'recognition for cpu has no measured figure for "Growth"; 0 % are allowed',
   ],
   [
     "a gate warns",
@@ -48,7 +55,7 @@ const cases: readonly (readonly [
     "warnings",
     undefined,
     "failure",
-    "1 of 2 jobs passed with a warning",
+    'recognition for cpu has no measured figure for "Growth"; 0 % are allowed',
   ],
   [
     "a gate failed that only warns",
@@ -56,7 +63,7 @@ const cases: readonly (readonly [
     "jobs",
     undefined,
     "neutral",
-    "1 of 2 jobs failed a gate",
+    "recognition for cpu has 26.8 % of the original's size; 25 % are allowed",
   ],
   [
     "a job failed",
@@ -72,7 +79,7 @@ const cases: readonly (readonly [
     "nothing",
     undefined,
     "neutral",
-    "1 job failed",
+    "recognition for cpu failed: The file is not an ONNX model",
   ],
   [
     "a job was cancelled at the service",

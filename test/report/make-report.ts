@@ -1,7 +1,7 @@
 import { hasFailedGate } from "../../src/contract/jobs/gate.ts";
 import type { Job } from "../../src/contract/jobs/job.ts";
 import { isTerminal } from "../../src/contract/jobs/status.ts";
-import type { Report, ReportRow } from "../../src/report/report.ts";
+import { jobLinks, type Report, type ReportRow } from "../../src/report/report.ts";
 import { makeCompletedJob } from "../support/make-job.ts";
 
 export const gateMissed: Partial<Job> = {
@@ -32,7 +32,7 @@ export const jobFailed: Partial<Job> = {
   error: { code: "model_invalid", message: "The file is not an ONNX model" },
 };
 
-/** A report's row of a job; of one that has not ended, it shows the status alone. */
+/** A report's row of a job; of one that has not ended, it shows only the status. */
 export function makeRow(overrides: Partial<Job> = {}): ReportRow {
   const job = makeCompletedJob(overrides);
   const { id, model, target, status } = job;
@@ -43,7 +43,7 @@ export function makeRow(overrides: Partial<Job> = {}): ReportRow {
     target,
     status,
     gatesFailed,
-    logUrl: `https://mos.example.com/v1/jobs/${id}/logs`,
+    ...jobLinks("https://mos.example.com", id),
   };
   return isTerminal(status) ? { ...row, job } : row;
 }
@@ -51,7 +51,7 @@ export function makeRow(overrides: Partial<Job> = {}): ReportRow {
 export function makeReport(rows: readonly ReportRow[], overrides: Partial<Report> = {}): Report {
   return {
     name: "Model compression",
-    url: "https://mos.example.com/v1/batches/batch-0",
+    url: "https://mos.example.com/batches/batch-0",
     rows,
     ...overrides,
   };

@@ -31,7 +31,7 @@ test("resolveJobId() takes the label of a batch's child", () => {
   assert.equal(resolveJobId(resource("nightly-0017", labels)), id);
 });
 
-test("resolveJobId() makes a valid id that depends on the uid, where there is no label", () => {
+test("resolveJobId() makes a valid id that depends on the uid, if there is no label", () => {
   const id = resolveJobId(resource("mine"));
   assert.equal(jobId.parse(id), id);
   assert.equal(resolveJobId(resource("mine")), id);
@@ -52,7 +52,7 @@ test("resolveJobId() gives a copy that carries its original's label along an id 
   );
 });
 
-test("resolveJobId() does not take a label that is no id", () => {
+test("resolveJobId() does not take a label that is not an id", () => {
   const id = resolveJobId(resource("job-1", { [resourceLabels.jobId]: "job-1" }));
   assert.equal(jobId.parse(id), id);
 });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { TestContext } from "node:test";
+import { z } from "zod";
 import { makeTestApp, problemIn, startJob, beginTestWorker } from "./test-app.ts";
 
 const content = "0123456789";
@@ -27,6 +28,30 @@ test("the files of a job are listed and downloaded", async (t) => {
   assert.equal(answer.headers.get("etag"), etag);
   assert.equal(answer.headers.get("accept-ranges"), "bytes");
   assert.equal(answer.headers.get("content-disposition"), 'attachment; filename="model.onnx"');
+});
+
+test("a file that is not stored any more is said to be gone, before an answer begins", async (t) => {
+  const { ask, path, artifact, blobs, logged } = await finishedJob(t);
+  const link = await ask(`POST ${path}/model.onnx/link`, { body: {} });
+  const { url } = z.object({ url: z.url() }).parse(await link.json());
+  await blobs.delete(artifact.sha256, new Date(Date.now() + 60_000));
+  const calls = [`GET ${path}/model.onnx`, `HEAD ${path}/model.onnx`];
+  calls.push(`GET ${url.slice(new URL(url).origin.length)}`);
+  for (const call of calls) {
+    const headers = { range: "bytes=2-4" };
+    for (const answer of [await ask(call), await ask(call, { headers })]) {
+      assert.equal(answer.status, 410);
+      if (call.startsWith("HEAD")) continue;
+      const { code, detail } = await problemIn(answer);
+      assert.equal(code, "artifact_missing");
+      assert.match(detail, /^"model.onnx" of job "job-\w+" is not stored any more/);
+    }
+  }
+  assert.match(
+    logged.join("\n"),
+    /^error A file of a job is not stored .*"artifact":"model.onnx"/m,
+  );
+  assert.match(await (await ask("GET /metrics")).text(), /^mos_missing_files_total 6$/m);
 });
 
 test("HEAD of a file gives its headers and no bytes", async (t) => {

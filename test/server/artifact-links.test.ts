@@ -4,6 +4,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import test, { type TestContext } from "node:test";
 import { artifactLink } from "../../src/contract/routes/artifact-routes.ts";
+import { tenantToken } from "./tenant-tokens.ts";
+import { setRole, signInIssued } from "./test-people.ts";
 import { beginTestWorker, makeTestApp, problemIn, startJob } from "./test-app.ts";
 
 const content = "0123456789";
@@ -18,8 +20,9 @@ async function linkedArtifact(t: TestContext, database?: string) {
     { type: "artifact", artifact: { name: "model.onnx", kind: "model", ...blob } },
     { type: "artifact", artifact: { name: "other.onnx", kind: "weights", ...blob } },
   );
-  const makeLink = async (body: object = {}) => {
-    const answer = await app.ask(`POST /v1/jobs/${id}/artifacts/model.onnx/link`, { body });
+  const makeLink = async (body: object = {}, token?: string) => {
+    const call = `POST /v1/jobs/${id}/artifacts/model.onnx/link`;
+    const answer = await app.ask(call, token === undefined ? { body } : { body, token });
     assert.equal(answer.status, 201);
     return artifactLink.parse(await answer.json());
   };
@@ -47,6 +50,43 @@ test("a link is no longer valid when its time is over", async (t) => {
   const problem = await problemIn(await follow(url));
   assert.equal(problem.code, "link_expired");
   assert.equal(problem.detail, "The link was valid until 2026-01-01T00:01:00.000Z");
+});
+
+test("a link ends with the token that made it, at its end or when it is revoked", async (t) => {
+  const { app, makeLink, follow } = await linkedArtifact(t);
+  const expiresAt = "2026-01-01T00:10:00.000Z";
+  const { token } = await tenantToken(app, { scopes: ["jobs:read"], expiresAt });
+  const { url, expiresAt: end } = await makeLink({ expiresInSeconds: 604_800 }, token);
+  assert.equal(end, expiresAt);
+  assert.equal((await follow(url)).status, 200);
+  assert.equal((await app.ask("DELETE /v1/tokens/self", { token })).status, 204);
+  const problem = await problemIn(await follow(url));
+  assert.deepEqual([problem.status, problem.code], [410, "link_expired"]);
+});
+
+test("a link ends when the person who made it is no longer a member", async (t) => {
+  const { app, id, follow } = await linkedArtifact(t);
+  const person = await signInIssued(app);
+  await setRole(app, person.id, "viewer");
+  const call = `POST /v1/jobs/${id}/artifacts/model.onnx/link`;
+  const made = await app.ask(call, { ...person, body: {} });
+  const { url } = artifactLink.parse(await made.json());
+  assert.equal((await follow(url)).status, 200);
+  await app.ask(`DELETE /v1/projects/default/members/${person.id}`);
+  assert.equal((await problemIn(await follow(url))).code, "link_expired");
+});
+
+test("all links to a job's files can be ended, and new ones made", async (t) => {
+  const { app, id, makeLink, follow } = await linkedArtifact(t);
+  const links = [await makeLink(), await makeLink()];
+  const reader = await app.tokenFor("jobs:read");
+  const call = `DELETE /v1/jobs/${id}/links`;
+  assert.equal((await app.ask(call, { token: reader })).status, 403);
+  assert.equal((await app.ask(call)).status, 204);
+  for (const { url } of links) {
+    assert.equal((await problemIn(await follow(url))).code, "not_found");
+  }
+  assert.equal((await follow((await makeLink()).url)).status, 200);
 });
 
 const changes: Readonly<Record<string, (url: URL) => void>> = {
@@ -85,8 +125,8 @@ test("a link is valid after a restart of the service", async (t) => {
   await first.app.stop();
   const second = await makeTestApp(t, { database });
   // Its blobs are elsewhere: the link is recognised, and the file is not there.
-  const answer = await second.ask(`HEAD ${url}`, { token: null });
-  assert.equal(answer.status, 200);
+  const answer = await second.ask(`GET ${url}`, { token: null });
+  assert.equal((await problemIn(answer)).code, "artifact_missing");
 });
 
 test("a link of more than a week and of no file are refused", async (t) => {

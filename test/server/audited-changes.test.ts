@@ -79,6 +79,10 @@ const changes: Readonly<Record<AuditedRoute, Prepare>> = {
     );
     return [`POST /v1/jobs/${id}/artifacts/model.onnx/link`, { body: {} }];
   },
+  async deleteLinks(app) {
+    const { id } = await startJob(app);
+    return [`DELETE /v1/jobs/${id}/links`];
+  },
   createWebhook: async () => ["POST /v1/webhooks", { body: webhookRequest }],
   rotateWebhook: async (app) => [`POST /v1/webhooks/${(await makeWebhook(app)).id}/rotate`],
   enableWebhook: async (app) => [`POST /v1/webhooks/${(await makeWebhook(app)).id}/enable`],

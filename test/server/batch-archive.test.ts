@@ -18,7 +18,7 @@ import { listen } from "../../src/service/http-server/listen.ts";
 import { openS3BlobStore } from "../../src/storage/s3/s3-blob-store.ts";
 import { startS3Server } from "../storage/s3-server.ts";
 import { s3Missing } from "../support/cluster/cluster-missing.ts";
-import { beginTestWorker, makeTestApp } from "./test-app.ts";
+import { beginTestWorker, makeTestApp, problemIn } from "./test-app.ts";
 
 const manifestSchema = z.object({
   batchId: z.string(),
@@ -87,9 +87,20 @@ test("HEAD of an archive reads no file", async (t) => {
   assert.equal(read.mock.callCount(), 0);
 });
 
-test("the connection breaks where a file of the archive is missing", async (t) => {
+test("an archive does not begin where a file of it is missing", async (t) => {
+  const { app, jobs, path, stored } = await producedBatch(t);
+  await app.blobs.delete(stored[1] ?? "", new Date(Date.now() + 60_000));
+  const answer = await app.ask(`GET ${path}`);
+  assert.equal(answer.status, 410);
+  const { code, detail } = await problemIn(answer);
+  assert.equal(code, "artifact_missing");
+  assert.ok(detail.startsWith(`"model.onnx" of job "${jobs[1]?.id}" is not stored any more`));
+});
+
+test("the connection breaks where a file of the archive goes missing meanwhile", async (t) => {
   const { app, path, stored } = await producedBatch(t);
   await app.blobs.delete(stored[1] ?? "", new Date(Date.now() + 60_000));
+  t.mock.method(app.blobs, "find", async () => ({ bytes: 1 }));
   const listener = getRequestListener(app.app.fetch);
   const server = createServer((incoming, outgoing) => void listener(incoming, outgoing));
   const url = await listen(server, { host: "127.0.0.1", port: 0 });

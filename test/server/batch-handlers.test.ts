@@ -70,7 +70,27 @@ test("POST /batches refuses a target that is named twice and more than 2,000 job
 
 const revision = { sha: "a".repeat(40), branch: "main", recordBaseline: true };
 
-test("POST /batches records baselines for those alone who may write them", async (t) => {
+test("POST /batches refuses jobs that are larger together than any service could take", async (t) => {
+  const app = await makeTestApp(t);
+  const exclude = Array.from({ length: 256 }, (_, i) => `${i}`.padEnd(240, "漢"));
+  const overrides = exclude.map((match) => ({ match, scheme: "int8-weight" }));
+  const submit = (length: number) => {
+    const models = Array.from({ length }, (_, i) => {
+      return { source: `https://models.example/${i}.onnx`, name: `m${i}` };
+    });
+    const body = { models, targets: ["cpu", "cpu-int8"], recipe: { exclude, overrides } };
+    return app.ask("POST /v1/batches", { body });
+  };
+  const start = performance.now();
+  const { code, errors } = await problemIn(await submit(1000));
+  assert.ok(performance.now() - start < 1000);
+  assert.equal(code, "validation_failed");
+  assert.match(errors?.[0]?.message ?? "", /^Makes jobs with \d+ bytes .* of 16777216 at most/);
+  assert.deepEqual(app.submitted, []);
+  assert.equal((await submit(10)).status, 202);
+});
+
+test("POST /batches records baselines only for those who may write them", async (t) => {
   const { ask, tokenFor, submitted } = await makeTestApp(t);
   const body = { models, targets, suite: "nightly", revision };
   const problem = await problemIn(

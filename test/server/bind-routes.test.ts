@@ -56,7 +56,7 @@ test("a method that a resource has not is refused with those it has", async (t) 
   assert.equal((await ask("GET /v1/compress")).headers.get("allow"), "POST");
 });
 
-test("an address that is none is not found", async (t) => {
+test("an unknown address is not found", async (t) => {
   const { ask } = await makeTestApp(t);
   for (const path of ["/", "/v1", "/v1/job", "/v2/jobs", "/v1/jobs/a/b/c/d", "/worker/v1/jobs"]) {
     assert.equal((await problemIn(await ask(`GET ${path}`))).code, "not_found", path);

@@ -57,7 +57,7 @@ test("a worker's file must be what its name says, and no larger than a model may
   assert.equal(await app.blobs.find(sha256), undefined);
 });
 
-test("files are for workers of the job alone", async (t) => {
+test("files are only for workers of the job", async (t) => {
   const app = await makeTestApp(t);
   const [mine, other] = [await startJob(app), await startJob(app)];
   const { secret } = await beginTestWorker(app, mine.id);
@@ -102,7 +102,7 @@ test("a worker whose job or attempt has ended neither reads nor stores files", a
     const { id } = await startJob(app);
     const worker = await beginTestWorker(app, id);
     const { sha256: own } = await worker.store("a file");
-    const error = { code: "model_invalid", message: "It is no model" } as const;
+    const error = { code: "model_invalid", message: "It is not a model" } as const;
     if (end === "job") await worker.report({ type: "result", outcome: "Failed", error });
     else await app.records.attempts.end(id, 1, { error: null, lines: [] });
     for (const method of ["GET", "PUT"]) {

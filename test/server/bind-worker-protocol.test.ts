@@ -33,7 +33,7 @@ test("what a worker reports changes its job, and what it reports twice is record
   assert.equal(await (await app.ask(`GET /v1/jobs/${id}/logs?follow=false`)).text(), "one\n");
 });
 
-test("a worker's token is good for its job alone, and an access token for no job", async (t) => {
+test("a worker's token is good only for its job, and an access token for no job", async (t) => {
   const app = await makeTestApp(t);
   const [mine, other] = [await startJob(app), await startJob(app)];
   const { secret } = await beginTestWorker(app, mine.id);

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { maxArtifacts } from "../../src/contract/jobs/artifact.ts";
 import { job as jobSchema, jobDetail } from "../../src/contract/jobs/job.ts";
-import { beginTestWorker, makeTestApp, problemIn, startJob } from "./test-app.ts";
+import { beginTestWorker, logEvent, makeTestApp, problemIn, startJob } from "./test-app.ts";
 
 test("GET /jobs/{id} sends a job again only when it has changed", async (t) => {
   const app = await makeTestApp(t);
@@ -52,6 +54,46 @@ test("Prefer: wait answers with what there is when the time is over", async (t) 
   const answer = await app.ask(`GET /v1/jobs/${id}`, { headers: { prefer: "wait=0" } });
   assert.equal(answer.status, 200);
   assert.equal(jobDetail.parse(await answer.json()).status, "Pending");
+});
+
+test("a thousand requests that wait for one job read it together", async (t) => {
+  const app = await makeTestApp(t);
+  const { id } = await startJob(app);
+  const worker = await beginTestWorker(app, id);
+  await worker.report({ type: "status", status: "Sharding" });
+  const blob = await worker.store("the same for all");
+  for (let first = 0; first < maxArtifacts; first += 500) {
+    await worker.report(
+      ...Array.from({ length: Math.min(500, maxArtifacts - first) }, (_, i) => {
+        const name = `${first + i}`.padEnd(200, "x");
+        return { type: "artifact", artifact: { name, kind: "weights", ...blob } } as const;
+      }),
+    );
+  }
+  const headers = { prefer: "wait=60" };
+  const waiting = Array.from({ length: 1000 }, () => app.ask(`GET /v1/jobs/${id}`, { headers }));
+  await delay(1000);
+  const start = performance.now();
+  await worker.report(logEvent("a change"));
+  await delay(1);
+  const readMs = performance.now() - start;
+  await worker.report({ type: "result", outcome: "Failed" });
+  const [first, ...others] = await Promise.all(
+    waiting.map(async (answer) => (await answer).text()),
+  );
+  assert.equal(jobDetail.parse(JSON.parse(first ?? "")).status, "Failed");
+  assert.ok(others.every((text) => text === first));
+  assert.ok(readMs < 1000, `${readMs} ms`);
+});
+
+test("what is read for one request is not sent to one that asks after a change", async (t) => {
+  const app = await makeTestApp(t);
+  const { id } = await startJob(app);
+  const before = app.ask(`GET /v1/jobs/${id}`);
+  await app.ask(`POST /v1/jobs/cancel/${id}`);
+  const after = await app.ask(`GET /v1/jobs/${id}`);
+  assert.equal(jobDetail.parse(await after.json()).status, "Cancelled");
+  assert.equal((await before).status, 200);
 });
 
 test("POST /jobs/{id}/retry starts the same job anew, once for each key", async (t) => {

@@ -3,7 +3,7 @@ import { Writable } from "node:stream";
 import test from "node:test";
 import { jsonLog } from "../../src/log/json-log.ts";
 import { stripUrlSecrets } from "../../src/storage/strip-url-secrets.ts";
-import { splitLogLines } from "../../src/worker/reporter.ts";
+import { splitLogLines } from "../../src/contract/jobs/split-log-lines.ts";
 import { makeTestApp, problemIn, startJob } from "./test-app.ts";
 
 const source = "https://models.example/m.onnx";
@@ -13,6 +13,10 @@ const hidden = {
   "a C1 control": "\u009b",
   "a mark of direction": "\u202e",
   "a line separator": "\u2028",
+  "a space without width": "\u200b",
+  "a joiner of nothing": "\u200d",
+  "a soft hyphen": "\u00ad",
+  "a tag": "\u{e0041}",
 };
 
 for (const [name, character] of Object.entries(hidden)) {
@@ -37,7 +41,10 @@ for (const [name, character] of Object.entries(hidden)) {
       },
     });
     jsonLog(stream, () => new Date())("info", `a${character}b`);
-    assert.deepEqual(written.slice(0, -1).match(/[\p{Cc}\u2028\u202e]/gu), null);
+    assert.deepEqual(
+      written.slice(0, -1).match(/[\p{Cc}\p{Default_Ignorable_Code_Point}\u2028]/gu),
+      null,
+    );
     assert.equal(JSON.parse(written).message, `a${character}b`);
   });
 }

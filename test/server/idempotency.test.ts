@@ -65,7 +65,7 @@ test("a repeated request gets the first answer also where another one would be r
   assert.deepEqual(await again.json(), await first.json());
 });
 
-test("a key holds for one token alone", async (t) => {
+test("a key holds only for one token", async (t) => {
   const { ask, tokenFor, submitted } = await makeTestApp(t);
   await ask("POST /v1/compress", { body, headers });
   const other = await ask("POST /v1/compress", {

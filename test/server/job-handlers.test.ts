@@ -203,7 +203,7 @@ test("a job that has ended cannot be cancelled", async (t) => {
   const app = await makeTestApp(t);
   const { id } = await startJob(app);
   const worker = await beginTestWorker(app, id);
-  const error = { code: "model_invalid", message: "The file is no model" } as const;
+  const error = { code: "model_invalid", message: "The file is not a model" } as const;
   await worker.report(
     { type: "status", status: "Sharding" },
     { type: "result", outcome: "Failed", error },
@@ -222,7 +222,7 @@ test("POST /quantize with Prefer: wait answers as soon as the job has ended", as
   });
   await until("the job is submitted", () => app.submitted.length > 0);
   const worker = await beginTestWorker(app, app.submitted[0] ?? "");
-  const error = { code: "model_invalid", message: "The file is no model" } as const;
+  const error = { code: "model_invalid", message: "The file is not a model" } as const;
   await worker.report(
     { type: "status", status: "Optimizing" },
     { type: "result", outcome: "Failed", error },

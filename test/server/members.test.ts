@@ -82,7 +82,7 @@ test("what a removed member and the member's tokens may do ends, also open strea
   await app.ask(`DELETE /v1/projects/default/members/${person.id}`);
   assert.equal((await app.ask("GET /v1/jobs", person)).status, 403);
   const refused = await problemIn(await app.ask("GET /v1/jobs", { token }));
-  assert.match(refused.detail, /ada, whose token it is, is no member of "default"/);
+  assert.match(refused.detail, /ada, whose token it is, is not a member of "default"/);
   await read;
 });
 
@@ -101,7 +101,7 @@ test("a token does no more than the person may now who made it", async (t) => {
   }
 });
 
-test("a developer sees and revokes the own tokens alone", async (t) => {
+test("a developer sees and revokes only own tokens", async (t) => {
   const app = await makeTestApp(t);
   const person = await signInIssued(app);
   await setRole(app, person.id, "developer");
@@ -190,7 +190,7 @@ test("people are found by their whole address, which its issuer has checked", as
   assert.equal(parseClaims(said, { issuer, groupsClaim: "groups" }).email, null);
 });
 
-test("a group without a single sign-on is refused, and so is a name that is none", async (t) => {
+test("a group without a single sign-on is refused, and so is what is not a name", async (t) => {
   const { ask } = await makeTestApp(t);
   const put = (name: string) =>
     ask(`PUT /v1/projects/default/members/${name}`, { body: { role: "viewer" } });

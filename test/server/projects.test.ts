@@ -146,7 +146,7 @@ test("of two repositories that record a new suite at once the second records not
   assert.equal(await readBaseline(app, await submit(app, otherRepository, false)), undefined);
 });
 
-test("a workflow records baselines of its own branch and commit alone", async (t) => {
+test("a workflow records baselines only of its own branch and commit", async (t) => {
   const app = await makeTestApp(t);
   const { token } = await tenantToken(app, { workflow: { ...pushed, ref: "refs/heads/mine" } });
   const body = compared(pushed, true);

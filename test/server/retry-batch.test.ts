@@ -93,7 +93,7 @@ test("a retry with an Idempotency-Key that is sent again starts nothing", async 
   assert.equal((await problemIn(other)).code, "idempotency_key_reused");
 });
 
-test("a batch without such jobs is refused, with what there is none of", async (t) => {
+test("a batch without such jobs is refused, with what it lacks", async (t) => {
   const app = await makeTestApp(t);
   const answer = await app.ask("POST /v1/batches", { body: request });
   const { id } = batchSchema.parse(await answer.json());

@@ -72,7 +72,14 @@ test(
 );
 
 /** Operations of one job, which the run of another project tries on it. */
-const jobOperations = ["getJob", "cancelJob", "streamLogs", "listArtifacts", "getArtifact"];
+const jobOperations = [
+  "getJob",
+  "cancelJob",
+  "streamLogs",
+  "listArtifacts",
+  "getArtifact",
+  "getAttestations",
+];
 const batchOperations = ["getBatch", "cancelBatch"];
 /** Operations with bodies, of which most of the coverage phase's requests are wrong ones. */
 const submissions = ["startCompression", "startQuantization", "submitBatch"];

@@ -91,7 +91,7 @@ test("a real provider signs people in, whose groups have their roles", async (t)
   assert.equal(problemOf(await come(app, back, cookie)), "refused", "a code counts once");
 });
 
-test("a sign-in ends in the browser alone in which it began, and in time", async (t) => {
+test("a sign-in ends only in the browser in which it began, and in time", async (t) => {
   const provider = await startHostileProvider(t, publicUrl);
   const app = await makeTestApp(t, { singleSignOn: provider.options });
   const mine = await begin(app);
@@ -153,7 +153,7 @@ test("a key that the issuer has replaced meanwhile counts, and the one before no
   assert.equal(locationIn(await signIn()).pathname, "/jobs");
 });
 
-test("an answer of another issuer is none (mix-up)", async (t) => {
+test("an answer of another issuer is refused (mix-up)", async (t) => {
   const provider = await startHostileProvider(t, publicUrl);
   const app = await makeTestApp(t, { singleSignOn: provider.options });
   provider.metadata = { authorization_response_iss_parameter_supported: true };
@@ -206,7 +206,7 @@ const addresses = [
   `/${"a".repeat(2001)}`,
 ];
 
-test("a sign-in leads to the service's own pages alone", async (t) => {
+test("a sign-in leads only to the service's own pages", async (t) => {
   const provider = await startHostileProvider(t, publicUrl);
   const app = await makeTestApp(t, { singleSignOn: provider.options });
   for (const given of addresses) {

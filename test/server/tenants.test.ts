@@ -73,6 +73,11 @@ const matrix: Readonly<Record<RouteName, Row>> = {
     owner: 200,
     ...hidden,
   },
+  getAttestations: {
+    call: (things) => `GET /v1/jobs/${things.job}/attestations`,
+    owner: 409,
+    ...hidden,
+  },
   getArtifact: {
     call: (things) => `GET /v1/jobs/${things.job}/artifacts/model.onnx`,
     owner: 200,
@@ -84,6 +89,7 @@ const matrix: Readonly<Record<RouteName, Row>> = {
     owner: 201,
     ...hidden,
   },
+  deleteLinks: { call: (things) => `DELETE /v1/jobs/${things.job}/links`, owner: 204, ...hidden },
   // A signature that nobody made.
   getLinkedArtifact: {
     call: (things) =>
@@ -114,6 +120,7 @@ const matrix: Readonly<Record<RouteName, Row>> = {
   // No job of it failed.
   retryBatch: { call: (things) => `POST /v1/batches/${things.batch}/retry`, owner: 409, ...hidden },
   deleteBatch: { call: (things) => `DELETE /v1/batches/${things.batch}`, owner: 409, ...hidden },
+  listModelVersions: { call: () => "GET /v1/model-versions", ...ownOnly },
   listModels: {
     call: () => "GET /v1/models",
     owner: 200,
@@ -205,6 +212,7 @@ const matrix: Readonly<Record<RouteName, Row>> = {
   listSessions: { call: () => "GET /v1/sessions", ...ownOnly },
   signOut: { call: () => "DELETE /v1/sessions/self", ...withoutSession },
   signOutEverywhere: { call: () => "DELETE /v1/sessions", ...withoutSession },
+  getAttestationKey: { call: () => "GET /v1/attestation-key", ...ownOnly },
   getOpenApi: { call: () => "GET /v1/openapi.json", ...ownOnly },
   listTokens: {
     call: () => "GET /v1/tokens",

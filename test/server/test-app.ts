@@ -74,6 +74,7 @@ interface TestAppOptions {
   readonly github?: GitHubAppOptions;
   readonly requestsPerMinute?: number;
   readonly exchangesPerMinute?: number;
+  readonly workerRequestsPerMinute?: number;
   readonly maxWaitingJobs?: number;
   readonly singleSignOn?: SingleSignOnOptions;
   readonly sources?: z.input<typeof sourceCredentials>;
@@ -126,16 +127,9 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
   const sources = createModelSources(sourceCredentials.parse(options.sources ?? {}));
   t.after(() => sources[Symbol.asyncDispose]());
   const submitted: string[] = [];
-  const { requestsPerMinute = 1e9, exchangesPerMinute = 1e9 } = options;
   const { readDiskSpace = emptyDisk } = options;
   const context: ServerContext = {
-    quotas: {
-      requests: createRateLimiter("requests", requestsPerMinute, now),
-      exchanges: createRateLimiter("exchanges", exchangesPerMinute, now),
-      storage: createStorageQuota(records, blobs, options.maxStoredBytes ?? 1e9),
-      waitingJobs: options.maxWaitingJobs ?? 1e9,
-      deadlineSeconds: 86_400,
-    },
+    quotas: createTestQuotas(options, { records, blobs, now }),
     isTrustedProxy: options.isTrustedProxy ?? (() => false),
     records,
     blobs,
@@ -198,6 +192,22 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
       const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
       return app.request(path, { method, headers: all, body: text ?? null });
     },
+  };
+}
+
+function createTestQuotas(
+  options: TestAppOptions,
+  { records, blobs, now }: Pick<ServerContext, "records" | "blobs" | "now">,
+): ServerContext["quotas"] {
+  const { requestsPerMinute = 1e9, exchangesPerMinute = 1e9 } = options;
+  const { workerRequestsPerMinute = 1e9 } = options;
+  return {
+    requests: createRateLimiter("requests", requestsPerMinute, now),
+    exchanges: createRateLimiter("exchanges", exchangesPerMinute, now),
+    workers: createRateLimiter("workers", workerRequestsPerMinute, now),
+    storage: createStorageQuota(records, blobs, options.maxStoredBytes ?? 1e9),
+    waitingJobs: options.maxWaitingJobs ?? 1e9,
+    deadlineSeconds: 86_400,
   };
 }
 

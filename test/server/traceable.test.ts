@@ -51,7 +51,7 @@ test("the audit records who made, cancelled and revoked what, newest first and i
   assert.equal((await app.ask("GET /v1/audit", { token })).status, 403);
 });
 
-test("an answer that is given again is no second entry of the audit", async (t) => {
+test("an answer that is given again is not a second entry of the audit", async (t) => {
   const app = await makeTestApp(t);
   const headers = { "idempotency-key": "once" };
   const body = { model: { source: "https://models.example/a.onnx" }, target: "cpu" };

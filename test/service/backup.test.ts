@@ -5,6 +5,8 @@ import { join } from "node:path";
 import test, { type TestContext } from "node:test";
 import { jobPage } from "../../src/contract/jobs/page.ts";
 import { isTerminal } from "../../src/contract/jobs/status.ts";
+import { openRecords } from "../../src/records/open-records.ts";
+import { makeNewJob } from "../records/new-jobs.ts";
 import { type RunningService, startRunningService } from "../support/running-service.ts";
 import { followJob } from "../support/follow-job.ts";
 import { realModel } from "../support/real-models.ts";
@@ -104,4 +106,25 @@ test("restore() refuses a file that is damaged, and a folder that is not empty",
     /cannot be restored: Content has SHA-256/,
   );
   assert.deepEqual((await readdir(directory)).includes("service.sqlite"), false);
+});
+
+test("backup and restore name the jobs whose files are missing", async (t) => {
+  const source = await temporaryFolder(t);
+  const records = await openRecords(join(source, "service.sqlite"), { now: () => new Date() });
+  const { id } = await records.jobs.create("default", makeNewJob());
+  await records.attempts.begin(id, "hash");
+  const blob = { sha256: "a".repeat(64), bytes: 7 };
+  await records.jobBlobs.add(id, blob);
+  const artifact = { name: "model.onnx", kind: "model", ...blob } as const;
+  const at = new Date().toISOString();
+  await records.workers.recordFinalEvents(id, 1, [
+    { seq: 1, at, type: "status", status: "Sharding" },
+    { seq: 2, at, type: "artifact", artifact },
+  ]);
+  await records.close();
+  const folder = join(await temporaryFolder(t), "copy");
+  const missing = `Missing: ${blob.sha256}, model.onnx of ${id}`;
+  assert.ok((await run("backup", folder, source)).split("\n").includes(missing));
+  const directory = join(await temporaryFolder(t), "data");
+  assert.ok((await run("restore", folder, directory)).split("\n").includes(missing));
 });

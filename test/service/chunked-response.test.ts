@@ -32,7 +32,57 @@ test("requests that come together are answered in turn, each piece in a chunk", 
   assert.deepEqual(bodies(await text(socket)), [sent, sent, sent]);
 });
 
-test("a client that knows no chunks gets the pieces alone", async (t) => {
+test("an answer has no more bytes than it announces, and none follows it", async (t) => {
+  let requests = 0;
+  const rest = "HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nforged";
+  const socket = await openClient(t, () => {
+    requests += 1;
+    const body = ReadableStream.from([Buffer.from("four"), Buffer.from(rest)]);
+    return new Response(requests === 1 ? body : "the next", {
+      headers: requests === 1 ? { "content-length": "4" } : {},
+    });
+  });
+  const get = "GET / HTTP/1.1\r\nHost: service\r\n\r\n";
+  socket.write(`${get}${get}`);
+  socket.on("error", () => {});
+  let answers = "";
+  socket.setEncoding("latin1").on("data", (text: string) => (answers += text));
+  await once(socket, "close");
+  assert.doesNotMatch(answers, /forged/);
+});
+
+test("an answer that breaks off ends only its connection", async (t) => {
+  t.mock.method(console, "error", () => {});
+  const socket = await openClient(t, () => {
+    const body = ReadableStream.from(
+      (async function* () {
+        yield Buffer.from("four");
+        await new Promise(setImmediate);
+        throw new Error("The disk failed");
+      })(),
+    );
+    return new Response(body, { headers: { "content-length": "600" } });
+  });
+  socket.write("GET / HTTP/1.1\r\nHost: service\r\n\r\n");
+  socket.on("error", () => {}).resume();
+  await once(socket, "close");
+});
+
+test("an answer whose first piece is longer than announced is cut off", async (t) => {
+  const socket = await openClient(t, () => {
+    return new Response(ReadableStream.from([Buffer.from("four and more")]), {
+      headers: { "content-length": "4" },
+    });
+  });
+  socket.write("GET / HTTP/1.1\r\nHost: service\r\n\r\n");
+  socket.on("error", () => {});
+  let answers = "";
+  socket.setEncoding("latin1").on("data", (text: string) => (answers += text));
+  await once(socket, "close");
+  assert.doesNotMatch(answers, /and more/);
+});
+
+test("a client that knows no chunks gets only the pieces", async (t) => {
   const socket = await openClient(t, () => new Response(ReadableStream.from(shared)));
   socket.write("GET / HTTP/1.0\r\nHost: service\r\n\r\n");
   assert.deepEqual(bodies(await text(socket)), ["one\nzwölf\n"]);

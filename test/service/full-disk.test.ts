@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
+import { once } from "node:events";
 import { rm, statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import test, { type TestContext } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { ProblemError } from "../../src/client/problem-error.ts";
 import { systemErrorCode } from "../../src/storage/file-error.ts";
 import { mountSmallDisk } from "../support/mount-small-disk.ts";
 import { startRunningService } from "../support/running-service.ts";
@@ -38,10 +42,13 @@ async function startOnSmallDisk(t: TestContext) {
       },
       ...(body && { body }),
     });
-  return { service, send, leave, source: await startSilentHost(owner), free: () => rm(filler) };
+  const source = await startSilentHost(owner);
+  return { owner, service, send, leave, source, free: () => rm(filler) };
 }
 
 const megabyte = 2 ** 20;
+/** What SQLite needs to open a database; nothing can be written then. */
+const bytesToOpen = 40 * 1024;
 
 test("a disk that runs full refuses new work, keeps what runs going and recovers", async (t) => {
   const small = await startOnSmallDisk(t);
@@ -97,4 +104,38 @@ test("a disk without a byte left loses nothing, and goes on once there is room",
   await free();
   assert.equal((await send("POST", "/tokens", body)).status, 201);
   assert.equal((await send("POST", "/compress", JSON.stringify(request))).status, 202);
+});
+
+test("a service that is killed and started on a full disk reads, and goes on by itself once there is room", async (t) => {
+  const small = await startOnSmallDisk(t);
+  if (small === undefined) return t.skip("Needs the right to mount a small file system");
+  const { owner, service, leave, source, free } = small;
+  const request = { model: { source }, target: "cpu" };
+  const job = await service.client.call("startCompression", { body: request });
+  const find = () => service.client.call("getJob", { params: { id: job.id } });
+  while ((await find()).status === "Pending") await delay(50);
+  service.process.kill("SIGKILL");
+  await once(service.process, "exit");
+  // A log that was written before is written again, and takes no more room.
+  const database = new DatabaseSync(join(service.directory, "service.sqlite"));
+  database.exec("pragma wal_checkpoint(truncate)");
+  database.close();
+  await leave(bytesToOpen);
+  const again = await startRunningService(owner, { from: service, environment: unlimited });
+  const { client } = again;
+  const jobs = await client.call("listJobs", {});
+  assert.deepEqual(
+    jobs.jobs.map(({ id }) => id),
+    [job.id],
+  );
+  const isFull = (error: unknown) => error instanceof ProblemError && error.problem.status === 507;
+  await assert.rejects(client.call("startCompression", { body: request }), isFull);
+  await assert.rejects(client.call("cancelJob", { params: { id: job.id } }), isFull);
+  await free();
+  for (;;) {
+    const answer = await client.call("startCompression", { body: request }).catch(() => undefined);
+    if (answer !== undefined) break;
+    await delay(100);
+  }
+  await client.call("cancelJob", { params: { id: job.id } });
 });

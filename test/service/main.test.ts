@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
@@ -72,6 +73,35 @@ test("a data folder that another service uses is said in one sentence", async (t
   assert.equal(ended.stderr, `Another service uses the data directory "${directory}"\n`);
 });
 
+for (const state of ["is empty", "is missing"]) {
+  test(`a database that ${state} beside stored files is refused, with the way back`, async (t) => {
+    const folder = await temporaryFolder(t);
+    const database = join(folder, "service.sqlite");
+    if (state === "is empty") await writeFile(database, "");
+    await mkdir(join(folder, "blobs", "ab"), { recursive: true });
+    await writeFile(join(folder, "blobs", "ab", "ab12"), "a model");
+    const command = ["token", "create", "--name", "ci", "--scopes", "jobs:read"];
+    for (const args of [[], command]) {
+      const ended = await run(args, { MOS_PORT: "0", MOS_DATA_DIR: folder });
+      assert.equal(ended.code, 1);
+      const place = `The database "${database}" ${state}, while "${join(folder, "blobs")}" has files`;
+      assert.ok(ended.stderr.startsWith(place), ended.stderr);
+      assert.match(ended.stderr, /restore a backup into an empty folder, by the command `restore`/);
+    }
+  });
+}
+
+test("a database that is damaged is named, with the way back and without a stack", async (t) => {
+  const folder = await temporaryFolder(t);
+  const database = join(folder, "service.sqlite");
+  await writeFile(database, "no database".repeat(1000));
+  const { code, stderr } = await run([], { MOS_PORT: "0", MOS_DATA_DIR: folder });
+  assert.equal(code, 1);
+  assert.ok(stderr.startsWith(`The database "${database}" is damaged`), stderr);
+  assert.match(stderr, /file is not a database\): restore a backup into an empty folder/);
+  assert.doesNotMatch(stderr, /\n\s+at /);
+});
+
 test("every setting that is wrong is named", async (t) => {
   const environment = { MOS_PORT: "http", MOS_WORKERS: "0", MOS_ALLOW_PRIVATE_ADDRESSES: "yes" };
   const ended = await run([], { ...environment, MOS_DATA_DIR: await temporaryFolder(t) });
@@ -84,7 +114,7 @@ test("every setting that is wrong is named", async (t) => {
   ]);
 });
 
-test("every allowed folder that is none, or that cannot be read, is named", async (t) => {
+test("every allowed folder that is not a folder, or cannot be read, is named", async (t) => {
   const folder = await temporaryFolder(t);
   const none = join(folder, "none");
   const file = join(folder, "file");
@@ -111,10 +141,19 @@ test("an address of the database that is wrong is not repeated, since it has a p
   assert.doesNotMatch(ended.stderr, /hidden/);
 });
 
-test("a variable that looks like a setting and is none is reported", async (t) => {
+test("a variable that looks like a setting but is not is reported", async (t) => {
   const { directory } = await startRunningService(t);
   const ended = await run([], { MOS_PROT: "0", MOS_DATA_DIR: directory });
-  assert.match(ended.stderr, /are no settings","names":\["MOS_PROT"\]/);
+  assert.match(ended.stderr, /are not settings","names":\["MOS_PROT"\]/);
+});
+
+test("a sign-in link needs a service, and a folder is not made for it", async (t) => {
+  const folder = join(await temporaryFolder(t), "data");
+  const ended = await run(["sign-in"], { MOS_DATA_DIR: folder });
+  assert.equal(ended.code, 1);
+  const advice = "set MOS_DATA_DIR and MOS_PORT to those of the service";
+  assert.equal(ended.stderr, `No service has its data in "${folder}": ${advice}\n`);
+  assert.equal(existsSync(folder), false);
 });
 
 test("--help prints the commands, and that of a command how it is called", async () => {
@@ -150,7 +189,7 @@ for (const [args, sentence] of [
   });
 }
 
-test("the trust policy is read from a file, and a file that is none is refused", async (t) => {
+test("the trust policy is read from a file, and what is not one is refused", async (t) => {
   const folder = await temporaryFolder(t);
   const file = join(folder, "trust.yaml");
   const issuer = await startLocalIssuer(t);
@@ -222,6 +261,37 @@ test("a GitHub App whose file cannot be used is refused", async (t) => {
   }
 });
 
+test("a trust policy by which another GitHub's workflows could write checks is refused", async (t) => {
+  const folder = await temporaryFolder(t);
+  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const app = { appId: 4711, privateKey: privateKey.export({ type: "pkcs1", format: "pem" }) };
+  await writeFile(join(folder, "app.yaml"), JSON.stringify(app));
+  const issuer = "https://github.example.com/_services/token";
+  const policy = {
+    name: "enterprise",
+    issuer,
+    claims: { repository_owner_id: 9, repository_id: "*" },
+    scopes: ["jobs:write", "reports:write"],
+    report: { checkNames: "Model compression" },
+  };
+  const trust = { issuers: [{ issuer, audience }], policies: [policy] };
+  await writeFile(join(folder, "trust.yaml"), JSON.stringify(trust));
+  const { code, stderr } = await run([], {
+    MOS_PORT: "0",
+    MOS_DATA_DIR: folder,
+    MOS_GITHUB_APP_FILE: join(folder, "app.yaml"),
+    MOS_TRUST_POLICY_FILE: join(folder, "trust.yaml"),
+    MOS_PUBLIC_URL: "https://mos.example",
+  });
+  assert.equal(code, 1);
+  assert.equal(
+    stderr.trim(),
+    `Trust policy "enterprise" gives "reports:write" to workflows of the issuer "${issuer}", but ` +
+      "the GitHub App writes to https://api.github.com, whose workflows have " +
+      '"https://token.actions.githubusercontent.com"',
+  );
+});
+
 test("a GitHub App and a single sign-on need the service's address", async (t) => {
   const folder = await temporaryFolder(t);
   for (const name of ["MOS_GITHUB_APP_FILE", "MOS_OIDC_FILE"]) {
@@ -240,7 +310,7 @@ test("a wrong part of a setting in YAML is named", async (t) => {
   assert.match(ended.stderr, /^MOS_QUOTAS\.requests is not known; known are waitingJobs/m);
 });
 
-test("targets are read from a file, and a file that is none of targets is refused", async (t) => {
+test("targets are read from a file, and a file without valid ones is refused", async (t) => {
   const folder = await temporaryFolder(t);
   const file = join(folder, "targets.yaml");
   await writeFile(file, "targets:\n  - name: phone\n    scheme: int8\n");

@@ -38,7 +38,7 @@ async function startServiceOnS3(t: TestContext) {
 }
 
 test(
-  "models and artifacts of a service lie in the bucket alone",
+  "models and artifacts of the service lie only in the bucket",
   { skip: s3Missing },
   async (t) => {
     const { access, folder, service } = await startServiceOnS3(t);

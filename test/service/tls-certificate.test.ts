@@ -73,7 +73,7 @@ async function startServer(
   return {
     url: server.url,
     logged: () => new Promise<string>((resolve) => waiting.push(resolve)),
-    /** A connection that trusts the certificate alone, with a request sent. */
+    /** A connection that trusts only the certificate, with a request sent. */
     ask: async (ca: string): Promise<TLSSocket> => {
       const socket = connect({ port, host: "127.0.0.1", servername: "localhost", ca });
       t.after(() => socket.destroy());

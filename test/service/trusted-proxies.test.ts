@@ -7,7 +7,7 @@ function readProxies(list: string) {
   return parseEnvironment(settings, { MOS_TRUSTED_PROXIES: list }).MOS_TRUSTED_PROXIES;
 }
 
-test("MOS_TRUSTED_PROXIES trusts the addresses of its networks alone", () => {
+test("MOS_TRUSTED_PROXIES trusts only the addresses of its networks", () => {
   const isTrusted = readProxies("10.0.0.0/8, 192.0.2.7,2001:db8::/32");
   const addresses = ["10.1.2.3", "11.0.0.1", "192.0.2.7", "192.0.2.8", "2001:db8::1", "::1", ""];
   assert.deepEqual(addresses.filter(isTrusted), ["10.1.2.3", "192.0.2.7", "2001:db8::1"]);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createHash, randomBytes, randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -15,6 +15,7 @@ import { createServiceBlobStore } from "../../src/storage/service-blob-store.ts"
 import { createServiceConnection } from "../../src/worker/service-connection.ts";
 import { s3Missing } from "../support/cluster/cluster-missing.ts";
 import { startPodService } from "../worker/pod-service.ts";
+import { cutStream, filesIn, sha256Of, stream } from "./blob-content.ts";
 import { type S3Server, startS3Server } from "./s3-server.ts";
 
 // What every store of blobs does. What only one does is in the test file of its name.
@@ -101,26 +102,6 @@ function asFiles(open: (t: TestContext) => Promise<OpenedStore>) {
     const provide = async (content: Uint8Array) => (await store.write(stream(content))).sha256;
     return { files: store, provide, folder };
   };
-}
-
-function sha256Of(content: string | Uint8Array): string {
-  return createHash("sha256").update(content).digest("hex");
-}
-
-/** As a socket gives it. */
-async function* stream(content: Uint8Array) {
-  for (let at = 0; at < content.length; at += 65_536) yield content.subarray(at, at + 65_536);
-}
-
-/** Its connection is lost behind the content. */
-async function* cutStream(content: Uint8Array) {
-  yield* stream(content);
-  throw new Error("Connection lost");
-}
-
-async function filesIn(folder: string): Promise<string[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  return entries.filter((entry) => entry.isFile()).map((entry) => entry.name);
 }
 
 const sizes: readonly (readonly [name: string, bytes: number])[] = [

@@ -77,7 +77,7 @@ test("a direct transfer goes on after broken connections", { skip }, async (t) =
 });
 
 test(
-  "the bucket refuses a file with another hash, and its address is for that alone",
+  "the bucket refuses a file with another hash, and its address is only for that",
   { skip },
   async (t) => {
     const { service, connect } = await openWorkerStore(t);

@@ -9,6 +9,8 @@ import { PassThrough } from "node:stream";
 import test, { type TestContext } from "node:test";
 import { limits } from "../../src/contract/limits.ts";
 import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
+import { partialUploadName } from "../../src/storage/partial-upload-path.ts";
+import { selectExcessUploads } from "../../src/storage/select-excess-uploads.ts";
 import { until } from "../support/until.ts";
 
 const content = Buffer.from("the first bytes, and the others");
@@ -54,6 +56,29 @@ test("of a project's broken-off uploads with made-up hashes a bounded number is 
     await assert.rejects(store.receive(upload, brokenOff(Buffer.from("x"))));
   }
   assert.equal((await kept()).length, limits.partialUploads);
+});
+
+test("broken-off uploads of one token push out none of another's", async (t) => {
+  const { store, kept } = await makeStore(t);
+  await assert.rejects(store.receive(theirs, brokenOff(content.subarray(0, 15))));
+  for (let i = 0; i < limits.partialUploads + 10; i++) {
+    const upload = { ...mine, sha256: i.toString(16).padStart(64, "0") };
+    await assert.rejects(store.receive(upload, brokenOff(Buffer.from("x"))));
+  }
+  assert.deepEqual(await store.findPartial(theirs), { bytes: 15 });
+  assert.equal((await kept()).length, limits.partialUploads);
+});
+
+test("of broken-off uploads that are too large together, the token that keeps most loses its oldest", () => {
+  const gigabytes = (owner: string, count: number, second: number) => ({
+    name: partialUploadName({ ...mine, owner, sha256: second.toString(16).padStart(64, "0") }),
+    bytes: count * 1024 ** 3,
+    modifiedAt: new Date(second * 1000),
+  });
+  const first = gigabytes("a", 3, 1);
+  const oldest = gigabytes("b", 20, 2);
+  const others = [gigabytes("b", 25, 3), gigabytes("b", 18, 4)];
+  assert.deepEqual(selectExcessUploads([...others, first, oldest]), [oldest]);
 });
 
 test("another project's broken-off uploads take no room from one", async (t) => {

@@ -23,7 +23,7 @@ export interface HubStandIn {
 /**
  * A stand-in for the Hub, as far as its address of files goes (`/OWNER/NAME/resolve/REVISION/PATH`):
  * it redirects to a storage of another origin, and names the commit. `acme/private` needs the
- * token, and `acme/renamed` has become `acme/public`. It is no Hub: there is none to be had here.
+ * token, and `acme/renamed` has become `acme/public`. It is not a Hub: none is available here.
  * Files are contents, or paths of some; `relay` gives another address to the storage.
  */
 export async function startHubStandIn(

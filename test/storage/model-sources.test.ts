@@ -98,7 +98,7 @@ for (const [source, code, reason] of [
   });
 }
 
-test("a project's token is for that project alone", async (t) => {
+test("a project's token is only for that project", async (t) => {
   const { sources } = await startHub(t);
   await assert.rejects(sources.pin("other", "hf://acme/private/onnx/model.onnx"), {
     code: "model_not_found",

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -8,6 +8,7 @@ import { test, type TestContext } from "node:test";
 import type { S3Access } from "../../src/storage/s3/s3-client.ts";
 import { openS3BlobStore } from "../../src/storage/s3/s3-blob-store.ts";
 import { s3Missing } from "../support/cluster/cluster-missing.ts";
+import { cutStream, filesIn, sha256Of, stream } from "./blob-content.ts";
 import { cutAfter, denyAccess, slowDown, startFaultyS3Server, startS3Server } from "./s3-server.ts";
 
 const skip = s3Missing;
@@ -23,26 +24,6 @@ async function openStore(t: TestContext, access: S3Access) {
 async function makeStore(t: TestContext) {
   const { access, folder } = await startS3Server(t);
   return { store: await openStore(t, access), access, folder };
-}
-
-function sha256Of(content: string | Uint8Array): string {
-  return createHash("sha256").update(content).digest("hex");
-}
-
-/** As a socket gives it. */
-async function* stream(content: Uint8Array) {
-  for (let at = 0; at < content.length; at += 65_536) yield content.subarray(at, at + 65_536);
-}
-
-/** Its connection is lost behind the content. */
-async function* cutStream(content: Uint8Array) {
-  yield* stream(content);
-  throw new Error("Connection lost");
-}
-
-async function filesIn(folder: string): Promise<string[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  return entries.filter((entry) => entry.isFile()).map((entry) => entry.name);
 }
 
 const kept = 16 * mebibyte;

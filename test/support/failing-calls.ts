@@ -44,7 +44,7 @@ export async function makeFailureCounts(file: string, calls: readonly string[]) 
 
 /**
  * Builds a library that lets calls of a process fail; gives the variables with which they do.
- * Undefined where there is no compiler, or another system than Linux.
+ * Undefined if there is no compiler, or another system than Linux.
  */
 export async function buildFailingCalls(
   folder: string,

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-/** The garbage collector may take a minute to hear of a new kind of resource. */
+/** The garbage collector may take a minute to notice a new kind of resource. */
 const limitMs = 240_000;
 const longestPauseMs = 50;
 
@@ -29,7 +29,7 @@ export async function until<T>(
   }
 }
 
-/** Where what is waited for tells of its changes: a check is made at each, and at no other time. */
+/** For what reports its changes: a check is made at each, and at no other time. */
 export class ChangeSignal {
   readonly #checks = new Set<() => void>();
 

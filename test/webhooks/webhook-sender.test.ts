@@ -79,7 +79,7 @@ test("each status of a job is an event with a signature that the secret confirms
     sent.map(({ event }) => event.type),
     ["job.pending", "job.sharding", "job.optimizing", "job.completed"],
   );
-  const links = { self: `${publicUrl}/v1/jobs/${id}` };
+  const links = { self: `${publicUrl}/v1/jobs/${id}`, page: `${publicUrl}/jobs/${id}` };
   assert.deepEqual(sent[0]?.event.data, { ...summarizeJob(job), links });
   const listed = await (await app.ask("GET /v1/jobs/summaries")).json();
   const [last] = jobSummaryPage.parse(listed).jobs;
@@ -91,7 +91,7 @@ test("each status of a job is an event with a signature that the secret confirms
   assert.equal(new Set(sent.map((each) => each.id)).size, 4);
 });
 
-test("a batch's events come too, and a webhook gets those that it asked for alone", async (t) => {
+test("a batch's events come too, and a webhook gets only those that it asked for", async (t) => {
   const { app, receiver } = await startSending(t, { events: ["batch.*", "job.completed"] });
   const models = [{ source: "https://models.example/a.onnx" }];
   const { id, jobs } = await submitBatch(app, { models, targets: ["cpu"] });
@@ -102,11 +102,11 @@ test("a batch's events come too, and a webhook gets those that it asked for alon
   assert.deepEqual(types.toSorted(), wanted);
   const listed = batchPage.parse(await (await app.ask("GET /v1/batches")).json());
   const ended = receiver.received.find(({ event }) => event.type === "batch.completed");
-  const links = { self: `${publicUrl}/v1/batches/${id}` };
+  const links = { self: `${publicUrl}/v1/batches/${id}`, page: `${publicUrl}/batches/${id}` };
   assert.deepEqual(ended?.event.data, { ...listed.batches[0], links });
 });
 
-test("statuses that a job passes in one change are told as they were entered", async (t) => {
+test("statuses that a job passes in one change are sent as they were entered", async (t) => {
   const { app, receiver } = await startSending(t);
   const { id } = await startJob(app);
   const worker = await beginTestWorker(app, id);

@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
+import { maxLogLineBytes } from "../../src/contract/jobs/log.ts";
+import { maxReportedOutputs } from "../../src/contract/jobs/telemetry.ts";
+import { limits } from "../../src/contract/limits.ts";
 import { EventSender } from "../../src/worker/event-sender.ts";
 import { createServiceConnection, ServiceRefusal } from "../../src/worker/service-connection.ts";
 import { standInService } from "./stand-in-service.ts";
@@ -38,6 +41,22 @@ test("EventSender delivers thousands of events in order, each once", async (t) =
     service.events.map(({ seq }) => seq),
     Array.from({ length: 2500 }, (_, i) => i + 1),
   );
+});
+
+test("EventSender cuts names of outputs, and sends no more at once than the service reads", async (t) => {
+  const { service, sender } = await makeSender(t);
+  const outputs = Array.from({ length: maxReportedOutputs }, (_, i) => {
+    const figures = { sqnrDb: 40, cosine: 1, maxAbsoluteError: 0, top1Agreement: null };
+    return { name: `${i}`.padEnd(60_000, "x"), ...figures };
+  });
+  const accuracy = { level: "outputs", data: "caller", samples: 1, sqnrDb: 40, cosine: 1 } as const;
+  sender.add({ type: "telemetry", telemetry: { accuracy: { ...accuracy, outputs } } });
+  const text = '"'.repeat(maxLogLineBytes);
+  for (let i = 0; i < 10; i++) sender.add({ type: "log", stream: "stdout", text });
+  assert.equal(await sender.flush(5000), true);
+  assert.equal(service.events.length, 11);
+  assert.ok(JSON.stringify(service.events[0]).length < 32_768);
+  assert.ok(service.largestBody <= limits.workerBodyBytes, `${service.largestBody} bytes`);
 });
 
 test("EventSender goes on after outages and lost answers without losing or doubling an event", async (t) => {

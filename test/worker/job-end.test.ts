@@ -11,7 +11,7 @@ test("serializeTerminationMessage() says the outcome in what Kubernetes keeps, w
     fc.constantFrom("\u0000".repeat(4000), "😀".repeat(3000)),
   );
   fc.assert(
-    fc.property(anyText, fc.nat(), (message, lastSeq) => {
+    fc.property(anyText, fc.nat(2 ** 31 - 2), (message, lastSeq) => {
       const text = serializeTerminationMessage({
         outcome: "Failed",
         error: { code: "model_invalid", message },

@@ -3,7 +3,7 @@ import { chmod, readFile, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { test } from "node:test";
 import type { PartialRecipe } from "../../src/contract/jobs/recipe.ts";
-import { workerExit } from "../../src/contract/jobs/worker.ts";
+import { workerExit } from "../../src/contract/jobs/worker-exit.ts";
 import { blobPath } from "../../src/storage/directory-blob-store.ts";
 import { floatInitializer, node, tensorInfo, writeTinyModel } from "../support/tiny-model.ts";
 import { type PodService, startPodService } from "./pod-service.ts";
@@ -57,7 +57,7 @@ function countSentBytes(service: PodService): ReadonlyMap<string, number> {
 }
 
 for (const scheme of ["int8-weight", "int4-weight"] as const) {
-  test(`pods in ${scheme} read the bytes of their shares alone, and store what one pod stores`, async (t) => {
+  test(`pods in ${scheme} read only the bytes of their shares, and store what one pod stores`, async (t) => {
     const service = await startPodService(t);
     const { model, bytes } = await uploadLayers(service);
     const recipe = { ...unevaluated, scheme, parallelism: 4 };
@@ -104,7 +104,7 @@ test("a pod refuses content that differs from what was sharded", async (t) => {
   assert.match(error.message, /^The model's \d+ bytes at byte \d+ have SHA-256 /);
 });
 
-test("pods of a file:// model read their shares alone, and notice that it changed", async (t) => {
+test("pods of a file:// model read only their shares, and notice that it changed", async (t) => {
   const service = await startPodService(t);
   const { model, file } = await writeLayers(service);
   const recipe = { ...unevaluated, parallelism: 2 };

@@ -127,6 +127,7 @@ export async function startPodService(
     quotas: {
       requests: createRateLimiter("requests", 1e9, now),
       exchanges: createRateLimiter("exchanges", 1e9, now),
+      workers: createRateLimiter("workers", 1e9, now),
       storage: createStorageQuota(records, blobs, 2 ** 40),
       waitingJobs: 1e9,
       deadlineSeconds: 86_400,

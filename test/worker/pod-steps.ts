@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { workerExit, type WorkerStep } from "../../src/contract/jobs/worker.ts";
+import type { WorkerStep } from "../../src/contract/jobs/worker.ts";
+import { workerExit } from "../../src/contract/jobs/worker-exit.ts";
 import { eventsIn, type Pod, type PodService } from "./pod-service.ts";
 
 export async function waitForPodEnd(pod: Pod) {

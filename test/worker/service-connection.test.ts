@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { ServiceError } from "../../src/contract/errors.ts";
 import {
@@ -17,7 +20,7 @@ async function makeService(t: Parameters<typeof startPodService>[0]) {
   return { service, jobId };
 }
 
-test("a connection asks for its token at each request, also where there is none for a while", async (t) => {
+test("a connection asks for its token at each request, even if there is none for a while", async (t) => {
   const { service, jobId } = await makeService(t);
   const tokens = ["unknown", undefined, "good"];
   const token = () => {
@@ -51,6 +54,27 @@ test("a connection knows the answer that a job needs no worker", async (t) => {
     timeouts,
   });
   await assert.rejects(connection.findAssignment(signal), { status: 409, code: "job_finished" });
+});
+
+test("a connection that is asked to wait does so, however long it takes", async (t) => {
+  const asked: number[] = [];
+  const server = createServer((_request, answer) => {
+    asked.push(performance.now());
+    if (asked.length < 4) answer.writeHead(429, { "retry-after": asked.length === 1 ? "1" : "0" });
+    answer.end(JSON.stringify({ nextSeq: 2, cancelled: false }));
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  t.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const connection = createServiceConnection({
+    url: `http://127.0.0.1:${port}`,
+    jobId: "job",
+    token: () => "good",
+    timeouts: { ...timeouts, events: 0 },
+  });
+  assert.equal((await connection.sendEvents([], signal)).nextSeq, 2);
+  const [first = 0, second = 0] = asked;
+  assert.ok(second - first >= 990, `${second - first} ms`);
 });
 
 test("events wait while the service's disk is full", async (t) => {

@@ -17,6 +17,8 @@ interface StandInService {
   /** Records so many more requests' events, but cuts the connection instead of answering. */
   lostAnswers: number;
   cancelled: boolean;
+  /** Of events, bytes. */
+  largestBody: number;
   /** Bearer token of the worker that is known. */
   token: string;
   /** Resolves when an event fits. */
@@ -42,6 +44,8 @@ export async function standInService(
     if (request.url === `/worker/v1/jobs/${assignment.id}`) return answer(200, assignment);
     if (openBlobs && (await storeSentBlob(request, response, await openBlobs()))) return;
     assert.equal(request.url, `/worker/v1/jobs/${assignment.id}/events`);
+    const bytes = Number(request.headers["content-length"]);
+    service.largestBody = Math.max(service.largestBody, bytes);
     let nextSeq = 1 + service.events.length;
     for (const event of workerEvents.parse(await json(request)).events) {
       if (event.seq !== nextSeq) continue;
@@ -77,6 +81,7 @@ export async function standInService(
     outages: 0,
     lostAnswers: 0,
     cancelled: false,
+    largestBody: 0,
     token: "secret",
     waitFor,
     close,

@@ -48,6 +48,8 @@ export async function makeJob(t: TestContext, source: string, setting: Setting =
     attempt: 1,
     part: null,
     baseline: null,
+    latencyLimits: {},
+    comparison: null,
     ...rest,
     limits: { maxModelBytes: 1e9, allowedRoots: ["/"], allowPrivateAddresses: true, ...limits },
   };

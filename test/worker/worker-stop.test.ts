@@ -1,12 +1,16 @@
 import assert from "node:assert/strict";
-import { type ChildProcess } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdir, readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { newId } from "../../src/contract/id.ts";
 import type { PartialRecipe } from "../../src/contract/jobs/recipe.ts";
-import { workerExit } from "../../src/contract/jobs/worker.ts";
+import { workerExit } from "../../src/contract/jobs/worker-exit.ts";
 import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
+import { inheritedEnvironment } from "../support/inherited-environment.ts";
 import { listenLocally } from "../support/listen-locally.ts";
 import {
   makeJob,
@@ -131,4 +135,75 @@ test("a worker that is killed leaves no half-written file where blobs are, and n
     ["model.onnx"],
   );
   assert.deepEqual(await storedNames(storage), listArtifactHashes(service.events));
+});
+
+const workerPath = fileURLToPath(new URL("../../src/worker/main.ts", import.meta.url));
+const ownProcesses = ["--user", "--map-root-user", "--pid", "--fork", "--kill-child"];
+
+const lacksProcessNamespaces = (() => {
+  try {
+    execFileSync("unshare", [...ownProcesses, "true"], { stdio: "ignore" });
+    return false;
+  } catch {
+    return "needs process namespaces";
+  }
+})();
+
+/** Says when the first of the modules from npm is loaded, and then takes its time. */
+const slowLoading = `
+  import { writeSync } from "node:fs";
+  import { registerHooks } from "node:module";
+  let isFirst = true;
+  registerHooks({
+    load(url, context, next) {
+      if (url.includes("/node_modules/") && isFirst) {
+        isFirst = false;
+        writeSync(1, "loading");
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
+      }
+      return next(url, context);
+    },
+  });`;
+
+/** Of a pod whose service does not answer: its worker would wait for ever. */
+const podEnvironment = {
+  ...inheritedEnvironment(),
+  MOS_SERVICE_URL: "http://127.0.0.1:9",
+  MOS_JOB_ID: newId("job", new Date()),
+  MOS_WORK_DIR: "/nonexistent",
+  MOS_JOB_TOKEN_FILE: "/nonexistent",
+};
+
+test(
+  "a worker which is the first process hears a SIGTERM while its modules are loaded",
+  { skip: lacksProcessNamespaces, timeout: 30_000 },
+  async (t) => {
+    const preload = `--import=data:text/javascript,${encodeURIComponent(slowLoading)}`;
+    const unshare = spawn("unshare", [...ownProcesses, process.execPath, preload, workerPath], {
+      env: podEnvironment,
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    t.after(() => unshare.kill("SIGKILL"));
+    const [marker] = await once(unshare.stdout, "data");
+    assert.equal(String(marker), "loading");
+    const signalled = performance.now();
+    process.kill(await findChildProcess(unshare), "SIGTERM");
+    assert.equal(await exitCode(unshare), workerExit.cancelled);
+    assert.ok(performance.now() - signalled < 5_000);
+  },
+);
+
+test("a worker which is not the first process stops at any time of its start", async (t) => {
+  for (const delayMs of [0, 20, 50, 100, 200, 400, 800]) {
+    const child = spawn(process.execPath, [workerPath], { env: podEnvironment, stdio: "ignore" });
+    const exited = once(child, "exit");
+    await delay(delayMs);
+    const signalled = performance.now();
+    child.kill("SIGTERM");
+    const [code, signal] = await exited;
+    const tookMs = Math.round(performance.now() - signalled);
+    t.diagnostic(`SIGTERM after ${delayMs} ms: ${signal ?? code} within ${tookMs} ms`);
+    assert.ok(signal === "SIGTERM" || code === workerExit.cancelled);
+    assert.ok(tookMs < 5_000);
+  }
 });

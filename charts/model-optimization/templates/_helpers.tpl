@@ -155,7 +155,7 @@ automountServiceAccountToken: false
 {{- end -}}
 {{- end }}
 
-{{/* Name of the Secret by which the first administrator signs in; empty where there is none. */}}
+{{/* Name of the Secret by which the first administrator signs in; empty if there is none. */}}
 {{- define "model-optimization.signInSecret" -}}
 {{- with .Values.service.firstSignIn -}}
 {{- if .existingSecret -}}
@@ -237,7 +237,7 @@ true
 {{- end -}}
 {{- end }}
 
-{{/* The volume with that authority's certificate alone. */}}
+{{/* The volume with only that authority's certificate. */}}
 {{- define "model-optimization.authorityVolume" -}}
 name: service-ca
 secret:

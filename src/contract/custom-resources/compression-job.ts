@@ -38,7 +38,7 @@ const jobConditionTable = {
 const percentText = z.string().max(8);
 
 const statusTelemetry = telemetry
-  .omit({ accuracy: true, generated: true, warnings: true })
+  .omit({ accuracy: true, calibration: true, generated: true, warnings: true, modelDiff: true })
   .extend({
     accuracy: telemetry.shape.accuracy
       .unwrap()
@@ -71,7 +71,7 @@ const resourceError = jobError
   .describe("Why the job is Failed; absent from all others.");
 
 /** A figure that there is not is absent: the API server takes no null from a merge patch. */
-const resourceGateResult = gateResult.extend({
+const resourceGateResult = gateResult.omit({ interval: true }).extend({
   actual: z
     .number()
     .optional()
@@ -85,7 +85,7 @@ const resourceGateResult = gateResult.extend({
     .describe("The baseline's figure: bytes, dB or milliseconds; absent for other gates."),
 });
 
-/** What the service recorded of a job's work: the part of the status that it alone writes. */
+/** What the service recorded of a job's work: the part of the status that only it writes. */
 const jobReport = z.object({
   transitions: transitions
     .max(statusLimits.reportedTransitions)
@@ -122,6 +122,26 @@ const jobReport = z.object({
 });
 export type JobReport = z.infer<typeof jobReport>;
 
+/** Pods that a job has lost. */
+const jobAttempts = z.object({
+  count: z
+    .int()
+    .min(1)
+    .describe("How often work was begun: by the first pods, and by each in place of a lost one."),
+  lost: z.int().min(1).describe("Pods that were lost."),
+  pod: z.string().max(253).describe("The last pod that was lost."),
+  at: z.iso.datetime().describe("When it was lost."),
+  reason: z
+    .string()
+    .max(textLimits.reason)
+    .describe(
+      "Why: an error code, or the cluster's reason, such as `EvictionByEvictionAPI` " +
+        "or `PreemptionByScheduler`.",
+    ),
+  message: z.string().max(textLimits.conditionMessage).describe("The same for people."),
+});
+export type JobAttempts = z.infer<typeof jobAttempts>;
+
 /** Status of a CompressionJob. The operator writes it, but for `report`. */
 export const compressionJobStatus = z.object({
   jobId: jobId.optional().describe("Id of the job in the REST interface."),
@@ -137,6 +157,9 @@ export const compressionJobStatus = z.object({
     .optional()
     .describe("What the service recorded of the job's work. Only the service writes it."),
   error: resourceError.optional(),
+  attempts: jobAttempts
+    .optional()
+    .describe("Pods that were lost before the job's end; without the field none was."),
   conditions: conditions.optional().describe(describeChoices(jobConditionTable)),
 });
 export type CompressionJobStatus = z.infer<typeof compressionJobStatus>;

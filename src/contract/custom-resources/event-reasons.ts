@@ -3,12 +3,16 @@
  * and what they mean.
  */
 export const eventReasonTable = {
+  AttemptStarted:
+    "A pod does the work, or a share of it, once more, in place of one that was lost.",
   Cancelled: "The job was cancelled and none of its processes runs any more.",
   Completed: "The job, or every job of the batch, is Completed.",
   Failed: "The job, or a job of the batch, has failed.",
   FailedCreate: "The batch's next CompressionJob could not be created; it is tried again.",
   JobFailed: "A job of the batch has failed.",
   NameConflict: "Another resource has the name that a job of the batch needs.",
+  PodLost:
+    "A pod of the job was evicted, preempted, deleted or failed, and another takes its place.",
   Resumed: "The batch's jobs are resumed.",
   Scheduled: "Every pod of the step has a node.",
   Started: "The Job of the job's next step was created.",

@@ -145,7 +145,7 @@ export const actionOutputs = {
   "batch-id":
     "Identifier of the batch; several, separated by spaces, where a repeated run had only " +
     "some jobs left.",
-  "batch-url": "Address of the batch at the service.",
+  "batch-url": "Address of the batch's page at the service.",
   conclusion:
     "`success`, `failure`, `neutral`, `cancelled` or `timed_out`; `pending` where `wait` is " +
     "`false`.",

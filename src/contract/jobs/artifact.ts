@@ -1,5 +1,15 @@
 import { z } from "zod";
+import { maxPipelineStages } from "./pipeline.ts";
 import { sha256 } from "../models/model.ts";
+
+/** Most shards of a model's weights. Each is a file that readers keep open. */
+export const maxShards = 1000;
+
+/**
+ * Most files of a job: its shards, the model and the external data of each stage, and besides the
+ * model, the manifests of shards and stages, the report and the graph.
+ */
+export const maxArtifacts = maxShards + 2 * maxPipelineStages + 5;
 
 export const artifactName = z
   .string()
@@ -14,15 +24,24 @@ export const artifact = z
   .object({
     name: artifactName,
     kind: z
-      .enum(["model", "weights", "stage", "manifest", "report", "graph"])
+      .enum(["model", "weights", "stage", "manifest", "report", "graph", "description", "diff"])
       .describe(
         "`model`: the ONNX file; `weights`: its external data; `stage`: a stage of the " +
           "pipeline, an ONNX file or its external data; `manifest`: which file holds which " +
           "weight, or how the stages are linked; `report`: what was done to each weight; `graph`: the " +
-          "original's nodes with what was done to their weights, as the dashboard draws them.",
+          "original's nodes with what was done to their weights, as the dashboard draws them; " +
+          "`description`: what tells the original from other models; `diff`: how it differs from the " +
+          "baseline's.",
       ),
     bytes: z.int().min(0).describe("Size of the file."),
     sha256,
+    missing: z
+      .boolean()
+      .optional()
+      .describe(
+        "Whether the file was not stored any more when the job was recorded again, after its " +
+          "records had been restored from a backup that is older than the file.",
+      ),
   })
   .meta({ id: "Artifact" });
 export type Artifact = z.infer<typeof artifact>;

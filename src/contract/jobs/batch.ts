@@ -144,7 +144,7 @@ export function batchName({
 
 export type StatusCounts = Readonly<Record<JobStatus, number>>;
 
-/** A batch's status follows from its jobs' alone. */
+/** A batch's status follows only from its jobs'. */
 export function deriveBatchStatus(counts: StatusCounts): BatchStatus {
   const present = jobStatus.options.filter((status) => counts[status] > 0);
   const unfinished = present.filter((status) => !isTerminal(status));

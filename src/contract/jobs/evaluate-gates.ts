@@ -54,11 +54,28 @@ function evaluateGate(kind: GateKind, limit: number, input: GateInput): Verdict 
 }
 
 /** The figure passes or fails only where all of its interval lies on one side of the limit. */
-function compareInterval({ actual, low, high, weakness }: GateInterval, limit: number): Verdict {
-  if (high <= limit || low > limit) return { actual, passed: high <= limit };
+function compareInterval(measured: GateInterval, limit: number): Verdict {
+  const { actual, low, high, weakness } = measured;
+  if (weakness !== undefined) return { actual, level: "warn", passed: false, note: weakness };
+  const known = { actual, interval: { low, high } };
+  if (high <= limit || low > limit) return { ...known, passed: high <= limit };
   const range = `${formatBound(low)} to ${formatBound(high)}`;
-  const note = weakness ?? `The confidence interval, ${range}, contains the limit`;
-  return { actual, level: "warn", passed: false, note };
+  const note = `The confidence interval, ${range}, contains the limit. ${explainMissing(measured, limit)}`;
+  return { ...known, level: "warn", passed: false, note };
+}
+
+/** Beyond this, more sessions are no advice. */
+const mostTimes = 20;
+
+/** What would decide a gate: an interval shrinks with the root of the number of sessions. */
+function explainMissing({ actual, low, high }: GateInterval, limit: number): string {
+  const side = limit > actual ? high - actual : actual - low;
+  const times = Math.ceil((side / Math.abs(limit - actual)) ** 2);
+  if (times > mostTimes) return "The figure is at the limit: no number of sessions decides it";
+  return (
+    `About ${times} times as many sessions would decide it: allow more of ` +
+    "recipe.evaluation.latencyBudgetSeconds, or time it on a quieter machine"
+  );
 }
 
 function formatBound(value: number): string {
@@ -67,14 +84,14 @@ function formatBound(value: number): string {
 
 interface Comparison {
   readonly now: number;
-  /** The baseline's figure; undefined where there is none. */
+  /** The baseline's figure; undefined if there is none. */
   readonly before: number | undefined;
   /** How much worse than the baseline's the figure may be. */
   readonly limit: number;
 }
 
 function compareWithBaseline(
-  { worsening, obstacle, noise = 0 }: GateChange,
+  { worsening, obstacle, needsOneRun = false }: GateChange,
   { now, before, limit }: Comparison,
   { telemetry, baseline }: GateInput,
 ): Verdict {
@@ -86,8 +103,9 @@ function compareWithBaseline(
     ? obstacle?.(telemetry, baseline)
     : "The baseline's figure is 0";
   if (reason !== undefined) return { ...incomparable, baseline: before, note: reason };
-  if (actual <= limit) return { actual, baseline: before, passed: true };
-  if (actual > limit + noise) return { actual, baseline: before, passed: false };
-  const note = `Separate runs differ by up to ${100 * noise} % though nothing changed`;
-  return { ...incomparable, actual, baseline: before, note };
+  if (needsOneRun) {
+    const note = "The baseline's result was not timed in the same run, and separate runs differ";
+    return { ...incomparable, baseline: before, note };
+  }
+  return { actual, baseline: before, passed: actual <= limit };
 }

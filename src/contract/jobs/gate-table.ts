@@ -1,11 +1,20 @@
 import { z } from "zod";
 import { latencyObstacle, type MeasuredFigures, sqnrObstacle } from "./comparability.ts";
 import { explainWideInterval, type LatencyRatio } from "./latency.ts";
+import { formatPercent, formatQuantity } from "../text/format-figure.ts";
 
 export interface GateKind {
   /** `max`: the figure may not rise above the limit. `min`: it may not fall below it. */
   readonly bound: "max" | "min";
+  /** What it limits, for people. */
+  readonly title: string;
   readonly description: string;
+  /** The figure or the limit, with as many digits. */
+  readonly format: (value: number, digits: number) => string;
+  /** What was found, as it follows a job's name: `lost 15.7 dB against main`. */
+  readonly finding: (figure: string, actual: number, against: string) => string;
+  /** What to do where it fails. */
+  readonly advice: string;
   readonly figure: (figures: MeasuredFigures) => number | undefined;
   /** What is compared with the limit in place of the figure, where it was measured. */
   readonly interval?: (figures: MeasuredFigures) => GateInterval | undefined;
@@ -26,15 +35,31 @@ export interface GateChange {
   readonly worsening: (now: number, before: number) => number;
   /** Why the two cannot be compared, though both have the figure. */
   readonly obstacle?: (now: MeasuredFigures, before: MeasuredFigures) => string | undefined;
-  /** Share by which figures of separate runs differ though nothing changed; 0 where absent. */
-  readonly noise?: number;
+  /**
+   * Whether the two are compared by the interval alone, since figures of separate runs differ
+   * though nothing changed.
+   */
+  readonly needsOneRun?: boolean;
 }
 
-/**
- * Medians of separate runs on the same hardware differ by it: a session of a model is 1 to 3 %
- * faster or slower than another for as long as it lives, and other processes come on top.
- */
-export const separateRunsNoise = 0.05;
+const percent = (share: number, digits: number) => formatPercent(share, digits);
+const decibels = (value: number, digits: number) => `${formatQuantity(value, digits)} dB`;
+const plain = formatQuantity;
+
+const finer =
+  "Have less of the model quantized: see which weights differ most on the job's page and name " +
+  "them in `recipe.exclude`, or use a finer `granularity` or a scheme with more bits.";
+const coarser =
+  "Use a scheme with fewer bits, or allow a larger result. What stays as it is, and why, is in " +
+  "the job's log.";
+const compared =
+  "See what changed between the two models. If it is meant, accept the results as the baseline.";
+
+/** The words for a change by its direction; above 0 it is worse. */
+function pick(change: number, better: string, worse: string, same: string): string {
+  if (change === 0) return same;
+  return change > 0 ? worse : better;
+}
 
 const worstWeight = "at the evaluation level `weights` that of the worst weight";
 
@@ -42,27 +67,49 @@ const worstWeight = "at the evaluation level `weights` that of the worst weight"
 export const gateTable = {
   maxSizeRatio: {
     bound: "max",
+    title: "Size against the original",
     description: "Largest size of the result relative to the original.",
+    format: percent,
+    finding: (figure) => `has ${figure} of the original's size`,
+    advice: coarser,
     figure: ({ size }) => size?.ratio,
   },
   minSqnrDb: {
     bound: "min",
+    title: "Accuracy (SQNR)",
+    format: decibels,
+    finding: (figure) => `has an accuracy (SQNR) of ${figure}`,
+    advice: finer,
     description: `Least SQNR of any output, dB; ${worstWeight}.`,
     figure: ({ accuracy }) => accuracy?.sqnrDb,
   },
   minCosine: {
     bound: "min",
+    title: "Cosine similarity",
+    format: plain,
+    finding: (figure) => `has a cosine similarity of ${figure}`,
+    advice: finer,
     description: `Least cosine similarity of any output; ${worstWeight}.`,
     figure: ({ accuracy }) => accuracy?.cosine,
   },
   minTop1: {
     bound: "min",
+    title: "Samples with the same class",
+    format: percent,
+    finding: (figure) => `gives the original's class for ${figure} of the samples`,
+    advice: finer,
     description:
       "Least share of samples, of any output, whose largest element is the same as the original's.",
     figure: leastTop1,
   },
   maxLatencyRatio: {
     bound: "max",
+    title: "Latency against the original",
+    format: percent,
+    finding: (figure) => `takes ${figure} of the original's time`,
+    advice:
+      "Time it on a machine with the target's processor, or choose a scheme whose operators are " +
+      "fast there: the job's log says which were slower.",
     description:
       "Largest latency of the result relative to the original's in the same run. Fails where the " +
       "whole confidence interval lies above it, and warns where the interval contains it.",
@@ -71,6 +118,11 @@ export const gateTable = {
   },
   maxSizeRegression: {
     bound: "max",
+    title: "Growth",
+    format: percent,
+    finding: (figure, actual, against) =>
+      `${pick(actual, `shrank by ${figure}`, `grew by ${figure}`, "has the same size")} against ${against}`,
+    advice: compared,
     description:
       "Largest growth of the result relative to the baseline's; 0.05 allows 5 % more bytes.",
     figure: ({ size }) => size?.resultBytes,
@@ -78,20 +130,29 @@ export const gateTable = {
   },
   maxSqnrDropDb: {
     bound: "max",
+    title: "Loss of accuracy",
+    format: decibels,
+    finding: (figure, actual, against) =>
+      `${pick(actual, `gained ${figure}`, `lost ${figure}`, "lost no accuracy")} against ${against}`,
+    advice: compared,
     description: "Largest loss of SQNR against the baseline, dB.",
     figure: ({ accuracy }) => accuracy?.sqnrDb,
     change: { worsening: (now, before) => before - now, obstacle: sqnrObstacle },
   },
   maxLatencyRegression: {
     bound: "max",
+    title: "Growth of the latency",
+    format: percent,
+    finding: (figure, actual, against) =>
+      `became ${pick(actual, `${figure} faster`, `${figure} slower`, "neither faster nor slower")} against ${against}`,
+    advice: compared,
     description:
       "Largest growth of the result's latency relative to the baseline's; 0.05 allows 5 % more. " +
-      "Where both were timed in one run, the confidence interval decides as for " +
-      "`maxLatencyRatio`. Else the medians of both runs are compared, on the same hardware only, " +
-      `and growth that is beyond the limit by less than ${100 * separateRunsNoise} % warns.`,
+      "The baseline's result is timed again in the job's own run, and the confidence interval " +
+      "decides as for `maxLatencyRatio`. Where that was not possible, the gate warns.",
     figure: ({ latency }) => latency?.result.p50Ms,
     interval: ({ latency }) => growthInterval(latency?.baseline),
-    change: { worsening: growth, obstacle: latencyObstacle, noise: separateRunsNoise },
+    change: { worsening: growth, obstacle: latencyObstacle, needsOneRun: true },
   },
 } as const satisfies Record<string, GateKind>;
 

@@ -55,6 +55,13 @@ export const gateResult = z
           "with it.",
       )
       .default(null),
+    interval: z
+      .object({
+        low: z.number().describe("Its least value."),
+        high: z.number().describe("Its largest value."),
+      })
+      .optional()
+      .describe("Where `actual` is known to lie, with 95 % confidence."),
     level: z
       .enum(["fail", "warn"])
       .default("fail")

@@ -10,7 +10,7 @@ import { type Telemetry, telemetry } from "./telemetry.ts";
 
 const figure = z.number().nullable();
 
-/** A job as a row of a list, and as an event tells it. */
+/** A job as a row of a list, and as events report it. */
 export const jobSummary = job
   .pick({
     id: true,

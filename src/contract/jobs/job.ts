@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { artifact } from "./artifact.ts";
+import { artifact, maxArtifacts } from "./artifact.ts";
 import { baseline } from "./baseline.ts";
 import { createdBy } from "./creation.ts";
 import { gateLimits, gateResult } from "./gate.ts";
@@ -118,13 +118,15 @@ export const job = z
       .describe("When the job became Completed, Failed or Cancelled; null until then."),
     transitions: z.array(transition).describe("Every status the job has had, oldest first."),
     telemetry,
-    artifacts: z.array(artifact).describe("Files that the job has produced so far."),
+    artifacts: z
+      .array(artifact)
+      .max(maxArtifacts)
+      .describe("Files that the job has produced so far."),
     baseline: baseline
       .nullable()
       .default(null)
       .describe(
-        "What the job is compared with, found when its batch was created; null where there is " +
-          "none.",
+        "What the job is compared with, found when its batch was created; null if there is none.",
       ),
     gates: z
       .array(gateResult)

@@ -1,26 +1,33 @@
 import { z } from "zod";
+import { shownLine } from "../text/shown-line.ts";
+
+/** More than the longest deadline of a job has. */
+const milliseconds = z.number().min(0).max(1e9);
+
+/** Most that a ratio of sizes or latencies is reported as. */
+export const maxRatio = 1e10;
+export const measuredRatio = z.number().min(0).max(maxRatio);
 
 const modelLatency = z.object({
-  p50Ms: z.number().describe("Median, milliseconds."),
-  p95Ms: z.number().optional().describe("Absent where fewer than 100 runs were timed."),
-  p99Ms: z.number().optional().describe("Absent where fewer than 500 runs were timed."),
+  p50Ms: milliseconds.describe("Median, milliseconds."),
+  p95Ms: milliseconds.optional().describe("Absent where fewer than 100 runs were timed."),
+  p99Ms: milliseconds.optional().describe("Absent where fewer than 500 runs were timed."),
   runs: z.int().min(0).describe("Timed runs in all sessions."),
 });
 export type ModelLatency = z.infer<typeof modelLatency>;
 
 const latencyRatio = z.object({
-  ratio: z
-    .number()
-    .describe("Latency of the result relative to the original's: the geometric mean of sessions."),
-  ratioLow: z
-    .number()
+  ratio: measuredRatio.describe(
+    "Latency of the result relative to the original's: the geometric mean of sessions.",
+  ),
+  ratioLow: measuredRatio
     .optional()
     .describe(
       "Least ratio of the 95 % confidence interval, which is over sessions. After few sessions " +
         "it can be as wide as 0 to 10000000000: where its ends differ by a factor of more than " +
         "4, reports say in words that the sessions are too few, as consumers should.",
     ),
-  ratioHigh: z.number().optional().describe("Largest ratio of that interval."),
+  ratioHigh: measuredRatio.optional().describe("Largest ratio of that interval."),
   sessions: z
     .int()
     .min(0)
@@ -33,9 +40,9 @@ export type LatencyRatio = z.infer<typeof latencyRatio>;
 export const maxLatencyShapes = 4;
 
 const shapeLatency = latencyRatio.omit({ sessions: true }).extend({
-  inputs: z.string().max(120).describe("The inputs' names, element types and shapes."),
-  originalP50Ms: z.number().describe("Median of the original, milliseconds."),
-  resultP50Ms: z.number().describe("Median of the result, milliseconds."),
+  inputs: shownLine(120).describe("The inputs' names, element types and shapes."),
+  originalP50Ms: milliseconds.describe("Median of the original, milliseconds."),
+  resultP50Ms: milliseconds.describe("Median of the result, milliseconds."),
 });
 
 export const latency = latencyRatio.extend({
@@ -57,7 +64,7 @@ const widestFactor = 4;
 
 /**
  * What people read in place of an interval that says nothing, such as `timed in 2 sessions: too few
- * for an interval`; undefined for one that says something, and where there is none.
+ * for an interval`; undefined for one that says something, and if there is none.
  */
 export function explainWideInterval({
   ratioLow = 1,

@@ -45,6 +45,13 @@ const jobFilterFields = {
   batch: batchId.optional().describe("Jobs of this batch."),
   target: targetName.optional(),
   model: z.string().max(2048).optional().describe("Jobs whose model has this name or source."),
+  search: z
+    .array(z.string().min(1).max(200))
+    .max(8)
+    .optional()
+    .describe(
+      "Jobs whose model's name contains this text, in any case; repeat the parameter for several.",
+    ),
   label: labelFilter,
   createdAfter: z.iso.datetime().optional().describe("Jobs created after this time."),
   createdBefore: z.iso.datetime().optional().describe("Jobs created before this time."),

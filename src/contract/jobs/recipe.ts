@@ -98,6 +98,22 @@ const evaluation = z.strictObject({
     ),
 });
 
+const calibration = z.strictObject({
+  data: modelSource
+    .optional()
+    .describe(
+      "Samples as in `evaluation.data`. Where both name the same file, the evaluation has the " +
+        "first samples and the calibration those after them.",
+    ),
+  generated: z
+    .boolean()
+    .describe(
+      "Calibrates on generated samples instead, which `telemetry.calibration` and a warning say: " +
+        "the result fits what was generated.",
+    ),
+  samples: z.int().min(1).max(4096).describe("Samples to observe activations on, at most."),
+});
+
 /** What to do to the model. Fields missing in a request come from the target's default recipe. */
 export const recipe = z
   .strictObject({
@@ -130,7 +146,7 @@ export const recipe = z
     operators: z
       .enum(["standard", "contrib"])
       .describe(
-        "`standard` uses the ONNX operator set alone; `contrib` may use ONNX Runtime's own " +
+        "`standard` uses only the ONNX operator set; `contrib` may use ONNX Runtime's own " +
           "operators (MatMulNBits, GatherBlockQuantized, DynamicQuantizeLSTM).",
       ),
     dequantize: z
@@ -171,10 +187,17 @@ export const recipe = z
           "worker threads share the work.",
       ),
     sharding: sharding.describe("How the result is divided into files, for `compress`."),
+    calibration: calibration
+      .optional()
+      .describe(
+        "Runs the original on samples and fits the rounding of weights in blocks to the inputs " +
+          "of their products (GPTQ). Without it, weights are rounded to the nearest code.",
+      ),
     evaluation: evaluation.describe("How the result is compared with the original."),
   })
   .meta({ id: "Recipe" });
 export type Recipe = z.infer<typeof recipe>;
+export type Calibration = z.infer<typeof calibration>;
 export type Evaluation = z.infer<typeof evaluation>;
 
 const partialShape = recipe.partial().shape;
@@ -187,6 +210,10 @@ export const partialRecipe = z
       .partial()
       .optional()
       .describe("How the result is divided into files, for `compress`."),
+    calibration: calibration
+      .partial()
+      .optional()
+      .describe("On which samples the rounding of weights in blocks is fitted."),
     evaluation: evaluation
       .partial()
       .optional()

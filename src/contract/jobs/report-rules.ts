@@ -85,7 +85,7 @@ function gateErrors(rules: GateLimits, asked: GateLimits = {}): FieldError[] {
       return [{ pointer: `/gates/${gate}`, message }];
     }
     if (!isWarning(asked, gate) || isWarning(rules, gate)) return [];
-    const message = `Has "${gate}", which the trust policy does not let warn alone`;
+    const message = `Has "${gate}", which the trust policy does not let only warn`;
     return [{ pointer: "/gates/warnGates", message }];
   });
 }

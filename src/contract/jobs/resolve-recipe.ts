@@ -1,4 +1,5 @@
 import {
+  type Calibration,
   granularitiesByScheme,
   type PartialRecipe,
   type Recipe,
@@ -25,6 +26,9 @@ export const defaultRecipe: Recipe = {
   evaluation: { level: "outputs", samples: 8, latencyBudgetSeconds: 20, minCosine: 0.9 },
 };
 
+/** Of recipes that have a calibration. */
+const defaultCalibration: Calibration = { generated: false, samples: 32 };
+
 /**
  * The default recipe with the fields of partial recipes over it; later layers override earlier
  * ones. 4-bit weights have a scale for each block by default.
@@ -40,6 +44,9 @@ export function resolveRecipe(...layers: PartialRecipe[]): Recipe {
       ...layers,
     ),
     sharding: Object.assign({}, ...all.map((layer) => layer.sharding)),
+    ...(layers.some((layer) => layer.calibration !== undefined) && {
+      calibration: Object.assign({}, defaultCalibration, ...layers.map((each) => each.calibration)),
+    }),
     evaluation: Object.assign({}, ...all.map((layer) => layer.evaluation)),
   });
 }
@@ -70,11 +77,21 @@ export function effectiveRecipe(
   throw new ServiceError("validation_failed", message);
 }
 
+interface UnsupportedField {
+  readonly field: "granularity" | "operators" | "calibration";
+  readonly message: string;
+}
+
 /** What no model of a target can have: the field that asks for it, and why not. */
 export function findUnsupportedField(
-  { scheme, granularity, operators }: Recipe,
+  { scheme, granularity, operators, calibration }: Recipe,
   target: Target,
-): { readonly field: "granularity" | "operators"; readonly message: string } | undefined {
+): UnsupportedField | undefined {
+  if (calibration !== undefined && (calibration.data !== undefined) === calibration.generated) {
+    const problem = calibration.generated ? "both data and generated samples" : "no samples";
+    const message = `The calibration has ${problem}: give \`data\` or set \`generated\``;
+    return { field: "calibration", message };
+  }
   if (operators === "contrib" && target.operators === "standard") {
     const available = `target "${target.name}" has the standard ones only`;
     const message = `The recipe asks for contrib operators, and ${available}`;

@@ -25,6 +25,14 @@ export const statusReasonTable = {
     setBy: "service",
     action: "Nothing: the job starts when a worker is free. `MOS_WORKERS` allows more at once.",
   },
+  interrupted: {
+    status: "Pending",
+    message: "Made way for a project that had waited too long; it begins again",
+    setBy: "service",
+    action:
+      "Nothing: the job starts again in its turn. With `MOS_WORKERS` of 2 or more no project has " +
+      "all workers.",
+  },
   not_submitted: {
     status: "Pending",
     message: "The cluster does not take the job yet",
@@ -32,10 +40,18 @@ export const statusReasonTable = {
     action:
       "Read the message: the API server is unreachable or refuses the resource. It is tried again.",
   },
+  waiting_for_pod: {
+    status: "Pending",
+    message: "Waiting for a pod to begin the work",
+    setBy: "operator",
+    action:
+      "Nothing, where a node fetches a large image; otherwise `kubectl describe pod` says what the " +
+      "pod waits for.",
+  },
   starting: {
     status: "Pending",
     message: "The worker starts",
-    setBy: "operator",
+    setBy: "service, operator",
     action: nothing,
   },
   suspended: {

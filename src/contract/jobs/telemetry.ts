@@ -1,6 +1,9 @@
 import { z } from "zod";
-import { latency } from "./latency.ts";
+import { latency, measuredRatio } from "./latency.ts";
+import { shortModelDiff } from "./model-diff.ts";
+import { textLimits } from "../limits.ts";
 import { listCodes } from "../text/describe-choices.ts";
+import { shownLine } from "../text/shown-line.ts";
 import { warningTable } from "./warnings.ts";
 
 /**
@@ -9,21 +12,35 @@ import { warningTable } from "./warnings.ts";
  */
 export const maxSqnrDb = 150;
 
+/** Most outputs that telemetry has the accuracy of. */
+export const maxReportedOutputs = 64;
+
+/** Most warnings of a job. */
+export const maxWarnings = 64;
+
+const sqnrDb = z.number().min(-maxSqnrDb).max(maxSqnrDb);
+const cosine = z.number().min(-1).max(1);
+
 const outputAccuracy = z.object({
-  name: z.string(),
-  sqnrDb: z
-    .number()
-    .describe(
-      `Signal to quantization noise ratio over all samples, dB, within ±${maxSqnrDb}; ` +
-        `${maxSqnrDb} for identical outputs.`,
-    ),
-  cosine: z.number().describe("Cosine similarity over all samples, -1 to 1."),
+  name: shownLine(textLimits.name).describe(
+    `Cut where it has more than ${textLimits.name} characters.`,
+  ),
+  sqnrDb: sqnrDb.describe(
+    `Signal to quantization noise ratio over all samples, dB; ${maxSqnrDb} for identical outputs.`,
+  ),
+  cosine: cosine.describe("Cosine similarity over all samples."),
   maxAbsoluteError: z
     .number()
+    .min(0)
+    .max(1e155)
     .nullable()
-    .describe("Largest difference of two elements; null where one of them is not finite."),
+    .describe(
+      "Largest difference of two elements; null where one of them is not finite, or its square.",
+    ),
   top1Agreement: z
     .number()
+    .min(0)
+    .max(1)
     .nullable()
     .describe(
       "Share of samples whose largest element is the same along the last axis; null for " +
@@ -43,12 +60,12 @@ export const accuracy = z.object({
     .int()
     .min(0)
     .describe("Samples that the outputs were compared on; 0 at level `weights`."),
-  sqnrDb: z.number().describe("Of the worst output, or of the worst weight at level `weights`."),
-  cosine: z.number().describe("Of the worst output, or of the worst weight at level `weights`."),
-  outputs: z.array(outputAccuracy).max(64),
+  sqnrDb: sqnrDb.describe("Of the worst output, or of the worst weight at level `weights`."),
+  cosine: cosine.describe("Of the worst output, or of the worst weight at level `weights`."),
+  outputs: z.array(outputAccuracy).max(maxReportedOutputs),
   notExercised: z
     .array(z.string())
-    .max(64)
+    .max(maxReportedOutputs)
     .optional()
     .describe(
       "Outputs of the original that hardly differ between samples, such as a detector's that " +
@@ -73,19 +90,31 @@ const peakMemoryScope =
   "for a model that does not fit into the available memory and was run in stages.";
 
 /** Not an enum, since warnings of other versions are read too. */
-const warningCode = z.string().describe(`Stable code, such as ${listCodes(warningTable)}.`);
+const warningCode = shownLine(textLimits.reason).describe(
+  `Stable code, such as ${listCodes(warningTable)}.`,
+);
+
+/** Of a worker, which works for a week at most and is tried again a few times. */
+const seconds = z.number().min(0).max(1e8);
 
 const stageSeconds = z.object({
-  fetch: z.number().describe("Fetching the model and the evaluation data."),
-  shard: z.number().describe("Reading the model's graph and dividing its weights."),
-  optimize: z.number().describe("Choosing formats and writing the result."),
-  evaluate: z.number().describe("Running and comparing original and result."),
-  publish: z.number().describe("Storing the files of the result."),
+  fetch: seconds.describe("Fetching the model and the evaluation data."),
+  shard: seconds.describe("Reading the model's graph and dividing its weights."),
+  optimize: seconds.describe("Choosing formats and writing the result."),
+  evaluate: seconds.describe("Running and comparing original and result."),
+  publish: seconds.describe("Storing the files of the result."),
 });
 
 /** The stages of a worker. */
 export const stageName = stageSeconds.keyof();
 export type StageName = z.infer<typeof stageName>;
+
+/** A stage that ended when its event was reported. */
+export const endedStage = z.object({
+  name: stageName,
+  seconds: seconds.describe("From its start to its end, other stages within it too."),
+});
+export type EndedStage = z.infer<typeof endedStage>;
 
 /**
  * Measured facts of a job. What is not measured yet, or not at the recipe's evaluation level, is
@@ -96,14 +125,14 @@ export const telemetry = z
     progress: z
       .object({
         fraction: z.number().min(0).max(1).describe("Share of the whole job that is done."),
-        message: z.string().max(500).optional().describe("What is being done."),
+        message: shownLine(textLimits.progressMessage).optional().describe("What is being done."),
       })
       .describe("How far the work is."),
     size: z
       .object({
         originalBytes: z.int().min(0).describe("Of the original."),
         resultBytes: z.int().min(0).describe("Of the result."),
-        ratio: z.number().describe("resultBytes / originalBytes."),
+        ratio: measuredRatio.describe("resultBytes / originalBytes."),
         predicted: z
           .boolean()
           .default(false)
@@ -140,6 +169,22 @@ export const telemetry = z
       .max(16)
       .optional()
       .describe("What was generated to run the models on; absent for the caller's data."),
+    calibration: z
+      .object({
+        data: z.enum(["caller", "generated"]).describe("Where the samples came from."),
+        samples: z.int().min(1).describe("Samples that activations were observed on."),
+        evaluationSamples: z
+          .int()
+          .min(1)
+          .optional()
+          .describe(
+            "Samples at the beginning of the same file that are the evaluation's, where one file " +
+              "serves both.",
+          ),
+        fittedWeights: z.int().min(0).describe("Weights whose rounding was fitted to them."),
+      })
+      .optional()
+      .describe("What the original was run on to fit the result to; absent without calibration."),
     accuracy: accuracy.optional().describe("How far the result is from the original."),
     latency: latency.optional().describe("How long the models take for one sample."),
     memory: z
@@ -158,22 +203,27 @@ export const telemetry = z
       .describe("Memory that the models and the work took."),
     device: z
       .object({
-        executionProvider: z
-          .string()
-          .max(64)
-          .describe("ONNX Runtime execution provider that ran the models, such as `cpu`."),
-        name: z.string().max(200).describe("Processor that ran the evaluation."),
+        executionProvider: shownLine(64).describe(
+          "ONNX Runtime execution provider that ran the models, such as `cpu`.",
+        ),
+        name: shownLine(200).describe("Processor that ran the evaluation."),
         cores: z.int().min(0).optional().describe("Processors that the worker could use."),
         instructionSets: z
-          .array(z.string().max(32))
+          .array(shownLine(32))
           .max(32)
           .optional()
           .describe("Instruction sets that matter to inference, such as `avx512_vnni`; on Linux."),
         threads: z.int().min(0).describe("Threads that a model was run on."),
-        runtime: z.string().max(200).describe("Name and version of the runtime."),
+        runtime: shownLine(200).describe("Name and version of the runtime."),
       })
       .optional()
       .describe("What ran the evaluation."),
+    modelDiff: shortModelDiff
+      .optional()
+      .describe(
+        "How the original differs from the baseline's original, the start of what `diff.json` " +
+          "has; absent where there is no baseline that describes its own.",
+      ),
     stageSeconds: stageSeconds
       .partial()
       .optional()
@@ -182,10 +232,10 @@ export const telemetry = z
       .array(
         z.object({
           code: warningCode,
-          message: z.string().max(1000).describe("The same for people."),
+          message: shownLine(textLimits.telemetryWarning).describe("The same for people."),
         }),
       )
-      .max(64)
+      .max(maxWarnings)
       .describe("What to know about the result."),
   })
   .meta({ id: "Telemetry" });

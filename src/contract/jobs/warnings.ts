@@ -9,6 +9,17 @@ export const warningTable = {
   baseline_not_timed:
     "The baseline's own result could not be timed beside the job's, so `maxLatencyRegression` " +
     "compares figures that were measured at different times.",
+  calibration_unused:
+    "The recipe has a calibration, and the result has no weight in blocks that a product takes, " +
+    "which rounding could be fitted for.",
+  calibrated_on_generated:
+    "The rounding was fitted to generated samples: give some of the model's use as " +
+    "`recipe.calibration.data`.",
+  calibrated_on_one_sample:
+    "The rounding was fitted to a single sample, which says little of others.",
+  files_missing:
+    "Files of the result are not stored: the job was recorded again from its resource and its " +
+    "pod's log, after a restoration from a backup that is older than they are. Retry the job to get them.",
   inputs_fixed:
     "Inputs of the model with default values became constants, since they are weights that " +
     "changed, or say how such weights are taken: callers of the result cannot give them. Other " +
@@ -22,13 +33,13 @@ export const warningTable = {
   nodes_on_cpu:
     "Nodes of a model ran on the CPU though the target has another execution provider, since " +
     "that provider does not have their operators.",
-  output_not_compared: "An output is no tensor of numbers and was not compared.",
+  output_not_compared: "An output is not a tensor of numbers and was not compared.",
   output_not_exercised:
     "An output of the original hardly differs between the samples, such as that of a detector that " +
     "finds nothing. It was not compared: give `recipe.evaluation.data` that it responds to.",
   output_not_finite:
     "An output of the original has NaN or infinite elements. They are compared by whether the " +
-    "result has the same; `telemetry.accuracy` is absent where there are no others.",
+    "result has the same; `telemetry.accuracy` is absent if there are no others.",
   output_shape_differs:
     "An output's shape differs from the original's in some samples, which count as zeros.",
   outputs_left_out:

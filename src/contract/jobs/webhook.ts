@@ -107,8 +107,13 @@ export const webhookLinks = z.object({
   self: z
     .string()
     .describe(
-      "Where the whole of it is; a path where the service does not know its public address.",
+      "Where programs find the whole of it; a path where the service does not know its public " +
+        "address.",
     ),
+  page: z
+    .string()
+    .optional()
+    .describe("Its page on the dashboard, for people. Absent in events of an earlier version."),
 });
 
 /** Body of a delivery: the job or batch as lists and `GET /events` have it. */

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { listDataSources } from "./recipe-data.ts";
 import type { Assignment, WorkerEvent } from "./worker.ts";
 import { findUploadHash, modelSource } from "../models/model-source.ts";
 
@@ -19,13 +20,16 @@ export const uploadAnswer = z.discriminatedUnion("to", [
 ]);
 export type UploadAnswer = z.infer<typeof uploadAnswer>;
 
-/** Body of `POST /worker/v1/jobs/{id}/sources`: a worker asks where a file of its job is. */
+/**
+ * Body of `POST /worker/v1/jobs/{id}/sources`: a worker asks where a file of its job is. The same to
+ * `source`, without an s, asks for its content: a worker without a network does.
+ */
 export const sourceQuestion = z.object({ source: modelSource });
 
 /** Where a worker reads a file now. */
 export const locatedSource = z.object({
   url: z.url(),
-  headers: z.record(z.string(), z.string()).describe("For the address's own origin alone."),
+  headers: z.record(z.string(), z.string()).describe("Only for the address's own origin."),
   isTrusted: z
     .boolean()
     .describe("Whether the administrator named the origin, which may be private then."),
@@ -38,18 +42,22 @@ export function assignedBlobs({
   recipe,
   part,
   baseline,
-}: Pick<Assignment, "model" | "recipe" | "part" | "baseline">): ReadonlySet<string> {
-  const sources = [model.source, recipe.evaluation.data ?? ""];
+  comparison,
+}: Pick<Assignment, "model" | "recipe" | "part" | "baseline" | "comparison">): ReadonlySet<string> {
+  const sources = [model.source, ...listDataSources(recipe)];
   const uploads = sources.flatMap((source) => findUploadHash(source) ?? []);
   const outlines = part?.outline ? [part.outline] : [];
   const models = [...(model.files ?? []), ...(baseline ?? [])];
   const files = [...models, ...(part?.shares ?? []), ...outlines];
-  return new Set([...uploads, ...files.map(({ sha256 }) => sha256)]);
+  const descriptions = comparison?.description ? [comparison.description] : [];
+  return new Set([...uploads, ...files.map(({ sha256 }) => sha256), ...descriptions]);
 }
 
-/** Hash of the blob that an event reports as stored; undefined for other events. */
-export function reportedBlob(event: WorkerEvent): string | undefined {
-  if (event.type === "artifact") return event.artifact.sha256;
-  if (event.type === "outline") return event.outline.sha256;
-  return event.type === "share" ? event.share.sha256 : undefined;
+/** The blob that an event reports as stored; undefined for other events. */
+export function reportedBlob(
+  event: WorkerEvent,
+): { readonly sha256: string; readonly bytes: number } | undefined {
+  if (event.type === "artifact") return event.artifact;
+  if (event.type === "outline") return event.outline;
+  return event.type === "share" ? event.share : undefined;
 }

@@ -1,16 +1,17 @@
 import { z } from "zod";
 import { artifact } from "./artifact.ts";
-import { logLine } from "./log.ts";
+import { gateLimits } from "./gate.ts";
+import { logLine, reportedLine } from "./log.ts";
 import { recipe } from "./recipe.ts";
 import { jobKind, jobOutcome, workingStatus } from "./status.ts";
 import { target } from "./target.ts";
-import { stageName, telemetry } from "./telemetry.ts";
+import { endedStage, telemetry } from "./telemetry.ts";
 import { jobError } from "../errors.ts";
 import { jobId } from "../id.ts";
 import { textLimits } from "../limits.ts";
 import { modelFile } from "../models/manifest.ts";
 import { modelReference, sha256 } from "../models/model.ts";
-import { joinLines } from "../text/hidden-characters.ts";
+import { shownLine } from "../text/shown-line.ts";
 
 /** A worker's share of a job that several pods work on; the steps follow one another. */
 export const workerStep = z.enum(["shard", "optimize", "assemble"]);
@@ -72,6 +73,17 @@ export const assignment = z.object({
       "Files of the baseline's result, the ONNX file first, to time the job's result against; " +
         "null where no gate compares their latency.",
     ),
+  latencyLimits: gateLimits
+    .pick({ maxLatencyRatio: true, maxLatencyRegression: true })
+    .describe("Timing goes on within its budget until the figures are on one side of them."),
+  comparison: z
+    .object({
+      description: sha256
+        .nullable()
+        .describe("Of the baseline's `description.json`; null where it has none."),
+    })
+    .nullable()
+    .describe("How the model is compared with those of other commits; null where it is not."),
   limits: z.object({
     maxModelBytes: z.int(),
     allowedRoots: z.array(z.string()).describe("Folders under which `file://` models may lie."),
@@ -81,34 +93,31 @@ export const assignment = z.object({
 export type Assignment = z.infer<typeof assignment>;
 
 /** Facts that a worker measured; each replaces the one of the same name. */
-const telemetryUpdate = telemetry.partial();
+export const telemetryUpdate = telemetry.partial();
 export type TelemetryUpdate = z.infer<typeof telemetryUpdate>;
 
-/** A stage that ended when the event was reported. */
-const endedStage = z.object({
-  name: stageName,
-  seconds: z.number().min(0).describe("From its start to its end, other stages within it too."),
-});
-export type EndedStage = z.infer<typeof endedStage>;
-
 /** An error as a worker reports it; what runs the model could have written its message. */
-const workerError = (maxLength: number) =>
-  jobError.extend({ message: z.string().max(maxLength).overwrite(joinLines) });
+const workerError = (maxLength: number) => jobError.extend({ message: shownLine(maxLength) });
 
-const eventBase = { seq: z.int().min(1), at: z.iso.datetime() };
+/** Most events of a worker: of an integer column of the records. */
+const maxSeq = 2 ** 31 - 2;
+
+const eventBase = { seq: z.int().min(1).max(maxSeq), at: z.iso.datetime().max(30) };
 
 /**
  * What a worker reports to the service. Sequence numbers rise by one from 1, so that an event that
- * is reported twice is recorded once.
+ * is reported twice is recorded once. The code of a model's author could have written it: each text
+ * is one visible line with a limit, each number has a range and each list a length.
  */
 export const workerEvent = z.discriminatedUnion("type", [
   z.object({
     ...eventBase,
     type: z.literal("log"),
-    ...logLine.pick({ stream: true, text: true }).shape,
+    stream: logLine.shape.stream,
+    text: reportedLine,
   }),
   z.object({ ...eventBase, type: z.literal("status"), status: workingStatus }),
-  z.object({ ...eventBase, type: z.literal("model"), bytes: z.int(), sha256 }),
+  z.object({ ...eventBase, type: z.literal("model"), bytes: z.int().min(0), sha256 }),
   z.object({
     ...eventBase,
     type: z.literal("telemetry"),
@@ -145,7 +154,7 @@ export const workerEventsAnswer = z.object({
 export const terminationMessage = z.object({
   outcome: jobOutcome,
   error: workerError(textLimits.statusMessage).optional(),
-  lastSeq: z.int().min(0).describe("Sequence number of the worker's last event."),
+  lastSeq: z.int().min(0).max(maxSeq).describe("Sequence number of the worker's last event."),
   delivered: z
     .boolean()
     .optional()
@@ -158,25 +167,6 @@ export const workerContainer = "worker";
 
 /** Audience of the service-account tokens by which workers in pods authenticate. */
 export const workerTokenAudience = "model-optimization-worker";
-
-/** Exit codes of a worker; a pod's failure policy reads them. `killed` is 128 + SIGKILL. */
-export const workerExit = {
-  completed: 0,
-  failed: 10,
-  cancelled: 11,
-  crashed: 70,
-  killed: 137,
-} as const;
-
-/** What each exit code means. */
-export const workerExitMeanings: Readonly<Record<keyof typeof workerExit, string>> = {
-  completed: "The worker has done its work and reported the result.",
-  failed: "The job failed for the reason in the termination message; it is not tried again.",
-  cancelled: "The worker was stopped by a signal or by the job's cancellation.",
-  crashed: "The worker crashed; another attempt is started.",
-  killed:
-    "The worker was killed; another attempt is started, except where it was for lack of memory.",
-};
 
 /**
  * A stopped worker in a pod delivers its last events for so long, and has the rest of the pod's

@@ -69,9 +69,15 @@ export function sourceBeside(source: string, path: string): string {
   return url.href;
 }
 
-/** Whether a source of the service's credentials is another one or lies below its folder. */
+/** Whether a remote source is another one or lies below its folder. */
 export function isSourceBeside(source: string, other: string): boolean {
-  return source === other || (isLocatedSource(other) && source.startsWith(folderPart(other)));
+  if (source === other) return true;
+  if (isLocatedSource(other)) return source.startsWith(folderPart(other));
+  const [url, base] = [URL.parse(source), URL.parse(other)];
+  if (url === null || base === null || !isRemoteSource(other)) return false;
+  const isBelow = url.pathname.startsWith(folderPart(base.pathname));
+  url.pathname = base.pathname;
+  return isBelow && url.href === base.href;
 }
 
 function folderPart(path: string): string {

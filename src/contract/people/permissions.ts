@@ -12,7 +12,7 @@ export const reachTable = {
   administered:
     "Things of the caller's project, for administrators of the project `default` of every one; " +
     "none for a workflow.",
-  installation: "Things of all projects, for administrators of the project `default` alone.",
+  installation: "Things of all projects, only for administrators of the project `default`.",
 } as const;
 export type Reach = keyof typeof reachTable;
 
@@ -37,6 +37,7 @@ export const permissionTable = {
     reach: "commit",
     does: "Start jobs anew that have ended, or a batch's that failed.",
   },
+  deleteLinks: { scope: "jobs:write", reach: "commit", does: "End all links to a job's files." },
   deleteWork: {
     scope: "jobs:write",
     reach: "commit",
@@ -146,6 +147,7 @@ export const serviceAccountVerbs: Partial<Record<Action, string>> = {
   useModel: "create",
   compareWithSuite: "create",
   cancelWork: "patch",
+  deleteLinks: "patch",
   deleteWork: "delete",
   deleteModel: "delete",
 };

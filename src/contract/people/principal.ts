@@ -2,6 +2,9 @@ import { z } from "zod";
 import type { Scope } from "./token.ts";
 import { reportRules } from "../jobs/report-rules.ts";
 
+/** Of github.com. */
+export const publicIssuer = "https://token.actions.githubusercontent.com";
+
 /** The run of a workflow that a token was given to, as its issuer says. */
 export const workflow = z.object({
   /** The repository's number; after `ISSUER#` where its issuer is not github.com. */
@@ -19,6 +22,21 @@ export const workflow = z.object({
   report: reportRules.nullable(),
 });
 export type Workflow = z.infer<typeof workflow>;
+
+/** The numbers of github.com's repositories stand alone, as those of others may be equal. */
+export function qualifyRepositoryId(issuer: string, number: string): string {
+  return issuer === publicIssuer ? number : `${issuer}#${number}`;
+}
+
+/** Whose number a repository's id is, and the number. */
+export function parseRepositoryId(id: string): {
+  readonly issuer: string;
+  readonly number: number;
+} {
+  const [, issuer = publicIssuer, number] = /^(?:(.+)#)?(\d+)$/.exec(id) ?? [];
+  if (number === undefined) throw new Error(`"${id}" is not a repository's id`);
+  return { issuer, number: Number(number) };
+}
 
 /** Who calls: everything that decides what the caller may do. */
 export interface Principal {

@@ -13,7 +13,7 @@ export const usage = z
       limit: count.describe("Beyond it, new jobs are refused with `too_many_jobs`."),
     }),
     runningJobs: z.object({
-      used: count.describe("Jobs that are worked on."),
+      used: count.describe("Jobs that are worked on, or whose worker starts."),
       limit: count
         .nullable()
         .describe("Where there are other projects; null where the cluster decides."),
@@ -38,7 +38,7 @@ interface UsedUpQuota {
   /** As headers name it. */
   readonly name: string;
   readonly size: number;
-  /** Seconds that the size is for; absent where it is no rate. */
+  /** Seconds that the size is for; absent where it is not a rate. */
   readonly windowSeconds?: number;
   readonly retrySeconds: number;
 }

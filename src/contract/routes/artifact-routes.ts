@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Route } from "./route.ts";
-import { batchId, jobId } from "../id.ts";
+import { batchId, jobId, personId, tokenId } from "../id.ts";
 import { artifact, artifactName } from "../jobs/artifact.ts";
 import { integerParameter } from "../jobs/page.ts";
 import { limits } from "../limits.ts";
@@ -13,14 +13,16 @@ const artifactLinkRequest = z
       .min(1)
       .max(limits.linkSeconds)
       .default(3600)
-      .describe("For how long the link is valid."),
+      .describe("For how long the link is valid; it ends with the access token at the latest."),
   })
   .meta({ id: "ArtifactLinkRequest" });
 
 export const artifactLink = z
   .object({
     url: z.string().describe("GET downloads the file; who has the link needs no access token."),
-    expiresAt: z.iso.datetime(),
+    expiresAt: z.iso
+      .datetime()
+      .describe("When the link ends: after the time that was asked for, or with the token."),
   })
   .meta({ id: "ArtifactLink" });
 
@@ -30,6 +32,10 @@ const linkedArtifactParams = z.object({ id: jobId, name: artifactName });
 const linkedArtifactQuery = z.strictObject({
   expires: integerParameter(z.int().min(0)).describe("End of its validity, seconds since 1970."),
   sha256,
+  by: z
+    .union([tokenId, personId])
+    .optional()
+    .describe("Token or person that made the link; absent for others."),
   signature: z
     .string()
     .regex(/^[A-Za-z0-9_-]{43}$/, { error: "must be 43 characters of base64url" })
@@ -77,14 +83,14 @@ export const artifactRoutes = {
     params: z.object({ id: jobId, name: artifactName }),
     headers: downloadHeaders,
     replies: downloadReplies,
-    errors: ["not_found", "range_not_satisfiable"],
+    errors: ["not_found", "artifact_missing", "range_not_satisfiable"],
   },
   linkArtifact: {
     method: "POST",
     path: "/jobs/{id}/artifacts/{name}/link",
     summary:
       "Make a link to a file, which is valid for a while without an access token, as long as the " +
-      "job has the file",
+      "job has the file and whoever made the link could read it",
     action: "readWork",
     names: "job",
     params: z.object({ id: jobId, name: artifactName }),
@@ -93,6 +99,17 @@ export const artifactRoutes = {
     audited: true,
     replies: { 201: { json: artifactLink } },
     errors: ["unsupported_media_type", "payload_too_large", "not_found"],
+  },
+  deleteLinks: {
+    method: "DELETE",
+    path: "/jobs/{id}/links",
+    summary: "End all links to a job's files; new ones can be made",
+    action: "deleteLinks",
+    names: "job",
+    params: z.object({ id: jobId }),
+    audited: true,
+    replies: { 204: { empty: true } },
+    errors: ["not_found"],
   },
   getLinkedArtifact: {
     method: "GET",
@@ -104,7 +121,7 @@ export const artifactRoutes = {
     query: linkedArtifactQuery,
     headers: downloadHeaders,
     replies: downloadReplies,
-    errors: ["not_found", "link_expired", "range_not_satisfiable"],
+    errors: ["not_found", "artifact_missing", "link_expired", "range_not_satisfiable"],
   },
   getBatchArtifacts: {
     method: "GET",
@@ -112,13 +129,13 @@ export const artifactRoutes = {
     summary:
       "Download all files that the jobs of a batch have produced as a tar archive, each as " +
       "`JOB-NAME/ARTIFACT`, behind a `manifest.json` with their jobs and hashes. The connection " +
-      "breaks where a file cannot be read",
+      "breaks where a file cannot be read; where one is not stored, there is no archive",
     action: "readWork",
     names: "batch",
     params: z.object({ id: batchId }),
     replies: {
       200: { stream: ["application/x-tar"], headers: ["content-disposition"] },
     },
-    errors: ["not_found"],
+    errors: ["not_found", "artifact_missing"],
   },
 } as const satisfies Record<string, Route>;

@@ -31,7 +31,7 @@ export const logRoutes = {
         .default("true")
         .describe(
           "Whether to continue until the job ends, or to stop after the present lines. An answer " +
-            "with `before` always stops, and is no event stream.",
+            "with `before` always stops, and is not an event stream.",
         ),
     }),
     headers: z.object({

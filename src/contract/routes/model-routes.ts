@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { jobId } from "../id.ts";
 import { limits } from "../limits.ts";
 import { manifest } from "../models/manifest.ts";
 import { sha256, uploadRange } from "../models/model.ts";
@@ -21,6 +22,24 @@ const modelPage = z
   .meta({ id: "ModelPage" });
 export type ModelPage = z.infer<typeof modelPage>;
 
+const modelVersion = z
+  .object({
+    name: z.string().describe("What jobs call the model."),
+    source: z.string().describe("Where they read it."),
+    jobs: z.int().describe("Number of them."),
+    newestJobId: jobId,
+  })
+  .meta({ id: "ModelVersion" });
+
+const modelVersions = z
+  .object({
+    versions: z
+      .array(modelVersion)
+      .max(limits.modelVersions)
+      .describe(`At most ${limits.modelVersions}.`),
+  })
+  .meta({ id: "ModelVersions" });
+
 const modelQuery = z.strictObject(pageFields);
 export type ModelQuery = z.infer<typeof modelQuery>;
 
@@ -33,6 +52,14 @@ export const modelRoutes = {
     query: modelQuery,
     replies: { 200: { json: modelPage } },
     errors: ["invalid_cursor"],
+  },
+  listModelVersions: {
+    method: "GET",
+    path: "/model-versions",
+    summary: "List the models that jobs name, by name and source, newest jobs first",
+    action: "readWork",
+    replies: { 200: { json: modelVersions } },
+    errors: [],
   },
   deleteModel: {
     method: "DELETE",

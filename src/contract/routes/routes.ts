@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { auditRoutes, memberRoutes, projectRoutes, usageRoutes } from "./project-routes.ts";
 import { artifactRoutes } from "./artifact-routes.ts";
+import { attestationRoutes } from "./attestation-routes.ts";
 import { batchRoutes, suiteRoutes } from "./batch-routes.ts";
 import { eventRoutes } from "./event-routes.ts";
 import { jobRoutes } from "./job-routes.ts";
@@ -18,6 +19,7 @@ export const routes = {
   ...logRoutes,
   ...eventRoutes,
   ...artifactRoutes,
+  ...attestationRoutes,
   ...batchRoutes,
   ...modelRoutes,
   ...statusRoutes,

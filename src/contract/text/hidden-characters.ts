@@ -1,7 +1,15 @@
-/** Control characters and line breaks, and what changes the direction in which text is shown. */
-const hidden = String.raw`\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069`;
-const anyHidden = new RegExp(`[${hidden}]`, "u");
-const everyHidden = new RegExp(`(?!\t)[${hidden}]`, "gu");
+/** What joins letters and emoji or chooses their form: seen, but not behind ASCII or each other. */
+const joiners = String.raw`\u200c\u200d\ufe0e\ufe0f`;
+const looseJoiner = String.raw`[${joiners}](?<![^\p{ASCII}${joiners}]\ufe0f?[${joiners}])`;
+/**
+ * Control characters and line breaks, what changes the direction in which text is shown, and what is
+ * not shown at all.
+ */
+const unseen = String.raw`\p{Cc}\p{Default_Ignorable_Code_Point}\u2028\u2029\ufff9-\ufffb`;
+const hidden = `(?:[[${unseen}]--[${joiners}]]|${looseJoiner})`;
+const anyHidden = new RegExp(hidden, "v");
+const lineBreak = /[\n\r\u2028\u2029]/;
+const everyHidden = new RegExp(`(?!\t)${hidden}`, "gv");
 
 /** Whether a text could look like another one, or like several lines. */
 export function hasHiddenCharacters(text: string): boolean {
@@ -10,7 +18,10 @@ export function hasHiddenCharacters(text: string): boolean {
 
 /** The text with spaces for line breaks, and a replacement character for each hidden one. */
 export function joinLines(text: string): string {
-  return replaceHiddenCharacters(text.replace(/\s*[\n\r\u2028\u2029]\s*/g, " "));
+  if (!hasHiddenCharacters(text)) return text;
+  // An expression for the break with its spaces would take quadratic time on spaces without one.
+  const joined = text.replace(/\s+/g, (spaces) => (lineBreak.test(spaces) ? " " : spaces));
+  return replaceHiddenCharacters(joined);
 }
 
 /** The text with a replacement character for each hidden one but tabs. */

@@ -5,13 +5,14 @@ import { service } from "../session/service.ts";
 import { MaybeError } from "../shared/notice.tsx";
 import { Age, PageHead } from "../shared/page-head.tsx";
 import { TableHead } from "../shared/table-head.tsx";
-import { useLive } from "../live/use-live.ts";
+import { useLivePages } from "../live/use-live-pages.ts";
+import { ListFoot } from "../shared/list-foot.tsx";
 
 const columns = { When: "", Who: "", Action: "", Subject: "" };
 
 /** Who changed what, newest first. */
 export function AuditPage() {
-  const { value: entries, error, reload } = useLive(loadEntries);
+  const { entries, hasMore, error, reload, loadMore } = useLivePages(loadEntries);
   return (
     <main id="main">
       <PageHead title="Audit" />
@@ -26,13 +27,21 @@ export function AuditPage() {
             )}
           </tbody>
         </table>
+        {entries && (
+          <ListFoot
+            count={entries.length}
+            nouns={["entry", "entries"]}
+            hasMore={hasMore}
+            onMore={loadMore}
+          />
+        )}
       </div>
     </main>
   );
 }
 
-async function loadEntries(): Promise<readonly AuditEntry[]> {
-  return (await service.call("listAudit", { query: { limit: "200" } })).entries;
+function loadEntries(cursor: string | undefined) {
+  return service.call("listAudit", { query: { limit: "100", cursor } });
 }
 
 function EntryRow({ entry }: { readonly entry: AuditEntry }) {
@@ -47,7 +56,9 @@ function EntryRow({ entry }: { readonly entry: AuditEntry }) {
         <small>{describeCaller(entry)}</small>
       </td>
       <td class="mono">{action}</td>
-      <td class="mono">{isId("job", subject) ? <JobLink id={subject} /> : subject}</td>
+      <td class="mono">
+        <Subject id={subject} />
+      </td>
     </tr>
   );
 }
@@ -69,6 +80,11 @@ function describeCaller({ personId, tokenId }: AuditEntry): string {
   return tokenId ?? "the service";
 }
 
-function JobLink({ id }: { readonly id: string }) {
-  return <a href={`/jobs/${id}`}>{id}</a>;
+/** What was changed, with a link where it has a page; a hash is cut where nobody reads on. */
+function Subject({ id }: { readonly id: string }) {
+  if (/^[0-9a-f]{64}$/.test(id))
+    return <a href={`/models/${id}`} title={id}>{`${id.slice(0, 12)}…`}</a>;
+  const [isJob, isBatch] = [isId("job", id), isId("batch", id)];
+  if (isJob) return <a href={`/jobs/${id}`}>{id}</a>;
+  return isBatch ? <a href={`/batches/${id}`}>{id}</a> : <>{id}</>;
 }

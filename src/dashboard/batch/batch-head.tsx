@@ -7,7 +7,7 @@ import { mayDo } from "../session/session.ts";
 import { Button, Icon } from "../shared/button.tsx";
 import { MaybeError } from "../shared/notice.tsx";
 import { useTitle } from "../shared/page-head.tsx";
-import { Status } from "../shared/status.tsx";
+import { Status, ToneSign } from "../shared/status.tsx";
 
 interface BatchProps {
   readonly batch: Batch;
@@ -22,7 +22,7 @@ export function BatchHead({ batch }: BatchProps) {
           <a href="/batches">Batches</a>
         </nav>
         <h1 class="title">
-          {batch.name} <Status status={batch.status} />
+          {batch.name} <BatchVerdict batch={batch} />
           {!isTerminal(batch.status) && <LiveSign />}
         </h1>
       </div>
@@ -30,6 +30,13 @@ export function BatchHead({ batch }: BatchProps) {
       <BatchActions batch={batch} />
     </div>
   );
+}
+
+/** How a batch stands: one whose jobs fail gates is no good news. */
+function BatchVerdict({ batch: { status, gatesFailed } }: BatchProps) {
+  if (status !== "Completed" || gatesFailed === 0) return <Status status={status} />;
+  const jobs = gatesFailed === 1 ? "1 job fails a gate" : `${gatesFailed} jobs fail a gate`;
+  return <ToneSign tone="bad" icon="bad" words={`Completed, ${jobs}`} />;
 }
 
 function BatchActions({ batch: { id, status, counts } }: BatchProps) {
@@ -46,6 +53,13 @@ function BatchActions({ batch: { id, status, counts } }: BatchProps) {
       {isOver && counts.Failed > 0 && mayDo("retryWork") && (
         <RetryFailed count={counts.Failed} onClick={retry} />
       )}
+      <a class="button" href={`/compare?batch=${id}`}>
+        Compare jobs
+      </a>
+      <a class="button" href={`/v1/batches/${id}/artifacts`} download>
+        <Icon name="down" />
+        Download all
+      </a>
       <a class="button" href={`/jobs?batch=${id}`}>
         Show jobs
       </a>

@@ -12,14 +12,16 @@ import {
 } from "./describe-cell.ts";
 import type { ServiceChange } from "../../client/follow-logs.ts";
 import type { Batch } from "../../contract/jobs/batch.ts";
+import { describeLimit } from "../../contract/jobs/describe-gate.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
+import { suiteAddress } from "../../contract/page-addresses.ts";
 import { useLive } from "../live/use-live.ts";
 import { service } from "../session/service.ts";
-import { suiteAddress } from "../shared/addresses.ts";
 import { Icon } from "../shared/button.tsx";
 import { describeCommit } from "../shared/format.ts";
-import { MaybeError } from "../shared/notice.tsx";
+import { type GateResult, lacksBaseline } from "../shared/gate-words.ts";
+import { MissingPage } from "../shared/missing-page.tsx";
 import { Age } from "../shared/page-head.tsx";
 import { ToneSign } from "../shared/status.tsx";
 
@@ -44,7 +46,7 @@ function LiveBatch({ id }: { id: string }) {
   const reload = () => Promise.all([batch.reload(), jobs.reload()]);
   return (
     <>
-      <MaybeError error={batch.error ?? jobs.error} retry={reload} />
+      <MissingPage error={batch.error ?? jobs.error} noun="batch" list="/batches" retry={reload} />
       {batch.value && (
         <>
           <BatchHead batch={batch.value} />
@@ -131,8 +133,6 @@ function LookLegend({ shown }: Pick<MatrixBarProps, "shown">) {
   );
 }
 
-type GateResult = JobSummary["gates"][number];
-
 /** How many of the jobs pass each gate. */
 function GateSummary({ summaries }: { readonly summaries: Iterable<JobSummary> }) {
   const jobs = [...summaries].filter(({ gates }) => gates.length > 0);
@@ -152,21 +152,33 @@ function GateSummary({ summaries }: { readonly summaries: Iterable<JobSummary> }
   );
 }
 
-function groupByGate(jobs: readonly JobSummary[]): Map<string, GateResult[]> {
-  const results = jobs.flatMap(({ gates }) => gates);
-  return Map.groupBy(results, ({ gate, limit }) => `${gate} ${limit}`);
+interface GateOfJob {
+  readonly result: GateResult;
+  readonly hasBaseline: boolean;
 }
 
-function GateCounts({ gate, results }: { gate: string; results: readonly GateResult[] }) {
-  const missed = results.filter(({ passed }) => !passed);
-  const failed = missed.filter(({ level }) => level === "fail").length;
+function groupByGate(jobs: readonly JobSummary[]): Map<string, GateOfJob[]> {
+  const results = jobs.flatMap(({ gates, baseline }) =>
+    gates.map((result) => ({ result, hasBaseline: baseline !== null })),
+  );
+  return Map.groupBy(results, ({ result }) => describeLimit(result));
+}
+
+function GateCounts({ gate, results }: { gate: string; results: readonly GateOfJob[] }) {
+  const isOpen = ({ result, hasBaseline }: GateOfJob) => lacksBaseline(result, hasBaseline);
+  const open = results.filter(isOpen).length;
+  const missed = results.filter((each) => !each.result.passed && !isOpen(each));
+  const failed = missed.filter(({ result }) => result.level === "fail").length;
   const warned = missed.length - failed;
   return (
     <li>
-      <span class="mono grow">{gate}</span>
+      <span class="grow">{gate}</span>
       {failed > 0 && <ToneSign tone="bad" icon="bad" words={`${failed} failed`} />}
       {warned > 0 && <ToneSign tone="warn" icon="warn" words={`${warned} warned`} />}
-      {missed.length === 0 && <ToneSign tone="calm" icon="check" words="all passed" />}
+      {open > 0 && <span class="dim">{open} without a baseline</span>}
+      {missed.length === 0 && open < results.length && (
+        <ToneSign tone="calm" icon="check" words={open === 0 ? "all passed" : "others passed"} />
+      )}
     </li>
   );
 }
@@ -200,10 +212,15 @@ function listBatchFacts(batch: Batch, baselines: string | null) {
     Commit: revision && describeCommit(revision),
     "Compared with": baselines,
     Jobs: `${ended} of ${jobs.length} finished`,
-    Gates: gatesFailed > 0 ? `${gatesFailed} failed` : "none failed",
+    Gates: sayGates(gatesFailed, ended),
     Created: <Age at={createdAt} />,
     Id: <span class="mono">{id}</span>,
   };
+}
+
+function sayGates(failed: number, ended: number): string {
+  if (failed > 0) return `${failed} ${failed === 1 ? "job fails" : "jobs fail"} a gate`;
+  return ended === 0 ? "not evaluated yet" : "none failed";
 }
 
 /** The commits that the jobs are compared with; null where there is none. */

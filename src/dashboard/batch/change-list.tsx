@@ -8,7 +8,8 @@ import {
   cellStyles,
 } from "./describe-cell.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
-import { jobAddress } from "../shared/addresses.ts";
+import { isTerminal } from "../../contract/jobs/status.ts";
+import { jobAddress } from "../../contract/page-addresses.ts";
 import { Button, Icon } from "../shared/button.tsx";
 import { compareFigures } from "../shared/figures.ts";
 
@@ -36,7 +37,7 @@ export function ChangeList({ jobs, summaries }: ChangeListProps) {
           </Button>
         )}
       </header>
-      {changes.length === 0 && <p class="card-note">Nothing needs your attention.</p>}
+      {changes.length === 0 && <p class="card-note">{sayNothingChanged(jobs)}</p>}
       <ul class="list">
         {shown.map((change) => (
           <ChangeRow key={change.job.id} change={change} />
@@ -44,6 +45,14 @@ export function ChangeList({ jobs, summaries }: ChangeListProps) {
       </ul>
     </section>
   );
+}
+
+/** What an empty list says about jobs of which some may not have ended. */
+function sayNothingChanged(jobs: readonly BatchJob[]): string {
+  const ended = jobs.filter(({ status }) => isTerminal(status)).length;
+  if (ended === 0) return "No job has finished yet.";
+  if (ended < jobs.length) return `Nothing so far: ${ended} of ${jobs.length} jobs have finished.`;
+  return "Nothing needs your attention.";
 }
 
 function ChangeRow({

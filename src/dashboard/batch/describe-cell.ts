@@ -1,11 +1,12 @@
 import type { Batch } from "../../contract/jobs/batch.ts";
+import { describeGate } from "../../contract/jobs/describe-gate.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { isTerminal, type JobStatus } from "../../contract/jobs/status.ts";
-import { describeGate } from "../../report/figures.ts";
-import { formatDecibels } from "../../report/format-figure.ts";
+import { formatDecibels } from "../../contract/text/format-figure.ts";
 import { type ComparedFigure, compareFigures, type FigureChange } from "../shared/figures.ts";
 import { formatMs } from "../shared/format.ts";
+import { lacksBaseline, listMissed } from "../shared/gate-words.ts";
 
 export type BatchJob = Batch["jobs"][number];
 
@@ -89,16 +90,18 @@ function judgeChanges(changes: readonly FigureChange[]): CellStyle {
   return (["worse", "better"] as const).find((each) => judgements.includes(each)) ?? "same";
 }
 
-function judgeGates({ gates, gatesFailed }: JobSummary): "bad" | "warn" | "passed" {
-  if (gatesFailed) return "bad";
-  return gates.every(({ passed }) => passed) ? "passed" : "warn";
+function judgeGates(summary: JobSummary): "bad" | "warn" | "passed" {
+  if (summary.gatesFailed) return "bad";
+  return listMissed(summary).length === 0 ? "passed" : "warn";
 }
 
 /** Gates that failed; those that warn where none did. */
-export function listMissedGates({ gates }: JobSummary): string[] {
-  const missed = gates.filter(({ passed }) => !passed);
+export function listMissedGates(summary: JobSummary): string[] {
+  const missed = listMissed(summary);
   const failed = missed.filter(({ level }) => level === "fail");
-  return (failed.length === 0 ? missed : failed).map(describeGate);
+  return (failed.length === 0 ? missed : failed).map((gate) =>
+    describeGate(gate, { against: summary.baseline?.branch }),
+  );
 }
 
 /** A change in a few words, such as `latency ▼ 18.0 %`. */
@@ -110,7 +113,8 @@ function lookAtGates(summary: JobSummary): CellDescription {
   const { gates } = summary;
   if (gates.length === 0) return { look: "passed", title: "No gates", detail: "" };
   const passed = gates.filter((gate) => gate.passed).length;
-  const title = `${passed} of ${gates.length} passed`;
+  const open = gates.filter((gate) => lacksBaseline(gate, summary.baseline !== null)).length;
+  const title = `${passed} of ${gates.length - open} passed`;
   return { look: judgeGates(summary), title, detail: listMissedGates(summary).join(" · ") };
 }
 

@@ -1,49 +1,125 @@
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useLocation } from "preact-iso";
 import type { BatchSummary } from "../../contract/jobs/page.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import { LiveSign } from "../live/live-sign.tsx";
 import { service } from "../session/service.ts";
+import { mayDo } from "../session/session.ts";
 import { GatesCell, ProgressBar, Status } from "../shared/status.tsx";
 import { EmptyState, MaybeError } from "../shared/notice.tsx";
 import { Age, PageHead } from "../shared/page-head.tsx";
 import { TableHead } from "../shared/table-head.tsx";
-import { useLive } from "../live/use-live.ts";
+import { useLivePages } from "../live/use-live-pages.ts";
+import { Icon } from "../shared/button.tsx";
+import { ListFoot } from "../shared/list-foot.tsx";
 
 /** Batches, newest first: each is several models for several targets. */
 export function BatchesPage() {
-  const {
-    value: batches,
-    error,
-    reload,
-  } = useLive(loadBatches, {
-    concerns: ({ batch, deletedBatch }) => (batch ?? deletedBatch) !== undefined,
-  });
+  const { query, route } = useLocation();
+  const { suite } = query;
+  const { entries, hasMore, error, reload, loadMore } = useLivePages(
+    (cursor) => loadBatches(suite, cursor),
+    {
+      of: [suite],
+      concerns: ({ batch, deletedBatch }) => (batch ?? deletedBatch) !== undefined,
+    },
+  );
   return (
     <main id="main">
-      <PageHead title="Batches" sign={<LiveSign />} />
+      <PageHead title="Batches" sign={<LiveSign />}>
+        <SuiteSearch key={suite} suite={suite} onSearch={route} />
+        {mayDo("startWork") && <NewBatchLink />}
+      </PageHead>
       <MaybeError error={error} retry={reload} />
-      {batches?.length === 0 && <NoBatches />}
-      {batches !== undefined && batches.length > 0 && <BatchTable batches={batches} />}
+      {entries?.length === 0 && (suite === undefined ? <NoBatches /> : <NoneOfSuite />)}
+      {entries !== undefined && entries.length > 0 && (
+        <BatchTable batches={entries}>
+          <ListFoot
+            count={entries.length}
+            nouns={["batch", "batches"]}
+            hasMore={hasMore}
+            onMore={loadMore}
+          />
+        </BatchTable>
+      )}
     </main>
   );
 }
 
-async function loadBatches(): Promise<readonly BatchSummary[]> {
-  return (await service.call("listBatches", {})).batches;
+async function loadBatches(suite: string | undefined, cursor: string | undefined) {
+  const query = { suite, cursor, limit: "50" };
+  const { batches, nextCursor } = await service.call("listBatches", { query });
+  return { entries: batches, nextCursor };
+}
+
+interface SuiteSearchProps {
+  readonly suite: string | undefined;
+  readonly onSearch: (address: string) => void;
+}
+
+/** Restricts the list to a suite. */
+function SuiteSearch({ suite, onSearch }: SuiteSearchProps) {
+  const text = useSignal(suite ?? "");
+  const submit = (event: Event) => {
+    event.preventDefault();
+    const wanted = text.value.trim();
+    onSearch(wanted === "" ? "/batches" : `/batches?suite=${encodeURIComponent(wanted)}`);
+  };
+  return (
+    <form class="field" role="search" onSubmit={submit}>
+      <Icon name="search" />
+      <input
+        aria-label="Batches of a suite"
+        placeholder="Name of a suite"
+        autocomplete="off"
+        spellcheck={false}
+        value={text.value}
+        onInput={({ currentTarget }) => (text.value = currentTarget.value)}
+      />
+    </form>
+  );
+}
+
+function NewBatchLink() {
+  return (
+    <a class="button main" href="/new-batch">
+      <Icon name="plus" />
+      New batch
+    </a>
+  );
+}
+
+function NoneOfSuite() {
+  return (
+    <EmptyState title="No batch of this suite">
+      <a class="button" href="/batches">
+        Show all batches
+      </a>
+    </EmptyState>
+  );
 }
 
 function NoBatches() {
   return (
     <EmptyState title="No batches yet">
       <p class="soft">
-        The GitHub Action and <code>POST /v1/batches</code> submit several models at once.
+        A batch compresses several models for several targets, by one recipe or several. The GitHub
+        Action submits one for each commit.
       </p>
+      {mayDo("startWork") && <NewBatchLink />}
     </EmptyState>
   );
 }
 
 const columns = { Status: "", "Batch, suite": "", "Jobs finished": "", Gates: "", Created: "" };
 
-function BatchTable({ batches }: { readonly batches: readonly BatchSummary[] }) {
+interface BatchTableProps {
+  readonly batches: readonly BatchSummary[];
+  readonly children: ComponentChildren;
+}
+
+function BatchTable({ batches, children }: BatchTableProps) {
   return (
     <div class="card wide">
       <table class="batches">
@@ -55,6 +131,7 @@ function BatchTable({ batches }: { readonly batches: readonly BatchSummary[] }) 
           ))}
         </tbody>
       </table>
+      {children}
     </div>
   );
 }

@@ -104,7 +104,7 @@ function drawBlock(context: Context, drawing: Drawing, block: PlacedBlock, scale
     if (scale < readableScale) {
       if (tone !== "none") context.fillRect(left + 2, top + 1, block.width - 4, rowHeight - 2);
     } else {
-      // What needs a person has a wider edge too, not a colour alone.
+      // What needs a person has a wider edge too, not only a colour.
       const width = tone === "bad" ? 2 * edgeOfTone : edgeOfTone;
       context.fillRect(left + rowInset, top + 2, width, rowHeight - 4);
       drawLabel(context, drawing, node, { x: left + textInset + width - edgeOfTone, y: top });

@@ -219,7 +219,7 @@ function least(values: readonly number[]): number {
 
 /**
  * Positions of blocks that are laid out together. Where a later segment follows, its first block is
- * the last one of this segment, of which alone edges lead there.
+ * the last one of this segment: only its edges lead there.
  */
 type Segment = readonly number[];
 
@@ -260,7 +260,7 @@ function findUses(blocks: readonly Block[]): [first: Uint32Array, last: Uint32Ar
   return [first, last];
 }
 
-/** Nodes in a row of which each feeds the next one alone, shown as one. */
+/** Nodes in a row, each of which feeds only the next, shown as one. */
 interface Block {
   /** Positions of its nodes, in the order of the graph. */
   readonly nodes: readonly number[];

@@ -1,12 +1,12 @@
-import { useEffect, useRef } from "preact/hooks";
 import { summarizeJob } from "../../contract/jobs/job-summary.ts";
-import type { Job, JobDetail } from "../../contract/jobs/job.ts";
+import type { JobDetail } from "../../contract/jobs/job.ts";
 import { service } from "../session/service.ts";
-import { jobAddress } from "../shared/addresses.ts";
-import { Icon } from "../shared/button.tsx";
+import { jobAddress } from "../../contract/page-addresses.ts";
 import { compareFigures } from "../shared/figures.ts";
-import { describeCommit, flattenFields } from "../shared/format.ts";
+import { describeCommit } from "../shared/format.ts";
+import { type ComparedJob, listJobFacts } from "../shared/job-facts.ts";
 import { sayError } from "../shared/notice.tsx";
+import { useScrollFromAddress } from "../shared/scroll-from-address.ts";
 import { TableHead } from "../shared/table-head.tsx";
 import { useLive } from "../live/use-live.ts";
 
@@ -38,17 +38,7 @@ export function BaselineCard({ job, baseline }: BaselineCardProps) {
   );
 }
 
-/** Shows an element that the address names by its id. */
-function useScrollFromAddress(id: string) {
-  const element = useRef<HTMLElement>(null);
-  useEffect(() => {
-    // The browser looks for the address's part before the job is there.
-    if (location.hash === `#${id}`) element.current?.scrollIntoView();
-  }, []);
-  return element;
-}
-
-const columns = { "": "", Baseline: "", "This job": "", Change: "" };
+const columns = { Figure: "", Baseline: "", "This job": "", Change: "" };
 
 function FigureRows({ job }: Pick<BaselineCardProps, "job">) {
   return (
@@ -61,9 +51,8 @@ function FigureRows({ job }: Pick<BaselineCardProps, "job">) {
           <td>{before}</td>
           <td>{now}</td>
           <td>
-            <span class={`status judged ${judgement}`}>
-              <Icon name={judgement} />
-              {change} <span class="dim">{judgement}</span>
+            <span class={`judged ${judgement}`}>
+              <b>{change}</b> {judgement}
             </span>
           </td>
         </tr>
@@ -105,8 +94,6 @@ function NoDifferences({ why }: { readonly why: string }) {
   );
 }
 
-type ComparedJob = Pick<Job, "model" | "recipe" | "telemetry">;
-
 interface Difference {
   readonly name: string;
   readonly before: string;
@@ -115,20 +102,10 @@ interface Difference {
 
 /** What two jobs of one model and target were requested or measured with, where it differs. */
 function listDifferences(before: ComparedJob, now: ComparedJob): Difference[] {
-  const [former, present] = [listFacts(before), listFacts(now)];
+  const [former, present] = [listJobFacts(before), listJobFacts(now)];
   const names = [...new Set([...former.keys(), ...present.keys()])];
   return names.flatMap((name) => {
     const [was, is] = [former.get(name) ?? "none", present.get(name) ?? "none"];
     return was === is ? [] : [{ name, before: was, now: is }];
   });
-}
-
-function listFacts({ model, recipe, telemetry }: ComparedJob): ReadonlyMap<string, string> {
-  const { name, runtime, executionProvider, threads } = telemetry.device ?? {};
-  const measuredWith = { processor: name, runtime, executionProvider, threads };
-  return new Map([
-    ["model file", model.actualSha256?.slice(0, 12) ?? "none"],
-    ...flattenFields(recipe),
-    ...flattenFields(telemetry.device === undefined ? {} : measuredWith),
-  ]);
 }

@@ -1,25 +1,57 @@
+import { summarizeJob } from "../../contract/jobs/job-summary.ts";
 import type { JobDetail } from "../../contract/jobs/job.ts";
 import { explainWideInterval, type LatencyRatio } from "../../contract/jobs/latency.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
-import { judgeRatio } from "../shared/figures.ts";
-import { formatMs } from "../shared/format.ts";
+import { isTerminal } from "../../contract/jobs/status.ts";
+import {
+  compareFigures,
+  type ComparedFigure,
+  type FigureChange,
+  judgeRatio,
+} from "../shared/figures.ts";
+import { describeCommit, formatMs } from "../shared/format.ts";
 import { ToneSign } from "../shared/status.tsx";
 
 type Telemetry = JobDetail["telemetry"];
 
-/** Size, accuracy and latency, each with its gate on a scale. */
-export function FigureCards({ job: { telemetry, gateLimits } }: { readonly job: JobDetail }) {
-  const { size, accuracy, latency } = telemetry;
-  const readLimit = (gate: LimitedGate) => ({
+interface FigureCardsProps {
+  readonly job: JobDetail;
+  /** Whether figures have places before they are known. */
+  readonly wasLive: boolean;
+}
+
+/** Size, accuracy and latency, each with its gate on a scale and beside the baseline's. */
+export function FigureCards({ job, wasLive }: FigureCardsProps) {
+  const { size, accuracy, latency } = job.telemetry;
+  const { gateLimits, baseline } = job;
+  const changes = compareFigures(summarizeJob(job));
+  const describe = (gate: LimitedGate, figure: ComparedFigure) => ({
     limit: gateLimits[gate],
     warns: gateLimits.warnGates?.includes(gate) ?? false,
+    change: changes.find((each) => each.figure === figure),
+    commit: baseline && describeCommit(baseline),
   });
+  const isOver = isTerminal(job.status);
   return (
     <>
-      {size && <SizeCard size={size} {...readLimit("maxSizeRatio")} />}
-      {accuracy && <AccuracyCard accuracy={accuracy} {...readLimit("minSqnrDb")} />}
-      {latency && <LatencyCard latency={latency} {...readLimit("maxLatencyRatio")} />}
+      {size && <SizeCard size={size} {...describe("maxSizeRatio", "size")} />}
+      {!size && wasLive && <UnknownFigure title="Size" isOver={isOver} />}
+      {accuracy && <AccuracyCard accuracy={accuracy} {...describe("minSqnrDb", "accuracy")} />}
+      {!accuracy && wasLive && <UnknownFigure title="Accuracy" isOver={isOver} />}
+      {latency && <LatencyCard latency={latency} {...describe("maxLatencyRatio", "latency")} />}
+      {!latency && wasLive && <UnknownFigure title="Latency" isOver={isOver} />}
     </>
+  );
+}
+
+/** The place of a figure that is not known yet. */
+function UnknownFigure({ title, isOver }: { readonly title: string; readonly isOver: boolean }) {
+  return (
+    <section class="card figure c4">
+      <h2>{title}</h2>
+      <div class="big dim">—</div>
+      <p>{isOver ? "not measured" : "not measured yet"}</p>
+    </section>
   );
 }
 
@@ -29,13 +61,17 @@ interface LimitProps {
   readonly limit: number | undefined;
   /** Whether a figure beyond the limit warns, and does not fail. */
   readonly warns: boolean;
+  /** Against the baseline; undefined where the two cannot be compared. */
+  readonly change: FigureChange | undefined;
+  /** The baseline's commit; null where there is no baseline. */
+  readonly commit: string | null;
 }
 
 interface SizeCardProps extends LimitProps {
   readonly size: NonNullable<Telemetry["size"]>;
 }
 
-function SizeCard({ size, limit, warns }: SizeCardProps) {
+function SizeCard({ size, limit, ...judged }: SizeCardProps) {
   const { resultBytes, originalBytes, ratio, predicted } = size;
   return (
     <FigureCard
@@ -44,7 +80,7 @@ function SizeCard({ size, limit, warns }: SizeCardProps) {
       beside={`${formatPercentage(ratio)} of ${formatBytes(originalBytes)}`}
       below={`${formatBytes(originalBytes - resultBytes)} smaller than the original`}
       scale={{ from: 0, to: 1, format: formatPercentage, value: ratio, limit, bound: "max" }}
-      warns={warns}
+      {...judged}
     />
   );
 }
@@ -58,18 +94,20 @@ const samplesFrom = {
   generated: "generated samples",
 } as const;
 
-function AccuracyCard({ accuracy, limit, warns }: AccuracyCardProps) {
+function AccuracyCard({ accuracy, limit, ...judged }: AccuracyCardProps) {
   const { sqnrDb, cosine, samples, data, level, outputs } = accuracy;
   const worst = outputs.length > 1 ? `Worst of ${outputs.length} outputs, on` : "On";
+  // A ruined result lies below 0, and must not look as if it were 0.
+  const leastDb = Math.min(0, 10 * Math.floor(sqnrDb / 10));
   const measured = `${worst} ${samples} ${samplesFrom[data]}`;
   return (
     <FigureCard
       title="Accuracy"
-      big={`${sqnrDb.toFixed(1)} dB`}
+      big={`${sqnrDb.toFixed(1).replace("-", "−")} dB`}
       beside={`cosine ${cosine.toFixed(4)}`}
       below={level === "weights" ? "Worst of all weights" : measured}
-      scale={{ from: 0, to: 60, format: formatWholeDb, value: sqnrDb, limit, bound: "min" }}
-      warns={warns}
+      scale={{ from: leastDb, to: 60, format: formatWholeDb, value: sqnrDb, limit, bound: "min" }}
+      {...judged}
     />
   );
 }
@@ -84,16 +122,18 @@ const judgements = {
   same: "no measurable difference from the original",
 } as const;
 
-function LatencyCard({ latency, limit, warns }: LatencyCardProps) {
+function LatencyCard({ latency, limit, ...judged }: LatencyCardProps) {
   const { ratio, ratioLow, ratioHigh, original, result } = latency;
   const medians = `${formatMs(result.p50Ms)}, original ${formatMs(original.p50Ms)}`;
-  const judged = explainWideInterval(latency) ?? judgements[judgeRatio(latency)];
+  const judgement = explainWideInterval(latency) ?? judgements[judgeRatio(latency)];
+  const isOtherWay = ratio > 1 !== result.p50Ms > original.p50Ms;
+  const paired = isOtherWay ? "; the ratio is of runs in pairs, the medians are of all runs" : "";
   return (
     <FigureCard
       title="Latency"
       big={`×${ratio.toFixed(2)}`}
       beside={describeInterval(latency)}
-      below={`${medians}, ${result.runs} runs; ${judged}`}
+      below={`${medians}, ${result.runs} runs; ${judgement}${paired}`}
       scale={{
         from: 0.4,
         to: 1.6,
@@ -105,12 +145,12 @@ function LatencyCard({ latency, limit, warns }: LatencyCardProps) {
         limit,
         bound: "max",
       }}
-      warns={warns}
+      {...judged}
     />
   );
 }
 
-/** Empty where there is none, and where it says nothing. */
+/** Empty if there is none, and where it says nothing. */
 function describeInterval(latency: LatencyRatio): string {
   const { ratioLow, ratioHigh } = latency;
   if (ratioLow === undefined || ratioHigh === undefined) return "";
@@ -123,36 +163,48 @@ function formatPercentage(share: number): string {
 }
 
 function formatWholeDb(value: number): string {
-  return `${Math.round(value)} dB`;
+  return `${String(Math.round(value)).replace("-", "−")} dB`;
 }
 
 function formatTimes(ratio: number): string {
   return `×${Number(ratio.toFixed(2))}`;
 }
 
-interface FigureCardProps {
+interface FigureCardProps extends Omit<LimitProps, "limit"> {
   readonly title: string;
   readonly big: string;
   readonly beside: string;
   readonly below: string;
   readonly scale: Scale;
-  /** Whether a figure beyond its limit warns, and does not fail. */
-  readonly warns: boolean;
 }
 
-function FigureCard({ title, big, beside, below, ...limit }: FigureCardProps) {
+function FigureCard({ title, big, beside, below, scale, warns, ...compared }: FigureCardProps) {
   return (
     <section class="card figure c4">
       <h2>
         {title}
-        <Verdict {...limit} />
+        <Verdict scale={scale} warns={warns} />
       </h2>
       <div class="big">
         {big} <small>{beside}</small>
       </div>
       <p>{below}</p>
-      <FigureScale scale={limit.scale} />
+      <ChangeLine {...compared} />
+      <FigureScale scale={scale} />
     </section>
+  );
+}
+
+/** How a figure differs from the baseline's. */
+function ChangeLine({ change, commit }: Pick<LimitProps, "change" | "commit">) {
+  if (commit === null) return undefined;
+  if (change === undefined) return <p class="dim">Not comparable with {commit}</p>;
+  const { judgement } = change;
+  const same = judgement === "same" ? "same as" : `${judgement} than`;
+  return (
+    <p>
+      <b class={`judged ${judgement}`}>{change.change}</b> {same} {commit}, {change.before} there
+    </p>
   );
 }
 

@@ -13,6 +13,9 @@ export class JobLog {
   readonly count = signal(0);
   readonly error = signal<unknown>(undefined);
   readonly isComplete = signal(false);
+  /** Steps of the work with the number of their lines, in the order of their first ones. */
+  readonly steps = signal<ReadonlyMap<string, number>>(new Map());
+  readonly #counts = new Map<string, number>();
   #frame = 0;
 
   /** Reads until the job has ended. @returns a function that ends it */
@@ -28,6 +31,8 @@ export class JobLog {
     const after = this.lines.at(-1)?.seq ?? 0;
     for await (const line of service.followLogs(jobId, { after, signal: ending })) {
       this.lines.push(line);
+      const step = readStep(line);
+      if (step !== undefined) this.#counts.set(step, (this.#counts.get(step) ?? 0) + 1);
       // Many lines can come between two frames, and are shown at once.
       if (this.#frame === 0) this.#frame = requestAnimationFrame(() => this.#show());
       if (line.seq % linesAtOnce === 0) await delay(0, ending);
@@ -39,5 +44,11 @@ export class JobLog {
   #show(): void {
     this.#frame = 0;
     this.count.value = this.lines.length;
+    this.steps.value = new Map(this.#counts);
   }
+}
+
+/** The step that a line is of: `[fetch] 2.33 MB` is of `fetch`. */
+export function readStep({ text }: LogLine): string | undefined {
+  return /^\[(\w+)\] /.exec(text)?.[1];
 }

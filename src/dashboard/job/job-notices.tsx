@@ -1,16 +1,44 @@
 import { statusReasonTable } from "../../contract/jobs/status-reasons.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import { Icon } from "../shared/button.tsx";
+import { formatOrdinal } from "../shared/format.ts";
+import { Duration } from "../shared/page-head.tsx";
+import { Prose } from "../shared/prose.tsx";
 import { ProgressBar } from "../shared/status.tsx";
 import type { JobDetail } from "../../contract/jobs/job.ts";
 
+interface JobNoticesProps {
+  readonly job: JobDetail;
+  /** Whether somebody watches it since before its end: what stands below must not move then. */
+  readonly wasLive: boolean;
+}
+
 /** What a job does now, or why it failed. */
-export function JobNotices({ job }: { readonly job: JobDetail }) {
+export function JobNotices({ job, wasLive }: JobNoticesProps) {
+  if (!wasLive) return job.error && <Failure error={job.error} />;
   return (
-    <>
-      {!isTerminal(job.status) && <Progress job={job} />}
+    <div class="watched">
       {job.error && <Failure error={job.error} />}
-    </>
+      {!isTerminal(job.status) && <Progress job={job} />}
+      {isTerminal(job.status) && job.error === null && <Ended job={job} />}
+    </div>
+  );
+}
+
+function Ended({ job: { status, startedAt, finishedAt } }: { readonly job: JobDetail }) {
+  return (
+    <div class="card progress">
+      <p role="status">
+        {status}
+        {startedAt !== null && finishedAt !== null && (
+          <>
+            {" "}
+            after <Duration from={startedAt} to={finishedAt} />
+          </>
+        )}
+      </p>
+      <ProgressBar fraction={1} label="Progress" />
+    </div>
   );
 }
 
@@ -24,7 +52,12 @@ function Failure({
       <Icon name="bad" />
       <div>
         <p>{message}</p>
-        <p class="mono dim">{code}</p>
+        <p class="dim">
+          <code>{code}</code> ·{" "}
+          <a class="linked" href="#log">
+            Read the log
+          </a>
+        </p>
       </div>
     </div>
   );
@@ -37,7 +70,10 @@ function Progress({ job }: { readonly job: JobDetail }) {
     <div class="card progress">
       <p>{isWaiting ? job.statusMessage : (message ?? job.statusMessage)}</p>
       {isWaiting ? (
-        <p class="soft">{findAdvice(job.statusReason)}</p>
+        <p class="soft">
+          {job.queuePosition !== null && `${formatOrdinal(job.queuePosition)} in the queue. `}
+          <Prose text={findAdvice(job.statusReason)} />
+        </p>
       ) : (
         <ProgressBar fraction={fraction} label="Progress" />
       )}
@@ -45,8 +81,9 @@ function Progress({ job }: { readonly job: JobDetail }) {
   );
 }
 
-/** What a user does about the reason for which a job waits. */
-function findAdvice(reason: string): string | undefined {
+/** What a user does about the reason for which a job waits; empty where that is nothing. */
+function findAdvice(reason: string): string {
   const known = Object.entries(statusReasonTable).find(([name]) => name === reason);
-  return known?.[1].action;
+  const advice = (known?.[1].action ?? "").replace(/^Nothing(: |\.$)/, "");
+  return advice.charAt(0).toUpperCase() + advice.slice(1);
 }

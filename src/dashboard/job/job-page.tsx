@@ -1,25 +1,27 @@
-import { type ComponentChildren, Fragment } from "preact";
+import { Fragment } from "preact";
 import { useRoute } from "preact-iso";
+import { useRef } from "preact/hooks";
 import { BaselineCard } from "./baseline-card.tsx";
 import { FigureCards } from "./figure-cards.tsx";
+import { GateList } from "./gate-list.tsx";
+import { JobFacts } from "./job-facts.tsx";
 import { JobHead } from "./job-head.tsx";
 import { JobLogCard } from "./job-log-card.tsx";
 import { JobNotices } from "./job-notices.tsx";
-import { type JobSpan, listSpans } from "./list-spans.ts";
-import { WeightTable } from "./weight-table.tsx";
+import { JobTimeline } from "./job-timeline.tsx";
+import { LookFirst } from "./look-first.tsx";
+import { loadWeights, type ReportedWeight, WeightTable } from "./weight-table.tsx";
 import type { Job, JobDetail } from "../../contract/jobs/job.ts";
 import type { Recipe } from "../../contract/jobs/recipe.ts";
+import { isTerminal } from "../../contract/jobs/status.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
-import { describeGate } from "../../report/figures.ts";
 import { GraphCard } from "../graph/graph-card.tsx";
 import { useLive } from "../live/use-live.ts";
 import { service } from "../session/service.ts";
 import { artifactAddress } from "../shared/addresses.ts";
 import { Icon } from "../shared/button.tsx";
-import { serviceNow } from "../shared/clock.ts";
-import { flattenFields, formatDuration, formatExactTime } from "../shared/format.ts";
-import { MaybeError } from "../shared/notice.tsx";
-import { Age, Duration } from "../shared/page-head.tsx";
+import { flattenFields } from "../shared/format.ts";
+import { MissingPage } from "../shared/missing-page.tsx";
 
 /** Everything about one job, live. */
 export function JobPage() {
@@ -37,44 +39,77 @@ function LiveJob({ id }: { id: string }) {
   });
   return (
     <>
-      <MaybeError error={error} retry={reload} />
+      <MissingPage error={error} noun="job" list="/jobs" retry={reload} />
       {value && <JobSheet job={value} />}
     </>
   );
 }
 
+/** The parts of the page in the order of interest. */
 function JobSheet({ job }: { readonly job: JobDetail }) {
+  const { value: weights = noWeights } = useLive(() => loadWeights(job), {
+    of: [job.artifacts.length],
+  });
+  // Who watches a job reads its log: what becomes known later comes below it, and moves nothing.
+  const wasLive = useRef(!isTerminal(job.status)).current;
+  const log = <JobLogCard key={job.id} job={job} />;
+  const findings = <LookFirst job={job} weights={weights} />;
   return (
     <>
       <JobHead job={job} />
       <JobFacts job={job} />
-      <JobNotices job={job} />
+      <JobNotices job={job} wasLive={wasLive} />
       <div class="sheet">
-        <FigureCards job={job} />
+        <FigureCards job={job} wasLive={wasLive} />
+        {wasLive && <JobTimeline job={job} wasLive={wasLive} />}
+        {wasLive && log}
+        {findings}
         {job.baseline && (
           <BaselineCard key={job.baseline.jobId} job={job} baseline={job.baseline} />
         )}
-        <JobTimeline job={job} />
-        <JobLogCard key={job.id} jobId={job.id} />
+        <JobDetails job={job} weights={weights} />
         <GraphCard job={job} />
-        <WeightTable job={job} />
-        <div class="c5 stack">
-          <GateList gates={job.gates} />
-          <WarningList warnings={job.telemetry.warnings} />
-          <ArtifactList job={job} />
-          <RecipeCard recipe={job.recipe} />
-        </div>
+        {!wasLive && <JobTimeline job={job} wasLive={wasLive} />}
+        {!wasLive && log}
       </div>
+    </>
+  );
+}
+
+const noWeights: readonly ReportedWeight[] = [];
+
+interface JobDetailsProps {
+  readonly job: JobDetail;
+  readonly weights: readonly ReportedWeight[];
+}
+
+function JobDetails({ job, weights }: JobDetailsProps) {
+  const others = (
+    <>
+      <GateList job={job} />
+      <WarningList warnings={job.telemetry.warnings} />
+      <ArtifactList job={job} />
+      <RecipeCard recipe={job.recipe} />
+    </>
+  );
+  if (weights.length === 0) return <div class="c12 side-by-side">{others}</div>;
+  return (
+    <>
+      <WeightTable weights={weights} />
+      <div class="c5 stack">{others}</div>
     </>
   );
 }
 
 function RecipeCard({ recipe }: { readonly recipe: Recipe }) {
   return (
-    <section class="card">
-      <header>
+    <details class="card recipe">
+      <summary>
         <h2>Recipe</h2>
-      </header>
+        <span class="dim">
+          {recipe.scheme}, {recipe.granularity}
+        </span>
+      </summary>
       <dl class="pairs">
         {flattenFields(recipe).map(([name, value]) => (
           <Fragment key={name}>
@@ -83,32 +118,7 @@ function RecipeCard({ recipe }: { readonly recipe: Recipe }) {
           </Fragment>
         ))}
       </dl>
-    </section>
-  );
-}
-
-/** How long a job was in each status or step; wider is longer. */
-function JobTimeline({ job }: { readonly job: JobDetail }) {
-  const spans = listSpans(job, serviceNow.value);
-  return (
-    <section class="card c12" aria-label="Time in each status">
-      <ol class="track" tabIndex={0}>
-        {spans.map((span) => (
-          <Span key={`${span.title} ${span.at}`} span={span} />
-        ))}
-      </ol>
-    </section>
-  );
-}
-
-function Span({ span: { title, tone, ms, at } }: { readonly span: JobSpan }) {
-  const exact = formatExactTime(at);
-  return (
-    <li class={tone} style={{ flexGrow: Math.sqrt(ms ?? 0) }} title={`From ${exact}`}>
-      <span class="span" />
-      <b>{title}</b>
-      <small>{ms === undefined ? exact.slice(11, 19) : formatDuration(ms)}</small>
-    </li>
+    </details>
   );
 }
 
@@ -174,92 +184,4 @@ function ArtifactLine({ jobId, artifact: { name, bytes, sha256 } }: ArtifactLine
       <Icon name="down" />
     </li>
   );
-}
-
-type GateResult = Job["gates"][number];
-
-function GateList({ gates }: Pick<Job, "gates">) {
-  if (gates.length === 0) return undefined;
-  const passed = gates.filter((gate) => gate.passed).length;
-  return (
-    <section class="card">
-      <header>
-        <h2>Gates</h2>
-        <span class="dim">
-          {passed} of {gates.length} passed
-        </span>
-      </header>
-      <ul class="list">
-        {gates.map((gate) => (
-          <GateRow key={gate.gate} gate={gate} />
-        ))}
-      </ul>
-    </section>
-  );
-}
-
-const looks = {
-  passed: { tone: "calm", icon: "check" },
-  warn: { tone: "warn", icon: "warn" },
-  fail: { tone: "bad", icon: "bad" },
-} as const;
-
-function GateRow({ gate }: { readonly gate: GateResult }) {
-  const { tone, icon } = looks[gate.passed ? "passed" : gate.level];
-  return (
-    <li>
-      <span class={`status ${tone}`}>
-        <Icon name={icon} />
-        <span class="sr">{gate.passed ? "passed" : `did not pass: ${gate.level}`}</span>
-      </span>
-      <span class="mono">{describeGate(gate)}</span>
-    </li>
-  );
-}
-
-interface Fact {
-  readonly name: string;
-  readonly text: ComponentChildren;
-}
-
-/** What a job does and where it ran; what is not known yet is left out. */
-function JobFacts({ job }: { readonly job: JobDetail }) {
-  const id = { name: "Id", text: <span class="mono">{job.id}</span> };
-  const facts = [...listRequestFacts(job), ...listRunFacts(job), id];
-  return (
-    <dl class="facts">
-      {facts.map(({ name, text }) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>{text}</dd>
-        </div>
-      ))}
-    </dl>
-  );
-}
-
-function listRequestFacts({ recipe, baseline, createdBy, createdAt }: JobDetail): Fact[] {
-  const { scheme, granularity, blockSize } = recipe;
-  const detail = granularity === "block" ? `blocks of ${blockSize}` : `per ${granularity}`;
-  const facts: Fact[] = [{ name: "Recipe", text: `${scheme}, ${detail}` }];
-  if (baseline) {
-    facts.push({ name: "Baseline", text: `${baseline.branch} at ${baseline.sha.slice(0, 7)}` });
-  }
-  if (createdBy) facts.push({ name: "Started by", text: createdBy.name });
-  return [...facts, { name: "Created", text: <Age at={createdAt} /> }];
-}
-
-function listRunFacts({ telemetry, startedAt, finishedAt, queuePosition }: JobDetail): Fact[] {
-  const { device } = telemetry;
-  const facts: Fact[] = [];
-  if (queuePosition !== null) facts.push({ name: "Queue position", text: queuePosition });
-  if (startedAt !== null) {
-    facts.push({ name: "Run time", text: <Duration from={startedAt} to={finishedAt} /> });
-  }
-  if (!device) return facts;
-  return [
-    ...facts,
-    { name: "Measured on", text: `${device.name}, ${device.threads} threads` },
-    { name: "Runtime", text: `${device.runtime}, ${device.executionProvider}` },
-  ];
 }

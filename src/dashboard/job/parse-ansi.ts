@@ -6,7 +6,7 @@ interface AnsiPart {
 
 const colours = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"] as const;
 
-/** Operating system commands, such as links, and every other sequence that is no look. */
+/** Operating system commands, such as links, and all other sequences that set no style. */
 // oxlint-disable-next-line no-control-regex
 const otherSequences = /\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b\[[\d;?]*[A-LN-Za-ln-z]|\x1b[^[\]]/g;
 // oxlint-disable-next-line no-control-regex

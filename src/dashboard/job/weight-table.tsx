@@ -1,33 +1,92 @@
-import { useSignal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
+import { useMemo } from "preact/hooks";
 import { z } from "zod";
 import type { JobDetail } from "../../contract/jobs/job.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
-import { useLive } from "../live/use-live.ts";
 import { artifactAddress } from "../shared/addresses.ts";
 import { Button } from "../shared/button.tsx";
 import { sqnrThresholdsDb } from "../shared/figures.ts";
 import { TableHead } from "../shared/table-head.tsx";
 
 const shownAtFirst = 12;
+/** Rows that are drawn at once of a long list. */
+const mostRows = 200;
 
 /** The weights of a job, the worst first: what was done to each, and why. */
-export function WeightTable({ job }: { readonly job: JobDetail }) {
-  const { value: weights = [] } = useLive(() => loadWeights(job), { of: [job.artifacts.length] });
+export function WeightTable({ weights }: { readonly weights: readonly ReportedWeight[] }) {
   const isWhole = useSignal(false);
-  if (weights.length === 0) return undefined;
-  const shown = isWhole.value ? weights : weights.slice(0, shownAtFirst);
+  const wanted = useSignal("");
+  const order = useSignal<WeightOrder>("worst first");
+  const rows = useMemo(
+    () => weights.filter(matches(wanted.value)).toSorted(orders[order.value]),
+    [weights, wanted.value, order.value],
+  );
+  const shown = rows.slice(0, isWhole.value ? mostRows : shownAtFirst);
   return (
-    <section class="card c7">
+    <section id="weights" class="card c7">
       <WeightsHead weights={weights}>
-        {!isWhole.value && shown.length < weights.length && (
-          <Button look="quiet" onClick={() => (isWhole.value = true)}>
-            Show all weights
+        {weights.length > shownAtFirst && (
+          <Button look="quiet" onClick={() => (isWhole.value = !isWhole.value)}>
+            {isWhole.value ? "Show fewer" : "Show all weights"}
           </Button>
         )}
       </WeightsHead>
+      {isWhole.value && <WeightTools wanted={wanted} order={order} found={rows.length} />}
       <WeightRows weights={shown} />
+      {isWhole.value && shown.length < rows.length && (
+        <p class="card-note">
+          The first {mostRows} of {rows.length}: search to see others.
+        </p>
+      )}
     </section>
+  );
+}
+
+const orders = {
+  "worst first": (a: ReportedWeight, b: ReportedWeight) =>
+    errorRank(a) - errorRank(b) || b.originalBytes - a.originalBytes,
+  "largest first": (a: ReportedWeight, b: ReportedWeight) => b.originalBytes - a.originalBytes,
+  "by name": (a: ReportedWeight, b: ReportedWeight) => a.name.localeCompare(b.name),
+} as const;
+type WeightOrder = keyof typeof orders;
+
+/** A weight whose name, operators, form or reason have a text. */
+function matches(text: string): (weight: ReportedWeight) => boolean {
+  const wanted = text.trim().toLowerCase();
+  return ({ name, usedBy, form, reason }) =>
+    [name, ...usedBy, form ?? "unchanged", reason ?? ""].join(" ").toLowerCase().includes(wanted);
+}
+
+interface WeightToolsProps {
+  readonly wanted: Signal<string>;
+  readonly order: Signal<WeightOrder>;
+  readonly found: number;
+}
+
+function WeightTools({ wanted, order, found }: WeightToolsProps) {
+  return (
+    <div class="card-tools">
+      <input
+        type="search"
+        aria-label="Find weights"
+        placeholder="Name, operator or reason"
+        value={wanted.value}
+        onInput={({ currentTarget }) => (wanted.value = currentTarget.value)}
+      />
+      <select
+        aria-label="Order of the weights"
+        value={order.value}
+        onChange={({ currentTarget }) => (order.value = currentTarget.value as WeightOrder)}
+      >
+        {Object.keys(orders).map((name) => (
+          <option key={name}>{name}</option>
+        ))}
+      </select>
+      <span class="dim" role="status">
+        {found} found
+      </span>
+    </div>
   );
 }
 
@@ -60,7 +119,7 @@ const columns = {
 function WeightRows({ weights }: { readonly weights: readonly ReportedWeight[] }) {
   return (
     <table class="weights">
-      <caption class="sr">Weights, worst first</caption>
+      <caption class="sr">Weights</caption>
       <TableHead columns={columns} />
       <tbody>
         {weights.map((weight) => (
@@ -122,18 +181,15 @@ const report = z.object({
     }),
   ),
 });
-type ReportedWeight = z.infer<typeof report>["weights"][number];
+export type ReportedWeight = z.infer<typeof report>["weights"][number];
 
 /** The weights of a job's report, the worst first and those that did not change last. */
-async function loadWeights({ id, artifacts }: JobDetail): Promise<ReportedWeight[]> {
+export async function loadWeights({ id, artifacts }: JobDetail): Promise<ReportedWeight[]> {
   const file = artifacts.find(({ kind }) => kind === "report");
   if (file === undefined) return [];
   const answer = await fetch(artifactAddress(id, file.name));
   if (!answer.ok) throw new Error(`The report cannot be loaded: status ${answer.status}`);
-  const { weights } = report.parse(await answer.json());
-  return weights.toSorted(
-    (a, b) => errorRank(a) - errorRank(b) || b.originalBytes - a.originalBytes,
-  );
+  return report.parse(await answer.json()).weights.toSorted(orders["worst first"]);
 }
 
 function errorRank({ error }: ReportedWeight): number {

@@ -1,4 +1,5 @@
-import { type JobFilters, jobListAddress, statusTabs } from "./job-filters.ts";
+import { useLocation } from "preact-iso";
+import { type JobFilters, jobListAddress, jobOrders, statusTabs } from "./job-filters.ts";
 import { type JobStatus, jobStatus } from "../../contract/jobs/status.ts";
 import { limits } from "../../contract/limits.ts";
 import { useLive } from "../live/use-live.ts";
@@ -13,17 +14,37 @@ export function JobFilterBar({ filters }: { readonly filters: JobFilters }) {
       {listChips(filters).map((chip) => (
         <Chip key={`${chip.name} ${chip.value}`} {...chip} />
       ))}
+      <span class="grow" />
+      <OrderChoice filters={filters} />
     </div>
   );
 }
 
+function OrderChoice({ filters }: { readonly filters: JobFilters }) {
+  const { route } = useLocation();
+  const sort = (wanted: string) => {
+    const order = jobOrders.find((each) => each === wanted);
+    if (order !== undefined) route(jobListAddress({ ...filters, sort: order }));
+  };
+  return (
+    <label class="order">
+      Order
+      <select value={filters.sort} onChange={({ currentTarget }) => sort(currentTarget.value)}>
+        {jobOrders.map((order) => (
+          <option key={order}>{order}</option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
 function StatusTabs({ filters }: { readonly filters: JobFilters }) {
-  const { target, model, batch, label } = filters;
-  const query = { target, model, batch, label: [...label] };
+  const { target, model, batch, label, search } = filters;
+  const query = { target, model, batch, label: [...label], search: [...search] };
   const { value } = useLive(() => service.call("countJobs", { query }), {
     of: [JSON.stringify(query)],
     concerns: ({ job, deletedJob }) => job !== undefined || deletedJob !== undefined,
-    pauseMs: 2000,
+    pauseMs: 1000,
   });
   const isCurrent = (status: JobFilters["status"]) => status.join() === filters.status.join();
   return (
@@ -58,16 +79,19 @@ function Chip({ name, value, href }: ChipProps) {
 }
 
 function listChips(filters: JobFilters): ChipProps[] {
-  const { model, target, batch, label } = filters;
+  const { model, target, batch } = filters;
   const named = Object.entries({ model, target, batch }).flatMap(([name, value]) => {
     const href = jobListAddress({ ...filters, [name]: undefined });
     return value === undefined ? [] : [{ name, value, href }];
   });
-  const labels = label.map((value) => {
-    const others = label.filter((other) => other !== value);
-    return { name: "label", value, href: jobListAddress({ ...filters, label: others }) };
-  });
-  return [...named, ...labels];
+  const several = (["label", "search"] as const).flatMap((list) =>
+    filters[list].map((value) => {
+      const others = filters[list].filter((other) => other !== value);
+      const name = list === "search" ? "name has" : list;
+      return { name, value, href: jobListAddress({ ...filters, [list]: others }) };
+    }),
+  );
+  return [...named, ...several];
 }
 
 /** How many jobs are in some statuses, or in any where none is named. */

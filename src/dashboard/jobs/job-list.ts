@@ -1,11 +1,15 @@
 import { batch, computed, type ReadonlySignal, signal, type Signal } from "@preact/signals";
-import type { JobFilters } from "./job-filters.ts";
+import type { JobFilters, JobOrder } from "./job-filters.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
-import { watchChanges, onReconnect } from "../live/service-changes.ts";
+import { onReconnect } from "../shared/connection-state.ts";
+import { watchChanges } from "../live/service-changes.ts";
 import { service } from "../session/service.ts";
 
 /** Of one request: the first view shows less. */
 const pageSize = "50";
+/** A list that is sorted is read as far as this. */
+const mostSorted = 2000;
+const sortedPageSize = "200";
 
 /** Jobs, newest first: each is a signal of its own, so that its change redraws one row. */
 export class JobList {
@@ -40,6 +44,11 @@ export class JobList {
     };
   }
 
+  /** Whether more is loaded as somebody scrolls: a sorted list is read at once. */
+  get grows(): boolean {
+    return this.hasMore && this.#filters.sort === "newest";
+  }
+
   get hasMore(): boolean {
     return this.#cursor !== null;
   }
@@ -54,12 +63,14 @@ export class JobList {
   }
 
   async #loadPage(cursor: string | null): Promise<void> {
-    const { status, label, ...others } = this.#filters;
-    const query = { ...others, status: [...status], label: [...label], limit: pageSize };
-    const page = await service.call("listJobSummaries", {
-      query: { ...query, cursor: cursor ?? undefined },
-    });
-    const added = page.jobs.map((job) => signal(job));
+    const { sort } = this.#filters;
+    let page = await this.#fetchPage(cursor);
+    const jobs = [...page.jobs];
+    while (sort !== "newest" && page.nextCursor !== null && jobs.length < mostSorted) {
+      page = await this.#fetchPage(page.nextCursor);
+      jobs.push(...page.jobs);
+    }
+    const added = jobs.toSorted(comparisons[sort]).map((job) => signal(job));
     if (cursor === null) this.#byId.clear();
     for (const row of added) this.#byId.set(row.peek().id, row);
     this.#cursor = page.nextCursor;
@@ -68,6 +79,14 @@ export class JobList {
       if (cursor === null) this.#unseenIds.value = new Set();
       this.error.value = undefined;
     });
+  }
+
+  #fetchPage(cursor: string | null) {
+    const { status, label, search, sort, ...others } = this.#filters;
+    const lists = { status: [...status], label: [...label], search: [...search] };
+    const limit = sort === "newest" ? pageSize : sortedPageSize;
+    const query = { ...others, ...lists, limit, cursor: cursor ?? undefined };
+    return service.call("listJobSummaries", { query });
   }
 
   #apply(job: JobSummary): void {
@@ -87,14 +106,33 @@ export class JobList {
 
   #isNew(job: JobSummary): boolean {
     const rows = this.rows.peek();
-    const newest = rows?.[0]?.peek().id ?? "";
-    return rows !== undefined && job.id > newest && fitsFilters(job, this.#filters);
+    const newest = rows?.reduce((last, row) => (row.peek().id > last ? row.peek().id : last), "");
+    return newest !== undefined && job.id > newest && fitsFilters(job, this.#filters);
   }
 }
 
+/** Puts jobs without the figure last; those that are equal stay in the order of the service. */
+function byFigure(figure: (job: JobSummary) => number | null) {
+  return (a: JobSummary, b: JobSummary) => (figure(a) ?? Infinity) - (figure(b) ?? Infinity);
+}
+
+const comparisons: Readonly<Record<JobOrder, (a: JobSummary, b: JobSummary) => number>> = {
+  newest: () => 0,
+  smallest: byFigure(({ figures }) => figures.resultBytes),
+  "most accurate": byFigure(({ figures }) => (figures.sqnrDb === null ? null : -figures.sqnrDb)),
+  fastest: byFigure(({ figures }) => figures.latencyRatio),
+  longest: byFigure(({ startedAt, finishedAt }) => {
+    if (startedAt === null || finishedAt === null) return null;
+    return Date.parse(startedAt) - Date.parse(finishedAt);
+  }),
+};
+
 /** Whether a list with the filters has a job, as far as its row says: it has no source. */
-function fitsFilters(job: JobSummary, { status, target, model, batch, label }: JobFilters) {
+function fitsFilters(job: JobSummary, filters: JobFilters) {
+  const { status, target, model, batch, label, search } = filters;
+  const name = job.model.toLowerCase();
   return (
+    search.every((text) => name.includes(text.toLowerCase())) &&
     (status.length === 0 || status.includes(job.status)) &&
     (target === undefined || target === job.target) &&
     (model === undefined || model === job.model || model.includes(":")) &&

@@ -1,14 +1,17 @@
 import { type Signal, useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { batchLabel } from "./batch-labels.ts";
 import type { JobList } from "./job-list.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { toLatencyRatio } from "../shared/figures.ts";
-import { shortJobName } from "../shared/format.ts";
+import { describeCommit, shortJobName } from "../shared/format.ts";
+import { listMissed } from "../shared/gate-words.ts";
 import { Age, Duration } from "../shared/page-head.tsx";
-import { LatencyMark, ProgressBar, Status, ToneSign } from "../shared/status.tsx";
+import { LatencyMark, ProgressBar, ToneSign } from "../shared/status.tsx";
+import { judgeJob } from "../shared/verdict.ts";
 
 /** As the style sheet's `--row`. */
 const rowPx = 40;
@@ -28,7 +31,7 @@ export function JobTable({ list, rows, selected }: JobTableProps) {
   const body = useRef<HTMLTableSectionElement>(null);
   const { start, end } = useWindowRows(body, { count: rows.length, rowPx });
   useEffect(() => {
-    if (list.hasMore && end + loadAhead > rows.length) void list.load("more");
+    if (list.grows && end + loadAhead > rows.length) void list.load("more");
   }, [end, rows.length]);
   return (
     <div class="card wide">
@@ -44,12 +47,17 @@ export function JobTable({ list, rows, selected }: JobTableProps) {
         </tbody>
       </table>
       <div class="foot">
-        {list.hasMore ? `${rows.length} loaded, more when you scroll` : `${rows.length} jobs`}
+        {sayLoaded(list, rows.length)}
         <span class="grow" />
-        Newest first
       </div>
     </div>
   );
+}
+
+function sayLoaded(list: JobList, count: number): string {
+  const jobs = count.toLocaleString("en");
+  if (list.grows) return `${jobs} loaded, more when you scroll`;
+  return list.hasMore ? `The newest ${jobs} jobs, sorted` : `${jobs} jobs`;
 }
 
 interface VisibleRows {
@@ -101,6 +109,7 @@ function JobTableHead() {
           </th>
         ))}
         <th class="num col-time">Time</th>
+        <th class="phone-off col-batch">Batch, commit</th>
         <th class="phone-off col-by">By</th>
         <th class="num phone-off col-ended">Ended</th>
       </tr>
@@ -136,14 +145,15 @@ function JobRow({ row, selected }: JobRowProps) {
     <tr aria-selected={selected.value.has(id)}>
       <PickCell job={job} selected={selected} />
       <td>
-        <Status status={status} />
+        <ToneSign {...judgeJob(job)} words={status} />
       </td>
       <JobName job={job} />
       {status === "Completed" ? <Figures job={job} /> : <ProgressCell job={job} />}
-      <td class="num">
+      <td class="num col-time">
         <Duration from={startedAt ?? createdAt} to={finishedAt} />
       </td>
-      <td class="soft phone-off cut">{createdBy?.name}</td>
+      <BatchCell id={job.batchId} />
+      <td class="soft phone-off col-by cut">{createdBy?.name}</td>
       <td class="num dim phone-off">{finishedAt !== null && <Age at={finishedAt} />}</td>
     </tr>
   );
@@ -151,6 +161,18 @@ function JobRow({ row, selected }: JobRowProps) {
 
 interface JobProps {
   readonly job: JobSummary;
+}
+
+/** The batch of a job, and the commit that it is of. */
+function BatchCell({ id }: { readonly id: string | null }) {
+  if (id === null) return <td class="phone-off col-batch" />;
+  const { name, revision } = batchLabel(id).value ?? {};
+  return (
+    <td class="phone-off col-batch two cut">
+      <a href={`/batches/${id}`}>{name ?? "…"}</a>
+      {revision && <small>{describeCommit(revision)}</small>}
+    </td>
+  );
 }
 
 function PickCell({ job: { id, name }, selected }: Pick<JobRowProps, "selected"> & JobProps) {
@@ -167,6 +189,8 @@ function PickCell({ job: { id, name }, selected }: Pick<JobRowProps, "selected">
 }
 
 function JobName({ job }: JobProps) {
+  const { tone, words } = judgeJob(job);
+  const isMissed = job.status === "Completed" && tone === "bad";
   return (
     <td class="two cut">
       <a class="row-link" href={`/jobs/${job.id}`}>
@@ -175,6 +199,7 @@ function JobName({ job }: JobProps) {
       <small>
         {job.target} · {job.scheme}
         {job.dryRun && " · dry run"}
+        {isMissed && <span class="phone-only bad"> · {words.replace(/^Completed, /, "")}</span>}
       </small>
     </td>
   );
@@ -199,7 +224,8 @@ function ProgressCell({ job }: JobProps) {
   );
 }
 
-function Figures({ job: { figures, gates } }: JobProps) {
+function Figures({ job }: JobProps) {
+  const { figures } = job;
   const { resultBytes, sizeRatio, sqnrDb } = figures;
   const latency = toLatencyRatio(figures);
   return (
@@ -215,17 +241,21 @@ function Figures({ job: { figures, gates } }: JobProps) {
         {latency ? <LatencyMark latency={latency} /> : <span class="dim">not measured</span>}
       </td>
       <td class="phone-off">
-        <GateCount gates={gates} />
+        <GateCount job={job} />
       </td>
     </>
   );
 }
 
-function GateCount({ gates }: Pick<JobSummary, "gates">) {
+function GateCount({ job }: JobProps) {
+  const { gates } = job;
   if (gates.length === 0) return <span class="dim">none</span>;
-  const failed = gates.filter(({ passed, level }) => !passed && level === "fail").length;
-  const warned = gates.filter(({ passed }) => !passed).length - failed;
+  const missed = listMissed(job);
+  const failed = missed.filter(({ level }) => level === "fail").length;
+  const warned = missed.length - failed;
   if (failed > 0) return <ToneSign tone="bad" icon="close" words={`${failed} failed`} />;
   if (warned > 0) return <ToneSign tone="warn" icon="warn" words={`${warned} warned`} />;
-  return <ToneSign tone="calm" icon="check" words={`${gates.length} of ${gates.length}`} />;
+  const passed = gates.filter((gate) => gate.passed).length;
+  if (passed === 0) return <span class="dim">no baseline yet</span>;
+  return <ToneSign tone="calm" icon="check" words={`${passed} of ${passed}`} />;
 }

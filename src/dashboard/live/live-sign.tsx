@@ -1,13 +1,12 @@
-import { formatExactTime } from "../shared/format.ts";
-import { disconnectedSince } from "./service-changes.ts";
+import { disconnectedSince } from "../shared/connection-state.ts";
+import { formatClock } from "../shared/format.ts";
 
 export function LiveSign() {
   const since = disconnectedSince.value;
   if (since === undefined) return <span class="live">Live</span>;
-  const time = formatExactTime(since).slice(11, 19);
   return (
     <span class="live is-away" role="status">
-      Disconnected since {time} UTC, reconnecting
+      Disconnected since {formatClock(since)}, reconnecting
     </span>
   );
 }

@@ -1,4 +1,4 @@
-import { signal } from "@preact/signals";
+import { requestLostSince, streamLostSince } from "../shared/connection-state.ts";
 import type { ServiceChange } from "../../client/follow-logs.ts";
 import { ProblemError } from "../../client/problem-error.ts";
 import { delay } from "../../limits/retry.ts";
@@ -6,14 +6,9 @@ import { service } from "../session/service.ts";
 import { access } from "../session/session-state.ts";
 import { readServiceTime } from "../shared/clock.ts";
 
-/** When the stream of changes was lost, milliseconds since 1970; undefined while it is open. */
-export const disconnectedSince = signal<number | undefined>(undefined);
-
 type ChangeListener = (change: ServiceChange) => void;
 
-type Message =
-  | { readonly change: ServiceChange }
-  | { readonly disconnectedSince: number | undefined };
+type Message = { readonly change: ServiceChange } | { readonly lostSince: number | undefined };
 
 /**
  * A browser has six connections to a host over all its tabs: one tab reads the stream, and sends
@@ -41,10 +36,11 @@ export function followChanges(): void {
 }
 
 function receive(message: Message): void {
-  if ("disconnectedSince" in message) {
-    disconnectedSince.value = message.disconnectedSince;
+  if ("lostSince" in message) {
+    streamLostSince.value = message.lostSince;
     return;
   }
+  requestLostSince.value = undefined;
   last = message.change.seq;
   for (const listener of listeners) listener(message.change);
 }
@@ -76,12 +72,12 @@ let absence: ReturnType<typeof setTimeout> | undefined;
 /** Reports an absence that lasts, over several tries, until it ends. */
 function noticeAbsence(): { readonly end: () => void } {
   const lostAt = readServiceTime();
-  absence ??= setTimeout(() => tellAll({ disconnectedSince: lostAt }), noticedAfterMs);
+  absence ??= setTimeout(() => tellAll({ lostSince: lostAt }), noticedAfterMs);
   return {
     end() {
       clearTimeout(absence);
       absence = undefined;
-      if (disconnectedSince.value !== undefined) tellAll({ disconnectedSince: undefined });
+      if (streamLostSince.value !== undefined) tellAll({ lostSince: undefined });
     },
   };
 }
@@ -97,14 +93,4 @@ async function waitForSession(): Promise<void> {
   });
   await promise;
   stop();
-}
-
-/** Calls each time that the service is back after an absence. @returns a function that ends it */
-export function onReconnect(listener: () => void): () => void {
-  let wasAway = false;
-  return disconnectedSince.subscribe((since) => {
-    const isBack = wasAway && since === undefined;
-    wasAway = since !== undefined;
-    if (isBack) listener();
-  });
 }

@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { onReconnect, watchChanges } from "./service-changes.ts";
+import { onReconnect } from "../shared/connection-state.ts";
+import { watchChanges } from "./service-changes.ts";
 import type { ServiceChange } from "../../client/follow-logs.ts";
 
 interface LiveOptions {

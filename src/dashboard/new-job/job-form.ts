@@ -8,6 +8,17 @@ export interface JobForm extends JobFields {
   readonly upload: Signal<ModelUpload | undefined>;
 }
 
-export function createJobForm(from?: Job): JobForm {
-  return { ...createJobFields(from), upload: signal<ModelUpload | undefined>(undefined) };
+/** A form for a model that the address names. */
+export interface NamedSource {
+  readonly source: string;
+  readonly name: string | undefined;
+}
+
+export function createJobForm(from?: Job, model?: NamedSource): JobForm {
+  const fields = createJobFields(from);
+  if (model !== undefined) {
+    fields.source.value = model.source;
+    if (model.name !== undefined) fields.picked.value = { name: model.name, source: model.source };
+  }
+  return { ...fields, upload: signal<ModelUpload | undefined>(undefined) };
 }

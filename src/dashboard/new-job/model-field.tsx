@@ -5,6 +5,7 @@ import { MaybeError } from "../shared/notice.tsx";
 import { ProgressBar } from "../shared/status.tsx";
 import { TextField } from "../shared/field.tsx";
 import type { JobForm } from "./job-form.ts";
+import { ModelPicker } from "./model-picker.tsx";
 import { ModelUpload } from "./model-upload.ts";
 
 /** Takes the model: a file that is dropped or chosen, or where the service fetches it. */
@@ -20,6 +21,14 @@ export function ModelField({ form }: { readonly form: JobForm }) {
     <fieldset class="labelled">
       <legend>Model</legend>
       <DropZone onFile={take} />
+      <ModelPicker
+        label="or a model that is known here"
+        value={form.source.value}
+        onPick={(model) => {
+          form.source.value = model.source;
+          form.picked.value = model;
+        }}
+      />
       <SourceField form={form} />
     </fieldset>
   );
@@ -79,6 +88,7 @@ const stepWords = {
   sending: "Uploading",
   done: "Uploaded",
   failed: "Stopped",
+  refused: "Refused",
 } as const;
 
 function UploadState({ form, upload }: { form: JobForm; upload: ModelUpload }) {
@@ -101,7 +111,9 @@ function UploadState({ form, upload }: { form: JobForm; upload: ModelUpload }) {
           Choose another file
         </Button>
       </div>
-      {step !== "done" && <ProgressBar fraction={upload.fraction.value} label={stepWords[step]} />}
+      {step !== "done" && step !== "refused" && (
+        <ProgressBar fraction={upload.fraction.value} label={stepWords[step]} />
+      )}
       <MaybeError error={upload.error.value} />
     </fieldset>
   );

@@ -1,12 +1,13 @@
 import { signal } from "@preact/signals";
 import type { HashMessage } from "./hash-worker.ts";
 import hashWorkerAddress from "./hash-worker.ts?worker&url";
+import { checkModelFile } from "./check-model-file.ts";
 import { uploadBlob } from "../../client/upload-blob.ts";
 import { uploadSource } from "../../contract/models/model-source.ts";
 import { connection } from "../session/service.ts";
 import { trustWorkerAddress } from "../shared/trust-worker-address.ts";
 
-type UploadStep = "hashing" | "sending" | "done" | "failed";
+type UploadStep = "hashing" | "sending" | "done" | "failed" | "refused";
 
 /** A file on its way to the service. */
 export class ModelUpload {
@@ -25,6 +26,13 @@ export class ModelUpload {
   /** Hashes and sends the file; after a failure it goes on where it stopped. */
   async start(): Promise<void> {
     this.error.value = undefined;
+    try {
+      await checkModelFile(this.file);
+    } catch (error) {
+      this.error.value = error;
+      this.step.value = "refused";
+      return;
+    }
     try {
       this.#sha256 ??= await this.#hash();
       await this.#send(this.#sha256);

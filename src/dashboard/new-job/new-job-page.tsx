@@ -1,62 +1,94 @@
 import { useSignal } from "@preact/signals";
 import { useLocation } from "preact-iso";
 import { useMemo } from "preact/hooks";
-import { createJobForm, type JobForm } from "./job-form.ts";
+import { createJobForm, type JobForm, type NamedSource } from "./job-form.ts";
 import { ModelField } from "./model-field.tsx";
-import {
-  gateNames,
-  type JobFields,
-  type OfferedGate,
-  offeredGates,
-  readJobForm,
-} from "./read-job-form.ts";
+import { gateNames, type JobFields, readJobForm } from "./read-job-form.ts";
 import { KindField, RecipeFields } from "./recipe-fields.tsx";
-import type { Job } from "../../contract/jobs/job.ts";
+import { gateLimits } from "../../contract/jobs/gate.ts";
+import { type GateName, gateTable } from "../../contract/jobs/gate-table.ts";
+import type { Job, JobRequest } from "../../contract/jobs/job.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
+import { isTerminal, type JobKind } from "../../contract/jobs/status.ts";
 import { service } from "../session/service.ts";
-import { jobAddress } from "../shared/addresses.ts";
+import { mayDo } from "../session/session.ts";
+import { jobAddress } from "../../contract/page-addresses.ts";
 import { type FieldMessages, refusedFields } from "../shared/field-errors.ts";
 import { Field, TextField } from "../shared/field.tsx";
+import { gateWords } from "../shared/gate-words.ts";
+import { MissingPage } from "../shared/missing-page.tsx";
 import { MaybeError, sayError } from "../shared/notice.tsx";
 import { PageHead } from "../shared/page-head.tsx";
 import { useLive } from "../live/use-live.ts";
 
-/** Starts a job; `?from=` names one whose request the form then has. */
+/**
+ * Starts a job; `?from=` names one whose request the form then has, `exclude=` a weight that it is
+ * to leave as it is, and `model=` what it compresses.
+ */
 export function NewJobPage() {
-  const { from } = useLocation().query;
+  const { from, exclude, model: source, name } = useLocation().query;
+  const model = source === undefined ? undefined : { source, name };
   return (
-    <main id="main">{from === undefined ? <NewJob /> : <ChangedJob key={from} id={from} />}</main>
+    <main id="main">
+      {from === undefined ? (
+        <NewJob model={model} />
+      ) : (
+        <ChangedJob key={from} id={from} exclude={exclude} />
+      )}
+    </main>
   );
 }
 
-function NewJob() {
+function NewJob({ model }: { readonly model: NamedSource | undefined }) {
   return (
     <>
-      <PageHead title="New job" />
-      <JobFormCard />
+      <PageHead title="New job">
+        <a class="button" href="/new-batch">
+          New batch
+        </a>
+      </PageHead>
+      <JobFormCard model={model} />
     </>
   );
 }
 
-function ChangedJob({ id }: { readonly id: string }) {
+interface ChangedJobProps {
+  readonly id: string;
+  readonly exclude: string | undefined;
+}
+
+function ChangedJob({ id, exclude }: ChangedJobProps) {
   const { value: job, error, reload } = useLive(() => service.call("getJob", { params: { id } }));
   return (
     <>
       <PageHead title="Run again with changes" />
-      <MaybeError error={error} retry={reload} />
+      <MissingPage error={error} noun="job" list="/jobs" retry={reload} />
       {job && (
         <p class="page-note soft">
-          Based on <a href={jobAddress(id)}>{job.name}</a>, with its labels and deadline.
+          Based on <a href={jobAddress(id)}>{job.name}</a>, with all that it asked for.
+          {exclude !== undefined && (
+            <>
+              {" "}
+              Changed: <code>{exclude}</code> is left as it is.
+            </>
+          )}
         </p>
       )}
-      {job && <JobFormCard from={job} />}
+      {job && <JobFormCard from={leaveOut(job, exclude)} />}
     </>
   );
 }
 
+/** The job with a weight, if one is named, that its recipe leaves as it is. */
+function leaveOut(job: Job, weight: string | undefined): Job {
+  if (weight === undefined) return job;
+  const exclude = [...new Set([...job.recipe.exclude, weight])];
+  return { ...job, recipe: { ...job.recipe, exclude } };
+}
+
 /** The form of a job: a model, a target, a recipe and limits. */
-function JobFormCard({ from }: { readonly from?: Job }) {
-  const form = useMemo(() => createJobForm(from), []);
+function JobFormCard({ from, model }: { readonly from?: Job; model?: NamedSource | undefined }) {
+  const form = useMemo(() => createJobForm(from, model), []);
   const failure = useSignal<unknown>(undefined);
   const { route } = useLocation();
   const submit = async (event: Event) => {
@@ -103,34 +135,64 @@ async function startFormJob(form: JobForm): Promise<{ readonly id: string } | un
   const body = readJobForm(form, form.upload.value);
   if (body === undefined) return undefined;
   const headers = { "idempotency-key": crypto.randomUUID() };
-  const name = form.kind.value === "compress" ? "startCompression" : "startQuantization";
-  return service.call(name, { body, headers });
+  return service.call(startRoutes[form.kind.value], { body, headers });
 }
+
+const startRoutes = { compress: "startCompression", quantize: "startQuantization" } as const;
+
+const ownGates = gateNames.filter((gate) => !("change" in gateTable[gate]));
+const baselineGates = gateNames.filter((gate) => "change" in gateTable[gate]);
 
 /** Limits on what is measured; empty ones are none. */
 function GateFields({ form }: { readonly form: JobFields }) {
+  const isCompared = baselineGates.some((gate) => form.gates[gate].peek() !== "");
   return (
-    <fieldset class="labelled">
-      <legend>Gates</legend>
-      <div class="columns">
-        {gateNames.map((gate) => (
-          <GateField key={gate} form={form} gate={gate} />
-        ))}
-      </div>
-    </fieldset>
+    <>
+      <fieldset class="labelled">
+        <legend>Gates</legend>
+        <div class="columns">
+          {ownGates.map((gate) => (
+            <GateField key={gate} form={form} gate={gate} />
+          ))}
+        </div>
+      </fieldset>
+      <details class="more-fields" open={isCompared}>
+        <summary>Gates against a baseline</summary>
+        <p class="soft">They need a baseline: only jobs of a batch with a suite have one.</p>
+        <div class="columns">
+          {baselineGates.map((gate) => (
+            <GateField key={gate} form={form} gate={gate} />
+          ))}
+        </div>
+      </details>
+    </>
   );
 }
 
-function GateField({ form, gate }: { readonly form: JobFields; readonly gate: OfferedGate }) {
+function GateField({ form, gate }: { readonly form: JobFields; readonly gate: GateName }) {
+  const { label, hint } = gateWords[gate];
   return (
     <TextField
-      label={offeredGates[gate]}
-      error={form.messages.value[gate] && "Enter a number"}
+      label={label}
+      hint={hint}
+      error={form.messages.value[gate] && sayRange(gate)}
       text={form.gates[gate]}
       placeholder="no limit"
       inputMode="decimal"
     />
   );
+}
+
+/** What a limit may be. */
+function sayRange(gate: GateName): string {
+  const { minValue, maxValue } = gateLimits.shape[gate].unwrap();
+  if (minValue === null || minValue === -Infinity) return "Enter a number";
+  if (maxValue !== null && maxValue !== Infinity) {
+    return `Enter a number from ${minValue} to ${maxValue}`;
+  }
+  return gateLimits.shape[gate].safeParse(minValue).success
+    ? `Enter a number that is ${minValue} or more`
+    : `Enter a number above ${minValue}`;
 }
 
 const hint =
@@ -170,9 +232,7 @@ function SizePrediction({ form, isReady }: { form: JobForm; isReady: boolean }) 
     const body = readJobForm(form, form.upload.value);
     if (body === undefined) return;
     text.value = "Planning…";
-    const headers = { prefer: "wait=60" };
-    const request = { body: { ...body, dryRun: true }, headers };
-    text.value = await service.call("startQuantization", request).then(describeSize, sayError);
+    text.value = await planJob(form.kind.value, body).then(describeSize, sayError);
   };
   return (
     <>
@@ -184,6 +244,17 @@ function SizePrediction({ form, isReady }: { form: JobForm; isReady: boolean }) 
       </span>
     </>
   );
+}
+
+/** Plans a job by a dry run, which is deleted: the list is of jobs that somebody wanted. */
+async function planJob(kind: JobKind, request: JobRequest): Promise<Job> {
+  const { id } = await service.call(startRoutes[kind], { body: { ...request, dryRun: true } });
+  const params = { id };
+  const planned = await service.call("getJob", { params, headers: { prefer: "wait=60" } });
+  if (isTerminal(planned.status) && mayDo("deleteWork")) {
+    await service.callEmpty("deleteJob", { params });
+  }
+  return planned;
 }
 
 function describeSize({ telemetry: { size }, error, statusMessage }: Job): string {

@@ -1,36 +1,36 @@
 import { type Signal, signal } from "@preact/signals";
 import { formatProblem } from "../../contract/format-problem.ts";
 import { gateLimits } from "../../contract/jobs/gate.ts";
+import { gateName, type GateName } from "../../contract/jobs/gate-table.ts";
 import { type Job, type JobRequest, jobRequest } from "../../contract/jobs/job.ts";
 import { requestedRecipe, type RequestedRecipe } from "../../contract/jobs/recipe.ts";
 import type { JobKind } from "../../contract/jobs/status.ts";
 import { parseInput } from "../../contract/parse-input.ts";
+import { modelReference } from "../../contract/models/model.ts";
 import { jobTitle } from "../../report/report.ts";
 import { type FieldMessages, invalidFields } from "../shared/field-errors.ts";
 import { jsonValue } from "../../contract/text/json-value.ts";
 
-/** Gates that the form offers, with their labels. */
-export const offeredGates = {
-  maxSizeRatio: "Maximum size, relative to the original",
-  minSqnrDb: "Minimum SQNR, dB",
-  minCosine: "Minimum cosine",
-  minTop1: "Minimum top-1 agreement",
-  maxLatencyRatio: "Maximum latency, relative to the original",
-} as const;
-export type OfferedGate = keyof typeof offeredGates;
-export const gateNames = Object.keys(offeredGates) as OfferedGate[];
+export const gateNames = gateName.options;
+
+interface PickedModel {
+  readonly name: string;
+  readonly source: string;
+}
 
 /** What a person has typed and chosen for a new job, besides its file. */
 export interface JobFields {
   /** Address of the model, where no file was chosen. */
   readonly source: Signal<string>;
+  /** The model that was last chosen by its name, which the job keeps for the same address. */
+  readonly picked: Signal<PickedModel | undefined>;
   readonly kind: Signal<JobKind>;
   readonly target: Signal<string>;
   /** Empty for the target's own. */
   readonly scheme: Signal<string>;
   /** The recipe's other fields as JSON; empty for the target's own. */
   readonly recipe: Signal<string>;
-  readonly gates: Readonly<Record<OfferedGate, Signal<string>>>;
+  readonly gates: Readonly<Record<GateName, Signal<string>>>;
   readonly messages: Signal<FieldMessages>;
   readonly from: Job | undefined;
 }
@@ -40,6 +40,7 @@ export function createJobFields(from?: Job): JobFields {
   const { scheme = "", ...recipe } = from?.recipe ?? {};
   return {
     source: signal(from?.model.source ?? ""),
+    picked: signal<PickedModel | undefined>(undefined),
     kind: signal<JobKind>(from?.kind ?? "compress"),
     target: signal(from?.target ?? ""),
     scheme: signal(scheme),
@@ -90,8 +91,10 @@ function nameUpload({ source, file }: UploadedFile) {
   return { source, name: shortModelName(file.name) };
 }
 
-function readModel({ source, from }: JobFields) {
+function readModel({ source, from, picked }: JobFields) {
   const typed = source.value.trim();
+  const { name: chosen } = picked.value?.source === typed ? picked.value : {};
+  if (chosen !== undefined) return { source: typed, name: chosenName(chosen) };
   if (typed !== from?.model.source) return { source: typed };
   const { sha256, name } = from.model;
   return { source: typed, sha256, name };
@@ -119,6 +122,11 @@ function readRecipe({ scheme, recipe }: JobFields): ReadRecipe {
   const { data, problems } = parseInput(requestedRecipe, { ...fields, ...chosen });
   if (problems !== undefined) return { message: problems.map(formatProblem).join("; ") };
   return Object.keys(data).length === 0 ? {} : { value: data };
+}
+
+/** The name of a model that jobs have called so; a file's own where it cannot be asked for. */
+function chosenName(name: string): string | undefined {
+  return modelReference.shape.name.safeParse(name).data;
 }
 
 /** A file's name as a model's: `My model (2).onnx` is `My-model-2`. */

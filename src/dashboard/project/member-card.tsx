@@ -89,7 +89,7 @@ interface MemberTableProps extends MemberActions {
 
 const columns = { Member: "", Role: "", Added: "phone-off" };
 
-/** Members of the project, or what to do where there are none. */
+/** Members of the project, or what to do if there are none. */
 function MemberTable({ members, ...actions }: MemberTableProps) {
   if (members === undefined) return undefined;
   if (members.length === 0) return <NoMembers />;

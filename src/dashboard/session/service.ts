@@ -3,6 +3,8 @@ import { access, sessionHasEnded } from "./session-state.ts";
 import { createCaller } from "../../client/create-caller.ts";
 import { silenceLimitMs } from "../../client/follow-logs.ts";
 import { ConnectionError, type Transport } from "../../client/transport.ts";
+import { requestLostSince } from "../shared/connection-state.ts";
+import { readServiceTime } from "../shared/clock.ts";
 import { routes } from "../../contract/routes/routes.ts";
 
 const unauthorized = 401;
@@ -27,7 +29,11 @@ const fetchTransport: Transport = async ({ method, url, headers, body, signal })
   const answer =
     typeof body === "object"
       ? await sendBlob(body, url, request)
-      : await fetch(url, { ...request, body: body ?? null }).catch(toConnectionError);
+      : await fetch(url, { ...request, body: body ?? null }).catch((cause: unknown) => {
+          if (!isStream(url)) requestLostSince.value ??= readServiceTime();
+          return toConnectionError(cause);
+        });
+  requestLostSince.value = undefined;
   return {
     status: answer.status,
     headers: Object.fromEntries(answer.headers),
@@ -37,6 +43,11 @@ const fetchTransport: Transport = async ({ method, url, headers, body, signal })
     },
   };
 };
+
+/** A stream that breaks off is opened again before anybody notices. */
+function isStream({ pathname }: URL): boolean {
+  return /\/(events|logs)$/.test(pathname);
+}
 
 /** `fetch` fails with a TypeError where there is no answer, or not all of it. */
 function toConnectionError(cause: unknown): never {

@@ -15,6 +15,8 @@ export async function loadSelf(): Promise<void> {
     setServiceTime(answer.now);
     if (self.value !== undefined && isOther(self.value, answer)) location.reload();
     self.value = answer;
+    // Whoever signs in is led to a page, whose address can be kept.
+    if (location.pathname === "/sign-in") history.replaceState(undefined, "", "/jobs");
     access.value = "in";
   } catch (error) {
     if (!(error instanceof ProblemError) || error.problem.code !== "unauthorized") throw error;

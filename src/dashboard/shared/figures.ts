@@ -1,9 +1,8 @@
 import { formatMs } from "./format.ts";
-import { separateRunsNoise } from "../../contract/jobs/gate-table.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import type { LatencyRatio } from "../../contract/jobs/latency.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
-import { formatChange, formatDecibels, formatPercent } from "../../report/format-figure.ts";
+import { formatChange, formatDecibels, formatPercent } from "../../contract/text/format-figure.ts";
 
 type MeasuredJob = Pick<JobSummary, "figures" | "baseline">;
 
@@ -22,9 +21,9 @@ export interface FigureChange {
 }
 
 /** Differences that mean nothing: shares of size and latency, and dB. */
-const noise = { size: 0.01, accuracy: 1, latency: separateRunsNoise } as const;
+const noise = { size: 0.01, accuracy: 1, latency: 0.05 } as const;
 
-const comparisons = [compareSizes, compareAccuracies, compareLatencyMedians];
+const comparisons = [compareSizes, compareAccuracies, compareLatencies];
 
 /** The figures that a job and its baseline have in common. */
 export function compareFigures(job: MeasuredJob): FigureChange[] {
@@ -54,31 +53,13 @@ function compareAccuracies({ figures, baseline }: MeasuredJob): FigureChange | u
   };
 }
 
-function compareLatencyMedians({ figures, baseline }: MeasuredJob): FigureChange | undefined {
+/** Of one run alone: other runs are of another hour, and of another machine. */
+function compareLatencies({ figures, baseline }: MeasuredJob): FigureChange | undefined {
   const now = figures.latencyMs;
-  if (now === null) return undefined;
-  const measured = readLatencyRatio(now, { figures, baseline });
-  if (measured === undefined) return undefined;
+  const measured = baseline === null ? undefined : toLatencyRatio(baseline);
+  if (now === null || measured === undefined) return undefined;
   const texts = { before: formatMs(now / measured.ratio), now: formatMs(now) };
   return describeRatio("latency", measured, texts);
-}
-
-/** Of one run where the baseline's own result was timed in it, else of the medians of both. */
-function readLatencyRatio(
-  now: number,
-  { figures, baseline }: MeasuredJob,
-): LatencyRatio | undefined {
-  if (baseline === null) return undefined;
-  const timedTogether = toLatencyRatio(baseline);
-  if (timedTogether !== undefined) return timedTogether;
-  const { latencyMs } = baseline;
-  return latencyMs ? widen(now / latencyMs, readSpread(figures)) : undefined;
-}
-
-/** A latency whose own interval is wide says little about a change. */
-function readSpread({ latencyRatio, latencyRatioHigh }: JobSummary["figures"]): number {
-  if (!latencyRatio || latencyRatioHigh === null) return noise.latency;
-  return Math.max(noise.latency, latencyRatioHigh / latencyRatio - 1);
 }
 
 function widen(ratio: number, share: number): LatencyRatio {

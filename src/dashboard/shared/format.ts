@@ -29,17 +29,40 @@ export function formatDuration(ms: number): string {
   return `${Math.floor(ms / day)} d ${hours} h`;
 }
 
+/** A moment on the reader's clock, with its zone. */
 export function formatExactTime(at: number): string {
-  return `${new Date(at).toISOString().slice(0, 19).replace("T", " ")} UTC`;
+  return `${formatDate(at)} ${formatClock(at)}`;
 }
 
+/** The time of the day on the reader's clock, with its zone: `04:22:28 GMT-5`. */
+export function formatClock(at: number): string {
+  const time = new Date(at);
+  const parts = [time.getHours(), time.getMinutes(), time.getSeconds()].map(padTwo);
+  return `${parts.join(":")} ${zoneFormat.formatToParts(time).at(-1)?.value ?? ""}`.trim();
+}
+
+const zoneFormat = new Intl.DateTimeFormat("en", { timeZoneName: "short" });
+
 function formatDate(at: number): string {
-  return new Date(at).toISOString().slice(0, 10);
+  const time = new Date(at);
+  return [time.getFullYear(), time.getMonth() + 1, time.getDate()].map(padTwo).join("-");
+}
+
+function padTwo(value: number): string {
+  return String(value).padStart(2, "0");
 }
 
 /** A latency for people, with three significant digits: `4.75 ms`. */
 export function formatMs(ms: number): string {
   return `${Number(ms.toPrecision(3))} ms`;
+}
+
+const ordinalRules = new Intl.PluralRules("en", { type: "ordinal" });
+const ordinalEnds = { one: "st", two: "nd", few: "rd", other: "th", zero: "th", many: "th" };
+
+/** A place in a row: `1st`, `22nd`. */
+export function formatOrdinal(place: number): string {
+  return `${place}${ordinalEnds[ordinalRules.select(place)]}`;
 }
 
 /** A commit for people, such as `5a1b7e0 on main`. */

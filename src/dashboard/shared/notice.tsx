@@ -1,6 +1,10 @@
+import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
 import { Icon } from "./button.tsx";
 import { ProblemError } from "../../client/problem-error.ts";
+import { ConnectionError } from "../../client/transport.ts";
+import { onReconnect } from "./connection-state.ts";
 
 /** What went wrong, in words that say what to do. */
 export function ErrorNotice({ error, retry }: { readonly error: unknown; retry?: () => void }) {
@@ -24,9 +28,12 @@ export function ErrorNotice({ error, retry }: { readonly error: unknown; retry?:
   );
 }
 
-/** An error, if there is one. */
+/** An error, if there is one: that the service was away is none any more once it is back. */
 export function MaybeError({ error, retry }: { readonly error: unknown; retry?: () => unknown }) {
+  const settled = useSignal<unknown>(undefined);
+  useEffect(() => onReconnect(() => (settled.value = error)), [error]);
   if (error === undefined) return undefined;
+  if (error instanceof ConnectionError && settled.value === error) return undefined;
   return retry ? (
     <ErrorNotice error={error} retry={() => void retry()} />
   ) : (

@@ -43,7 +43,7 @@ export function watchColours(listener: () => void): () => void {
   };
 }
 
-/** Whether a key was pressed in a text field, where it is no shortcut. */
+/** Whether a key was pressed in a text field, where it is not a shortcut. */
 export function isTyping({ target }: KeyboardEvent): boolean {
   return target instanceof Element && target.matches("input, textarea, select");
 }

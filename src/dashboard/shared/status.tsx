@@ -1,5 +1,6 @@
 import { Icon, type IconName } from "./button.tsx";
 import { judgeRatio } from "./figures.ts";
+import type { Verdict } from "./verdict.ts";
 import { formatRatio, type LatencyRatio } from "../../contract/jobs/latency.ts";
 import type { BatchStatus, JobStatus } from "../../contract/jobs/status.ts";
 import type { Suite } from "../../contract/jobs/suite.ts";
@@ -33,7 +34,7 @@ export function Status({ status }: { readonly status: JobStatus | BatchStatus })
 }
 
 interface ToneSignProps {
-  readonly tone: "bad" | "warn" | "calm";
+  readonly tone: Verdict["tone"];
   readonly icon: IconName;
   readonly words: string;
 }
@@ -42,7 +43,7 @@ export function ToneSign({ tone, icon, words }: ToneSignProps) {
   return (
     <span class={`status ${tone}`}>
       <Icon name={icon} />
-      {words}
+      <span>{words}</span>
     </span>
   );
 }

@@ -9,6 +9,7 @@ import { self } from "../session/session-state.ts";
 import { mayDo, signOut } from "../session/session.ts";
 import { Icon, type IconName } from "../shared/button.tsx";
 import { openDialog } from "../shared/dialog.tsx";
+import { Menu } from "../shared/menu.tsx";
 
 interface PageLink {
   readonly path: string;
@@ -23,6 +24,7 @@ export const pageSections: Readonly<Record<string, readonly PageLink[]>> = {
   Work: [
     { path: "/jobs", icon: "jobs", label: "Jobs", action: "readWork" },
     { path: "/batches", icon: "batches", label: "Batches", action: "readWork" },
+    { path: "/models", icon: "models", label: "Models", action: "readWork" },
     { path: "/suites", icon: "suites", label: "Suites", action: "readWork" },
     { path: "/targets", icon: "targets", label: "Targets", action: "listTargets" },
   ],
@@ -82,13 +84,15 @@ function PageLinks({ title, links }: { readonly title: string; links: readonly P
 
 function Person() {
   const { name, project } = self.value ?? {};
+  const summary = (
+    <>
+      <Icon name="person" />
+      <span>{name}</span>
+      <span class="dim">{project}</span>
+    </>
+  );
   return (
-    <details class="person">
-      <summary>
-        <Icon name="person" />
-        <span>{name}</span>
-        <span class="dim">{project}</span>
-      </summary>
+    <Menu look="person" summary={summary}>
       <ProjectChoice />
       <a class="button quiet" href="/account">
         Account
@@ -103,7 +107,7 @@ function Person() {
       <button type="button" class="quiet" onClick={() => void signOut("signOutEverywhere")}>
         Sign out everywhere
       </button>
-    </details>
+    </Menu>
   );
 }
 
@@ -121,7 +125,11 @@ function ThemeButton() {
 
 /** How busy the service is, in three lines. */
 function UsageSummary() {
-  const { value } = useLive(() => service.call("getUsage", {}), { everyMs: 10_000 });
+  const { value } = useLive(() => service.call("getUsage", {}), {
+    concerns: ({ job, deletedJob }) => job !== undefined || deletedJob !== undefined,
+    pauseMs: 1000,
+    everyMs: 10_000,
+  });
   if (value === undefined) return undefined;
   const { waitingJobs, runningJobs, storedBytes } = value;
   return (

@@ -122,8 +122,8 @@ export function OtherSignIns({ keepsPage = false }: OtherSignInsProps) {
 }
 
 function SingleSignOnLink({ host, target }: { host: string; target: string | undefined }) {
-  const { pathname, search } = location;
-  const wanted = pathname === "/sign-in" ? "/" : pathname + search;
+  const { pathname, search, hash } = location;
+  const wanted = pathname === "/sign-in" ? "/" : pathname + search + hash;
   return (
     <a
       class="button main"

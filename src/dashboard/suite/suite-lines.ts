@@ -7,7 +7,7 @@ type FigureName = keyof Job["figures"];
 export interface FigureChart {
   readonly title: string;
   readonly format: (value: number) => string;
-  /** One for each target: a value for each batch, null where there is none. */
+  /** One for each target: a value for each batch, null if there is none. */
   readonly lines: readonly (readonly (number | null)[])[];
 }
 

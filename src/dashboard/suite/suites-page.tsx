@@ -1,6 +1,6 @@
 import type { Suite } from "../../contract/jobs/suite.ts";
+import { suiteAddress } from "../../contract/page-addresses.ts";
 import { service } from "../session/service.ts";
-import { suiteAddress } from "../shared/addresses.ts";
 import { GatesCell, Status } from "../shared/status.tsx";
 import { EmptyState, MaybeError } from "../shared/notice.tsx";
 import { Age, PageHead } from "../shared/page-head.tsx";
@@ -87,8 +87,9 @@ interface NewestBatchCellProps extends Pick<Suite, "newest"> {
 function NewestBatchCell({ suite, newest }: NewestBatchCellProps) {
   return (
     <td>
-      <a href={`/batches/${newest.id}`} aria-label={`Newest batch of ${suite}`}>
+      <a href={`/batches/${newest.id}`}>
         <Status status={newest.status} />
+        <span class="sr">, newest batch of {suite}</span>
       </a>
     </td>
   );

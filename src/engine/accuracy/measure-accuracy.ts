@@ -120,7 +120,7 @@ async function compareResult(
   return { comparisons: [...comparisons.values()], peakBytes, warnings };
 }
 
-/** Names the first input that has NaN; undefined where there is none. */
+/** Names the first input that has NaN; undefined if there is none. */
 async function findNotANumber(samples: AsyncIterable<Sample>): Promise<string | undefined> {
   let index = 0;
   for await (const sample of samples) {

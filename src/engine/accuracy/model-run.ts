@@ -40,7 +40,11 @@ export async function planModelRuns(
   return { original, result, timingObstacle: shortage && `both models together ${shortage}` };
 }
 
-async function planModelRun(
+/**
+ * Plans how a model is run in the available memory.
+ * @throws ServiceError evaluation_failed if it cannot be read, or a single node does not fit
+ */
+export async function planModelRun(
   which: keyof ModelPair,
   path: string,
   availableBytes: number,

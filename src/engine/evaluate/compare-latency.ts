@@ -6,6 +6,7 @@ import {
   estimateForDecision,
   estimateShapes,
   isInterimAnalysis,
+  isUndecided,
   maxRounds,
   minDecisionRounds,
   minRounds,
@@ -40,7 +41,9 @@ export async function compareLatency(options: RoundsOptions): Promise<LatencyCom
     const estimate = isDecided === undefined ? estimateShapes : estimateForDecision;
     const shapes = measureShapes(samples, rounds, estimate);
     const intervals = shapes.map(({ interval }) => interval);
-    if (!isLast && !areNarrow(intervals) && !isDecided?.(findSlowest(shapes).interval)) continue;
+    const slowest = findSlowest(shapes).interval;
+    const isKnown = areNarrow(intervals) && !isUndecided(slowest, options.limit);
+    if (!isLast && !isKnown && !isDecided?.(slowest)) continue;
     const latency = summarizeLatency(shapes);
     return { latency, warnings: areNoisy(intervals) ? [noisyWarning(latency)] : [] };
   }
@@ -80,6 +83,8 @@ interface RoundsOptions {
    * interval is that of one look then.
    */
   readonly isDecided?: (interval: RatioInterval) => boolean;
+  /** A ratio on one side of which the measurement is to find the interval. */
+  readonly limit?: number | undefined;
   /** No session is begun that would end later; two are measured whatever it is. */
   readonly budgetSeconds: number;
   readonly signal: AbortSignal;

@@ -259,7 +259,7 @@ export async function chooseSizes(
   );
 }
 
-/** Why a sample cannot be used; undefined where it can. A crash is no question of sizes. */
+/** Why a sample cannot be used; undefined where it can. A crash is not about sizes. */
 export async function trySample(
   model: RunnableModel,
   sample: Sample,

@@ -27,6 +27,12 @@ const maxStateBytes = 256 * 1024 ** 2;
 /** Most inputs, and shapes of each, that are described. */
 const described = { inputs: 16, shapes: 4, shape: 200, name: 253 };
 
+interface PlanOptions extends TrialOptions {
+  readonly count: number;
+  /** Number of the first sample: others are apart from those before it. */
+  readonly first: number;
+}
+
 interface Step {
   readonly choice: SizeChoice;
   readonly seed: number;
@@ -48,7 +54,7 @@ export interface GeneratedSamples {
 export async function planGeneratedSamples(
   model: RunnableModel,
   inputs: readonly SampleInput[],
-  options: TrialOptions & { readonly count: number },
+  options: PlanOptions,
 ): Promise<GeneratedSamples> {
   const base = await chooseSizes(model, inputs, options);
   const planned = inputs.some(({ content }) => content?.kind === "state")
@@ -83,7 +89,7 @@ async function planSizes(
   model: RunnableModel,
   inputs: readonly SampleInput[],
   base: SizeChoice,
-  options: TrialOptions & { readonly count: number },
+  options: PlanOptions,
 ): Promise<Step[]> {
   const choices = [base];
   const shapes = new Set([describeShapes(generateSample(inputs, base, 0))]);
@@ -98,9 +104,10 @@ async function planSizes(
     shapes.add(shape);
     if ((await trySample(model, sample, options)) === undefined) choices.push(choice);
   }
-  return Array.from({ length: options.count }, (_, seed) => {
+  return Array.from({ length: options.count }, (_, index) => {
     // Two in a row have one size, so that pages and photographs have each.
-    return { choice: choices[Math.floor(seed / 2) % choices.length] ?? base, seed };
+    const choice = choices[Math.floor(index / 2) % choices.length] ?? base;
+    return { choice, seed: options.first + index };
   });
 }
 
@@ -126,7 +133,7 @@ async function planSteps(
   model: RunnableModel,
   inputs: readonly SampleInput[],
   base: SizeChoice,
-  options: TrialOptions & { readonly count: number },
+  options: PlanOptions,
 ): Promise<Step[]> {
   const first = generateSample(inputs, base, 0);
   const isState = ({ name }: TensorData) =>
@@ -142,14 +149,14 @@ type RunStep = (step: Step) => Promise<TensorData[]>;
 async function planRecurrentSteps(
   choice: SizeChoice,
   run: RunStep,
-  { count, stateBytes }: { readonly count: number; readonly stateBytes: number },
+  { count, first, stateBytes }: PlanOptions & { readonly stateBytes: number },
 ): Promise<Step[]> {
   const steps: Step[] = [];
   if (stateBytes * count > maxStateBytes) {
-    return Array.from({ length: count }, (_, seed) => ({ choice, seed }));
+    return Array.from({ length: count }, (_, index) => ({ choice, seed: first + index }));
   }
   let states: readonly TensorData[] = [];
-  for (let seed = 0; ; seed++) {
+  for (let seed = first * stepsBetween; ; seed++) {
     const step = { choice, seed, states };
     if (seed % stepsBetween === stepsBetween - 1) steps.push(step);
     if (steps.length === count) return steps;
@@ -160,12 +167,12 @@ async function planRecurrentSteps(
 async function planContinuations(
   base: SizeChoice,
   run: RunStep,
-  { count }: { readonly count: number },
+  { count, first }: PlanOptions,
 ): Promise<Step[]> {
   const steps: Step[] = [];
   const continued = { ...base, past: base.sequence, sequence: continuedTokens };
   let keptBytes = 0;
-  for (let seed = 0; seed < count; seed++) {
+  for (let seed = first; seed < first + count; seed++) {
     const text = { choice: base, seed };
     if (seed % 2 === 0 || keptBytes > maxStateBytes) {
       steps.push(text);

@@ -52,3 +52,8 @@ export function areNarrow(intervals: readonly RatioInterval[]): boolean {
 export function areNoisy(intervals: readonly RatioInterval[]): boolean {
   return intervals.some((interval) => relativeHalfWidth(interval) > noisyHalfWidth);
 }
+
+/** Whether the limit of a gate lies within the interval. */
+export function isUndecided({ low, high }: RatioInterval, limit: number | undefined): boolean {
+  return limit !== undefined && low <= limit && limit < high;
+}

@@ -17,7 +17,7 @@ interface OpenOptions {
 }
 
 /**
- * A model in a process of its own, so that its peak memory is its alone, a native abort ends only
+ * A model in a process of its own, so that its peak memory is its own, a native abort ends only
  * that process, and a run can be stopped at once. Requests are sent one after the other. Errors are
  * plain ones with the runtime's message.
  */

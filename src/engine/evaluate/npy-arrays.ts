@@ -23,7 +23,7 @@ export async function matchArraysToInputs(
   for (const name of entries.keys()) {
     if (inputs.some((input) => input.name === name)) continue;
     throw evaluationDataInvalidError(
-      `Array "${name}" is no input of the model, whose inputs are ${inputNames}`,
+      `Array "${name}" is not an input of the model, whose inputs are ${inputNames}`,
     );
   }
   const arrays: SampleArray[] = [];

@@ -19,7 +19,11 @@ interface SampleOptions extends TrialOptions {
   readonly modelPath: string;
   /** A local `.npz` file; without it, data is generated. */
   readonly dataPath?: string | undefined;
-  readonly evaluation: { readonly samples: number };
+  readonly evaluation: {
+    readonly samples: number;
+    /** Number of the first generated sample; 0 where it is absent. */
+    readonly firstGenerated?: number;
+  };
 }
 
 /**
@@ -72,7 +76,8 @@ async function createGeneratedSource(
   const model = await openModel(modelPath, Number.MAX_SAFE_INTEGER);
   const filled = findInputContents(model, inputs, original.signature.outputs);
   const count = inputs.length === 0 ? 1 : evaluation.samples;
-  const samples = await planGeneratedSamples(original, filled, { ...options, count });
+  const { firstGenerated: first = 0 } = evaluation;
+  const samples = await planGeneratedSamples(original, filled, { ...options, count, first });
   return {
     data: "generated",
     generated: samples.description,

@@ -1,12 +1,9 @@
-import type { Accuracy } from "../../contract/jobs/telemetry.ts";
+import { type Accuracy, maxReportedOutputs } from "../../contract/jobs/telemetry.ts";
 import type { EvaluationWarning } from "./evaluation-warning.ts";
 import { summarizeOutputAccuracy, type OutputComparison } from "./output-comparison.ts";
 import { isExercised } from "./output-response.ts";
 import type { SampleSource } from "./open-samples.ts";
 import { quoteName } from "../../contract/text/quote-name.ts";
-
-/** Most outputs that a report names. */
-const maxReportedOutputs = 64;
 
 interface AccuracySummary {
   /** Absent where no output is exercised. */

@@ -1,4 +1,9 @@
-import { type Latency, maxLatencyShapes, type ModelLatency } from "../../contract/jobs/latency.ts";
+import {
+  type Latency,
+  maxLatencyShapes,
+  maxRatio,
+  type ModelLatency,
+} from "../../contract/jobs/latency.ts";
 import type { RatioInterval } from "./ratio-estimate.ts";
 import type { RoundTimes } from "./latency-round.ts";
 import { describeShapes } from "./generate-sample.ts";
@@ -31,7 +36,7 @@ export function summarizeLatency(shapes: readonly MeasuredShape[]): Latency {
   return { ...latency, shapes: shapes.slice(0, maxLatencyShapes).map(summarizeShape) };
 }
 
-/** @throws RangeError where there are no shapes */
+/** @throws RangeError if there are no shapes */
 export function findSlowest<Shape extends { readonly interval: RatioInterval }>(
   shapes: readonly Shape[],
 ): Shape {
@@ -50,7 +55,7 @@ function summarizeRuns(milliseconds: readonly number[]): ModelLatency {
 }
 
 function nameBounds({ ratio, low, high }: RatioInterval) {
-  return { ratio, ratioLow: low, ratioHigh: high };
+  return { ratio, ratioLow: low, ratioHigh: Math.min(high, maxRatio) };
 }
 
 function summarizeShape({ sample, rounds, interval }: MeasuredShape) {

@@ -10,6 +10,8 @@ interface TimeOptions {
   readonly executionProvider: "cpu" | "cuda";
   /** Threads of each operator. */
   readonly threads: number;
+  /** A ratio that a gate compares with: timing goes on until it is known on which side it is. */
+  readonly limit: number | undefined;
   readonly signal: AbortSignal;
   readonly onProgress: (fraction: number, message: string) => void;
   readonly log: (line: string) => void;

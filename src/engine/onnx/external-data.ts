@@ -116,7 +116,7 @@ const missingFileCodes: ReadonlySet<unknown> = new Set([
   "ELOOP",
 ]);
 
-/** Path without symbolic links; undefined where there is no file, or none can have that name. */
+/** Path without symbolic links; undefined if there is no file, or none can have that name. */
 function findRealPath(path: string): string | undefined {
   try {
     return realpathSync(path);

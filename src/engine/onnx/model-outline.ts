@@ -47,7 +47,7 @@ export function* outlineParts({
   }
 }
 
-/** @throws Error if a file is no outline */
+/** @throws Error if a file is not an outline */
 export async function readOutline(file: string): Promise<ModelOutline> {
   return outlineTrailer.parse((await readJsonTrailer(file)).value);
 }

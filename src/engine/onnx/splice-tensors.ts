@@ -36,7 +36,7 @@ interface Walk {
 /**
  * Walks an encoded ModelProto and lets `editTensor` replace bytes of each TensorProto.
  * @returns those replacements and the changed lengths of all enclosing messages, in order
- * @throws WireError where the bytes are no message of that shape, or one nested too deep;
+ * @throws WireError where the bytes are not a message of that shape, or one nested too deep;
  * ServiceError model_unsupported where it has more than allowed
  */
 export function spliceTensors(

@@ -28,7 +28,7 @@ export interface ValueDescription {
 /**
  * Has ONNX Runtime infer the types and shapes of the outputs of all steps, and run the graph once
  * with zeros for weights, so that sizes on a generated sample are known however large the model is.
- * Values that are no tensors are absent.
+ * Values that are not tensors are absent.
  * @throws ServiceError evaluation_failed if the runtime cannot load or run the graph
  */
 export async function describeValues(

@@ -9,7 +9,7 @@ import { sortTopologically } from "../onnx/sort-nodes.ts";
 import { elementCount } from "../onnx/tensor-shape.ts";
 
 /**
- * A model's graph as a pipeline uses it. Initializers and Constant nodes are no steps: each stage
+ * A model's graph as a pipeline uses it. Initializers and Constant nodes are not steps: each stage
  * has a copy of those it uses.
  */
 export interface PipelineGraph {
@@ -86,7 +86,7 @@ interface Place {
 }
 
 /**
- * Moves each step that works on parameters alone, such as one that dequantizes a weight, to just
+ * Moves each step that works only on parameters, such as one that dequantizes a weight, to just
  * before the first step that uses its outputs, so that a weight and its use are on the same side of
  * a cut.
  */

@@ -5,7 +5,7 @@ export interface PipelineStep {
   readonly node: NodeProto;
   /** Names that the node or its subgraphs use. */
   readonly inputs: readonly string[];
-  /** Those that are no parameters: inputs of the graph and outputs of other steps. */
+  /** Those that are not parameters: inputs of the graph and outputs of other steps. */
   readonly runtimeInputs: readonly string[];
   readonly outputs: readonly string[];
   /** Indices of the parameters that the node, its subgraphs and the functions that it calls use. */

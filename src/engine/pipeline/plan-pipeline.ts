@@ -42,7 +42,7 @@ export interface PipelinePlan {
  * of a stage is the smallest that is possible, or within 5 % of the mean; among such cuttings, the
  * one with the fewest bytes across all cuts is taken (`balanceStages` proves both). The model's own
  * inputs and outputs go to and from the caller directly and do not count, and no cut goes through a
- * value that is no tensor.
+ * value that is not a tensor.
  * @throws ServiceError recipe_unsupported if no such cutting exists, evaluation_failed if the
  * runtime cannot load or run the model
  */

@@ -1,14 +1,12 @@
 import { at } from "../onnx/at.ts";
 import { ServiceError } from "../../contract/errors.ts";
+import { maxShards } from "../../contract/jobs/artifact.ts";
 import { payloadIndex, findPayload } from "../onnx/payload.ts";
 import { elementCount } from "../onnx/tensor-shape.ts";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { modelTensors } from "../onnx/model-traversal.ts";
 import { rawByteLength } from "../onnx/element-type.ts";
 import type { TensorProto } from "../onnx/onnx_pb.js";
-
-/** Most shards of a model. Each is a file that readers keep open. */
-const maxShards = 1000;
 
 export interface ShardPlan {
   readonly count: number;

@@ -48,17 +48,24 @@ export function reportFromJob(job: Job, allRecorded: boolean): JobReport {
 function resultFields({ telemetry, artifacts, gates }: Job) {
   return {
     progress: `${Math.floor(telemetry.progress.fraction * 100)}%`,
-    ratio: telemetry.size?.ratio.toFixed(2),
+    ratio: telemetry.size && Math.min(telemetry.size.ratio, largestShownRatio).toFixed(2),
     telemetry: summarizeTelemetry(telemetry),
     artifacts: artifacts.slice(0, statusLimits.artifacts),
     gates: gates.slice(0, statusLimits.gates).map(summarizeGate),
   };
 }
 
+/** With two decimals as long as the field may be. */
+const largestShownRatio = 99_999;
+
 /** A merge patch leaves out null, also in the objects of a list. */
-function summarizeGate({ actual, baseline, ...gate }: GateResult) {
+function summarizeGate({ gate, limit, level, passed, note, actual, baseline }: GateResult) {
   return {
-    ...gate,
+    gate,
+    limit,
+    level,
+    passed,
+    ...(note !== undefined && { note }),
     ...(actual !== null && { actual }),
     ...(baseline !== null && { baseline }),
   };
@@ -76,7 +83,14 @@ function limitTransition(transition: Job["transitions"][number]) {
 }
 
 function summarizeTelemetry(telemetry: Telemetry): JobReport["telemetry"] {
-  const { accuracy, warnings, generated: _generated, ...figures } = telemetry;
+  const {
+    accuracy,
+    calibration: _left,
+    generated: _generated,
+    warnings,
+    modelDiff: _diff,
+    ...figures
+  } = telemetry;
   const { outputs: _, notExercised: _notExercised, ...worst } = accuracy ?? { outputs: [] };
   return {
     ...figures,

@@ -27,6 +27,8 @@ export interface ObservedWorkerPod {
   readonly hasEnded: boolean;
   /** Whether the worker has started, so that a log may exist. */
   readonly hasRun: boolean;
+  /** Why the cluster ends it: the reason of its condition `DisruptionTarget`. */
+  readonly disruption: string | undefined;
   readonly terminationMessage: TerminationMessage | undefined;
 }
 
@@ -49,8 +51,16 @@ export function observedWorkerPod(pod: Stored<ObservedPod>): ObservedWorkerPod {
     hasEnded: terminated !== undefined || finalPhases.has(status?.phase),
     // A container that failed before its start is terminated without `startedAt`.
     hasRun: running !== undefined || (terminated?.startedAt ?? null) !== null,
+    disruption: findDisruption(status),
     terminationMessage: readTerminationMessage(terminated?.message),
   };
+}
+
+function findDisruption(status: ObservedPod["status"]): string | undefined {
+  const disruption = status?.conditions?.find(
+    (condition) => condition.type === "DisruptionTarget" && condition.status === "True",
+  );
+  return disruption && (disruption.reason ?? "unknown");
 }
 
 function readSpec({ serviceAccountName = "", nodeName = "" }: ObservedPod["spec"] = {}) {

@@ -1,3 +1,4 @@
+import { setBounded } from "../../limits/bounded-map.ts";
 import { KeyedSemaphore } from "../../limits/keyed-semaphore.ts";
 import { setTimeout as delay } from "node:timers/promises";
 import type { ObservedWorkerPod } from "./observed-worker-pod.ts";
@@ -9,6 +10,7 @@ import type { KubernetesClient } from "../../kubernetes/kubernetes-client.ts";
 import { KubernetesError } from "../../kubernetes/kubernetes-error.ts";
 import { readPodLog } from "../../kubernetes/pod-log.ts";
 import type { Log } from "../../log/json-log.ts";
+import { describeDisruption } from "../../resources/disruption.ts";
 import { lostLines } from "../../records/jobs/lost-lines.ts";
 import type { Records } from "../../records/open-records.ts";
 
@@ -18,6 +20,10 @@ interface PodLogCollectorOptions {
   /** Reconciles a job whose log was read. */
   readonly enqueue: (jobId: string) => void;
   readonly unread: UnreadLogs;
+  /** Whether a file is stored. */
+  readonly isStored: (sha256: string) => Promise<boolean>;
+  /** Hashes of the files that the service reported in the status of a pod's job. */
+  readonly reportedFiles: (pod: ObservedWorkerPod) => ReadonlySet<string>;
   readonly countLoss: (reason: LossReason) => void;
   readonly log: Log;
 }
@@ -31,6 +37,8 @@ interface DeletedPod {
 type EndLine = Pick<LogLine, "stream" | "text">;
 
 const eventsPerWrite = 500;
+/** Disrupted pods that are remembered. */
+const maxDisruptions = 10_000;
 /** Number of the last lines that are recorded besides events: they say why a worker crashed. */
 const maxStrayLines = 200;
 /** Reads at once, of all nodes and of each. One of a silent node ends after a minute. */
@@ -44,6 +52,8 @@ export class PodLogCollector {
   /** The reads of ended pods, by uid. */
   readonly #reading = new Map<string, { readonly jobId: string; readonly end: Promise<void> }>();
   readonly #silentNodes = new SilentNodes();
+  /** Why the cluster ended pods, by uid: deleted ones are soon gone. */
+  readonly #disruptions = new Map<string, string>();
 
   constructor(options: PodLogCollectorOptions) {
     this.#options = options;
@@ -60,10 +70,22 @@ export class PodLogCollector {
     return isRecorded;
   }
 
+  noteDisruption({ uid, disruption }: ObservedWorkerPod): void {
+    if (disruption === undefined) return;
+    setBounded(this.#disruptions, uid, describeDisruption(disruption), maxDisruptions);
+  }
+
+  /** Why the cluster ended a pod, as a line of its job's log; none where it did not. */
+  #disruptionLines(podUid: string): EndLine[] {
+    const why = this.#disruptions.get(podUid);
+    return why === undefined ? [] : [{ stream: "stderr", text: `(the worker's pod ${why})` }];
+  }
+
   /** Ends the attempt of a pod whose log nobody can read, since it was deleted. */
   async endDeletedPod({ jobId, attempt, podUid }: DeletedPod): Promise<void> {
     const { records, unread, countLoss } = this.#options;
-    const lines = lostLines("its pod was deleted before it had reported its end");
+    const why = this.#disruptions.get(podUid) ?? "was deleted";
+    const lines = lostLines(`its pod ${why} before it had reported its end`);
     await records.attempts.end(jobId, attempt, { error: null, lines });
     unread.delete(podUid);
     countLoss("pod_deleted");
@@ -83,7 +105,8 @@ export class PodLogCollector {
     if (attempt === undefined) return true;
     const known = await attempts.findPodAttempt(pod.jobId, pod.uid);
     if (hasReportedAll(pod, known?.nextSeq ?? 0)) {
-      await attempts.end(pod.jobId, attempt, { error: null, lines: [] });
+      const lines = this.#disruptionLines(pod.uid);
+      await attempts.end(pod.jobId, attempt, { error: null, lines });
       return true;
     }
     this.#startReading(pod, attempt);
@@ -112,8 +135,8 @@ export class PodLogCollector {
     const stray: string[] = [];
     let events: WorkerEvent[] = [];
     const flush = async () => {
-      const own = await this.#withoutForeignBlobs(jobId, events);
-      if (own.length > 0) await records.workers.recordFinalEvents(jobId, attempt, own);
+      const recorded = await this.#toRecord(pod, events);
+      if (recorded.length > 0) await records.workers.recordFinalEvents(jobId, attempt, recorded);
       events = [];
     };
     for await (const line of readWorkerLog(client, name)) {
@@ -125,15 +148,30 @@ export class PodLogCollector {
     return stray;
   }
 
-  /** Without events that report blobs of others: readers of the job could download them. */
-  async #withoutForeignBlobs(jobId: string, events: readonly WorkerEvent[]) {
+  /**
+   * The events as they are recorded after the worker: files that the job has not stored are left
+   * out, since its readers could download them, unless the service itself reported them in the
+   * resource.
+   */
+  async #toRecord(pod: ObservedWorkerPod, events: readonly WorkerEvent[]): Promise<WorkerEvent[]> {
     const { jobBlobs } = this.#options.records;
-    const own: WorkerEvent[] = [];
+    const reported = this.#options.reportedFiles(pod);
+    const recorded: WorkerEvent[] = [];
     for (const event of events) {
-      const sha256 = reportedBlob(event);
-      if (sha256 === undefined || !(await jobBlobs.isForeign(jobId, sha256))) own.push(event);
+      const blob = reportedBlob(event);
+      const isForeign =
+        blob !== undefined &&
+        !reported.has(blob.sha256) &&
+        !(await jobBlobs.mayHave(pod.jobId, blob));
+      recorded.push(isForeign ? leftOut(event) : await this.#withMissing(event));
     }
-    return own;
+    return recorded;
+  }
+
+  async #withMissing(event: WorkerEvent): Promise<WorkerEvent> {
+    if (event.type !== "artifact") return event;
+    if (await this.#options.isStored(event.artifact.sha256)) return event;
+    return { ...event, artifact: { ...event.artifact, missing: true } };
   }
 
   #startReading(pod: ObservedWorkerPod, attempt: number): void {
@@ -153,7 +191,10 @@ export class PodLogCollector {
     using _ = await this.#reads.acquire(pod.node);
     const lines = await this.#readEndLines(pod, attempt);
     if (lines === undefined) return;
-    await this.#options.records.attempts.end(pod.jobId, attempt, { error: null, lines });
+    await this.#options.records.attempts.end(pod.jobId, attempt, {
+      error: null,
+      lines: [...lines, ...this.#disruptionLines(pod.uid)],
+    });
     this.#options.unread.delete(pod.uid);
   }
 
@@ -173,6 +214,11 @@ export class PodLogCollector {
       return lostLines(isGone ? "the log of its pod is gone" : `the node "${pod.node}" is silent`);
     }
   }
+}
+
+function leftOut({ seq, at, type }: WorkerEvent): WorkerEvent {
+  const text = `(a file that the worker reported, as "${type}", is another job's and is left out)`;
+  return { seq, at, type: "log", stream: "stderr", text };
 }
 
 /**

@@ -8,7 +8,7 @@ import type { Job } from "../../contract/jobs/job.ts";
 import { isTerminal, leadsTo } from "../../contract/jobs/status.ts";
 import { type CompressionJobObject, compressionJobs } from "../../resources/custom-resources.ts";
 import type { Stored } from "../../kubernetes/resources.ts";
-import type { ClusterJob } from "../../records/jobs/cluster-records.ts";
+import type { ClusterJob, ObservedEvent } from "../../records/jobs/cluster-records.ts";
 import { requireNamespace } from "../../kubernetes/namespaces.ts";
 import { findFirstOfProject, hasProject } from "./find-first-of-project.ts";
 import { byId, findInNamespace, requeueSoon, type SyncContext } from "./sync-context.ts";
@@ -143,7 +143,7 @@ async function syncJobCancellation(
 
 /** Records the status that the operator reported, once workers cannot report more. */
 async function recordOperatorStatus(
-  { records }: SyncContext,
+  { records, findUpload }: SyncContext,
   job: Job,
   { resource, pods }: { resource: Resource; pods: JobPods },
 ): Promise<Job> {
@@ -158,7 +158,18 @@ async function recordOperatorStatus(
   ) {
     return latest;
   }
-  return (await records.cluster.recordEvents(job.id, eventsFromStatus(status, latest))) ?? latest;
+  const events = await Promise.all(
+    eventsFromStatus(status, latest).map((event) => markIfMissing(event, findUpload)),
+  );
+  return (await records.cluster.recordEvents(job.id, events)) ?? latest;
+}
+
+async function markIfMissing(
+  event: ObservedEvent,
+  findUpload: SyncContext["findUpload"],
+): Promise<ObservedEvent> {
+  if (event.type !== "artifact" || (await findUpload(event.artifact.sha256))) return event;
+  return { ...event, artifact: { ...event.artifact, missing: true } };
 }
 
 /** Whether a worker of the job has begun whose end is not recorded. */

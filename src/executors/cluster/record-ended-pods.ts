@@ -20,6 +20,7 @@ export async function recordEndedPods(context: SyncContext, job: ClusterJob): Pr
   const { logCollector, records } = context;
   const jobId = job.job.id;
   const observed = await listWorkers(context, job);
+  for (const pod of observed) logCollector.noteDisruption(pod);
   const running = observed.filter(({ hasEnded }) => !hasEnded);
   let allRecorded = true;
   for (const pod of observed) {

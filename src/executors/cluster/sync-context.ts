@@ -80,17 +80,27 @@ export function createSyncContext(
   const scopes = scopeClients(client, namespaces);
   const unread = new UnreadLogs();
   const countLoss = registerLogMetrics(metrics.registry, unread);
+  const jobs = watchNamespaces(scopes, {
+    type: compressionJobs,
+    indexers: { [byId]: (job) => [resolveJobId(job)] },
+    log,
+  });
   return {
     ...options,
     enqueue,
-    logCollector: new PodLogCollector({ records, client, enqueue, unread, countLoss, log }),
-    ownPods: new Map(),
-    reportedAt: new Map(),
-    jobs: watchNamespaces(scopes, {
-      type: compressionJobs,
-      indexers: { [byId]: (job) => [resolveJobId(job)] },
+    logCollector: new PodLogCollector({
+      records,
+      client,
+      enqueue,
+      unread,
+      isStored: async (sha256) => (await options.findUpload(sha256)) !== undefined,
+      reportedFiles: ({ jobId, namespace }) => reportedFiles(jobs, jobId, namespace),
+      countLoss,
       log,
     }),
+    ownPods: new Map(),
+    reportedAt: new Map(),
+    jobs,
     batches: watchNamespaces(scopes, {
       type: batches,
       indexers: { [byId]: (batch) => [resolveBatchId(batch)] },
@@ -103,6 +113,15 @@ export function createSyncContext(
       log,
     }),
   };
+}
+
+function reportedFiles(
+  jobs: WatchedResource<CompressionJobObject>,
+  jobId: string,
+  namespace: string,
+): ReadonlySet<string> {
+  const { artifacts = [] } = findInNamespace(jobs, jobId, namespace)?.status?.report ?? {};
+  return new Set(artifacts.map(({ sha256 }) => sha256));
 }
 
 /** The resource of a job or batch: another namespace may have one with a copy of its id. */

@@ -8,7 +8,7 @@ export class UnreadLogs {
     return this.#since.size;
   }
 
-  /** Since the first of them was found; 0 where there are none. */
+  /** Since the first of them was found; 0 if there are none. */
   get lagSeconds(): number {
     const [oldest] = this.#since.values();
     return oldest === undefined ? 0 : (performance.now() - oldest) / 1000;

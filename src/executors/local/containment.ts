@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
 import path from "node:path";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { errorMessage } from "../../log/error-message.ts";
 import { statOrUndefined } from "../../storage/file-error.ts";
@@ -12,21 +13,46 @@ const probeTimeoutMs = 10_000;
 export interface ContainmentOptions {
   /** Folder of the service's records and blobs: workers see only their own folder of it. */
   readonly dataDirectory: string;
-  /** Folders of `file://` models; workers read them also where they lie in the hidden one. */
+  /** Folders of `file://` models, which workers read. */
   readonly allowedRoots: readonly string[];
   /** Files with secrets of the service elsewhere, which are empty for workers. */
   readonly secretFiles: readonly string[];
+  /** Folder of modules that Node has compiled before. */
+  readonly moduleCache?: string | undefined;
 }
 
 const namespaces = [
   "--user",
   "--map-root-user",
   "--mount",
+  "--net",
+  "--ipc",
   "--pid",
   "--fork",
   "--kill-child",
   "--mount-proc",
 ];
+
+/** What programs need of the system: where libraries are, and what processors and limits it has. */
+const systemPaths = [
+  "/bin",
+  "/sbin",
+  "/usr",
+  "/lib",
+  "/lib32",
+  "/lib64",
+  "/libx32",
+  "/etc/ld.so.cache",
+  "/etc/ld.so.conf",
+  "/etc/ld.so.conf.d",
+  "/etc/alternatives",
+  "/etc/localtime",
+  "/sys/devices/system",
+  "/sys/fs/cgroup",
+];
+
+/** The code of workers and its packages. */
+const projectRoot = fileURLToPath(new URL("../../..", import.meta.url));
 
 /** A command line of a worker. */
 interface WorkerCommand {
@@ -42,45 +68,71 @@ interface WorkerCommand {
 export type Contain = (worker: WorkerCommand) => Pick<WorkerCommand, "command" | "args">;
 
 /**
- * Namespaces for workers, by programs of Linux that need no privileges: no other file can be
- * written, no other process seen, and the service's data folder is hidden. Undefined where the
- * system does not allow it; the log says why.
+ * Namespaces for workers, by programs of Linux that need no privileges: of the machine's files they
+ * see only those that they need, and can write none but their own; no other process, no network and
+ * no socket but that of their job. Undefined where the system does not allow it; the log says why.
  */
 export async function openContainment(
-  { dataDirectory, allowedRoots, secretFiles }: ContainmentOptions,
+  { dataDirectory, allowedRoots, secretFiles, moduleCache }: ContainmentOptions,
   { workDirectory, log }: { workDirectory: string; log: (message: string) => void },
 ): Promise<Contain | undefined> {
   try {
     const data = await realpath(dataDirectory);
-    const kept = allowedRoots.filter((root) => root.startsWith(`${data}${path.sep}`));
-    if (kept.length > maxKeptDirectories) {
-      throw new Error(`More than ${maxKeptDirectories} allowed folders lie in the data folder`);
-    }
-    const present = await Array.fromAsync(secretFiles, async (file) => {
-      return (await statOrUndefined(file)) === undefined ? [] : [await realpath(file)];
+    const roots = await listWithTargets(allowedRoots);
+    const needed = [projectRoot, process.execPath, ...(moduleCache ? [moduleCache] : [])];
+    const paths = [...(await listWithTargets(needed)), ...roots];
+    const contain = containIn(data, {
+      visible: withoutNested([...systemPaths, ...paths].filter((each) => !isWithin(each, data))),
+      kept: withoutNested(paths.filter((each) => isWithin(each, data))),
+      secrets: await listTargets(secretFiles),
     });
-    const secrets = present.flat();
-    const contain = containIn(data, { kept, secrets });
     await probe(contain, workDirectory);
     return contain;
   } catch (error) {
     const [reason] = errorMessage(error).split("\n").slice(-2);
-    log(`Workers are not contained: they can read and write what this service can (${reason})`);
+    log(
+      `Workers are not contained: they can read, write and reach what this service can (${reason})`,
+    );
     return undefined;
   }
 }
 
-interface Exceptions {
+/** Real paths of the files that are there. */
+async function listTargets(files: readonly string[]): Promise<string[]> {
+  const targets = await Array.fromAsync(files, async (file) => {
+    return (await statOrUndefined(file)) === undefined ? [] : [await realpath(file)];
+  });
+  return targets.flat();
+}
+
+/** Paths, and where they lead if they are links. */
+async function listWithTargets(files: readonly string[]): Promise<string[]> {
+  return [...files.map((file) => path.resolve(file)), ...(await listTargets(files))];
+}
+
+function isWithin(file: string, folder: string): boolean {
+  return file === folder || file.startsWith(folder === "/" ? folder : `${folder}/`);
+}
+
+function withoutNested(files: readonly string[]): string[] {
+  const unique = [...new Set(files)];
+  return unique.filter((file) => !unique.some((each) => each !== file && isWithin(file, each)));
+}
+
+interface VisibleFiles {
+  /** Files and folders outside of the hidden folder. */
+  readonly visible: readonly string[];
   /** Folders in the hidden one that stay readable. */
   readonly kept: readonly string[];
   /** Files elsewhere that are hidden. */
   readonly secrets: readonly string[];
 }
 
-function containIn(data: string, { kept, secrets }: Exceptions): Contain {
+function containIn(data: string, { visible, kept, secrets }: VisibleFiles): Contain {
   return ({ command, args, directory, inputs }) => {
     const script = ["/bin/sh", "-c", containmentScript, "sh"];
-    const lists = [secrets, inputs, kept].flatMap((list) => [String(list.length), ...list]);
+    const files = [visible, kept, inputs, secrets];
+    const lists = files.flatMap((list) => [String(list.length), ...list]);
     const contained = [...namespaces, "--", ...script, data, directory, ...lists, command, ...args];
     return { command: "unshare", args: contained };
   };
@@ -99,75 +151,89 @@ async function probe(contain: Contain, workDirectory: string): Promise<void> {
   }
 }
 
-/** Directories that can be kept; a POSIX shell has so many free file descriptors. */
-const maxKeptDirectories = 6;
-
 /**
  * Runs a command in new namespaces that `unshare` has made. Arguments: the folder to hide, the
- * folder that the command may write, the number of files with secrets and these, the number of
- * files in the folder that the command only reads and these, the number of folders in the hidden
- * one that stay readable and the folders, and the command.
+ * folder that the command may write, and four times a number of paths and these: what is visible of
+ * the system, what stays visible in the hidden folder, files of the command's folder that it only
+ * reads, and files with secrets. Then the command.
  *
- * Of the devices those stay that every program may use: others, such as disks, are open to root.
- * Descriptors hold what lies in the hidden folder until it is hidden. All other mounts become
- * read-only. The number of processes is limited by a setting that is the whole machine's before
- * Linux 6.14 and is left alone there: processes of root are not counted then. At last every
- * capability is given up, so that nothing of this can be undone. Where the machine runs out of
- * memory, the kernel ends the command first.
+ * A new root has what is visible and nothing else: sockets in the file system could be connected
+ * from every network namespace. Of the devices those are there that every program may use: others,
+ * such as disks, are open to root. All mounts but the command's folder become read-only. The number
+ * of processes is limited by a setting that is the whole machine's before Linux 6.14 and is left
+ * alone there: processes of root are not counted then. At last every capability is given up, so
+ * that nothing of this can be undone. Where the machine runs out of memory, the kernel ends the
+ * command first.
  */
 const containmentScript = `
 set -eu
-data=$1 job=$2 secrets=$3
-shift 3
-while [ "$secrets" -gt 0 ]; do
-  mount --bind /dev/null "$1"
-  shift
-  secrets=$((secrets - 1))
-done
-files=$1
+data=$1 job=$2
+shift 2
+new=$job/.root
+show() {
+  if [ "$1" != / ] && [ -e "$new$1" ]; then return; fi
+  mkdir -p "$new\${1%/*}"
+  if [ -L "$1" ]; then
+    ln -s "$(readlink "$1")" "$new$1"
+  elif [ -d "$1" ]; then
+    mkdir -p "$new$1"
+    mount --rbind "$1" "$new$1"
+  elif [ -e "$1" ]; then
+    : > "$new$1"
+    mount --bind "$1" "$new$1"
+  fi
+}
+mkdir -p "$new"
+mount -t tmpfs -o mode=755,size=1m none "$new"
+count=$1
 shift
-exec 3<>/dev/null 4<>/dev/zero 5<>/dev/full 6</dev/random 7</dev/urandom
-mount -t tmpfs -o mode=755,size=64k none /dev
-device=3
-for name in null zero full random urandom; do
-  : > "/dev/$name"
-  mount -c --bind "/proc/self/fd/$device" "/dev/$name"
-  device=$((device + 1))
+while [ "$count" -gt 0 ]; do
+  show "$1"
+  shift
+  count=$((count - 1))
 done
-ln -s /proc/self/fd /dev/fd
-exec 3<&- 4<&- 5<&- 6<&- 7<&-
+mkdir -p "$new/dev" "$new/proc" "$new$data"
+mount --rbind /proc "$new/proc"
+mount -t tmpfs -o mode=755,size=64k none "$new/dev"
+for name in null zero full random urandom; do show "/dev/$name"; done
+ln -s /proc/self/fd "$new/dev/fd"
+mkdir "$new/dev/old"
+mount -t tmpfs -o mode=755,size=1m none "$new$data"
+count=$1
+shift
+while [ "$count" -gt 0 ]; do
+  show "$1"
+  shift
+  count=$((count - 1))
+done
+mkdir -p "$new$job"
+mount --bind "$job" "$new$job"
+count=$1
+shift
+while [ "$count" -gt 0 ]; do
+  mount --bind "$1" "$new$1"
+  mount -o remount,bind,ro "$new$1"
+  shift
+  count=$((count - 1))
+done
+count=$1
+shift
+while [ "$count" -gt 0 ]; do
+  if [ -e "$new$1" ]; then mount --bind /dev/null "$new$1"; fi
+  shift
+  count=$((count - 1))
+done
 echo 1000 > /proc/self/oom_score_adj
 case "$(uname -r)" in
   [0-5].* | 6.[0-9].* | 6.1[0-3].*) ;;
   *) echo 4096 > /proc/sys/kernel/pid_max 2>/dev/null || : ;;
 esac
-while [ "$files" -gt 0 ]; do
-  mount --bind "$1" "$1"
-  mount -o remount,bind,ro "$1"
-  shift
-  files=$((files - 1))
-done
-exec 3<"$job"
-count=$1
-shift
-kept=4
-last=$((kept + count))
-while [ "$kept" -lt "$last" ]; do
-  eval "exec $kept<\\"\\$1\\"; root$kept=\\$1"
-  shift
-  kept=$((kept + 1))
-done
-mount -t tmpfs -o mode=755,size=1m none "$data"
-mkdir -p "$job"
-mount -c --rbind /proc/self/fd/3 "$job"
-exec 3<&-
-while [ "$kept" -gt 4 ]; do
-  kept=$((kept - 1))
-  eval "root=\\$root$kept"
-  mkdir -p "$root"
-  mount -c --rbind "/proc/self/fd/$kept" "$root"
-  eval "exec $kept<&-"
-done
+cd "$new"
+pivot_root . dev/old
+cd /
+umount -l /dev/old
+rmdir /dev/old
+rmdir "$job/.root" 2>/dev/null || :
 while read -r _ point _ options _; do
   case "$point" in "$job" | "$job"/* | /proc/*) continue ;; esac
   case "$options" in rw*) mount -o remount,bind,ro "$point" 2>/dev/null || : ;; esac

@@ -1,9 +1,12 @@
 interface WaitingProject {
+  readonly name: string;
   readonly queue: ProjectQueue;
   /** Round in which its next job starts, or could. */
   round: number;
   /** Its jobs that were taken and have not ended. */
   running: number;
+  /** Since when jobs of it wait while none runs. */
+  waitingSince: number;
 }
 
 /**
@@ -18,20 +21,28 @@ export class FairQueue {
   /** Project of each job that waits. */
   readonly #projectOf = new Map<string, string>();
   /** Of each job that was taken and has not ended. */
-  readonly #runningOf = new Map<string, WaitingProject>();
+  readonly #running = new Map<string, { readonly project: WaitingProject; readonly at: number }>();
   readonly #maxRunning: () => number;
+  readonly #now: () => number;
   #round = 0;
 
-  /** @param maxRunning how many jobs of a project may run at once */
-  constructor(maxRunning = () => Infinity) {
+  /**
+   * @param maxRunning how many jobs of a project may run at once
+   * @param now milliseconds of a clock that nobody sets
+   */
+  constructor(maxRunning = () => Infinity, now = () => performance.now()) {
     this.#maxRunning = maxRunning;
+    this.#now = now;
   }
 
   add(project: string, jobIds: readonly string[]): void {
     const waiting = this.#findOrAddProject(project);
-    if (waiting.queue.size === 0) waiting.round = Math.max(waiting.round, this.#round);
+    if (waiting.queue.size === 0) {
+      waiting.round = Math.max(waiting.round, this.#round);
+      if (waiting.running === 0) waiting.waitingSince = this.#now();
+    }
     for (const jobId of jobIds) {
-      if (this.#projectOf.has(jobId) || this.#runningOf.has(jobId)) continue;
+      if (this.#projectOf.has(jobId) || this.#running.has(jobId)) continue;
       waiting.queue.add(jobId);
       this.#projectOf.set(jobId, project);
     }
@@ -45,16 +56,46 @@ export class FairQueue {
     this.#round = next.round;
     next.round += 1;
     next.running += 1;
-    this.#runningOf.set(jobId, next);
+    this.#running.set(jobId, { project: next, at: this.#now() });
     this.#projectOf.delete(jobId);
     return jobId;
   }
 
   /** Says that a job that was taken has ended. */
   end(jobId: string): void {
-    const waiting = this.#runningOf.get(jobId);
-    if (waiting !== undefined) waiting.running -= 1;
-    this.#runningOf.delete(jobId);
+    const waiting = this.#running.get(jobId)?.project;
+    this.#running.delete(jobId);
+    if (waiting === undefined) return;
+    waiting.running -= 1;
+    if (waiting.running === 0) waiting.waitingSince = this.#now();
+  }
+
+  /** Has a job that was taken wait again, until each project that waits now has had a turn. */
+  putBack(jobId: string): void {
+    const waiting = this.#running.get(jobId)?.project;
+    if (waiting === undefined) throw new Error(`Job "${jobId}" does not run`);
+    this.end(jobId);
+    this.add(waiting.name, [jobId]);
+    // No project that waits is more than one round ahead.
+    waiting.round = Math.max(waiting.round, this.#round + 2);
+  }
+
+  /** How long a project without running jobs has waited, milliseconds; 0 if there is none. */
+  longestWait(): number {
+    let longest = 0;
+    for (const { queue, running, waitingSince } of this.#projects.values()) {
+      if (queue.size > 0 && running === 0) longest = Math.max(longest, this.#now() - waitingSince);
+    }
+    return longest;
+  }
+
+  /** Of the project with most running jobs the one that was taken last, and how long ago, ms. */
+  findYoungest(): { readonly jobId: string; readonly ranMs: number } | undefined {
+    const most = Math.max(...[...this.#running.values()].map(({ project }) => project.running));
+    const youngest = [...this.#running].findLast(([, { project }]) => project.running === most);
+    if (youngest === undefined) return undefined;
+    const [jobId, { at }] = youngest;
+    return { jobId, ranMs: this.#now() - at };
   }
 
   /** Takes out a job that will not start. */
@@ -81,7 +122,13 @@ export class FairQueue {
   #findOrAddProject(project: string): WaitingProject {
     const known = this.#projects.get(project);
     if (known !== undefined) return known;
-    const added = { queue: new ProjectQueue(), round: this.#round, running: 0 };
+    const added = {
+      name: project,
+      queue: new ProjectQueue(),
+      round: this.#round,
+      running: 0,
+      waitingSince: this.#now(),
+    };
     this.#projects.set(project, added);
     return added;
   }
@@ -120,6 +167,8 @@ class ProjectQueue {
   }
 
   add(jobId: string): void {
+    // One that was put back stands in the list twice.
+    if (this.#numbers?.has(jobId)) this.#numbers = undefined;
     this.#numbers?.set(jobId, this.#numbers.size);
     this.#jobs.push(jobId);
     this.#waiting.add(jobId);
@@ -127,7 +176,9 @@ class ProjectQueue {
 
   take(): string | undefined {
     const jobId = this.#first();
-    if (jobId !== undefined) this.#waiting.delete(jobId);
+    if (jobId === undefined) return undefined;
+    this.#waiting.delete(jobId);
+    this.#skip();
     return jobId;
   }
 
@@ -146,11 +197,15 @@ class ProjectQueue {
     for (;;) {
       const jobId = this.#jobs[this.#head];
       if (jobId === undefined || this.#waiting.has(jobId)) return jobId;
-      this.#head++;
-      if (this.#head < maxTaken || this.#head * 2 < this.#jobs.length) continue;
-      this.#jobs = this.#jobs.slice(this.#head);
-      this.#head = 0;
+      this.#skip();
     }
+  }
+
+  #skip(): void {
+    this.#head++;
+    if (this.#head < maxTaken || this.#head * 2 < this.#jobs.length) return;
+    this.#jobs = this.#jobs.slice(this.#head);
+    this.#head = 0;
   }
 
   #listWaiting(): string[] {

@@ -1,3 +1,4 @@
+import type { RequestListener } from "node:http";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { assignedBlobs } from "../../contract/jobs/worker-transfers.ts";
@@ -5,6 +6,7 @@ import type { StartedAttempt } from "../../records/jobs/begin-attempt.ts";
 import type { Records } from "../../records/open-records.ts";
 import type { BlobStore } from "../../storage/blob-store.ts";
 import type { Contain } from "./containment.ts";
+import { jobSocketName, openJobSocket } from "./job-socket.ts";
 import { prepareJobStorage } from "./job-storage.ts";
 import {
   runWorkerProcess,
@@ -15,8 +17,10 @@ import {
 export interface LaunchOptions {
   readonly records: Records;
   readonly blobs: BlobStore;
-  /** Where workers reach the service, such as `http://127.0.0.1:8080`. */
+  /** Where workers that are not contained reach the service, such as `http://127.0.0.1:8080`. */
   readonly serviceUrl: string;
+  /** Answers the requests of those that are. */
+  readonly answerWorker: RequestListener;
   /** Folder of the jobs' scratch folders; no other executor may use it. */
   readonly workDirectory: string;
   /** Variables of this process' environment that workers need. */
@@ -53,14 +57,16 @@ export async function launchWorker(
     signal,
   });
   const plain = { command: process.execPath, args: [workerPath], directory, inputs };
-  const worker = contain?.(plain) ?? plain;
   const environment = processEnvironment(run, options);
-  return runWorkerProcess({ ...worker, directory, environment, onStarted }, signal);
+  const supervised = { directory, environment, onStarted };
+  if (contain === undefined) return runWorkerProcess({ ...plain, ...supervised }, signal);
+  await using _socket = await openJobSocket(directory, { jobId, answer: options.answerWorker });
+  return await runWorkerProcess({ ...contain(plain), ...supervised }, signal);
 }
 
 function processEnvironment(
   { jobId, secret }: LocalAttempt,
-  { environment, workDirectory, serviceUrl }: LaunchOptions,
+  { environment, workDirectory, serviceUrl, contain }: LaunchOptions,
 ): Record<string, string> {
   const directory = join(workDirectory, jobId);
   return {
@@ -68,7 +74,9 @@ function processEnvironment(
     // ONNX Runtime reports the models that it loads to its vendor unless this is set.
     ORT_DISABLE_TELEMETRY: "1",
     TMPDIR: directory,
-    MOS_SERVICE_URL: serviceUrl,
+    ...(contain === undefined
+      ? { MOS_SERVICE_URL: serviceUrl }
+      : { MOS_SERVICE_URL: "http://service", MOS_SERVICE_SOCKET: jobSocketName }),
     MOS_JOB_ID: jobId,
     MOS_JOB_TOKEN: secret,
     MOS_STORAGE_DIR: jobStorage(workDirectory, jobId),

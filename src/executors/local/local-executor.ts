@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { hashSecret } from "../../auth/access-token.ts";
 import type { JobError } from "../../contract/errors.ts";
-import { maxAttempts, silentWorkerSeconds } from "../../contract/limits.ts";
+import { maxAttempts, projectWait, silentWorkerSeconds } from "../../contract/limits.ts";
 import { errorMessage } from "../../log/error-message.ts";
+import type { Disruption } from "../../records/jobs/attempt-records.ts";
 import type { ProcessIdentity } from "../../records/database/replica.ts";
 import type { Executor } from "../executor.ts";
 import { isStorageFailure } from "../../storage/file-error.ts";
@@ -27,8 +28,10 @@ interface LocalExecutorOptions extends Omit<LaunchOptions, "contain"> {
   readonly log: (message: string) => void;
   /** By default that of the contract. */
   readonly silentWorkerSeconds?: number;
+  /** Milliseconds of a clock that nobody sets. */
+  readonly clock?: () => number;
   /** Keeps workers from everything but their own; they are not contained without it. */
-  readonly containment?: ContainmentOptions;
+  readonly containment?: Omit<ContainmentOptions, "moduleCache">;
 }
 
 interface OpenedOptions extends LocalExecutorOptions, LaunchOptions {}
@@ -44,18 +47,23 @@ const retryMs = 1_000;
 /** Reasons of a stop that is not a cancellation. */
 const deadlineReached = Symbol("deadline reached");
 const silent = Symbol("silent");
+const makesWay = Symbol("makes way");
+/** Between two looks for a project that waits too long. */
+const fairnessCheckMs = 1_000;
 
 /**
  * Runs jobs in worker processes on this machine, first those of an earlier run of the service. With
  * replicas, each job is begun by one of them.
  */
 export async function createLocalExecutor(options: LocalExecutorOptions): Promise<Executor> {
-  const { containment, records, log } = options;
+  const { containment, environment, records, log } = options;
   await mkdir(options.workDirectory, { recursive: true });
   // Workers run in folders of their own, where relative paths would mean something else.
   const workDirectory = await realpath(options.workDirectory);
   await resumeUnfinishedJobs(records, { workDirectory, log });
-  const contain = containment && (await openContainment(containment, { workDirectory, log }));
+  const moduleCache = environment["NODE_COMPILE_CACHE"];
+  const contain =
+    containment && (await openContainment({ ...containment, moduleCache }, { workDirectory, log }));
   const executor = new LocalExecutor({ ...options, workDirectory, contain });
   await executor.findProjects();
   await executor.readUnfinished();
@@ -73,12 +81,13 @@ class LocalExecutor implements Executor {
   #isShared = false;
   /** Of every job that is worked on. */
   readonly #stops = new Map<string, AbortController>();
-  /** Of every worker: ends when nothing is heard of it for too long. */
+  /** Of every worker: ends when nothing is heard from it for too long. */
   readonly #silence = new Map<string, NodeJS.Timeout>();
   readonly #runs = new Set<Promise<void>>();
   readonly #closing = new AbortController();
   readonly #unsubscribe: readonly (() => void)[];
   readonly #replicas: ReturnType<typeof followReplicas>;
+  readonly #fairnessTimer: NodeJS.Timeout;
 
   constructor(options: OpenedOptions) {
     this.#options = options;
@@ -90,7 +99,7 @@ class LocalExecutor implements Executor {
     // Where several projects wait, none of them takes the last worker.
     this.projectRunningJobs = Math.max(1, this.workerCount - 1);
     const maxRunning = () => (this.#isShared ? this.projectRunningJobs : Infinity);
-    this.#queue = new FairQueue(maxRunning);
+    this.#queue = new FairQueue(maxRunning, options.clock);
     const { changes } = records;
     const stop = (jobId: string) => this.#stops.get(jobId)?.abort();
     const remove = (jobId: string) => this.#queue.remove(jobId);
@@ -98,6 +107,7 @@ class LocalExecutor implements Executor {
     const add = (project: string, jobIds: readonly string[]) => this.submit(project, jobIds);
     const listRunning = () => [...this.#stops.keys()];
     this.#replicas = followReplicas({ add, remove, listRunning, stop }, options);
+    this.#fairnessTimer = setInterval(() => void this.#makeWay(), fairnessCheckMs).unref();
   }
 
   async readUnfinished(): Promise<void> {
@@ -122,6 +132,7 @@ class LocalExecutor implements Executor {
 
   async close(): Promise<void> {
     this.#closing.abort();
+    clearInterval(this.#fairnessTimer);
     for (const stop of this.#stops.values()) stop.abort();
     await Promise.all(this.#runs);
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
@@ -132,16 +143,37 @@ class LocalExecutor implements Executor {
     while (!this.#closing.signal.aborted && this.#runs.size < this.workerCount) {
       const jobId = this.#queue.take();
       if (jobId === undefined) return;
-      const run = this.#runJob(jobId).finally(() => {
-        this.#runs.delete(run);
-        this.#queue.end(jobId);
-        this.#startWaiting();
-      });
+      const run = this.#runJob(jobId)
+        .then((stopReason) => {
+          if (stopReason === makesWay) this.#queue.putBack(jobId);
+        })
+        .finally(() => {
+          this.#runs.delete(run);
+          this.#queue.end(jobId);
+          this.#startWaiting();
+        });
       this.#runs.add(run);
     }
   }
 
-  async #runJob(jobId: string): Promise<void> {
+  /** Stops the youngest job where a project of which none runs has waited too long. */
+  async #makeWay(): Promise<void> {
+    const youngest = this.#queue.findYoungest();
+    if (youngest === undefined || this.#runs.size < this.workerCount) return;
+    const { jobId, ranMs } = youngest;
+    const turnMs = Math.min(ranMs, this.#queue.longestWait());
+    const mustWaitMs = projectWait.seconds * 1000;
+    const stop = this.#stops.get(jobId);
+    if (stop === undefined || turnMs < mustWaitMs) return;
+    const { attempts } = this.#options.records;
+    const before = await this.#recordWithRetry(() => attempts.countDisrupted(jobId, "made_way"));
+    if (before === undefined) return;
+    const doublings = Math.min(before, projectWait.doublings);
+    if (turnMs >= mustWaitMs * 2 ** doublings) stop.abort(makesWay);
+  }
+
+  /** @returns why its last attempt was stopped, where it was */
+  async #runJob(jobId: string): Promise<unknown> {
     // Set before the attempt is recorded, so that no cancellation falls between the two.
     const stop = new AbortController();
     this.#stops.set(jobId, stop);
@@ -158,7 +190,8 @@ class LocalExecutor implements Executor {
     if (started !== undefined) await this.#runAttempt({ jobId, secret, ...started }, stop);
     this.#stops.delete(jobId);
     const isTriedAgain = stop.signal.reason === silent && started && !isLastAttempt(started);
-    if (isTriedAgain && !this.#closing.signal.aborted) await this.#runJob(jobId);
+    if (isTriedAgain && !this.#closing.signal.aborted) return this.#runJob(jobId);
+    return stop.signal.reason;
   }
 
   async #runAttempt(run: LocalAttempt, stop: AbortController): Promise<void> {
@@ -174,10 +207,15 @@ class LocalExecutor implements Executor {
     const end = {
       error: this.#attemptError(run, outcome, stop.signal),
       lines: lines.map((text) => ({ stream: "stderr" as const, text })),
-      disruption: this.#closing.signal.aborted ? ("service_stopped" as const) : undefined,
+      disruption: this.#findDisruption(stop.signal),
     };
     const { attempts } = this.#options.records;
     await this.#recordWithRetry(() => attempts.end(jobId, attempt, end));
+  }
+
+  #findDisruption({ reason }: AbortSignal): Disruption | undefined {
+    if (this.#closing.signal.aborted) return "service_stopped";
+    return reason === makesWay ? "made_way" : undefined;
   }
 
   #startTimers({ jobId, deadlineSeconds }: LocalAttempt, stop: AbortController) {
@@ -202,7 +240,7 @@ class LocalExecutor implements Executor {
     { error }: AttemptOutcome,
     { reason }: AbortSignal,
   ): JobError | null {
-    if (this.#closing.signal.aborted) return null;
+    if (this.#closing.signal.aborted || reason === makesWay) return null;
     if (reason === deadlineReached) return deadlineExceededError(deadlineSeconds);
     if (reason !== silent) return error;
     const message = silentWorkerMessage(this.#silentSeconds);
@@ -249,7 +287,7 @@ function isLastAttempt({ failedAttempts }: Pick<LocalAttempt, "failedAttempts">)
 }
 
 function silentWorkerMessage(seconds: number): string {
-  return `The worker was stopped: nothing was heard of it for ${seconds} s`;
+  return `The worker was stopped: nothing was heard from it for ${seconds} s`;
 }
 
 function deadlineExceededError(seconds: number | undefined): JobError {

@@ -5,7 +5,7 @@ import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import type { JobError } from "../../contract/errors.ts";
-import { workerExit } from "../../contract/jobs/worker.ts";
+import { workerExit } from "../../contract/jobs/worker-exit.ts";
 import type { ProcessIdentity } from "../../records/database/replica.ts";
 
 /**

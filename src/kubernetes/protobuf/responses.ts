@@ -71,7 +71,7 @@ export function decodeStatus(answer: Uint8Array): KubernetesStatus & { readonly 
 
 export function decodeObject<T>(type: MessageReader<T>, answer: Uint8Array): T {
   if (!magic.every((byte, at) => answer[at] === byte)) {
-    throw new TypeError("The API server's answer is no protobuf");
+    throw new TypeError("The API server's answer is not protobuf");
   }
   return decodeMessage(type, decodeMessage(envelope, answer, magic.length).raw ?? new Uint8Array());
 }

@@ -2,7 +2,7 @@ import type { Store } from "../database/store.ts";
 
 const hashesPerQuery = 200;
 
-/** Of the hashes those that are no upload of the project, in their order. */
+/** Of the hashes those that are not uploads of the project, in their order. */
 export async function findMissingUploads(
   db: Store["db"],
   project: string,

@@ -27,19 +27,27 @@ export function jobBlobRecords(store: Store) {
     has: (jobId: string, sha256: string) => hasJobBlob(db, jobId, sha256),
 
     /**
-     * Whether others have the blob and the job does not. Nobody has what a worker stored after the
-     * backup was made that the records are restored from.
+     * Whether the job can have stored the blob: not where others have it and the job does not, or
+     * where it has another size. Nobody has what a worker stored after the backup was made that the
+     * records are restored from.
      */
-    async isForeign(jobId: string, sha256: string): Promise<boolean> {
+    async mayHave(
+      jobId: string,
+      { sha256, bytes }: { readonly sha256: string; readonly bytes: number },
+    ): Promise<boolean> {
       const owners = await db
         .selectFrom("job_blobs")
         .where("sha256", "=", sha256)
-        .select("job_id as owner")
+        .select(["job_id as owner", "bytes"])
         .unionAll(
-          db.selectFrom("project_blobs").where("sha256", "=", sha256).select("project as owner"),
+          db
+            .selectFrom("project_blobs")
+            .where("sha256", "=", sha256)
+            .select(["project as owner", "bytes"]),
         )
         .execute();
-      return owners.length > 0 && !owners.some(({ owner }) => owner === jobId);
+      if (owners.length === 0) return true;
+      return owners.some((known) => known.owner === jobId && known.bytes === bytes);
     },
   };
 }

@@ -112,7 +112,7 @@ async function insertFiles(
 
 /**
  * What a manifest names, the ONNX file first; undefined for other uploads. The text of a manifest
- * is no manifest of a workflow that has not uploaded the files: it could name others' by hash.
+ * is not one for a workflow that has not uploaded the files: it could name others' by hash.
  */
 export async function findManifestFiles(
   trx: Store["db"],

@@ -48,7 +48,7 @@ export function modelRecords(store: Store) {
     },
 
     /**
-     * Forgets an upload and the manifests that name it; false where there is none. A deletion that
+     * Forgets an upload and the manifests that name it; false if there is none. A deletion that
      * is interrupted can be repeated.
      * @throws ServiceError model_in_use
      */
@@ -56,7 +56,7 @@ export function modelRecords(store: Store) {
       const named = selectManifestsWith(db, project, sha256).select(manifestSource).$asScalar();
       await requireUnusedUpload(db, project, sha256, named);
       for (;;) {
-        // Undefined where manifests are left, which have lost a file and are none any more.
+        // Undefined where manifests are left that have lost a file, so are no longer manifests.
         const isDeleted = await runWriteTransaction(store, async (writing) => {
           const { trx } = writing;
           const uploads = selectProjectBlobs(trx, project);
@@ -132,7 +132,7 @@ export async function findJobThatUses(
   project: string,
   sources: UploadSources,
 ): Promise<string | undefined> {
-  for (const column of ["model_source", "evaluation_data"] as const) {
+  for (const column of ["model_source", "calibration_data", "evaluation_data"] as const) {
     const row = await db
       .selectFrom("jobs")
       .select("id")

@@ -50,7 +50,7 @@ export function formatNotices(replica: number, effects: CommittedChanges): strin
   });
 }
 
-/** Undefined for a text that is none, such as somebody else's on the channel. */
+/** Undefined for any other text, such as somebody else's on the channel. */
 export function parseNotice(text: string): Notice | undefined {
   const parsed = noticeText.safeParse(text);
   if (!parsed.success) return undefined;

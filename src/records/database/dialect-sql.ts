@@ -30,6 +30,12 @@ function isPostgres(db: Kysely<Schema>): boolean {
   return db.getExecutor().adapter instanceof PostgresAdapter;
 }
 
+/** Whether a column has a text, in any case. */
+export function containsText(column: "jobs.model_name", text: string): RawBuilder<SqlBool> {
+  const literal = text.toLowerCase().replaceAll(/[\\%_]/g, String.raw`\$&`);
+  return sql`lower(${sql.ref(column)}) like ${`%${literal}%`} escape '\\'`;
+}
+
 /** A label that is asked for, with any value where it is undefined. */
 export interface LabelFilter {
   readonly key: string;

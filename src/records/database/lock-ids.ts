@@ -5,7 +5,7 @@
 export const lockIds = {
   /** Taken for the time of each write transaction. */
   writing: 0x6d6f7301,
-  /** Of the replica that does what one alone may do. */
+  /** Of the replica that does what only one may do. */
   leading: 0x6d6f7302,
   /** Each replica has one, whose second half is its number. */
   replica: 0x6d6f7303,

@@ -300,6 +300,13 @@ const postgres: Dialect = {
   ],
 };
 
+/** Uploads that jobs calibrate on, which are kept for as long as those that they evaluate on. */
+const calibrationColumn = [
+  `alter table jobs add column calibration_data ordered_text`,
+  `create index jobs_by_calibration_data on jobs (project, calibration_data, id)
+    where calibration_data is not null`,
+];
+
 function createMigrations({ bytes, now, before, triggers }: Dialect): Migrations {
   const statements = [
     ...before,
@@ -316,6 +323,7 @@ function createMigrations({ bytes, now, before, triggers }: Dialect): Migrations
   ];
   return {
     "0001-schema": { up: (db) => runStatements(db, statements) },
+    "0002-calibration-data": { up: (db) => runStatements(db, calibrationColumn) },
   };
 }
 

@@ -11,7 +11,7 @@ const transientCodes = ["08", "25006", "25P03", "53300", "55P03", "57P", "57014"
 /** Errors of the driver itself, which have no code. */
 const lostConnection = /^Connection terminated|connection error|timeout/i;
 
-/** The error as callers see it; one that is no fault of the moment stays as it is. */
+/** The error as callers see it; one that is not transient stays as it is. */
 export function translatePostgresError(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof ServiceError) return error;
   const code = "code" in error ? String(error.code) : undefined;

@@ -4,7 +4,7 @@ export interface Replica {
   readonly id: number;
   /** Whether others can work on the same records. */
   readonly isShared: boolean;
-  /** Whether it does what one replica alone may do. */
+  /** Whether it does what only one replica may do. */
   readonly isLeader: () => boolean;
   /** Numbers of all that run. */
   readonly listRunning: () => Promise<ReadonlySet<number>>;

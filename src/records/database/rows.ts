@@ -22,6 +22,16 @@ export function buildPage<T extends { id: string }>(rows: readonly T[], limit: n
   };
 }
 
+/** How many of these fit into so many bytes: at least one. */
+export function countFitting(
+  rows: readonly { readonly bytes: number }[],
+  maxBytes: number,
+): number {
+  let bytes = 0;
+  const tooMany = rows.findIndex((row) => (bytes += Number(row.bytes)) > maxBytes);
+  return tooMany === -1 ? rows.length : Math.max(1, tooMany);
+}
+
 const rowsPerInsert = 200;
 
 /** The rows in parts that are inserted by one statement each. */

@@ -57,7 +57,7 @@ interface JobsTable {
   document: string;
   /** The job as a row of lists, a JSON text; null until a job from before summaries changes. */
   summary: string | null;
-  /** Reference to the job's custom resource, a JSON text; null where there is none. */
+  /** Reference to the job's custom resource, a JSON text; null if there is none. */
   resource: string | null;
   /** Of the workflow that the job comes from, as its commit is; null for all others. */
   repository_id: string | null;
@@ -66,6 +66,7 @@ interface JobsTable {
   /** The job whose result it is compared with. */
   baseline_job_id: string | null;
   /** Source of the evaluation data. */
+  calibration_data: string | null;
   evaluation_data: string | null;
   /** Of the span of the request that created the job, as in W3C Trace Context. */
   traceparent: string | null;
@@ -132,7 +133,7 @@ interface BatchesTable {
   fail_fast: number;
   /** The batch's summary as the contract defines it. */
   document: string;
-  /** Reference to the batch's custom resource, a JSON text; null where there is none. */
+  /** Reference to the batch's custom resource, a JSON text; null if there is none. */
   resource: string | null;
   /** Of the workflow that the batch comes from, as its commit is; null for all others. */
   repository_id: string | null;
@@ -222,7 +223,7 @@ interface TokensTable {
   person_id: string | null;
 }
 
-/** Who changed what; rows are added alone. */
+/** Who changed what; rows are only added. */
 interface AuditTable {
   id: string;
   project: string;
@@ -384,7 +385,7 @@ interface WebhookDeliveriesTable {
   created_at: string;
   attempts: number;
   last_attempt_at: string | null;
-  /** Null where there is none to come. */
+  /** Null if there is none to come. */
   next_attempt_at: string | null;
   response_status: number | null;
   error: string | null;

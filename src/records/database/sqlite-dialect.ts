@@ -77,7 +77,7 @@ function createSqliteDriver(path: string, { isExclusive = false, opened }: Sqlit
     path === ":memory:"
       ? undefined
       : openWriteAheadLog(path, { takeOver: () => checkpointInTurn(writer) });
-  // Statements alone must not see the state of a reading transaction, which is older.
+  // Single statements must not see the older state of a reading transaction.
   const [reader, snapshot] =
     path === ":memory:" || isExclusive ? [] : [openReader(path), openReader(path)];
   const snapshots = snapshot && { database: snapshot, lock: createMutex() };

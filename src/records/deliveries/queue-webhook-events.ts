@@ -11,6 +11,7 @@ import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import type { BatchSummary } from "../../contract/jobs/page.ts";
 import { eventType, isWanted, webhook, type WebhookEvent } from "../../contract/jobs/webhook.ts";
 import { limits } from "../../contract/limits.ts";
+import { batchAddress, jobAddress } from "../../contract/page-addresses.ts";
 import { addWaitingDeliveries } from "../database/counters.ts";
 import { chunkRows } from "../database/rows.ts";
 import type { Schema } from "../database/schema.ts";
@@ -83,8 +84,8 @@ function deliveryRow(
   const { id } = changed;
   const type = changeType(changed);
   const at = now.toISOString();
-  const self = `/v1/${isId("job", id) ? "jobs" : "batches"}/${id}`;
-  const data = { ...changed, links: { self } };
+  const page = isId("job", id) ? jobAddress(id) : batchAddress(id);
+  const data = { ...changed, links: { self: `/v1${page}`, page } };
   return {
     id: newId("delivery", now),
     webhook_id: webhookId,

@@ -29,7 +29,7 @@ export function webhookDeliveryRecords(store: Store) {
     },
 
     /**
-     * Has an event delivered again. Undefined where there is no such delivery.
+     * Has an event delivered again. Undefined if there is no such delivery.
      * @throws ServiceError too_many_deliveries
      */
     replay: (webhookId: string, id: string, audit: AuditedChange) =>

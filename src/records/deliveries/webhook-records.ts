@@ -83,7 +83,7 @@ export function webhookRecords(store: Store) {
       }),
 
     /**
-     * False where there is none. It is disabled first: that gets it no more deliveries while those
+     * False if there is none. It is disabled first: that gets it no more deliveries while those
      * it has are deleted.
      */
     async delete({ project, id, audit }: WebhookChange): Promise<boolean> {

@@ -1,5 +1,5 @@
 import type { JobError } from "../../contract/errors.ts";
-import type { Artifact } from "../../contract/jobs/artifact.ts";
+import { type Artifact, maxArtifacts } from "../../contract/jobs/artifact.ts";
 import { evaluateGates } from "../../contract/jobs/evaluate-gates.ts";
 import { hasFailedGate } from "../../contract/jobs/gate.ts";
 import type { Job } from "../../contract/jobs/job.ts";
@@ -10,8 +10,11 @@ import {
   type JobStatus,
   type WorkingStatus,
 } from "../../contract/jobs/status.ts";
+import { textLimits } from "../../contract/limits.ts";
+import type { WarningCode } from "../../contract/jobs/warnings.ts";
 import type { Telemetry } from "../../contract/jobs/telemetry.ts";
 import type { TelemetryUpdate, UnnumberedEvent } from "../../contract/jobs/worker.ts";
+import { truncate } from "../../contract/text/bounded-text.ts";
 
 /** What happens to a job besides what its workers report. */
 type ServiceEvent =
@@ -38,7 +41,7 @@ interface ObservedCause {
   readonly message: string;
 }
 
-type FactEvent = JobEvent & { type: "model" | "telemetry" | "artifact" | "restart" };
+type FactEvent = JobEvent & { type: "model" | "telemetry" | "restart" };
 
 const workingCauses: Readonly<Record<WorkingStatus, StatusCause>> = {
   Sharding: statusCause("sharding"),
@@ -60,9 +63,10 @@ export function applyEvent(job: Job, event: JobEvent, now: Date): Job {
       return job;
     case "model":
     case "telemetry":
-    case "artifact":
     case "restart":
       return withUpdate(job, changedFacts(job, event), now);
+    case "artifact":
+      return applyArtifact(job, event.artifact, now);
     case "waiting":
       return applyWaiting(job, event, now);
     case "status":
@@ -88,8 +92,6 @@ function changedFacts(job: Job, event: FactEvent): Partial<Job> {
       return { model: { ...job.model, bytes: event.bytes, actualSha256: event.sha256 } };
     case "telemetry":
       return { telemetry: mergeTelemetry(job.telemetry, event.telemetry) };
-    case "artifact":
-      return { artifacts: withArtifact(job.artifacts, event.artifact) };
     case "restart":
       return { telemetry: emptyTelemetry, artifacts: [] };
   }
@@ -111,12 +113,24 @@ const unexplainedFailure: JobError = {
 function applyResult(job: Job, event: JobEvent & { type: "result" }, now: Date): Job {
   switch (event.outcome) {
     case "Completed":
-      return completeJob(job, now);
+      return completeJob(warnOfMissingFiles(job), now);
     case "Failed":
-      return failJob(job, event.error ?? unexplainedFailure, now);
+      return failJob(warnOfMissingFiles(job), event.error ?? unexplainedFailure, now);
     case "Cancelled":
       return job;
   }
+}
+
+function warnOfMissingFiles(job: Job): Job {
+  const missing = job.artifacts.filter((artifact) => artifact.missing).map(({ name }) => name);
+  if (missing.length === 0 || isTerminal(job.status)) return job;
+  const message = truncate(
+    `The backup that the records were restored from is older than ${missing.join(", ")}`,
+    textLimits.telemetryWarning,
+  );
+  const warning = { code: "files_missing" satisfies WarningCode, message };
+  const warnings = [...job.telemetry.warnings, warning];
+  return { ...job, telemetry: { ...job.telemetry, warnings } };
 }
 
 function completeJob(job: Job, now: Date): Job {
@@ -172,6 +186,18 @@ function withUpdate(job: Job, changes: Partial<Job>, now: Date): Job {
 function mergeTelemetry(telemetry: Telemetry, update: TelemetryUpdate): Telemetry {
   const { progress = telemetry.progress, warnings = telemetry.warnings } = update;
   return { ...telemetry, ...update, progress, warnings };
+}
+
+/** The engine refuses recipes that would give more. */
+const tooManyArtifacts: JobError = {
+  code: "worker_crashed",
+  message: `The worker reported more files than the ${maxArtifacts} that a job may have`,
+};
+
+function applyArtifact(job: Job, artifact: Artifact, now: Date): Job {
+  const artifacts = withArtifact(job.artifacts, artifact);
+  if (artifacts.length > maxArtifacts) return failJob(job, tooManyArtifacts, now);
+  return withUpdate(job, { artifacts }, now);
 }
 
 function withArtifact(artifacts: readonly Artifact[], added: Artifact): Artifact[] {

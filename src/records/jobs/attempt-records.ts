@@ -11,6 +11,8 @@ import { findRecord } from "./find-record.ts";
 import { saveRecords } from "./save-records.ts";
 import type { JobError } from "../../contract/errors.ts";
 import type { LogLine } from "../../contract/jobs/log.ts";
+import { splitLogLines } from "../../contract/jobs/split-log-lines.ts";
+import { statusCause } from "../../contract/jobs/status-reasons.ts";
 import { isTerminal, liveStatuses } from "../../contract/jobs/status.ts";
 import type { ProcessIdentity } from "../database/replica.ts";
 import type { Schema } from "../database/schema.ts";
@@ -20,9 +22,10 @@ import { runWriteTransaction, type Store } from "../database/store.ts";
 const disruptions = {
   service_killed: "The service died while the worker ran",
   service_stopped: "The service was stopped while the worker ran",
+  made_way: "The worker was stopped to make way for a project that had waited too long",
 } as const;
 
-type Disruption = keyof typeof disruptions;
+export type Disruption = keyof typeof disruptions;
 
 /** How an attempt ended besides what its worker reported. */
 interface AttemptEnd {
@@ -124,10 +127,16 @@ export function attemptRecords(store: Store) {
         const before = await findRecord(writing, jobId);
         // A reader that has seen the job's end has read its whole log: no line follows.
         if (before === undefined || isTerminal(before.job.status)) return;
-        const last = lines.map((line) => ({ ...line, at }));
+        // What a worker's process printed besides its events is of any form.
+        const last = lines.flatMap(({ stream, text }) =>
+          splitLogLines(text).map((line) => ({ stream, text: line, at })),
+        );
         if (disruption) last.push({ stream: "stderr", text: disruptions[disruption], at });
         const logged = await appendLines(writing, before, last);
         const events: JobEvent[] = before.live ? [] : [{ type: "stopped" }];
+        if (disruption === "made_way") {
+          events.push({ type: "waiting", interrupts: true, ...statusCause("interrupted") });
+        }
         if (error !== null && currentAttempts(attempts).includes(attempt)) {
           events.push({ type: "failure", error });
         }

@@ -9,7 +9,7 @@ import { addAuditEntry, type AuditedChange } from "../people/add-audit-entry.ts"
 /** What later jobs are compared with. */
 export function baselineRecords(store: Store) {
   return {
-    /** Whose the baselines of a suite are; undefined where there are none. */
+    /** Whose the baselines of a suite are; undefined if there are none. */
     async findOwner(project: string, suite: string): Promise<Ownership | undefined> {
       const repository = await findSuiteRepository(store.db, project, suite);
       if (repository === undefined) return undefined;

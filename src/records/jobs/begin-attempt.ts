@@ -1,4 +1,5 @@
 import type { Insertable } from "kysely";
+import { statusCause } from "../../contract/jobs/status-reasons.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import { appendLines } from "./append-lines.ts";
 import { applyEvents } from "./apply-event.ts";
@@ -25,6 +26,8 @@ export interface AttemptPod {
 
 interface NewAttempt {
   readonly part: JobPart | null;
+  /** Whether the job's reason says so: that of a resource is the operator's. */
+  readonly starts?: true;
   readonly columns: Partial<Insertable<Schema["attempts"]>>;
 }
 
@@ -40,7 +43,7 @@ export async function beginLocalAttempt(
   const columns = { secret_hash: secretHash, replica: writing.replica.id };
   const record = running
     ? await findRecord(writing, jobId)
-    : await beginAttempt(writing, jobId, { part: null, columns });
+    : await beginAttempt(writing, jobId, { part: null, columns, starts: true });
   if (record === undefined) return undefined;
   writing.effects.begun.add(jobId);
   const { attempt, job } = record;
@@ -110,10 +113,18 @@ async function beginAttempt(
     (other) => other.part?.step === part?.step && other.part?.index === part?.index,
   );
   const started = { ...before, attempt: before.attempt + 1 };
-  const after = isRestart ? await restartRecord(writing, started, part) : started;
+  const restarted = isRestart ? await restartRecord(writing, started, part) : started;
+  const after = newAttempt.starts ? sayThatWorkerStarts(restarted) : restarted;
   await insertAttempt(writing, after, newAttempt);
   await saveRecords(writing, [{ before, after }]);
   return after;
+}
+
+/** It waits no longer, and is not worked on yet: seconds in which it would seem stuck. */
+function sayThatWorkerStarts(record: JobRecord): JobRecord {
+  if (record.job.status !== "Pending") return record;
+  const { reason, message } = statusCause("starting");
+  return { ...record, job: { ...record.job, statusReason: reason, statusMessage: message } };
 }
 
 async function insertAttempt(

@@ -208,6 +208,7 @@ async function isModelNeeded(
       .where("sha256", "=", sha256)
       .where("created_at", ">=", before.toISOString()),
     recent.where("model_source", "=", source),
+    recent.where("calibration_data", "=", source),
     recent.where("evaluation_data", "=", source),
     reports.where("request", "like", `%${source}%`).limit(1),
   ];

@@ -4,6 +4,7 @@ import { ServiceError } from "../../contract/errors.ts";
 import { liveStatuses } from "../../contract/jobs/status.ts";
 import { deleteJobBlobs } from "../blobs/release-blobs.ts";
 import { reportJobs } from "../database/dialect-sql.ts";
+import { linkKeyName } from "./link-key-name.ts";
 import { runWriteTransaction, type Store, type WriteTransaction } from "../database/store.ts";
 
 /** Rows that one transaction deletes: others wait for it. */
@@ -92,6 +93,7 @@ async function deleteJobRows(writing: WriteTransaction, ids: readonly string[]):
     "baselines",
   ] as const;
   for (const table of tables) await trx.deleteFrom(table).where("job_id", "in", ids).execute();
+  await trx.deleteFrom("service_keys").where("name", "in", ids.map(linkKeyName)).execute();
   await rememberResources(writing, "jobs", ids);
   await trx.deleteFrom("jobs").where("id", "in", ids).execute();
   for (const id of ids) effects.changed.add(id);

@@ -52,10 +52,19 @@ export async function findAssignment(
     attempt: number,
     part: attempt.part && { ...attempt.part, shares, outline },
     baseline: await findBaselineFiles(trx, job, attempt.part),
+    latencyLimits: pickLatencyLimits(job.gateLimits),
+    comparison: await findComparison(trx, job, attempt.part),
   };
 }
 
-/** Files of the baseline's result where this worker is to time them; null where there are none. */
+function pickLatencyLimits({
+  maxLatencyRatio,
+  maxLatencyRegression,
+}: Job["gateLimits"]): Assignment["latencyLimits"] {
+  return { maxLatencyRatio, maxLatencyRegression };
+}
+
+/** Files of the baseline's result where this worker is to time them; null if there are none. */
 async function findBaselineFiles(
   trx: WriteTransaction["trx"],
   { baseline, gateLimits, dryRun }: Job,
@@ -64,17 +73,41 @@ async function findBaselineFiles(
   const isEvaluated = !dryRun && (part === null || part.step === "assemble");
   if (baseline === null || gateLimits.maxLatencyRegression === undefined || !isEvaluated)
     return null;
-  const row = await trx
-    .selectFrom("jobs")
-    .select("document")
-    .where("id", "=", baseline.jobId)
-    .executeTakeFirst();
-  if (row === undefined) return null;
-  const { artifacts } = parseJob(row.document);
+  const artifacts = await listArtifacts(trx, baseline.jobId);
   const files = ["model", "weights"].flatMap((kind) =>
     artifacts.filter((artifact) => artifact.kind === kind),
   );
   return files.length === 0 ? null : files.map(({ name, sha256 }) => ({ name, sha256 }));
+}
+
+/** Jobs of a suite say what tells their models from others; workers of parts do not have them whole. */
+async function findComparison(
+  trx: WriteTransaction["trx"],
+  { baseline, batchId }: Job,
+  part: JobPart | null,
+): Promise<Assignment["comparison"]> {
+  if (part !== null || batchId === null) return null;
+  const batch = await trx
+    .selectFrom("batches")
+    .select("suite")
+    .where("id", "=", batchId)
+    .executeTakeFirst();
+  if (batch === undefined || batch.suite === null) return null;
+  const artifacts = baseline === null ? [] : await listArtifacts(trx, baseline.jobId);
+  const description = artifacts.find(({ kind }) => kind === "description");
+  return { description: description?.sha256 ?? null };
+}
+
+async function listArtifacts(
+  trx: WriteTransaction["trx"],
+  jobId: string,
+): Promise<Job["artifacts"]> {
+  const row = await trx
+    .selectFrom("jobs")
+    .select("document")
+    .where("id", "=", jobId)
+    .executeTakeFirst();
+  return row === undefined ? [] : parseJob(row.document).artifacts;
 }
 
 /**

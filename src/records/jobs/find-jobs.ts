@@ -1,12 +1,12 @@
 import { type Expression, expressionBuilder, type SqlBool } from "kysely";
-import type { JobText, JobTextReader } from "./read-job-texts.ts";
+import type { JobTexts } from "./read-job-texts.ts";
 import { encodeIdTime, jobId } from "../../contract/id.ts";
 import { type StatusCounts, zeroCounts } from "../../contract/jobs/batch.ts";
 import type { JobCountsQuery, JobQuery } from "../../contract/jobs/page.ts";
 import { type JobStatus, jobStatus } from "../../contract/jobs/status.ts";
 import { limits } from "../../contract/limits.ts";
 import type { Origin } from "../../contract/people/principal.ts";
-import { hasLabels, type LabelFilter, parseLabel } from "../database/dialect-sql.ts";
+import { containsText, hasLabels, type LabelFilter, parseLabel } from "../database/dialect-sql.ts";
 import { parseCursor } from "../database/rows.ts";
 import type { Schema } from "../database/schema.ts";
 import type { Store } from "../database/store.ts";
@@ -28,19 +28,26 @@ export interface JobSearch {
   readonly query: JobCountsQuery & Partial<Pick<JobQuery, "status" | "cursor">>;
 }
 
+/** A job, and how large its text is. */
+interface FoundJob {
+  readonly id: string;
+  readonly bytes: number;
+}
+
 /** At most `count` jobs that match, newest first. */
 export async function findJobs(
   store: Store,
   search: JobSearch,
-  { read, count }: { readonly read: JobTextReader; readonly count: number },
-): Promise<JobText[]> {
+  { texts, count }: { readonly texts: JobTexts; readonly count: number },
+): Promise<FoundJob[]> {
   // A scan in id order for each alternative, merged here, is bounded by the page; SQL's IN and OR
   // would sort all matches.
   const labels = await findLabels(store, search);
   const pages = await Promise.all(
     planScans(search.query).map((scan) => {
       const matches = selectMatches(store, search, { ...scan, labels });
-      return read(matches.limit(count));
+      const sizes = matches.select((eb) => ["jobs.id", texts.measure(eb).as("bytes")]);
+      return sizes.limit(count).execute();
     }),
   );
   const [only = [], ...others] = pages;
@@ -48,7 +55,7 @@ export async function findJobs(
 }
 
 /** Each job once, newest first. */
-function mergePages(pages: readonly (readonly JobText[])[]): JobText[] {
+function mergePages(pages: readonly (readonly FoundJob[])[]): FoundJob[] {
   const jobs = new Map(pages.flat().map((job) => [job.id, job]));
   return [...jobs.values()].toSorted((a, b) => (a.id < b.id ? 1 : -1));
 }
@@ -127,6 +134,7 @@ function buildConditions(
   if (query.kind !== undefined) all.push(eb("jobs.kind", "=", query.kind));
   if (query.batch !== undefined) all.push(eb("jobs.batch_id", "=", query.batch));
   if (query.target !== undefined) all.push(eb("jobs.target", "=", query.target));
+  for (const text of query.search ?? []) all.push(containsText("jobs.model_name", text));
   if (scan.status !== undefined) all.push(eb("jobs.status", "=", scan.status));
   if (scan.model !== undefined) all.push(eb(`jobs.${scan.model.column}`, "=", scan.model.value));
   return eb.and([...all, hasLabels(scan.labels)]);

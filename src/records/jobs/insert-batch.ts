@@ -146,7 +146,7 @@ async function findBaselines(
   return baselines;
 }
 
-/** Those that were recorded for the branch: its workflows alone can record any. */
+/** Those that were recorded for the branch: only its workflows can record any. */
 async function listCommitBaselines(
   { trx }: WriteTransaction,
   { project, suite, branch }: SuiteBranch,

@@ -29,7 +29,7 @@ export interface NewJob {
   readonly target: Target;
   readonly recipe: Recipe;
   readonly gateLimits: GateLimits;
-  /** Plan alone. */
+  /** Only plan. */
   readonly dryRun: boolean;
   readonly deadlineSeconds?: number | undefined;
   readonly labels: Readonly<Record<string, string>>;
@@ -83,6 +83,7 @@ function newJobRow(project: string, newJob: NewJob, job: Job): Insertable<Schema
     attempt: 0,
     next_log_seq: 1,
     baseline_job_id: job.baseline?.jobId ?? null,
+    calibration_data: job.recipe.calibration?.data ?? null,
     evaluation_data: job.recipe.evaluation.data ?? null,
     target_document: JSON.stringify(newJob.target),
     resource: serializeResource(newJob.resource),

@@ -1,13 +1,19 @@
 import { z } from "zod";
 import { type BatchRequest, batchRequest } from "../../contract/jobs/batch.ts";
-import { type GithubReport, githubReport } from "../../contract/jobs/github-report.ts";
+import { githubReport } from "../../contract/jobs/github-report.ts";
 import type { Schema } from "../database/schema.ts";
 import type { WriteTransaction } from "../database/store.ts";
+
+const reportSettings = githubReport.extend({
+  /** GitHub's number of the repository, as a workflow's identity says it. */
+  repositoryNumber: z.int().optional(),
+});
+type ReportSettings = z.infer<typeof reportSettings>;
 
 /** A report that a new batch asks for, or one in which its jobs replace others. */
 export type NewReport =
   | {
-      readonly settings: GithubReport;
+      readonly settings: ReportSettings;
       readonly request: BatchRequest;
       /** Whether the results may become baselines by a button. */
       readonly isAcceptable: boolean;
@@ -26,7 +32,7 @@ export interface ReportRecord {
   /** Of the batch that asked for the report. */
   readonly id: string;
   readonly project: string;
-  readonly settings: GithubReport;
+  readonly settings: ReportSettings;
   readonly request: BatchRequest;
   /** In the order of models × targets. */
   readonly jobIds: readonly string[];
@@ -99,7 +105,7 @@ export function parseReportRow(row: Schema["github_reports"]): ReportRecord {
   return {
     id: row.id,
     project: row.project,
-    settings: githubReport.parse(JSON.parse(row.settings)),
+    settings: reportSettings.parse(JSON.parse(row.settings)),
     request: batchRequest.parse(JSON.parse(row.request)),
     jobIds: ids.parse(JSON.parse(row.jobs)),
     round: row.round,

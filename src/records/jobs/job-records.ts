@@ -1,7 +1,8 @@
 import { countMatches, findJobs, type JobSearch } from "./find-jobs.ts";
+import { findModelVersions } from "./find-model-versions.ts";
 import { findRecord, parseJob } from "./find-record.ts";
 import { insertJobs, type NewJob, requireQueueCapacity } from "./insert-jobs.ts";
-import { type JobTextReader, readDocuments, readSummaries } from "./read-job-texts.ts";
+import { documentTexts, type JobTexts, summaryTexts } from "./read-job-texts.ts";
 import { requireUploads } from "./require-uploads.ts";
 import { cancelRecords } from "./save-records.ts";
 import { ServiceError } from "../../contract/errors.ts";
@@ -9,8 +10,9 @@ import type { Job } from "../../contract/jobs/job.ts";
 import { summarizeJob } from "../../contract/jobs/job-summary.ts";
 import type { JobCountsQuery, JobQuery } from "../../contract/jobs/page.ts";
 import { type JobStatus, jobStatus } from "../../contract/jobs/status.ts";
+import { limits } from "../../contract/limits.ts";
 import type { Origin } from "../../contract/people/principal.ts";
-import { buildPage } from "../database/rows.ts";
+import { buildPage, countFitting } from "../database/rows.ts";
 import { runWriteTransaction, type Store } from "../database/store.ts";
 import { queueWebhookEvents } from "../deliveries/queue-webhook-events.ts";
 import { addAuditEntry, type AuditedChange } from "../people/add-audit-entry.ts";
@@ -41,7 +43,17 @@ export function jobRecords(store: Store) {
       return row && parseJob(row.document);
     },
 
-    /** Undefined where there is no such job. */
+    /** A job as the text of its document, which nothing parses that only passes it on. */
+    async findText(id: string) {
+      const row = await db
+        .selectFrom("jobs")
+        .select(["project", "status", "document"])
+        .where("id", "=", id)
+        .executeTakeFirst();
+      return row && { ...row, status: jobStatus.parse(row.status) };
+    },
+
+    /** Undefined if there is no such job. */
     async findStatus(id: string): Promise<JobStatus | undefined> {
       const row = await db
         .selectFrom("jobs")
@@ -53,11 +65,15 @@ export function jobRecords(store: Store) {
 
     /** Documents of those whose origin is as `origin` says. */
     list: (project: string, query: JobQuery, origin: Partial<Origin> = {}) =>
-      listJobs(store, { project, query, origin }, readDocuments),
+      listJobs(store, { project, query, origin }, documentTexts),
 
     /** Summaries of the same ones. */
     listSummaries: (project: string, query: JobQuery, origin: Partial<Origin> = {}) =>
-      listJobs(store, { project, query, origin }, readSummaries),
+      listJobs(store, { project, query, origin }, summaryTexts),
+
+    /** The models that they name. */
+    listModelVersions: (project: string, origin: Partial<Origin> = {}) =>
+      findModelVersions(store, { project, origin, limit: limits.modelVersions }),
 
     /** How many of them a list without `status` has in each status. */
     count: (project: string, query: JobCountsQuery, origin: Partial<Origin> = {}) =>
@@ -85,15 +101,21 @@ export function jobRecords(store: Store) {
 }
 
 /**
- * A page of the jobs that match, as JSON texts: nothing parses what a list only passes on.
+ * A page of the jobs that match, as JSON texts: nothing parses what a list only passes on. They are
+ * measured before they are read, which what is in memory at once depends on.
  */
 async function listJobs(
   store: Store,
   search: JobSearch & { readonly query: JobQuery },
-  read: JobTextReader,
+  texts: JobTexts,
 ) {
   const { limit } = search.query;
-  const found = await findJobs(store, search, { read, count: limit + 1 });
-  const { entries, nextCursor } = buildPage(found, limit);
-  return { documents: entries.map(({ text }) => text), nextCursor };
+  const found = await findJobs(store, search, { texts, count: limit + 1 });
+  const fitting = countFitting(found, limits.pageBytes);
+  const { entries, nextCursor } = buildPage(found, Math.min(limit, fitting));
+  if (entries.length === 0) return { documents: [], nextCursor };
+  const ids = entries.map(({ id }) => id);
+  const jobs = store.db.selectFrom("jobs").where("jobs.id", "in", ids).orderBy("jobs.id", "desc");
+  const read = await texts.read(jobs);
+  return { documents: read.map(({ text }) => text), nextCursor };
 }

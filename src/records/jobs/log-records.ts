@@ -2,6 +2,7 @@ import type { ExpressionBuilder, Kysely } from "kysely";
 import { type LogLine, logLine } from "../../contract/jobs/log.ts";
 import { limits } from "../../contract/limits.ts";
 import { packSegment, unpackSegment } from "../database/log-segment.ts";
+import { countFitting } from "../database/rows.ts";
 import type { Schema } from "../database/schema.ts";
 import { runWriteTransaction, type Store, type WriteTransaction } from "../database/store.ts";
 
@@ -70,7 +71,7 @@ async function readPageBefore(store: Store, jobId: string, range: LogRange): Pro
     const earlier = packed.filter(({ seq }) => seq > after && seq < before);
     if (earlier.length === 0) return lines;
     const all = [...earlier, ...lines].slice(-limit);
-    const count = countFitting(all.toReversed().map(measureLine));
+    const count = countFitting(all.toReversed().map(measureLine), limits.logPageBytes);
     if (count < all.length) return all.slice(-count);
     lines = all;
   }
@@ -154,7 +155,7 @@ async function readFirstLines(
 ): Promise<LogLine[]> {
   const lines = selectLines(db, jobId, range);
   const sizes = await lines.select(lineSize).orderBy("seq").limit(range.limit).execute();
-  const last = sizes[countFitting(sizes) - 1];
+  const last = sizes[countFitting(sizes, limits.logPageBytes) - 1];
   if (last === undefined) return [];
   return readLogRows(lines.where("seq", "<=", last.seq));
 }
@@ -167,16 +168,9 @@ async function readLastLines(
 ): Promise<LogLine[]> {
   const lines = selectLines(db, jobId, range);
   const sizes = await lines.select(lineSize).orderBy("seq", "desc").limit(range.limit).execute();
-  const first = sizes[countFitting(sizes) - 1];
+  const first = sizes[countFitting(sizes, limits.logPageBytes) - 1];
   if (first === undefined) return [];
   return readLogRows(lines.where("seq", ">=", first.seq));
-}
-
-/** How many of these lines a page may have: at least one. */
-function countFitting(lines: readonly { readonly bytes: number }[]): number {
-  let bytes = 0;
-  const tooMany = lines.findIndex((line) => (bytes += line.bytes) > limits.logPageBytes);
-  return tooMany === -1 ? lines.length : Math.max(1, tooMany);
 }
 
 function selectLines(db: Kysely<Schema>, jobId: string, { after, before }: LogRange) {

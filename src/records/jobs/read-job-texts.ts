@@ -1,30 +1,41 @@
-import type { ExpressionBuilder, SelectQueryBuilder } from "kysely";
+import type { AliasableExpression, ExpressionBuilder, SelectQueryBuilder } from "kysely";
 import { summarizeJob } from "../../contract/jobs/job-summary.ts";
 import { parseJob } from "./find-record.ts";
 import type { Schema } from "../database/schema.ts";
 
 /** Rows of jobs, of which nothing is selected yet. */
 type SelectedJobs = SelectQueryBuilder<Schema, "jobs", object>;
+type JobColumns = ExpressionBuilder<Schema, "jobs">;
 
-export interface JobText {
+interface JobText {
   readonly id: string;
   /** The job or its summary as the contract defines it, as JSON. */
   readonly text: string;
 }
 
-/** Reads jobs in the order of `jobs`. */
-export type JobTextReader = (jobs: SelectedJobs) => Promise<JobText[]>;
+/** Jobs as JSON, whole or their summaries. */
+export interface JobTexts {
+  /** Bytes of what `read` reads for a job. */
+  measure(this: void, eb: JobColumns): AliasableExpression<number>;
+  /** In the order of `jobs`. */
+  read(this: void, jobs: SelectedJobs): Promise<JobText[]>;
+}
 
-export const readDocuments: JobTextReader = (jobs) =>
-  jobs.select(["jobs.id", "jobs.document as text"]).execute();
+export const documentTexts: JobTexts = {
+  measure: (eb) => eb.fn<number>("octet_length", ["jobs.document"]),
+  read: (jobs) => jobs.select(["jobs.id", "jobs.document as text"]).execute(),
+};
 
-export const readSummaries: JobTextReader = async (jobs) => {
-  const rows = await jobs.select("jobs.id").select(summaryColumns).execute();
-  return rows.map((row) => ({ id: row.id, text: summaryText(row) }));
+export const summaryTexts: JobTexts = {
+  measure: (eb) => eb.fn<number>("octet_length", [eb.fn.coalesce("jobs.summary", "jobs.document")]),
+  async read(jobs) {
+    const rows = await jobs.select("jobs.id").select(summaryColumns).execute();
+    return rows.map((row) => ({ id: row.id, text: summaryText(row) }));
+  },
 };
 
 /** The document too where the summary is not stored. */
-export function summaryColumns(eb: ExpressionBuilder<Schema, "jobs">) {
+export function summaryColumns(eb: JobColumns) {
   const isMissing = eb.case().when("jobs.summary", "is", null);
   return ["jobs.summary" as const, isMissing.then(eb.ref("jobs.document")).end().as("document")];
 }

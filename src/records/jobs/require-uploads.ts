@@ -1,3 +1,4 @@
+import { listDataSources } from "../../contract/jobs/recipe-data.ts";
 import type { NewJob } from "./insert-jobs.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { findUploadHash } from "../../contract/models/model-source.ts";
@@ -24,6 +25,6 @@ export function missingUploadError(sha256: string): ServiceError {
 
 /** Hashes of the uploads that jobs name as models or data, each once. */
 export function listNamedUploads(jobs: readonly Pick<NewJob, "model" | "recipe">[]): string[] {
-  const sources = jobs.flatMap(({ model, recipe }) => [model.source, recipe.evaluation.data ?? ""]);
+  const sources = jobs.flatMap(({ model, recipe }) => [model.source, ...listDataSources(recipe)]);
   return [...new Set(sources.flatMap((source) => findUploadHash(source) ?? []))];
 }

@@ -2,7 +2,7 @@
 export type Kept = "jobs" | "logs" | "artifacts" | "models";
 
 /**
- * Milliseconds for which things are kept; for good where there is no number, or `Infinity`.
+ * Milliseconds for which things are kept; for good if there is no number, or `Infinity`.
  * `jobs`: after a job's end, with all that it has; `logs` and `artifacts`: after their job's end;
  * `models`: after an upload was last named by a job, or was sent.
  */

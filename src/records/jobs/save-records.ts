@@ -10,6 +10,7 @@ import type { Job } from "../../contract/jobs/job.ts";
 import { summarizeJob } from "../../contract/jobs/job-summary.ts";
 import { type BatchSummary, batchSummary } from "../../contract/jobs/page.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
+import { maxWarnings } from "../../contract/jobs/telemetry.ts";
 import type { WarningCode } from "../../contract/jobs/warnings.ts";
 import { addWaitingJobs } from "../database/counters.ts";
 import type { WriteTransaction } from "../database/store.ts";
@@ -112,7 +113,7 @@ function withoutBaseline(record: JobRecord, suite: string): JobRecord {
   const { job } = record;
   const message = `The suite "${suite}" belongs to a repository that the batch does not come from`;
   const warning = { code: "baseline_not_recorded" satisfies WarningCode, message };
-  const warnings = [warning, ...job.telemetry.warnings];
+  const warnings = [warning, ...job.telemetry.warnings].slice(0, maxWarnings);
   return { ...record, job: { ...job, telemetry: { ...job.telemetry, warnings } } };
 }
 

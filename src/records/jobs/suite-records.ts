@@ -1,5 +1,5 @@
 import { parseReportRow, type ReportRecord } from "./insert-report.ts";
-import { readSummaries } from "./read-job-texts.ts";
+import { summaryTexts } from "./read-job-texts.ts";
 import { jobSummary } from "../../contract/jobs/job-summary.ts";
 import { type BatchSummary, batchSummary } from "../../contract/jobs/page.ts";
 import type { Suite, SuiteHistory, SuiteHistoryQuery } from "../../contract/jobs/suite.ts";
@@ -108,7 +108,7 @@ async function listModelJobs(
     .execute();
   if (rows.length === 0) return [];
   const newest = rows.map((row) => row.newest);
-  const found = await readSummaries(db.selectFrom("jobs").where("id", "in", newest));
+  const found = await summaryTexts.read(db.selectFrom("jobs").where("id", "in", newest));
   const jobs = found.map(({ text }) => jobSummary.parse(JSON.parse(text)));
   return jobs.toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }

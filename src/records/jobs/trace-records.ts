@@ -16,7 +16,7 @@ export interface TracedJob {
 /** What traces show of jobs. */
 export function traceRecords(store: Store) {
   return {
-    /** Undefined where there is no such job. */
+    /** Undefined if there is no such job. */
     findJob: (id: string): Promise<TracedJob | undefined> =>
       runReadTransaction(store, async (trx) => {
         const row = await trx

@@ -7,8 +7,9 @@ import {
   person as personSchema,
 } from "../../contract/people/person.ts";
 import { defaultProject } from "../../contract/project.ts";
-import type { Role } from "../../contract/people/role.ts";
+import type { Membership, Role } from "../../contract/people/role.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
+import { findPersonAccess } from "./person-access.ts";
 import type { Schema } from "../database/schema.ts";
 import { runWriteTransaction, type Store, type WriteTransaction } from "../database/store.ts";
 
@@ -37,13 +38,18 @@ export function memberRecords(store: Store) {
       return rows.map((row) => personSchema.parse(row));
     },
 
+    /** Of a person; none if there is no such person. */
+    async listMemberships(personId: string): Promise<readonly Membership[]> {
+      return (await findPersonAccess(db, store.now(), personId))?.memberships ?? [];
+    },
+
     async list(project: string): Promise<Member[]> {
       const rows = await selectMembers(db, project).orderBy("members.member").execute();
       return rows.map(parseMemberRow);
     },
 
     /**
-     * Gives a role; undefined where there is no such person.
+     * Gives a role; undefined if there is no such person.
      * @throws ServiceError too_many_members
      */
     put: (
@@ -70,7 +76,7 @@ export function memberRecords(store: Store) {
         return parseMemberRow(row);
       }),
 
-    /** False where there is no such member. */
+    /** False if there is no such member. */
     remove: ({ project, member }: Pick<NewMember, "project" | "member">, audit: AuditedChange) =>
       runWriteTransaction(store, async (writing) => {
         const { numDeletedRows } = await writing.trx

@@ -15,7 +15,7 @@ export interface PersonAccess {
 
 const confirmedMs = limits.confirmedDays * 86_400_000;
 
-/** Undefined where there is no such person. */
+/** Undefined if there is no such person. */
 export async function findPersonAccess(
   db: Kysely<Schema>,
   now: Date,

@@ -11,7 +11,7 @@ export function serviceKeys(store: Store) {
   };
 }
 
-export async function readServiceKey(store: Store, name: string): Promise<Buffer> {
+async function readServiceKey(store: Store, name: string): Promise<Buffer> {
   const keys = store.db.selectFrom("service_keys").select("value").where("name", "=", name);
   const stored = await keys.executeTakeFirst();
   if (stored) return Buffer.from(stored.value, "base64");

@@ -82,16 +82,18 @@ export function tokenRecords(store: Store) {
 
     /** Also finds tokens that have expired or were revoked. */
     async findByHash(hash: string): Promise<FoundToken | undefined> {
-      const row = await selectTokens(db).where("hash", "=", hash).executeTakeFirst();
-      if (row === undefined) return undefined;
-      const { person_id: id, workflow } = row;
-      const owner = id === null ? undefined : await findPersonAccess(db, now(), id);
-      return {
-        project: row.project,
-        token: parseTokenRow(row),
-        memberships: id === null ? null : (owner?.memberships ?? []),
-        workflow: workflow === null ? null : workflowSchema.parse(JSON.parse(workflow)),
-      };
+      return parseFoundToken(
+        store,
+        await selectTokens(db).where("hash", "=", hash).executeTakeFirst(),
+      );
+    },
+
+    /** Of any project; also finds tokens that have expired or were revoked. */
+    async findById(id: string): Promise<FoundToken | undefined> {
+      return parseFoundToken(
+        store,
+        await selectTokens(db).where("tokens.id", "=", id).executeTakeFirst(),
+      );
     },
 
     /** Tokens of the project, or those of a person there. */
@@ -109,7 +111,7 @@ export function tokenRecords(store: Store) {
       return row && parseTokenRow(row);
     },
 
-    /** False where there is no such token. */
+    /** False if there is no such token. */
     revoke: (project: string, id: string, audit?: AuditedChange) =>
       runWriteTransaction(store, async (writing) => {
         const at = writing.now.toISOString();
@@ -139,6 +141,21 @@ export function tokenRecords(store: Store) {
 
     /** Records the token's use, some time later. */
     touch: createLastUseWriter(store, "tokens"),
+  };
+}
+
+async function parseFoundToken(
+  { db, now }: Store,
+  row: TokenRow | undefined,
+): Promise<FoundToken | undefined> {
+  if (row === undefined) return undefined;
+  const { person_id: id, workflow } = row;
+  const owner = id === null ? undefined : await findPersonAccess(db, now(), id);
+  return {
+    project: row.project,
+    token: parseTokenRow(row),
+    memberships: id === null ? null : (owner?.memberships ?? []),
+    workflow: workflow === null ? null : workflowSchema.parse(JSON.parse(workflow)),
   };
 }
 

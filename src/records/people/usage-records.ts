@@ -25,9 +25,24 @@ export function usageRecords({ db }: Store) {
         .where("project", "=", project)
         .where("status", "in", runningStatuses)
         .executeTakeFirstOrThrow();
-      return { waiting: await readWaitingJobs(db, project), running: Number(running) };
+      const starting = await countStartingJobs(db, project);
+      const waiting = Math.max(0, (await readWaitingJobs(db, project)) - starting);
+      return { waiting, running: Number(running) + starting };
     },
   };
+}
+
+/** Pending jobs that a worker was started for. */
+async function countStartingJobs(db: Store["db"], project: string): Promise<number> {
+  const { jobs } = await db
+    .selectFrom("attempts")
+    .innerJoin("jobs", "jobs.id", "attempts.job_id")
+    .select(({ fn }) => fn.count<number>("jobs.id").distinct().as("jobs"))
+    .where("attempts.ended_at", "is", null)
+    .where("jobs.project", "=", project)
+    .where("jobs.status", "=", "Pending")
+    .executeTakeFirstOrThrow();
+  return Number(jobs);
 }
 
 export async function readWaitingJobs(db: Store["db"], project: string): Promise<number> {

@@ -1,13 +1,15 @@
 import { writeBatchArchive } from "./batch-archive.ts";
 import { mayStillCall } from "./may-still-call.ts";
 import { requireJob } from "./require-job.ts";
+import { requireStored } from "./require-stored.ts";
 import { invalidTokenError } from "../../auth/authenticate.ts";
 import type { Artifact } from "../../contract/jobs/artifact.ts";
-import type { BlobStore } from "../../storage/blob-store.ts";
+import type { ProducingJob } from "../../records/jobs/batch-records.ts";
 import type { RouteHandlers } from "../http/bind-routes.ts";
 import { blobResponse } from "../http/blob-response.ts";
 import { isETagMatch } from "../http/build-response.ts";
 import { createByteStream } from "../http/byte-stream.ts";
+import type { ServerContext } from "../http/server-context.ts";
 import { notFoundError } from "../http/problem-response.ts";
 
 type ArtifactHandlers = Pick<RouteHandlers, "listArtifacts" | "getArtifact" | "getBatchArtifacts">;
@@ -18,16 +20,17 @@ export const artifactHandlers: ArtifactHandlers = {
     return { status: 200, json: { artifacts } };
   },
 
-  async getArtifact({ records, blobs }, { caller, params, headers }) {
-    const job = await records.jobs.find(caller.project, params.id);
+  async getArtifact(context, { caller, params, headers }) {
+    const job = await context.records.jobs.find(caller.project, params.id);
     const artifact = job?.artifacts.find(({ name }) => name === params.name);
     if (!artifact) throw notFoundError("artifact", params.name, `of job "${params.id}"`);
-    return artifactResponse(blobs, artifact, headers);
+    return artifactResponse(context, { ...artifact, jobId: params.id }, headers);
   },
 
   async getBatchArtifacts(context, { caller, params: { id }, request }) {
     const { records, blobs } = context;
     const jobs = await records.batches.listArtifacts(caller.project, id);
+    await requireStored(context, listNamed(jobs));
     const stream = createByteStream({
       write: () => writeBatchArchive(blobs, id, jobs),
       // An archive that only ended would look whole.
@@ -41,10 +44,16 @@ export const artifactHandlers: ArtifactHandlers = {
   },
 };
 
-/** @throws ServiceError range_not_satisfiable */
-export function artifactResponse(
-  blobs: BlobStore,
-  { sha256, bytes, name }: Artifact,
+function listNamed(jobs: readonly ProducingJob[]) {
+  return jobs.flatMap(({ id, artifacts }) =>
+    artifacts.map(({ name, sha256 }) => ({ jobId: id, name, sha256 })),
+  );
+}
+
+/** @throws ServiceError range_not_satisfiable, artifact_missing */
+export async function artifactResponse(
+  context: Pick<ServerContext, "blobs" | "metrics" | "log">,
+  { jobId, sha256, bytes, name }: Artifact & { readonly jobId: string },
   headers: { readonly [Name in "range" | "if-none-match" | "if-range"]?: string | undefined },
 ) {
   const etag = `"${sha256}"`;
@@ -53,7 +62,8 @@ export function artifactResponse(
   }
   const isRangeCurrent = (headers["if-range"] ?? etag) === etag;
   const range = isRangeCurrent ? headers.range : undefined;
-  const response = blobResponse(blobs, { sha256, bytes }, range);
+  await requireStored(context, [{ jobId, name, sha256 }]);
+  const response = blobResponse(context.blobs, { sha256, bytes }, range);
   const fileHeaders = {
     etag,
     "accept-ranges": "bytes",

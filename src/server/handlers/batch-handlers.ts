@@ -62,7 +62,7 @@ async function findOwnReport({ records, github }: ServerContext, caller: Caller,
   return report;
 }
 
-/** A batch's parallelism is in its request alone, which is not kept. */
+/** A batch's parallelism is only in its request, which is not kept. */
 function describeRepeated({ name, suite, revision, kind, failFast, labels }: Batch): RepeatedBatch {
   return {
     name,

@@ -1,17 +1,15 @@
 import { requireJob, requireRecorded } from "./require-job.ts";
+import { showJob, showJobText } from "./show-job.ts";
 import { startJob } from "./start-job.ts";
 import type { Caller } from "../../auth/authenticate.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import type { Job, JobRequest } from "../../contract/jobs/job.ts";
 import type { JobPage, JobSummaryPage } from "../../contract/jobs/page.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
-import { limits } from "../../contract/limits.ts";
 import { hasScope, reachedOrigin } from "../../contract/people/may.ts";
-import { redactSource } from "../../contract/text/redact-source.ts";
-import { parseJob } from "../../records/jobs/find-record.ts";
 import type { RouteHandlers } from "../http/bind-routes.ts";
-import { computeETag, isETagMatch } from "../http/build-response.ts";
 import { JsonText } from "../http/json-text.ts";
+import { readPreferredWait } from "../http/preferred-wait.ts";
 import { notFoundError } from "../http/problem-response.ts";
 import { linkFormerTrace } from "../http/request-id.ts";
 import type { ServerContext } from "../http/server-context.ts";
@@ -39,33 +37,6 @@ function buildRetryRequest({ model, ...job }: Job): JobRequest {
   return { name, model: reference, target, recipe, gates, dryRun, deadlineSeconds, labels };
 }
 
-/** The job now, or as soon as it is what the request prefers to wait for. */
-const getJob: RouteHandlers["getJob"] = async (context, input) => {
-  const { caller, params, headers, request } = input;
-  const known = headers["if-none-match"];
-  const seconds = readPreferredWait(headers.prefer);
-  let shown = await readJobDetail(context, caller, params.id);
-  if (seconds !== undefined) {
-    const signal = AbortSignal.any([request.signal, AbortSignal.timeout(seconds * 1000)]);
-    for await (const _ of context.records.changes.watch(params.id, signal)) {
-      shown = await readJobDetail(context, caller, params.id);
-      const isChanged = known !== undefined && !isETagMatch(known, shown.etag);
-      if (isChanged || isTerminal(shown.json.status)) break;
-    }
-  }
-  const { json, etag } = shown;
-  const applied = seconds === undefined ? {} : { "preference-applied": `wait=${seconds}` };
-  const answered = { etag, ...applied };
-  if (isETagMatch(known, etag)) return { status: 304, headers: answered };
-  return { status: 200, json, headers: answered };
-};
-
-async function readJobDetail({ records, executor }: ServerContext, caller: Caller, id: string) {
-  const job = await requireJob(records, caller, id);
-  const json = { ...showJob(job), queuePosition: executor.queuePosition(job.id) ?? null };
-  return { json, etag: computeETag(json) };
-}
-
 type JobHandlers = Pick<
   RouteHandlers,
   | "startCompression"
@@ -73,7 +44,6 @@ type JobHandlers = Pick<
   | "listJobs"
   | "listJobSummaries"
   | "countJobs"
-  | "getJob"
   | "cancelJob"
   | "retryJob"
   | "deleteJob"
@@ -123,8 +93,6 @@ export const jobHandlers: JobHandlers = {
     };
   },
 
-  getJob,
-
   retryJob,
 
   async cancelJob({ records }, { caller, params, audit }) {
@@ -160,48 +128,9 @@ async function waitForJobEnd(
   job: Job,
   signal: AbortSignal,
 ): Promise<Job> {
-  let latest = job;
   for await (const _ of records.changes.watch(job.id, signal)) {
-    latest = (await records.jobs.find(caller.project, job.id)) ?? latest;
-    if (isTerminal(latest.status)) break;
+    const status = await records.jobs.findStatus(job.id);
+    if (status === undefined || isTerminal(status)) break;
   }
-  return latest;
-}
-
-const waitPattern = /(?:^|[,;\s])wait\s*=\s*"?(\d{1,9})"?\s*(?:$|[,;])/i;
-
-/**
- * Seconds of `wait=N` in a Prefer header, at most those that the service waits; undefined where the
- * header does not ask to wait.
- */
-function readPreferredWait(prefer: string | undefined): number | undefined {
-  const [, seconds] = waitPattern.exec(prefer ?? "") ?? [];
-  return seconds === undefined ? undefined : Math.min(Number(seconds), limits.preferWaitSeconds);
-}
-
-/** A job as answers contain it: a reader need not be able to fetch its sources. */
-function showJob(job: Job): Job {
-  const { model, recipe } = job;
-  const { data } = recipe.evaluation;
-  const evaluation =
-    data === undefined ? recipe.evaluation : { ...recipe.evaluation, data: redactSource(data) };
-  return {
-    ...job,
-    model: { ...model, source: redactSource(model.source) },
-    recipe: { ...recipe, evaluation },
-  };
-}
-
-/** An address in a job's document that has user information or a query. */
-const addressWithMore = /"(?:source|data)":"https?:(?:[^"\\]|\\.)*[?@]/i;
-
-/** The document of a job as answers contain it: few have to be parsed for that. */
-function showJobText(document: string): string {
-  const hasMore = includesMark(document) && addressWithMore.test(document);
-  return hasMore ? JSON.stringify(showJob(parseJob(document))) : document;
-}
-
-/** Found a hundred times faster than an expression. */
-function includesMark(document: string): boolean {
-  return document.includes("?") || document.includes("@");
+  return (await records.jobs.find(caller.project, job.id)) ?? job;
 }

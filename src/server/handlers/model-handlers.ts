@@ -5,6 +5,7 @@ import { ServiceError } from "../../contract/errors.ts";
 import type { ModelFile } from "../../contract/models/manifest.ts";
 import { uploadSource } from "../../contract/models/model-source.ts";
 import { reachedOrigin } from "../../contract/people/may.ts";
+import { redactSource } from "../../contract/text/redact-source.ts";
 import { creationOwner } from "../../contract/people/principal.ts";
 import type { Blob, ReceiveOptions, Upload } from "../../storage/blob-store.ts";
 import type { RouteHandlers } from "../http/bind-routes.ts";
@@ -14,12 +15,28 @@ import type { ServerContext } from "../http/server-context.ts";
 
 type ModelHandlers = Pick<
   RouteHandlers,
-  "listModels" | "findModel" | "uploadModel" | "deleteModel" | "createManifest"
+  | "listModels"
+  | "listModelVersions"
+  | "findModel"
+  | "uploadModel"
+  | "deleteModel"
+  | "createManifest"
 >;
 
 export const modelHandlers: ModelHandlers = {
   async listModels({ records }, { caller, query }) {
     return { status: 200, json: await records.models.list(caller.project, query) };
+  },
+
+  async listModelVersions({ records }, { caller }) {
+    const origin = reachedOrigin(caller, "readWork");
+    const versions = await records.jobs.listModelVersions(caller.project, origin);
+    // Signed addresses of one file differ in what is left out.
+    const shown = versions.map(({ source, ...rest }) => ({
+      ...rest,
+      source: redactSource(source),
+    }));
+    return { status: 200, json: { versions: shown } };
   },
 
   async deleteModel({ records }, { caller, params: { sha256 }, audit }) {

@@ -45,7 +45,7 @@ export const memberHandlers: MemberHandlers = {
 /** Groups are those of the single sign-on, so that another issuer's of the same name are not. */
 function requireIssuer({ singleSignOn }: ServerContext): string {
   if (singleSignOn !== undefined) return singleSignOn.issuer;
-  const message = "Must be the id of a person: there is no single sign-on, which says groups";
+  const message = "Must be the id of a person: there is no single sign-on to provide groups";
   throw validationError([{ pointer: "path/member", message }]);
 }
 

@@ -6,7 +6,7 @@ import type { ServerContext } from "../http/server-context.ts";
 
 /**
  * Requires that the caller may record a batch's results as baselines of its suite. A workflow
- * records them for its own branch and commit alone.
+ * records them only for its own branch and commit.
  * @throws ServiceError missing_scope, validation_failed
  */
 export async function requireOwnSuite(

@@ -1,12 +1,13 @@
+import { listDataFields, replaceDataSources } from "../../contract/jobs/recipe-data.ts";
 import { type FieldError, ServiceError } from "../../contract/errors.ts";
 import type { JobRequest } from "../../contract/jobs/job.ts";
-import type { Recipe } from "../../contract/jobs/recipe.ts";
 import {
   effectiveRecipe,
   findTarget,
   findUnsupportedField,
 } from "../../contract/jobs/resolve-recipe.ts";
 import { findUploadHash, isLocatedSource } from "../../contract/models/model-source.ts";
+import { limits } from "../../contract/limits.ts";
 import type { ModelReference } from "../../contract/models/model.ts";
 import type { Owner } from "../../contract/people/principal.ts";
 import type { NewJob } from "../../records/jobs/insert-jobs.ts";
@@ -42,19 +43,37 @@ export async function resolveJobs(
   const targets = resolveTargets(context, request, refusals);
   const pinned = await pinSources(context, request, refusals);
   throwRefusals(refusals);
+  requireBoundedJobs(request, targets);
   const { origin } = request.owner;
   return request.models.flatMap(({ value }) =>
     targets.map((resolved) => {
       const model = { ...value, source: pinned.get(value.source) ?? value.source };
-      const recipe = withPinnedData(resolved.recipe, pinned);
+      const recipe = replaceDataSources(resolved.recipe, (source) => pinned.get(source) ?? source);
       return { ...jobFromRequest(request, model, { ...resolved, recipe }), origin };
     }),
   );
 }
 
-function withPinnedData(recipe: Recipe, pinned: ReadonlyMap<string, string>): Recipe {
-  const data = pinned.get(recipe.evaluation.data ?? "");
-  return data === undefined ? recipe : { ...recipe, evaluation: { ...recipe.evaluation, data } };
+/**
+ * Refuses a request that is small and makes many large jobs, before they are made.
+ * @throws ServiceError validation_failed
+ */
+function requireBoundedJobs(
+  { models }: ResolveJobsRequest,
+  targets: readonly Pick<NewJob, "recipe">[],
+): void {
+  const ofModels = countBytes(models.map(({ value }) => value)) * targets.length;
+  const ofRecipes = countBytes(targets.map(({ recipe }) => recipe)) * models.length;
+  const bytes = ofModels + ofRecipes;
+  if (bytes <= limits.requestedJobsBytes) return;
+  const message =
+    `Makes jobs with ${bytes} bytes of models and recipes, of ${limits.requestedJobsBytes} at ` +
+    "most: send several requests";
+  throw validationError([{ pointer: "", message }]);
+}
+
+function countBytes(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value));
 }
 
 /** @throws ServiceError validation_failed */
@@ -89,14 +108,15 @@ function resolveTargets(
   });
 }
 
-/** The models and the evaluation data. */
+/** The models and the recipe's data. */
 function listSources({ models, recipe }: ResolveJobsRequest): RequestField<string>[] {
   const sources = models.map(({ value, pointer }) => {
     return { value: value.source, pointer: `${pointer}/source` };
   });
-  const data = recipe?.evaluation?.data;
-  if (data !== undefined) sources.push({ value: data, pointer: "/recipe/evaluation/data" });
-  return sources;
+  const data = listDataFields(recipe ?? {}).map(({ field, source }) => {
+    return { value: source, pointer: `/recipe/${field}` };
+  });
+  return [...sources, ...data];
 }
 
 /** Each source with what its jobs record. */

@@ -10,7 +10,7 @@ import {
 } from "../../contract/jobs/report-rules.ts";
 import { isPublicRun } from "../../contract/people/is-public-run.ts";
 import { hasScope } from "../../contract/people/may.ts";
-import type { Workflow } from "../../contract/people/principal.ts";
+import { parseRepositoryId, type Workflow } from "../../contract/people/principal.ts";
 import { defaultProject } from "../../contract/project.ts";
 import type { GitHubApp } from "../../github-app/open-github-app.ts";
 import { validationError } from "../http/field-errors.ts";
@@ -40,7 +40,9 @@ export async function resolveReport(
   const rules = await requireAllowedReport(github, workflow, { ...request, report: asked });
   const ruled = { ...request, gates: mergeGates(request.gates, rules.gates) };
   const isAcceptable = mayRecord || rules.acceptBaselines;
-  const ownSettings = { ...settings, repository: workflow.repository };
+  const { repository } = workflow;
+  const { number: repositoryNumber } = parseRepositoryId(workflow.repositoryId);
+  const ownSettings = { ...settings, repository, repositoryNumber };
   return { request: ruled, report: { settings: ownSettings, request: ruled, isAcceptable } };
 }
 
@@ -74,6 +76,11 @@ export async function requireAllowedReport(
   batch: ReportedBatch,
 ): Promise<ReportRules> {
   requireGitHubApp(github);
+  const { issuer } = parseRepositoryId(workflow.repositoryId);
+  if (!github.isIssuer(issuer)) {
+    const message = `Cannot be had: the issuer of the workflow's identity is "${issuer}", not the one of ${github.webUrl}`;
+    throw validationError([{ pointer: "/report/github", message }]);
+  }
   const { repository, sha } = batch.report.github;
   if (workflow.repository.toLowerCase() !== repository.toLowerCase()) {
     const own = `"${workflow.repository}", whose workflow the access token was given to`;
@@ -103,5 +110,6 @@ async function findOwnCommit(github: GitHubApp, run: Workflow): Promise<string |
   const { event, ref, repository, commit } = run;
   if (!isPublicRun(run)) return commit;
   if (event !== "pull_request" || !pullRequestRef.test(ref)) return undefined;
-  return github.findMergedCommit(repository, commit);
+  const { number: repositoryNumber } = parseRepositoryId(run.repositoryId);
+  return github.findMergedCommit({ repository, repositoryNumber }, commit);
 }

@@ -97,7 +97,7 @@ function withoutTrustError(): ServiceError {
   return new ServiceError("identity_token_refused", message);
 }
 
-/** A token that the caller may manage; undefined where there is none. */
+/** A token that the caller may manage; undefined if there is none. */
 async function findOwnToken(
   { tokens }: ServerContext["records"],
   caller: Caller,
@@ -117,7 +117,7 @@ function requireOwnScopes({ scopes: own }: Caller, scopes: readonly Scope[]): vo
   throw new ServiceError("missing_scope", message);
 }
 
-/** @throws ServiceError missing_scope, not_found where there is no such project */
+/** @throws ServiceError missing_scope, not_found if there is no such project */
 async function requireProject(
   { records }: ServerContext,
   caller: Caller,

@@ -1,6 +1,6 @@
 import type { Hono } from "hono";
 
-/** What the page may load and do: its own scripts, styles and requests alone, and in no frame. */
+/** What the page may load and do: only its own scripts, styles and requests, and in no frame. */
 const pagePolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -34,8 +34,14 @@ export function bindDashboard(app: Hono, dashboard: Dashboard): void {
     const file = dashboard.files.get(c.req.path);
     return file ? fileResponse(c.req.path, file, c.req.header("accept-encoding")) : next();
   });
+  app.get("/favicon.ico", async (c, next) => {
+    const icon = [...dashboard.files.keys()].find((path) => path.endsWith(".svg"));
+    return icon === undefined ? next() : c.redirect(icon);
+  });
   app.get("*", async (c, next) => {
-    const isPage = c.req.header("accept")?.includes("text/html") && !isInterface(c.req.path);
+    const { path } = c.req;
+    // Programs such as link previews say nothing of HTML, and ask for pages all the same.
+    const isPage = acceptsHtml(c.req.header("accept")) ? !isInterface(path) : isPagePath(path);
     if (!isPage) return next();
     const theme = /(?:^|; )mos-theme=(light|dark)(?:;|$)/.exec(c.req.header("cookie") ?? "")?.[1];
     return shellResponse(dashboard.shell, theme);
@@ -45,6 +51,17 @@ export function bindDashboard(app: Hono, dashboard: Dashboard): void {
 /** Addresses for programs, which show their answers to browsers too. */
 function isInterface(path: string): boolean {
   return /^\/(v1|worker|auth|assets|github|healthz|readyz|metrics)(\/|$)/.test(path);
+}
+
+function acceptsHtml(accepted = ""): boolean {
+  return accepted.includes("text/html");
+}
+
+/** The pages of the dashboard, which are there for whoever asks. */
+function isPagePath(path: string): boolean {
+  const pages =
+    "jobs|batches|suites|models|compare|targets|new|new-batch|tokens|project|audit|account";
+  return new RegExp(`^/((${pages}|health|sign-in)(/|$)|$)`).test(path);
 }
 
 function shellResponse(shell: string, theme: string | undefined): Response {

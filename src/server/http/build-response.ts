@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
 import { JsonText } from "./json-text.ts";
 
@@ -24,11 +23,6 @@ export function buildResponse(parts: {
 
 function contentType(mediaType: string): string {
   return mediaType.startsWith("text/") ? `${mediaType}; charset=utf-8` : mediaType;
-}
-
-/** The tag of a JSON answer. */
-export function computeETag(json: unknown): string {
-  return `"${createHash("sha256").update(JSON.stringify(json)).digest("base64url")}"`;
 }
 
 export function isETagMatch(ifNoneMatch: string | undefined, etag: string): boolean {

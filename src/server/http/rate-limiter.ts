@@ -9,8 +9,11 @@ const maxCallers = 10_000;
 
 export interface RateLimiter {
   readonly perMinute: number;
-  /** @throws ServiceError too_many_requests for the requests of a caller beyond its allowance */
-  take(caller: string): void;
+  /**
+   * Counts a request of a caller, as several where it costs more.
+   * @throws ServiceError too_many_requests beyond the caller's allowance
+   */
+  take(caller: string, cost?: number): void;
   /** Requests that the caller could make at once. */
   countLeft(caller: string): number;
 }
@@ -25,16 +28,16 @@ export function createRateLimiter(name: string, perMinute: number, now: () => Da
   return {
     perMinute,
     countLeft: (caller) => buckets.count(caller, now().getTime()),
-    take(caller) {
+    take(caller, cost = 1) {
       const nowMs = now().getTime();
-      if (buckets.take(caller, nowMs)) return;
-      throw usedUpError(name, perMinute, buckets.count(caller, nowMs));
+      if (buckets.take(caller, nowMs, cost)) return;
+      throw usedUpError(name, perMinute, cost - buckets.count(caller, nowMs));
     },
   };
 }
 
-function usedUpError(name: string, perMinute: number, requests: number): ServiceError {
-  const retrySeconds = Math.ceil(((1 - requests) / perMinute) * windowSeconds);
+function usedUpError(name: string, perMinute: number, missing: number): ServiceError {
+  const retrySeconds = Math.ceil((missing / perMinute) * windowSeconds);
   return quotaError({
     code: "too_many_requests",
     message: `More than ${perMinute} requests a minute; wait ${retrySeconds} s`,

@@ -24,7 +24,7 @@ export async function readJson(request: Request, maxBytes: number): Promise<unkn
   }
 }
 
-/** The media type of the Content-Type header without parameters; empty where there is none. */
+/** The media type of the Content-Type header without parameters; empty if there is none. */
 function readMediaType(request: Request): string {
   const [type = ""] = (request.headers.get("content-type") ?? "").split(";");
   return type.trim().toLowerCase();

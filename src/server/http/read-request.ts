@@ -87,7 +87,8 @@ function readHeaders(schema: z.ZodObject, request: Request): Record<string, stri
   );
 }
 
-const message = "Must not have line breaks, control characters or marks of the text's direction";
+const message =
+  "Must not have line breaks, control characters, marks of the text's direction or invisible ones";
 
 /** The texts of a parsed body, keys too, that could forge a line of a log or of a table. */
 function findHiddenText(value: unknown, pointer = ""): FieldError[] {

@@ -10,7 +10,7 @@ export type IsTrustedProxy = (address: string) => boolean;
 
 /**
  * Address of the caller: of its socket, and behind trusted proxies the last one in X-Forwarded-For
- * that is none of theirs. Empty for requests that did not come over a socket.
+ * that is not theirs. Empty for requests that did not come over a socket.
  */
 export function remoteAddress(
   env: unknown,

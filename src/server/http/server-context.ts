@@ -24,6 +24,8 @@ export interface Quotas {
   readonly requests: RateLimiter;
   /** Of identity tokens, by each address. */
   readonly exchanges: RateLimiter;
+  /** Of each attempt at a job. */
+  readonly workers: RateLimiter;
   /** Of each project, bytes. */
   readonly storage: StorageQuota;
   /** Jobs of a project that may wait. */
@@ -47,9 +49,9 @@ export interface ServerContext {
   readonly trust?: TrustPolicy | undefined;
   /** Undefined where the service has no trust policy for identity tokens. */
   readonly exchangeToken?: TokenExchange | undefined;
-  /** Reports batches to GitHub; undefined where the service is no GitHub App. */
+  /** Reports batches to GitHub; undefined where the service is not a GitHub App. */
   readonly github?: GitHubApp | undefined;
-  /** At which people sign in; undefined where there is none. */
+  /** At which people sign in; undefined if there is none. */
   readonly singleSignOn?: SingleSignOn | undefined;
   readonly quotas: Quotas;
   /** Address at which people reach the service, without `/v1`; else that of the request. */

@@ -27,6 +27,8 @@ export interface ServiceMetrics {
     readonly status: number;
     readonly seconds: number;
   }): void;
+  /** A file was asked for that is named by records and not stored. */
+  countMissingFile(): void;
   close(): void;
 }
 
@@ -45,7 +47,12 @@ export function createServiceMetrics(sources: MetricSources): ServiceMetrics {
       () => {},
     );
   });
-  return { registry, observeRequest: registerRequests(registry), close: stop };
+  return {
+    registry,
+    observeRequest: registerRequests(registry),
+    countMissingFile: registerMissingFiles(registry),
+    close: stop,
+  };
 }
 
 function registerRequests(registry: Registry): ServiceMetrics["observeRequest"] {
@@ -57,6 +64,15 @@ function registerRequests(registry: Registry): ServiceMetrics["observeRequest"] 
     registers: [registry],
   });
   return ({ seconds, ...labels }) => requests.observe(labels, seconds);
+}
+
+function registerMissingFiles(registry: Registry): () => void {
+  const missing = new Counter({
+    name: "mos_missing_files_total",
+    help: "Files that were asked for, that jobs have in the records, and that are not stored.",
+    registers: [registry],
+  });
+  return () => missing.inc();
 }
 
 function registerJobGauge(registry: Registry, { records }: MetricSources): void {

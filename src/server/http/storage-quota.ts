@@ -20,7 +20,7 @@ interface Transfer extends Disposable {
 export interface StorageQuota {
   readonly maxBytes: number;
   usedBytes(project: string): Promise<number>;
-  /** @throws ServiceError too_many_bytes where there is no room for so many bytes */
+  /** @throws ServiceError too_many_bytes if there is no room for so many bytes */
   begin(
     project: string,
     content: {

@@ -1,5 +1,4 @@
 import type { Hono } from "hono";
-import { readBearerToken } from "../../auth/authenticate.ts";
 import { limits } from "../../contract/limits.ts";
 import { sha256 as sha256Schema } from "../../contract/models/model.ts";
 import { type UploadAnswer, uploadQuestion } from "../../contract/jobs/worker-transfers.ts";
@@ -12,6 +11,7 @@ import { parseBody } from "../http/read-request.ts";
 import { readJson } from "../http/read-json.ts";
 import type { ServerContext } from "../http/server-context.ts";
 import { storeUpload } from "../handlers/model-handlers.ts";
+import { authenticateWorker } from "./authenticate-worker.ts";
 import { findJobProject, requireWorkingWorker } from "./worker-blob-access.ts";
 
 /**
@@ -23,7 +23,7 @@ export function bindWorkerBlobs(app: Hono, context: ServerContext): void {
   app.get(path, async (c) => {
     const { raw } = c.req;
     const [id, sha256] = [c.req.param("id"), parseSha256(c.req.param("sha256"))];
-    const worker = await authenticateWorker(context, raw, id);
+    const worker = await authenticateWorking(context, raw, id);
     const blob = (await worker.canRead(sha256)) ? await context.blobs.find(sha256) : undefined;
     if (blob === undefined) throw notFoundError("file", sha256);
     if (raw.method === "HEAD") return c.body(null, 200, { "content-length": String(blob.bytes) });
@@ -34,7 +34,7 @@ export function bindWorkerBlobs(app: Hono, context: ServerContext): void {
   });
   app.put(path, async (c) => {
     const [id, sha256] = [c.req.param("id"), parseSha256(c.req.param("sha256"))];
-    await authenticateWorker(context, c.req.raw, id);
+    await authenticateWorking(context, c.req.raw, id);
     const { records, blobs } = context;
     const { status, blob } = await storeUpload(context, c.req.raw, {
       project: await findJobProject(context, id),
@@ -48,13 +48,13 @@ export function bindWorkerBlobs(app: Hono, context: ServerContext): void {
   });
   app.post(`${path}/upload`, async (c) => {
     const [id, sha256] = [c.req.param("id"), parseSha256(c.req.param("sha256"))];
-    await authenticateWorker(context, c.req.raw, id);
-    const { bytes } = parseBody(uploadQuestion, await readJson(c.req.raw, limits.jsonBodyBytes));
+    await authenticateWorking(context, c.req.raw, id);
+    const { bytes } = parseBody(uploadQuestion, await readJson(c.req.raw, limits.workerBodyBytes));
     return c.json(await answerUpload(context, id, { sha256, bytes }));
   });
   app.post(`${path}/stored`, async (c) => {
     const [id, sha256] = [c.req.param("id"), parseSha256(c.req.param("sha256"))];
-    await authenticateWorker(context, c.req.raw, id);
+    await authenticateWorking(context, c.req.raw, id);
     return c.json(await acceptUpload(context, id, sha256));
   });
 }
@@ -97,10 +97,9 @@ async function acceptUpload(context: ServerContext, jobId: string, sha256: strin
   return blob;
 }
 
-/** @throws ServiceError unauthorized */
-async function authenticateWorker(context: ServerContext, request: Request, id: string) {
-  const worker = await context.executor.workers.authenticate(readBearerToken(request), id);
-  return requireWorkingWorker(context, id, worker);
+/** @throws ServiceError unauthorized, too_many_requests */
+async function authenticateWorking(context: ServerContext, request: Request, id: string) {
+  return requireWorkingWorker(context, id, await authenticateWorker(context, request, id));
 }
 
 /** @throws ServiceError not_found */

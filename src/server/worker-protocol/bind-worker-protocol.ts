@@ -1,14 +1,12 @@
 import type { Hono } from "hono";
-import { readBearerToken } from "../../auth/authenticate.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { limits } from "../../contract/limits.ts";
-import { isSourceBeside } from "../../contract/models/model-source.ts";
+import { reportedBlob } from "../../contract/jobs/worker-transfers.ts";
 import { type WorkerEvent, workerEvents } from "../../contract/jobs/worker.ts";
-import { type LocatedSource, sourceQuestion } from "../../contract/jobs/worker-transfers.ts";
-import { notFoundError } from "../http/problem-response.ts";
 import { parseBody } from "../http/read-request.ts";
 import { readJson } from "../http/read-json.ts";
 import type { ServerContext } from "../http/server-context.ts";
+import { authenticateWorker } from "./authenticate-worker.ts";
 import { requireReportedBlobs } from "./worker-blob-access.ts";
 
 /** Assignments and events of workers, whose token is valid for one attempt at one job. */
@@ -19,44 +17,21 @@ export function bindWorkerProtocol(app: Hono, context: ServerContext): void {
   app.post("/worker/v1/jobs/:id/events", async (c) => {
     return c.json(await recordEvents(context, c.req.param("id"), c.req.raw));
   });
-  app.post("/worker/v1/jobs/:id/sources", async (c) => {
-    return c.json(await findOwnSource(context, c.req.param("id"), c.req.raw));
-  });
 }
 
 /** @throws ServiceError job_finished where the attempt has ended */
-async function readAssignment(
-  { records, executor, limits }: ServerContext,
-  id: string,
-  request: Request,
-) {
-  const { attempt } = await executor.workers.authenticate(readBearerToken(request), id);
+async function readAssignment(context: ServerContext, id: string, request: Request) {
+  const { records, limits } = context;
+  const { attempt } = await authenticateWorker(context, request, id);
   const assignment = await records.workers.findAssignment(id, attempt);
   if (assignment) return { ...assignment, limits };
   throw new ServiceError("job_finished", `Attempt ${attempt} at job "${id}" is over`);
 }
 
-/**
- * Where a worker reads a file of its job that the project has credentials for: its model, what
- * lies beside that, and its data.
- * @throws ServiceError not_found for files of no job of its; model_source_refused
- */
-async function findOwnSource(
-  { records, executor, sources }: ServerContext,
-  id: string,
-  request: Request,
-): Promise<LocatedSource> {
-  const { attempt } = await executor.workers.authenticate(readBearerToken(request), id);
-  const assignment = await records.workers.findAssignment(id, attempt);
-  const owner = await records.owners.findOfJob(id);
-  const { source } = parseBody(sourceQuestion, await readJson(request, limits.jsonBodyBytes));
-  const isOwn =
-    assignment !== undefined &&
-    (isSourceBeside(source, assignment.model.source) ||
-      source === assignment.recipe.evaluation.data);
-  if (owner === undefined || !isOwn) throw notFoundError("source", source);
-  return sources.locate(owner.project, source);
-}
+/** Bytes of events that cost as much as a request does. */
+const requestBytes = 32 * 1024;
+/** A pod's log, which is searched for what is missing, is as large as many requests. */
+const searchCost = 300;
 
 /**
  * Records the events, after those before them that the service has not received, where something
@@ -64,14 +39,20 @@ async function findOwnSource(
  * @throws ServiceError unavailable where earlier events are still missing
  */
 async function recordEvents(context: ServerContext, id: string, request: Request) {
-  const { records, executor } = context;
-  const { attempt, catchUp } = await executor.workers.authenticate(readBearerToken(request), id);
+  const { records } = context;
+  const worker = await authenticateWorker(context, request, id);
+  const { attempt, catchUp } = worker;
+  const bytes = Number(request.headers.get("content-length") ?? limits.workerBodyBytes);
+  worker.countRequests(Math.floor(Math.min(bytes, limits.workerBodyBytes) / requestBytes));
   const events = await readEvents(request);
+  // Each is looked for in the store.
+  worker.countRequests(events.filter((event) => reportedBlob(event) !== undefined).length);
   await requireReportedBlobs(context, id, events);
   const answer = await records.workers.recordEvents(id, attempt, events);
   if (events.length === 0) return answer;
   const first = Math.min(...events.map(({ seq }) => seq));
   if (catchUp === undefined || answer.cancelled || answer.nextSeq >= first) return answer;
+  worker.countRequests(searchCost);
   await catchUp();
   const caughtUp = await records.workers.recordEvents(id, attempt, events);
   if (caughtUp.nextSeq >= first) return caughtUp;
@@ -81,5 +62,5 @@ async function recordEvents(context: ServerContext, id: string, request: Request
 }
 
 async function readEvents(request: Request): Promise<readonly WorkerEvent[]> {
-  return parseBody(workerEvents, await readJson(request, limits.jsonBodyBytes)).events;
+  return parseBody(workerEvents, await readJson(request, limits.workerBodyBytes)).events;
 }

@@ -29,8 +29,8 @@ export async function requireWorkingWorker(
 }
 
 /**
- * Refuses events that report blobs which the job's workers have not stored: its callers could
- * download them.
+ * Refuses events that report blobs which the job's workers have not stored, since its callers could
+ * download them, or blobs of another size, which answers announce.
  * @throws ServiceError validation_failed
  */
 export async function requireReportedBlobs(
@@ -39,10 +39,16 @@ export async function requireReportedBlobs(
   events: readonly WorkerEvent[],
 ): Promise<void> {
   for (const [i, event] of events.entries()) {
-    const sha256 = reportedBlob(event);
-    if (sha256 === undefined) continue;
-    if ((await records.jobBlobs.has(jobId, sha256)) && (await blobs.find(sha256))) continue;
-    const message = `No worker of the job has stored a file with SHA-256 ${sha256}`;
+    const reported = reportedBlob(event);
+    if (reported === undefined) continue;
+    const { sha256, bytes } = reported;
+    const isOwn = await records.jobBlobs.has(jobId, sha256);
+    const stored = isOwn ? await blobs.find(sha256) : undefined;
+    if (stored?.bytes === bytes) continue;
+    const message =
+      stored === undefined
+        ? `No worker of the job has stored a file with SHA-256 ${sha256}`
+        : `The file with SHA-256 ${sha256} has ${stored.bytes} bytes, and ${bytes} were reported`;
     throw validationError([{ pointer: `/events/${i}`, message }]);
   }
 }

@@ -66,10 +66,10 @@ async function backUp(directory: string, folder: string): Promise<string> {
     return size;
   });
   for (const written of folders) await syncFolder(written);
-  return describeCopies(copied, folder);
+  return describeCopies(copied, folder, copy);
 }
 
-/** The blob's size; undefined where there is none. */
+/** The blob's size; undefined if there is none. */
 async function linkBlob(from: string, to: string): Promise<number | undefined> {
   const stats = await statOrUndefined(from);
   if (stats === undefined) return undefined;

@@ -1,5 +1,6 @@
 import { mkdir, readdir } from "node:fs/promises";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
+import { nameArtifacts } from "../../records/blobs/list-referenced-blobs.ts";
 import { StartError } from "../../settings/parse-environment.ts";
 
 /** What a backup or a restoration copied. */
@@ -10,7 +11,7 @@ interface CopiedFiles {
   readonly missing: readonly string[];
 }
 
-/** Copies files one after the other; the copy's size is undefined where there is no file. */
+/** Copies files one after the other; the copy's size is undefined if there is no file. */
 export async function copyFiles(
   hashes: readonly string[],
   copy: (sha256: string) => Promise<number | undefined>,
@@ -25,14 +26,20 @@ export async function copyFiles(
   return { files: hashes.length - missing.length, bytes, missing };
 }
 
-export function describeCopies(copied: CopiedFiles, folder: string): string {
+/** `database` is where the jobs are looked up that have the missing files. */
+export function describeCopies(copied: CopiedFiles, folder: string, database: string): string {
   const { files, bytes } = copied;
   const summary = `Records and ${files} files (${formatBytes(bytes)}) are in "${folder}"`;
-  return [summary, ...describeMissing(copied)].join("\n");
+  return [summary, ...describeMissing(copied, database)].join("\n");
 }
 
-export function describeMissing({ missing }: Pick<CopiedFiles, "missing">): string[] {
-  return missing.map((sha256) => `Missing: ${sha256}`);
+export function describeMissing(
+  { missing }: Pick<CopiedFiles, "missing">,
+  database: string,
+): string[] {
+  if (missing.length === 0) return [];
+  const names = nameArtifacts(database, missing);
+  return missing.map((sha256) => [`Missing: ${sha256}`, ...(names.get(sha256) ?? [])].join(", "));
 }
 
 /** A volume has it at its root. */

@@ -58,5 +58,8 @@ async function moveFiles(
     if ((await statOrUndefined(file)) === undefined) return undefined;
     return (await blobs.writeFile(file, { expectedSha256: sha256 })).bytes;
   });
-  return [`Files in the bucket: ${copied.files}`, ...describeMissing(copied)];
+  return [
+    `Files in the bucket: ${copied.files}`,
+    ...describeMissing(copied, databasePath(directory)),
+  ];
 }

@@ -32,7 +32,7 @@ export async function runRestoreCommand(
   // At last: a service starts with all files or with no records at all.
   await copyDatabase(database, databasePath(directory));
   await syncFolder(directory);
-  return describeCopies(copied, directory);
+  return describeCopies(copied, directory, database);
 }
 
 function listBlobs(database: string): string[] {

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import {
   createServer,
   type IncomingMessage,
+  type RequestListener,
   type Server,
   type ServerOptions,
   ServerResponse,
@@ -22,6 +23,8 @@ type Fetch = (request: Request, connection?: object) => Response | Promise<Respo
 export interface HttpServer extends AsyncDisposable {
   /** Where processes on this machine reach the server. */
   readonly url: string;
+  /** Answers a request of another server in the same way. */
+  readonly answer: RequestListener;
   /** Has requests answered by another function from now on. */
   serve(fetch: Fetch): void;
   /** Answers requests for so long still, and closes each one's connection after its answer. */
@@ -39,7 +42,7 @@ export async function startHttpServer(
     readonly port: number;
     /** Whose connections are those of many callers; without it nobody's are. */
     readonly isTrustedProxy?: (address: string) => boolean;
-    /** By which requests come over TLS alone; without it none do. */
+    /** By which requests come only over TLS; without it none do. */
     readonly certificate?: TlsCertificate | undefined;
   },
   limits = defaultConnectionLimits,
@@ -56,14 +59,16 @@ export async function startHttpServer(
   const { server, followed } = createAnyServer(limits, certificate);
   boundConnections(server, { ...limits, isTrustedProxy });
   const stalled = endStalledConnections(limits);
-  server.on("request", (incoming, outgoing) => {
+  const answer: RequestListener = (incoming, outgoing) => {
     if (isDraining) outgoing.setHeader("connection", "close");
     stalled.watch(incoming, outgoing);
     lingerAfterAnswer(incoming, outgoing, limits);
     void listener(incoming, outgoing);
-  });
+  };
+  server.on("request", answer);
   return {
     url: await listen(server, address),
+    answer,
     serve(other) {
       respond = other;
     },
@@ -118,13 +123,28 @@ async function closeServer(server: Server | SecureServer): Promise<void> {
 /** Chunks that were made of pieces: those of a log are written to all who follow it. */
 const chunks = new WeakMap<Uint8Array, Buffer>();
 
+const otherLength = "ERR_HTTP_CONTENT_LENGTH_MISMATCH";
+
 /** Has each piece of a body of unknown length written as one buffer; Node's own writes four. */
 class ChunkedResponse<Request extends IncomingMessage> extends ServerResponse<Request> {
+  /** What follows the announced bytes would be the next answer to whoever shares the connection. */
+  override strictContentLength = true;
   #isBegun = false;
 
   override flushHeaders(): void {
     super.flushHeaders();
     this.#isBegun = true;
+  }
+
+  /** An answer that broke off, or would be longer, ends with its connection: Node's own throws. */
+  override end(...last: never[]): this {
+    try {
+      return super.end(...last);
+    } catch (error) {
+      const isOtherLength = error instanceof Error && "code" in error && error.code === otherLength;
+      if (!isOtherLength) throw error;
+      return this.destroy();
+    }
   }
 
   override write(piece: Uint8Array | string, ...rest: never[]): boolean {

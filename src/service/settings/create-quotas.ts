@@ -1,3 +1,4 @@
+import { quotas } from "../../contract/limits.ts";
 import type { Records } from "../../records/open-records.ts";
 import { createRateLimiter } from "../../server/http/rate-limiter.ts";
 import type { Quotas } from "../../server/http/server-context.ts";
@@ -13,6 +14,7 @@ export function createQuotas(
   return {
     requests: createRateLimiter("requests", requestsPerMinute, now),
     exchanges: createRateLimiter("exchanges", exchangesPerMinute, now),
+    workers: createRateLimiter("workers", quotas.workerRequestsPerMinute, now),
     storage: createStorageQuota(records, blobs, storedBytes),
     waitingJobs,
     deadlineSeconds: settings.MOS_DEADLINE_SECONDS,

@@ -46,5 +46,5 @@ export async function readGitHubAppOptions({
   }
   const app = await readYamlFile(gitHubAppFile, { title: "GitHub App file", path });
   const { appId, privateKey: key, webhookSecret, apiUrl } = app;
-  return { appId, apiUrl, key, publicUrl: `${address.replace(/\/+$/, "")}/v1`, webhookSecret };
+  return { appId, apiUrl, key, publicUrl: address.replace(/\/+$/, ""), webhookSecret };
 }

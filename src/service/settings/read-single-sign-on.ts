@@ -14,7 +14,7 @@ export const singleSignOnFile = z.strictObject({
     .string()
     .regex(/^openid( \S+)*$/, { error: 'must be "openid" and more, separated by spaces' })
     .default("openid profile email")
-    .describe("Scopes to ask for; some providers say groups for `groups` alone."),
+    .describe("Scopes to ask for; some providers give groups only for `groups`."),
   groupsClaim: z
     .string()
     .min(1)

@@ -67,8 +67,8 @@ export const settings = z.object({
     })
     .describe(
       [
-        "Addresses and networks of proxies, separated by commas: `X-Forwarded-For` counts in their",
-        "requests alone, and limits of connections by address do not hold for them.",
+        "Addresses and networks of proxies, separated by commas: `X-Forwarded-For` counts only in",
+        "their requests, and limits of connections by address do not hold for them.",
       ].join(" "),
     ),
   MOS_DATA_DIR: text.default("./data").describe("Folder of everything that the service keeps."),
@@ -125,7 +125,7 @@ export const settings = z.object({
     .describe(
       [
         "Address at which people reach the service, for links in check runs and to artifacts;",
-        "with `https` cookies are sent by TLS alone.",
+        "with `https` cookies are sent only over TLS.",
       ].join(" "),
     ),
   MOS_OIDC_FILE: text

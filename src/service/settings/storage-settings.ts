@@ -51,7 +51,7 @@ export const storageSettings = {
     .describe(
       [
         "PostgreSQL database of the records, such as `postgres://user:password@host:5432/name`,",
-        "for this service and its replicas alone; without it they are in `MOS_DATA_DIR`.",
+        "only for this service and its replicas; without it they are in `MOS_DATA_DIR`.",
       ].join(" "),
     ),
   MOS_KEEP_DAYS: yaml(keptDays)

@@ -11,7 +11,7 @@ export const tracingSettings = {
     "Address of an OpenTelemetry collector, to which traces are sent; without it none are made.",
   ),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: address.describe(
-    "The same for traces alone, with the path: `/v1/traces` is not added to it.",
+    "The same for traces only, with the path: `/v1/traces` is not added to it.",
   ),
   OTEL_EXPORTER_OTLP_PROTOCOL: z
     .enum(["http/protobuf", "http/json"])

@@ -1,10 +1,13 @@
-import { chmod, mkdir, open } from "node:fs/promises";
+import { chmod, mkdir, open, opendir } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StartError } from "../../settings/parse-environment.ts";
-import { statOrUndefined } from "../../storage/file-error.ts";
+import { statOrUndefined, systemErrorCode } from "../../storage/file-error.ts";
 import { syncFolder } from "../../storage/receive-file.ts";
 import type { Settings } from "../settings/settings.ts";
+
+/** What to do where records are lost. */
+export const restoreAdvice = "restore a backup into an empty folder, by the command `restore`";
 
 /**
  * Locks a data directory for this service until it is disposed of. SQLite's lock belongs to the
@@ -25,13 +28,46 @@ export function lockDataDirectory(directory: string): Disposable {
 /**
  * Makes the data directory and its database, with hashes of tokens and everybody's jobs, readable
  * by their owner only. SQLite gives its other files the mode of the database.
+ * @throws StartError where the database of stored files is lost
  */
-export async function makePrivate({ directory, database, isFile }: RecordsPlace): Promise<void> {
+export async function makePrivate({
+  directory,
+  database,
+  isFile,
+  isRebuilt,
+}: RecordsPlace): Promise<void> {
   await createFolder(resolve(directory));
   await restrict(directory, 0o700);
   if (!isFile) return;
+  if (!isRebuilt) await requireDatabase(directory, database);
   await (await open(database, "a", 0o600)).close();
   for (const suffix of ["", "-wal", "-shm"]) await restrict(`${database}${suffix}`, 0o600);
+}
+
+/**
+ * A new database beside the files of another one would have a new administrator, and hide the loss.
+ * @throws StartError
+ */
+async function requireDatabase(directory: string, database: string): Promise<void> {
+  const stats = await statOrUndefined(database);
+  if (stats !== undefined && stats.size > 0) return;
+  const blobs = join(directory, "blobs");
+  if (!(await hasFiles(blobs))) return;
+  const state = stats === undefined ? "is missing" : "is empty";
+  const message = `The database "${database}" ${state}, while "${blobs}" has files of its jobs`;
+  throw new StartError(`${message}: ${restoreAdvice}, or take the files away to begin anew`);
+}
+
+async function hasFiles(folder: string): Promise<boolean> {
+  try {
+    for await (const entry of await opendir(folder, { recursive: true })) {
+      if (entry.isFile()) return true;
+    }
+    return false;
+  } catch (error) {
+    if (systemErrorCode(error) === "ENOENT") return false;
+    throw error;
+  }
 }
 
 /** Creates a folder, and those that it lies in, so that they survive a power failure. */
@@ -62,13 +98,22 @@ export interface RecordsPlace {
   /** A file there, or the URL of a PostgreSQL database. */
   readonly database: string;
   readonly isFile: boolean;
+  /** Whether the live jobs of a lost database are found again, in the cluster's resources. */
+  readonly isRebuilt: boolean;
 }
 
 export function recordsPlace({
   MOS_DATA_DIR: directory,
   MOS_DATABASE_URL: url,
-}: Pick<Settings, "MOS_DATA_DIR" | "MOS_DATABASE_URL">): RecordsPlace {
-  return { directory, database: url ?? databasePath(directory), isFile: url === undefined };
+  MOS_EXECUTOR: executor,
+}: Pick<Settings, "MOS_DATA_DIR" | "MOS_DATABASE_URL"> &
+  Partial<Pick<Settings, "MOS_EXECUTOR">>): RecordsPlace {
+  return {
+    directory,
+    database: url ?? databasePath(directory),
+    isFile: url === undefined,
+    isRebuilt: executor === "cluster",
+  };
 }
 
 /** @throws StartError where the records are on a server */

@@ -1,4 +1,4 @@
-import { readAnswerHeader } from "../download.ts";
+import { readAnswerHeader } from "../request-source.ts";
 import { blobPrefix, readEtag } from "./objects.ts";
 import { readXmlElements, readXmlText } from "../read-xml-text.ts";
 import { encodeKey, isUnavailable, type S3Client } from "./s3-client.ts";

@@ -120,7 +120,7 @@ async function receiveUploadChunks(
     }
     kept.set(name, present);
     if (isUnavailable(error)) throw error;
-    const removed = await removeExcessUploads(client, upload.project, receiving);
+    const removed = await removeExcessUploads(client, upload, receiving);
     for (const excess of removed) kept.delete(excess);
     throw error;
   }

@@ -1,5 +1,6 @@
-import { limits } from "../../contract/limits.ts";
-import { projectPrefix } from "../partial-upload-path.ts";
+import type { Upload } from "../blob-store.ts";
+import { partialUploadName, projectPrefix } from "../partial-upload-path.ts";
+import { selectExcessUploads } from "../select-excess-uploads.ts";
 import { abortUploadsBefore } from "./assemble-object.ts";
 import { listObjects, removeObjects } from "./objects.ts";
 import type { S3Client } from "./s3-client.ts";
@@ -48,29 +49,25 @@ export async function removeAbandonedUploads(client: S3Client, now: Date): Promi
 export async function listKeptUploads(
   client: S3Client,
   project: string,
-  receiving: ReadonlyMap<string, unknown>,
+  receiving: Pick<ReadonlySet<string>, "has">,
 ): Promise<IncomingUpload[]> {
   const uploads = await listUploads(client, projectPrefix(project));
   return uploads.filter(({ name }) => !receiving.has(name));
 }
 
 /**
- * Removes the oldest of a project's interrupted uploads where there is too much of them, but none
- * that is being received.
+ * Removes interrupted uploads of a project where there is too much of them after one more was, but
+ * none that is being received.
  * @returns their names
  */
 export async function removeExcessUploads(
   client: S3Client,
-  project: string,
+  upload: Upload,
   receiving: ReadonlyMap<string, unknown>,
 ): Promise<string[]> {
-  const uploads = await listKeptUploads(client, project, receiving);
-  const newestFirst = uploads.toSorted((a, b) => b.modifiedAt.getTime() - a.modifiedAt.getTime());
-  let bytes = 0;
-  const excess = newestFirst.filter((upload, i) => {
-    bytes += upload.bytes;
-    return i >= limits.partialUploads || bytes > limits.partialUploadBytes;
-  });
+  const others = new Set(receiving.keys());
+  others.delete(partialUploadName(upload));
+  const excess = selectExcessUploads(await listKeptUploads(client, upload.project, others));
   await removeObjects(
     client,
     excess.flatMap(({ keys }) => keys),

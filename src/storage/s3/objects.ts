@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { encodeKey, type S3Client, S3Error } from "./s3-client.ts";
-import { readAnswerHeader } from "../download.ts";
+import { readAnswerHeader } from "../request-source.ts";
 import { readXmlElements, readXmlText } from "../read-xml-text.ts";
 
 /** Most keys that a request lists or deletes. */

@@ -1,6 +1,6 @@
 import { PassThrough, pipeline, type Readable } from "node:stream";
 import type { Dispatcher } from "undici";
-import { readAnswerHeader } from "../download.ts";
+import { readAnswerHeader } from "../request-source.ts";
 import { type S3Client, S3Error, type S3Request } from "./s3-client.ts";
 
 /** How often a broken connection is opened again without a new byte. */
@@ -18,7 +18,7 @@ interface ObjectReading {
   readonly onEtag?: (etag: string) => void;
 }
 
-/** Goes on after a broken connection. Fails with `ENOENT` where there is no such object. */
+/** Goes on after a broken connection. Fails with `ENOENT` if there is no such object. */
 export async function* readObject(
   client: S3Client,
   key: string,

@@ -8,7 +8,7 @@ import { readXmlText } from "../read-xml-text.ts";
 export interface S3Limits {
   /** Time in which no byte is taken of a request and none is sent of its answer, milliseconds. */
   readonly silenceMs: number;
-  /** The same while large objects are joined or copied: some servers answer at the end alone. */
+  /** The same while large objects are joined or copied: some servers answer only at the end. */
   readonly joinMs: number;
 }
 

@@ -1,7 +1,7 @@
 import { lookup } from "node:dns";
 import { Agent, type Dispatcher, request } from "undici";
 import { ServiceError } from "../../contract/errors.ts";
-import { readAnswerHeader } from "../download.ts";
+import { readAnswerHeader } from "../request-source.ts";
 import { encodeKey } from "../s3/s3-client.ts";
 import { lookupLimits } from "./limit-lookups.ts";
 import type { HubSource } from "./parse-source.ts";

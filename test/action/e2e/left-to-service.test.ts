@@ -141,7 +141,7 @@ test("what a step leaves to the service is reported to its end, through a crash,
   });
   const ended = await untilCheckRun(gitHub, name, "failure");
   assert.equal(ended.output.title, "1 of 3 jobs failed, 1 failed a gate");
-  assert.equal(ended.details_url, `https://mos.example/v1/batches/${id}`);
+  assert.equal(ended.details_url, `https://mos.example/batches/${id}`);
   assert.deepEqual(
     gitHub.checkRuns().map((run) => [run.name, run.conclusion, run.head_sha, run.app?.id]),
     [

@@ -1,15 +1,27 @@
 import { randomBytes } from "node:crypto";
 import type { KeyObject } from "node:crypto";
 import { jwtVerify } from "jose";
-import { type Caller, notFound, type Operations, formatTime } from "./github-answer.ts";
+import { z } from "zod";
+import { type Caller, notFound, type Operations, formatTime, refusal } from "./github-answer.ts";
 import { type Addresses, userResource } from "./github-resources.ts";
 
 /** An app that is installed in the repository. */
 export interface InstalledApp extends Caller {
   readonly publicKey: KeyObject;
   readonly installation: number;
+  /** The number of the repository that has its name now. */
+  repository: number;
 }
 
+const tokenRequest = z.object({ repository_ids: z.array(z.int()).default([]) });
+const noSuchRepository = refusal([
+  {
+    resource: "Installation",
+    field: "repository_ids",
+    code: "invalid",
+    message: "No such repository",
+  },
+]);
 const tokenMs = 3_600_000;
 const permissions = { checks: "write", metadata: "read", contents: "read" };
 
@@ -19,8 +31,10 @@ export function createApps(addresses: Addresses, app: InstalledApp | undefined) 
   const operations: Operations = {
     "apps/get-repo-installation": () =>
       app === undefined ? notFound : { status: 200, body: installationResource(addresses, app) },
-    "apps/create-installation-access-token"({ params }) {
+    "apps/create-installation-access-token"({ params, body }) {
       if (params["installation_id"] !== String(app?.installation)) return notFound;
+      const [repository = app?.repository] = tokenRequest.parse(body ?? {}).repository_ids;
+      if (repository !== app?.repository) return noSuchRepository;
       const token = `ghs_${randomBytes(18).toString("hex")}`;
       tokens.add(token);
       const expiry = formatTime(new Date(Date.now() + tokenMs));

@@ -89,7 +89,7 @@ const refused: readonly (readonly [string, Record<string, unknown>])[] = [
   ],
   ["with an unknown conclusion", { ...check, conclusion: "succeeded" }],
   ["completed without a conclusion", { ...check, status: "completed" }],
-  ["with a time that is none", { ...check, started_at: "yesterday" }],
+  ["with what is not a time", { ...check, started_at: "yesterday" }],
   ["for what is not a commit", { ...check, head_sha: "refs/heads/main" }],
   [
     "with four actions",
@@ -184,7 +184,13 @@ test("failures are ordered by a test, before or after the work", async (t) => {
 
 test("an app gets a token for its installation, and may not change another app's check runs", async (t) => {
   const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
-  const app = { id: 4711, slug: "model-optimization", installation: 12, publicKey };
+  const app = {
+    id: 4711,
+    slug: "model-optimization",
+    installation: 12,
+    repository: 123,
+    publicKey,
+  };
   const gitHub = await startGitHub(t, { app });
   const jwt = await new SignJWT()
     .setProtectedHeader({ alg: "RS256" })

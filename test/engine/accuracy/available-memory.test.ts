@@ -12,7 +12,7 @@ const statV1 = "cache 1\ninactive_file 9\ntotal_inactive_file 300\ntotal_active_
 const unlimitedV1 = "9223372036854771712\n";
 
 const layouts: [what: string, files: Record<string, string>, available: number][] = [
-  ["the machine's where there are no control groups", {}, machine],
+  ["the machine's if there are no control groups", {}, machine],
   [
     "the machine's where a group has no limit",
     { "proc/self/cgroup": "0::/job\n", "sys/fs/cgroup/job/memory.max": "max\n" },

@@ -28,6 +28,12 @@ test("errorFigures() gives -150 dB and cosine 0 where a value became or ceased t
   assert.deepEqual(figures([1, NaN], [1, 2]), expected);
 });
 
+test("errorFigures() gives figures also where squares are too large for a double", () => {
+  const expected = { sqnrDb: -150, cosine: 0, maxAbsoluteError: null };
+  assert.deepEqual(figures([1e200], [2e200]), expected);
+  assert.deepEqual(figures([1e200], [1e200]).sqnrDb, 150);
+});
+
 test("errorFigures() gives 0 dB and cosine 0 for a tensor that became zero", () => {
   assert.deepEqual(figures([3, 4], [0, 0]), { sqnrDb: 0, cosine: 0, maxAbsoluteError: 4 });
 });

@@ -127,9 +127,9 @@ const twoFloats = floatsNpy("1, 2", [1, 2]);
 const wrong: [what: string, files: Record<string, Uint8Array>, message: RegExp][] = [
   ["an array is missing", {}, /no array "x"; the model's inputs are "x"/],
   [
-    "an array is no input",
+    "an array is not an input",
     { "x.npy": twoFloats, "z.npy": twoFloats },
-    /"z" is no input of the model/,
+    /"z" is not an input of the model/,
   ],
   [
     "the shape does not fit",
@@ -188,7 +188,7 @@ test("openCallerSamples() refuses arrays with different numbers of samples", asy
   );
 });
 
-test("openCallerSamples() refuses a file that is no archive, is cut short or has a damaged directory", async () => {
+test("openCallerSamples() refuses a file that is not an archive, is cut short or has a damaged directory", async () => {
   const whole = await readFile(await archive({ "x.npy": twoFloats }));
   const path = join(folder, "damaged.npz");
   const damages = [Buffer.alloc(0), Buffer.from("text"), whole.subarray(0, -1), whole.subarray(40)];

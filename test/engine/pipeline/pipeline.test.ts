@@ -334,7 +334,7 @@ test("outputs that no node makes come from the last stage", async () => {
   assertIdentical(await runBoth(path, pipeline, false));
 });
 
-test("no cut goes through a value that is no tensor", async () => {
+test("no cut goes through a value that is not a tensor", async () => {
   const path = await chain("sequence", {
     node: [
       node("SequenceConstruct", ["x", "x"], ["list"]),

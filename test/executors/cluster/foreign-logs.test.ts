@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
 import { resources } from "../../../src/kubernetes/resources.ts";
+import { compressionJobs } from "../../../src/resources/custom-resources.ts";
 import { startStandInKubelet } from "../../kubernetes/stand-in-kubelet.ts";
 import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
 import { createTestNamespace } from "../../support/cluster/shared-cluster.ts";
@@ -52,7 +53,7 @@ test("a log of a pod that others made for a job is not the job's", options, asyn
   await pod.end(137);
   await followUntil(other, "forged");
   const worker = await playPod(service, id);
-  const error = { code: "model_invalid", message: "It is no model" } as const;
+  const error = { code: "model_invalid", message: "It is not a model" } as const;
   await worker.report({ type: "result", outcome: "Failed", error });
   const lines = await Array.fromAsync(service.client.followLogs(id));
   assert.deepEqual(lines, []);
@@ -76,10 +77,47 @@ test("a worker's log cannot give its job a file of another job", options, async 
   log.write(...texts.map((text) => ({ at, text })));
   await pod.end(137);
   const lines = await followUntil(id, "Killed");
-  assert.match(lines.join("\n"), /1 event of the worker was lost/);
+  assert.match(lines.join("\n"), /a file that the worker reported.* is another job's .* left out/);
   const job = await service.client.call("getJob", { params: { id } });
   assert.deepEqual(
     job.artifacts.map(({ name }) => name),
     ["report.json"],
   );
 });
+
+test(
+  "files are listed that the service reported before its records were restored",
+  options,
+  async (t) => {
+    const { service, node, log, startJob } = await startWithNode(t);
+    const same = await (await playPod(service, await startJob())).store("the same result");
+    const id = await startJob();
+    const pod = await playPod(service, id, { node });
+    await pod.report({ type: "status", status: "Sharding" });
+    await pod.report({ type: "status", status: "Optimizing" });
+    const artifacts = [
+      { name: "model.onnx", kind: "model", ...same },
+      { name: "report.json", kind: "report", sha256: "0".repeat(64), bytes: 6 },
+    ] as const;
+    const status = { report: { artifacts: [...artifacts] } };
+    await service.api.patch(compressionJobs, id, { status }, { subresource: "status" });
+    const events = [
+      ...artifacts.map((artifact) => ({ type: "artifact", artifact })),
+      { type: "result", outcome: "Completed" },
+    ].map((event, index) => JSON.stringify({ seq: index + 3, at, ...event }));
+    log.write(...events.map((text) => ({ at, text })));
+    await pod.end(137);
+    await Array.fromAsync(service.client.followLogs(id));
+    const job = await service.client.call("getJob", { params: { id } });
+    assert.deepEqual(job.artifacts, [artifacts[0], { ...artifacts[1], missing: true }]);
+    assert.deepEqual(
+      job.telemetry.warnings.map(({ code, message }) => [code, message]),
+      [
+        [
+          "files_missing",
+          "The backup that the records were restored from is older than report.json",
+        ],
+      ],
+    );
+  },
+);

@@ -14,7 +14,7 @@ const address = "::1";
 const recipe = { evaluation: { level: "none" } } as const;
 
 test(
-  "jobs run where API server, service and node have IPv6 addresses alone",
+  "jobs run where API server, service and node have only IPv6 addresses",
   { skip },
   async (t) => {
     await using used = new AsyncDisposableStack();

@@ -124,7 +124,7 @@ test("a pod learns that its job has ended", options, async (t) => {
   await pod.report({
     type: "result",
     outcome: "Failed",
-    error: { code: "model_invalid", message: "It is no model" },
+    error: { code: "model_invalid", message: "It is not a model" },
   });
   const late = await playPod(service, id, { name: `${id}-late` });
   const answer = await until("the pod is known", async () => {

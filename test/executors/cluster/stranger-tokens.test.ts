@@ -36,6 +36,8 @@ async function startAuthentication() {
       client,
       enqueue: () => {},
       unread: new UnreadLogs(),
+      isStored: async () => true,
+      reportedFiles: () => new Set(),
       countLoss: () => {},
       log: () => {},
     }),
@@ -51,7 +53,7 @@ async function startAuthentication() {
   return { seen, clock, refusal };
 }
 
-test("what is no token of a pod is refused without the API server", async () => {
+test("what is not a pod's token is refused without the API server", async () => {
   const { seen, refusal } = await startAuthentication();
   const claims = Buffer.from('{"exp": 1e12}').toString("base64url");
   const tokens = ["token", "a.b.c", `e30.${claims}.x`, "e30.bnVsbA.x", forge("known", "1", -1)];

@@ -77,7 +77,7 @@ function status(word: string) {
   return `jsonpath={.status.status}=${word}`;
 }
 
-/** The same for both kinds, whose specs differ in the names of models and targets alone. */
+/** The same for both kinds, whose specs differ only in the names of models and targets. */
 const outcomes: readonly Outcome[] = [
   { name: "completed", until: status("Completed"), opinions: completed },
   {

@@ -21,6 +21,32 @@ test("a job behind 6,000 of another project starts after at most one of them", (
   assert.ok([queue.take(), queue.take()].includes("b0"));
 });
 
+test("a project waits while others have jobs running and it has none", () => {
+  let now = 0;
+  const queue = new FairQueue(undefined, () => now);
+  queue.add("a", names("a", 2));
+  queue.take();
+  queue.add("b", ["b0"]);
+  now = 5;
+  assert.equal(queue.longestWait(), 5);
+  assert.deepEqual(queue.findYoungest(), { jobId: "a0", ranMs: 5 });
+  queue.putBack("a0");
+  now = 7;
+  assert.equal(queue.take(), "b0");
+  assert.equal(queue.longestWait(), 2);
+  queue.end("b0");
+  assert.deepEqual(takeAll(queue), ["a1", "a0"]);
+  assert.equal(queue.longestWait(), 0);
+});
+
+test("of the project with most running jobs the youngest makes way", () => {
+  const queue = new FairQueue();
+  queue.add("a", names("a", 3));
+  queue.add("b", ["b0"]);
+  for (const expected of ["a0", "b0", "a1"]) assert.equal(queue.take(), expected);
+  assert.equal(queue.findYoungest()?.jobId, "a1");
+});
+
 test("projects take turns, and the jobs of each start in their order", () => {
   const queue = new FairQueue();
   queue.add("a", names("a", 3));

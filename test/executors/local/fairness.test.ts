@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { projectWait } from "../../../src/contract/limits.ts";
 import { listJobs, makeNewBatch, makeNewJob } from "../../records/new-jobs.ts";
 import { project, startService } from "./local-service.ts";
 
@@ -60,6 +61,52 @@ test("a project that keeps workers busy leaves one to the others", async (t) => 
   assert.equal((await service.records.jobs.find(busy, second))?.status, "Pending");
   await service.records.jobs.cancel(busy, first);
   await service.until(second, (job) => job.startedAt !== null, busy);
+});
+
+test("the only worker makes way for a project that has waited for ten minutes", async (t) => {
+  let elapsed = 0;
+  const service = await startService(t, { concurrency: 1, clock: () => elapsed });
+  await service.records.projects.ensure(busy);
+  const executor = await service.start();
+  const [long = "", next = ""] = await service.createFor(busy, "waits", "waits");
+  executor.submit(busy, [long, next]);
+  await service.until(long, (job) => job.startedAt !== null, busy);
+  const [own = ""] = await service.create("completes");
+  executor.submit(project, [own]);
+  elapsed += projectWait.seconds * 1000;
+  assert.equal((await service.ended(own)).job.status, "Completed");
+  const { job } = await service.until(long, ({ status }) => status === "Pending", busy);
+  assert.equal(job.statusReason, "interrupted");
+  await service.until(next, ({ startedAt }) => startedAt !== null, busy);
+  await service.records.jobs.cancel(busy, next);
+  const again = await service.until(long, ({ status }) => status !== "Pending", busy);
+  assert.ok(again.lines.includes("Another worker takes over: attempt 2 begins"));
+});
+
+test("a job that has made way is given twice the time, and one that is alone is never stopped", async (t) => {
+  let elapsed = 0;
+  const service = await startService(t, { concurrency: 1, clock: () => elapsed });
+  await service.records.projects.ensure(busy);
+  const executor = await service.start();
+  const [long = ""] = await service.createFor(busy, "waits");
+  executor.submit(busy, [long]);
+  await service.until(long, (job) => job.startedAt !== null, busy);
+  elapsed += 10 * projectWait.seconds * 1000;
+  for (const [attempt, waits] of [1, 2, 4, 8, 8].entries()) {
+    const isBegun = `attempt ${attempt + 1} begins`;
+    await service.until(
+      long,
+      ({ status }, lines) =>
+        status !== "Pending" && (attempt === 0 || lines.some((line) => line.endsWith(isBegun))),
+      busy,
+    );
+    const [own = ""] = await service.create("completes");
+    executor.submit(project, [own]);
+    elapsed += waits * projectWait.seconds * 1000;
+    assert.equal((await service.ended(own)).job.status, "Completed");
+  }
+  const { lines } = await service.until(long, () => true, busy);
+  assert.equal(lines.filter((line) => line.includes("make way")).length, 5);
 });
 
 test("a project that is alone has all workers", async (t) => {

@@ -28,6 +28,7 @@ interface ServiceOptions {
   executorRecords?: (records: Records) => Records;
   log?: (message: string) => void;
   silentWorkerSeconds?: number;
+  clock?: () => number;
   deadlineSeconds?: number;
   workerPath?: string;
   /** Jobs of a project at once. */
@@ -48,7 +49,7 @@ export async function startService(t: TestContext, options: ServiceOptions = {})
   const records = await openRecords(join(folder, "records.db"), { now });
   const blobs = await createDirectoryBlobStore(join(folder, "storage"));
   let executor: Executor | undefined;
-  const { url, server } = await listenForWorkers(records, blobs, (jobId, secret) => {
+  const { url, answer, server } = await listenForWorkers(records, blobs, (jobId, secret) => {
     void executor?.workers.authenticate(secret, jobId).catch(() => {});
   });
   const workDirectory = join(folder, "work");
@@ -56,6 +57,7 @@ export async function startService(t: TestContext, options: ServiceOptions = {})
     createLocalExecutor({
       records: executorRecords(records),
       serviceUrl: url,
+      answerWorker: answer,
       blobs,
       workDirectory,
       concurrency,
@@ -71,6 +73,7 @@ export async function startService(t: TestContext, options: ServiceOptions = {})
       }),
       silentWorkerSeconds: options.silentWorkerSeconds ?? 600,
       deadlineSeconds: options.deadlineSeconds,
+      ...(options.clock && { clock: options.clock }),
     });
   const stops: (() => Promise<void>)[] = [];
   t.after(async () => {

@@ -20,10 +20,11 @@ async function submit(t: TestContext, file: string) {
   const folder = await mkdtemp(join(tmpdir(), "real-worker-"));
   const records = await openRecords(join(folder, "records.db"), { now: () => new Date() });
   const blobs = await createDirectoryBlobStore(join(folder, "storage"));
-  const { url, server } = await listenForWorkers(records, blobs);
+  const { url, answer, server } = await listenForWorkers(records, blobs);
   const executor = await createLocalExecutor({
     records,
     serviceUrl: url,
+    answerWorker: answer,
     blobs,
     workDirectory: join(folder, "work"),
     environment: inheritedEnvironment(),

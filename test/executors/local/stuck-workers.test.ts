@@ -13,7 +13,7 @@ test("a worker that hangs is stopped, its job tried again and then failed", asyn
   const [id = "", next = ""] = await service.create("hangs", "completes");
   executor.submit(project, [id, next]);
   const { job, lines } = await service.ended(id);
-  const message = "The worker was stopped: nothing was heard of it for 4 s";
+  const message = "The worker was stopped: nothing was heard from it for 4 s";
   assert.deepEqual(job.error, { code: "worker_killed", message });
   assert.equal(lines.filter((line) => line === message).length, 3);
   const pids = lines.flatMap((line) => /process (\d+)/.exec(line)?.[1] ?? []);

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type RequestListener } from "node:http";
 import { json } from "node:stream/consumers";
 import { workerEvents } from "../../../src/contract/jobs/worker.ts";
 import type { Records } from "../../../src/records/open-records.ts";
@@ -13,7 +13,7 @@ export async function listenForWorkers(
   blobs: BlobStore,
   onRequest: (jobId: string, secret: string) => void = () => {},
 ) {
-  const server = createServer((request, response) => {
+  const answer: RequestListener = (request, response) => {
     void (async () => {
       const [, , , , jobId = "", events] = (request.url ?? "").split("/");
       const secret = (request.headers.authorization ?? "").slice("Bearer ".length);
@@ -28,7 +28,7 @@ export async function listenForWorkers(
       }
       if (await storeSentBlob(request, response, blobs)) return;
       const limits = { maxModelBytes: 2 ** 30, allowedRoots: ["/"], allowPrivateAddresses: false };
-      const answer =
+      const reply =
         events === undefined
           ? { ...(await records.workers.findAssignment(jobId, attempt)), limits }
           : await records.workers.recordEvents(
@@ -36,13 +36,14 @@ export async function listenForWorkers(
               attempt,
               workerEvents.parse(await json(request)).events,
             );
-      response.setHeader("content-type", "application/json").end(JSON.stringify(answer));
+      response.setHeader("content-type", "application/json").end(JSON.stringify(reply));
     })();
-  });
+  };
+  const server = createServer(answer);
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const address = server.address();
   if (address === null || typeof address === "string")
     throw new TypeError("The server has no port");
-  return { url: `http://127.0.0.1:${address.port}`, server };
+  return { url: `http://127.0.0.1:${address.port}`, answer, server };
 }

@@ -15,7 +15,7 @@ import { spawnOperator, startOperator } from "../start-operator.ts";
 
 const skip = clusterMissing;
 const lease = "model-optimization-operator";
-/** As long as an overloaded API server may take, which a leader has to outlast. */
+/** As long as an overloaded API server may take, which a leader has to survive. */
 const silentMs = 5_000;
 const faults: readonly Fault[] = [
   "lost",
@@ -121,6 +121,11 @@ suite("an operator at work", { concurrency: true, skip }, () => {
       writes.map(({ method, resource }) => `${method} ${resource}`),
       ["POST jobs", "PATCH compressionjobs/status", "PATCH compressionjobs"],
     );
+    const flags = ["--field-selector", "involvedObject.kind=CompressionJob", "-o"];
+    const events = ["get", "events", "-n", namespace, ...flags, "jsonpath={.items[*].reason}"];
+    for (let told = ""; told !== "Completed Started"; await delay(100)) {
+      told = (await controlPlane.kubectl(events)).split(" ").toSorted().join(" ");
+    }
   });
 
   test("a job that is created while the operator leads starts without another read", async () => {

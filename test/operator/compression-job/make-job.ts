@@ -97,6 +97,7 @@ export function makePod(job: WorkerJob, fields: Partial<WorkerPod> = {}): Worker
     reason: "",
     message: "",
     disruption: undefined,
+    disruptedAt: undefined,
     index: 0,
     deletionDeadline: undefined,
     unscheduled: undefined,

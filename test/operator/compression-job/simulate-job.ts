@@ -377,6 +377,6 @@ function checkTransition(
   const isWay = path.slice(1).every((next, i) => mayFollow(path[i] ?? next, next));
   assert.ok(
     isWay && path.at(-1) === after.status,
-    `${path.join(" → ")} is no way to ${after.status}`,
+    `${path.join(" → ")} is not a way to ${after.status}`,
   );
 }

@@ -1,5 +1,5 @@
 export interface PodEndStageOptions {
-  /** Of the pods that end so; all pods of Jobs where there are none. */
+  /** Of the pods that end so; all pods of Jobs if there are none. */
   readonly labels?: Readonly<Record<string, string>>;
   /** 0 by default: success. */
   readonly exitCode?: number;

@@ -9,7 +9,7 @@ import { createRunFolder } from "./run-folder.ts";
 import { startSandbox } from "./sandbox.ts";
 
 export interface ClusterOptions extends Pick<ControlPlaneOptions, "auditedNamespace"> {
-  /** What pods can run; Node alone by default. */
+  /** What pods can run; only Node by default. */
   readonly images?: readonly ImageName[];
   /** Simulated ones of the node; 4 by default. */
   readonly gpus?: number;

@@ -30,7 +30,7 @@ export async function startProgram(
   logFile: string,
 ): Promise<RunningProgram> {
   const log = openSync(logFile, "a");
-  // A group of its own: Ctrl-C goes to this process alone, which then stops things in order.
+  // A group of its own: Ctrl-C goes only to this process, which then stops things in order.
   const options: SpawnOptions = { detached: true, stdio: ["ignore", log, log] };
   const words = [...(process.platform === "linux" ? dieWithParent : []), command, ...args];
   const child = spawn(words[0] ?? command, words.slice(1), options);

@@ -5,6 +5,7 @@ import { isTerminalAndRecorded, releaseUnrecorded, removeFinalizer } from "./fin
 import { findStepEnd } from "./find-step-end.ts";
 import { endAsReported, followReport } from "./follow-report.ts";
 import { failCompressionJob, finishCompressionJob } from "./finish-compression-job.ts";
+import { reportAttempts } from "./lost-attempts.ts";
 import { removeLostPods } from "./lost-pods.ts";
 import { monitorStep, requestSyncs } from "./monitor-step.ts";
 import { firstStep, nextStep } from "./parallelism.ts";
@@ -66,7 +67,10 @@ function decideWork(observed: ObservedState): Decision {
   const step = { workerJob, pods, now, warningMessage, podStartSeconds, deadlineSeconds };
   const end = findStepEnd(step);
   if (end === undefined) {
-    return followReport(observed, pods) ?? monitorStep(observed, { workerJob, pods });
+    return combineDecisions(
+      followReport(observed, pods) ?? monitorStep(observed, { workerJob, pods }),
+      reportAttempts(observed, { workerJob, pods }),
+    );
   }
   const next = nextStep(workerJob);
   if (end.error !== undefined || next === undefined) return finishCompressionJob(observed, end);

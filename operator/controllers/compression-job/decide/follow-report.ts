@@ -2,16 +2,18 @@ import type {
   CompressionJobStatus,
   JobReport,
 } from "../../../../src/contract/custom-resources/compression-job.ts";
+import type { JobError } from "../../../../src/contract/errors.ts";
 import { isTerminal, leadsTo } from "../../../../src/contract/jobs/status.ts";
 import { hasSeenInterruption } from "../../../../src/resources/interruption.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import { mayRun, type WorkerPod } from "../observe/worker-pod.ts";
-import type { Decision } from "./decision.ts";
+import type { Action, Decision } from "./decision.ts";
+import { pascalCase } from "./pascal-case.ts";
 import { statusPatch } from "./status-patch.ts";
 
 /**
  * Takes over the end of a job that the service has recorded, as the worker reported it or since the
- * job cannot be done. Undefined where there is none.
+ * job cannot be done. Undefined if there is none.
  */
 export function endAsReported(observed: ObservedState): Decision | undefined {
   const transitions = listNewTransitions(observed);
@@ -57,10 +59,17 @@ function isReported({ status }: Transition): boolean {
   return status !== "Cancelling" && status !== "Cancelled";
 }
 
+/** Success is reported when all is recorded; a job that failed without a pod is not waited for. */
+function failureEvents({ status }: Transition, error: JobError | undefined): Action[] {
+  if (status !== "Failed" || error === undefined) return [];
+  const { code, message } = error;
+  return [{ type: "recordEvent", warning: true, reason: pascalCase(code), message }];
+}
+
 function takeOver(observed: ObservedState, transitions: Transition[]): Decision | undefined {
   const last = transitions.at(-1);
   if (last === undefined) return undefined;
   const { startedAt, error } = observed.resource.status.report ?? {};
   const patch = statusPatch(observed, last, { startedAt, error }, transitions.slice(0, -1));
-  return { actions: [{ type: "writeStatus", patch }] };
+  return { actions: [{ type: "writeStatus", patch }, ...failureEvents(last, error)] };
 }

@@ -40,6 +40,7 @@ export function monitorStep(
     pods,
     target,
     queue: findQueue(resource, target)?.name,
+    statusReason: resource.status.statusReason,
     hasBegun: resource.status.startedAt !== undefined,
     warningMessage: currentWarningMessage(observed),
   };

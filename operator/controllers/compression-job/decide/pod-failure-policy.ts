@@ -1,6 +1,7 @@
 import type { JobError } from "../../../../src/contract/errors.ts";
 import { maxAttempts, maxDisruptions } from "../../../../src/contract/limits.ts";
-import { workerContainer, workerExit } from "../../../../src/contract/jobs/worker.ts";
+import { workerContainer } from "../../../../src/contract/jobs/worker.ts";
+import { workerExit } from "../../../../src/contract/jobs/worker-exit.ts";
 import type { KubernetesJob } from "../../../../src/kubernetes/resources.ts";
 import { readTerminationMessage } from "../../../../src/resources/read-termination-message.ts";
 import type { WorkerPod } from "../observe/worker-pod.ts";
@@ -15,6 +16,9 @@ type PodFailurePolicy = NonNullable<NonNullable<KubernetesJob["spec"]>["podFailu
  */
 export const backoffLimit = maxAttempts - 1 + maxDisruptions;
 
+/** Of a worker that was told to stop, the second before it could notice. */
+const stoppedExits: readonly number[] = [workerExit.cancelled, workerExit.terminated];
+
 /**
  * What a second attempt would not change fails the Job. A worker that was stopped counts where the
  * cluster says that it disrupted the pod, and not where its Job was suspended, as a queue may do
@@ -24,16 +28,18 @@ export const podFailurePolicy: PodFailurePolicy = {
   rules: [
     { action: "FailJob", onExitCodes: exitsWith(workerExit.failed) },
     { action: "Count", onPodConditions: [{ type: "DisruptionTarget", status: "True" }] },
-    { action: "Ignore", onExitCodes: exitsWith(workerExit.cancelled) },
+    { action: "Ignore", onExitCodes: exitsWith(...stoppedExits) },
   ],
 };
 
-function exitsWith(exitCode: number) {
-  return { containerName: workerContainer, operator: "In", values: [exitCode] };
+function exitsWith(...values: number[]) {
+  return { containerName: workerContainer, operator: "In", values };
 }
 
+const stopped: JobError = { code: "worker_killed", message: "The worker was stopped from outside" };
+
 const exitErrors: ReadonlyMap<number, JobError> = new Map([
-  [workerExit.cancelled, { code: "worker_killed", message: "The worker was stopped from outside" }],
+  ...stoppedExits.map((exitCode) => [exitCode, stopped] as const),
   [workerExit.killed, { code: "worker_killed", message: "The worker was killed from outside" }],
 ]);
 
@@ -64,8 +70,13 @@ export function isFailedAttempt(pod: WorkerPod): boolean {
   return pod.phase === "Failed" && pod.disruption === undefined && !wasStoppedByDeletion(pod);
 }
 
-function wasStoppedByDeletion({ termination, deletionDeadline }: WorkerPod): boolean {
-  return termination?.exitCode === workerExit.cancelled && deletionDeadline !== undefined;
+/** Whether a worker stopped since its pod was deleted. */
+export function wasStoppedByDeletion({ termination, deletionDeadline }: WorkerPod): boolean {
+  return (
+    termination !== undefined &&
+    stoppedExits.includes(termination.exitCode) &&
+    deletionDeadline !== undefined
+  );
 }
 
 export function podEndTime({ termination, createdAt }: WorkerPod): number {
@@ -110,7 +121,7 @@ function wasKilledByDeletion({ termination, deletionDeadline }: WorkerPod): bool
   return termination?.exitCode === workerExit.killed && deletionDeadline !== undefined;
 }
 
-/** What an exit code means; NaN where there is none. */
+/** What an exit code means; NaN if there is none. */
 export function exitCodeEnd(exitCode: number, message: string): StepEnd {
   const error = exitErrors.get(exitCode);
   if (error !== undefined) return { error, delivered: false };

@@ -5,7 +5,10 @@ import {
   conditionTypes,
 } from "../../../../src/contract/custom-resources/condition.ts";
 import type { EventReason } from "../../../../src/contract/custom-resources/event-reasons.ts";
-import type { OwnStatusReason } from "../../../../src/contract/jobs/status-reasons.ts";
+import type {
+  OwnStatusReason,
+  StatusReason,
+} from "../../../../src/contract/jobs/status-reasons.ts";
 import { canTransition } from "../../../../src/contract/jobs/status.ts";
 import type { Target } from "../../../../src/contract/jobs/target.ts";
 import { textLimits } from "../../../../src/contract/limits.ts";
@@ -23,6 +26,7 @@ interface WaitKind {
 
 /** What a job can wait for, by its status reason. */
 const waitKinds = {
+  waiting_for_pod: { hasNode: true, intended: true },
   suspended: { hasNode: false, intended: true },
   waiting_for_queue: { hasNode: false, intended: true },
   quota_exceeded: { hasNode: false, intended: false },
@@ -53,6 +57,8 @@ export interface WaitingStep {
   readonly target: Target;
   /** Kueue's queue that admits the job. */
   readonly queue: string | undefined;
+  /** Why the job waits, as its status says it. */
+  readonly statusReason: string | undefined;
   /** Whether a worker of the job has worked on it before. */
   readonly hasBegun: boolean;
   /** The cluster's warning about the worker Job or its pods; empty if there is none. */
@@ -97,6 +103,12 @@ export function firstAnswer<Input, Answer>(
   return undefined;
 }
 
+/** What a job that is Pending waits for; nothing where its status has that already. */
+export interface PendingPatch extends Pick<StatusPatch, "status" | "transitions"> {
+  readonly statusReason?: StatusReason;
+  readonly statusMessage?: string;
+}
+
 /**
  * Takes a job back to Pending whose pods the cluster took away and that waits for others. Undefined
  * as long as one of its pods runs.
@@ -104,7 +116,7 @@ export function firstAnswer<Input, Answer>(
 export function interruptionPatch(
   { resource, pods, now }: ObservedState,
   wait: Wait | undefined,
-): StatusPatch | undefined {
+): PendingPatch | undefined {
   const { spec, status } = resource;
   const isWorking = pods.some((pod) => pod.phase === "Running" && mayRun(pod));
   if (wait === undefined || isWorking) return undefined;

@@ -132,6 +132,8 @@ function workerPodSpec(plan: WorkerPodPlan, settings: WorkerSettings): PodSpec {
     serviceAccountName: settings.serviceAccount,
     automountServiceAccountToken: false,
     enableServiceLinks: false,
+    // The kernel keeps signals from a first process which does not handle them yet.
+    shareProcessNamespace: true,
     securityContext: {
       runAsNonRoot: true,
       ...userIds(settings),
@@ -218,7 +220,7 @@ function workerEnvironment(jobId: string, { serviceUrl }: WorkerSettings) {
 /** What a small job needs, for targets that say nothing: nodes are not filled without measure. */
 const defaultRequests = { cpu: "100m", memory: "256Mi", disk: "256Mi" };
 
-/** Memory and GPUs are limited to what is requested; CPU and disk by the target's limits alone. */
+/** Memory and GPUs are limited to what is requested; CPU and disk only by the target's limits. */
 function containerResources({
   gpu,
   resources = {},

@@ -33,6 +33,8 @@ export interface WorkerPod {
   readonly message: string;
   /** Why the cluster ends it: preemption, eviction, a drained or lost node. */
   readonly disruption: string | undefined;
+  /** Since when it does. */
+  readonly disruptedAt: number | undefined;
   /** When the kubelet of a deleted pod should have stopped it, by this process' clock. */
   readonly deletionDeadline: number | undefined;
   /** Why it has no node. */
@@ -63,7 +65,7 @@ export function toWorkerPod(
     phase,
     reason,
     message,
-    disruption: readDisruption(conditions),
+    ...readDisruption(conditions),
     deletionDeadline: readDeletionDeadline(metadata, deletionSeenAt),
     unscheduled: readUnscheduled(status, metadata.creationTimestamp),
     ...readContainerState(status, metadata.creationTimestamp),
@@ -98,11 +100,16 @@ export function podStartTime({ startedAt, createdAt }: WorkerPod): number {
   return startedAt ?? createdAt;
 }
 
-function readDisruption(conditions: NonNullable<PodStatus["conditions"]>): string | undefined {
+function readDisruption(
+  conditions: NonNullable<PodStatus["conditions"]>,
+): Pick<WorkerPod, "disruption" | "disruptedAt"> {
   const disruption = conditions.find(
     ({ type, status }) => type === "DisruptionTarget" && status === "True",
   );
-  return disruption && (disruption.reason ?? "unknown");
+  return {
+    disruption: disruption && (disruption.reason ?? "unknown"),
+    disruptedAt: parseOptionalTime(disruption?.lastTransitionTime),
+  };
 }
 
 function readDeletionDeadline(

@@ -39,7 +39,7 @@ export function findProductMatrix(consumer: WeightConsumer): ProductMatrix | Obs
   }
   const [first, second] = view.axes.map(toAxisRange);
   if (first === undefined || second === undefined) {
-    return new Obstacle(`is no matrix for ${operator}`);
+    return new Obstacle(`is not a matrix for ${operator}`);
   }
   return isTransposed
     ? { k: second, n: first, isTransposed }

@@ -82,7 +82,7 @@ function chooseIntegers({ recipe, target }: RecipeForTarget): AffineFormat {
   return { type, symmetric, reduceRange };
 }
 
-/** ONNX Runtime has DynamicQuantizeLSTM for processors alone. */
+/** ONNX Runtime has DynamicQuantizeLSTM only for processors. */
 function canQuantizeLstm({ recipe, target }: RecipeForTarget): boolean {
   return recipe.operators === "contrib" && target.executionProvider === "cpu";
 }

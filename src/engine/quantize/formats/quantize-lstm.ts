@@ -39,7 +39,7 @@ export function findRecurrentObstacle(
   const operator = operatorName(node);
   if (operator !== "LSTM") return new Obstacle(`is used by ${operator}, which is not an LSTM`);
   if (input !== 1 && input !== 2) {
-    return new Obstacle(`is input ${input} of LSTM, which is no matrix`);
+    return new Obstacle(`is input ${input} of LSTM, which is not a matrix`);
   }
   if (view.nodes.length > 0) return new Obstacle("is rearranged for LSTM");
   if (view.elementType !== DataType.FLOAT) {

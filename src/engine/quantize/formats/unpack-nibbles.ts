@@ -17,7 +17,7 @@ export function unpackNibbles(
   return splitNibbles(stored, bytes, add, (value) => stored.reshape(value, [...shape, 1]));
 }
 
-/** Zero points [N, blocks] of packed blocks as float32; undefined where there are none. */
+/** Zero points [N, blocks] of packed blocks as float32; undefined if there are none. */
 export function unpackZeroPoints(
   stored: StoredWeight,
   k: number,

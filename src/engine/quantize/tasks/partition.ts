@@ -107,7 +107,7 @@ const trailer = z.array(
 /** Results of the tasks of a partition, in the order in which their outputs are in the file. */
 type PartitionTrailer = z.infer<typeof trailer>;
 
-/** @throws Error if a file is no partition, or not all of one */
+/** @throws Error if a file is not a partition, or not all of one */
 async function readTrailer(file: string): Promise<PartitionTrailer> {
   const { value, start } = await readJsonTrailer(file);
   const entries = trailer.parse(value);
@@ -127,7 +127,7 @@ interface CompletedTask {
 /** Tasks that other pods completed, by their digests. */
 export type CompletedTasks = ReadonlyMap<string, CompletedTask>;
 
-/** Reads what the files of writePartition contain. @throws Error if a file is no partition */
+/** Reads what the files of writePartition contain. @throws Error if a file is not one */
 export async function readPartitions(files: readonly string[]): Promise<CompletedTasks> {
   const completed = new Map<string, CompletedTask>();
   for (const file of files) {

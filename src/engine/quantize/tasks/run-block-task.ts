@@ -15,7 +15,7 @@ import { float32ToBfloat16 } from "../kernels/convert-bfloat16.ts";
 import { quantizeBlocks } from "../kernels/quantize-blocks.ts";
 import { quantizeLinearBlocks } from "../kernels/quantize-linear-blocks.ts";
 
-const createBlocksByLayout = {
+export const createBlocksByLayout = {
   matmul: createMatMulNBitsBlocks,
   gather: createGatherBlocks,
   columns: createDequantizeLinearBlocks,
@@ -54,14 +54,15 @@ function panelShape({ shape: { order } }: BlockTask, { inputs, outputs }: Matrix
 }
 
 /** Turns values around a middle zero point into signed ones. */
-function makeSigned(quantizedValues: Uint8Array, bits: 4 | 8): void {
+export function makeSigned(quantizedValues: Uint8Array, bits: 4 | 8): void {
   const flip = bits === 4 ? 0x88 : 0x80;
   for (let index = 0; index < quantizedValues.length; index++) {
     quantizedValues[index] = (quantizedValues[index] ?? 0) ^ flip;
   }
 }
 
-function writeBlocks(
+/** Writes the results of a panel, and frees them. */
+export function writeBlocks(
   { outputs, scaleType }: BlockTask,
   { quantizedValues, scales, zeroPoints }: QuantizedBlocks,
   rectangles: ReturnType<typeof panelRectangles>,

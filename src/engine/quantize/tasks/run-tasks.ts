@@ -3,6 +3,7 @@ import { availableParallelism } from "node:os";
 import { setImmediate } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { at } from "../../onnx/at.ts";
+import { fittingBytes } from "./run-fitted-task.ts";
 import { runWeightTask } from "./run-weight-task.ts";
 import type { ThreadMessage } from "./thread-message.ts";
 import { defaultTileLimits } from "./tile-limits.ts";
@@ -149,5 +150,8 @@ class TaskQueue {
 /** Memory that a task takes at a time: tiles of its source, and results that wait to be written. */
 function memoryBytes(placed: PlacedTask | undefined): number {
   if (placed === undefined) return 0;
-  return Math.min(placed.task.resultBytes, defaultTileLimits.resultBytes) + tileBytes;
+  const { task } = placed;
+  const fitting =
+    task.kind === "blocks" && task.moments !== undefined ? fittingBytes(task.shape) : 0;
+  return Math.min(task.resultBytes, defaultTileLimits.resultBytes) + tileBytes + fitting;
 }

@@ -1,6 +1,7 @@
 import { OutputWriter } from "./output-writer.ts";
 import { runAffineTask } from "./run-affine-task.ts";
 import { runBlockTask } from "./run-block-task.ts";
+import { runFittedTask } from "./run-fitted-task.ts";
 import { releaseBuffers, SourceReader } from "./source-reader.ts";
 import { defaultTileLimits, type TileLimits } from "./tile-limits.ts";
 import type { HalfTask, PlacedTask, TaskResult } from "./weight-task.ts";
@@ -17,7 +18,9 @@ export function* runWeightTask(
     case "linear":
       return yield* runAffineTask(task, output, limits);
     case "blocks":
-      return yield* runBlockTask(task, output, limits);
+      return yield* task.moments === undefined
+        ? runBlockTask(task, output, limits)
+        : runFittedTask({ ...task, moments: task.moments }, output);
     case "half":
       return yield* runHalfTask(task, output, limits);
   }

@@ -40,6 +40,13 @@ export interface AffineTask extends PlannedWeight, ChannelLayout {
   readonly outputs: TaskOutputs;
 }
 
+/** Second moments of a product's inputs, one segment of them after the other. */
+export interface MomentsFile {
+  readonly path: string;
+  /** Rows of inputs that were summed up. */
+  readonly rows: number;
+}
+
 /** Quantizes with a scale for each block of a matrix, or of each matrix of a batch. */
 export interface BlockTask extends PlannedWeight {
   readonly kind: "blocks";
@@ -53,6 +60,8 @@ export interface BlockTask extends PlannedWeight {
   /** Of one matrix. */
   readonly shape: MatrixShape;
   readonly format: BlockFormat;
+  /** Moments of the matrix's inputs, which the rounding is fitted to. */
+  readonly moments?: MomentsFile;
   readonly scaleType: FloatType;
   readonly outputs: TaskOutputs;
 }

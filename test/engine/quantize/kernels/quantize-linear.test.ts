@@ -118,8 +118,8 @@ test("quantizeLinear() stays within half a scale of every value and keeps zero",
   fc.assert(
     fc.property(tensors, formats, ({ layout, values }, format) => {
       const { codes, scales, zeroPoints, lowest, highest } = quantize({ layout, values }, format);
-      // If the middle of the codes is no code, the symmetric zero point is half a code off, and the
-      // last code clips by as much.
+      // If the middle of the codes is not a code, the symmetric zero point is half a code off, and
+      // the last code clips by as much.
       const clipped = format.symmetric && format.type === "uint8" ? 0.5 : 0;
       for (const [at, value] of values.entries()) {
         const channel = channelIndex(layout, at);

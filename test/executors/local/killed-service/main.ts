@@ -10,10 +10,11 @@ const [, , folder = ""] = process.argv;
 const records = await openRecords(`${folder}/records.db`, { now: () => new Date() });
 const left = await records.attempts.listUnfinished();
 const blobs = await createDirectoryBlobStore(`${folder}/storage`);
-const { url } = await listenForWorkers(records, blobs);
+const { url, answer } = await listenForWorkers(records, blobs);
 await createLocalExecutor({
   records,
   serviceUrl: url,
+  answerWorker: answer,
   blobs,
   workDirectory: `${folder}/work`,
   concurrency: 2,

@@ -4,7 +4,7 @@ import { decide } from "../../../../operator/controllers/compression-job/decide/
 import type { WorkerPod } from "../../../../operator/controllers/compression-job/observe/worker-pod.ts";
 import { maxAttempts } from "../../../../src/contract/limits.ts";
 import { recordFinalizer } from "../../../../src/contract/custom-resources/resource-labels.ts";
-import { workerExit } from "../../../../src/contract/jobs/worker.ts";
+import { workerExit } from "../../../../src/contract/jobs/worker-exit.ts";
 import { makeChild, makeJob, makeObservedState, makePod, start } from "../make-job.ts";
 
 const second = 1000;
@@ -35,6 +35,52 @@ test("decide() fails a job whose worker is killed at every attempt, and not befo
     code: "worker_killed",
     message: "The worker was killed from outside",
   });
+});
+
+test("decide() reports once each pod that was lost, and the attempt that follows", () => {
+  const at = start + 10 * second;
+  const disrupted = { disruption: "EvictionByEvictionAPI", disruptedAt: at };
+  const evicted = makePod(child, { name: "pod-0", deletionDeadline: at + second, ...disrupted });
+  const eviction = decideOn([evicted]);
+  const message =
+    'The pod "pod-0" was evicted, as when its node is drained (EvictionByEvictionAPI)';
+  const reason = "EvictionByEvictionAPI";
+  const lost = { pod: "pod-0", at: new Date(at).toISOString(), reason, message };
+  assert.deepEqual(eviction.actions, [
+    { type: "writeStatus", patch: { attempts: { count: 1, lost: 1, ...lost } } },
+    { type: "recordEvent", warning: true, reason: "PodLost", message },
+  ]);
+
+  const told = {
+    ...resource,
+    status: { ...resource.status, attempts: { count: 1, lost: 1, ...lost } },
+  };
+  const decideLater = (pods: readonly WorkerPod[], from: typeof told) =>
+    decide(makeObservedState({ resource: from, workerJobs: [child], pods, now: at })).actions;
+  assert.deepEqual(decideLater([evicted], told), []);
+  const next = makePod(child, { name: "pod-1", uid: "pod-1", createdAt: at + second });
+  assert.deepEqual(decideLater([evicted, { ...next, phase: "Pending" }], told), []);
+  const attempts = { count: 2, lost: 1, ...lost };
+  assert.deepEqual(decideLater([evicted, next], told), [
+    { type: "writeStatus", patch: { attempts } },
+    {
+      type: "recordEvent",
+      warning: false,
+      reason: "AttemptStarted",
+      message: 'Attempt 2 works in the pod "pod-1"',
+    },
+  ]);
+  const again = { ...told, status: { ...told.status, attempts } };
+  assert.deepEqual(decideLater([evicted, next], again), []);
+  const crash = killed(1, {
+    termination: { exitCode: 70, reason: "", message: "", at: at + 9000 },
+  });
+  const [write] = decideLater([evicted, crash], again);
+  assert.ok(write?.type === "writeStatus");
+  assert.deepEqual(
+    [write.patch.attempts?.count, write.patch.attempts?.lost, write.patch.attempts?.reason],
+    [2, 2, "worker_crashed"],
+  );
 });
 
 test("decide() counts the attempts at each share by themselves", () => {
@@ -75,11 +121,12 @@ test("decide() counts the time of all pods of a job towards its deadline", () =>
       },
     });
   const running = makePod(child, { startedAt: start + 20 * second });
-  assert.deepEqual(decideOn([ran(0, 0, 15), running]), {
-    actions: [],
-    error: undefined,
-    requeueAt: start + (30 + 60 - 25) * second,
-  });
+  const { actions, error, requeueAt } = decideOn([ran(0, 0, 15), running]);
+  const [write, event, ...others] = actions;
+  assert.ok(write?.type === "writeStatus" && event?.type === "recordEvent");
+  assert.deepEqual([Object.keys(write.patch), event.reason, others], [["attempts"], "PodLost", []]);
+  assert.equal(error, undefined);
+  assert.equal(requeueAt, start + (30 + 60 - 25) * second);
   const late = [ran(0, -100, -60), ran(1, -50, -38), running];
   assert.equal(decideOn(late).error?.code, "deadline_exceeded");
 });

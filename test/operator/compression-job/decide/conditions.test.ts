@@ -3,7 +3,7 @@ import test from "node:test";
 import { decide } from "../../../../operator/controllers/compression-job/decide/decide.ts";
 import type { ObservedState } from "../../../../operator/controllers/compression-job/observe/observed-state.ts";
 import { recordFinalizer } from "../../../../src/contract/custom-resources/resource-labels.ts";
-import { workerExit } from "../../../../src/contract/jobs/worker.ts";
+import { workerExit } from "../../../../src/contract/jobs/worker-exit.ts";
 import { makeChild, makeJob, makeObservedState, makePod, start } from "../make-job.ts";
 
 const metadata = { finalizers: [recordFinalizer], generation: 3 };
@@ -146,4 +146,56 @@ test("decide() reports in events that a job starts, and how it ended", () => {
     const resource = makeJob({ metadata, status: { status, report: { recorded: true } } });
     assert.deepEqual(reasons({ resource }), [`${status} ${warning}`]);
   }
+});
+
+test("decide() reports a job whose pod is being started as seen, and not twice", () => {
+  const resource = makeJob({ metadata });
+  const child = makeChild(resource);
+  const pods = [makePod(child, { phase: "Pending", node: "node-1" })];
+  const fields = { workerJobs: [child], pods, now: child.createdAt + 3_000 };
+  const early = makeObservedState({ ...fields, resource, now: child.createdAt + 2_000 });
+  assert.deepEqual(decide(early).actions, []);
+  assert.equal(decide(early).requeueAt, child.createdAt + 3_000);
+
+  const status = decidedStatus({ ...fields, resource });
+  assert.match(status.jobId ?? "", /^job-/);
+  assert.equal(status.observedGeneration, 3);
+  assert.deepEqual([status.status, status.statusReason], ["Pending", "waiting_for_pod"]);
+  assert.deepEqual(conditionTexts(status), ["Ready=False WaitingForPod"]);
+
+  const told = makeJob({ metadata, status });
+  assert.deepEqual(decide(makeObservedState({ ...fields, resource: told })).actions, []);
+  const running = [makePod(child, { phase: "Running" })];
+  const later = makeObservedState({ ...fields, resource: told, pods: running });
+  assert.deepEqual(decide(later).actions, []);
+
+  const waiting = { reason: "ErrImagePull", message: "not found" };
+  const refused = [makePod(child, { phase: "Pending", node: "node-1", waiting })];
+  const after = { ...fields, resource: told, pods: refused, now: start + minute };
+  assert.ok(conditionTexts(decidedStatus(after)).includes("Ready=False ImageUnavailable"));
+});
+
+test("decide() emits an event for a failure that the service reports", () => {
+  const at = new Date(start).toISOString();
+  const error = { code: "model_not_found", message: "The project has no such model" } as const;
+  const ends = [
+    [{ status: "Completed", at, reason: "completed", message: "The model was compressed" }],
+    [{ status: "Failed", at, reason: "model_not_found", message: error.message }, error],
+  ] as const;
+  const events = ends.map(([end, reported]) => {
+    const transitions = [
+      { status: "Pending", at } as const,
+      ...(reported ? [] : [{ status: "Optimizing", at } as const]),
+      end,
+    ];
+    const status = { report: { transitions, ...(reported && { error: reported }) } };
+    const resource = makeJob({ metadata, status });
+    return decide(makeObservedState({ resource })).actions.filter(
+      ({ type }) => type === "recordEvent",
+    );
+  });
+  assert.deepEqual(events, [
+    [],
+    [{ type: "recordEvent", warning: true, reason: "ModelNotFound", message: error.message }],
+  ]);
 });

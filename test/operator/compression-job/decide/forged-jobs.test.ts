@@ -42,7 +42,7 @@ for (const [what, forgery, owner] of [
     /belongs to CronJob "nightly"$/,
   ],
   [
-    "itself by its owner alone",
+    "itself only by its owner",
     { serviceAccount: "default", end: undefined },
     /runs under the account "default", not the workers' "worker"$/,
   ],

@@ -53,6 +53,10 @@ function buildPod(
   return { spec, pod, container };
 }
 
+test("a worker is not the first process of its container, which lacks signals' defaults", () => {
+  assert.equal(buildPod().pod.shareProcessNamespace, true);
+});
+
 test("the cluster chooses a worker's user where the installation wants that", () => {
   assert.equal(buildPod().pod.securityContext?.runAsUser, 10_001);
   const { securityContext } = buildPod({}, { hasOwnUser: false }).pod;

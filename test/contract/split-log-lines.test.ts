@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { splitLogLines } from "../../src/worker/reporter.ts";
+import { splitLogLines } from "../../src/contract/jobs/split-log-lines.ts";
 
 test("splitLogLines() cuts long lines between characters and loses none", () => {
   const text = `a${"€".repeat(50_000)}`;

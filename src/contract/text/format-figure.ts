@@ -8,10 +8,16 @@ export function formatChange(
   return text === format(0) ? "=" : `${change > 0 ? "▲" : "▼"} ${text}`;
 }
 
-export function formatPercent(share: number): string {
-  return `${(100 * share).toFixed(1)} %`;
+export function formatPercent(share: number, digits?: number): string {
+  const percent = 100 * share;
+  return `${digits === undefined ? percent.toFixed(1) : formatQuantity(percent, digits)} %`;
 }
 
 export function formatDecibels(value: number): string {
   return `${value.toFixed(1)} dB`;
+}
+
+/** A number with at most so many decimals. */
+export function formatQuantity(value: number, digits: number): string {
+  return String(Number(value.toFixed(digits)));
 }

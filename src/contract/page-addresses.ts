@@ -1,0 +1,22 @@
+/** Paths of the dashboard's pages to which reports and events link, as its router takes them. */
+export const pagePaths = {
+  job: "/jobs/:id",
+  batch: "/batches/:id",
+  suite: "/suites/:name",
+} as const;
+
+/** Where a job is shown, at a part of its page where that is named. */
+export function jobAddress(id: string, part?: "baseline" | "log"): string {
+  const page = pagePaths.job.replace(":id", id);
+  return part === undefined ? page : `${page}#${part}`;
+}
+
+export function batchAddress(id: string): string {
+  return pagePaths.batch.replace(":id", id);
+}
+
+/** Where a suite's figures are, of one of its models where that is named. */
+export function suiteAddress(name: string, model?: string): string {
+  const page = pagePaths.suite.replace(":name", () => encodeURIComponent(name));
+  return model === undefined ? page : `${page}?model=${encodeURIComponent(model)}`;
+}

@@ -1,0 +1,146 @@
+import { useLocation } from "preact-iso";
+import { CompareTable } from "./compare-table.tsx";
+import { letterOf, type NamedJob, nameJobs } from "./name-jobs.ts";
+import { ParetoCard } from "./pareto-chart.tsx";
+import { axisFigures, type FigureName } from "./pareto.ts";
+import { describeResult } from "./describe-result.ts";
+import { isId } from "../../contract/id.ts";
+import { type JobSummary, summarizeJob } from "../../contract/jobs/job-summary.ts";
+import { useLive } from "../live/use-live.ts";
+import { service } from "../session/service.ts";
+import { EmptyState, Loading } from "../shared/notice.tsx";
+import { MissingPage } from "../shared/missing-page.tsx";
+import { PageHead } from "../shared/page-head.tsx";
+import { isShippable } from "../shared/verdict.ts";
+
+/** As many as a table can show side by side. */
+const mostJobs = 24;
+
+/** Chosen jobs, or those of a batch or of a model, side by side; the address says which. */
+export function ComparePage() {
+  const { url } = useLocation();
+  const { value, error, reload } = useLive(() => loadChosen(url), {
+    of: [url],
+    concerns: ({ job }) =>
+      job !== undefined && [job.id, job.batchId].some((id) => id !== null && url.includes(id)),
+    pauseMs: 1000,
+  });
+  return (
+    <main id="main">
+      <PageHead title={value === undefined ? "Compare" : `Compare ${value.jobs.length} jobs`} />
+      <MissingPage error={error} noun="job" list="/jobs" retry={reload} />
+      {value === undefined && error === undefined && <Loading />}
+      {value?.jobs.length === 0 && <NothingToCompare />}
+      {value !== undefined && value.jobs.length > 0 && <Comparison {...value} />}
+    </main>
+  );
+}
+
+function NothingToCompare() {
+  return (
+    <EmptyState title="Nothing to compare">
+      <p class="soft">Tick two or more jobs of a list, and choose Compare.</p>
+      <a class="button" href="/jobs">
+        Open the jobs
+      </a>
+    </EmptyState>
+  );
+}
+
+interface ChosenJobs {
+  readonly jobs: readonly NamedJob[];
+  /** Whether there are more than can be shown. */
+  readonly isCut: boolean;
+}
+
+async function loadChosen(url: string): Promise<ChosenJobs> {
+  const { searchParams } = new URL(url, "http://page");
+  const chosen = searchParams.getAll("job").filter((id) => isId("job", id));
+  const batches = searchParams.getAll("batch").filter((id) => isId("batch", id));
+  const ids = [...chosen, ...(await Promise.all(batches.map(listJobsOf))).flat()];
+  const shown = [...new Set(ids)].slice(0, mostJobs);
+  const jobs = await Promise.all(shown.map((id) => service.call("getJob", { params: { id } })));
+  return { jobs: nameJobs(jobs), isCut: ids.length > shown.length };
+}
+
+async function listJobsOf(id: string): Promise<string[]> {
+  const { jobs } = await service.call("getBatch", { params: { id } });
+  return jobs.map((job) => job.id);
+}
+
+function Comparison({ jobs, isCut }: ChosenJobs) {
+  const summaries = jobs.map(({ job }) => summarizeJob(job));
+  const names = new Map(
+    jobs.map(({ job, name }, index) => [job.id, `${letterOf(index)}, ${name}`]),
+  );
+  const models = new Set(summaries.map(({ model }) => model)).size;
+  return (
+    <div class="sheet">
+      {isCut && <p class="c12 soft">The first {mostJobs} jobs are shown.</p>}
+      {models > 1 && (
+        <p class="c12 soft">
+          The jobs are of {models} models: size and latency are relative to each one’s original.
+        </p>
+      )}
+      <BestResults jobs={summaries} names={names} />
+      <ParetoCard jobs={summaries} names={names} />
+      <CompareTable jobs={jobs} />
+    </div>
+  );
+}
+
+interface BestResultsProps {
+  readonly jobs: readonly JobSummary[];
+  readonly names: ReadonlyMap<string, string>;
+}
+
+const bestTitles = {
+  size: "Smallest that passes",
+  accuracy: "Most accurate that passes",
+  latency: "Fastest that passes",
+} as const;
+
+/** The result to take for each figure, of those that may be shipped. */
+function BestResults({ jobs, names }: BestResultsProps) {
+  const good = jobs.filter(isShippable);
+  if (good.length === 0) {
+    return (
+      <section class="card c12 best-none">
+        <b>None of these results passes its gates.</b>
+        <span class="soft">The chart shows how far each is from the limits.</span>
+      </section>
+    );
+  }
+  return (
+    <>
+      {(Object.keys(bestTitles) as FigureName[]).map((figure) => (
+        <BestResult key={figure} figure={figure} jobs={good} names={names} />
+      ))}
+    </>
+  );
+}
+
+function BestResult({ figure, jobs, names }: BestResultsProps & { readonly figure: FigureName }) {
+  const job = findBest(figure, jobs);
+  return (
+    <section class="card c4 best-result">
+      <h2>{bestTitles[figure]}</h2>
+      {job === undefined ? (
+        <p class="dim">not measured</p>
+      ) : (
+        <>
+          <a class="row-link" href={`/jobs/${job.id}`}>
+            {names.get(job.id)}
+          </a>
+          <p class="soft">{describeResult(job)}</p>
+        </>
+      )}
+    </section>
+  );
+}
+
+function findBest(figure: FigureName, jobs: readonly JobSummary[]): JobSummary | undefined {
+  const { read, isLowerBetter } = axisFigures[figure];
+  const rank = (job: JobSummary) => (isLowerBetter ? 1 : -1) * (read(job) ?? Infinity);
+  return jobs.filter((job) => read(job) !== null).toSorted((a, b) => rank(a) - rank(b))[0];
+}

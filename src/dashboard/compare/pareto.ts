@@ -1,0 +1,162 @@
+import type { JobSummary } from "../../contract/jobs/job-summary.ts";
+import type { GateName } from "../../contract/jobs/gate-table.ts";
+import { isShippable } from "../shared/verdict.ts";
+
+/** A figure that a chart has an axis for. */
+interface AxisFigure {
+  readonly title: string;
+  readonly read: (job: JobSummary) => number | null;
+  readonly isLowerBetter: boolean;
+  readonly format: (value: number) => string;
+  /** The gate whose limit is a line across the axis. */
+  readonly gate: GateName;
+}
+
+export const axisFigures = {
+  size: {
+    title: "Size of the original",
+    read: ({ figures }) => figures.sizeRatio,
+    isLowerBetter: true,
+    format: (ratio) => `${Math.round(100 * ratio)} %`,
+    gate: "maxSizeRatio",
+  },
+  accuracy: {
+    title: "Accuracy (SQNR)",
+    read: ({ figures }) => figures.sqnrDb,
+    isLowerBetter: false,
+    format: (value) => `${Number(value.toFixed(1))} dB`,
+    gate: "minSqnrDb",
+  },
+  latency: {
+    title: "Latency of the original",
+    read: ({ figures }) => figures.latencyRatio,
+    isLowerBetter: true,
+    format: (ratio) => `×${ratio.toFixed(2)}`,
+    gate: "maxLatencyRatio",
+  },
+} as const satisfies Record<string, AxisFigure>;
+export type FigureName = keyof typeof axisFigures;
+
+/** A job at its place, percent of the chart from the left and from the top. */
+interface PlacedJob {
+  readonly job: JobSummary;
+  readonly left: number;
+  readonly top: number;
+  /** How many others lie at the same place and before it. */
+  readonly hidden: number;
+  /** `front`: no other result that may be shipped is better in both figures. */
+  readonly look: "front" | "behind" | "failing";
+}
+
+export interface ParetoChart {
+  readonly points: readonly PlacedJob[];
+  /** Corners of the front's line, from left to right. */
+  readonly front: readonly { readonly left: number; readonly top: number }[];
+  readonly across: Axis;
+  readonly down: Axis;
+}
+
+export interface Axis {
+  readonly title: string;
+  /** Values with their places, percent. */
+  readonly ticks: readonly { readonly text: string; readonly at: number }[];
+  readonly limits: readonly { readonly text: string; readonly at: number }[];
+}
+
+/** Places jobs by two of their figures; those that lack one are left out. */
+export function layOutPareto(
+  jobs: readonly JobSummary[],
+  [across, down]: readonly [FigureName, FigureName],
+): ParetoChart {
+  const [x, y]: [AxisFigure, AxisFigure] = [axisFigures[across], axisFigures[down]];
+  const measured = jobs.flatMap((job) => {
+    const [atX, atY] = [x.read(job), y.read(job)];
+    return atX === null || atY === null ? [] : [{ job, x: atX, y: atY }];
+  });
+  const [scaleX, scaleY] = [chooseScale(x, jobs), chooseScale(y, jobs)];
+  const front = findFront(measured, x, y);
+  const place = (point: Point) => ({
+    left: scaleX.place(point.x),
+    top: 100 - scaleY.place(point.y),
+  });
+  const points = measured.map((point, index): PlacedJob => {
+    const look = front.includes(point) ? "front" : "behind";
+    const at = place(point);
+    const isHere = (other: Point) => {
+      const { left, top } = place(other);
+      return Math.abs(left - at.left) < samePlace && Math.abs(top - at.top) < 2 * samePlace;
+    };
+    const hidden = measured.slice(0, index).filter(isHere).length;
+    return { job: point.job, ...at, hidden, look: isShippable(point.job) ? look : "failing" };
+  });
+  return {
+    points,
+    front: front.map(place).toSorted((a, b) => a.left - b.left),
+    across: describeAxis(x, scaleX, jobs, (at) => at),
+    down: describeAxis(y, scaleY, jobs, (at) => 100 - at),
+  };
+}
+
+/** Percent within which two points hide each other. */
+const samePlace = 2;
+
+interface Point {
+  readonly job: JobSummary;
+  readonly x: number;
+  readonly y: number;
+}
+
+/** Results that may be shipped, and that no other such result beats in both figures. */
+function findFront(points: readonly Point[], x: AxisFigure, y: AxisFigure): Point[] {
+  const good = points.filter(({ job }) => isShippable(job));
+  const isBetter = (figure: AxisFigure, a: number, b: number) =>
+    figure.isLowerBetter ? a < b : a > b;
+  const beats = (a: Point, b: Point) =>
+    !isBetter(x, b.x, a.x) &&
+    !isBetter(y, b.y, a.y) &&
+    (isBetter(x, a.x, b.x) || isBetter(y, a.y, b.y));
+  return good.filter((point) => !good.some((other) => beats(other, point)));
+}
+
+interface Scale {
+  readonly ticks: readonly number[];
+  /** Percent from the least value on. */
+  readonly place: (value: number) => number;
+}
+
+const wantedTicks = 5;
+const steps = [1, 2, 2.5, 5, 10];
+
+/** A scale of round values around figures and limits. */
+function chooseScale(figure: AxisFigure, jobs: readonly JobSummary[]): Scale {
+  const values = [...jobs.flatMap((job) => figure.read(job) ?? []), ...listLimits(figure, jobs)];
+  const [least, most] = [Math.min(...values), Math.max(...values)];
+  const span = most - least || Math.abs(most) || 1;
+  const power = 10 ** Math.floor(Math.log10(span / wantedTicks));
+  const step = power * (steps.find((each) => each * power >= span / wantedTicks) ?? 10);
+  const first = Math.floor((least - span * 0.06) / step);
+  const last = Math.ceil((most + span * 0.06) / step);
+  const ticks = Array.from({ length: last - first + 1 }, (_, index) => (first + index) * step);
+  const place = (value: number) => (100 * (value / step - first)) / (last - first);
+  return { ticks, place };
+}
+
+function listLimits({ gate }: AxisFigure, jobs: readonly JobSummary[]): number[] {
+  const limits = jobs.flatMap(({ gates }) => gates.filter((each) => each.gate === gate));
+  return [...new Set(limits.map(({ limit }) => limit))];
+}
+
+function describeAxis(
+  figure: AxisFigure,
+  { ticks, place }: Scale,
+  jobs: readonly JobSummary[],
+  turn: (at: number) => number,
+): Axis {
+  const { title, format } = figure;
+  const describe = (value: number) => ({ text: format(value), at: turn(place(value)) });
+  return {
+    title,
+    ticks: ticks.map(describe),
+    limits: listLimits(figure, jobs).map(describe),
+  };
+}

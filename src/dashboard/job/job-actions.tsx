@@ -1,0 +1,144 @@
+import { useSignal } from "@preact/signals";
+import { ErrorBoundary, lazy, useLocation } from "preact-iso";
+import type { JobDetail } from "../../contract/jobs/job.ts";
+import { isTerminal } from "../../contract/jobs/status.ts";
+import { service } from "../session/service.ts";
+import { mayDo } from "../session/session.ts";
+import { artifactAddress } from "../shared/addresses.ts";
+import { Button, Icon } from "../shared/button.tsx";
+import { Dialog, DialogRemovalEnd } from "../shared/dialog.tsx";
+import { Menu } from "../shared/menu.tsx";
+import { MaybeError } from "../shared/notice.tsx";
+import { isShippable } from "../shared/verdict.ts";
+
+const SameJobDialog = lazy(async () => (await import("./same-job-dialog.tsx")).SameJobDialog);
+const ShareDialog = lazy(async () => (await import("./share-dialog.tsx")).ShareDialog);
+
+type OpenDialog = "copy" | "share" | "delete";
+
+/** What can be done with a job: the download comes first where no gate says no. */
+export function JobActions({ job }: { readonly job: JobDetail }) {
+  const failure = useSignal<unknown>(undefined);
+  const dialog = useSignal<OpenDialog | undefined>(undefined);
+  const model = job.artifacts.find(({ kind }) => kind === "model");
+  const isGood = isShippable(job);
+  const download = model && <DownloadLink job={job} file={model.name} isMain={isGood} />;
+  const open = (name: OpenDialog) => () => (dialog.value = name);
+  return (
+    <div class="actions">
+      <MaybeError error={failure.value} />
+      {isGood && download}
+      <StartActions job={job} onError={(error) => (failure.value = error)} />
+      {!isGood && download}
+      <Menu look="menu" summary={<span class="button">More</span>}>
+        <div class="menu-list">
+          <Button look="quiet" onClick={open("copy")}>
+            Copy as
+          </Button>
+          {model && (
+            <Button look="quiet" onClick={open("share")}>
+              Share
+            </Button>
+          )}
+          {isTerminal(job.status) && mayDo("deleteWork") && (
+            <Button look="quiet danger" onClick={open("delete")}>
+              Delete
+            </Button>
+          )}
+        </div>
+      </Menu>
+      <JobDialog job={job} name={dialog.value} onClose={() => (dialog.value = undefined)} />
+    </div>
+  );
+}
+
+interface DownloadLinkProps {
+  readonly job: JobDetail;
+  readonly file: string;
+  readonly isMain: boolean;
+}
+
+function DownloadLink({ job, file, isMain }: DownloadLinkProps) {
+  return (
+    <a class={isMain ? "button main" : "button"} href={artifactAddress(job.id, file)} download>
+      <Icon name="down" />
+      Download model
+    </a>
+  );
+}
+
+interface StartActionsProps {
+  readonly job: JobDetail;
+  readonly onError: (error: unknown) => void;
+}
+
+function StartActions({ job, onError }: StartActionsProps) {
+  const { route } = useLocation();
+  const params = { id: job.id };
+  const retry = () =>
+    service.call("retryJob", { params }).then(({ id }) => route(`/jobs/${id}`), onError);
+  const cancel = () => service.call("cancelJob", { params }).catch(onError);
+  const isOver = isTerminal(job.status);
+  const isMain = isOver && !isShippable(job);
+  return (
+    <>
+      {mayDo("startWork") && (
+        <a class={isMain ? "button main" : "button"} href={`/new?from=${job.id}`}>
+          Run with changes
+        </a>
+      )}
+      {isOver && mayDo("retryWork") && (
+        <Button onClick={retry}>
+          <Icon name="again" />
+          Run again
+        </Button>
+      )}
+      {!isOver && mayDo("cancelWork") && (
+        <Button look="danger" onClick={cancel}>
+          Cancel job
+        </Button>
+      )}
+    </>
+  );
+}
+
+interface JobDialogProps {
+  readonly job: JobDetail;
+  readonly name: OpenDialog | undefined;
+  readonly onClose: () => void;
+}
+
+function JobDialog({ job, name, onClose }: JobDialogProps) {
+  return (
+    <ErrorBoundary>
+      {name === "copy" && <SameJobDialog job={job} onClose={onClose} />}
+      {name === "share" && <ShareDialog job={job} onClose={onClose} />}
+      {name === "delete" && <DeleteDialog job={job} onClose={onClose} />}
+    </ErrorBoundary>
+  );
+}
+
+function DeleteDialog({ job, onClose }: { readonly job: JobDetail; readonly onClose: () => void }) {
+  const { route } = useLocation();
+  const failure = useSignal<unknown>(undefined);
+  const remove = () =>
+    service.callEmpty("deleteJob", { params: { id: job.id } }).then(
+      () => route(job.batchId === null ? "/jobs" : `/batches/${job.batchId}`),
+      (error: unknown) => (failure.value = error),
+    );
+  return (
+    <Dialog title={`Delete ${job.name}`} onClose={onClose}>
+      <MaybeError error={failure.value} />
+      <p>
+        Its result, log, figures and the baselines that it recorded are deleted for good. Links to
+        its files end.
+      </p>
+      <DialogRemovalEnd
+        keep="Keep the job"
+        onKeep={onClose}
+        remove="Delete the job"
+        onRemove={() => void remove()}
+      />
+    </Dialog>
+  );
+}

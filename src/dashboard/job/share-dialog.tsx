@@ -1,0 +1,98 @@
+import { useSignal } from "@preact/signals";
+import type { JobDetail } from "../../contract/jobs/job.ts";
+import { service } from "../session/service.ts";
+import { Button, Command } from "../shared/button.tsx";
+import { Dialog } from "../shared/dialog.tsx";
+import { Field } from "../shared/field.tsx";
+import { formatExactTime } from "../shared/format.ts";
+import { MaybeError } from "../shared/notice.tsx";
+
+const hourSeconds = 3600;
+const validities: Readonly<Record<string, number>> = {
+  "1 hour": hourSeconds,
+  "1 day": 24 * hourSeconds,
+  "7 days": 168 * hourSeconds,
+};
+
+/** Gives a colleague the page, or one of the job's files without an account. */
+export function ShareDialog({ job, onClose }: { readonly job: JobDetail; onClose: () => void }) {
+  return (
+    <Dialog title="Share this result" onClose={onClose}>
+      <p class="soft">For people who can sign in here, the address of this page:</p>
+      <Command text={`${location.origin}/jobs/${job.id}`} label="Address of this page" />
+      <FileLink job={job} />
+      <div class="dialog-end">
+        <Button onClick={onClose}>Close</Button>
+      </div>
+    </Dialog>
+  );
+}
+
+function FileLink({ job }: { readonly job: JobDetail }) {
+  const file = useSignal(job.artifacts[0]?.name ?? "");
+  const validity = useSignal("1 day");
+  const link = useSignal<{ readonly url: string; readonly expiresAt: string } | undefined>(
+    undefined,
+  );
+  const failure = useSignal<unknown>(undefined);
+  const make = () => {
+    const params = { id: job.id, name: file.value };
+    const body = { expiresInSeconds: validities[validity.value] };
+    return service.call("linkArtifact", { params, body }).then(
+      (made) => (link.value = made),
+      (error: unknown) => (failure.value = error),
+    );
+  };
+  return (
+    <>
+      <p class="soft">For everybody who has it, a link to a file that ends by itself:</p>
+      <MaybeError error={failure.value} />
+      <div class="columns">
+        <Choice
+          label="File"
+          value={file.value}
+          options={job.artifacts.map(({ name }) => name)}
+          onChange={(name) => (file.value = name)}
+        />
+        <Choice
+          label="Valid for"
+          value={validity.value}
+          options={Object.keys(validities)}
+          onChange={(name) => (validity.value = name)}
+        />
+      </div>
+      <Button onClick={make}>Create a link</Button>
+      {link.value && (
+        <div role="status">
+          <Command text={new URL(link.value.url, location.origin).href} label="Link to the file" />
+          <p class="soft">Valid until {formatExactTime(Date.parse(link.value.expiresAt))}.</p>
+        </div>
+      )}
+    </>
+  );
+}
+
+interface ChoiceProps {
+  readonly label: string;
+  readonly value: string;
+  readonly options: readonly string[];
+  readonly onChange: (value: string) => void;
+}
+
+function Choice({ label, value, options, onChange }: ChoiceProps) {
+  return (
+    <Field label={label}>
+      {({ id }) => (
+        <select
+          id={id}
+          value={value}
+          onChange={({ currentTarget }) => onChange(currentTarget.value)}
+        >
+          {options.map((option) => (
+            <option key={option}>{option}</option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
+}

@@ -1,0 +1,77 @@
+import { z } from "zod";
+import { batchName, type BatchRequest, batchRequest } from "../../contract/jobs/batch.ts";
+import { gateLimits } from "../../contract/jobs/gate.ts";
+import type { PartialRecipe } from "../../contract/jobs/recipe.ts";
+import { modelReference } from "../../contract/models/model.ts";
+
+export interface ChosenModel {
+  readonly name: string;
+  readonly source: string;
+}
+
+interface RecipeOption {
+  readonly hint: string;
+  /** Undefined for each target's own. */
+  readonly recipe?: PartialRecipe;
+}
+
+/** Recipes to try, by their names. */
+export const recipeChoices: Readonly<Record<string, RecipeOption>> = {
+  target: { hint: "What each target has by default." },
+  "int8-weight": {
+    hint: "Weights in 8 bits, a scale for each channel; arithmetic in floating point.",
+    recipe: { scheme: "int8-weight", granularity: "channel" },
+  },
+  "int4-weight": {
+    hint: "Weights in 4 bits, in blocks; the smallest, and the least accurate.",
+    recipe: { scheme: "int4-weight", granularity: "block", fallback: "int8-weight" },
+  },
+  "int8-dynamic": {
+    hint: "Weights and activations in 8 bits: often the fastest on servers.",
+    recipe: { scheme: "int8-dynamic", granularity: "channel", fallback: "int8-weight" },
+  },
+  fp16: { hint: "Half precision: half the size, hardly an error.", recipe: { scheme: "fp16" } },
+};
+
+export interface BatchPlan {
+  readonly models: readonly ChosenModel[];
+  readonly targets: readonly string[];
+  /** Names of recipes. */
+  readonly recipes: readonly string[];
+  readonly name: string;
+  /** Limits as they were typed; empty for none. */
+  readonly maxSizeRatio: string;
+  readonly minSqnrDb: string;
+}
+
+export function countJobs({ models, targets, recipes }: BatchPlan): number {
+  return models.length * targets.length * recipes.length;
+}
+
+/**
+ * A batch for each recipe, since all jobs of a batch have one.
+ * @throws Error where a limit is no number that a gate takes
+ */
+export function planBatches(plan: BatchPlan): BatchRequest[] {
+  const { targets, recipes } = plan;
+  const models = plan.models.map(({ name, source }) => ({
+    source,
+    name: modelReference.shape.name.safeParse(name).data,
+  }));
+  const gates = readGates(plan);
+  return recipes.map((recipe) => {
+    const named = batchName({ name: plan.name || undefined, models, targets: [...targets] });
+    const name = recipes.length === 1 ? named : `${named}, ${recipe}`;
+    const request = { name, models, targets, gates, recipe: recipeChoices[recipe]?.recipe };
+    return batchRequest.parse(request);
+  });
+}
+
+function readGates({ maxSizeRatio, minSqnrDb }: BatchPlan) {
+  const typed = Object.entries({ maxSizeRatio, minSqnrDb }).filter(([, text]) => text !== "");
+  const parsed = gateLimits.safeParse(
+    Object.fromEntries(typed.map(([gate, text]) => [gate, Number(text)])),
+  );
+  if (parsed.success) return typed.length === 0 ? undefined : parsed.data;
+  throw new Error(`A gate is not a number that it can have: ${z.prettifyError(parsed.error)}`);
+}

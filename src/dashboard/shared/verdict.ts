@@ -1,0 +1,59 @@
+import type { IconName } from "./button.tsx";
+import { type GateResult, listMissed } from "./gate-words.ts";
+import type { JobStatus } from "../../contract/jobs/status.ts";
+
+/** How a job ended, its gates included: a result that fails one is no good news. */
+export interface Verdict {
+  readonly words: string;
+  readonly icon: IconName;
+  readonly tone: "wait" | "work" | "calm" | "warn" | "bad" | "off";
+}
+
+interface JudgedJob {
+  readonly status: JobStatus;
+  readonly gates: GateResult[];
+  readonly baseline: unknown;
+  readonly dryRun: boolean;
+}
+
+const unfinished: Readonly<Record<Exclude<JobStatus, "Completed">, Omit<Verdict, "words">>> = {
+  Pending: { icon: "wait", tone: "wait" },
+  Sharding: { icon: "work", tone: "work" },
+  Optimizing: { icon: "work", tone: "work" },
+  Failed: { icon: "bad", tone: "bad" },
+  Cancelling: { icon: "work", tone: "off" },
+  Cancelled: { icon: "stop", tone: "off" },
+};
+
+/** A job's status in words: `Completed, fails 1 gate`. */
+export function judgeJob(job: JudgedJob): Verdict {
+  if (job.status !== "Completed") return { ...unfinished[job.status], words: job.status };
+  const missed = listMissed(job);
+  const failed = missed.filter(({ level }) => level === "fail").length;
+  if (failed > 0) {
+    return { tone: "bad", icon: "bad", words: `Completed, fails ${countGates(failed)}` };
+  }
+  if (missed.length > 0) {
+    const warns = missed.length === 1 ? "warns" : "warn";
+    return {
+      tone: "warn",
+      icon: "warn",
+      words: `Completed, ${countGates(missed.length)} ${warns}`,
+    };
+  }
+  const passed = job.gates.filter((gate) => gate.passed).length;
+  if (job.dryRun) return { tone: "calm", icon: "good", words: "Completed, a dry run" };
+  const words = passed === 0 ? "Completed" : `Completed, passes ${countGates(passed)}`;
+  return { tone: "calm", icon: "good", words };
+}
+
+/** Whether a job has a result that somebody may use: no gate of the level `fail` is missed. */
+export function isShippable(job: JudgedJob): boolean {
+  return (
+    job.status === "Completed" && job.gates.every((gate) => gate.passed || gate.level === "warn")
+  );
+}
+
+function countGates(count: number): string {
+  return `${count} ${count === 1 ? "gate" : "gates"}`;
+}

@@ -1,0 +1,163 @@
+import { writeFile } from "node:fs/promises";
+import path from "node:path";
+import { observeActivations, type ObserveOptions } from "./calibrate/observe-activations.ts";
+import type { Recipe } from "../contract/jobs/recipe.ts";
+import type { Telemetry } from "../contract/jobs/telemetry.ts";
+import { type TensorData, tensorNumbers } from "./evaluate/tensor-data.ts";
+import { inlineFunctions } from "./onnx/inline-functions.ts";
+import { openModel } from "./onnx/open-model.ts";
+import type { CompressionPlan } from "./plan-compression.ts";
+import { isAttributeSet } from "./quantize/channel-axis.ts";
+import { findWeights, type Weight, type WeightConsumer } from "./quantize/find-weights.ts";
+import { findProductMatrix } from "./quantize/formats/consumer-matrix.ts";
+import { InputMoments, momentBytes } from "./quantize/kernels/input-moments.ts";
+import { Obstacle } from "./quantize/obstacle.ts";
+import type { BlockTask, MomentsFile } from "./quantize/tasks/weight-task.ts";
+import { weightDims } from "./quantize/weight-dims.ts";
+
+export interface ModelCalibration {
+  /** Undefined where no weight is in blocks of a product. */
+  readonly summary: Telemetry["calibration"];
+  /** Moments of a weight's inputs, by the position of the weight. */
+  readonly moments: ReadonlyMap<number, MomentsFile>;
+}
+
+/** Most bytes of moments that are summed up in one run of the model. */
+const maxMomentBytes = 512 * 1024 ** 2;
+
+/**
+ * Runs the original on the calibration's samples, and sums up the second moments of the inputs of
+ * each product that takes a weight in blocks. Memory does not grow with the samples.
+ * @throws ServiceError those of observeActivations
+ */
+export async function calibrateModel(
+  modelPath: string,
+  plan: CompressionPlan,
+  options: ObserveOptions & { readonly recipe: Recipe },
+): Promise<ModelCalibration> {
+  const model = await openModel(modelPath, Number.MAX_SAFE_INTEGER);
+  inlineFunctions(model.proto);
+  const weights = findWeights(model);
+  const wanted = groupByInputs(plan, weights, model.proto.graph);
+  const files = new Map<number, MomentsFile>();
+  let summary: ModelCalibration["summary"];
+  for (const [index, groups] of divideRuns(wanted).entries()) {
+    const moments = new Map(groups.map((group) => [group, new InputMoments(group.inputs)]));
+    const values = [...new Set(groups.flatMap((group) => group.values))];
+    const observed = await observeActivations(model, values, {
+      ...options,
+      visit: (tensor) => addTensor(moments, tensor),
+    });
+    const { data, count: samples, evaluationSamples } = observed;
+    summary = { data, samples, evaluationSamples, fittedWeights: 0 };
+    for (const [position, [group, sums]] of [...moments].entries()) {
+      const file = path.join(options.scratchDirectory, `moments-${index}-${position}`);
+      if (!(await writeMoments(file, sums))) continue;
+      for (const weight of group.weights) files.set(weight, { path: file, rows: sums.rows });
+    }
+  }
+  return {
+    summary: summary && { ...summary, fittedWeights: files.size },
+    moments: files,
+  };
+}
+
+/** Weights whose products have the same inputs. */
+interface InputGroup {
+  readonly values: readonly string[];
+  readonly inputs: number;
+  readonly weights: number[];
+}
+
+function groupByInputs(
+  { tasks }: CompressionPlan,
+  weights: readonly Weight[],
+  graph: object | undefined,
+): InputGroup[] {
+  const groups = new Map<string, InputGroup>();
+  for (const task of tasks) {
+    const weight = weights[task.weight];
+    if (weight === undefined || task.kind !== "blocks" || task.matrices > 1) continue;
+    const values = listInputs(weight, task, graph);
+    if (values.length === 0) continue;
+    const key = JSON.stringify([values, task.shape.k]);
+    const group = groups.get(key) ?? { values, inputs: task.shape.k, weights: [] };
+    groups.set(key, group);
+    group.weights.push(task.weight);
+  }
+  return [...groups.values()];
+}
+
+/** Values that products multiply the whole weight with, as rows of its inputs. */
+function listInputs(weight: Weight, { shape }: BlockTask, graph: object | undefined): string[] {
+  const isProduct = (consumer: WeightConsumer): boolean => {
+    const matrix = findProductMatrix(consumer);
+    return (
+      !(matrix instanceof Obstacle) &&
+      consumer.scope.body === graph &&
+      matrix.k.size === shape.k &&
+      weightDims(weight)[matrix.k.source] === shape.k &&
+      !isAttributeSet(consumer.node, "transA")
+    );
+  };
+  const values = weight.consumers.filter(isProduct).flatMap(({ node }) => node.input.slice(0, 1));
+  return [...new Set(values)].toSorted();
+}
+
+/** Divides what is to be summed up so that a run needs no more memory than is allowed. */
+function divideRuns(groups: readonly InputGroup[]): InputGroup[][] {
+  const runs: InputGroup[][] = [];
+  let bytes = Infinity;
+  for (const group of groups) {
+    const needed = momentBytes(group.inputs);
+    if (bytes + needed > maxMomentBytes) {
+      runs.push([]);
+      bytes = 0;
+    }
+    runs.at(-1)?.push(group);
+    bytes += needed;
+  }
+  return runs;
+}
+
+function addTensor(moments: ReadonlyMap<InputGroup, InputMoments>, tensor: TensorData): void {
+  for (const [{ values, inputs }, sums] of moments) {
+    if (!values.includes(tensor.name)) continue;
+    if (tensor.shape.at(-1) !== inputs) {
+      const shape = `[${tensor.shape.join()}]`;
+      throw new TypeError(`"${tensor.name}" has shape ${shape} and is to have rows of ${inputs}`);
+    }
+    const numbers = tensorNumbers(tensor);
+    sums.add(numbers instanceof Float32Array ? numbers : Float32Array.from(numbers));
+  }
+}
+
+/** @returns false for moments that are not finite, which no rounding can be fitted to */
+async function writeMoments(file: string, sums: InputMoments): Promise<boolean> {
+  const segments = [...sums.read()];
+  if (!segments.every((segment) => segment.every(Number.isFinite))) return false;
+  await writeFile(file, segments);
+  return true;
+}
+
+/** The plan with each weight's rounding fitted to the moments that are known. */
+export function fitPlan(
+  plan: CompressionPlan,
+  calibration: ModelCalibration | undefined,
+): CompressionPlan {
+  if (calibration === undefined) return plan;
+  const fitted = new Set<number>();
+  const tasks = plan.tasks.map((task) => {
+    const moments = calibration.moments.get(task.weight);
+    if (moments === undefined || task.kind !== "blocks" || task.matrices > 1) return task;
+    fitted.add(task.weight);
+    return { ...task, moments };
+  });
+  const weights = plan.weights.map((each) => {
+    const { format } = each;
+    if (format === undefined || !fitted.has(each.weight.index)) return each;
+    const description = `${format.description}, fitted to the inputs`;
+    return { ...each, format: { ...format, description } };
+  });
+  return { ...plan, tasks, weights };
+}

@@ -1,0 +1,105 @@
+import { ServiceError } from "../../contract/errors.ts";
+import type { Recipe } from "../../contract/jobs/recipe.ts";
+import { requireTensorInputs } from "../evaluate/generate-sample.ts";
+import { openCallerSamples, openSamples, type SampleSource } from "../evaluate/open-samples.ts";
+import type { RunnableModel } from "../evaluate/runnable-model.ts";
+import { type Sample, tensorNumbers } from "../evaluate/tensor-data.ts";
+
+interface CalibrationOptions {
+  readonly recipe: Pick<Recipe, "calibration" | "evaluation">;
+  /** The original's ONNX file. */
+  readonly modelPath: string;
+  /** A local `.npz` file; without it, samples are generated. */
+  readonly calibrationPath: string | undefined;
+  /** Outputs that are fetched. */
+  readonly outputs: readonly string[];
+  readonly signal: AbortSignal;
+}
+
+/** Samples to calibrate on, and which samples of the caller's file they are. */
+export interface CalibrationSource extends SampleSource {
+  /** Samples of the same file that are the evaluation's; undefined where it has no part in it. */
+  readonly evaluationSamples: number | undefined;
+}
+
+/** Generated samples of the calibration come after any that an evaluation can have. */
+const firstGenerated = 4096;
+
+/**
+ * Opens samples for the recipe's calibration, none of which the evaluation uses.
+ * @throws ServiceError calibration_data_invalid if the caller's data does not fit; evaluation_failed
+ * if none can be generated
+ */
+export async function openCalibrationSamples(
+  original: RunnableModel,
+  options: CalibrationOptions,
+): Promise<CalibrationSource> {
+  const { recipe, calibrationPath } = options;
+  if (recipe.calibration === undefined) throw new TypeError("The recipe has no calibration");
+  const { samples } = recipe.calibration;
+  if (calibrationPath !== undefined)
+    return openCallerCalibration(original, calibrationPath, recipe);
+  const source = await openSamples(original, {
+    ...options,
+    evaluation: { samples, firstGenerated },
+  });
+  return { ...source, evaluationSamples: undefined };
+}
+
+async function openCallerCalibration(
+  original: RunnableModel,
+  path: string,
+  { calibration, evaluation }: CalibrationOptions["recipe"],
+): Promise<CalibrationSource> {
+  const opened = await asCalibrationError(openCallerSamples(path, requireTensorInputs(original)));
+  const isShared = evaluation.level === "outputs" && calibration?.data === evaluation.data;
+  const evaluationSamples = isShared
+    ? Math.min(evaluation.samples, Math.ceil(opened.count / 2))
+    : undefined;
+  const skipped = evaluationSamples ?? 0;
+  const count = Math.min(calibration?.samples ?? 0, opened.count - skipped);
+  if (count === 0) {
+    await opened[Symbol.asyncDispose]();
+    const problem = "has one sample, which cannot serve both the evaluation and the calibration";
+    throw new ServiceError("calibration_data_invalid", `The calibration data ${problem}`);
+  }
+  return {
+    data: "caller",
+    count,
+    unused: opened.count - skipped - count,
+    samples: { [Symbol.asyncIterator]: () => takeFinite(opened.samples, skipped, count) },
+    failureCode: "evaluation_data_invalid",
+    evaluationSamples,
+    [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
+  };
+}
+
+async function* takeFinite(
+  samples: AsyncIterable<Sample>,
+  skipped: number,
+  count: number,
+): AsyncGenerator<Sample> {
+  let index = 0;
+  for await (const sample of samples) {
+    index += 1;
+    if (index <= skipped) continue;
+    const tensor = sample.find((each) => tensorNumbers(each).some(Number.isNaN));
+    if (tensor !== undefined) {
+      const place = `Input "${tensor.name}" of sample ${index} of the calibration data`;
+      throw new ServiceError("calibration_data_invalid", `${place} has NaN`);
+    }
+    yield sample;
+    if (index === skipped + count) return;
+  }
+}
+
+/** Problems of data are found where the evaluation's is read, and named after it there. */
+export async function asCalibrationError<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (cause) {
+    if (!(cause instanceof ServiceError) || cause.code !== "evaluation_data_invalid") throw cause;
+    const message = cause.message.replaceAll("evaluation data", "calibration data");
+    throw new ServiceError("calibration_data_invalid", message, { cause });
+  }
+}

@@ -1,0 +1,135 @@
+import { readFileSync } from "node:fs";
+import { panelRectangles } from "./matrix-panels.ts";
+import type { OutputWriter } from "./output-writer.ts";
+import { createBlocksByLayout, makeSigned, writeBlocks } from "./run-block-task.ts";
+import { releaseBuffers, SourceReader } from "./source-reader.ts";
+import type { BlockTask, MomentsFile, TaskResult } from "./weight-task.ts";
+import { addErrors, emptyErrorSums } from "../../evaluate/error-metrics.ts";
+import type { MatrixShape } from "../kernels/block-format.ts";
+import {
+  createFittedBlocks,
+  fitBlocks,
+  type FittedBlocks,
+  restoreValues,
+  sliceFittedBlocks,
+} from "../kernels/fit-blocks.ts";
+import { factorMoments } from "../kernels/input-factor.ts";
+import { momentSegments } from "../kernels/input-moments.ts";
+import { packFittedBlocks } from "../kernels/pack-fitted-blocks.ts";
+import { MatrixMemory } from "../kernels/second-order.ts";
+
+type FittedTask = BlockTask & { readonly moments: MomentsFile };
+
+/** Outputs that are rounded at once. */
+const panelOutputs = 512;
+
+interface OutputRange {
+  readonly firstOutput: number;
+  readonly outputs: number;
+}
+
+/**
+ * Rounds a matrix so that its products with its inputs, whose moments are known, change least. The
+ * codes of the whole matrix are in memory meanwhile.
+ */
+export function* runFittedTask(
+  task: FittedTask,
+  output: OutputWriter,
+): Generator<number, TaskResult> {
+  const { weight, shape, format } = task;
+  const fitted = createFittedBlocks(shape.n, shape.k, format);
+  using reader = new SourceReader(task);
+  yield* fitSegments(task, reader, fitted);
+  const sums = emptyErrorSums();
+  for (const range of outputRanges(shape.n)) {
+    const values = readOutputs(reader, task, range);
+    const part = sliceFittedBlocks(fitted, shape.n, range);
+    const { outputs } = range;
+    addErrors(sums, values, restoreValues(part, { outputs, inputs: shape.k, format }));
+    writeOutputs(task, range, { part, output });
+    yield ((1 - fittingShare) * task.sourceBytes * outputs) / shape.n;
+  }
+  releaseBuffers(fitted.codes, fitted.scales, fitted.zeroPoints);
+  const rejection = sums.notFinite ? "holds values that are not finite" : undefined;
+  return { weight, sums, rejection };
+}
+
+/** Memory that fitting takes: codes of the matrix, and of a segment moments, factor and feedback. */
+export function fittingBytes({ k, n }: MatrixShape): number {
+  const [{ size } = { size: 0 }] = momentSegments(k);
+  return n * k + size * size * (4 + 8 + 4) + 3 * panelOutputs * k * 4;
+}
+
+/** Share of the work that the fitting is. */
+const fittingShare = 0.9;
+
+function* outputRanges(all: number): Generator<OutputRange> {
+  for (let firstOutput = 0; firstOutput < all; firstOutput += panelOutputs) {
+    yield { firstOutput, outputs: Math.min(panelOutputs, all - firstOutput) };
+  }
+}
+
+function writeOutputs(
+  task: FittedTask,
+  range: OutputRange,
+  { part, output }: { part: FittedBlocks; output: OutputWriter },
+): void {
+  const { shape, format, layout } = task;
+  const { outputs } = range;
+  const into = createBlocksByLayout[layout]({ ...shape, n: outputs }, format);
+  packFittedBlocks(part, { outputs, inputs: shape.k, format, layout }, into);
+  if (layout === "rows" && format.symmetric) makeSigned(into.quantizedValues, format.bits);
+  const panel = { firstInput: 0, inputs: shape.k, ...range };
+  writeBlocks(task, into, panelRectangles(task, 0, panel), output);
+}
+
+/** The values of some outputs: [output, input]. */
+function readOutputs(
+  reader: SourceReader,
+  { shape: { order, k, n } }: BlockTask,
+  { firstOutput, outputs }: OutputRange,
+): Float32Array {
+  if (order === "nk") {
+    const rectangle = { start: firstOutput * k, rows: 1, columns: outputs * k, pitch: outputs * k };
+    return reader.read(rectangle).slice();
+  }
+  const columns = reader.read({ start: firstOutput, rows: k, columns: outputs, pitch: n });
+  const values = new Float32Array(outputs * k);
+  for (let input = 0; input < k; input++) {
+    for (let column = 0; column < outputs; column++) {
+      values[column * k + input] = Number(columns[input * outputs + column]);
+    }
+  }
+  return values;
+}
+
+function* fitSegments(
+  task: FittedTask,
+  reader: SourceReader,
+  fitted: FittedBlocks,
+): Generator<number> {
+  const { shape, format, moments: file, sourceBytes } = task;
+  const memory = new MatrixMemory();
+  for (const { first, size, sums } of readMoments(file, shape.k)) {
+    const factor = factorMoments(memory, { sums, inputs: size, rows: file.rows });
+    if (factor === undefined) throw new TypeError("Moments that were written are not finite");
+    const segment = { inputs: shape.k, firstInput: first, segmentInputs: size, format };
+    for (const range of outputRanges(shape.n)) {
+      const values = readOutputs(reader, task, range);
+      fitBlocks(memory, factor, { ...segment, ...range, values }, fitted);
+      const share = (range.outputs / shape.n) * (size / shape.k);
+      yield fittingShare * share * sourceBytes;
+    }
+    memory.free(0);
+  }
+}
+
+function* readMoments({ path }: MomentsFile, inputs: number) {
+  const bytes = readFileSync(path);
+  let offset = bytes.byteOffset;
+  for (const segment of momentSegments(inputs)) {
+    const length = segment.size ** 2;
+    yield { ...segment, sums: new Float32Array(bytes.buffer, offset, length) };
+    offset += length * 4;
+  }
+}

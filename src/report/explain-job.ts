@@ -1,0 +1,45 @@
+import { inlineCode, toOneLine } from "./markdown.ts";
+import { type EndedRow, jobTitle, type ReportRow } from "./report.ts";
+import { describeGate, rankMissedGates } from "../contract/jobs/describe-gate.ts";
+import type { Job } from "../contract/jobs/job.ts";
+
+type Explained = Pick<Job, "error" | "gates" | "baseline">;
+
+/** Text as it is read, and foreign text in it made harmless. */
+interface Wording {
+  readonly quote: (text: string) => string;
+}
+
+const plainText: Wording = { quote: toOneLine };
+const markdown: Wording = { quote: inlineCode };
+
+/**
+ * Why a job did not pass, each reason as it follows the job's name; the worst first. Empty for a
+ * job that passed.
+ */
+function listReasons({ error, gates, baseline }: Explained, { quote }: Wording): string[] {
+  if (error) return [`failed: ${quote(error.message)}`];
+  const against = baseline ? quote(baseline.branch) : undefined;
+  return rankMissedGates(gates).map((gate) => describeGate(gate, { against, quote }));
+}
+
+/** Why a job did not pass, on a line without its name; the empty string for one that did. */
+export function explainShortly(job: Explained): string {
+  const [first, ...others] = listReasons(job, plainText);
+  if (first === undefined) return "";
+  const gates = others.length === 1 ? "gate" : "gates";
+  return others.length === 0 ? first : `${first} (and ${others.length} more ${gates})`;
+}
+
+/** The same in a sentence with the job's name. */
+export function explainInTitle(row: EndedRow): string {
+  return toOneLine(`${jobTitle(row)} ${explainShortly(row.job)}`);
+}
+
+/** All that a job did not pass, in sentences of Markdown; undefined for one that did. */
+export function explainInMarkdown({ model, target, job }: ReportRow): string | undefined {
+  const [first, ...others] = job === undefined ? [] : listReasons(job, markdown);
+  if (first === undefined) return undefined;
+  const title = `${inlineCode(model)} for ${inlineCode(target)}`;
+  return [`${title} ${first}.`, ...others.map((reason) => `It ${reason}.`)].join(" ");
+}

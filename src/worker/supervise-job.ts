@@ -1,0 +1,106 @@
+import { writeFileSync } from "node:fs";
+import { Worker } from "node:worker_threads";
+import { crashEnd, serializeTerminationMessage } from "./job-end.ts";
+import type { JobThreadMessage, WorkerEnd } from "./job-thread-message.ts";
+import { type WorkerSettings, workerSettings } from "./worker-settings.ts";
+import { workerExit } from "../contract/jobs/worker-exit.ts";
+
+type Exit = (code: number) => never;
+
+/** Runs a job in a thread. `exit` ends the process. @returns what stops the job, for a reason */
+export function superviseJob(environment: NodeJS.ProcessEnv, exit: Exit): (reason: string) => void {
+  const supervisor = new JobSupervisor(workerSettings.parse(environment), exit);
+  return (reason) => supervisor.stop(reason);
+}
+
+/** A worker that is stopped exits after this time, unless its thread notices. */
+const stopLimitMs = 400;
+
+/** The job has a thread of its own: planning a large model keeps it from noticing a stop. */
+const jobThread = new URL("./job-thread.ts", import.meta.url);
+/** Semi-spaces of 2 MB: with larger ones, garbage takes more memory than tiles of weights. */
+const jobThreadLimits = { maxYoungGenerationSizeMb: 6 } as const;
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+function printError(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+type PodSettings = Extract<WorkerSettings, { readonly MOS_TERMINATION_LOG: string }>;
+
+/** Supervises a job's thread: prints its messages, and ends the process with it. */
+class JobSupervisor {
+  /** Undefined for a process of a service on this machine, which prints lines and no events. */
+  readonly #pod: PodSettings | undefined;
+  readonly #thread: Worker;
+  readonly #exitProcess: Exit;
+  #lastSeq = 0;
+  #isStopped = false;
+  #exitTimer: NodeJS.Timeout | undefined;
+
+  constructor(settings: WorkerSettings, exitProcess: Exit) {
+    this.#exitProcess = exitProcess;
+    this.#pod = "MOS_TERMINATION_LOG" in settings ? settings : undefined;
+    this.#thread = new Worker(jobThread, {
+      workerData: settings,
+      resourceLimits: jobThreadLimits,
+    });
+    this.#thread
+      .on("message", (message: JobThreadMessage) => this.#receive(message))
+      .on("error", (error) => this.#crash(error))
+      .on("exit", (code) => this.#crash(new Error(`The job's thread ended with code ${code}`)));
+  }
+
+  /** The thread may say that it stopped, if it is not too busy. */
+  stop(reason: string): void {
+    if (this.#isStopped) return;
+    this.#isStopped = true;
+    this.#exitWithin(stopLimitMs);
+    this.#thread.postMessage(reason);
+  }
+
+  #exitWithin(ms: number): void {
+    clearTimeout(this.#exitTimer);
+    const end = { code: workerExit.cancelled, outcome: "Cancelled" } as const;
+    this.#exitTimer = setTimeout(() => this.#exit(end), ms);
+  }
+
+  #receive(message: JobThreadMessage): void {
+    switch (message.kind) {
+      case "line":
+        return print(message.text);
+      case "error":
+        return printError(message.text);
+      case "event":
+        this.#lastSeq++;
+        return this.#pod && print(message.text);
+      case "stopping":
+        // A pod has its grace period to deliver what it has to say.
+        return this.#pod && this.#exitWithin(this.#pod.MOS_STOP_SECONDS * 1000);
+      case "cancelled":
+        return this.stop(message.text);
+      case "end":
+        return this.#exit(message.end);
+    }
+  }
+
+  #crash(error: unknown): never {
+    const { details, end } = crashEnd(error, this.#isStopped);
+    if (details !== undefined) printError(details);
+    return this.#exit(end);
+  }
+
+  /** Writes the termination message of the pod, if any, and exits. */
+  #exit({ code, ...end }: WorkerEnd): never {
+    try {
+      const message = serializeTerminationMessage({ ...end, lastSeq: this.#lastSeq });
+      if (this.#pod) writeFileSync(this.#pod.MOS_TERMINATION_LOG, message);
+    } catch (error) {
+      printError(`The termination message cannot be written: ${String(error)}`);
+    }
+    return this.#exitProcess(code);
+  }
+}

@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { describeGate, describeLimit } from "../../src/contract/jobs/describe-gate.ts";
+import { gateName } from "../../src/contract/jobs/gate-table.ts";
+import type { GateResult } from "../../src/contract/jobs/gate.ts";
+import { nextStep } from "../../src/contract/jobs/next-steps.ts";
+
+function makeGate(fields: Partial<GateResult> & Pick<GateResult, "gate">): GateResult {
+  return { limit: 3, actual: 15.68, baseline: 23.1, level: "fail", passed: false, ...fields };
+}
+
+const sentences: readonly [Partial<GateResult> & Pick<GateResult, "gate">, string][] = [
+  [{ gate: "maxSqnrDropDb" }, "lost 15.7 dB against main; 3 dB are allowed"],
+  [{ gate: "maxSqnrDropDb", actual: -2, limit: 1 }, "gained 2 dB against main; 1 dB is allowed"],
+  [{ gate: "maxSqnrDropDb", actual: 0 }, "lost no accuracy against main; 3 dB are allowed"],
+  [
+    { gate: "maxSizeRatio", actual: 0.268, limit: 0.25 },
+    "has 26.8 % of the original's size; 25 % are allowed",
+  ],
+  [
+    { gate: "maxSizeRatio", actual: 0.25001, limit: 0.25 },
+    "has 25.001 % of the original's size; 25 % are allowed",
+  ],
+  [
+    { gate: "minCosine", actual: 0.9057, limit: 0.95 },
+    "has a cosine similarity of 0.9057; 0.95 is required",
+  ],
+  [
+    { gate: "maxSizeRegression", actual: -0.025, limit: 0.05, passed: true },
+    "shrank by 2.5 % against main; 5 % are allowed",
+  ],
+  [
+    {
+      gate: "maxLatencyRegression",
+      actual: 0.072,
+      limit: 0.05,
+      interval: { low: 0.06, high: 0.081 },
+    },
+    "became 7.2 % slower against main (95 % sure: 6 % to 8.1 %); 5 % are allowed",
+  ],
+  [
+    { gate: "minSqnrDb", actual: null, limit: 20 },
+    'has no measured figure for "Accuracy (SQNR)"; 20 dB are required',
+  ],
+  [
+    { gate: "maxSizeRegression", actual: null, level: "warn", note: "There is no baseline" },
+    'cannot be compared for "Growth" (There is no baseline)',
+  ],
+];
+
+for (const [gate, sentence] of sentences) {
+  test(`a gate says "${sentence}"`, () => {
+    assert.equal(describeGate(makeGate(gate), { against: "main" }), sentence);
+  });
+}
+
+test("a figure beyond its limit never reads as the limit itself", () => {
+  for (const gate of gateName.options) {
+    for (const excess of [1e-2, 1e-4, 1e-6]) {
+      const words = describeGate(makeGate({ gate, limit: 0.5, actual: 0.5 + excess }));
+      const [found = "", allowed = ""] = words.split("; ");
+      const [limit = ""] = allowed.split(" ");
+      assert.ok(!found.split(" ").includes(limit), words);
+    }
+  }
+});
+
+test("every gate has a limit in words, and something to do where it fails", () => {
+  for (const gate of gateName.options) {
+    assert.match(describeLimit({ gate, limit: 0.5 }), /^[A-Z].+: at (most|least) \S+/);
+    const failed = { status: "Completed" as const, error: null, gates: [makeGate({ gate })] };
+    assert.match(nextStep(failed) ?? "", /\.$/);
+  }
+});
+
+test("what comes next follows from why a job did not pass", () => {
+  const job = { status: "Failed" as const, gates: [] };
+  const after = (code: "model_invalid" | "worker_crashed" | "internal_error") =>
+    nextStep({ ...job, error: { code, message: "" } });
+  assert.match(after("model_invalid") ?? "", /^Correct the model/);
+  assert.match(after("worker_crashed") ?? "", /^Run it again/);
+  assert.equal(nextStep({ status: "Completed", gates: [], error: null }), undefined);
+  const withoutBaseline = makeGate({ gate: "maxSqnrDropDb", actual: null, level: "warn" });
+  const next = nextStep({ status: "Completed", error: null, gates: [withoutBaseline] });
+  assert.match(next ?? "", /on the base branch once/);
+});

@@ -1,0 +1,168 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { Page } from "playwright-core";
+import type { JobRequest } from "../../src/contract/jobs/job.ts";
+import { demoModels } from "../../src/demo/demo-models.ts";
+import { chromiumMissing } from "../support/cluster/cluster-missing.ts";
+import {
+  assertNoComplaints,
+  type Dashboard,
+  findBarriers,
+  openDashboard,
+  signInByLink,
+} from "./open-dashboard.ts";
+
+const skip = chromiumMissing;
+const recipes: readonly JobRequest["recipe"][] = [
+  { scheme: "fp16" },
+  { scheme: "int8-weight", granularity: "tensor" },
+  { scheme: "int8-weight", granularity: "channel" },
+];
+
+/** One model by three recipes, of which the second fails a gate. */
+async function runRecipes({ client }: Dashboard): Promise<void> {
+  const voice = demoModels.find(({ name }) => name === "voice-activity");
+  const { source } = await client.uploadModel(voice?.file ?? "");
+  for (const recipe of recipes) {
+    const { id } = await client.call("startCompression", {
+      body: {
+        model: { source, name: "voice-activity" },
+        target: "cpu",
+        recipe: { ...recipe, evaluation: { latencyBudgetSeconds: 1 } },
+        gates: { maxSizeRatio: 0.6, minSqnrDb: 16 },
+      },
+    });
+    await client.call("getJob", { params: { id }, headers: { prefer: "wait=60" } });
+  }
+}
+
+test("jobs are compared, models have pages, and batches are started there", { skip }, async (t) => {
+  const dashboard = await openDashboard(t);
+  const page = await signInByLink(dashboard);
+  await runRecipes(dashboard);
+  await t.test("ticked jobs are compared by figures, recipe and a chart", () =>
+    compareTicked(page, dashboard),
+  );
+  await t.test("a model has versions, best results and programs", () => openModel(page, dashboard));
+  await t.test("a batch of several recipes is started and compared", () =>
+    startBatch(page, dashboard),
+  );
+  await t.test("a model that is known is chosen for a job by its name", () =>
+    pickModel(page, dashboard),
+  );
+  assertNoComplaints(dashboard);
+});
+
+async function checkLooks(page: Page): Promise<void> {
+  for (const colorScheme of ["dark", "light"] as const) {
+    await page.emulateMedia({ colorScheme });
+    for (const width of [390, 1440]) {
+      await page.setViewportSize({ width, height: 900 });
+      assert.deepEqual(await findBarriers(page), [], `${colorScheme}, ${width} pixels`);
+      const html = page.locator("html");
+      const overflow = await html.evaluate((root) => root.scrollWidth - root.clientWidth);
+      assert.ok(overflow <= 0, `${overflow} pixels wider than a window of ${width}`);
+    }
+  }
+}
+
+async function compareTicked(page: Page, { origin }: Dashboard): Promise<void> {
+  await page.goto(`${origin}/jobs`);
+  const boxes = page.getByRole("checkbox", { name: /^Select voice-activity/ });
+  await boxes.first().waitFor();
+  for (const box of await boxes.all()) await box.check();
+  await page.getByRole("link", { name: "Compare 3" }).click();
+  await page.getByRole("heading", { name: "Compare 3 jobs" }).waitFor();
+  const best = page.getByRole("heading", { name: "Smallest that passes" }).locator("..");
+  await best.getByRole("link", { name: "A, int8-weight · channel" }).waitFor();
+  await page.getByRole("row", { name: /^granularity channel tensor channel$/ }).waitFor();
+  await page.getByRole("row", { name: /^scheme int8-weight int8-weight fp16$/ }).waitFor();
+  const accuracy = page.getByRole("row", { name: /^Accuracy \(SQNR\)/ });
+  assert.match(await accuracy.innerText(), /54\.\d dB\s*best$/);
+  assert.equal(await page.getByRole("row", { name: /^minElements/ }).count(), 0);
+  await page.getByRole("button", { name: /^Show \d+ equal fields$/ }).click();
+  await page.getByRole("row", { name: /^minElements 256 256 256$/ }).waitFor();
+  const point = page.locator(".plot").getByRole("link", { name: /fails 1 gate$/ });
+  assert.equal(await point.count(), 1);
+  await page.getByRole("button", { name: "Latency and accuracy" }).click();
+  await checkLooks(page);
+  await page.getByRole("link", { name: /^Compare without C/ }).click();
+  await page.getByRole("heading", { name: "Compare 2 jobs" }).waitFor();
+}
+
+async function openModel(page: Page, { origin }: Dashboard): Promise<void> {
+  await page.goto(`${origin}/models`);
+  await checkLooks(page);
+  await page.getByRole("link", { name: "voice-activity" }).click();
+  await page.getByRole("heading", { name: "voice-activity", level: 1 }).waitFor();
+  const best = page.getByRole("region", { name: "Best result for each target" });
+  await best.getByRole("row", { name: /^cpu int8-weight 729 kB \(31 %\)/ }).waitFor();
+  await page.getByRole("cell", { name: "2623a2953f6f…" }).waitFor();
+  await page.getByText("opset 16").waitFor();
+  await page.getByRole("row", { name: "sr input int64[]" }).waitFor();
+  const program = page.getByRole("region", { name: "Python program" });
+  assert.match(await program.innerText(), /"sr": np\.zeros\(\(\), dtype=np\.int64\)/);
+  await page.getByRole("button", { name: "JavaScript" }).click();
+  await page.getByRole("region", { name: "JavaScript program" }).waitFor();
+  await checkLooks(page);
+}
+
+async function startBatch(page: Page, { client, origin }: Dashboard): Promise<void> {
+  await page.goto(`${origin}/models/voice-activity`);
+  await page.getByRole("link", { name: "Try several recipes" }).click();
+  await page
+    .getByText(/^voice-activity, upload 2623/)
+    .first()
+    .waitFor();
+  await page.getByRole("checkbox", { name: /^cpu Any CPU/ }).check();
+  await page.getByRole("checkbox", { name: /^cpu-int8/ }).check();
+  await page.getByRole("checkbox", { name: /^fp16/ }).check();
+  await page.getByText("1 model × 2 targets × 2 recipes = 4 jobs").waitFor();
+  await checkLooks(page);
+  await page.getByLabel("Maximum size").fill("many");
+  await page.getByRole("button", { name: "Start 4 jobs" }).click();
+  await page.getByText(/^A gate is not a number/).waitFor();
+  await page.getByLabel("Maximum size").fill("0.6");
+  await page.getByRole("button", { name: "Start 4 jobs" }).click();
+  await page.getByRole("heading", { name: "Compare 4 jobs" }).waitFor();
+  const { batches } = await client.call("listBatches", {});
+  assert.equal(batches.length, 2);
+  for (const { id } of batches) {
+    const { jobs } = await client.call("getBatch", { params: { id } });
+    for (const job of jobs) {
+      const params = { id: job.id };
+      const ended = await client.call("getJob", { params, headers: { prefer: "wait=60" } });
+      assert.equal(ended.gateLimits.maxSizeRatio, 0.6);
+    }
+  }
+  await page.getByRole("heading", { name: "Fastest that passes" }).waitFor();
+}
+
+async function pickModel(page: Page, { origin }: Dashboard): Promise<void> {
+  await page.goto(`${origin}/new`);
+  const picker = page.getByLabel("or a model that is known here");
+  await picker.selectOption({ label: "voice-activity, upload 2623a2953f6f" });
+  assert.match(await page.getByLabel("or its address").inputValue(), /^upload:sha256:2623/);
+  await page.getByRole("button", { name: "Start job" }).click();
+  await page.locator("h1").getByText("voice-activity").waitFor();
+  const log = page.getByRole("log");
+  await log.getByText(/^\[optimize\] Plan/).waitFor();
+  await page.locator("h1 .status").getByText("Completed").waitFor();
+  await page.getByRole("button", { name: /^optimize \d$/ }).click();
+  await log
+    .getByText(/^\[optimize\]/)
+    .first()
+    .waitFor({ state: "detached" });
+  await page.getByLabel("Search the log").fill("weights");
+  await page
+    .getByRole("status")
+    .getByText(/^1 of [2-9]$/)
+    .waitFor();
+  await page.getByRole("button", { name: "Previous match" }).click();
+  await page
+    .getByRole("status")
+    .getByText(/^([2-9]) of \1$/)
+    .waitFor();
+  assert.ok((await page.locator(".log-line.is-match").count()) > 1);
+  assert.deepEqual(await findBarriers(page), []);
+}

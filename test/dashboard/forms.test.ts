@@ -1,0 +1,122 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import test, { type TestContext } from "node:test";
+import type { Page } from "playwright-core";
+import { chromiumMissing } from "../support/cluster/cluster-missing.ts";
+import {
+  assertNoComplaints,
+  type Dashboard,
+  findBarriers,
+  openDashboard,
+  signInByLink,
+} from "./open-dashboard.ts";
+import { writeProduct } from "./write-product.ts";
+
+const skip = chromiumMissing;
+
+test("the form of a job", { skip }, async (t) => {
+  const dashboard = await openDashboard(t);
+  const page = await signInByLink(dashboard);
+  await t.test("it is signed in at a page that has an address", async () => {
+    assert.ok(page.url().endsWith("/jobs"));
+    await page.locator('nav a[aria-current="page"]').getByText("Jobs").waitFor();
+  });
+  await t.test("a file that is no model is refused where it is dropped", () =>
+    refuseText(t, page, dashboard),
+  );
+  await t.test("a number out of range says the range", () => checkRanges(page, dashboard));
+  await t.test("a prediction leaves no job behind", () => predict(t, page, dashboard));
+  await t.test("running again with changes keeps every gate", () => keepGates(t, page, dashboard));
+  assertNoComplaints(dashboard);
+});
+
+async function refuseText(t: TestContext, page: Page, { origin }: Dashboard): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "text-"));
+  t.after(() => rm(folder, { recursive: true }));
+  const file = join(folder, "README.md");
+  await writeFile(file, "# A text\n".repeat(2000));
+  const asked: string[] = [];
+  page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+  await page.goto(`${origin}/new`);
+  await page.locator("input[type=file]").setInputFiles(file);
+  await page.getByText('"README.md" is not an ONNX model: it is a text file').waitFor();
+  assert.deepEqual(await findBarriers(page), []);
+  assert.equal(asked.filter((path) => path.startsWith("/v1/models/")).length, 0);
+  await page.getByRole("button", { name: "Choose another file" }).click();
+}
+
+async function checkRanges(page: Page, { origin }: Dashboard): Promise<void> {
+  await page.goto(`${origin}/new`);
+  await page.getByLabel("or its address").fill("https://models.invalid/m.onnx");
+  await page.getByLabel("Minimum cosine").fill("7");
+  await page.getByLabel("Minimum SQNR").fill("abc");
+  await page.getByLabel("Maximum size").fill("0");
+  await page.getByRole("button", { name: "Start job" }).click();
+  await page.getByText("Enter a number from -1 to 1").waitFor();
+  await page.getByText("Enter a number", { exact: true }).waitFor();
+  await page.getByText("Enter a number above 0").waitFor();
+  const fields = ["Minimum cosine", "Minimum SQNR", "Minimum top-1 agreement"];
+  const [wrong, alsoWrong, right] = await Promise.all(
+    fields.map((label) =>
+      page.getByLabel(label).evaluate((input) => {
+        const style = input.ownerDocument.defaultView?.getComputedStyle(input);
+        return { border: style?.borderTopColor };
+      }),
+    ),
+  );
+  assert.notEqual(wrong?.border, right?.border);
+  assert.equal(wrong?.border, alsoWrong?.border);
+  const size = await page.getByLabel("Maximum size").boundingBox();
+  const sqnr = await page.getByLabel("Minimum SQNR").boundingBox();
+  assert.equal(size?.y, sqnr?.y, "fields of a row stay in line");
+}
+
+async function predict(t: TestContext, page: Page, { client, origin }: Dashboard): Promise<void> {
+  await page.goto(`${origin}/new`);
+  await page.locator("input[type=file]").setInputFiles(await writeProduct(t));
+  await page.getByText("Uploaded").waitFor();
+  await page.getByRole("button", { name: "Predict size" }).click();
+  await page.getByText(/% of 16\.\d kB$/).waitFor();
+  const { jobs } = await client.call("listJobSummaries", {});
+  assert.deepEqual(jobs, []);
+  const { entries } = await client.call("listAudit", {});
+  const actions = entries.map(({ action }) => action);
+  assert.ok(actions.includes("startCompression") && !actions.includes("startQuantization"));
+}
+
+async function keepGates(t: TestContext, page: Page, { client, origin }: Dashboard): Promise<void> {
+  const { source } = await client.uploadModel(await writeProduct(t));
+  const gates = {
+    maxSizeRatio: 0.5,
+    minSqnrDb: 10,
+    minCosine: 0.5,
+    minTop1: 0.1,
+    maxLatencyRatio: 9,
+    maxSizeRegression: 0.1,
+    maxSqnrDropDb: 3,
+    maxLatencyRegression: 0.5,
+    warnGates: ["maxSizeRegression" as const, "maxLatencyRatio" as const],
+  };
+  const { id } = await client.call("startCompression", {
+    body: {
+      model: { source },
+      target: "cpu",
+      gates,
+      labels: { team: "vision" },
+      deadlineSeconds: 500,
+      recipe: { evaluation: { level: "none" } },
+    },
+  });
+  const before = await client.call("getJob", { params: { id }, headers: { prefer: "wait=60" } });
+  await page.goto(`${origin}/new?from=${id}`);
+  await page.getByRole("button", { name: "Start job" }).click();
+  await page.waitForURL((url) => /\/jobs\/job-/.test(url.pathname) && !url.href.endsWith(id));
+  const started = page.url().split("/").at(-1) ?? "";
+  const after = await client.call("getJob", { params: { id: started } });
+  assert.deepEqual(after.gateLimits, gates);
+  assert.deepEqual(after.recipe, before.recipe);
+  assert.deepEqual(after.labels, before.labels);
+  assert.equal(after.deadlineSeconds, 500);
+}

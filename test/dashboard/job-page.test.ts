@@ -1,0 +1,207 @@
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import test, { type TestContext } from "node:test";
+import type { Page } from "playwright-core";
+import { demoModels } from "../../src/demo/demo-models.ts";
+import { chromiumMissing } from "../support/cluster/cluster-missing.ts";
+import { listenLocally } from "../support/listen-locally.ts";
+import {
+  assertNoComplaints,
+  type Dashboard,
+  findBarriers,
+  openDashboard,
+  signInByLink,
+} from "./open-dashboard.ts";
+import { writeProduct } from "./write-product.ts";
+
+const skip = chromiumMissing;
+
+/** A real model whose result fails its gate for the accuracy. */
+async function runVoiceActivity({ client }: Dashboard): Promise<string> {
+  const voice = demoModels.find(({ name }) => name === "voice-activity");
+  const { source } = await client.uploadModel(voice?.file ?? "");
+  const { id } = await client.call("startCompression", {
+    body: {
+      model: { source, name: "voice-activity" },
+      target: "cpu",
+      recipe: { granularity: "tensor", evaluation: { latencyBudgetSeconds: 0 } },
+      gates: { maxSizeRatio: 0.5, minSqnrDb: 16 },
+    },
+  });
+  await client.call("getJob", { params: { id }, headers: { prefer: "wait=60" } });
+  return id;
+}
+
+test("the page of a job says first what matters", { skip }, async (t) => {
+  const dashboard = await openDashboard(t);
+  const page = await signInByLink(dashboard);
+  const id = await runVoiceActivity(dashboard);
+  await t.test("a result that fails a gate is no good news", () =>
+    checkVerdict(page, dashboard, id),
+  );
+  await t.test("its weights are searched, sorted and closed again", () => checkWeights(page));
+  await t.test("it is run again without its worst weight", () => runWithout(page));
+  await t.test("times have the reader's zone", () => checkZone(page, dashboard, id));
+  await t.test("the menu of the person closes", () => checkMenu(page, dashboard, id));
+  await t.test("a file is shared by a link, and the job is deleted", () =>
+    shareAndDelete(page, dashboard, id),
+  );
+  assertNoComplaints(dashboard);
+});
+
+async function checkVerdict(page: Page, { origin }: Dashboard, id: string): Promise<void> {
+  await page.goto(`${origin}/jobs/${id}`);
+  await page.locator("h1 .status.bad").getByText("Completed, fails 1 gate").waitFor();
+  const first = page.getByRole("heading", { name: "What to look at first" });
+  await first.waitFor();
+  await page.getByText(/^Has an accuracy \(SQNR\) of 7\.\d dB; 16 dB are required$/).waitFor();
+  await page.getByText(/^The worst weight is If_0_\S+: 1\d\.\d dB as int8/).waitFor();
+  assert.match(await page.locator("a.button.main").innerText(), /^Run with changes$/);
+  assert.match(await page.title(), /^✗ voice-activity for cpu/);
+  await page.getByRole("heading", { name: "Weights" }).waitFor();
+  const order = await page.locator("main h2").allInnerTexts();
+  const shown = ["What to look at first", "Weights", "Graph", "Log"].map((title) =>
+    order.indexOf(title),
+  );
+  assert.deepEqual(
+    shown,
+    shown.toSorted((a, b) => a - b),
+  );
+  assert.ok(shown.every((place) => place >= 0));
+  for (const scheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme: scheme });
+    for (const width of [390, 1440]) {
+      await page.setViewportSize({ width, height: 900 });
+      assert.deepEqual(await findBarriers(page), [], `${scheme} at ${width} pixels`);
+    }
+  }
+}
+
+async function checkWeights(page: Page): Promise<void> {
+  const rows = page.locator("table.weights tbody tr");
+  assert.equal(await rows.count(), 12);
+  await page.getByRole("button", { name: "Show all weights" }).click();
+  assert.equal(await rows.count(), 34);
+  await page.getByRole("searchbox", { name: "Find weights" }).fill("lstm");
+  assert.ok((await rows.count()) < 34);
+  await page.getByLabel("Order of the weights").selectOption("by name");
+  await page.getByRole("searchbox", { name: "Find weights" }).fill("");
+  assert.match(await rows.first().innerText(), /^If_0_else_branch__Inline_0__\/stft/);
+  await page.getByRole("button", { name: "Show fewer" }).click();
+  assert.equal(await rows.count(), 12);
+}
+
+async function runWithout(page: Page): Promise<void> {
+  await page.getByRole("link", { name: "Run again without it" }).click();
+  await page.getByText(/^Based on/).waitFor();
+  assert.match(await page.getByLabel("Other recipe fields").inputValue(), /"exclude": \[\s+"If_0_/);
+  assert.deepEqual(await findBarriers(page), []);
+}
+
+async function checkZone(page: Page, dashboard: Dashboard, id: string): Promise<void> {
+  const storageState = await page.context().storageState();
+  const abroad = await dashboard.openBrowser({ storageState, timezoneId: "America/New_York" });
+  await abroad.goto(`${dashboard.origin}/jobs/${id}`);
+  const end = abroad.getByText(/^Completed at/);
+  assert.match(await end.innerText(), /^Completed at\s+\d\d:\d\d:\d\d E[SD]T$/);
+  const { finishedAt } = await dashboard.client.call("getJob", { params: { id } });
+  const hour = new Date(finishedAt ?? "").toLocaleString("en", {
+    timeZone: "America/New_York",
+    hour: "2-digit",
+    hourCycle: "h23",
+  });
+  assert.ok((await end.innerText()).includes(`${hour}:`));
+  await abroad.context().close();
+}
+
+async function checkMenu(page: Page, { origin }: Dashboard, id: string): Promise<void> {
+  await page.goto(`${origin}/jobs/${id}`);
+  const menu = page.locator("details.person");
+  const open = async () => {
+    await menu.locator("summary").click();
+    await page.getByRole("link", { name: "Account" }).waitFor();
+  };
+  const closed = page.locator("details.person:not([open])");
+  await open();
+  await page.keyboard.press("Escape");
+  await closed.waitFor();
+  await open();
+  await page.locator("h1").click();
+  await closed.waitFor();
+  await open();
+  await page.getByRole("link", { name: "Account" }).click();
+  await page.getByRole("heading", { name: "Account" }).waitFor();
+  await closed.waitFor();
+}
+
+async function shareAndDelete(page: Page, dashboard: Dashboard, id: string): Promise<void> {
+  await page.goto(`${dashboard.origin}/jobs/${id}`);
+  const more = page.locator("summary").getByText("More");
+  await more.click();
+  await page.getByRole("button", { name: "Share" }).click();
+  await page.getByLabel("File").selectOption("model.onnx");
+  await page.getByRole("button", { name: "Create a link" }).click();
+  const link = await page.getByRole("region", { name: "Link to the file" }).innerText();
+  assert.deepEqual(await findBarriers(page), []);
+  const { status, headers } = await fetch(link.replace("localhost", "127.0.0.1"));
+  assert.equal(status, 200);
+  assert.match(headers.get("content-disposition") ?? "", /model\.onnx/);
+  await page.getByRole("button", { name: "Close" }).click();
+  await more.click();
+  await page.getByRole("button", { name: "Delete" }).click();
+  await page.getByRole("button", { name: "Delete the job" }).click();
+  await page.waitForURL(/\/jobs$/);
+  await page.goto(`${dashboard.origin}/jobs/${id}`);
+  await page.getByRole("heading", { name: "No such job", level: 1 }).waitFor();
+  assert.deepEqual(await findBarriers(page), []);
+}
+
+test(
+  "a job that waits says why and its place, and nothing moves while it runs",
+  { skip },
+  async (t) => {
+    const host = await listenLocally(t, createServer());
+    const environment = { MOS_ALLOW_PRIVATE_ADDRESSES: "true", MOS_WORKERS: "1" };
+    const dashboard = await openDashboard(t, { environment });
+    const { client, origin } = dashboard;
+    const page = await signInByLink(dashboard);
+    const silent = { model: { source: `${host}/silent.onnx` }, target: "cpu" };
+    const { id: first } = await client.call("startCompression", { body: silent });
+    const job = await startProduct(t, dashboard);
+    await t.test("a worker that starts is not counted as waiting", async () => {
+      for (let tries = 0; ; tries++) {
+        const { runningJobs, waitingJobs } = await client.call("getUsage", {});
+        if (runningJobs.used === 1 && waitingJobs.used === 1) break;
+        assert.ok(tries < 100, "no job is counted as running");
+        await page.waitForTimeout(20);
+      }
+    });
+    await page.goto(`${origin}/jobs/${job}`);
+    await page.getByText("1st in the queue. The job starts when a worker is free.").waitFor();
+    await page.locator("code").getByText("MOS_WORKERS").waitFor();
+    assert.equal(await page.getByText("`").or(page.getByText("Nothing:")).count(), 0);
+    const log = page.getByRole("heading", { name: "Log" });
+    const places = new Set<number>();
+    const note = async () => {
+      places.add((await log.boundingBox())?.y ?? -1);
+    };
+    await note();
+    await client.call("cancelJob", { params: { id: first } });
+    const end = page.locator("h1 .status").getByText("Completed, passes 1 gate").waitFor();
+    const left = { isOver: false };
+    void end.then(() => (left.isOver = true));
+    while (!left.isOver) await note();
+    await page.getByRole("heading", { name: "Weights" }).waitFor();
+    await note();
+    assert.equal(places.size, 1, `the log moved: ${[...places].join(", ")}`);
+    assert.deepEqual(await findBarriers(page), []);
+    assertNoComplaints(dashboard);
+  },
+);
+
+async function startProduct(t: TestContext, { client }: Dashboard): Promise<string> {
+  const { source } = await client.uploadModel(await writeProduct(t));
+  const gates = { maxSizeRatio: 0.5 };
+  const body = { model: { source }, target: "cpu", gates };
+  return (await client.call("startCompression", { body })).id;
+}

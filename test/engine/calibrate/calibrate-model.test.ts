@@ -1,0 +1,247 @@
+import assert from "node:assert/strict";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { ServiceError } from "../../../src/contract/errors.ts";
+import type { PartialRecipe } from "../../../src/contract/jobs/recipe.ts";
+import { resolveRecipe } from "../../../src/contract/jobs/resolve-recipe.ts";
+import { compressModel } from "../../../src/engine/compress-model.ts";
+import { evaluateModels } from "../../../src/engine/evaluate-models.ts";
+import { createNormal, createRandom } from "../../../src/engine/evaluate/generate-sample.ts";
+import { writeFloatsNpz } from "../../support/npz.ts";
+import { minilmData, realModel, realModelMissing } from "../../support/real-models.ts";
+import { floatInitializer, node, tensorInfo, writeTinyModel } from "../../support/tiny-model.ts";
+import { contribTarget, makeFolder } from "../quantize/compress.ts";
+
+const [inputs, outputs] = [64, 32];
+const int4 = { scheme: "int4-weight", operators: "contrib", symmetric: false } as const;
+const caller = { data: "file:///samples.npz", samples: 64 } as const;
+
+/** A product of inputs that depend on one another, and samples of them. */
+async function writeProduct(folder: string, samples: number): Promise<string> {
+  const path = join(folder, "product.onnx");
+  const weight = createNormal(createRandom(1));
+  await writeTinyModel(path, {
+    node: [node("MatMul", ["x", "w"], ["y"])],
+    input: [tensorInfo("x", ["rows", inputs])],
+    output: [tensorInfo("y", ["rows", outputs])],
+    initializer: [floatInitializer("w", [inputs, outputs], weight)],
+  });
+  await writeFloatsNpz(folder, "x", { shape: [samples, 8, inputs], values: drawRows(samples * 8) });
+  return path;
+}
+
+function drawRows(rows: number): number[] {
+  const normal = createNormal(createRandom(2));
+  const factors = Array.from({ length: inputs * 4 }, normal);
+  return Array.from({ length: rows }, () => {
+    const causes = Array.from({ length: 4 }, normal);
+    return Array.from({ length: inputs }, (_, input) =>
+      causes.reduce(
+        (sum, cause, at) => sum + cause * Number(factors[input * 4 + at]),
+        normal() / 4,
+      ),
+    );
+  }).flat();
+}
+
+async function compress(
+  model: string,
+  folder: string,
+  { recipe, data }: { recipe: PartialRecipe; data?: string },
+) {
+  const outputDirectory = join(folder, "result");
+  await mkdir(outputDirectory, { recursive: true });
+  return compressModel(model, {
+    kind: "compress",
+    recipe: resolveRecipe(recipe),
+    target: contribTarget,
+    calibrationPath: data,
+    outputDirectory,
+    signal: new AbortController().signal,
+    onProgress: () => {},
+    log: () => {},
+  });
+}
+
+async function measureSqnrDb(model: string, folder: string, dataPath: string): Promise<number> {
+  let sqnrDb = NaN;
+  await evaluateModels({
+    originalPath: model,
+    resultPath: join(folder, "result", "model.onnx"),
+    evaluation: { samples: 8, latencyBudgetSeconds: 0, minCosine: -1 },
+    executionProvider: "cpu",
+    dataPath,
+    scratchDirectory: folder,
+    signal: new AbortController().signal,
+    onProgress: () => {},
+    onMeasured: ({ accuracy }) => (sqnrDb = accuracy?.sqnrDb ?? sqnrDb),
+    log: () => {},
+  });
+  return sqnrDb;
+}
+
+async function refusal(work: Promise<unknown>): Promise<ServiceError> {
+  const error = await work.then(
+    () => assert.fail("The calibration was accepted"),
+    (reason: unknown) => reason,
+  );
+  assert.ok(error instanceof ServiceError, String(error));
+  return error;
+}
+
+// Products of 8-bit blocks round activations to 8 bits too, which no fitting makes up for.
+for (const [scheme, gainDb] of [
+  ["int4-weight", 3],
+  ["int8-weight", 1.5],
+] as const) {
+  for (const operators of ["contrib", "standard"] as const) {
+    test(`Rounding fitted to dependent inputs changes ${scheme} products less, ${operators}`, async () => {
+      await using folder = await makeFolder();
+      const model = await writeProduct(folder.path, 48);
+      const data = join(folder.path, "x.npz");
+      const recipe = { ...int4, scheme, operators, granularity: "block" } as const;
+      await compress(model, folder.path, { recipe });
+      const nearest = await measureSqnrDb(model, folder.path, data);
+      const calibration = { data: "file:///x.npz", samples: 40 };
+      const evaluation = { data: "file:///x.npz", samples: 8 };
+      const fitted = { ...recipe, calibration, evaluation };
+      const report = await compress(model, folder.path, { recipe: fitted, data });
+      const expected = { data: "caller", samples: 40, evaluationSamples: 8, fittedWeights: 1 };
+      assert.deepEqual(report.calibration, expected);
+      assert.match(report.weights[0]?.form ?? "", /fitted to the inputs$/);
+      const sqnrDb = await measureSqnrDb(model, folder.path, data);
+      assert.ok(sqnrDb > nearest + gainDb, `${sqnrDb} dB fitted, ${nearest} dB to nearest`);
+    });
+  }
+}
+
+test("A file that serves both is divided where it has too few samples", async () => {
+  await using folder = await makeFolder();
+  const model = await writeProduct(folder.path, 5);
+  const recipe = { ...int4, calibration: caller, evaluation: { data: caller.data, samples: 8 } };
+  const { calibration } = await compress(model, folder.path, {
+    recipe,
+    data: join(folder.path, "x.npz"),
+  });
+  assert.deepEqual(calibration, {
+    data: "caller",
+    samples: 2,
+    evaluationSamples: 3,
+    fittedWeights: 1,
+  });
+});
+
+test("A single sample cannot serve both, and alone it is warned of", async () => {
+  await using folder = await makeFolder();
+  const model = await writeProduct(folder.path, 1);
+  const data = join(folder.path, "x.npz");
+  const shared = { ...int4, calibration: caller, evaluation: { data: caller.data } };
+  const error = await refusal(compress(model, folder.path, { recipe: shared, data }));
+  assert.equal(error.code, "calibration_data_invalid");
+  assert.match(error.message, /has one sample, which cannot serve both/);
+  const own = { ...int4, calibration: caller };
+  const { warnings } = await compress(model, folder.path, { recipe: own, data });
+  assert.deepEqual(
+    warnings.map(({ code }) => code),
+    ["calibrated_on_one_sample"],
+  );
+});
+
+test("Generated samples are used only where they are asked for, and marked", async () => {
+  await using folder = await makeFolder();
+  const model = await writeProduct(folder.path, 1);
+  const nothing = await refusal(
+    compress(model, folder.path, { recipe: { ...int4, calibration: {} } }),
+  );
+  assert.equal(nothing.code, "recipe_unsupported");
+  assert.match(nothing.message, /no samples: give `data` or set `generated`/);
+  const recipe = { ...int4, calibration: { generated: true, samples: 4 } };
+  const { calibration, warnings } = await compress(model, folder.path, { recipe });
+  assert.equal(calibration?.data, "generated");
+  assert.equal(calibration.samples, 4);
+  assert.ok(warnings.some(({ code }) => code === "calibrated_on_generated"));
+});
+
+test("A calibration without use is said to be so", async () => {
+  await using folder = await makeFolder();
+  const model = await writeProduct(folder.path, 4);
+  const recipe = { scheme: "int8-weight", calibration: caller } as const;
+  const { calibration, warnings } = await compress(model, folder.path, {
+    recipe,
+    data: join(folder.path, "x.npz"),
+  });
+  assert.equal(calibration, undefined);
+  assert.deepEqual(
+    warnings.map(({ code }) => code),
+    ["calibration_unused"],
+  );
+});
+
+const badData: readonly {
+  readonly what: string;
+  readonly name?: string;
+  readonly shape: readonly number[];
+  readonly values: readonly number[];
+  readonly message: RegExp;
+}[] = [
+  {
+    what: "a name that is no input",
+    name: "z",
+    shape: [1, 8, inputs],
+    values: drawRows(8),
+    message: /Array "z" is no input of the model, whose inputs are "x"/,
+  },
+  {
+    what: "another shape",
+    shape: [1, 8, inputs - 1],
+    values: drawRows(8).slice(0, 8 * (inputs - 1)),
+    message: /has shape \[1,8,63\] .* the model takes float32 of shape \[samples,.*64\]/,
+  },
+  {
+    what: "no samples",
+    shape: [0, 8, inputs],
+    values: [],
+    message: /Array "x" has shape \[0,8,64\]/,
+  },
+  {
+    what: "NaN",
+    shape: [2, 8, inputs],
+    values: drawRows(16).with(8 * inputs, NaN),
+    message: /Input "x" of sample 2 of the calibration data has NaN/,
+  },
+];
+
+for (const { what, name = "x", shape, values, message } of badData) {
+  test(`Calibration data with ${what} is refused`, async () => {
+    await using folder = await makeFolder();
+    const model = await writeProduct(folder.path, 1);
+    const data = await writeFloatsNpz(folder.path, name, { shape, values });
+    const recipe = { ...int4, calibration: caller };
+    const error = await refusal(compress(model, folder.path, { recipe, data }));
+    assert.equal(error.code, "calibration_data_invalid");
+    assert.match(error.message, message);
+  });
+}
+
+test(
+  "A transformer in int4 gains more than 2 dB on sentences that it is not fitted to",
+  { skip: await realModelMissing("minilm") },
+  async () => {
+    await using folder = await makeFolder();
+    const model = realModel("minilm");
+    const recipe = { ...int4, exclude: ["*embedding*"] } satisfies PartialRecipe;
+    await compress(model, folder.path, { recipe });
+    const nearest = await measureSqnrDb(model, folder.path, minilmData);
+    const calibrated = {
+      ...recipe,
+      calibration: caller,
+      evaluation: { data: caller.data, samples: 8 },
+    };
+    const report = await compress(model, folder.path, { recipe: calibrated, data: minilmData });
+    assert.equal(report.calibration?.samples, 24);
+    assert.equal(report.calibration.fittedWeights, 36);
+    const sqnrDb = await measureSqnrDb(model, folder.path, minilmData);
+    assert.ok(sqnrDb > nearest + 2, `${sqnrDb} dB fitted, ${nearest} dB to nearest`);
+  },
+);

@@ -1,0 +1,126 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createNormal, createRandom } from "../../../../src/engine/evaluate/generate-sample.ts";
+import {
+  createFittedBlocks,
+  fitBlocks,
+} from "../../../../src/engine/quantize/kernels/fit-blocks.ts";
+import { factorMoments } from "../../../../src/engine/quantize/kernels/input-factor.ts";
+import { InputMoments } from "../../../../src/engine/quantize/kernels/input-moments.ts";
+import { MatrixMemory } from "../../../../src/engine/quantize/kernels/second-order.ts";
+
+const [inputs, outputs, rows] = [48, 20, 300];
+const normal = createNormal(createRandom(5));
+const mixing = Array.from({ length: inputs * inputs }, normal);
+const activations = Float32Array.from(
+  Array.from({ length: rows }, () => {
+    const causes = Array.from({ length: inputs }, (_, index) => normal() / (1 + index));
+    return Array.from({ length: inputs }, (_, input) =>
+      causes.reduce((sum, cause, at) => sum + cause * Number(mixing[input * inputs + at]), 0),
+    );
+  }).flat(),
+);
+const values = Float32Array.from({ length: inputs * outputs }, normal);
+const format = { bits: 4, blockSize: 16, symmetric: false } as const;
+
+function sumMoments(): Float32Array {
+  const sums = new InputMoments(inputs);
+  sums.add(activations.subarray(0, 7 * inputs));
+  sums.add(activations.subarray(7 * inputs));
+  const [moments] = sums.read();
+  assert.ok(moments);
+  return moments;
+}
+
+test("Moments are sums of products over all rows", () => {
+  const moments = sumMoments();
+  for (let first = 0; first < inputs; first++) {
+    for (let second = first; second < inputs; second++) {
+      let sum = 0;
+      for (let row = 0; row < rows; row++) {
+        sum +=
+          Number(activations[row * inputs + first]) * Number(activations[row * inputs + second]);
+      }
+      const found = Number(moments[first * inputs + second]);
+      assert.ok(Math.abs(found - sum) < 1e-4 * (1 + Math.abs(sum)), `${first}, ${second}`);
+    }
+  }
+});
+
+/** The inverse of a symmetric positive definite matrix, by Gauss-Jordan elimination. */
+function invert(matrix: readonly (readonly number[])[]): number[][] {
+  const size = matrix.length;
+  const work = matrix.map((row, index) => [
+    ...row,
+    ...Array.from({ length: size }, (_, column) => Number(column === index)),
+  ]);
+  for (let pivot = 0; pivot < size; pivot++) {
+    const row = work[pivot] ?? [];
+    const factor = Number(row[pivot]);
+    const scaled = row.map((value) => value / factor);
+    work[pivot] = scaled;
+    for (let other = 0; other < size; other++) {
+      const target = work[other] ?? [];
+      const multiple = Number(target[pivot]);
+      if (other === pivot) continue;
+      work[other] = target.map((value, column) => value - multiple * Number(scaled[column]));
+    }
+  }
+  return work.map((row) => row.slice(size));
+}
+
+test("Codes are those of GPTQ as its paper has it, with an inverse for each step", () => {
+  const memory = new MatrixMemory();
+  const moments = sumMoments();
+  const factor = factorMoments(memory, { sums: moments, inputs, rows });
+  assert.ok(factor);
+  const fitted = createFittedBlocks(outputs, inputs, format);
+  const part = { values, firstOutput: 0, outputs, inputs, firstInput: 0, segmentInputs: inputs };
+  fitBlocks(memory, factor, { ...part, format }, fitted);
+
+  // Products of different inputs count less, since they are known from few rows.
+  const kept = 1 - (0.25 * inputs) / rows;
+  const diagonal = Array.from({ length: inputs }, (_, at) => Number(moments[at * inputs + at]));
+  const damping = (0.01 * diagonal.reduce((sum, value) => sum + value, 0)) / inputs;
+  const order = diagonal
+    .map((_, at) => at)
+    .toSorted((a, b) => (diagonal[b] ?? 0) - (diagonal[a] ?? 0));
+  const hessian = (first: number, second: number) =>
+    Number(moments[Math.min(first, second) * inputs + Math.max(first, second)]) *
+      (first === second ? 1 : kept) +
+    (first === second ? damping : 0);
+  let differing = 0;
+  for (let output = 0; output < outputs; output++) {
+    const row = Array.from(values.subarray(output * inputs, (output + 1) * inputs));
+    for (let step = 0; step < inputs; step++) {
+      const rest = order.slice(step);
+      const inverse = invert(rest.map((first) => rest.map((second) => hessian(first, second))));
+      const input = Number(rest[0]);
+      const block = output * 3 + Math.floor(input / 16);
+      const [scale, zero] = [Number(fitted.scales[block]), Number(fitted.zeroPoints[block])];
+      const code = Math.min(15, Math.max(0, Math.round(Number(row[input]) / scale) + zero));
+      differing += Number(code !== fitted.codes[output * inputs + input]);
+      const error = (Number(row[input]) - (code - zero) * scale) / Number(inverse[0]?.[0]);
+      for (const [at, other] of rest.entries()) {
+        row[other] = Number(row[other]) - error * Number(inverse[0]?.[at]);
+      }
+    }
+  }
+  // A value can lie as good as halfway between two codes.
+  assert.ok(differing <= 2, `${differing} of ${inputs * outputs} codes differ`);
+});
+
+test("Moments that are not finite are found", () => {
+  const sums = new Float32Array(16 * 16).fill(NaN);
+  assert.equal(factorMoments(new MatrixMemory(), { sums, inputs: 16, rows }), undefined);
+});
+
+test("Inputs that are always zero are rounded all the same", () => {
+  const memory = new MatrixMemory();
+  const factor = factorMoments(memory, { sums: new Float32Array(inputs * inputs), inputs, rows });
+  assert.ok(factor);
+  const fitted = createFittedBlocks(outputs, inputs, format);
+  const part = { values, firstOutput: 0, outputs, inputs, firstInput: 0, segmentInputs: inputs };
+  fitBlocks(memory, factor, { ...part, format }, fitted);
+  assert.ok(fitted.scales.every((scale) => scale > 0 && scale < 1));
+});
