@@ -101,7 +101,10 @@ async function readRecipe(file: string | undefined) {
     throw badArgument(`--recipe "${file}" is not JSON: ${errorMessage(error)}`, error);
   }
   const { data, problems } = parseInput(requestedRecipe, content);
-  if (problems === undefined) return data;
+  if (problems === undefined) {
+    if (data.calibration?.data === undefined && data.evaluation?.data === undefined) return data;
+    throw badArgument(`--recipe "${file}" names data that a service fetches: samples are --data`);
+  }
   const [problem] = problems;
   const field = problem?.path.join(".") ?? "";
   throw badArgument(`--recipe "${file}": ${field} ${problem?.message ?? ""}`);

@@ -79,4 +79,6 @@ test("a folder with files and a wrong recipe are named", async () => {
   await writeFile(recipe, '{"scheme": "int3"}');
   const args = [model, "--recipe", recipe, "--out", join(folder, "other")];
   await assert.rejects(compressFile(args, quiet), /wrong.json": scheme is "int3"/);
+  await writeFile(recipe, '{"evaluation": {"data": "https://example.com/a.npz"}}');
+  await assert.rejects(compressFile(args, quiet), /names data that a service fetches/);
 });
