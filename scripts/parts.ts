@@ -31,6 +31,7 @@ export const parts: Readonly<Record<string, readonly string[]>> = {
   "src/server": [...work, "limits", "storage", "executors", "github-app", "webhooks", "tracing"],
   "src/service": [...work, ...joined, "controller-runtime", "webhooks", "tracing", "server"],
   "src/worker": ["contract", "log", "limits", "model-files", "engine", "storage"],
+  "src/compress": ["contract", "log", "engine", "worker"],
   "src/action": ["contract", "log", "limits", "client", "report", "github"],
   "src/dashboard": ["contract", "limits", "client", "report"],
   "src/demo": ["contract", "log", "client"],

@@ -94,7 +94,11 @@ async function runOriginal(settings: Settings): Promise<Reference> {
   const { originalPath } = settings;
   await using session = await openCandidateSession("original", originalPath, settings);
   const { names: outputs } = comparableOutputs(session);
-  await using source = await openSamples(session, { ...settings, outputs });
+  await using source = await openSamples(session, {
+    ...settings,
+    modelPath: originalPath,
+    outputs,
+  });
   const samples = (await findDistinctSamples(source)).slice(0, maxShapes);
   const labels = { which: "original", signal: settings.signal } as const;
   return { samples, outputs, tensors: await runOn(session, { samples, outputs }, labels) };

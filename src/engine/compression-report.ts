@@ -40,6 +40,8 @@ export interface CompressionReport {
   readonly weights: readonly WeightReport[];
   /** The original's nodes, which name weights by their positions. */
   readonly nodes: readonly GraphNode[];
+  /** What weights have where none has the form that the recipe asks for first, and why. */
+  readonly choice: string | undefined;
   readonly warnings: readonly CompressionWarning[];
   /** Of the result too: it takes and gives the same. */
   readonly interface: ModelInterface;
@@ -66,6 +68,7 @@ export function buildCompressionReport(
     shards: plan.shards.count,
     weights: plan.weights.map((weight) => reportWeight(weight, sums.get(weight.weight.index))),
     nodes: plan.nodes,
+    choice: describeFallback(plan),
     warnings: [...listCompressionWarnings(plan), ...warnOfCalibration(calibration)],
     calibration: calibration?.summary,
     interface: describeInterface(plan.model.proto),
@@ -115,7 +118,7 @@ function warnOfCalibration(calibration: ModelCalibration | undefined): Compressi
 
 /** What a caller has to know of a plan that was carried out. */
 function listCompressionWarnings(plan: CompressionPlan): CompressionWarning[] {
-  return [...warnOfFallback(plan), ...warnOfFixedInputs(plan), ...warnOfPatterns(plan)];
+  return [...warnOfFixedInputs(plan), ...warnOfPatterns(plan)];
 }
 
 /** Whether a format is what a scheme asks for first. */
@@ -133,17 +136,17 @@ function isIntegerProduct(operation: WeightOperation): boolean {
   return operation === "integer-product" || operation === "recurrent-product";
 }
 
-/** Says so where no weight got what the recipe asks for first. */
-function warnOfFallback({ scheme, weights }: CompressionPlan): CompressionWarning[] {
+/** What was chosen where no weight got what the recipe asks for first: nothing to act on. */
+function describeFallback({ scheme, weights }: CompressionPlan): string | undefined {
   const quantized = weights.filter(({ format }) => format !== undefined);
   const [largest] = quantized.toSorted((a, b) => b.weight.bytes - a.weight.bytes);
-  if (largest?.format === undefined) return [];
-  if (quantized.some(({ format }) => hasSchemeForm[scheme](format))) return [];
+  if (largest?.format === undefined) return undefined;
+  if (quantized.some(({ format }) => hasSchemeForm[scheme](format))) return undefined;
   const example = `${quoteName(largest.weight.name)} ${largest.reason}`;
-  const message =
+  const choice =
     `No weight has the recipe's own form; ${quantized.length} have another one, ` +
     `such as ${largest.format.description}: ${example}`;
-  return [{ code: "scheme_not_used", message: truncate(message, textLimits.telemetryWarning) }];
+  return truncate(choice, textLimits.telemetryWarning);
 }
 
 /** Inputs with a default value that became constants: callers cannot give them any more. */

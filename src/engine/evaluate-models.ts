@@ -15,7 +15,10 @@ import type { EvaluationWarning } from "./evaluate/evaluation-warning.ts";
 import type { Sample } from "./evaluate/tensor-data.ts";
 import { timeModels } from "./evaluate/time-models.ts";
 
-interface EvaluationFigures extends Pick<Telemetry, "accuracy" | "latency" | "memory" | "device"> {
+interface EvaluationFigures extends Pick<
+  Telemetry,
+  "accuracy" | "latency" | "memory" | "device" | "generated"
+> {
   /** Those that were not given before. */
   readonly warnings?: EvaluationWarning[];
 }
@@ -72,6 +75,8 @@ export async function evaluateModels(options: EvaluateOptions): Promise<void> {
     ...settings,
     onProgress: scaleProgress(options, 0, steps.record),
   });
+  const { generated } = recording.source;
+  if (generated !== undefined) onMeasured({ generated });
   const { error, ...measured } = await measureAccuracy(runs.result, recording, {
     ...settings,
     minCosine: options.evaluation.minCosine,

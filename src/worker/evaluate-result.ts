@@ -88,7 +88,7 @@ async function fetchBaseline(task: EvaluationTask): Promise<string | undefined> 
 }
 
 /** Accuracy of the worst of the quantized weights. */
-function weightAccuracy(weights: readonly WeightReport[]): { accuracy?: Accuracy } {
+export function weightAccuracy(weights: readonly WeightReport[]): { accuracy?: Accuracy } {
   const errors = weights.map(({ error }) => error).filter((error) => error !== null);
   if (errors.length === 0) return {};
   return {
@@ -104,7 +104,10 @@ function weightAccuracy(weights: readonly WeightReport[]): { accuracy?: Accuracy
 }
 
 /** What is known of a result besides its size. */
-export type Evaluation = Pick<Telemetry, "accuracy" | "latency" | "memory" | "device" | "warnings">;
+export type Evaluation = Pick<
+  Telemetry,
+  "accuracy" | "latency" | "memory" | "device" | "generated" | "warnings"
+>;
 
 /** Adds what was just measured. Warnings, up to their limit, and figures of memory join those before. */
 export function addMeasured(known: Evaluation, measured: Partial<Evaluation>): Evaluation {

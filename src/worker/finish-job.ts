@@ -33,6 +33,7 @@ export async function finishJob(
   reporter.model(report.originalBytes, inputs.model.sha256);
   reporter.telemetry(sizeTelemetry(report, dryRun));
   let evaluation: Evaluation = { warnings: [...report.warnings] };
+  if (report.choice !== undefined) reporter.log(report.choice);
   for (const { message } of report.warnings) reporter.log(`Warning: ${message}`);
   reporter.telemetry(evaluation);
   const onMeasured = (measured: Partial<Evaluation>) => {
@@ -104,8 +105,8 @@ function listDocuments(
   { assignment: { id, kind, recipe, target } }: JobContext,
   { report, model, files, evaluation, error }: ReportContent,
 ) {
-  const { weights, restoredAtLoad, calibration, interface: io } = report;
-  const work = { job: id, kind, model, target, recipe, calibration, restoredAtLoad, files };
+  const { weights, choice, restoredAtLoad, calibration, interface: io } = report;
+  const work = { job: id, kind, model, target, recipe, calibration, choice, restoredAtLoad, files };
   const content = { ...work, interface: io, weights, ...evaluation, error };
   const text = `${JSON.stringify(content, null, 2)}\n`;
   const graph = JSON.stringify(describeGraph(report));
@@ -125,7 +126,7 @@ function listComparisons(compared: Awaited<ReturnType<typeof compareWithBaseline
 }
 
 function sizeTelemetry(
-  { originalBytes, resultBytes, weights, calibration }: CompressionReport,
+  { originalBytes, resultBytes, weights, choice, calibration }: CompressionReport,
   predicted: boolean,
 ) {
   const quantized = weights.filter(({ form }) => form !== null);
@@ -135,6 +136,7 @@ function sizeTelemetry(
       total: weights.length,
       quantized: quantized.length,
       quantizedBytes: quantized.reduce((sum, weight) => sum + weight.originalBytes, 0),
+      choice,
     },
     ...(calibration && { calibration }),
   };
@@ -183,7 +185,7 @@ async function publishDocuments(
 }
 
 /** The figures of a job, for the end of its log. */
-function summarizeResult(
+export function summarizeResult(
   { originalBytes, resultBytes, weights, calibration }: CompressionReport,
   evaluation: Evaluation,
 ): string[] {

@@ -38,11 +38,11 @@ const jobConditionTable = {
 const percentText = z.string().max(8);
 
 const statusTelemetry = telemetry
-  .omit({ accuracy: true, calibration: true, warnings: true, modelDiff: true })
+  .omit({ accuracy: true, calibration: true, generated: true, warnings: true, modelDiff: true })
   .extend({
     accuracy: telemetry.shape.accuracy
       .unwrap()
-      .omit({ outputs: true })
+      .omit({ outputs: true, notExercised: true })
       .optional()
       .describe("How far the result is from the original."),
     warnings: z

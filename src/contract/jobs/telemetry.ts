@@ -63,8 +63,26 @@ export const accuracy = z.object({
   sqnrDb: sqnrDb.describe("Of the worst output, or of the worst weight at level `weights`."),
   cosine: cosine.describe("Of the worst output, or of the worst weight at level `weights`."),
   outputs: z.array(outputAccuracy).max(maxReportedOutputs),
+  notExercised: z
+    .array(z.string())
+    .max(maxReportedOutputs)
+    .optional()
+    .describe(
+      "Outputs of the original that hardly differ between samples, such as a detector's that " +
+        "finds nothing: the other figures leave them out, since an error of theirs says nothing.",
+    ),
 });
 export type Accuracy = z.infer<typeof accuracy>;
+
+const generatedInput = z.object({
+  name: z.string().max(253).describe("Of the input."),
+  content: z
+    .string()
+    .max(200)
+    .describe("What its values are, such as `text on pages and photographs, -1 to 1`."),
+  shapes: z.array(z.string().max(200)).max(4).describe("Shapes, such as `1 × 3 × 256 × 256`."),
+});
+export type GeneratedInput = z.infer<typeof generatedInput>;
 
 const peakMemory = "Peak resident memory, bytes, that running";
 const peakMemoryScope =
@@ -135,9 +153,22 @@ export const telemetry = z
             "Weights that the recipe changed; the report says what was done to each and why.",
           ),
         quantizedBytes: z.int().min(0).describe("Bytes of those weights in the original."),
+        choice: z
+          .string()
+          .max(1000)
+          .optional()
+          .describe(
+            "What weights have, and why, where none has the form that the recipe asks for first, " +
+              "since none can have it, or operators that take it are not faster.",
+          ),
       })
       .optional()
       .describe("How many weights were changed."),
+    generated: z
+      .array(generatedInput)
+      .max(16)
+      .optional()
+      .describe("What was generated to run the models on; absent for the caller's data."),
     calibration: z
       .object({
         data: z.enum(["caller", "generated"]).describe("Where the samples came from."),

@@ -34,6 +34,9 @@ export const warningTable = {
     "Nodes of a model ran on the CPU though the target has another execution provider, since " +
     "that provider does not have their operators.",
   output_not_compared: "An output is not a tensor of numbers and was not compared.",
+  output_not_exercised:
+    "An output of the original hardly differs between the samples, such as that of a detector that " +
+    "finds nothing. It was not compared: give `recipe.evaluation.data` that it responds to.",
   output_not_finite:
     "An output of the original has NaN or infinite elements. They are compared by whether the " +
     "result has the same; `telemetry.accuracy` is absent if there are no others.",
@@ -46,9 +49,6 @@ export const warningTable = {
     "had no effect.",
   samples_left_out:
     "The evaluation data has more samples than `recipe.evaluation.samples`; the first are used.",
-  scheme_not_used:
-    "No weight has the form that the recipe asks for first: none can have it, or operators that " +
-    "take it are not faster. The report says what each has instead, and why.",
 } as const;
 
 export type WarningCode = keyof typeof warningTable;

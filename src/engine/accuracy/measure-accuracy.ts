@@ -50,14 +50,31 @@ export async function measureAccuracy(
   if (isNothingCompared(compared.comparisons)) {
     return { ...known, error: source.data === "caller" ? createDataError(cause) : undefined };
   }
-  const { accuracy, warnings } = summarizeAccuracy(compared.comparisons, source);
-  const measured = { ...known, accuracy, warnings: [...known.warnings, ...warnings] };
-  const low = describeLowAccuracy(accuracy, options.minCosine);
-  if (low === undefined) return measured;
+  const { boundedOutputs } = recording;
+  const { accuracy, warnings } = summarizeAccuracy(compared.comparisons, source, boundedOutputs);
+  const measured = { ...known, warnings: [...known.warnings, ...warnings] };
+  if (accuracy === undefined) return measured;
+  return {
+    ...measured,
+    accuracy,
+    ...judgeAccuracy(accuracy, measured.warnings, options.minCosine),
+  };
+}
+
+/** The error or the warning of a low cosine. */
+function judgeAccuracy(
+  accuracy: Accuracy,
+  warnings: readonly EvaluationWarning[],
+  minCosine: number,
+): Pick<MeasuredAccuracy, "warnings" | "error"> {
+  const low = describeLowAccuracy(accuracy, minCosine);
+  if (low === undefined) return { warnings: [...warnings] };
   const code = "accuracy_below_floor";
-  if (source.data === "caller") return { ...measured, error: new ServiceError(code, low) };
+  if (accuracy.data === "caller") {
+    return { warnings: [...warnings], error: new ServiceError(code, low) };
+  }
   const warning = { code, message: `${low} (on generated data)` } as const;
-  return { ...measured, warnings: [...measured.warnings, warning] };
+  return { warnings: [...warnings, warning] };
 }
 
 function createDataError(cause: string | undefined): ServiceError {

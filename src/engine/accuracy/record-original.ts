@@ -7,6 +7,9 @@ import type { ModelRun } from "./model-run.ts";
 import { runOnSamples } from "./run-whole-model.ts";
 import type { RunSettings, SampleWork } from "./sample-visitor.ts";
 import { TensorSpool } from "./tensor-spool.ts";
+import { openModel } from "../onnx/open-model.ts";
+import { findBoundedOutputs } from "../evaluate/bounded-outputs.ts";
+import { quoteName } from "../../contract/text/quote-name.ts";
 
 interface RecordOptions extends RunSettings {
   /** A local `.npz` file; without it, data is generated. */
@@ -18,6 +21,8 @@ interface RecordOptions extends RunSettings {
 /** The original's outputs on samples. */
 export interface Recording extends SampleWork, AsyncDisposable {
   readonly tensors: TensorSpool;
+  /** Outputs between 0 and 1. */
+  readonly boundedOutputs: ReadonlySet<string>;
   readonly warnings: readonly EvaluationWarning[];
   readonly peakBytes: number | undefined;
 }
@@ -34,11 +39,16 @@ export async function recordOriginal(run: ModelRun, options: RecordOptions): Pro
   const visitor = {
     prepare: async (model: RunnableModel) => {
       const { names: outputs, warnings: uncompared } = comparableOutputs(model);
-      const source = resources.use(await openSamples(model, { ...options, outputs }));
+      const source = resources.use(
+        await openSamples(model, { ...options, modelPath: run.path, outputs }),
+      );
       for await (const sample of source.samples) {
         const first = describeShapes(sample);
         log(`Comparing ${source.count} ${source.data} samples, the first: ${first}`);
         break;
+      }
+      for (const { name, content, shapes } of source.generated ?? []) {
+        log(`Generated for ${quoteName(name)}: ${content}; ${shapes.join(", ")}`);
       }
       return { source, outputs, uncompared };
     },
@@ -46,9 +56,11 @@ export async function recordOriginal(run: ModelRun, options: RecordOptions): Pro
     onProgress: (fraction: number) => onProgress(fraction, "Running the original"),
   };
   const { work, peakBytes, warnings } = await runOnSamples(run, visitor, options);
+  const { graph } = (await openModel(run.path, Number.MAX_SAFE_INTEGER)).proto;
   const owned = resources.move();
   return {
     ...work,
+    boundedOutputs: graph === undefined ? new Set() : findBoundedOutputs(graph),
     tensors,
     warnings: [...work.uncompared, ...warnings],
     peakBytes,

@@ -51,7 +51,11 @@ export async function observeActivations(
   const outputs = [...observed.names.keys()];
   const visitor = {
     prepare: async (session: RunnableModel) => {
-      const opened = await openCalibrationSamples(session, { ...options, outputs });
+      const opened = await openCalibrationSamples(session, {
+        ...options,
+        modelPath: model.path,
+        outputs,
+      });
       return { source: resources.use(opened), outputs };
     },
     visit: (_sample: number, tensors: readonly TensorData[]) => {

@@ -7,6 +7,8 @@ import { type Sample, tensorNumbers } from "../evaluate/tensor-data.ts";
 
 interface CalibrationOptions {
   readonly recipe: Pick<Recipe, "calibration" | "evaluation">;
+  /** The original's ONNX file. */
+  readonly modelPath: string;
   /** A local `.npz` file; without it, samples are generated. */
   readonly calibrationPath: string | undefined;
   /** Outputs that are fetched. */

@@ -13,21 +13,28 @@ import {
 import { ServiceError } from "../../contract/errors.ts";
 import { errorMessage } from "../../log/error-message.ts";
 import { countElements } from "../onnx/tensor-shape.ts";
+import { drawImage } from "./draw-image.ts";
+import type { InputContent, SampleInput } from "./input-content.ts";
+import { speak } from "./speak.ts";
+import { writeSentences } from "./write-sentences.ts";
 
 /** Largest generated sample, all inputs together, bytes: it is in memory as a whole. */
 const maxSampleBytes = 1_073_741_824;
 
+/** Values of sound a second; what voice models take. */
+const soundRate = 16_000;
+
 interface Filling {
   pattern: RegExp;
-  value: (index: number, lastSize: number) => number;
+  value: (index: number, lastSize: number, past: number) => number;
 }
 
 /** Values of inputs by their names; integers and flags only, so that float features vary. */
 const namedFillings: readonly Filling[] = [
   { pattern: /mask/i, value: () => 1 },
   { pattern: /token_type|segment/i, value: () => 0 },
-  { pattern: /position/i, value: (index, lastSize) => index % lastSize },
-  { pattern: /^sr$|sample_?rate|sampling_?rate/i, value: () => 16_000 },
+  { pattern: /position/i, value: (index, lastSize, past) => past + (index % lastSize) },
+  { pattern: /^sr$|sample_?rate|sampling_?rate/i, value: () => soundRate },
   { pattern: /length|_len$|^len/i, value: (_, lastSize) => lastSize },
   { pattern: /use_cache|past/i, value: () => 0 },
 ];
@@ -36,26 +43,79 @@ const namedFillings: readonly Filling[] = [
 const narrowLimits: Partial<Record<ElementType, number>> = { uint8: 256, int8: 128 };
 
 /**
- * Generates a sample that fits the signature: floats of the standard normal distribution (ones for
- * masks), small non-negative integers, and true flags. The same seed generates the same sample.
+ * Generates a sample that fits the signature: pictures, sound and sentences where an input holds
+ * such, and zeros for a state before the first step; for others floats of the standard normal
+ * distribution (ones for masks), small non-negative integers, and true flags. The same seed
+ * generates the same sample, and sound goes on from one seed to the next.
  * @throws ServiceError evaluation_failed for an input that cannot be generated, and for a sample
  * that is too large
  */
 export function generateSample(
-  inputs: readonly TensorSignature[],
+  inputs: readonly SampleInput[],
   choice: SizeChoice,
   seed: number,
 ): Sample {
   const random = createRandom(seed);
   const toFill = inputs.map((input) => {
-    return { name: input.name, type: generatedType(input), shape: inputShape(input, choice) };
+    const { name, content } = input;
+    return { name, content, type: generatedType(input), shape: inputShape(input, choice) };
   });
   checkSampleBytes(toFill);
-  return toFill.map((input) => {
+  return toFill.map(({ content, ...input }) => {
     const bytes = new Uint8Array(inputBytes(input));
-    fillTensor(bytes, input.type, chooseElementValues(input, choice, random));
+    const value =
+      content === undefined
+        ? chooseElementValues(input, choice, random)
+        : createContentValues(content, input, seed, random);
+    fillTensor(bytes, input.type, value);
     return { ...input, bytes };
   });
+}
+
+function createContentValues(
+  content: InputContent,
+  { shape }: InputToFill,
+  seed: number,
+  random: () => number,
+): (index: number) => number {
+  switch (content.kind) {
+    case "image":
+      return createPixels(content, shape, seed, random);
+    case "sound": {
+      const length = countElements(shape);
+      const sound = speak({ start: seed * length, length, rate: soundRate });
+      return (index) => sound[index] ?? 0;
+    }
+    case "tokens": {
+      const length = shape.at(-1) ?? 1;
+      const ids = Array.from({ length: countElements(shape) / Math.max(1, length) }, () =>
+        writeSentences(length, content.vocabulary, random),
+      ).flat();
+      return (index) => ids[index] ?? 0;
+    }
+    case "state":
+      return () => 0;
+  }
+}
+
+function createPixels(
+  { channelsLast, normalization, bright }: Extract<InputContent, { kind: "image" }>,
+  shape: readonly number[],
+  seed: number,
+  random: () => number,
+): (index: number) => number {
+  const [, first = 1, second = 1, third = 1] = shape;
+  const [channels, height, width] = channelsLast ? [third, first, second] : [first, second, third];
+  const area = height * width;
+  const pixels = drawImage({ width, height, bright }, seed, random);
+  return (index) => {
+    const channel = channelsLast ? index % channels : Math.floor(index / area) % channels;
+    const at = channelsLast ? Math.floor(index / channels) % area : index % area;
+    // A picture of one channel has the green one; opacity is full.
+    const pixel = channel > 2 ? 1 : (pixels[(channels === 1 ? 1 : channel) * area + at] ?? 0);
+    const plane = Math.min(channel, 2);
+    return (pixel - (normalization.mean[plane] ?? 0)) / (normalization.deviation[plane] ?? 1);
+  };
 }
 
 function generatedType({ name, type }: TensorSignature): ElementType {
@@ -93,10 +153,32 @@ function chooseElementValues(
   const isFloat = type.startsWith("float");
   const named = namedFillings.find(({ pattern }) => pattern.test(name));
   if (isFloat) return /mask/i.test(name) ? () => 1 : createNormal(random);
-  if (named) return (index: number) => named.value(index, shape.at(-1) ?? choice.sequence);
+  if (named)
+    return (index: number) => named.value(index, shape.at(-1) ?? choice.sequence, choice.past);
   if (type === "bool") return () => 1;
   const limit = narrowLimits[type] ?? choice.idLimit;
   return () => Math.floor(random() * limit);
+}
+
+/** What is generated for an input, for people. */
+export function describeFilling({ name, type, content }: SampleInput, hasStates: boolean): string {
+  switch (content?.kind) {
+    case "image": {
+      const motif = content.bright ? "pages of text" : "text on pages and photographs";
+      return `${motif}, ${content.normalization.name}`;
+    }
+    case "sound":
+      return `speech-like sound at ${soundRate} Hz`;
+    case "tokens":
+      return `sentences from ${content.vocabulary} tokens`;
+    case "state":
+      return hasStates ? "states after earlier steps" : "the state before the first step";
+    case undefined:
+      break;
+  }
+  if (type.startsWith("float")) return /mask/i.test(name) ? "ones" : "standard normal values";
+  if (namedFillings.some(({ pattern }) => pattern.test(name))) return "what its name says";
+  return type === "bool" ? "true" : "random integers";
 }
 
 function fillTensor(bytes: Uint8Array, type: ElementType, value: (index: number) => number): void {
@@ -155,7 +237,7 @@ export async function runOnGeneratedSample(
  */
 export async function chooseSizes(
   model: RunnableModel,
-  inputs: readonly TensorSignature[],
+  inputs: readonly SampleInput[],
   options: TrialOptions,
 ): Promise<SizeChoice> {
   const tried = new Set<string>();
@@ -178,7 +260,7 @@ export async function chooseSizes(
 }
 
 /** Why a sample cannot be used; undefined where it can. A crash is not about sizes. */
-async function trySample(
+export async function trySample(
   model: RunnableModel,
   sample: Sample,
   { outputs, signal }: TrialOptions,

@@ -14,13 +14,13 @@ export interface SizeChoice {
 /**
  * Sizes in the order in which they are tried, first without past tokens: what a model makes of
  * random keys and values says little. Vision backbones want multiples of 32 and more,
- * text recognizers heights of 48 or 32, voice detectors windows of 512 or 576, small vocabularies
+ * text recognizers heights of 48 or 32, voice detectors windows of 576 or 512, small vocabularies
  * small ids, and some graphs work on one element only.
  */
 const sizes: readonly Omit<SizeChoice, "past">[] = [
   { sequence: 32, height: 256, width: 256, idLimit: 100 },
-  { sequence: 512, height: 48, width: 320, idLimit: 100 },
-  { sequence: 576, height: 224, width: 224, idLimit: 100 },
+  { sequence: 576, height: 48, width: 320, idLimit: 100 },
+  { sequence: 512, height: 224, width: 224, idLimit: 100 },
   { sequence: 1536, height: 320, width: 320, idLimit: 10 },
   { sequence: 8, height: 32, width: 32, idLimit: 2 },
   { sequence: 16_000, height: 640, width: 640, idLimit: 2 },

@@ -1,24 +1,22 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { setImmediate } from "node:timers/promises";
-import {
-  chooseSizes,
-  describeShapes,
-  generateSample,
-  requireTensorInputs,
-  type TrialOptions,
-} from "./generate-sample.ts";
-import type { SizeChoice } from "./input-sizes.ts";
+import { describeShapes, requireTensorInputs, type TrialOptions } from "./generate-sample.ts";
 import { evaluationDataInvalidError, matchArraysToInputs } from "./npy-arrays.ts";
 import type { RunnableModel } from "./runnable-model.ts";
 import type { TensorSignature } from "./session-protocol.ts";
 import { elementTypes, type Sample, type SampleArray, type TensorData } from "./tensor-data.ts";
 import { readZipEntry } from "./zip-directory.ts";
 import { ServiceError } from "../../contract/errors.ts";
-import type { Accuracy } from "../../contract/jobs/telemetry.ts";
+import type { Accuracy, GeneratedInput } from "../../contract/jobs/telemetry.ts";
 import { errorMessage } from "../../log/error-message.ts";
+import { openModel } from "../onnx/open-model.ts";
 import { countElements } from "../onnx/tensor-shape.ts";
+import { type GeneratedSamples, planGeneratedSamples } from "./generated-samples.ts";
+import { findInputContents } from "./input-content.ts";
 
 interface SampleOptions extends TrialOptions {
+  /** The original's ONNX file, which says what its inputs hold. */
+  readonly modelPath: string;
   /** A local `.npz` file; without it, data is generated. */
   readonly dataPath?: string | undefined;
   readonly evaluation: {
@@ -73,31 +71,29 @@ async function* takeSamples(samples: AsyncIterable<Sample>, count: number): Asyn
 async function createGeneratedSource(
   original: RunnableModel,
   inputs: readonly TensorSignature[],
-  options: SampleOptions,
+  { modelPath, evaluation, ...options }: SampleOptions,
 ): Promise<SampleSource> {
-  const choice = await chooseSizes(original, inputs, options);
-  const { samples, firstGenerated = 0 } = options.evaluation;
-  const count = inputs.length === 0 ? 1 : samples;
-  const seeds = Array.from({ length: count }, (_, index) => firstGenerated + index);
+  const model = await openModel(modelPath, Number.MAX_SAFE_INTEGER);
+  const filled = findInputContents(model, inputs, original.signature.outputs);
+  const count = inputs.length === 0 ? 1 : evaluation.samples;
+  const { firstGenerated: first = 0 } = evaluation;
+  const samples = await planGeneratedSamples(original, filled, { ...options, count, first });
   return {
     data: "generated",
+    generated: samples.description,
     count,
     unused: 0,
-    samples: { [Symbol.asyncIterator]: () => generateSamples(inputs, choice, seeds) },
+    samples: { [Symbol.asyncIterator]: () => generateSamples(samples) },
     failureCode: "evaluation_failed",
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
 }
 
-async function* generateSamples(
-  inputs: readonly TensorSignature[],
-  choice: SizeChoice,
-  seeds: readonly number[],
-): AsyncGenerator<Sample> {
-  for (const seed of seeds) {
+async function* generateSamples({ count, generate }: GeneratedSamples): AsyncGenerator<Sample> {
+  for (let index = 0; index < count; index++) {
     // A large sample takes seconds: let the process hear meanwhile that it is to stop.
     await setImmediate();
-    yield generateSample(inputs, choice, seed);
+    yield generate(index);
   }
 }
 
@@ -201,8 +197,8 @@ async function* readTensors(
 const maxBytes = 256 * 1024 ** 2;
 
 /**
- * The first sample of each shape, as many as are reasonable to keep in memory. Generated samples
- * all have one shape.
+ * The first sample of each shape, as many as are reasonable to keep in memory; the first one of
+ * generated samples, whose other shapes are as good as any.
  */
 export async function findDistinctSamples({
   data,
@@ -224,6 +220,8 @@ export async function findDistinctSamples({
 /** Samples to run both models on. */
 export interface SampleSource extends AsyncDisposable {
   readonly data: Accuracy["data"];
+  /** What was generated for each input; absent for the caller's data. */
+  readonly generated?: GeneratedInput[];
   readonly count: number;
   /** Samples of the caller beyond `count`. */
   readonly unused: number;

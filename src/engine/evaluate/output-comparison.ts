@@ -8,6 +8,7 @@ import {
 import type { EvaluationWarning } from "./evaluation-warning.ts";
 import type { RunnableModel } from "./runnable-model.ts";
 import { elementType, type TensorData, tensorNumbers } from "./tensor-data.ts";
+import { addResponse, emptyResponse, type OutputResponse } from "./output-response.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import type { OutputAccuracy } from "../../contract/jobs/telemetry.ts";
 
@@ -22,12 +23,13 @@ export interface OutputComparison {
   agreeingRows: number;
   /** Samples for which original and result have different shapes. */
   reshapedSamples: number;
+  readonly response: OutputResponse;
 }
 
 export function emptyOutputComparison(name: string): OutputComparison {
   const elements = { elements: 0, notFiniteElements: 0 };
   const rows = { rows: 0, agreeingRows: 0, reshapedSamples: 0 };
-  return { name, sums: emptyErrorSums(), ...elements, ...rows };
+  return { name, sums: emptyErrorSums(), ...elements, ...rows, response: emptyResponse() };
 }
 
 /** Adds one sample's tensors. A result of another shape counts as zeros. */
@@ -42,6 +44,8 @@ export function addSampleOutput(
   comparison.rows += rows;
   comparison.elements += originalNumbers.length;
   comparison.notFiniteElements += countNotFinite(originalNumbers);
+  if (original.type.startsWith("float"))
+    addResponse(comparison.response, originalNumbers, rowLength);
   if (original.shape.join() !== result.shape.join()) {
     comparison.reshapedSamples += 1;
     addMissingErrors(comparison.sums, originalNumbers);

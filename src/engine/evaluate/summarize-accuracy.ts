@@ -1,23 +1,52 @@
 import { type Accuracy, maxReportedOutputs } from "../../contract/jobs/telemetry.ts";
 import type { EvaluationWarning } from "./evaluation-warning.ts";
 import { summarizeOutputAccuracy, type OutputComparison } from "./output-comparison.ts";
+import { isExercised } from "./output-response.ts";
 import type { SampleSource } from "./open-samples.ts";
+import { quoteName } from "../../contract/text/quote-name.ts";
 
 interface AccuracySummary {
-  readonly accuracy: Accuracy;
+  /** Absent where no output is exercised. */
+  readonly accuracy?: Accuracy;
   readonly warnings: readonly EvaluationWarning[];
 }
 
 type SampleCounts = Pick<SampleSource, "data" | "count" | "unused">;
 
+/** @param boundedOutputs names of outputs between 0 and 1 */
 export function summarizeAccuracy(
   comparisons: readonly OutputComparison[],
   source: SampleCounts,
+  boundedOutputs: ReadonlySet<string>,
 ): AccuracySummary {
-  return {
-    accuracy: describeAccuracy(comparisons, source),
-    warnings: comparisonWarnings(comparisons, source),
-  };
+  const [idle, exercised] = [false, true].map((wanted) =>
+    comparisons.filter(({ name, response, sums }) => {
+      return isExercised(response, sums, boundedOutputs.has(name)) === wanted;
+    }),
+  );
+  const warnings = comparisonWarnings(comparisons, source);
+  if (!idle || !exercised || idle.length === 0) {
+    return { accuracy: describeAccuracy(comparisons, source), warnings };
+  }
+  const notExercised = idle.map(({ name }) => name);
+  const all = [...warnings, describeNotExercised(notExercised, source)];
+  if (exercised.length === 0) return { warnings: all };
+  const accuracy = describeAccuracy(exercised, source);
+  const reported = notExercised.slice(0, maxReportedOutputs);
+  return { accuracy: { ...accuracy, notExercised: reported }, warnings: all };
+}
+
+function describeNotExercised(
+  names: readonly string[],
+  { data, count }: SampleCounts,
+): EvaluationWarning {
+  const [first = ""] = names;
+  const which = names.length === 1 ? `Output ${quoteName(first)}` : `${names.length} outputs`;
+  const example = names.length === 1 ? "" : `, such as ${quoteName(first)},`;
+  const advice = data === "generated" ? "give evaluation data" : "give samples that it responds to";
+  const problem = `hardly differs between the ${count} ${data} samples, and was not compared`;
+  const message = `${which}${example} of the original ${problem}; ${advice}`;
+  return { code: "output_not_exercised", message };
 }
 
 /** Says which output is too far from the original's; undefined where none is. */

@@ -59,13 +59,17 @@ export function tensorByteLength(tensor: TensorProto): number {
   return bytes;
 }
 
-/** The raw little-endian bytes of a tensor of at most `maxPlannedBytes`, or of varints. */
-export function readTensor(model: OnnxModel, tensor: TensorProto): Uint8Array {
+/** The raw little-endian bytes of a tensor of at most `maxBytes`, or of varints. */
+export function readTensor(
+  model: OnnxModel,
+  tensor: TensorProto,
+  maxBytes = maxPlannedBytes,
+): Uint8Array {
   const source = tensorSource(model, tensor);
   const length = tensorByteLength(tensor);
   if (source.kind === "memory") return source.bytes.slice(0, length);
-  if (source.length <= maxPlannedBytes) return readPlanned(source, length);
-  const size = `${source.length} bytes, and planning reads ${maxPlannedBytes} at most`;
+  if (source.length <= maxBytes) return readPlanned(source, length);
+  const size = `${source.length} bytes, and at most ${maxBytes} are read`;
   throw new TypeError(`Tensor ${quoteName(tensor.name)} has ${size}`);
 }
 

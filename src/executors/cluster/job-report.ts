@@ -83,8 +83,15 @@ function limitTransition(transition: Job["transitions"][number]) {
 }
 
 function summarizeTelemetry(telemetry: Telemetry): JobReport["telemetry"] {
-  const { accuracy, calibration: _left, warnings, modelDiff: _diff, ...figures } = telemetry;
-  const { outputs: _, ...worst } = accuracy ?? { outputs: [] };
+  const {
+    accuracy,
+    calibration: _left,
+    generated: _generated,
+    warnings,
+    modelDiff: _diff,
+    ...figures
+  } = telemetry;
+  const { outputs: _, notExercised: _notExercised, ...worst } = accuracy ?? { outputs: [] };
   return {
     ...figures,
     accuracy: "level" in worst ? worst : undefined,

@@ -1,0 +1,122 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { resolveRecipe } from "../src/contract/jobs/resolve-recipe.ts";
+import type { PartialRecipe } from "../src/contract/jobs/recipe.ts";
+import type { Telemetry } from "../src/contract/jobs/telemetry.ts";
+import { compressModel } from "../src/engine/compress-model.ts";
+import { evaluateModels } from "../src/engine/evaluate-models.ts";
+import { contribTarget } from "../test/engine/quantize/compress.ts";
+import { minilmData, realModel, type RealModelName } from "../test/support/real-models.ts";
+import { type BenchRow, reportBench } from "./result.ts";
+import { prepareRealSamples } from "./samples/real-samples.ts";
+
+/**
+ * SQNR of results on generated samples beside that on real data: text rendered in an outline font,
+ * recorded speech, and English sentences.
+ */
+const models: Readonly<Partial<Record<RealModelName, string>>> = {
+  "ocr-detection": "detection",
+  "ocr-detection-v6": "detection",
+  "ocr-recognition": "recognition",
+  "ocr-recognition-v6": "recognition",
+  "ocr-orientation": "line-orientation",
+  "page-orientation": "page-orientation",
+  "voice-legacy": "voice-512",
+  "voice-v5": "voice-576",
+  "voice-openvino": "voice-576",
+  "voice-without-if": "voice-576",
+  minilm: "sentences",
+};
+
+const recipes: Readonly<Record<string, PartialRecipe>> = {
+  "int8-weight": { scheme: "int8-weight" },
+  "int8-dynamic": { scheme: "int8-dynamic", reduceRange: true, operators: "contrib" },
+  "int4-weight": { scheme: "int4-weight", operators: "contrib", fallback: "int8-weight" },
+};
+
+/** Most decibels between the two; 16 samples of each. */
+const limitDb = 4;
+const samples = 16;
+const minCosine = 0.9;
+const quiet = { signal: new AbortController().signal, onProgress: () => {}, log: () => {} };
+
+const folder = await mkdtemp(join(tmpdir(), "samples-"));
+const rows: BenchRow[] = [];
+try {
+  for (const [model, kind] of Object.entries(models)) {
+    rows.push(...(await compareModel(model as RealModelName, kind)));
+  }
+} finally {
+  await rm(folder, { recursive: true });
+}
+await reportBench("samples", rows);
+
+async function compareModel(model: RealModelName, kind: string): Promise<BenchRow[]> {
+  const originalPath = realModel(model);
+  const dataPath =
+    kind === "sentences" ? minilmData : await prepareRealSamples(kind, originalPath, folder);
+  const found: BenchRow[] = [];
+  for (const [name, recipe] of Object.entries(recipes)) {
+    const outputDirectory = await mkdtemp(join(folder, "result-"));
+    await compressModel(originalPath, {
+      ...quiet,
+      kind: "quantize",
+      recipe: resolveRecipe({ fallback: "int8-weight", ...recipe }),
+      target: contribTarget,
+      outputDirectory,
+    });
+    const resultPath = join(outputDirectory, "model.onnx");
+    const real = await evaluate(originalPath, resultPath, dataPath);
+    const generated = await evaluate(originalPath, resultPath, undefined);
+    found.push(...compareFigures(`${name} of ${model}`, generated, real));
+    process.stdout.write(`${JSON.stringify(found.at(-1))}\n`);
+  }
+  return found;
+}
+
+async function evaluate(
+  originalPath: string,
+  resultPath: string,
+  dataPath: string | undefined,
+): Promise<Partial<Telemetry>> {
+  const measured: Partial<Telemetry> & { warnings: Telemetry["warnings"] } = { warnings: [] };
+  await evaluateModels({
+    ...quiet,
+    originalPath,
+    resultPath,
+    dataPath,
+    evaluation: { samples, latencyBudgetSeconds: 0, minCosine: -1 },
+    executionProvider: "cpu",
+    scratchDirectory: folder,
+    onMeasured: ({ warnings = [], ...figures }) => {
+      Object.assign(measured, figures);
+      measured.warnings.push(...warnings);
+    },
+  });
+  return measured;
+}
+
+function compareFigures(
+  what: string,
+  generated: Partial<Telemetry>,
+  real: Partial<Telemetry>,
+): BenchRow[] {
+  const [ours, peer] = [generated, real].map(({ accuracy }) => accuracy?.sqnrDb ?? null);
+  const isRuined = ({ accuracy }: Partial<Telemetry>) => (accuracy?.cosine ?? 1) < minCosine;
+  const judged = [generated, real].map((each) => [
+    ...(each.warnings ?? []).map(({ code }) => code).filter((code) => code.startsWith("output_")),
+    ...(isRuined(each) ? ["accuracy_below_floor"] : []),
+  ]);
+  const [said, wanted] = judged.map((codes) => [...new Set(codes)].toSorted().join());
+  return [
+    {
+      what: `${what}: SQNR, warnings ${said || "none"} (real: ${wanted || "none"})`,
+      unit: "dB",
+      ours: ours ?? NaN,
+      peer: peer ?? null,
+      bar: `within ${limitDb} dB, same warnings`,
+      met: said === wanted && Math.abs((ours ?? NaN) - (peer ?? NaN)) <= limitDb,
+    },
+  ];
+}

@@ -1,0 +1,183 @@
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { parseArgs } from "node:util";
+import { ServiceError } from "../contract/errors.ts";
+import { requestedRecipe } from "../contract/jobs/recipe.ts";
+import { effectiveRecipe, findTarget } from "../contract/jobs/resolve-recipe.ts";
+import { builtinTargets } from "../contract/jobs/target.ts";
+import { parseInput } from "../contract/parse-input.ts";
+import { createCandidateRunner } from "../engine/candidate-runner.ts";
+import { compressModel } from "../engine/compress-model.ts";
+import type { CompressionReport } from "../engine/compression-report.ts";
+import { evaluateModels } from "../engine/evaluate-models.ts";
+import { errorMessage } from "../log/error-message.ts";
+import { addMeasured, type Evaluation, weightAccuracy } from "../worker/evaluate-result.ts";
+import { summarizeResult } from "../worker/finish-job.ts";
+
+export const usage =
+  "Usage: npm run compress -- MODEL.onnx --out FOLDER [--target NAME] [--recipe FILE.json] [--data FILE.npz]";
+
+interface Output {
+  readonly signal: AbortSignal;
+  readonly onProgress: (fraction: number, message: string) => void;
+  readonly log: (line: string) => void;
+}
+
+/**
+ * Compresses and evaluates a file as a job does. The folder has the result and its report when it
+ * returns, and is as it was where it throws.
+ * @throws ServiceError that names what is wrong with an argument; those of compressModel and
+ * evaluateModels
+ */
+export async function compressFile(args: readonly string[], output: Output): Promise<void> {
+  const { modelPath, folder, dataPath, recipe, target } = await readArguments(args);
+  const existed = await checkFolder(folder);
+  await mkdir(folder, { recursive: true });
+  const scratch = await mkdtemp(path.join(folder, ".compress-"));
+  try {
+    const work = { modelPath, dataPath, recipe, target, scratch };
+    const report = await compress(work, output);
+    const evaluation = await evaluate(work, report, output);
+    const content = { recipe, choice: report.choice, weights: report.weights, ...evaluation };
+    const result = path.join(scratch, "result");
+    await writeFile(path.join(result, "report.json"), `${JSON.stringify(content, null, 2)}\n`);
+    output.signal.throwIfAborted();
+    for (const name of await readdir(result)) {
+      await rename(path.join(result, name), path.join(folder, name));
+    }
+    for (const line of summarizeResult(report, evaluation)) output.log(line);
+    await rm(scratch, { recursive: true });
+  } catch (error) {
+    await rm(existed ? scratch : folder, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+function badArgument(message: string, cause?: unknown): ServiceError {
+  return new ServiceError("validation_failed", message, { cause });
+}
+
+async function readArguments(args: readonly string[]) {
+  const { values, positionals } = parseArguments(args);
+  const [modelPath, ...others] = positionals;
+  if (modelPath === undefined) throw badArgument("The model's ONNX file is missing");
+  if (others.length > 0)
+    throw badArgument(`One model is compressed, and "${others[0]}" is another`);
+  if (values.out === undefined) throw badArgument("--out is missing, the folder of the result");
+  await checkFile("The model", modelPath);
+  if (values.data !== undefined) await checkFile("--data", values.data);
+  const target = findTarget(builtinTargets, values.target);
+  const recipe = effectiveRecipe(target, await readRecipe(values.recipe));
+  return { modelPath, folder: path.resolve(values.out), dataPath: values.data, recipe, target };
+}
+
+function parseArguments(args: readonly string[]) {
+  const option = { type: "string" } as const;
+  const options = {
+    out: option,
+    target: { type: "string", default: "cpu" },
+    recipe: option,
+    data: option,
+  } as const;
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: true });
+  } catch (error) {
+    throw badArgument(errorMessage(error), error);
+  }
+}
+
+async function checkFile(what: string, file: string): Promise<void> {
+  const found = await stat(file).catch(() => undefined);
+  if (found?.isFile() !== true) throw badArgument(`${what} is "${file}", which is no file`);
+}
+
+async function readRecipe(file: string | undefined) {
+  if (file === undefined) return undefined;
+  await checkFile("--recipe", file);
+  let content: unknown;
+  try {
+    content = JSON.parse(await readFile(file, "utf8"));
+  } catch (error) {
+    throw badArgument(`--recipe "${file}" is not JSON: ${errorMessage(error)}`, error);
+  }
+  const { data, problems } = parseInput(requestedRecipe, content);
+  if (problems === undefined) {
+    if (data.calibration?.data === undefined && data.evaluation?.data === undefined) return data;
+    throw badArgument(`--recipe "${file}" names data that a service fetches: samples are --data`);
+  }
+  const [problem] = problems;
+  const field = problem?.path.join(".") ?? "";
+  throw badArgument(`--recipe "${file}": ${field} ${problem?.message ?? ""}`);
+}
+
+/** Whether the folder is there. */
+async function checkFolder(folder: string): Promise<boolean> {
+  const found = await stat(folder).catch(() => undefined);
+  if (found === undefined) return false;
+  if (!found.isDirectory()) throw badArgument(`--out is "${folder}", which is no folder`);
+  const [first] = await readdir(folder);
+  if (first === undefined) return true;
+  throw badArgument(`--out is "${folder}", which has files such as "${first}": give an empty one`);
+}
+
+type Work = Pick<
+  Awaited<ReturnType<typeof readArguments>>,
+  "modelPath" | "dataPath" | "recipe" | "target"
+> & {
+  readonly scratch: string;
+};
+
+async function compress(
+  { modelPath, dataPath, recipe, target, scratch }: Work,
+  output: Output,
+): Promise<CompressionReport> {
+  const { evaluation } = recipe;
+  const isTimed = evaluation.level === "outputs" && evaluation.latencyBudgetSeconds > 0;
+  const runner = () =>
+    createCandidateRunner({
+      ...output,
+      originalPath: modelPath,
+      evaluation,
+      executionProvider: target.executionProvider,
+      instructionSets: target.instructionSets,
+      dataPath,
+    });
+  const outputDirectory = path.join(scratch, "result");
+  await mkdir(outputDirectory);
+  const report = await compressModel(modelPath, {
+    ...output,
+    kind: "compress",
+    recipe,
+    target,
+    outputDirectory,
+    candidates: isTimed ? runner() : undefined,
+  });
+  if (report.choice !== undefined) output.log(report.choice);
+  for (const { message } of report.warnings) output.log(`Warning: ${message}`);
+  return report;
+}
+
+async function evaluate(
+  { modelPath, dataPath, recipe, target, scratch }: Work,
+  report: CompressionReport,
+  output: Output,
+): Promise<Evaluation> {
+  let evaluation: Evaluation = { warnings: [...report.warnings] };
+  const { level } = recipe.evaluation;
+  if (level === "none") return evaluation;
+  if (level === "weights") return addMeasured(evaluation, weightAccuracy(report.weights));
+  await evaluateModels({
+    ...output,
+    originalPath: modelPath,
+    resultPath: path.join(scratch, "result", report.files[0]?.name ?? ""),
+    evaluation: recipe.evaluation,
+    executionProvider: target.executionProvider,
+    dataPath,
+    scratchDirectory: scratch,
+    onMeasured: (measured) => {
+      for (const { message } of measured.warnings ?? []) output.log(`Warning: ${message}`);
+      evaluation = addMeasured(evaluation, measured);
+    },
+  });
+  return evaluation;
+}

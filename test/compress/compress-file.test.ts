@@ -1,0 +1,84 @@
+import assert from "node:assert/strict";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { compressFile } from "../../src/compress/compress-file.ts";
+import { realModel } from "../support/real-models.ts";
+
+let folder = "";
+before(async () => (folder = await mkdtemp(join(tmpdir(), "compress-file-"))));
+after(() => rm(folder, { recursive: true }));
+
+const model = realModel("ocr-orientation");
+const ignore = { onProgress: () => undefined, log: () => undefined };
+const quiet = { ...ignore, signal: new AbortController().signal };
+
+test("a file is compressed and evaluated without a service", async () => {
+  const out = join(folder, "result");
+  const recipe = join(folder, "recipe.json");
+  await writeFile(recipe, '{"evaluation": {"latencyBudgetSeconds": 0}}');
+  const lines: string[] = [];
+  const args = [model, "--target", "cpu-int8", "--recipe", recipe, "--out", out];
+  await compressFile(args, { ...quiet, log: (line) => lines.push(line) });
+  assert.deepEqual(await readdir(out), ["model.onnx", "report.json"]);
+  const report = JSON.parse(await readFile(join(out, "report.json"), "utf8"));
+  assert.deepEqual([report.recipe.scheme, report.accuracy.level], ["int8-dynamic", "outputs"]);
+  assert.match(report.generated[0].content, /^text on pages/);
+  assert(lines.some((line) => line.startsWith("Accuracy: SQNR ")));
+});
+
+test("a cancelled compression leaves nothing", async () => {
+  const out = join(folder, "cancelled");
+  const stop = new AbortController();
+  const working = compressFile([model, "--out", out], {
+    ...ignore,
+    signal: stop.signal,
+    onProgress: (_, message) => message === "Running the original" && stop.abort(),
+  });
+  await assert.rejects(working, { name: "AbortError" });
+  assert(!(await readdir(folder)).includes("cancelled"));
+});
+
+const wrong: [name: string, args: (out: string) => string[], message: RegExp][] = [
+  ["no model", (out) => ["--out", out], /The model's ONNX file is missing/],
+  ["no folder", () => [model], /--out is missing/],
+  [
+    "a model that is not there",
+    (out) => ["none.onnx", "--out", out],
+    /"none.onnx", which is no file/,
+  ],
+  [
+    "an unknown target",
+    (out) => [model, "--target", "tpu", "--out", out],
+    /"tpu" is not one of cpu/,
+  ],
+  ["an unknown option", (out) => [model, "--fast", "--out", out], /'--fast'/],
+  [
+    "data that is not there",
+    (out) => [model, "--data", "x.npz", "--out", out],
+    /--data is "x.npz"/,
+  ],
+  ["two models", (out) => [model, "b.onnx", "--out", out], /"b.onnx" is another/],
+];
+for (const [name, args, message] of wrong) {
+  test(`${name} is named, and leaves nothing`, async () => {
+    const out = join(folder, "wrong");
+    await assert.rejects(compressFile(args(out), quiet), { message });
+    assert(!(await readdir(folder)).includes("wrong"));
+  });
+}
+
+test("a folder with files and a wrong recipe are named", async () => {
+  const out = join(folder, "full");
+  await mkdir(out);
+  await writeFile(join(out, "mine.txt"), "");
+  await assert.rejects(compressFile([model, "--out", out], quiet), /has files such as "mine.txt"/);
+  assert.deepEqual(await readdir(out), ["mine.txt"]);
+  const recipe = join(folder, "wrong.json");
+  await writeFile(recipe, '{"scheme": "int3"}');
+  const args = [model, "--recipe", recipe, "--out", join(folder, "other")];
+  await assert.rejects(compressFile(args, quiet), /wrong.json": scheme is "int3"/);
+  await writeFile(recipe, '{"evaluation": {"data": "https://example.com/a.npz"}}');
+  await assert.rejects(compressFile(args, quiet), /names data that a service fetches/);
+});
