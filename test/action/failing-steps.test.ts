@@ -52,10 +52,7 @@ test("a service that is not there fails the check as infrastructure", async (t) 
   const { code, outputs, commands } = await run({ "service-url": "http://127.0.0.1:9" });
   assert.equal(code, 1);
   assert.equal(outputs["conclusion"], "failure");
-  assert.match(
-    errorMessages(commands),
-    /The service at http:\/\/127\.0\.0\.1:9\/v1 cannot be reached/,
-  );
+  assert.match(errorMessages(commands), /The service at http:\/\/127\.0\.0\.1:9 cannot be reached/);
   assert.match(
     gitHub.checkRuns()[0]?.output.title ?? "",
     /^Infrastructure: the service cannot be reached/,

@@ -45,12 +45,10 @@ async function play(service: TestApp, jobIds: readonly string[]): Promise<void> 
       i === 0
         ? Array.from({ length: 16 }, () => longLine)
         : ["::set-output name=conclusion::success"];
-    const started: readonly UnnumberedEvent[] = [
-      { type: "status", status: "Sharding" },
-      ...lines.map(logEvent),
-      { type: "status", status: "Optimizing" },
-    ];
-    await worker.report(...started, ...(i % 2 === 0 ? completed : failed));
+    await worker.report({ type: "status", status: "Sharding" });
+    for (const line of lines) await worker.report(logEvent(line));
+    const end = i % 2 === 0 ? completed : failed;
+    await worker.report({ type: "status", status: "Optimizing" }, ...end);
   }
 }
 

@@ -87,7 +87,7 @@ test("planBatch() refuses files and names that it cannot use, all at once", asyn
     'Input "models": model/*.onnx: no file of the workspace WORKSPACE matches; is the repository checked out, with large files?',
     'Input "models": link.onnx: link.onnx lies outside of the workspace',
     'Input "models": models/ocr/*.onnx: 2 files match, which cannot all have one name or SHA-256',
-    'Input "models": file://server/a.onnx: source is "file://server/a.onnx" and must be https://…, http://…, s3://BUCKET/KEY, gs://BUCKET/KEY, hf://OWNER/REPOSITORY@REVISION/PATH, file:///… or upload:sha256:<64 hex digits>',
+    'Input "models": file://server/a.onnx: source is "file://server/a.onnx" and must be https://…, http://…, s3://BUCKET/KEY, gs://BUCKET/KEY, hf://OWNER/REPOSITORY@REVISION, the same with /PATH, file:///… or upload:sha256:<64 hex digits>',
     "Models models/ocr/rec.onnx and models/asr/rec.onnx are all named a; give each a name of its own, as NAME=PATH",
   ]);
 });

@@ -181,7 +181,7 @@ test("names, log lines, labels and nodes with HTML are shown as text", { skip },
   const { job, batch } = await submitHostile(t, dashboard);
   const written = encodeURIComponent(hostile);
   const texts = (role: "row" | "heading" | "log" | "link" | "button" | "table") =>
-    page.getByRole(role).getByText(hostile).first();
+    page.getByRole(role).getByText(hostile).filter({ visible: true }).first();
   const places: readonly [string, readonly Locator[]][] = [
     ["/jobs", [texts("row")]],
     [`/jobs?label=${written}`, [texts("link")]],

@@ -88,10 +88,11 @@ test("a summary has the interval of a ratio, and its gates", async (t) => {
   const [job] = (await listSummaries(app)).jobs;
   assert.deepEqual([job?.figures.latencyRatioLow, job?.figures.latencyRatioHigh], [0.9, 1.1]);
   const baseline = null;
+  const timing = { level: "fail", actual: 1, interval: { low: 0.9, high: 1.1 }, baseline } as const;
   assert.deepEqual(job?.gates, [
     { gate: "maxSizeRatio", limit: 0.5, level: "fail", actual: 0.4, baseline, passed: true },
     { gate: "minCosine", limit: 0.9, level: "warn", actual: null, baseline, passed: false },
-    { gate: "maxLatencyRatio", limit: 0.8, level: "fail", actual: 1, baseline, passed: false },
+    { gate: "maxLatencyRatio", limit: 0.8, ...timing, passed: false },
   ]);
 });
 

@@ -14,10 +14,8 @@ async function startLog(t: TestContext, ...lines: string[]) {
   const app = await makeTestApp(t);
   const { id } = await startJob(app);
   const worker = await beginTestWorker(app, id);
-  await worker.report(
-    { type: "status", status: "Sharding" },
-    ...lines.map((line) => logEvent(line)),
-  );
+  await worker.report({ type: "status", status: "Sharding" });
+  for (const line of lines) await worker.report(logEvent(line));
   return { app, worker, path: `GET /v1/jobs/${id}/logs` };
 }
 

@@ -64,7 +64,7 @@ export const accuracy = z.object({
   cosine: cosine.describe("Of the worst output, or of the worst weight at level `weights`."),
   outputs: z.array(outputAccuracy).max(maxReportedOutputs),
   notExercised: z
-    .array(z.string())
+    .array(shownLine(textLimits.name))
     .max(maxReportedOutputs)
     .optional()
     .describe(
@@ -75,12 +75,11 @@ export const accuracy = z.object({
 export type Accuracy = z.infer<typeof accuracy>;
 
 const generatedInput = z.object({
-  name: z.string().max(253).describe("Of the input."),
-  content: z
-    .string()
-    .max(200)
-    .describe("What its values are, such as `text on pages and photographs, -1 to 1`."),
-  shapes: z.array(z.string().max(200)).max(4).describe("Shapes, such as `1 × 3 × 256 × 256`."),
+  name: shownLine(textLimits.name).describe("Of the input."),
+  content: shownLine(200).describe(
+    "What its values are, such as `text on pages and photographs, -1 to 1`.",
+  ),
+  shapes: z.array(shownLine(200)).max(4).describe("Shapes, such as `1 × 3 × 256 × 256`."),
 });
 export type GeneratedInput = z.infer<typeof generatedInput>;
 
@@ -153,9 +152,7 @@ export const telemetry = z
             "Weights that the recipe changed; the report says what was done to each and why.",
           ),
         quantizedBytes: z.int().min(0).describe("Bytes of those weights in the original."),
-        choice: z
-          .string()
-          .max(1000)
+        choice: shownLine(1000)
           .optional()
           .describe(
             "What weights have, and why, where none has the form that the recipe asks for first, " +
