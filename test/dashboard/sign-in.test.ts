@@ -45,7 +45,9 @@ test(
     }
     assert.equal((await open("/v1/jobs")).status, 401);
     assert.equal((await open("/v1/nothing")).status, 404);
-    assert.equal((await open("/", "*/*")).status, 404);
+    // Programs get pages, and an error where there is none.
+    assert.equal((await open("/", "*/*")).status, 200);
+    assert.equal((await open("/nothing", "*/*")).status, 404);
     assert.equal((await open("/assets/../index.html")).status, 200);
     assert.equal((await open("/assets/%2e%2e%2fsources.sha256")).status, 404);
   },

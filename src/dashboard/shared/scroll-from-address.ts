@@ -1,11 +1,23 @@
 import { useEffect, useRef } from "preact/hooks";
 
-/** Shows an element that the address names by its id. */
+const inputs = ["wheel", "touchstart", "pointerdown", "keydown"] as const;
+
+/**
+ * Scrolls to an element that the address names by its id, and again whenever what is loaded above
+ * moves it, until the reader does something.
+ */
 export function useScrollFromAddress(id: string) {
   const element = useRef<HTMLElement>(null);
   useEffect(() => {
-    // The browser looks for the address's part before the job is there.
-    if (location.hash === `#${id}`) element.current?.scrollIntoView();
+    if (location.hash !== `#${id}`) return;
+    const observer = new ResizeObserver(() => element.current?.scrollIntoView());
+    const stop = () => observer.disconnect();
+    observer.observe(document.body);
+    for (const input of inputs) addEventListener(input, stop, { once: true });
+    return () => {
+      stop();
+      for (const input of inputs) removeEventListener(input, stop);
+    };
   }, []);
   return element;
 }

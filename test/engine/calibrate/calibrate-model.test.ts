@@ -190,7 +190,7 @@ const badData: readonly {
     name: "z",
     shape: [1, 8, inputs],
     values: drawRows(8),
-    message: /Array "z" is no input of the model, whose inputs are "x"/,
+    message: /Array "z" is not an input of the model, whose inputs are "x"/,
   },
   {
     what: "another shape",
