@@ -42,9 +42,9 @@ async function use(page: Page, name: RegExp): Promise<void> {
 /** Opens what the palette finds first. */
 async function openByPalette(page: Page, text: string): Promise<void> {
   await page.keyboard.press("Control+k");
-  await page.getByRole("combobox").waitFor();
+  await page.getByRole("dialog").getByRole("combobox").waitFor();
   await page.keyboard.type(text);
-  await page.getByRole("option").first().filter({ hasText: text }).waitFor();
+  await page.getByRole("dialog").getByRole("option").first().filter({ hasText: text }).waitFor();
   await page.keyboard.press("Enter");
 }
 
