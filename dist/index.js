@@ -60672,15 +60672,14 @@ const accuracy = schemas/* object */.Ikc({
     sqnrDb: sqnrDb,
     cosine: cosine,
     outputs: schemas/* array */.YOg(outputAccuracy).max(maxReportedOutputs),
-    notExercised: schemas/* array */.YOg(schemas/* string */.YjP())
+    notExercised: schemas/* array */.YOg((0,shown_line/* shownLine */.Q)(limits/* textLimits */.I6.name))
         .max(maxReportedOutputs)
         .optional(),
 });
 const generatedInput = schemas/* object */.Ikc({
-    name: schemas/* string */.YjP().max(253),
-    content: schemas/* string */.YjP()
-        .max(200),
-    shapes: schemas/* array */.YOg(schemas/* string */.YjP().max(200)).max(4),
+    name: (0,shown_line/* shownLine */.Q)(limits/* textLimits */.I6.name),
+    content: (0,shown_line/* shownLine */.Q)(200),
+    shapes: schemas/* array */.YOg((0,shown_line/* shownLine */.Q)(200)).max(4),
 });
 const peakMemory = "Peak resident memory, bytes, that running";
 const peakMemoryScope = (/* unused pure expression or super */ null && (" takes: the model, its inputs and outputs, without Node and the runtime themselves. Absent " +
@@ -60717,8 +60716,7 @@ const telemetry = schemas/* object */.Ikc({
         quantized: schemas/* int */.Whr()
             .min(0),
         quantizedBytes: schemas/* int */.Whr().min(0),
-        choice: schemas/* string */.YjP()
-            .max(1000)
+        choice: (0,shown_line/* shownLine */.Q)(1000)
             .optional(),
     })
         .optional(),
