@@ -23,8 +23,8 @@ test("of each follower of a log who reads nothing, 256 KiB are in memory", async
   const { id } = await startJob(app);
   const worker = await beginTestWorker(app, id);
   // More than the buffers of a connection hold.
-  const lines = Array.from({ length: 50 }, () => logEvent("x".repeat(65_000)));
-  for (let i = 0; i < 8; i++) await worker.report(...lines);
+  const line = logEvent("x".repeat(65_000));
+  for (let i = 0; i < 133; i++) await worker.report(line, line, line);
   await using server = await startHttpServer((request) => app.app.fetch(request), {
     host: "127.0.0.1",
     port: 0,

@@ -11,8 +11,9 @@ const compress = promisify(gzip);
 export function compressJson(app: Hono): void {
   app.use(async (c, next) => {
     await next();
-    const { headers, body, status } = c.res;
-    if (body === null || headers.get("content-type") !== "application/json") return;
+    const { headers, status } = c.res;
+    // The body of a stream that is only looked at has another buffer.
+    if (headers.get("content-type") !== "application/json" || c.res.body === null) return;
     headers.append("vary", "accept-encoding");
     if (!acceptsGzip(c.req.header("accept-encoding"))) return;
     const content = new Uint8Array(await c.res.arrayBuffer());
