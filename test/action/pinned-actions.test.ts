@@ -4,6 +4,7 @@ import { glob, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import test, { type TestContext } from "node:test";
+import { pythonInterpreter, pythonMissing } from "../support/python.ts";
 
 const root = path.join(import.meta.dirname, "../..");
 const files = await Array.fromAsync(
@@ -57,14 +58,11 @@ function checkBy(tool: string, args: readonly string[]): void {
   assert.equal(status, 0, `${stdout}${stderr}`);
 }
 
-test(
-  "zizmor finds nothing in the action and the workflows",
-  { skip: missing("zizmor") },
-  async (t) => {
-    const config = ["--offline", "--no-progress", "--config", ".github/zizmor.yml"];
-    checkBy("zizmor", [...config, path.join(root, "action.yml"), ...(await listWorkflows(t))]);
-  },
-);
+test("zizmor finds nothing in the action and the workflows", { skip: pythonMissing }, async (t) => {
+  const zizmor = path.join(path.dirname(pythonInterpreter), "zizmor");
+  const config = ["--offline", "--no-progress", "--config", ".github/zizmor.yml"];
+  checkBy(zizmor, [...config, path.join(root, "action.yml"), ...(await listWorkflows(t))]);
+});
 
 test("actionlint finds nothing in the workflows", { skip: missing("actionlint") }, async (t) => {
   checkBy("actionlint", await listWorkflows(t));
