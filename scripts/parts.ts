@@ -31,10 +31,10 @@ export const parts: Readonly<Record<string, readonly string[]>> = {
   "src/server": [...work, "limits", "storage", "executors", "github-app", "webhooks", "tracing"],
   "src/service": [...work, ...joined, "controller-runtime", "webhooks", "tracing", "server"],
   "src/worker": ["contract", "log", "limits", "model-files", "engine", "storage"],
-  "src/compress": ["contract", "log", "engine", "worker"],
+  "src/compress": ["contract", "log", "limits", "engine", "worker"],
   "src/action": ["contract", "log", "limits", "client", "report", "github"],
   "src/dashboard": ["contract", "limits", "client", "report"],
-  "src/demo": ["contract", "log", "client"],
+  "src/demo": ["contract", "log", "limits", "client"],
   "operator/controllers": ["contract", "log", ...cluster],
   operator: ["contract", "log", "settings", ...cluster, "controllers"],
 };

@@ -36,7 +36,7 @@ export interface GateChange {
   /** Why the two cannot be compared, though both have the figure. */
   readonly obstacle?: (now: MeasuredFigures, before: MeasuredFigures) => string | undefined;
   /**
-   * Whether the two are compared by the interval alone, since figures of separate runs differ
+   * Whether the two are compared only by the interval, since figures of separate runs differ
    * though nothing changed.
    */
   readonly needsOneRun?: boolean;

@@ -23,7 +23,7 @@ export const workflow = z.object({
 });
 export type Workflow = z.infer<typeof workflow>;
 
-/** The numbers of github.com's repositories stand alone, as those of others may be equal. */
+/** Only numbers of other servers have a prefix: they may equal those of github.com. */
 export function qualifyRepositoryId(issuer: string, number: string): string {
   return issuer === publicIssuer ? number : `${issuer}#${number}`;
 }

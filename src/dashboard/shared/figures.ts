@@ -53,7 +53,7 @@ function compareAccuracies({ figures, baseline }: MeasuredJob): FigureChange | u
   };
 }
 
-/** Of one run alone: other runs are of another hour, and of another machine. */
+/** Of one run only: other runs are of another hour, and of another machine. */
 function compareLatencies({ figures, baseline }: MeasuredJob): FigureChange | undefined {
   const now = figures.latencyMs;
   const measured = baseline === null ? undefined : toLatencyRatio(baseline);

@@ -23,7 +23,7 @@ import { truncate } from "../../contract/text/bounded-text.ts";
 
 const maxTextLength = 2_000;
 const digestLength = 32;
-/** A smaller weight is known by its digest alone. */
+/** A smaller weight is known only by its digest. */
 const minSketchedElements = 64;
 
 /**

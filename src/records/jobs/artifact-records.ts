@@ -2,7 +2,6 @@ import { randomBytes } from "node:crypto";
 import type { Artifact } from "../../contract/jobs/artifact.ts";
 import { addAuditEntry, type AuditedChange } from "../people/add-audit-entry.ts";
 import { parseJob } from "./find-record.ts";
-import { linkKeyName } from "./link-key-name.ts";
 import { type Store, runWriteTransaction } from "../database/store.ts";
 
 const keyBytes = 32;
@@ -54,4 +53,9 @@ export function artifactRecords(store: Store) {
         await key.execute();
       }),
   };
+}
+
+/** Of the service's key that signs links to a job's files. */
+export function linkKeyName(jobId: string): string {
+  return `artifact-links/${jobId}`;
 }

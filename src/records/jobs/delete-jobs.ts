@@ -4,7 +4,7 @@ import { ServiceError } from "../../contract/errors.ts";
 import { liveStatuses } from "../../contract/jobs/status.ts";
 import { deleteJobBlobs } from "../blobs/release-blobs.ts";
 import { reportJobs } from "../database/dialect-sql.ts";
-import { linkKeyName } from "./link-key-name.ts";
+import { linkKeyName } from "./artifact-records.ts";
 import { runWriteTransaction, type Store, type WriteTransaction } from "../database/store.ts";
 
 /** Rows that one transaction deletes: others wait for it. */

@@ -57,7 +57,7 @@ async function* writeEvents(
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array, void> {
   using _place = enter();
-  // The number alone is not an event; a client that reconnects before the first one sends it.
+  // A number without data is not an event; a client that reconnects before the first one sends it.
   yield encoder.encode(`id: ${after}\n\n`);
   for await (const _ of changes.watchAll(signal)) {
     for (let isLast = false; !isLast;) {
