@@ -16,8 +16,8 @@ const runsAll = named.length === 0;
 /** More than a machine of two cores has, since many wait for pods and timers. */
 const filesAtOnce = 3;
 const slowestFiles = 15;
-/** Of a file: what hangs is reported by its name. */
-const timeoutMs = 30 * 60_000;
+/** Longer than any test is silent. */
+const silenceMs = 10 * 60_000;
 
 /** Runs the tests named on the command line, or all of them, and closes with their count. */
 async function runTests(patterns: readonly string[]): Promise<void> {
@@ -26,7 +26,21 @@ async function runTests(patterns: readonly string[]): Promise<void> {
   await prepareRequirements(files);
   const counts = { passed: 0, failed: 0, skipped: 0 };
   const secondsByFile = new Map<string, number>();
-  const stream = run({ files, concurrency: filesAtOnce, timeout: timeoutMs });
+  process.on("exit", () => {
+    if (runsAll) process.stdout.write(describeSlowest(secondsByFile));
+    process.stdout.write(
+      `\n${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`,
+    );
+  });
+  const stream = run({ files, concurrency: filesAtOnce });
+  const running = new Set<string>();
+  const watchdog = setTimeout(() => {
+    const names = [...running].map((file) => relative("", file)).join(", ");
+    process.stderr.write(`No test began or ended for ${silenceMs / 60_000} minutes in ${names}\n`);
+    counts.failed += running.size;
+    process.exit(1);
+  }, silenceMs);
+  stream.on("data", () => watchdog.refresh());
   stream.on("test:pass", ({ skip, details }) => {
     if (details.type === "suite") return;
     counts[skip === undefined ? "passed" : "skipped"]++;
@@ -34,20 +48,20 @@ async function runTests(patterns: readonly string[]): Promise<void> {
   stream.on("test:fail", ({ details }) => {
     if (details.type !== "suite") counts.failed++;
   });
+  // A file is a test of its own, with its path as the name.
+  stream.on("test:dequeue", ({ file, name }) => {
+    if (file === resolve(name)) running.add(file);
+  });
   stream.on("test:complete", ({ file, name, details }) => {
-    // A file is a test of its own, with its path as the name.
-    if (file === resolve(name)) secondsByFile.set(file, details.duration_ms / 1000);
+    if (file !== resolve(name)) return;
+    running.delete(file);
+    secondsByFile.set(file, details.duration_ms / 1000);
   });
   stream.compose(spec).pipe(process.stdout);
   await new Promise((done) => stream.on("end", done));
+  clearTimeout(watchdog);
   const nothingRan = counts.passed + counts.failed === 0;
   process.exitCode = counts.failed > 0 || nothingRan ? 1 : 0;
-  process.on("exit", () => {
-    if (runsAll) process.stdout.write(describeSlowest(secondsByFile));
-    process.stdout.write(
-      `\n${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`,
-    );
-  });
 }
 
 /** The files whose tests took longest, a line each. */
