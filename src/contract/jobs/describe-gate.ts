@@ -27,7 +27,13 @@ export function describeGate(
   const size = "change" in gateTable[result.gate] ? Math.abs(actual) : actual;
   const figure = format(size, distinctDigits(size, limit, format));
   const found = finding(figure, actual, against) + describeInterval(interval, format);
-  return `${found}; ${allowance(bound, formatLimit(result))}${reason}`;
+  const verdict = isUndecided(result) ? "is not decided: it " : "";
+  return `${verdict}${found}; ${allowance(bound, formatLimit(result))}${reason}`;
+}
+
+/** Whether a figure is not known well enough to say on which side of the limit it is. */
+export function isUndecided({ limit, interval, passed }: GateResult): boolean {
+  return !passed && interval !== undefined && interval.low <= limit && limit < interval.high;
 }
 
 /** How sure a finding is. */

@@ -1,5 +1,5 @@
 import { type ErrorCode, errorTable } from "../errors.ts";
-import { rankMissedGates } from "./describe-gate.ts";
+import { isUndecided, rankMissedGates } from "./describe-gate.ts";
 import { gateTable } from "./gate-table.ts";
 import type { Job } from "./job.ts";
 
@@ -7,6 +7,9 @@ const correctModel = "Correct the model, or the address that it is read from, an
 const correctFiles = "Push the model with all files of its external data, in its own folder.";
 const correctRecipe =
   "Change the recipe: the message says what cannot be applied, and the reference has its fields.";
+const longerTiming =
+  "Nothing is wrong so far. To have it decided, allow more of " +
+  "`recipe.evaluation.latencyBudgetSeconds`, or time it on a machine that does nothing else.";
 const askAdministrator = "Ask the administrator of the service, whose log has more.";
 
 /** What to do about a job that failed for a reason that does not pass by itself. */
@@ -49,5 +52,6 @@ export function nextStep({
     return "Run the workflow on the base branch once: it records there what is compared with.";
   }
   if (gate.actual === null) return "Have the figure measured: see `recipe.evaluation`.";
+  if (isUndecided(gate)) return longerTiming;
   return gateTable[gate.gate].advice;
 }
