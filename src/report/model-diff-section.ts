@@ -19,7 +19,7 @@ export function modelDiffSections({ telemetry: { modelDiff }, baseline }: Compar
   if (modelDiff === undefined || baseline === null) return [];
   const against = `the model of ${inlineCode(baseline.branch)}`;
   if (isSameModel(modelDiff)) return [{ head: `The same model as ${against}.`, rows: [] }];
-  const title = `Against the model of ${codeInHtml(baseline.branch)}: ${summarize(modelDiff)}`;
+  const title = `Against the model of ${codeInHtml(baseline.branch)}: ${summarizeChanges(modelDiff)}`;
   const parts = [
     valueRows(modelDiff),
     nodeRows(modelDiff),
@@ -33,15 +33,27 @@ export function modelDiffSections({ telemetry: { modelDiff }, baseline }: Compar
 }
 
 /** The changes in a few words: `1 node added, 2 weights changed by up to 3.1 %`. */
-function summarize({ values, nodes, weights, weightChanges }: ModelDiff): string {
+export function summarizeChanges({ values, nodes, weights, weightChanges }: ModelDiff): string {
   const [largest] = weightChanges.flatMap(({ distance }) => distance ?? []);
   const by = largest === undefined ? "" : ` by up to ${formatPercent(largest)}`;
   const parts = [
-    values.length > 0 ? "another interface or opset" : "",
+    ...countValues(values),
     ...countWords("node", nodes),
     ...countWords("weight", weights).map((text) => (text.endsWith("changed") ? text + by : text)),
   ];
   return parts.filter((text) => text !== "").join(", ");
+}
+
+/** Opsets with their versions, inputs and outputs by their number. */
+function countValues(values: ModelDiff["values"]): string[] {
+  const opsets = values.filter(({ what }) => what === "opset");
+  const other = values.length - opsets.length;
+  const named = opsets.map(({ name, before, after }) => {
+    const domain = name === "ai.onnx" ? "" : ` of ${name}`;
+    return `opset${domain} ${before ?? "none"} → ${after ?? "none"}`;
+  });
+  if (other === 0) return named;
+  return [...named, `${other} ${other === 1 ? "input or output" : "inputs and outputs"} changed`];
 }
 
 function countWords(what: string, counts: ModelDiff["nodes"]): string[] {
@@ -61,12 +73,16 @@ function valueRows({ values }: ModelDiff): string[] {
 
 function nodeRows({ nodeChanges, nodes }: ModelDiff): string[] {
   if (nodeChanges.length === 0) return [];
-  const rows = nodeChanges.map(({ how, name, op, what }) => {
-    const changed = what.length === 0 ? how : `other ${what.join(" and ")}`;
-    return tableRow([inlineCode(name), inlineCode(op), changed]);
-  });
+  const rows = nodeChanges.map((change) =>
+    tableRow([inlineCode(change.name), inlineCode(change.op), describeNodeChange(change)]),
+  );
   const more = nodes.added + nodes.removed + nodes.changed - nodeChanges.length;
   return [tableHead(["node", "operator", "change"]), ...rows, ...moreLine(more, "nodes")];
+}
+
+/** `added`, or what is different of a node: `other attributes and inputs`. */
+export function describeNodeChange({ how, what }: NodeChange): string {
+  return what.length === 0 ? how : `other ${what.join(" and ")}`;
 }
 
 function weightRows({ weightChanges, weights }: ModelDiff): string[] {

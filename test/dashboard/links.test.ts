@@ -97,8 +97,15 @@ async function followLink(page: Page, url: string): Promise<void> {
 /** Asserts that the page shows the job or batch which its address names. */
 async function assertShown(page: Page, { client }: Dashboard, url: string): Promise<void> {
   const { pathname, hash } = new URL(url);
-  const [, kind, id = "", ...more] = pathname.split("/");
+  const [, kind, id = "", part, ...more] = pathname.split("/");
   assert.deepEqual(more, [], url);
+  if (part !== undefined) {
+    assert.equal(part, "changes", url);
+    const { model } = await client.call("getJob", { params: { id } });
+    await page.getByRole("heading", { level: 1, name: `What changed in ${model.name}` }).waitFor();
+    await page.getByText(/^Against the original: /).waitFor();
+    return;
+  }
   const name =
     kind === "jobs"
       ? (await client.call("getJob", { params: { id } })).model.name
@@ -130,8 +137,8 @@ test("every link of a report leads to the page of what it names", { skip }, asyn
       await assertShown(page, dashboard, link);
     });
   }
-  // Two batches of two jobs, and the jobs' logs.
-  assert.equal(links.size, 2 + 4 + 4);
+  // Two batches of two jobs, the jobs' logs, and what changed of those that have results.
+  assert.equal(links.size, 2 + 4 + 4 + 4);
 });
 
 test("who is not signed in is asked to, and then sees what the link names", { skip }, async (t) => {
