@@ -14,9 +14,9 @@ const retrySeconds = 1;
 /** Memory for the body of a request, or of an answer. */
 export interface HeldMemory extends Disposable {
   /** @throws ServiceError unavailable where there is no room */
-  take(bytes: number): void;
+  readonly take: (bytes: number) => void;
   /** Takes also where there is no room: what was done has to be answered. */
-  takeAnyway(bytes: number): void;
+  readonly takeAnyway: (bytes: number) => void;
 }
 
 interface ExchangeMemory {
