@@ -122,7 +122,11 @@ export async function observeJobs(
         return await changed.until(what, () => history(name).find(condition));
       } catch (cause) {
         const own = [...pods.values()].filter(({ metadata }) => metadata.name.startsWith(name));
-        const last = { job: history(name).at(-1), work: jobs.get(`${namespace}/${name}-work`), pods: own };
+        const last = {
+          job: history(name).at(-1),
+          work: jobs.get(`${namespace}/${name}-work`),
+          pods: own,
+        };
         throw new Error(`${name} is ${JSON.stringify(last)}`, { cause });
       }
     },
