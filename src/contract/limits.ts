@@ -9,7 +9,7 @@ export const limits = {
    * projects, of strangers and of workers, and of each project, address and job of these.
    */
   bodyMemory: {
-    projects: { all: 128 * 1024 ** 2, perCaller: 32 * 1024 ** 2 },
+    projects: { all: 192 * 1024 ** 2, perCaller: 64 * 1024 ** 2 },
     strangers: { all: 64 * 1024 ** 2, perCaller: 8 * 1024 ** 2 },
     workers: { all: 64 * 1024 ** 2, perCaller: 1024 ** 2 },
   },
