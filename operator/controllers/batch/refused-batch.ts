@@ -1,5 +1,5 @@
 import type { EventReason } from "../../../src/contract/custom-resources/event-reasons.ts";
-import { describeExcess } from "../../../src/contract/jobs/jobs-size.ts";
+import { describeBatchExcess } from "../../../src/contract/jobs/jobs-size.ts";
 import type { BatchObject } from "../../../src/resources/custom-resources.ts";
 
 /** Why no job of a batch is created. */
@@ -10,11 +10,7 @@ export interface BatchRefusal {
 
 /** A small batch can make many large CompressionJobs, for all of which the store has to have room. */
 export function findBatchRefusal({ spec }: BatchObject): BatchRefusal | undefined {
-  const { models, targets, recipe = {}, gates, labels } = spec;
-  const excess = describeExcess(
-    models,
-    targets.map(() => ({ recipe, gates, labels })),
-  );
+  const excess = describeBatchExcess(spec);
   if (excess === undefined) return undefined;
   const message = `spec.${excess.largest}: ${excess.message}; create several Batches`;
   return { reason: "BatchTooLarge", message };

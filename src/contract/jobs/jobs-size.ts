@@ -1,3 +1,4 @@
+import type { BatchRequest } from "./batch.ts";
 import { limits } from "../limits.ts";
 
 /**
@@ -6,14 +7,31 @@ import { limits } from "../limits.ts";
  */
 export function describeExcess(
   models: readonly object[],
-  recipes: readonly unknown[],
-): { readonly largest: "models" | "recipe"; readonly message: string } | undefined {
+  recipes: readonly object[],
+): Excess | undefined {
   const ofModels = countBytes(models) * recipes.length;
   const ofRecipes = countBytes(recipes) * models.length;
   const bytes = ofModels + ofRecipes;
   if (bytes <= limits.requestedJobsBytes) return undefined;
   const message = `Makes jobs with ${bytes} bytes of models and recipes, of ${limits.requestedJobsBytes} at most`;
   return { largest: ofModels > ofRecipes ? "models" : "recipe", message };
+}
+
+/** The same for a Batch resource, of which no job is created or recorded then. */
+export function describeBatchExcess({
+  models,
+  targets,
+  recipe = {},
+}: Pick<BatchRequest, "models" | "targets" | "recipe">): Excess | undefined {
+  return describeExcess(
+    models,
+    targets.map(() => recipe),
+  );
+}
+
+interface Excess {
+  readonly largest: "models" | "recipe";
+  readonly message: string;
 }
 
 function countBytes(value: unknown): number {
