@@ -65,7 +65,9 @@ function planWeights({
     const reason = findObstacle(weight);
     if (reason !== undefined) return { weight, format: undefined, reason };
     const override = findOverride(weight);
-    const { recipe } = override ?? options;
+    if (override !== undefined && override.recipe === undefined)
+      return { weight, format: undefined, reason: override.reason };
+    const recipe = override?.recipe ?? options.recipe;
     const planned = planWeight(weight, { ...options, recipe, takesRecurrent });
     const reasons = [override?.reason, planned.reason].filter((each) => each !== undefined);
     return { weight, ...planned, reason: reasons.length === 0 ? undefined : reasons.join("; ") };

@@ -1,0 +1,181 @@
+import { availableParallelism } from "node:os";
+import {
+  type CandidateOptions,
+  withCandidate,
+  writeForms,
+  type WrittenForm,
+} from "./candidate-models.ts";
+import { composeRecipe } from "./forms.ts";
+import type { Choice } from "./front.ts";
+import { Trials } from "./trials.ts";
+import { divideUnits, type Unit } from "./units.ts";
+import { ServiceError } from "../../contract/errors.ts";
+import { type Auto, type GoalFigures, goalMarginDb } from "../../contract/jobs/auto.ts";
+import type { Recipe } from "../../contract/jobs/recipe.ts";
+import type { Accuracy } from "../../contract/jobs/telemetry.ts";
+import { formatBytes } from "../../contract/text/format-bytes.ts";
+import { countSessions } from "../accuracy/model-run.ts";
+import { readAvailableMemoryBytes } from "../accuracy/available-memory.ts";
+
+/** A candidate that was run on both sets of samples. */
+export interface VerifiedPoint {
+  readonly choice: Choice;
+  /** The ordinary recipe of the candidate. */
+  readonly recipe: Recipe;
+  /** Undefined where nothing was predicted before it was run. */
+  readonly predictedSqnrDb: number | undefined;
+  readonly figures: Readonly<Record<"search" | "evaluation", GoalFigures>>;
+  /** How far the goals of accuracy are reached on the worse of both sets, dB. */
+  readonly marginDb: number;
+}
+
+/** Runs candidates, side by side as far as processors and memory allow, within the budget. */
+export class CandidateRuns implements AsyncDisposable {
+  readonly trials: Trials;
+  readonly forms: readonly WrittenForm[];
+  readonly units: readonly Unit[];
+  readonly #options: CandidateOptions;
+  readonly #auto: Auto;
+  readonly #sessions: number;
+  readonly #started: number;
+  readonly #verified = new Map<string, Promise<VerifiedPoint>>();
+  #count = 0;
+
+  private constructor(
+    options: CandidateOptions,
+    auto: Auto,
+    opened: { trials: Trials; forms: readonly WrittenForm[]; sessions: number; started: number },
+  ) {
+    this.#options = options;
+    this.#auto = auto;
+    this.trials = opened.trials;
+    this.forms = opened.forms;
+    this.units = divideUnits(opened.forms);
+    this.#sessions = opened.sessions;
+    this.#started = opened.started;
+  }
+
+  /**
+   * @throws ServiceError those of Trials.open and writeForms; recipe_unsupported for a model that
+   * does not fit into memory
+   */
+  static async open(options: CandidateOptions, auto: Auto): Promise<CandidateRuns> {
+    const started = performance.now();
+    const { modelPath, log, onProgress } = options;
+    const fitting = await countSessions(modelPath, await readAvailableMemoryBytes());
+    if (fitting === 0) {
+      const message = "`auto` runs the model, which does not fit into the memory at hand";
+      throw new ServiceError("recipe_unsupported", message);
+    }
+    onProgress(0, "Running the original");
+    const trials = await Trials.open(options);
+    onProgress(0, "Writing the forms of weights");
+    const forms = await writeForms(options);
+    const sessions = Math.max(1, Math.min(availableParallelism(), fitting));
+    const runs = new CandidateRuns(options, auto, { trials, forms, sessions, started });
+    const { length } = runs.units.filter(({ match }) => match !== undefined);
+    const samples = `${trials.samples} ${trials.data} samples`;
+    log(`Search: ${length} weights in ${forms.length} forms, on ${samples}`);
+    return runs;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.trials[Symbol.asyncDispose]();
+  }
+
+  /** Candidates that were run. */
+  get count(): number {
+    return this.#count;
+  }
+
+  get seconds(): number {
+    return (performance.now() - this.#started) / 1000;
+  }
+
+  get isOver(): boolean {
+    return this.seconds > this.#auto.budgetSeconds;
+  }
+
+  /** Works on items side by side, in their order, until the budget ends. */
+  async forEach<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
+    const queue = items.values();
+    const serve = async () => {
+      for (const item of queue) {
+        if (this.isOver) return;
+        await work(item);
+      }
+    };
+    await Promise.all(Array.from({ length: this.#sessions }, serve));
+  }
+
+  /** Noise of each output relative to its signal where only a unit has a form. */
+  async measureUnit({ weights }: Unit, { form, plan, rejected }: WrittenForm): Promise<number[]> {
+    const measured = new Set(weights);
+    const others = plan.weights.filter(({ weight }) => !measured.has(weight.index));
+    const unchanged = others.map(({ weight }) => [weight.index, "is not measured now"] as const);
+    const candidate = {
+      recipe: composeRecipe(this.#options.recipe, [{ match: undefined, form }]),
+      rejected: new Map([...unchanged, ...rejected]),
+    };
+    this.#count += 1;
+    const noise = new Map<string, number>();
+    await withCandidate(candidate, this.forms, this.#options, async (file) => {
+      const [accuracy] = await this.trials.compare(file, ["search"]);
+      for (const { name, sqnrDb } of accuracy?.outputs ?? []) noise.set(name, 10 ** (-sqnrDb / 10));
+    });
+    return this.trials.outputs.map((name) => noise.get(name) ?? 0);
+  }
+
+  /** Runs a choice on both sets of samples, once. */
+  async verify(choice: Choice, predictedSqnrDb?: number): Promise<VerifiedPoint> {
+    const key = choice.join();
+    const running = this.#verified.get(key) ?? this.#runChoice(choice, predictedSqnrDb);
+    this.#verified.set(key, running);
+    return running;
+  }
+
+  async listVerified(): Promise<VerifiedPoint[]> {
+    return Promise.all(this.#verified.values());
+  }
+
+  /** The choice of one form wherever it can be had. */
+  chooseUniform(form: WrittenForm): Choice {
+    return this.units.map(({ options }) =>
+      Math.max(
+        0,
+        options.findIndex((option) => option.forms.includes(form)),
+      ),
+    );
+  }
+
+  async #runChoice(choice: Choice, predictedSqnrDb?: number): Promise<VerifiedPoint> {
+    const forms = this.units.map(({ options }, unit) => options[choice[unit] ?? 0]?.forms[0]);
+    const chosen = this.units.map(({ match }, unit) => ({ match, form: forms[unit]?.form }));
+    const recipe = composeRecipe(this.#options.recipe, chosen);
+    const rejected = this.units.flatMap(({ weights }, unit) =>
+      [...(forms[unit]?.rejected ?? [])].filter(([weight]) => weights.includes(weight)),
+    );
+    const candidate = { recipe, rejected: new Map(rejected) };
+    this.#count += 1;
+    return withCandidate(candidate, this.forms, this.#options, async (file, bytes) => {
+      const [search, evaluation] = await this.trials.compare(file, ["search", "evaluation"]);
+      if (search === undefined || evaluation === undefined) throw new TypeError("Nothing was run");
+      const figures = {
+        search: listFigures(search, bytes),
+        evaluation: listFigures(evaluation, bytes),
+      };
+      const margins = Object.values(figures).map((each) => goalMarginDb(this.#auto, each));
+      const predicted =
+        predictedSqnrDb === undefined ? "" : `, ${predictedSqnrDb.toFixed(2)} dB predicted`;
+      const sqnr = `SQNR ${evaluation.sqnrDb.toFixed(2)} dB`;
+      this.#options.log(`Search: ${formatBytes(bytes)}, ${sqnr}${predicted}`);
+      return { choice, recipe, predictedSqnrDb, figures, marginDb: Math.min(...margins) };
+    });
+  }
+}
+
+function listFigures({ sqnrDb, cosine, outputs }: Accuracy, bytes: number): GoalFigures {
+  const agreements = outputs.flatMap(({ top1Agreement }) => top1Agreement ?? []);
+  const top1Agreement = agreements.length === 0 ? null : Math.min(...agreements);
+  return { bytes, sqnrDb, cosine, top1Agreement };
+}
