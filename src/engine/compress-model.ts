@@ -14,8 +14,8 @@ import {
 import type { WrittenFile } from "./onnx/write-model.ts";
 import { type CompressionPlan, planCompression, type PlanOptions } from "./plan-compression.ts";
 import { blockRecipe } from "./search/forms.ts";
-import type { FoundRecipe } from "./search/describe-search.ts";
-import { searchRecipe } from "./search/search-recipe.ts";
+import type { FoundRecipe } from "./describe-search.ts";
+import { searchRecipe } from "./search-recipe.ts";
 import { firstPlan, type PlanRevision } from "./quantize/plan-revision.ts";
 import { type CompletedTasks, readPartitions } from "./quantize/tasks/partition.ts";
 import type { TaskResult } from "./quantize/tasks/weight-task.ts";

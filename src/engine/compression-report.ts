@@ -4,7 +4,7 @@ import type { GraphNode } from "./list-graph-nodes.ts";
 import { elementTypeName } from "./onnx/element-type.ts";
 import type { WrittenFile } from "./onnx/write-model.ts";
 import type { ModelCalibration } from "./calibrate-model.ts";
-import type { FoundRecipe } from "./search/describe-search.ts";
+import type { FoundRecipe } from "./describe-search.ts";
 import type { CompressionPlan } from "./plan-compression.ts";
 import type { TaskResult } from "./quantize/tasks/weight-task.ts";
 import type { WeightOperation } from "./quantize/weight-format.ts";

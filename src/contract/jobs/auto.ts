@@ -1,7 +1,7 @@
 import { z } from "zod";
 
 /** Most points of the front that are verified and reported. */
-export const maxFrontPoints = 32;
+const maxFrontPoints = 32;
 
 /** The goals that a recipe can be searched for. */
 export const goals = z.strictObject({

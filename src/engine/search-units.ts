@@ -1,6 +1,6 @@
-import { isSameFormat, type WrittenForm } from "./candidate-models.ts";
-import { findOwnPatterns } from "../quantize/weight-patterns.ts";
-import type { WeightPlan } from "../quantize/weight-plan.ts";
+import { isSameFormat, type WrittenForm } from "./search-candidates.ts";
+import { findOwnPatterns } from "./quantize/weight-patterns.ts";
+import type { WeightPlan } from "./quantize/weight-plan.ts";
 
 /** Weights that a search decides on together. */
 export interface Unit {

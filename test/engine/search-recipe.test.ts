@@ -3,12 +3,12 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import type { PartialRecipe } from "../../../src/contract/jobs/recipe.ts";
-import { findTarget, resolveRecipe } from "../../../src/contract/jobs/resolve-recipe.ts";
-import { builtinTargets } from "../../../src/contract/jobs/target.ts";
-import { compressModel } from "../../../src/engine/compress-model.ts";
-import { realModel } from "../../support/real-models.ts";
-import { hashFile } from "../../../scripts/repeat-job.ts";
+import type { PartialRecipe } from "../../src/contract/jobs/recipe.ts";
+import { findTarget, resolveRecipe } from "../../src/contract/jobs/resolve-recipe.ts";
+import { builtinTargets } from "../../src/contract/jobs/target.ts";
+import { compressModel } from "../../src/engine/compress-model.ts";
+import { realModel } from "../support/real-models.ts";
+import { hashFile } from "../../scripts/repeat-job.ts";
 
 let folder = "";
 before(async () => (folder = await mkdtemp(join(tmpdir(), "search-"))));

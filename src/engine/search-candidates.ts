@@ -2,17 +2,17 @@ import { randomUUID } from "node:crypto";
 import { mkdir, rm } from "node:fs/promises";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { ServiceError } from "../../contract/errors.ts";
-import type { Recipe } from "../../contract/jobs/recipe.ts";
-import { fitPlan, type ModelCalibration } from "../calibrate-model.ts";
+import { ServiceError } from "../contract/errors.ts";
+import type { Recipe } from "../contract/jobs/recipe.ts";
+import { fitPlan, type ModelCalibration } from "./calibrate-model.ts";
 import {
   executePlan,
   reuseResults,
   type CompressOptions,
   type WrittenPlan,
-} from "../execute-plan.ts";
-import { type CompressionPlan, planCompression } from "../plan-compression.ts";
-import { composeRecipe, type Form, searchedForms } from "./forms.ts";
+} from "./execute-plan.ts";
+import { type CompressionPlan, planCompression } from "./plan-compression.ts";
+import { composeRecipe, type Form, searchedForms } from "./search/forms.ts";
 
 export interface CandidateOptions extends CompressOptions {
   readonly modelPath: string;

@@ -1,17 +1,17 @@
-import type { CandidateRuns, VerifiedPoint } from "./candidate-runs.ts";
-import { describeForm } from "./forms.ts";
-import { noiseToDb } from "./prediction.ts";
-import { type Auto, listMissedGoals } from "../../contract/jobs/auto.ts";
-import type { Recipe } from "../../contract/jobs/recipe.ts";
+import type { CandidateRuns, VerifiedPoint } from "./search-runs.ts";
+import { describeForm } from "./search/forms.ts";
+import { noiseToDb } from "./search/prediction.ts";
+import { type Auto, listMissedGoals } from "../contract/jobs/auto.ts";
+import type { Recipe } from "../contract/jobs/recipe.ts";
 import {
   maxSearchPoints,
   maxSensitiveWeights,
   type SearchPoint,
   type SearchSummary,
-} from "../../contract/jobs/search.ts";
-import { textLimits } from "../../contract/limits.ts";
-import { truncate } from "../../contract/text/bounded-text.ts";
-import { replaceHiddenCharacters } from "../../contract/text/hidden-characters.ts";
+} from "../contract/jobs/search.ts";
+import { textLimits } from "../contract/limits.ts";
+import { truncate } from "../contract/text/bounded-text.ts";
+import { replaceHiddenCharacters } from "../contract/text/hidden-characters.ts";
 
 export interface FoundRecipe {
   /** The ordinary recipe that was found. */

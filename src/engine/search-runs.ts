@@ -4,18 +4,18 @@ import {
   withCandidate,
   writeForms,
   type WrittenForm,
-} from "./candidate-models.ts";
-import { composeRecipe } from "./forms.ts";
-import type { Choice } from "./front.ts";
-import { Trials } from "./trials.ts";
-import { divideUnits, type Unit } from "./units.ts";
-import { ServiceError } from "../../contract/errors.ts";
-import { type Auto, type GoalFigures, goalMarginDb } from "../../contract/jobs/auto.ts";
-import type { Recipe } from "../../contract/jobs/recipe.ts";
-import type { Accuracy } from "../../contract/jobs/telemetry.ts";
-import { formatBytes } from "../../contract/text/format-bytes.ts";
-import { countSessions } from "../accuracy/model-run.ts";
-import { readAvailableMemoryBytes } from "../accuracy/available-memory.ts";
+} from "./search-candidates.ts";
+import { composeRecipe } from "./search/forms.ts";
+import type { Choice } from "./search/front.ts";
+import { Trials } from "./search/trials.ts";
+import { divideUnits, type Unit } from "./search-units.ts";
+import { ServiceError } from "../contract/errors.ts";
+import { type Auto, type GoalFigures, goalMarginDb } from "../contract/jobs/auto.ts";
+import type { Recipe } from "../contract/jobs/recipe.ts";
+import type { Accuracy } from "../contract/jobs/telemetry.ts";
+import { formatBytes } from "../contract/text/format-bytes.ts";
+import { countSessions } from "./accuracy/model-run.ts";
+import { readAvailableMemoryBytes } from "./accuracy/available-memory.ts";
 
 /** A candidate that was run on both sets of samples. */
 export interface VerifiedPoint {

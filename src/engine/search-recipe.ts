@@ -1,12 +1,12 @@
 import { mkdir, rm } from "node:fs/promises";
 import path from "node:path";
-import type { CandidateOptions } from "./candidate-models.ts";
-import { CandidateRuns } from "./candidate-runs.ts";
+import type { CandidateOptions } from "./search-candidates.ts";
+import { CandidateRuns } from "./search-runs.ts";
 import { describeSearch, type FoundRecipe } from "./describe-search.ts";
-import { type Choice, Front } from "./front.ts";
-import { Prediction } from "./prediction.ts";
-import type { Auto } from "../../contract/jobs/auto.ts";
-import { formatBytes } from "../../contract/text/format-bytes.ts";
+import { type Choice, Front } from "./search/front.ts";
+import { Prediction } from "./search/prediction.ts";
+import type { Auto } from "../contract/jobs/auto.ts";
+import { formatBytes } from "../contract/text/format-bytes.ts";
 
 /** Fractions of the work after each of its steps. */
 const steps = { forms: 0.1, weights: 0.7, goal: 0.85 };
