@@ -48,6 +48,10 @@ export async function compressFile(args: readonly string[], output: Output): Pro
     const content = { recipe, foundRecipe, search, choice, weights, ...evaluation };
     const result = path.join(scratch, "result");
     await writeFile(path.join(result, "report.json"), `${JSON.stringify(content, null, 2)}\n`);
+    if (foundRecipe !== undefined) {
+      const text = `${JSON.stringify(foundRecipe, null, 2)}\n`;
+      await writeFile(path.join(result, "recipe.json"), text);
+    }
     output.signal.throwIfAborted();
     for (const name of await readdir(result)) {
       await rename(path.join(result, name), path.join(folder, name));

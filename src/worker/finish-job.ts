@@ -112,10 +112,13 @@ function listDocuments(
   const content = { ...work, interface: io, weights, ...evaluation, error };
   const text = `${JSON.stringify(content, null, 2)}\n`;
   const graph = JSON.stringify(describeGraph(report));
-  return [
+  const documents = [
     { name: "graph.json", kind: "graph", content: graph },
     { name: "report.json", kind: "report", content: text },
   ] as const;
+  if (foundRecipe === undefined) return documents;
+  const found = `${JSON.stringify(foundRecipe, null, 2)}\n`;
+  return [...documents, { name: "recipe.json", kind: "recipe", content: found } as const];
 }
 
 function listComparisons(compared: Awaited<ReturnType<typeof compareWithBaseline>>) {
