@@ -20,6 +20,7 @@ import { firstPlan, type PlanRevision } from "./quantize/plan-revision.ts";
 import { type CompletedTasks, readPartitions } from "./quantize/tasks/partition.ts";
 import type { TaskResult } from "./quantize/tasks/weight-task.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
+import { requireSupportedRecipe } from "../contract/jobs/resolve-recipe.ts";
 import { lacksDotProducts } from "../contract/jobs/target.ts";
 
 /**
@@ -156,8 +157,9 @@ async function findRecipe(
   work: PassWork,
 ): Promise<PassWork & { readonly found?: FoundRecipe | undefined }> {
   const { modelPath, scratch, calibration, options } = work;
-  const { onProgress, recipe } = options;
+  const { onProgress, recipe, target } = options;
   if (recipe.auto === undefined) return work;
+  requireSupportedRecipe(recipe, target);
   const searching = {
     ...options,
     modelPath,

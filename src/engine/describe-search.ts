@@ -58,7 +58,7 @@ export async function describeSearch(
 function pickBest(verified: readonly VerifiedPoint[], auto: Auto): VerifiedPoint {
   const { minimize, maxBytes = Infinity } = auto;
   const bytes = ({ figures }: VerifiedPoint) => figures.search.bytes;
-  const loss = ({ figures }: VerifiedPoint) => -figures.search.sqnrDb;
+  const loss = ({ figures }: VerifiedPoint) => -figures.evaluation.sqnrDb;
   const isReached = (point: VerifiedPoint) => point.marginDb >= 0 && bytes(point) <= maxBytes;
   const [first, second] = minimize === "bytes" ? [bytes, loss] : [loss, bytes];
   const reached = verified.filter(isReached);

@@ -33,6 +33,8 @@ export async function searchRecipe(options: CandidateOptions, auto: Auto): Promi
   try {
     await using runs = await CandidateRuns.open({ ...options, scratch }, auto);
     onProgress(steps.forms, "Running each form");
+    // However soon the budget ends, there is a result.
+    await runs.verify(runs.chooseUniform(runs.mostAccurateForm));
     await runs.forEach(runs.forms, async (form) => runs.verify(runs.chooseUniform(form)));
     const noise = await measureWeights(runs, options);
     const front = new Front(

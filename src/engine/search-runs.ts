@@ -83,6 +83,12 @@ export class CandidateRuns implements AsyncDisposable {
     await this.trials[Symbol.asyncDispose]();
   }
 
+  get mostAccurateForm(): WrittenForm {
+    const [first] = this.forms;
+    if (first === undefined) throw new TypeError("A search has no forms");
+    return first;
+  }
+
   /** Candidates that were run. */
   get count(): number {
     return this.#count;

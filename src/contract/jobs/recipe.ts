@@ -157,11 +157,12 @@ export const recipe = z
           "operators (MatMulNBits, GatherBlockQuantized, DynamicQuantizeLSTM).",
       ),
     dequantize: z
-      .enum(["load", "run"])
+      .enum(["load", "load-only", "run"])
       .describe(
         "When weights become floating point again, where no operator takes them quantized. " +
           "`load`: once, as the runtime loads the model; it is as fast as the original and takes " +
-          "as much memory. `run`: each time that they are used (DequantizeLinear), which takes " +
+          "as much memory. `load-only`: the same, also where an operator could take them: all " +
+          "arithmetic is the original's, and nothing is timed. `run`: each time that they are used (DequantizeLinear), which takes " +
           "less memory and more time.",
       ),
     fallback: z

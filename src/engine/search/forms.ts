@@ -33,8 +33,8 @@ export interface FormChoice {
 
 /**
  * The recipe in which weights have the forms that were chosen for them: one that anyone can read
- * and run again. Weights become floating point again as the runtime loads the model, so that it
- * does not depend on the times of a machine which operators take them.
+ * and run again. Weights become floating point again as the runtime loads the model, unless they
+ * are to at run time: which operators take them does not depend on the times of a machine.
  */
 export function composeRecipe(recipe: Recipe, choices: readonly FormChoice[]): Recipe {
   const { auto: _, overrides: __, ...fields } = recipe;
@@ -49,6 +49,7 @@ export function composeRecipe(recipe: Recipe, choices: readonly FormChoice[]): R
     ...fields,
     ...base,
     operators: "standard",
+    dequantize: recipe.dequantize === "run" ? "run" : "load-only",
     fallback: "none",
     ...(overrides.length > 0 && { overrides }),
   };

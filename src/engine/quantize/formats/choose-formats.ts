@@ -43,7 +43,8 @@ export function chooseFormats(
   const opsets = [...preferred, ...preferred.map(foldPlan)].map(({ format }) => format?.opset ?? 0);
   const weights = preferred.map((plan) => {
     const reason = folded.get(plan.weight.index);
-    return reason === undefined ? plan : { ...foldPlan(plan), reason };
+    if (reason !== undefined) return { ...foldPlan(plan), reason };
+    return options.recipe.dequantize === "load-only" ? foldPlan(plan) : plan;
   });
   const opset = opsets.reduce((highest, each) => Math.max(highest, each), 0);
   return { weights, half, opset };
