@@ -32,8 +32,7 @@ export async function describeSearch(
 ): Promise<FoundRecipe> {
   const verified = await runs.listVerified();
   const best = pickBest(verified, auto);
-  const figures = Object.values(best.figures);
-  const missed = [...new Set(figures.flatMap((each) => listMissedGoals(auto, each)))];
+  const missed = listMissedGoals(auto, best.figures);
   const { data, samples, evaluationSamples } = runs.trials;
   const sensitivities = listSensitivities(runs, noise);
   const summary = {
@@ -46,7 +45,7 @@ export async function describeSearch(
     candidates: runs.count,
     seconds: runs.seconds,
     points: verified
-      .toSorted((a, b) => a.figures.search.bytes - b.figures.search.bytes)
+      .toSorted((a, b) => a.figures.bytes - b.figures.bytes)
       .slice(0, maxSearchPoints)
       .map((point) => ({ ...describePoint(point, runs), chosen: point === best })),
     mostSensitive: listMostSensitive(runs, sensitivities),
@@ -57,8 +56,8 @@ export async function describeSearch(
 /** The best that reaches the goals, else the nearest. */
 function pickBest(verified: readonly VerifiedPoint[], auto: Auto): VerifiedPoint {
   const { minimize, maxBytes = Infinity } = auto;
-  const bytes = ({ figures }: VerifiedPoint) => figures.search.bytes;
-  const loss = ({ figures }: VerifiedPoint) => -figures.evaluation.sqnrDb;
+  const bytes = ({ figures }: VerifiedPoint) => figures.bytes;
+  const loss = ({ figures }: VerifiedPoint) => -figures.sqnrDb;
   const isReached = (point: VerifiedPoint) => point.marginDb >= 0 && bytes(point) <= maxBytes;
   const [first, second] = minimize === "bytes" ? [bytes, loss] : [loss, bytes];
   const reached = verified.filter(isReached);
@@ -79,7 +78,7 @@ function describePoint(
 ): Omit<SearchPoint, "chosen"> {
   const form = runs.forms.find((each) => runs.chooseUniform(each).join() === choice.join());
   return {
-    ...figures.evaluation,
+    ...figures,
     ...(predictedSqnrDb !== undefined && { predictedSqnrDb }),
     ...(form !== undefined && { form: describeForm(form.form) }),
   };

@@ -46,8 +46,7 @@ export async function searchRecipe(options: CandidateOptions, auto: Auto): Promi
     const search = { runs, auto, front, prediction: new Prediction(front) };
     await runs.forEach(spread(front.length, anchors), async (count) => {
       const choice = front.takeMoves(count);
-      const { figures } = await runs.verify(choice);
-      search.prediction.addAnchor(choice, figures.search.sqnrDb);
+      search.prediction.addAnchor(choice, await runs.measureSqnrDb(choice));
     });
     await (auto.minimize === "loss" ? reachSize(search) : reachAccuracy(search));
     onProgress(steps.goal, "Verifying the front");
@@ -122,7 +121,7 @@ async function reachSize(search: RunningSearch): Promise<void> {
   const { maxBytes = 0 } = auto;
   const [uniform] = await runs.listVerified();
   if (uniform === undefined) return;
-  const graphBytes = uniform.figures.search.bytes - front.sumBytes(uniform.choice);
+  const graphBytes = uniform.figures.bytes - front.sumBytes(uniform.choice);
   let { low, high } = range;
   while (high - low > narrowestDb / 10) {
     const middle = (low + high) / 2;
@@ -133,7 +132,7 @@ async function reachSize(search: RunningSearch): Promise<void> {
   for (let tries = 0; tries < maxTries && !runs.isOver; tries++) {
     const limit = 10 ** (-(low - tries * narrowestDb) / 10);
     const point = await tryChoice(search, front.chooseWithin(limit));
-    if (point === undefined || point.figures.search.bytes <= maxBytes) return;
+    if (point === undefined || point.figures.bytes <= maxBytes) return;
   }
 }
 

@@ -17,15 +17,15 @@ import { formatBytes } from "../contract/text/format-bytes.ts";
 import { countSessions } from "./accuracy/model-run.ts";
 import { readAvailableMemoryBytes } from "./accuracy/available-memory.ts";
 
-/** A candidate that was run on both sets of samples. */
+/** A candidate that was run on the evaluation's samples. */
 export interface VerifiedPoint {
   readonly choice: Choice;
   /** The ordinary recipe of the candidate. */
   readonly recipe: Recipe;
   /** Undefined where nothing was predicted before it was run. */
   readonly predictedSqnrDb: number | undefined;
-  readonly figures: Readonly<Record<"search" | "evaluation", GoalFigures>>;
-  /** How far the goals of accuracy are reached on the worse of both sets, dB. */
+  readonly figures: GoalFigures;
+  /** How far the goals of accuracy are reached, dB. */
   readonly marginDb: number;
 }
 
@@ -123,19 +123,24 @@ export class CandidateRuns implements AsyncDisposable {
       recipe: composeRecipe(this.#options.recipe, [{ match: undefined, form }]),
       rejected: new Map([...unchanged, ...rejected]),
     };
-    this.#count += 1;
-    const noise = new Map<string, number>();
-    await withCandidate(candidate, this.forms, this.#options, async (file) => {
-      const [accuracy] = await this.trials.compare(file, ["search"]);
-      for (const { name, sqnrDb } of accuracy?.outputs ?? []) noise.set(name, 10 ** (-sqnrDb / 10));
+    return this.#run(candidate, async (file) => {
+      const { outputs } = await this.trials.compare(file, "search");
+      const noise = new Map(outputs.map(({ name, sqnrDb }) => [name, 10 ** (-sqnrDb / 10)]));
+      return this.trials.outputs.map((name) => noise.get(name) ?? 0);
     });
-    return this.trials.outputs.map((name) => noise.get(name) ?? 0);
   }
 
-  /** Runs a choice on both sets of samples, once. */
+  /** SQNR of a choice's worst output on the search's samples, dB. */
+  async measureSqnrDb(choice: Choice): Promise<number> {
+    return this.#run(this.#compose(choice), async (file) => {
+      return (await this.trials.compare(file, "search")).sqnrDb;
+    });
+  }
+
+  /** Runs a choice on the evaluation's samples, once. */
   async verify(choice: Choice, predictedSqnrDb?: number): Promise<VerifiedPoint> {
     const key = choice.join();
-    const running = this.#verified.get(key) ?? this.#runChoice(choice, predictedSqnrDb);
+    const running = this.#verified.get(key) ?? this.#verifyNow(choice, predictedSqnrDb);
     this.#verified.set(key, running);
     return running;
   }
@@ -154,30 +159,42 @@ export class CandidateRuns implements AsyncDisposable {
     );
   }
 
-  async #runChoice(choice: Choice, predictedSqnrDb?: number): Promise<VerifiedPoint> {
+  #compose(choice: Choice): Candidate {
     const forms = this.units.map(({ options }, unit) => options[choice[unit] ?? 0]?.forms[0]);
     const chosen = this.units.map(({ match }, unit) => ({ match, form: forms[unit]?.form }));
-    const recipe = composeRecipe(this.#options.recipe, chosen);
     const rejected = this.units.flatMap(({ weights }, unit) =>
       [...(forms[unit]?.rejected ?? [])].filter(([weight]) => weights.includes(weight)),
     );
-    const candidate = { recipe, rejected: new Map(rejected) };
-    this.#count += 1;
-    return withCandidate(candidate, this.forms, this.#options, async (file, bytes) => {
-      const [search, evaluation] = await this.trials.compare(file, ["search", "evaluation"]);
-      if (search === undefined || evaluation === undefined) throw new TypeError("Nothing was run");
-      const figures = {
-        search: listFigures(search, bytes),
-        evaluation: listFigures(evaluation, bytes),
-      };
-      const margins = Object.values(figures).map((each) => goalMarginDb(this.#auto, each));
+    const recipe = composeRecipe(this.#options.recipe, chosen);
+    return { recipe, rejected: new Map(rejected) };
+  }
+
+  async #verifyNow(choice: Choice, predictedSqnrDb?: number): Promise<VerifiedPoint> {
+    const candidate = this.#compose(choice);
+    return this.#run(candidate, async (file, bytes) => {
+      const figures = listFigures(await this.trials.compare(file, "evaluation"), bytes);
       const predicted =
         predictedSqnrDb === undefined ? "" : `, ${predictedSqnrDb.toFixed(2)} dB predicted`;
-      const sqnr = `SQNR ${evaluation.sqnrDb.toFixed(2)} dB`;
+      const sqnr = `SQNR ${figures.sqnrDb.toFixed(2)} dB`;
       this.#options.log(`Search: ${formatBytes(bytes)}, ${sqnr}${predicted}`);
-      return { choice, recipe, predictedSqnrDb, figures, marginDb: Math.min(...margins) };
+      const marginDb = goalMarginDb(this.#auto, figures);
+      return { choice, recipe: candidate.recipe, predictedSqnrDb, figures, marginDb };
     });
   }
+
+  async #run<T>(
+    candidate: Candidate,
+    use: (file: string, bytes: number) => Promise<T>,
+  ): Promise<T> {
+    this.#count += 1;
+    return withCandidate(candidate, this.forms, this.#options, use);
+  }
+}
+
+interface Candidate {
+  readonly recipe: Recipe;
+  /** Weights that stay as they are, and why. */
+  readonly rejected: ReadonlyMap<number, string>;
 }
 
 function listFigures({ sqnrDb, cosine, outputs }: Accuracy, bytes: number): GoalFigures {

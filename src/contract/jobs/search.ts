@@ -23,7 +23,9 @@ const point = z.object({
 export type SearchPoint = z.infer<typeof point>;
 
 export const searchSummary = z.object({
-  reached: z.boolean().describe("Whether the result reaches the goals on both sets of samples."),
+  reached: z
+    .boolean()
+    .describe("Whether the result reaches the goals on the evaluation's samples."),
   missed: z
     .array(shownLine(200))
     .max(4)

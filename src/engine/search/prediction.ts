@@ -18,7 +18,7 @@ export class Prediction {
 
   addAnchor(choice: Choice, sqnrDb: number): void {
     this.#anchors.push({ added: this.#addNoise(choice), measured: sqnrDb });
-    this.#anchors.sort((a, b) => a.added - b.added);
+    this.#anchors.sort((a, b) => a.added - b.added || a.measured - b.measured);
   }
 
   /** SQNR of the worst output, dB. */

@@ -95,12 +95,14 @@ export class Trials implements AsyncDisposable {
   }
 
   /** Accuracy of a candidate on a set of samples. */
-  async compare(path: string, sets: readonly SetName[]): Promise<Accuracy[]> {
+  async compare(path: string, set: SetName): Promise<Accuracy> {
     const process = this.#idle.pop() ?? (await this.#startProcess());
-    const work = this.#runCandidate(process, path, sets);
-    const accuracies = await labelRuntimeErrors("result", work, this.#signal);
+    const work = this.#runCandidate(process, path, set);
+    const results = await labelRuntimeErrors("result", work, this.#signal);
     this.#idle.push(process);
-    return accuracies;
+    const accuracy = this.#summarize(this.#sets[set], results);
+    if (accuracy === undefined) throw new TypeError("No output is compared any more");
+    return accuracy;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -123,26 +125,20 @@ export class Trials implements AsyncDisposable {
   async #runCandidate(
     process: RuntimeProcess,
     modelPath: string,
-    sets: readonly SetName[],
-  ): Promise<Accuracy[]> {
+    set: SetName,
+  ): Promise<TensorData[][]> {
     const key = "candidate";
     const opening = { do: "open", key, modelPath, optimize: true, ...runtime } as const;
     await process.request(opening, "open");
-    const accuracies: Accuracy[] = [];
-    for (const name of sets) {
-      const results: TensorData[][] = [];
-      for (const index of this.#sets[name].samples.keys()) {
-        const feed = `${name}-${index}`;
-        const outputs = [...this.outputs];
-        const reply = await process.request({ do: "run", key, feed, outputs }, "outputs");
-        results.push(reply.tensors);
-      }
-      const accuracy = this.#summarize(this.#sets[name], results);
-      if (accuracy === undefined) throw new TypeError("No output is compared any more");
-      accuracies.push(accuracy);
+    const results: TensorData[][] = [];
+    for (const index of this.#sets[set].samples.keys()) {
+      const feed = `${set}-${index}`;
+      const outputs = [...this.outputs];
+      const reply = await process.request({ do: "run", key, feed, outputs }, "outputs");
+      results.push(reply.tensors);
     }
     await process.request({ do: "close", key }, "closed");
-    return accuracies;
+    return results;
   }
 
   #checkResponse(): void {
