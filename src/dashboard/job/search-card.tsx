@@ -1,4 +1,5 @@
 import "../compare/compare.css";
+import { Fragment } from "preact";
 import type { Auto } from "../../contract/jobs/auto.ts";
 import type { SearchPoint, SearchSummary } from "../../contract/jobs/search.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
@@ -27,16 +28,19 @@ export function SearchCard({ search, auto }: SearchCardProps) {
       </p>
       <SearchPlot points={points} auto={auto} />
       {mostSensitive.length > 0 && (
-        <dl class="pairs">
-          {mostSensitive.map(({ name, form, sqnrDb }) => (
-            <div key={name}>
-              <dt class="mono">{name}</dt>
-              <dd>
-                {sqnrDb.toFixed(1)} dB where only it is {form}
-              </dd>
-            </div>
-          ))}
-        </dl>
+        <>
+          <p class="card-note">Weights that hurt most, where only that one is quantized:</p>
+          <dl class="pairs">
+            {mostSensitive.map(({ name, form, sqnrDb }) => (
+              <Fragment key={name}>
+                <dt class="mono">{name}</dt>
+                <dd>
+                  {sqnrDb.toFixed(1)} dB as {form}
+                </dd>
+              </Fragment>
+            ))}
+          </dl>
+        </>
       )}
     </section>
   );
