@@ -15,6 +15,7 @@ import type { Recipe } from "../contract/jobs/recipe.ts";
 import type { Accuracy } from "../contract/jobs/telemetry.ts";
 import { formatBytes } from "../contract/text/format-bytes.ts";
 import { countSessions } from "./accuracy/model-run.ts";
+import { isCheckpoint } from "./language/open-language-model.ts";
 import { readAvailableMemoryBytes } from "./accuracy/available-memory.ts";
 
 /** A candidate that was run on the evaluation's samples. */
@@ -62,6 +63,10 @@ export class CandidateRuns implements AsyncDisposable {
   static async open(options: CandidateOptions, auto: Auto): Promise<CandidateRuns> {
     const started = performance.now();
     const { modelPath, log, onProgress } = options;
+    if (isCheckpoint(modelPath)) {
+      const message = "`auto` runs ONNX files, and the model is a language model's checkpoint";
+      throw new ServiceError("recipe_unsupported", message);
+    }
     const fitting = await countSessions(modelPath, await readAvailableMemoryBytes());
     if (fitting === 0) {
       const message = "`auto` runs the model, which does not fit into the memory at hand";

@@ -44,7 +44,7 @@ export function chooseFormats(
   const weights = preferred.map((plan) => {
     const reason = folded.get(plan.weight.index);
     if (reason !== undefined) return { ...foldPlan(plan), reason };
-    return options.recipe.dequantize === "load-only" ? foldPlan(plan) : plan;
+    return options.recipe.dequantize === "load-only" ? restorePlan(plan) : plan;
   });
   const opset = opsets.reduce((highest, each) => Math.max(highest, each), 0);
   return { weights, half, opset };
@@ -75,6 +75,14 @@ function planWeights({
   };
   const planned = options.weights.map((weight) => plan(weight, true));
   return pairRecurrentWeights(planned, (weight) => plan(weight, false));
+}
+
+/** The plan of a recipe that has weights restored at load only. */
+function restorePlan(plan: WeightPlan): WeightPlan {
+  const isTaken = plan.format?.operations.some((operation) => operation !== "restore") ?? false;
+  if (!isTaken) return plan;
+  const { reason = "is restored at load only, as the recipe has it" } = plan;
+  return { ...foldPlan(plan), reason };
 }
 
 /** The plan with the format that costs nothing when the model runs, where there is one. */
