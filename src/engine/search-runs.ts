@@ -109,14 +109,21 @@ export class CandidateRuns implements AsyncDisposable {
 
   /** Works on items side by side, in their order, until the budget ends. */
   async forEach<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
-    const queue = items.values();
+    const queue = [...items];
     const serve = async () => {
-      for (const item of queue) {
-        if (this.isOver) return;
-        await work(item);
+      try {
+        for (let item = queue.shift(); item !== undefined; item = queue.shift()) {
+          if (this.isOver) return;
+          await work(item);
+        }
+      } finally {
+        // What is left after a failure is of no use.
+        queue.length = 0;
       }
     };
-    await Promise.all(Array.from({ length: this.#sessions }, serve));
+    const serving = Array.from({ length: this.#sessions }, serve);
+    await Promise.allSettled(serving);
+    await Promise.all(serving);
   }
 
   /** Noise of each output relative to its signal where only a unit has a form. */
