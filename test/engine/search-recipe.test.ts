@@ -77,7 +77,7 @@ test("the least loss of a size is found", async () => {
   const fitting = report.search.points.filter(({ bytes }) => bytes <= 20_000);
   const chosen = report.search.points.find((point) => point.chosen);
   assert.equal(chosen?.bytes, report.resultBytes);
-  assert.equal(chosen?.sqnrDb, Math.max(...fitting.map(({ sqnrDb }) => sqnrDb)));
+  assert.equal(chosen.sqnrDb, Math.max(...fitting.map(({ sqnrDb }) => sqnrDb)));
 });
 
 test("a goal that cannot be reached gives the nearest result, and says how near it came", async () => {
