@@ -49,6 +49,9 @@ export const warningTable = {
     "had no effect.",
   samples_left_out:
     "The evaluation data has more samples than `recipe.evaluation.samples`; the first are used.",
+  text_not_tokenized:
+    "The checkpoint's tokenizer is of a kind that is not known here, or does not know English words, so " +
+    "the models were run on generated tokens, and perplexities are not known.",
 } as const;
 
 export type WarningCode = keyof typeof warningTable;

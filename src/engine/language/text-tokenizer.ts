@@ -1,0 +1,48 @@
+import { Tokenizer } from "@huggingface/tokenizers";
+import { ServiceError } from "../../contract/errors.ts";
+import { errorMessage } from "../../log/error-message.ts";
+import { languageFiles } from "./language-files.ts";
+import { readLanguageModel } from "./open-language-model.ts";
+
+/** Makes tokens of texts as a checkpoint's own tokenizer does. */
+export interface TextTokenizer {
+  readonly encode: (text: string) => number[];
+  /** Tokens that every text begins with, such as that of the beginning of a sentence. */
+  readonly prefix: readonly number[];
+  readonly vocabularySize: number;
+  /** Most tokens of a window. */
+  readonly contextLength: number;
+}
+
+/**
+ * Opens the tokenizer of a checkpoint.
+ * @param checkpoint path of the `config.json`, or of the GGUF file
+ * @throws ServiceError model_unsupported where it is of a kind that is not known
+ */
+export async function openTextTokenizer(checkpoint: string): Promise<TextTokenizer> {
+  const { facts } = readLanguageModel(checkpoint);
+  const files = await languageFiles(checkpoint);
+  const readJson = (name: string): object => {
+    const content = files.get(name);
+    return content === undefined ? {} : JSON.parse(new TextDecoder().decode(content));
+  };
+  try {
+    const tokenizer = new Tokenizer(readJson("tokenizer.json"), readJson("tokenizer_config.json"));
+    const encode = (text: string) => tokenizer.encode(text, { add_special_tokens: false }).ids;
+    return {
+      encode,
+      prefix: findPrefix(tokenizer.encode("a").ids, encode("a")),
+      vocabularySize: facts.vocabularySize,
+      contextLength: facts.contextLength,
+    };
+  } catch (cause) {
+    const message = `The tokenizer cannot be used: ${errorMessage(cause)}`;
+    throw new ServiceError("model_unsupported", message, { cause });
+  }
+}
+
+/** What stands before a text's own tokens where special tokens are added. */
+function findPrefix(marked: readonly number[], plain: readonly number[]): number[] {
+  const start = marked.findIndex((_, at) => plain.every((id, index) => marked[at + index] === id));
+  return marked.slice(0, Math.max(0, start));
+}
