@@ -4,7 +4,7 @@ import type { EvaluationWarning } from "../evaluate/evaluation-warning.ts";
 import { logitsName } from "../evaluate/language-inputs.ts";
 import { openTextSamples } from "../evaluate/open-text-samples.ts";
 import { openSamples } from "../evaluate/open-samples.ts";
-import type { RunnableModel } from "../evaluate/runnable-model.ts";
+import type { RunnableModel } from "../evaluate/model-session.ts";
 import type { ModelRun } from "./model-run.ts";
 import { runOnSamples } from "./run-whole-model.ts";
 import type { RunSettings, SampleWork } from "./sample-visitor.ts";

@@ -1,8 +1,8 @@
 import { ServiceError } from "../../contract/errors.ts";
 import type { Recipe } from "../../contract/jobs/recipe.ts";
 import { requireTensorInputs } from "../evaluate/generate-sample.ts";
-import { type ArraySource, openCallerSamples, openSamples } from "../evaluate/open-samples.ts";
-import type { RunnableModel } from "../evaluate/runnable-model.ts";
+import { openCallerSamples, openSamples, type ArraySource } from "../evaluate/open-samples.ts";
+import type { RunnableModel } from "../evaluate/model-session.ts";
 import { type Sample, tensorNumbers } from "../evaluate/tensor-data.ts";
 
 interface CalibrationOptions {
