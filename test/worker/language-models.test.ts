@@ -31,11 +31,10 @@ async function makeFolder(
   t.after(() => rm(folder, { recursive: true }));
   await cp(path.join(checkpoints, family), folder, { recursive: true });
   const vocab = Object.fromEntries(words.map((word, id) => [word, id]));
-  const model = { type: "WordLevel", vocab, unk_token: words[0] };
-  const tokenizer = { version: "1.0", model, added_tokens: [] };
-  const divided = { ...tokenizer, pre_tokenizer: { type: "Whitespace" } };
-  const content = words === unknownWords ? tokenizer : divided;
-  await writeFile(path.join(folder, "tokenizer.json"), JSON.stringify(content));
+  const model = { type: "WordPiece", vocab, unk_token: words[0] };
+  const divided = words === unknownWords ? {} : { pre_tokenizer: { type: "Whitespace" } };
+  const content = JSON.stringify({ version: "1.0", model, ...divided });
+  await writeFile(path.join(folder, "tokenizer.json"), content);
   return folder;
 }
 

@@ -3,7 +3,7 @@ import { openTextTokenizer, type TextTokenizer } from "../language/text-tokenize
 import type { EvaluationWarning } from "./evaluation-warning.ts";
 import { createTokenSample, findLanguageInputs, type LanguageInputs } from "./language-inputs.ts";
 import type { SampleSource } from "./open-samples.ts";
-import type { RunnableModel } from "./runnable-model.ts";
+import type { RunnableModel } from "./model-session.ts";
 import {
   isText,
   readBuiltinWindows,

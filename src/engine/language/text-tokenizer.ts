@@ -27,7 +27,8 @@ export async function openTextTokenizer(checkpoint: string): Promise<TextTokeniz
     return content === undefined ? {} : JSON.parse(new TextDecoder().decode(content));
   };
   try {
-    const tokenizer = new Tokenizer(readJson("tokenizer.json"), readJson("tokenizer_config.json"));
+    const content = { ...optionalParts, ...readJson("tokenizer.json") };
+    const tokenizer = new Tokenizer(content, readJson("tokenizer_config.json"));
     const encode = (text: string) => tokenizer.encode(text, { add_special_tokens: false }).ids;
     return {
       encode,
@@ -40,6 +41,15 @@ export async function openTextTokenizer(checkpoint: string): Promise<TextTokeniz
     throw new ServiceError("model_unsupported", message, { cause });
   }
 }
+
+/** Parts of a tokenizer.json that may be absent, and that the library asks for. */
+const optionalParts = {
+  added_tokens: [],
+  normalizer: null,
+  pre_tokenizer: null,
+  post_processor: null,
+  decoder: null,
+};
 
 /** What stands before a text's own tokens where special tokens are added. */
 function findPrefix(marked: readonly number[], plain: readonly number[]): number[] {
