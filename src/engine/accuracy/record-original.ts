@@ -2,7 +2,7 @@ import { comparableOutputs } from "../evaluate/output-comparison.ts";
 import { describeShapes } from "../evaluate/generate-sample.ts";
 import type { EvaluationWarning } from "../evaluate/evaluation-warning.ts";
 import { logitsName } from "../evaluate/language-inputs.ts";
-import { openTextSamples } from "../evaluate/open-text-samples.ts";
+import { openTextSamples } from "./open-text-samples.ts";
 import { openSamples } from "../evaluate/open-samples.ts";
 import type { RunnableModel } from "../evaluate/model-session.ts";
 import type { ModelRun } from "./model-run.ts";

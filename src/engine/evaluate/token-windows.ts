@@ -1,7 +1,16 @@
 import { open, readFile } from "node:fs/promises";
 import { z } from "zod";
-import type { TextTokenizer } from "../language/text-tokenizer.ts";
 import { evaluationDataInvalidError } from "./npy-arrays.ts";
+
+/** Makes tokens of texts. */
+export interface TextTokenizer {
+  readonly encode: (text: string) => number[];
+  /** Tokens that every text begins with, such as that of the beginning of a sentence. */
+  readonly prefix: readonly number[];
+  readonly vocabularySize: number;
+  /** Most tokens of a window. */
+  readonly contextLength: number;
+}
 
 /** Ids of tokens that a model reads from an empty cache. */
 export type TokenWindow = readonly number[];
@@ -32,7 +41,7 @@ export async function readBuiltinWindows(
   tokenizer: TextTokenizer,
   limits: WindowLimits,
 ): Promise<TokenWindow[]> {
-  const text = await readFile(new URL("../language/evaluation-text.txt", import.meta.url), "utf8");
+  const text = await readFile(new URL("evaluation-text.txt", import.meta.url), "utf8");
   return divideText(text, tokenizer, limits).slice(0, limits.count);
 }
 

@@ -1,18 +1,9 @@
 import { Tokenizer } from "@huggingface/tokenizers";
 import { ServiceError } from "../../contract/errors.ts";
 import { errorMessage } from "../../log/error-message.ts";
+import type { TextTokenizer } from "../evaluate/token-windows.ts";
 import { languageFiles } from "./language-files.ts";
 import { readLanguageModel } from "./open-language-model.ts";
-
-/** Makes tokens of texts as a checkpoint's own tokenizer does. */
-export interface TextTokenizer {
-  readonly encode: (text: string) => number[];
-  /** Tokens that every text begins with, such as that of the beginning of a sentence. */
-  readonly prefix: readonly number[];
-  readonly vocabularySize: number;
-  /** Most tokens of a window. */
-  readonly contextLength: number;
-}
 
 /**
  * Opens the tokenizer of a checkpoint.

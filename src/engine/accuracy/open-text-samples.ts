@@ -1,15 +1,20 @@
 import { ServiceError } from "../../contract/errors.ts";
-import { openTextTokenizer, type TextTokenizer } from "../language/text-tokenizer.ts";
-import type { EvaluationWarning } from "./evaluation-warning.ts";
-import { createTokenSample, findLanguageInputs, type LanguageInputs } from "./language-inputs.ts";
-import type { SampleSource } from "./open-samples.ts";
-import type { RunnableModel } from "./model-session.ts";
+import { openTextTokenizer } from "../language/text-tokenizer.ts";
+import type { EvaluationWarning } from "../evaluate/evaluation-warning.ts";
+import {
+  createTokenSample,
+  findLanguageInputs,
+  type LanguageInputs,
+} from "../evaluate/language-inputs.ts";
+import type { SampleSource } from "../evaluate/open-samples.ts";
+import type { RunnableModel } from "../evaluate/model-session.ts";
 import {
   isText,
   readBuiltinWindows,
   readCallerWindows,
+  type TextTokenizer,
   type TokenWindow,
-} from "./token-windows.ts";
+} from "../evaluate/token-windows.ts";
 
 interface TextOptions {
   /** The checkpoint that the model was written from, which has its tokenizer. */
