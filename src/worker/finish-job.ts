@@ -207,6 +207,7 @@ export function summarizeResult(
     lines.push(`Calibration: ${fittedWeights} weights fitted to ${samples} ${data} samples`);
   }
   if (accuracy) lines.push(accuracyLine(accuracy));
+  if (accuracy?.language) lines.push(languageLine(accuracy.language));
   if (latency) {
     const [original, result] = [latency.original.p50Ms.toFixed(2), latency.result.p50Ms.toFixed(2)];
     lines.push(`Latency: median ${original} ms to ${result} ms, ratio ${formatRatio(latency)}`);
@@ -217,6 +218,13 @@ export function summarizeResult(
 function accuracyLine({ level, samples, data, sqnrDb, cosine }: Accuracy): string {
   const basis = level === "weights" ? "worst weight" : `worst output on ${samples} ${data} samples`;
   return `Accuracy: SQNR ${sqnrDb.toFixed(1)} dB, cosine ${cosine.toFixed(5)}, ${basis}`;
+}
+
+function languageLine(language: NonNullable<Accuracy["language"]>): string {
+  const { originalPerplexity, resultPerplexity, perplexityRatio, klDivergence, tokens } = language;
+  const [original, result] = [originalPerplexity.toFixed(2), resultPerplexity.toFixed(2)];
+  const perplexity = `perplexity ${original} to ${result}, ratio ${perplexityRatio.toFixed(3)}`;
+  return `Language: ${perplexity}, KL divergence ${klDivergence.toFixed(4)} nats, ${tokens} tokens`;
 }
 
 /** Content of `graph.json`. */

@@ -85,10 +85,16 @@ const evaluation = z.strictObject({
   data: modelSource
     .optional()
     .describe(
-      "`.npz` file with an array for each input, stacked along a first axis of samples. " +
-        "Without it, data is generated to the inputs' types and shapes.",
+      "`.npz` file with an array for each input, stacked along a first axis of samples; for a " +
+        "language model also text in UTF-8, or lines of JSON, each with `text` or `input_ids`. " +
+        "Without it, data is generated to the inputs' types and shapes, and a language model's " +
+        "checkpoint is run on a text that the service has.",
     ),
-  samples: z.int().min(1).max(1024).describe("Samples to compare outputs on."),
+  samples: z
+    .int()
+    .min(1)
+    .max(1024)
+    .describe("Samples to compare outputs on; of text, windows of up to 512 tokens."),
   latencyBudgetSeconds: z
     .number()
     .min(0)

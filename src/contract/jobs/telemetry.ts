@@ -50,13 +50,37 @@ const outputAccuracy = z.object({
 });
 export type OutputAccuracy = z.infer<typeof outputAccuracy>;
 
+const languageAccuracy = z.object({
+  tokens: z.int().min(1).describe("Tokens that were predicted: all but the first of each window."),
+  windowTokens: z
+    .int()
+    .min(1)
+    .describe("Tokens of the longest window. A window is read at once, after nothing."),
+  originalPerplexity: z
+    .number()
+    .min(0)
+    .describe("Perplexity of the original: among how many tokens it hesitates at each."),
+  resultPerplexity: z.number().min(0).describe("Perplexity of the result."),
+  perplexityRatio: measuredRatio.describe("resultPerplexity / originalPerplexity."),
+  klDivergence: z
+    .number()
+    .min(0)
+    .describe(
+      "Mean Kullback-Leibler divergence of the result's prediction of the next token from the " +
+        "original's, nats; 0 for equal predictions.",
+    ),
+});
+
 export const accuracy = z.object({
   level: z
     .enum(["outputs", "weights"])
     .describe("What was compared: outputs of both models, or each weight with its original."),
   data: z
-    .enum(["caller", "generated"])
-    .describe("Where the samples came from. Figures on generated data show gross damage only."),
+    .enum(["caller", "generated", "builtin"])
+    .describe(
+      "Where the samples came from; `builtin` is a text that the service has for language models. " +
+        "Figures on generated data show gross damage only.",
+    ),
   samples: z
     .int()
     .min(0)
@@ -64,6 +88,13 @@ export const accuracy = z.object({
   sqnrDb: sqnrDb.describe("Of the worst output, or of the worst weight at level `weights`."),
   cosine: cosine.describe("Of the worst output, or of the worst weight at level `weights`."),
   outputs: z.array(outputAccuracy).max(maxReportedOutputs),
+  language: languageAccuracy
+    .optional()
+    .describe(
+      "How well both predict the next token of text; absent for models that are no language " +
+        "models, and where logits are not finite. How often both expect the same next token is " +
+        "`top1Agreement` of the output `logits`.",
+    ),
   notExercised: z
     .array(shownLine(textLimits.name))
     .max(maxReportedOutputs)

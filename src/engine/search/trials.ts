@@ -6,7 +6,7 @@ import { findBoundedOutputs } from "../evaluate/bounded-outputs.ts";
 import { labelRuntimeErrors } from "../evaluate/label-runtime-errors.ts";
 import { ModelSession } from "../evaluate/model-session.ts";
 import { RuntimeProcess } from "../evaluate/runtime-process.ts";
-import { openSamples, type SampleSource } from "../evaluate/open-samples.ts";
+import { openSamples, type ArraySource } from "../evaluate/open-samples.ts";
 import {
   addSampleOutput,
   comparableOutputs,
@@ -27,7 +27,7 @@ export interface TrialOptions {
 
 /** A set of samples with the original's outputs on them. */
 interface SampleSet {
-  readonly source: Pick<SampleSource, "data" | "count" | "unused">;
+  readonly source: Pick<ArraySource, "data" | "count" | "unused">;
   readonly samples: readonly (readonly [input: Sample, outputs: readonly TensorData[]])[];
 }
 
@@ -41,7 +41,7 @@ const runtime = { executionProvider: "cpu", threads: 1 } as const;
 
 /** Runs candidates on samples and compares their outputs with the original's. */
 export class Trials implements AsyncDisposable {
-  readonly data: Accuracy["data"];
+  readonly data: ArraySource["data"];
   readonly samples: number;
   /** Samples of the same file that are the evaluation's; undefined where it has no part in it. */
   readonly evaluationSamples: number | undefined;
@@ -188,7 +188,7 @@ async function openSearchSamples(
 
 async function record(
   session: ModelSession,
-  source: SampleSource,
+  source: ArraySource,
   outputs: readonly string[],
   signal: AbortSignal,
 ): Promise<SampleSet> {
