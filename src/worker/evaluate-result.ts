@@ -40,8 +40,8 @@ export async function evaluateResult(task: EvaluationTask): Promise<void> {
 async function evaluateOutputs(task: EvaluationTask): Promise<void> {
   const { assignment, inputs, report, outputDirectory, signal, stage } = task;
   const { evaluation } = assignment.recipe;
-  const { evaluationSamples = report.search?.evaluationSamples } = report.calibration ?? {};
   const { path: modelPath } = inputs.model;
+  const { evaluationSamples = report.search?.evaluationSamples } = report.calibration ?? {};
   const [onnxFile] = report.files;
   if (onnxFile === undefined) throw new TypeError("A compression left no file");
   await evaluateModels({

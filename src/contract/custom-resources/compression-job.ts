@@ -49,7 +49,7 @@ const statusTelemetry = telemetry
   .extend({
     accuracy: telemetry.shape.accuracy
       .unwrap()
-      .omit({ outputs: true, notExercised: true })
+      .omit({ outputs: true, notExercised: true, language: true })
       .optional()
       .describe("How far the result is from the original."),
     warnings: z

@@ -56,19 +56,15 @@ const languageAccuracy = z.object({
     .int()
     .min(1)
     .describe("Tokens of the longest window. A window is read at once, after nothing."),
-  originalPerplexity: z
-    .number()
-    .min(0)
-    .describe("Perplexity of the original: among how many tokens it hesitates at each."),
-  resultPerplexity: z.number().min(0).describe("Perplexity of the result."),
+  originalPerplexity: measuredRatio.describe(
+    "Perplexity of the original: among how many tokens it hesitates at each.",
+  ),
+  resultPerplexity: measuredRatio.describe("Perplexity of the result."),
   perplexityRatio: measuredRatio.describe("resultPerplexity / originalPerplexity."),
-  klDivergence: z
-    .number()
-    .min(0)
-    .describe(
-      "Mean Kullback-Leibler divergence of the result's prediction of the next token from the " +
-        "original's, nats; 0 for equal predictions.",
-    ),
+  klDivergence: measuredRatio.describe(
+    "Mean Kullback-Leibler divergence of the result's prediction of the next token from the " +
+      "original's, nats; 0 for equal predictions.",
+  ),
 });
 
 export const accuracy = z.object({

@@ -52,12 +52,12 @@ export const warningTable = {
     "had no effect.",
   samples_left_out:
     "The evaluation data has more samples than `recipe.evaluation.samples`; the first are used.",
-  search_out_of_budget:
-    "`recipe.auto.budgetSeconds` ended the search: the result is the best until then, and a longer " +
-    "search may find a better one.",
   text_not_tokenized:
     "The checkpoint's tokenizer is of a kind that is not known here, or does not know English words, so " +
     "the models were run on generated tokens, and perplexities are not known.",
+  search_out_of_budget:
+    "`recipe.auto.budgetSeconds` ended the search: the result is the best until then, and a longer " +
+    "search may find a better one.",
 } as const;
 
 export type WarningCode = keyof typeof warningTable;

@@ -1,3 +1,4 @@
+import { maxRatio } from "../../contract/jobs/latency.ts";
 import type { Accuracy } from "../../contract/jobs/telemetry.ts";
 import { type TensorData, tensorNumbers } from "./tensor-data.ts";
 import type { TokenWindow } from "./token-windows.ts";
@@ -42,16 +43,18 @@ export function addNextTokens(
   }
 }
 
-/** Undefined where a model's logits are not finite, or no token follows another. */
+/**
+ * Undefined where a model's logits are not finite, or no token follows another. What a ruined
+ * result has is reported as `maxRatio`.
+ */
 export function summarizeNextTokens(sums: NextTokens): Accuracy["language"] {
   const { predicted, positions, longestWindow } = sums;
-  const originalPerplexity = Math.exp(sums.originalSurprise / predicted);
-  const resultPerplexity = Math.exp(sums.resultSurprise / predicted);
+  const [original, result] = [sums.originalSurprise / predicted, sums.resultSurprise / predicted];
   const figures = {
-    originalPerplexity,
-    resultPerplexity,
-    perplexityRatio: resultPerplexity / originalPerplexity,
-    klDivergence: Math.max(0, sums.divergence / positions),
+    originalPerplexity: Math.min(maxRatio, Math.exp(original)),
+    resultPerplexity: Math.min(maxRatio, Math.exp(result)),
+    perplexityRatio: Math.min(maxRatio, Math.exp(result - original)),
+    klDivergence: Math.min(maxRatio, Math.max(0, sums.divergence / positions)),
   };
   if (!Object.values(figures).every(Number.isFinite)) return undefined;
   return { tokens: predicted, windowTokens: longestWindow, ...figures };

@@ -6,7 +6,7 @@ import { findBoundedOutputs } from "../evaluate/bounded-outputs.ts";
 import { labelRuntimeErrors } from "../evaluate/label-runtime-errors.ts";
 import { ModelSession } from "../evaluate/model-session.ts";
 import { RuntimeProcess } from "../evaluate/runtime-process.ts";
-import { openSamples, type ArraySource } from "../evaluate/open-samples.ts";
+import { type ArraySource, openSamples } from "../evaluate/open-samples.ts";
 import {
   addSampleOutput,
   comparableOutputs,

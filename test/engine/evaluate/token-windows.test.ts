@@ -98,6 +98,13 @@ test("perplexity and divergence are those of the textbook", () => {
   assert.equal(compareLogits(even, even)?.klDivergence, 0);
 });
 
+test("the perplexity of a ruined result is bounded", () => {
+  const even = logits([0, 0], [0, 0], [0, 0]);
+  const ruined = compareLogits(even, logits([1e4, 0], [0, 1e4], [0, 0]));
+  assert(ruined);
+  assert.deepEqual([ruined.resultPerplexity, ruined.perplexityRatio], [1e10, 1e10]);
+});
+
 test("logits that are not finite have no perplexity", () => {
   const even = logits([0, 0], [0, 0], [0, 0]);
   assert.equal(compareLogits(even, logits([NaN, 0], [0, 0], [0, 0])), undefined);
