@@ -116,3 +116,18 @@ test("a shard that a repository lacks is named, and nothing is published", async
   assert.ok(error.message.includes(shardName), error.message);
   assert.deepEqual(artifacts, []);
 });
+
+test("a shard that ends early is refused with its tensor, and nothing is published", async (t) => {
+  const files = await readRepository();
+  const cut = { ...files, [shardName]: files[shardName].subarray(0, -4) };
+  const { endpoint } = await startHubStandIn(t, cut);
+  const service = await startPodService(t, { credentials: { hf: [{ endpoint }] } });
+  const { status, error, artifacts } = await runJob(service, hubFolder);
+  assert.equal(status, "Failed");
+  assert.equal(error?.code, "model_truncated");
+  assert.match(
+    error.message,
+    /^model-00001-of-00001\.safetensors .*tensor "[^"]+": data_offsets: /,
+  );
+  assert.deepEqual(artifacts, []);
+});
