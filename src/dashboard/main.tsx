@@ -1,6 +1,4 @@
 import "./shared/plain-zod.ts";
-import "./styles/tokens.css";
-import "./styles/page.css";
 import { render } from "preact";
 import { App } from "./app.tsx";
 import { followChanges } from "./live/service-changes.ts";
@@ -8,9 +6,10 @@ import { announceSignIn } from "./session/session.ts";
 import { ErrorNotice } from "./shared/notice.tsx";
 
 async function start(root: Element): Promise<void> {
-  render(<App />, root);
   try {
     await announceSignIn();
+    // Until it is known who is signed in, the document's own shell stands there.
+    render(<App />, root);
   } catch (error) {
     render(<ErrorNotice error={error} retry={() => void start(root)} />, root);
   }

@@ -64,6 +64,18 @@ test("the first view is small", { skip }, async (t) => {
   await page.getByRole("heading", { name: "Jobs", level: 1 }).waitFor();
   await page.getByText("No jobs yet").waitFor();
   assert.ok(bytes > 20_000 && bytes < firstViewBytes, `${bytes} bytes`);
+  const asked: string[] = [];
+  page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+  await page.reload();
+  await page.getByText("No jobs yet").waitFor();
+  for (const path of ["/v1/self", "/v1/jobs/summaries"]) {
+    assert.equal(asked.filter((each) => each === path).length, 1, `${path} is asked for once`);
+  }
+  assert.equal(asked.filter((path) => path.endsWith(".js")).length, 2);
+  await page.route("**/*.js", () => undefined);
+  await page.goto(page.url(), { waitUntil: "commit" });
+  await page.getByText("Model Optimization").waitFor();
+  await page.locator("main .ghost").first().waitFor();
 });
 
 test(
