@@ -21,7 +21,7 @@ import { service } from "../session/service.ts";
 import { Icon } from "../shared/button.tsx";
 import { describeCommit } from "../shared/format.ts";
 import { type GateResult, lacksBaseline } from "../shared/gate-words.ts";
-import { MissingPage } from "../shared/missing-page.tsx";
+import { isGone, MissingPage } from "../shared/missing-page.tsx";
 import { Age } from "../shared/page-head.tsx";
 import { ToneSign } from "../shared/status.tsx";
 
@@ -47,7 +47,7 @@ function LiveBatch({ id }: { id: string }) {
   return (
     <>
       <MissingPage error={batch.error ?? jobs.error} noun="batch" list="/batches" retry={reload} />
-      {batch.value && (
+      {batch.value && !isGone(batch.error) && (
         <>
           <BatchHead batch={batch.value} />
           <BatchFacts batch={batch.value} summaries={summaries} />

@@ -21,7 +21,7 @@ import { service } from "../session/service.ts";
 import { artifactAddress } from "../shared/addresses.ts";
 import { Icon } from "../shared/button.tsx";
 import { flattenFields } from "../shared/format.ts";
-import { MissingPage } from "../shared/missing-page.tsx";
+import { isGone, MissingPage } from "../shared/missing-page.tsx";
 
 /** Everything about one job, live. */
 export function JobPage() {
@@ -40,7 +40,7 @@ function LiveJob({ id }: { id: string }) {
   return (
     <>
       <MissingPage error={error} noun="job" list="/jobs" retry={reload} />
-      {value && <JobSheet job={value} />}
+      {value && !isGone(error) && <JobSheet job={value} />}
     </>
   );
 }

@@ -10,6 +10,7 @@ import { ModelUpload } from "../new-job/model-upload.ts";
 import { service } from "../session/service.ts";
 import { Button, Icon } from "../shared/button.tsx";
 import { TextField } from "../shared/field.tsx";
+import { useLeaveQuestion } from "../shared/leave-question.ts";
 import { MaybeError } from "../shared/notice.tsx";
 import { PageHead } from "../shared/page-head.tsx";
 
@@ -43,6 +44,7 @@ function BatchForm({ models }: { readonly models: readonly ChosenModel[] }) {
     sizeLimit: useSignal(""),
     sqnrLimit: useSignal(""),
   };
+  const element = useLeaveQuestion();
   const failure = useSignal<unknown>(undefined);
   const isSending = useSignal(false);
   const { route } = useLocation();
@@ -61,7 +63,7 @@ function BatchForm({ models }: { readonly models: readonly ChosenModel[] }) {
   return (
     <>
       <MaybeError error={failure.value} />
-      <form class="card form" onSubmit={(event) => void submit(event)} noValidate>
+      <form ref={element} class="card form" onSubmit={(event) => void submit(event)} noValidate>
         <ModelList models={form.models} />
         <TargetChoice chosen={form.targets} />
         <RecipeChoice chosen={form.recipes} />
