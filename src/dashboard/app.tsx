@@ -24,6 +24,7 @@ const SuitePage = lazy(async () => (await import("./suite/suite-page.tsx")).Suit
 const HealthPage = lazy(async () => (await import("./health/health-page.tsx")).HealthPage);
 const NewJobPage = lazy(async () => (await import("./new-job/new-job-page.tsx")).NewJobPage);
 const TokensPage = lazy(async () => (await import("./tokens/tokens-page.tsx")).TokensPage);
+const WebhooksPage = lazy(async () => (await import("./webhooks/webhooks-page.tsx")).WebhooksPage);
 const ProjectPage = lazy(async () => (await import("./project/project-page.tsx")).ProjectPage);
 const AccountPage = lazy(async () => (await import("./account/account-page.tsx")).AccountPage);
 
@@ -63,6 +64,7 @@ export function App() {
           <Route path="/targets" component={TargetsPage} />
           <Route path="/audit" component={AuditPage} />
           <Route path="/tokens" component={TokensPage} />
+          <Route path="/webhooks" component={WebhooksPage} />
           <Route path="/project" component={ProjectPage} />
           <Route path="/account" component={AccountPage} />
           <Route default component={NotFoundPage} />

@@ -122,6 +122,14 @@ async function predict(t: TestContext, page: Page, { client, origin }: Dashboard
   await page.getByText("Uploaded").waitFor();
   await page.getByRole("button", { name: "Predict size" }).click();
   await page.getByText(/% of 16\.\d kB$/).waitFor();
+  const { source } = await client.uploadModel(await writeProduct(t));
+  await page.goto(`${origin}/new-batch?${new URLSearchParams({ model: source, name: "product" })}`);
+  await page.getByRole("checkbox", { name: "cpu", exact: false }).first().check();
+  await page.getByRole("checkbox", { name: /^int8-weight/ }).check();
+  await page.getByRole("button", { name: "Predict sizes" }).click();
+  await page.getByText("product · cpu · int8-weight").waitFor();
+  assert.equal(await page.getByText(/% of 16\.\d kB$/).count(), 2);
+  assert.deepEqual(await findBarriers(page), []);
   const { jobs } = await client.call("listJobSummaries", {});
   assert.deepEqual(jobs, []);
   const { entries } = await client.call("listAudit", {});

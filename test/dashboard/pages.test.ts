@@ -18,6 +18,7 @@ const paths = [
   "/batches/batch-00000000000000000000000000",
   "/targets",
   "/tokens",
+  "/webhooks",
   "/audit",
   "/project",
   "/account",

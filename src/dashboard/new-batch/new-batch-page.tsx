@@ -5,6 +5,7 @@ import { type ChosenModel, countJobs, planBatches, recipeChoices } from "./plan-
 import type { Target } from "../../contract/jobs/target.ts";
 import { maxBatchJobs } from "../../contract/jobs/batch.ts";
 import { useLive } from "../live/use-live.ts";
+import { SizePredictions } from "./size-predictions.tsx";
 import { ModelPicker, describeModel } from "../new-job/model-picker.tsx";
 import { ModelUpload } from "../new-job/model-upload.ts";
 import { service } from "../session/service.ts";
@@ -73,6 +74,7 @@ function BatchForm({ models }: { readonly models: readonly ChosenModel[] }) {
           hint="Empty for the models and targets in words."
           text={form.name}
         />
+        <SizePredictions plan={readChoices(form)} />
         <BatchEnd form={form} isSending={isSending.value} />
       </form>
     </>

@@ -4,15 +4,13 @@ import { useEffect, useMemo } from "preact/hooks";
 import { createJobForm, type JobForm, type NamedSource } from "./job-form.ts";
 import { ModelField, sendModel } from "./model-field.tsx";
 import { gateNames, type JobFields, readJobForm } from "./read-job-form.ts";
+import { describePlan, planJob, startRoutes } from "./plan-job.ts";
 import { KindField, RecipeFields } from "./recipe-fields.tsx";
 import { makeSampleModel } from "./sample-model.ts";
 import { gateLimits } from "../../contract/jobs/gate.ts";
 import { type GateName, gateTable } from "../../contract/jobs/gate-table.ts";
-import type { Job, JobRequest } from "../../contract/jobs/job.ts";
-import { formatBytes } from "../../contract/text/format-bytes.ts";
-import { isTerminal, type JobKind } from "../../contract/jobs/status.ts";
+import type { Job } from "../../contract/jobs/job.ts";
 import { service } from "../session/service.ts";
-import { mayDo } from "../session/session.ts";
 import { jobAddress } from "../../contract/page-addresses.ts";
 import { type FieldMessages, refusedFields } from "../shared/field-errors.ts";
 import { Field, TextField } from "../shared/field.tsx";
@@ -149,8 +147,6 @@ async function startFormJob(form: JobForm): Promise<{ readonly id: string } | un
   return service.call(startRoutes[form.kind.value], { body, headers });
 }
 
-const startRoutes = { compress: "startCompression", quantize: "startQuantization" } as const;
-
 const ownGates = gateNames.filter((gate) => !("change" in gateTable[gate]));
 const baselineGates = gateNames.filter((gate) => "change" in gateTable[gate]);
 
@@ -243,7 +239,7 @@ function SizePrediction({ form, isReady }: { form: JobForm; isReady: boolean }) 
     const body = readJobForm(form, form.upload.value);
     if (body === undefined) return;
     text.value = "Planning…";
-    text.value = await planJob(form.kind.value, body).then(describeSize, sayError);
+    text.value = await planJob(form.kind.value, body).then(describePlan, sayError);
   };
   return (
     <>
@@ -255,21 +251,4 @@ function SizePrediction({ form, isReady }: { form: JobForm; isReady: boolean }) 
       </span>
     </>
   );
-}
-
-/** Plans a job by a dry run, which is deleted: the list is of jobs that somebody wanted. */
-async function planJob(kind: JobKind, request: JobRequest): Promise<Job> {
-  const { id } = await service.call(startRoutes[kind], { body: { ...request, dryRun: true } });
-  const params = { id };
-  const planned = await service.call("getJob", { params, headers: { prefer: "wait=60" } });
-  if (isTerminal(planned.status) && mayDo("deleteWork")) {
-    await service.callEmpty("deleteJob", { params });
-  }
-  return planned;
-}
-
-function describeSize({ telemetry: { size }, error, statusMessage }: Job): string {
-  if (!size) return error?.message ?? statusMessage;
-  const percent = Math.round(100 * size.ratio);
-  return `${formatBytes(size.resultBytes)}, ${percent} % of ${formatBytes(size.originalBytes)}`;
 }
