@@ -17,6 +17,7 @@ const paths = [
   "/jobs/job-00000000000000000000000000",
   "/batches/batch-00000000000000000000000000",
   "/targets",
+  "/terms",
   "/tokens",
   "/webhooks",
   "/audit",

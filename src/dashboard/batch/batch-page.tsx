@@ -24,6 +24,7 @@ import { type GateResult, lacksBaseline } from "../shared/gate-words.ts";
 import { isGone, MissingPage } from "../shared/missing-page.tsx";
 import { Age } from "../shared/page-head.tsx";
 import { ToneSign } from "../shared/status.tsx";
+import { Term } from "../shared/term.tsx";
 
 /** A batch as a matrix of models and targets, live. */
 export function BatchPage() {
@@ -140,7 +141,9 @@ function GateSummary({ summaries }: { readonly summaries: Iterable<JobSummary> }
   return (
     <section class="card c5">
       <header>
-        <h2>Gates</h2>
+        <h2>
+          <Term name="gate">Gates</Term>
+        </h2>
         <span class="dim">of {jobs.length} jobs</span>
       </header>
       <ul class="list">

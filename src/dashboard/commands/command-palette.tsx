@@ -128,6 +128,7 @@ const actions: readonly OfferedAction[] = [
   { label: "Dark colours", detail: "theme", leadsTo: () => chooseTheme("dark") },
   { label: "System colours", detail: "theme", leadsTo: () => chooseTheme("system") },
   { label: "Account", detail: "sessions, projects", leadsTo: "/account" },
+  { label: "Terms", detail: "what the words mean", leadsTo: "/terms" },
   { label: "Keyboard help", detail: "?", leadsTo: () => (openDialog.value = "keys") },
   { label: "Sign out", detail: "", leadsTo: () => void signOut("signOut") },
 ];

@@ -60,7 +60,7 @@ function acceptsHtml(accepted = ""): boolean {
 /** The pages of the dashboard, which are there for whoever asks. */
 function isPagePath(path: string): boolean {
   const pages =
-    "jobs|batches|suites|models|compare|targets|new|new-batch|tokens|webhooks|project|audit|account";
+    "jobs|batches|suites|models|compare|targets|terms|new|new-batch|tokens|webhooks|project|audit|account";
   return new RegExp(`^/((${pages}|health|sign-in)(/|$)|$)`).test(path);
 }
 
