@@ -10,12 +10,16 @@ import { isCheckpoint } from "./language/open-language-model.ts";
 import { openModel } from "./onnx/open-model.ts";
 import type { CompressionPlan } from "./plan-compression.ts";
 import { isAttributeSet } from "./quantize/channel-axis.ts";
-import { findWeights, type Weight, type WeightConsumer } from "./quantize/find-weights.ts";
+import {
+  findWeights,
+  type Weight,
+  type WeightConsumer,
+  weightDims,
+} from "./quantize/find-weights.ts";
 import { findProductMatrix } from "./quantize/formats/consumer-matrix.ts";
 import { InputMoments, momentBytes } from "./quantize/kernels/input-moments.ts";
 import { Obstacle } from "./quantize/obstacle.ts";
 import type { BlockTask, MomentsFile } from "./quantize/tasks/weight-task.ts";
-import { weightDims } from "./quantize/weight-dims.ts";
 
 export interface ModelCalibration {
   /** Undefined where no weight is in blocks of a product. */

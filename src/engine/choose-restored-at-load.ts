@@ -8,7 +8,7 @@ import { writeLayout } from "./onnx/write-model.ts";
 import type { CompressionPlan } from "./plan-compression.ts";
 import { operatorName } from "./quantize/channel-axis.ts";
 import { planFoldedFormat } from "./quantize/formats/plan-weight.ts";
-import { weightDims } from "./quantize/weight-dims.ts";
+import { weightDims } from "./quantize/find-weights.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
 import { formatRatio } from "../contract/jobs/latency.ts";
 

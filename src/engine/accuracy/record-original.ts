@@ -2,7 +2,7 @@ import { comparableOutputs } from "../evaluate/output-comparison.ts";
 import { describeShapes } from "../evaluate/generate-sample.ts";
 import type { EvaluationWarning } from "../evaluate/evaluation-warning.ts";
 import { openSamples } from "../evaluate/open-samples.ts";
-import type { RunnableModel } from "../evaluate/runnable-model.ts";
+import type { RunnableModel } from "../evaluate/model-session.ts";
 import type { ModelRun } from "./model-run.ts";
 import { runOnSamples } from "./run-whole-model.ts";
 import type { RunSettings, SampleWork } from "./sample-visitor.ts";

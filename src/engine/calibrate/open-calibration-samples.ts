@@ -2,7 +2,7 @@ import { ServiceError } from "../../contract/errors.ts";
 import type { Recipe } from "../../contract/jobs/recipe.ts";
 import { requireTensorInputs } from "../evaluate/generate-sample.ts";
 import { openCallerSamples, openSamples, type SampleSource } from "../evaluate/open-samples.ts";
-import type { RunnableModel } from "../evaluate/runnable-model.ts";
+import type { RunnableModel } from "../evaluate/model-session.ts";
 import { type Sample, tensorNumbers } from "../evaluate/tensor-data.ts";
 
 interface CalibrationOptions {

@@ -2,7 +2,7 @@ import { type FileHandle, open } from "node:fs/promises";
 import { setImmediate } from "node:timers/promises";
 import { describeShapes, requireTensorInputs, type TrialOptions } from "./generate-sample.ts";
 import { evaluationDataInvalidError, matchArraysToInputs } from "./npy-arrays.ts";
-import type { RunnableModel } from "./runnable-model.ts";
+import type { RunnableModel } from "./model-session.ts";
 import type { TensorSignature } from "./session-protocol.ts";
 import { elementTypes, type Sample, type SampleArray, type TensorData } from "./tensor-data.ts";
 import { readZipEntry } from "./zip-directory.ts";

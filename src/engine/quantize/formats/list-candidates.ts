@@ -5,11 +5,10 @@ import type { Recipe } from "../../../contract/jobs/recipe.ts";
 import { lacksDotProducts, type Target } from "../../../contract/jobs/target.ts";
 import { countElements } from "../../onnx/tensor-shape.ts";
 import { channelAxis, operatorName } from "../channel-axis.ts";
-import type { Weight, WeightConsumer } from "../find-weights.ts";
+import { type Weight, type WeightConsumer, weightDims } from "../find-weights.ts";
 import type { AffineFormat } from "../kernels/affine-parameters.ts";
 import { type BlockFormat, countBlocks, type MatrixShape } from "../kernels/block-format.ts";
 import { Obstacle } from "../obstacle.ts";
-import { weightDims } from "../weight-dims.ts";
 import type {
   AffineOperation,
   AffineStorage,

@@ -17,12 +17,11 @@ import type { Recipe } from "../../../contract/jobs/recipe.ts";
 import { elementTypeName } from "../../onnx/element-type.ts";
 import type { OnnxModel } from "../../onnx/onnx-model.ts";
 import { countElements } from "../../onnx/tensor-shape.ts";
-import type { Weight, WeightConsumer } from "../find-weights.ts";
+import { type Weight, type WeightConsumer, weightDims } from "../find-weights.ts";
 import type { HalfChoice } from "../half/choose-half-nodes.ts";
 import { planHalfFormat } from "../half/plan-half-format.ts";
 import { findFloatType } from "../source-weight.ts";
 import { Obstacle } from "../obstacle.ts";
-import { weightDims } from "../weight-dims.ts";
 import {
   type AffineOperation,
   type BlockOperation,

@@ -12,10 +12,9 @@ import { findRecurrentObstacle, quantizeLstm } from "./quantize-lstm.ts";
 import { replaceMatrixProduct } from "./replace-matrix-product.ts";
 import type { StoredWeight } from "./stored-weight.ts";
 import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
-import type { Weight, WeightConsumer } from "../find-weights.ts";
+import { type Weight, type WeightConsumer, weightDims } from "../find-weights.ts";
 import type { NodeDescription } from "../graph-rewrite.ts";
 import { Obstacle } from "../obstacle.ts";
-import { weightDims } from "../weight-dims.ts";
 import type {
   AffineOperation,
   AffineStorage,
