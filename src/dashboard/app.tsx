@@ -25,7 +25,7 @@ const HealthPage = lazy(async () => (await import("./health/health-page.tsx")).H
 const NewJobPage = lazy(async () => (await import("./new-job/new-job-page.tsx")).NewJobPage);
 const TermsPage = lazy(async () => (await import("./terms/terms-page.tsx")).TermsPage);
 const TokensPage = lazy(async () => (await import("./tokens/tokens-page.tsx")).TokensPage);
-const WebhooksPage = lazy(async () => (await import("./webhooks/webhooks-page.tsx")).WebhooksPage);
+const WebhooksPage = lazy(async () => (await import("./webhook/webhooks-page.tsx")).WebhooksPage);
 const ProjectPage = lazy(async () => (await import("./project/project-page.tsx")).ProjectPage);
 const AccountPage = lazy(async () => (await import("./account/account-page.tsx")).AccountPage);
 

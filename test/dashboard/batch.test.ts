@@ -90,7 +90,7 @@ test("a batch, its suite, a job's graph and the palette", { skip }, async (t) =>
       .locator(".u-over")
       .first()
       .hover({ position: { x: 4, y: 40 } });
-    await page.getByText(/^cpu [\d.]+ % at aaaaaaa$/).waitFor();
+    await page.getByText(/^aaaaaaa: cpu [\d.]+ %$/).waitFor();
     assert.deepEqual(await findBarriers(page), []);
   });
   await t.test("branches of a suite are apart", () => showBranch(t, page, dashboard));

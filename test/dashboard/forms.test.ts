@@ -123,7 +123,7 @@ async function predict(t: TestContext, page: Page, { client, origin }: Dashboard
   await page.getByRole("button", { name: "Predict size" }).click();
   await page.getByText(/% of 16\.\d kB$/).waitFor();
   const { source } = await client.uploadModel(await writeProduct(t));
-  await page.goto(`${origin}/new-batch?${new URLSearchParams({ model: source, name: "product" })}`);
+  await page.goto(`${origin}/new-batch?model=${encodeURIComponent(source)}&name=product`);
   await page.getByRole("checkbox", { name: "cpu", exact: false }).first().check();
   await page.getByRole("button", { name: "Predict sizes" }).click();
   await page.getByText("product · cpu · target").waitFor();

@@ -19,7 +19,7 @@ export function BatchHead({ batch }: BatchProps) {
   const total = batch.jobs.length;
   const ended = jobStatus.options
     .filter(isTerminal)
-    .reduce((sum, status) => sum + (batch.counts[status] ?? 0), 0);
+    .reduce((sum, status) => sum + batch.counts[status], 0);
   useTitle(`${tone === "work" ? `${ended} of ${total} ` : tabSigns[tone]}${batch.name}`);
   useTabIcon(tone);
   return (

@@ -9,7 +9,7 @@ export function makeSampleModel(): File {
   return new File([encodeSampleModel()], "sample-classifier.onnx");
 }
 
-export function encodeSampleModel(): Uint8Array<ArrayBuffer> {
+function encodeSampleModel(): Uint8Array<ArrayBuffer> {
   const last = layers.length - 1;
   const pairs = layers.slice(0, last).map((inputs, index) => [inputs, layers[index + 1] ?? 0]);
   const weights = pairs.flatMap(([inputs = 0, outputs = 0], index) => [

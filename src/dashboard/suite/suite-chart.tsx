@@ -49,8 +49,9 @@ export function SuiteChart({ chart, commits, chosen }: SuiteChartProps) {
         <h2>{chart.title}</h2>
         <span class="grow" />
         <span class="dim cut">
-          {shown.value === undefined ? describeLast(chart) : describePoint(chart, shown.value)}
-          {shown.value !== undefined && ` at ${commits[shown.value]}`}
+          {shown.value === undefined
+            ? describeLast(chart)
+            : `${commits[shown.value]}: ${describePoint(chart, shown.value)}`}
         </span>
       </header>
       <div ref={place} class="chart" aria-hidden="true" />

@@ -38,7 +38,7 @@ export function WebhookCard({ webhook, ...actions }: WebhookCardProps) {
         </span>
       </p>
       <WebhookTroubles webhook={webhook} />
-      <div class="card-text buttons">
+      <div class="card-text padded buttons">
         <Button onClick={() => actions.onDeliveries(webhook)}>Deliveries</Button>
         {disabledAt !== null && <Button onClick={() => actions.onEnable(webhook)}>Enable</Button>}
         <Button look="quiet" onClick={() => actions.onRotate(webhook)}>
@@ -52,8 +52,12 @@ export function WebhookCard({ webhook, ...actions }: WebhookCardProps) {
   );
 }
 
-function WebhookState({ webhook: { disabledAt, waitingDeliveries } }: { webhook: Webhook }) {
+function WebhookState({ webhook }: { readonly webhook: Webhook }) {
+  const { disabledAt, waitingDeliveries, lastSuccessAt } = webhook;
   if (disabledAt !== null) return <ToneSign tone="bad" icon="bad" words="Disabled" />;
+  if (waitingDeliveries === 0 && lastSuccessAt === null) {
+    return <ToneSign tone="wait" icon="wait" words="Nothing sent yet" />;
+  }
   if (waitingDeliveries === 0) return <ToneSign tone="calm" icon="good" words="All delivered" />;
   return <ToneSign tone="wait" icon="wait" words={`${waitingDeliveries} not delivered yet`} />;
 }
