@@ -119,10 +119,12 @@ function drawChart(
   return plot;
 }
 
-/** Ends of intervals and the limit are to be seen too, where the limit is not far away. */
+/** Ends of intervals and the limit are to be seen too, where they are not far away. */
 function coverAll({ lines, limit }: FigureChart, least: number | null, most: number | null) {
   const ends = lines.flatMap(({ lows, highs }) => [...lows, ...highs]);
-  const known = [least, most, ...ends].flatMap((value) => value ?? []);
+  // An interval of too few sessions would leave nothing of the others to be seen.
+  const near = ends.filter((end) => (end ?? 0) > (least ?? 0) / 2 && (end ?? 0) < 2 * (most ?? 0));
+  const known = [least, most, ...near].flatMap((value) => value ?? []);
   const [low, high] = [Math.min(...known), Math.max(...known)];
   const span = Math.max(high - low, 0.1 * Math.abs(high));
   const isNear = limit !== undefined && limit > low - 2 * span && limit < high + 2 * span;
