@@ -39,6 +39,7 @@ export async function evaluateResult(task: EvaluationTask): Promise<void> {
 async function evaluateOutputs(task: EvaluationTask): Promise<void> {
   const { assignment, inputs, report, outputDirectory, signal, stage } = task;
   const { evaluation } = assignment.recipe;
+  const { evaluationSamples = report.search?.evaluationSamples } = report.calibration ?? {};
   const [onnxFile] = report.files;
   if (onnxFile === undefined) throw new TypeError("A compression left no file");
   await evaluateModels({
@@ -46,7 +47,7 @@ async function evaluateOutputs(task: EvaluationTask): Promise<void> {
     resultPath: path.join(outputDirectory, onnxFile.name),
     evaluation: {
       ...evaluation,
-      samples: report.calibration?.evaluationSamples ?? evaluation.samples,
+      samples: evaluationSamples ?? evaluation.samples,
     },
     latencyLimits: assignment.latencyLimits,
     executionProvider: assignment.target.executionProvider,

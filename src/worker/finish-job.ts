@@ -105,15 +105,20 @@ function listDocuments(
   { assignment: { id, kind, recipe, target } }: JobContext,
   { report, model, files, evaluation, error }: ReportContent,
 ) {
-  const { weights, choice, restoredAtLoad, calibration, interface: io } = report;
-  const work = { job: id, kind, model, target, recipe, calibration, choice, restoredAtLoad, files };
+  const { weights, choice, restoredAtLoad, calibration, search, foundRecipe } = report;
+  const asked = { job: id, kind, model, target, recipe, foundRecipe, search };
+  const work = { ...asked, calibration, choice, restoredAtLoad, files };
+  const { interface: io } = report;
   const content = { ...work, interface: io, weights, ...evaluation, error };
   const text = `${JSON.stringify(content, null, 2)}\n`;
   const graph = JSON.stringify(describeGraph(report));
-  return [
+  const documents = [
     { name: "graph.json", kind: "graph", content: graph },
     { name: "report.json", kind: "report", content: text },
   ] as const;
+  if (foundRecipe === undefined) return documents;
+  const found = `${JSON.stringify(foundRecipe, null, 2)}\n`;
+  return [...documents, { name: "recipe.json", kind: "recipe", content: found } as const];
 }
 
 function listComparisons(compared: Awaited<ReturnType<typeof compareWithBaseline>>) {
@@ -126,7 +131,7 @@ function listComparisons(compared: Awaited<ReturnType<typeof compareWithBaseline
 }
 
 function sizeTelemetry(
-  { originalBytes, resultBytes, weights, choice, calibration }: CompressionReport,
+  { originalBytes, resultBytes, weights, choice, calibration, search }: CompressionReport,
   predicted: boolean,
 ) {
   const quantized = weights.filter(({ form }) => form !== null);
@@ -139,6 +144,7 @@ function sizeTelemetry(
       choice,
     },
     ...(calibration && { calibration }),
+    ...(search && { search }),
   };
 }
 

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { latency, measuredRatio } from "./latency.ts";
 import { shortModelDiff } from "./model-diff.ts";
+import { searchSummary } from "./search.ts";
 import { textLimits } from "../limits.ts";
 import { listCodes } from "../text/describe-choices.ts";
 import { shownLine } from "../text/shown-line.ts";
@@ -182,6 +183,9 @@ export const telemetry = z
       })
       .optional()
       .describe("What the original was run on to fit the result to; absent without calibration."),
+    search: searchSummary
+      .optional()
+      .describe("How the recipe was found, where `recipe.auto` asks for it; `report.json` has it."),
     accuracy: accuracy.optional().describe("How far the result is from the original."),
     latency: latency.optional().describe("How long the models take for one sample."),
     memory: z
