@@ -27,6 +27,7 @@ import type { Route } from "../src/contract/routes/route.ts";
 import { routes } from "../src/contract/routes/routes.ts";
 import { jobStatus, transitionTable } from "../src/contract/jobs/status.ts";
 import { statusReasonTable } from "../src/contract/jobs/status-reasons.ts";
+import { termTable } from "../src/contract/jobs/terms.ts";
 import { builtinTargets } from "../src/contract/jobs/target.ts";
 import { roleTable } from "../src/contract/people/role.ts";
 import { configuredTarget } from "../src/contract/custom-resources/target-pod.ts";
@@ -117,6 +118,11 @@ export function referencePage(): string {
         gate.description,
         gate.advice,
       ]),
+    ),
+    "## Terms",
+    table(
+      ["term", "means"],
+      Object.values(termTable).map(({ title, meaning }) => [title, meaning]),
     ),
     "## Scopes of tokens",
     table(
