@@ -222,10 +222,17 @@ export function referencePage(): string {
 
 /** Limits that callers reach; those of connections and of the fields of requests stand beside them. */
 function limitRows(): readonly (readonly string[])[] {
+  const { bodyMemory: bodies } = limits;
   return [
     [
       "JSON body",
       `${inUnits(limits.jsonBodyBytes)}; ${inUnits(routes.startCompression.bodyBytes)} for one job`,
+    ],
+    [
+      "bodies of requests and answers under way",
+      `${inUnits(bodies.projects.perCaller)} of a project, ${inUnits(bodies.projects.all)} of all; ` +
+        `${inUnits(bodies.strangers.perCaller)} of an address without a token, ${inUnits(bodies.workers.perCaller)} of a job's worker; ` +
+        "beyond it 503",
     ],
     ["model", "`MOS_MAX_MODEL_BYTES`"],
     ["files of a manifest", String(limits.manifestFiles)],

@@ -38,7 +38,14 @@ const jobConditionTable = {
 const percentText = z.string().max(8);
 
 const statusTelemetry = telemetry
-  .omit({ accuracy: true, calibration: true, generated: true, warnings: true, modelDiff: true })
+  .omit({
+    accuracy: true,
+    calibration: true,
+    generated: true,
+    search: true,
+    warnings: true,
+    modelDiff: true,
+  })
   .extend({
     accuracy: telemetry.shape.accuracy
       .unwrap()

@@ -92,10 +92,11 @@ interface AccuracyCardProps extends LimitProps {
 const samplesFrom = {
   caller: "samples that you provided",
   generated: "generated samples",
+  builtin: "windows of the built-in text",
 } as const;
 
 function AccuracyCard({ accuracy, limit, ...judged }: AccuracyCardProps) {
-  const { sqnrDb, cosine, samples, data, level, outputs } = accuracy;
+  const { sqnrDb, cosine, samples, data, level, outputs, language } = accuracy;
   const worst = outputs.length > 1 ? `Worst of ${outputs.length} outputs, on` : "On";
   // A ruined result lies below 0, and must not look as if it were 0.
   const leastDb = Math.min(0, 10 * Math.floor(sqnrDb / 10));
@@ -104,7 +105,11 @@ function AccuracyCard({ accuracy, limit, ...judged }: AccuracyCardProps) {
     <FigureCard
       title="Accuracy"
       big={`${sqnrDb.toFixed(1).replace("-", "−")} dB`}
-      beside={`cosine ${cosine.toFixed(4)}`}
+      beside={
+        language === undefined
+          ? `cosine ${cosine.toFixed(4)}`
+          : `perplexity ×${language.perplexityRatio.toFixed(3)}`
+      }
       below={level === "weights" ? "Worst of all weights" : measured}
       scale={{ from: leastDb, to: 60, format: formatWholeDb, value: sqnrDb, limit, bound: "min" }}
       {...judged}

@@ -10,6 +10,7 @@ import { JobLogCard } from "./job-log-card.tsx";
 import { JobNotices } from "./job-notices.tsx";
 import { JobTimeline } from "./job-timeline.tsx";
 import { LookFirst } from "./look-first.tsx";
+import { SearchCard } from "./search-card.tsx";
 import { loadWeights, type ReportedWeight, WeightTable } from "./weight-table.tsx";
 import type { Job, JobDetail } from "../../contract/jobs/job.ts";
 import type { Recipe } from "../../contract/jobs/recipe.ts";
@@ -66,6 +67,9 @@ function JobSheet({ job }: { readonly job: JobDetail }) {
         {findings}
         {job.baseline && (
           <BaselineCard key={job.baseline.jobId} job={job} baseline={job.baseline} />
+        )}
+        {job.telemetry.search && (
+          <SearchCard search={job.telemetry.search} auto={job.recipe.auto} />
         )}
         <JobDetails job={job} weights={weights} />
         <GraphCard job={job} />

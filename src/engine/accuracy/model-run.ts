@@ -58,6 +58,13 @@ export async function planModelRun(
   return { which, path, weightBytes, staging: { model, maxWeightBytes } };
 }
 
+/** How many sessions of a model fit into memory beside each other; 0 for one that needs stages. */
+export async function countSessions(path: string, availableBytes: number): Promise<number> {
+  const run = await planModelRun("original", path, availableBytes);
+  if (run.staging !== undefined) return 0;
+  return Math.floor(limitSessionBytes(availableBytes) / estimateSessionBytes(run.weightBytes));
+}
+
 /** Why sessions that need so much cannot be open at once; undefined where they can. */
 function describeShortage(neededBytes: number, availableBytes: number): string | undefined {
   const limitBytes = limitSessionBytes(availableBytes);
