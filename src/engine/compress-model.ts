@@ -142,7 +142,8 @@ async function calibratePlan(work: PassWork): Promise<PassWork> {
     calibration,
     options: {
       ...options,
-      plan,
+      // Ranges that were observed are not part of it.
+      plan: calibration.ranges.size > 0 ? undefined : plan,
       onProgress: (fraction, message) =>
         onProgress(calibrationShare + fraction * (1 - calibrationShare), message),
     },
@@ -189,22 +190,25 @@ interface FinalPass {
 
 async function findFinalPass(work: PassWork): Promise<FinalPass> {
   const rejected = new Map<number, string>();
-  let pass = await runPass(work, { ...firstPlan, rejected }, undefined);
+  const { ranges, unfit } = work.calibration ?? { ranges: firstPlan.ranges, unfit: new Map() };
+  const revision = { rejected, folded: unfit, ranges };
+  let pass = await runPass(work, revision, undefined);
   for (let found = listRejections(pass); found.length > 0; found = listRejections(pass)) {
     for (const { weight, rejection = "" } of found) rejected.set(weight, rejection);
-    pass = await runPass(work, { ...firstPlan, rejected }, pass);
+    pass = await runPass(work, revision, pass);
   }
   if (work.options.recipe.dequantize === "run") return { pass, restoredAtLoad: [] };
-  const folded = await chooseFolded(pass, rejected, work);
+  const folded = await chooseFolded(pass, revision, work);
   const restoredAtLoad = [...folded.keys()].toSorted((a, b) => a - b);
   if (folded.size === 0) return { pass, restoredAtLoad };
-  return { pass: await runPass(work, { rejected, folded }, pass), restoredAtLoad };
+  const final = { ...revision, folded: new Map([...unfit, ...folded]) };
+  return { pass: await runPass(work, final, pass), restoredAtLoad };
 }
 
 /** The weights that are restored at load, by times or as an earlier run had them. */
 async function chooseFolded(
   pass: Pass,
-  rejected: PlanRevision["rejected"],
+  revision: PlanRevision,
   work: PassWork,
 ): Promise<PlanRevision["folded"]> {
   const { candidates, target, signal, log, restoredAtLoad } = work.options;
@@ -218,7 +222,8 @@ async function chooseFolded(
     candidates,
     lacksDotProducts: lacksDotProducts(target),
     replan: async (slow) => {
-      const plan = await planCompression(work.modelPath, work.options, { rejected, folded: slow });
+      const folded = new Map([...revision.folded, ...slow]);
+      const plan = await planCompression(work.modelPath, work.options, { ...revision, folded });
       return fitPlan(plan, work.calibration);
     },
   });

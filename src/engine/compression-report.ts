@@ -7,6 +7,7 @@ import type { ModelCalibration } from "./calibrate-model.ts";
 import type { FoundRecipe } from "./describe-search.ts";
 import type { CompressionPlan } from "./plan-compression.ts";
 import type { TaskResult } from "./quantize/tasks/weight-task.ts";
+import { isStatic } from "./quantize/formats/multiply-static.ts";
 import type { WeightOperation } from "./quantize/weight-format.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
 import type { Recipe } from "../contract/jobs/recipe.ts";
@@ -164,6 +165,7 @@ const hasSchemeForm: Readonly<
   Record<CompressionPlan["scheme"], (format: WeightPlan["format"]) => boolean>
 > = {
   "int8-dynamic": (format) => format?.operations.some(isIntegerProduct) ?? false,
+  "int8-static": isStatic,
   "int4-weight": (format) =>
     format !== undefined && "shape" in format.storage && format.storage.format.bits === 4,
   "int8-weight": () => true,

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, rm } from "node:fs/promises";
 import path from "node:path";
+import { firstPlan } from "./quantize/plan-revision.ts";
 import { isDeepStrictEqual } from "node:util";
 import { ServiceError } from "../contract/errors.ts";
 import type { Recipe } from "../contract/jobs/recipe.ts";
@@ -95,7 +96,7 @@ async function planCandidate(
   const planned = await planCompression(
     modelPath,
     { ...options, kind: "quantize", recipe },
-    { rejected, folded: new Map() },
+    { ...firstPlan, rejected, ranges: calibration?.ranges ?? firstPlan.ranges },
   );
   return fitPlan(planned, calibration);
 }

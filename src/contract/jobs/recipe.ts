@@ -7,7 +7,7 @@ import { boundedText } from "../text/bounded-text.ts";
 import { modelSource } from "../models/model-source.ts";
 
 const quantizedSchemes = ["int8-dynamic", "int8-weight", "int4-weight"] as const;
-const schemes = [...quantizedSchemes, "fp16"] as const;
+const schemes = [...quantizedSchemes, "int8-static", "fp16"] as const;
 const granularities = ["tensor", "channel", "block"] as const;
 
 type Scheme = (typeof schemes)[number];
@@ -16,6 +16,7 @@ type Granularity = (typeof granularities)[number];
 /** The granularities that each scheme can have. */
 export const granularitiesByScheme: Readonly<Record<Scheme, readonly Granularity[]>> = {
   "int8-dynamic": ["tensor", "channel"],
+  "int8-static": ["tensor", "channel"],
   "int8-weight": granularities,
   "int4-weight": ["block"],
   fp16: granularities,
@@ -136,7 +137,8 @@ export const recipe = z
       .enum(schemes)
       .describe(
         "`int8-dynamic`: weights and activations in int8, activations scaled at run time " +
-          "(MatMul, Gemm; LSTM where `operators` is `contrib`). `int8-weight` and " +
+          "(MatMul, Gemm; LSTM where `operators` is `contrib`). `int8-static`: the same for Conv, " +
+          "MatMul and Gemm, with scales of activations from `calibration`. `int8-weight` and " +
           "`int4-weight`: weights stored in 8 or 4 bits, arithmetic in floating point, " +
           "except for products that are faster with activations " +
           "rounded to int8 for each block. `fp16`: half precision.",
@@ -204,8 +206,9 @@ export const recipe = z
     calibration: calibration
       .optional()
       .describe(
-        "Runs the original on samples and fits the rounding of weights in blocks to the inputs " +
-          "of their products (GPTQ). Without it, weights are rounded to the nearest code.",
+        "Runs the original on samples: fits the rounding of weights in blocks to the inputs of " +
+          "their products (GPTQ), and finds the ranges of activations for `int8-static`, " +
+          "which needs it. Without it, weights are rounded to the nearest code.",
       ),
     auto: auto
       .optional()

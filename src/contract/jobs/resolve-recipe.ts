@@ -98,6 +98,11 @@ export function findUnsupportedField(recipe: Recipe, target: Target): Unsupporte
     const message = `The calibration has ${problem}: give \`data\` or set \`generated\``;
     return { field: "calibration", message };
   }
+  if (scheme === "int8-static" && calibration === undefined) {
+    const message =
+      "Scheme int8-static needs `calibration`: give samples as its `data`, or set `generated`";
+    return { field: "calibration", message };
+  }
   if (operators === "contrib" && target.operators === "standard") {
     const available = `target "${target.name}" has the standard ones only`;
     const message = `The recipe asks for contrib operators, and ${available}`;

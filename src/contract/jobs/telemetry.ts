@@ -206,7 +206,10 @@ export const telemetry = z
             "Samples at the beginning of the same file that are the evaluation's, where one file " +
               "serves both.",
           ),
-        fittedWeights: z.int().min(0).describe("Weights whose rounding was fitted to them."),
+        fittedWeights: z
+          .int()
+          .min(0)
+          .describe("Weights whose rounding, or whose inputs' ranges, were fitted to them."),
       })
       .optional()
       .describe("What the original was run on to fit the result to; absent without calibration."),

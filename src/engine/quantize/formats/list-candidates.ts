@@ -52,6 +52,16 @@ export function listCandidates(
       if (!options.takesRecurrent || !canQuantizeLstm(options)) return [product];
       return [...listRecurrentCandidates(weight, recipe, integers), product];
     }
+    case "int8-static": {
+      const required = ["static-product"] as const;
+      return [
+        candidateOf(
+          planAffineStorage(weight, recipe, { ...int8, symmetric: true }),
+          required,
+          required,
+        ),
+      ];
+    }
     case "int4-weight":
       return listBlockCandidates(weight, recipe, 4);
     case "int8-weight": {

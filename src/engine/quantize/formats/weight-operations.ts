@@ -8,6 +8,7 @@ import {
 import { gatherAffineRows, gatherPackedRows } from "./gather-rows.ts";
 import { intAttributes } from "./int-attributes.ts";
 import { multiplyIntegers } from "./multiply-integers.ts";
+import { findStaticObstacle, multiplyStatic } from "./multiply-static.ts";
 import { findRecurrentObstacle, quantizeLstm } from "./quantize-lstm.ts";
 import { replaceMatrixProduct } from "./replace-matrix-product.ts";
 import type { StoredWeight } from "./stored-weight.ts";
@@ -66,6 +67,11 @@ export const affineOperations: OperationTable<AffineStorage, AffineOperation> = 
     opset: 7,
     findObstacle: (_, consumer, storage) => findRecurrentObstacle(consumer, storage),
     write: quantizeLstm,
+  },
+  "static-product": {
+    opset: 13,
+    findObstacle: (_, consumer, storage) => findStaticObstacle(consumer, storage),
+    write: multiplyStatic,
   },
 };
 
