@@ -60443,10 +60443,11 @@ var model_source = __nccwpck_require__(8897);
 
 
 const quantizedSchemes = ["int8-dynamic", "int8-weight", "int4-weight"];
-const schemes = [...quantizedSchemes, "fp16"];
+const schemes = [...quantizedSchemes, "int8-static", "fp16"];
 const granularities = ["tensor", "channel", "block"];
 const granularitiesByScheme = {
     "int8-dynamic": ["tensor", "channel"],
+    "int8-static": ["tensor", "channel"],
     "int8-weight": granularities,
     "int4-weight": ["block"],
     fp16: granularities,
@@ -60851,10 +60852,10 @@ const warningTable = {
     patterns_unmatched: "Patterns of `recipe.exclude` or `recipe.overrides` match no name of a weight or of a node that takes one, so they " +
         "had no effect.",
     samples_left_out: "The evaluation data has more samples than `recipe.evaluation.samples`; the first are used.",
-    search_out_of_budget: "`recipe.auto.budgetSeconds` ended the search: the result is the best until then, and a longer " +
-        "search may find a better one.",
     text_not_tokenized: "The checkpoint's tokenizer is of a kind that is not known here, or does not know English words, so " +
         "the models were run on generated tokens, and perplexities are not known.",
+    search_out_of_budget: "`recipe.auto.budgetSeconds` ended the search: the result is the best until then, and a longer " +
+        "search may find a better one.",
 };
 
 ;// CONCATENATED MODULE: ./contract/jobs/telemetry.js
@@ -60888,12 +60889,10 @@ const languageAccuracy = schemas/* object */.Ikc({
     tokens: schemas/* int */.Whr().min(1),
     windowTokens: schemas/* int */.Whr()
         .min(1),
-    originalPerplexity: schemas/* number */.aig()
-        .min(0),
-    resultPerplexity: schemas/* number */.aig().min(0),
+    originalPerplexity: latency/* measuredRatio */.Yb,
+    resultPerplexity: latency/* measuredRatio */.Yb,
     perplexityRatio: latency/* measuredRatio */.Yb,
-    klDivergence: schemas/* number */.aig()
-        .min(0),
+    klDivergence: latency/* measuredRatio */.Yb,
 });
 const accuracy = schemas/* object */.Ikc({
     level: schemas/* enum */.k5n(["outputs", "weights"]),
@@ -60962,7 +60961,8 @@ const telemetry = schemas/* object */.Ikc({
         evaluationSamples: schemas/* int */.Whr()
             .min(1)
             .optional(),
-        fittedWeights: schemas/* int */.Whr().min(0),
+        fittedWeights: schemas/* int */.Whr()
+            .min(0),
     })
         .optional(),
     search: searchSummary
@@ -61236,7 +61236,7 @@ const modelReference = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej(
 /* harmony export */   Qp: () => (/* binding */ jobAddress),
 /* harmony export */   hM: () => (/* binding */ batchAddress)
 /* harmony export */ });
-/* unused harmony exports pagePaths, suiteAddress */
+/* unused harmony exports pagePaths, suiteAddress, jobsOfFirstView */
 const pagePaths = {
     job: "/jobs/:id",
     batch: "/batches/:id",
@@ -61253,6 +61253,7 @@ function suiteAddress(name, model) {
     const page = pagePaths.suite.replace(":name", () => encodeURIComponent(name));
     return model === undefined ? page : `${page}?model=${encodeURIComponent(model)}`;
 }
+const jobsOfFirstView = 50;
 
 
 /***/ }),
