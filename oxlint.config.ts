@@ -100,7 +100,7 @@ export default defineConfig({
       rules: { "max-lines-per-function": "off" },
     },
     {
-      files: ["**/main.ts"],
+      files: ["**/main.ts", "scripts/test.ts"],
       rules: { "node/no-process-env": "off", "unicorn/no-process-exit": "off" },
     },
     { files: ["src/demo/**"], rules: { "no-console": "off" } },

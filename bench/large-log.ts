@@ -1,24 +1,15 @@
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
-import type { Page } from "playwright-core";
 import { openDashboard, signInByLink } from "../test/dashboard/open-dashboard.ts";
-import { seedJobs } from "./api/seed-jobs.ts";
+import { takeLongestTask, watchTasks } from "./dashboard/longest-task.ts";
+import { logLineBytes, seedLog } from "./dashboard/seed-log.ts";
 import { limitRow, reportBench } from "./result.ts";
 
 /** A log of many lines in the dashboard, on the service's own machine. Argument: megabytes. */
 const [, megabytes = "100"] = process.argv.slice(2);
-const text =
-  "Layer 117 of 240: MatMul of the attention, int8 by block, 24,576 bytes, SQNR 41.3 dB and more";
-const lines = Math.ceil((Number(megabytes) * 1e6) / (text.length + 1));
+const lines = Math.ceil((Number(megabytes) * 1e6) / logLineBytes);
 const interactionMs = 100;
-const watchTasks = `
-  longestTask = 0;
-  new PerformanceObserver((list) => {
-    for (const { duration } of list.getEntries()) longestTask = Math.max(longestTask, duration);
-  }).observe({ type: "longtask" });
-`;
 
 await using stack = new AsyncDisposableStack();
 const t = {
@@ -29,12 +20,12 @@ const t = {
   },
 };
 const directory = await mkdtemp(join(tmpdir(), "large-log-"));
-const id = await seedLog(join(directory, "service.sqlite"));
+const id = await seedLog(join(directory, "service.sqlite"), lines);
 const dashboard = await openDashboard(t, { directory });
 const page = await signInByLink(dashboard);
 const shown = `${lines.toLocaleString("en")} lines`;
 await page.goto(`${dashboard.origin}/jobs/${id}`);
-await page.evaluate(watchTasks);
+await watchTasks(page);
 const started = performance.now();
 await page.getByText(shown).waitFor({ timeout: 600_000 });
 const seconds = (performance.now() - started) / 1000;
@@ -53,21 +44,3 @@ await reportBench("large-log", [
   limitRow("longest task of a search that finds all", "ms", searching, interactionMs),
   limitRow("longest task of scrolling to the middle", "ms", scrolling, interactionMs),
 ]);
-
-/** @returns the id of the job that has the log */
-async function seedLog(path: string): Promise<string> {
-  await seedJobs(path, 1);
-  const database = new DatabaseSync(path);
-  const job = database.prepare("select id from jobs").get();
-  const insert = database.prepare("insert into log_lines values (?, ?, ?, 'stdout', ?)");
-  const at = new Date().toISOString();
-  database.exec("begin");
-  for (let seq = 1; seq <= lines; seq++) insert.run(job?.["id"] ?? "", seq, at, text);
-  database.exec("commit");
-  database.close();
-  return String(job?.["id"]);
-}
-
-async function takeLongestTask(from: Page): Promise<number> {
-  return Number(await from.evaluate("[longestTask, (longestTask = 0)][0]"));
-}

@@ -54024,7 +54024,7 @@ exports.visitAsync = visitAsync;
 
 /***/ }),
 
-/***/ 9131:
+/***/ 849:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -54046,16 +54046,44 @@ var compose_sections = __nccwpck_require__(1580);
 var explain_job = __nccwpck_require__(7650);
 // EXTERNAL MODULE: ./report/model-diff-section.js
 var model_diff_section = __nccwpck_require__(9442);
+// EXTERNAL MODULE: ./contract/text/format-bytes.js
+var format_bytes = __nccwpck_require__(6874);
+// EXTERNAL MODULE: ./contract/text/format-figure.js
+var format_figure = __nccwpck_require__(6113);
+;// CONCATENATED MODULE: ./report/search-section.js
+
+
+
+
+function searchSections({ telemetry: { search } }) {
+    if (search === undefined)
+        return [];
+    const { points, mostSensitive } = search;
+    const head = (0,markdown/* tableHead */.PP)(["", "size", "SQNR", "predicted", "all weights"]);
+    const front = (0,compose_sections/* foldSection */.D)("The search's results", { head, rows: points.map(pointRow) });
+    if (mostSensitive.length === 0)
+        return [front];
+    const rows = mostSensitive.map(({ name, form, sqnrDb }) => (0,markdown/* tableRow */.jD)([(0,markdown/* inlineCode */.ti)(name), form, (0,format_figure/* formatDecibels */.Tb)(sqnrDb)]));
+    const weights = { head: (0,markdown/* tableHead */.PP)(["weight", "only it in", "SQNR of the outputs"]), rows };
+    return [front, (0,compose_sections/* foldSection */.D)("Weights that hurt most", weights)];
+}
+function pointRow({ bytes, sqnrDb, predictedSqnrDb, form = "", chosen }) {
+    const predicted = predictedSqnrDb === undefined ? "" : (0,format_figure/* formatDecibels */.Tb)(predictedSqnrDb);
+    return (0,markdown/* tableRow */.jD)([
+        chosen ? "➡️" : "",
+        (0,format_bytes/* formatBytes */.z)(bytes),
+        (0,format_figure/* formatDecibels */.Tb)(sqnrDb),
+        predicted,
+        form,
+    ]);
+}
+
 // EXTERNAL MODULE: ./report/figures.js
 var figures = __nccwpck_require__(9074);
 // EXTERNAL MODULE: ./contract/jobs/figure-names.js
 var figure_names = __nccwpck_require__(9091);
 // EXTERNAL MODULE: ./contract/jobs/latency.js
 var jobs_latency = __nccwpck_require__(3994);
-// EXTERNAL MODULE: ./contract/text/format-bytes.js
-var format_bytes = __nccwpck_require__(6874);
-// EXTERNAL MODULE: ./contract/text/format-figure.js
-var format_figure = __nccwpck_require__(6113);
 ;// CONCATENATED MODULE: ./report/measurements.js
 
 
@@ -54122,16 +54150,28 @@ function accuracyRows(job) {
         const change = (0,format_figure/* formatChange */.eD)(accuracy.sqnrDb - before.sqnrDb, format_figure/* formatDecibels */.Tb);
         worst.push((0,format_figure/* formatDecibels */.Tb)(before.sqnrDb), change ?? "");
     }
-    return [worst, ...accuracy.outputs.flatMap(outputRows)];
+    const top1 = accuracy.language === undefined ? figure_names/* figureNames */.$.top1 : figure_names/* figureNames */.$.nextToken;
+    const outputs = accuracy.outputs.flatMap((output) => outputRows(output, top1));
+    return [worst, ...languageRows(accuracy.language), ...outputs];
 }
-function outputRows({ name, sqnrDb, cosine, top1Agreement }) {
+function languageRows(language) {
+    if (language === undefined)
+        return [];
+    const { originalPerplexity, resultPerplexity, perplexityRatio, klDivergence } = language;
+    const perplexities = [originalPerplexity, resultPerplexity].map((figure) => figure.toFixed(2));
+    return [
+        [figure_names/* figureNames */.$.perplexity, ...perplexities, perplexityRatio.toFixed(3)],
+        [figure_names/* figureNames */.$.klDivergence, "", klDivergence.toFixed(4)],
+    ];
+}
+function outputRows({ name, sqnrDb, cosine, top1Agreement }, top1) {
     const output = (0,markdown/* inlineCode */.ti)(name);
     const rows = [
         [`${figure_names/* figureNames */.$.accuracy} of ${output}`, "", (0,format_figure/* formatDecibels */.Tb)(sqnrDb)],
         [`${figure_names/* figureNames */.$.cosine} of ${output}`, "", cosine.toFixed(5)],
     ];
     if (top1Agreement !== null) {
-        rows.push([`${figure_names/* figureNames */.$.top1} of ${output}`, "", (0,format_figure/* formatPercent */.l9)(top1Agreement)]);
+        rows.push([`${top1} of ${output}`, "", (0,format_figure/* formatPercent */.l9)(top1Agreement)]);
     }
     return rows;
 }
@@ -54166,9 +54206,13 @@ function deviceNote(device) {
     const software = (0,markdown/* inlineCode */.ti)(`${executionProvider}, ${runtime}`);
     return `Measured on ${(0,markdown/* inlineCode */.ti)(name)}, ${threads} threads, ${software}.`;
 }
+const samplesFrom = {
+    caller: "samples of the caller",
+    generated: "generated samples",
+    builtin: "windows of the built-in text",
+};
 function samplesNote({ samples, data }) {
-    const origin = data === "generated" ? "generated samples" : "samples of the caller";
-    return `Accuracy on ${samples} ${origin}.`;
+    return `Accuracy on ${samples} ${samplesFrom[data]}.`;
 }
 function stagesNote(stageSeconds) {
     const stages = Object.entries(stageSeconds).map(([stage, seconds = 0]) => {
@@ -54196,12 +54240,14 @@ var next_steps = __nccwpck_require__(6669);
 
 
 
+
 function renderJobCheck(row, output) {
     const { logUrl: url, job } = row;
     const maxBytes = markdown/* githubLimits */.Q0.checkFieldBytes;
     const code = job.error && { head: `Error code: ${(0,markdown/* inlineCode */.ti)(job.error.code)}`, rows: [] };
     const measurements = [
         ...(0,model_diff_section/* modelDiffSections */.d)(job),
+        ...searchSections(job),
         (0,compose_sections/* foldSection */.D)("All figures", measurementTable(job)),
         ...measurementNotes(job),
         ...(code ? [code] : []),
@@ -55086,8 +55132,8 @@ var schemas = __nccwpck_require__(3045);
 var core = __nccwpck_require__(6416);
 // EXTERNAL MODULE: ./contract/jobs/gate.js
 var gate = __nccwpck_require__(9517);
-// EXTERNAL MODULE: ./contract/jobs/recipe.js
-var recipe = __nccwpck_require__(8668);
+// EXTERNAL MODULE: ./contract/jobs/recipe.js + 1 modules
+var recipe = __nccwpck_require__(4817);
 // EXTERNAL MODULE: ./contract/jobs/status.js
 var jobs_status = __nccwpck_require__(8548);
 // EXTERNAL MODULE: ./action/parse-yaml.js
@@ -55265,8 +55311,8 @@ const promises_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.ur
 var core = __nccwpck_require__(9876);
 // EXTERNAL MODULE: ./report/conclude.js
 var conclude = __nccwpck_require__(4422);
-// EXTERNAL MODULE: ./action/check-run-reporter.js + 4 modules
-var check_run_reporter = __nccwpck_require__(9131);
+// EXTERNAL MODULE: ./action/check-run-reporter.js + 5 modules
+var check_run_reporter = __nccwpck_require__(849);
 // EXTERNAL MODULE: ./action/explain-error.js
 var explain_error = __nccwpck_require__(4747);
 // EXTERNAL MODULE: external "node:crypto"
@@ -55713,8 +55759,8 @@ async function fetchMergeBase({ repo, headSha, branch }, base, github) {
 var run_post = __nccwpck_require__(6361);
 // EXTERNAL MODULE: ./action/service-client.js + 32 modules
 var service_client = __nccwpck_require__(3606);
-// EXTERNAL MODULE: ./client/hash-file.js
-var hash_file = __nccwpck_require__(5511);
+// EXTERNAL MODULE: ./client/read-pieces.js
+var read_pieces = __nccwpck_require__(8390);
 // EXTERNAL MODULE: ./client/problem-error.js + 1 modules
 var problem_error = __nccwpck_require__(8931);
 ;// CONCATENATED MODULE: ./action/upload-artifact.js
@@ -55729,7 +55775,7 @@ var problem_error = __nccwpck_require__(8931);
 async function uploadFile(client, { file, place = { file, line: 1 } }, { workspace, signal }) {
     const absolute = external_node_path_.resolve(workspace, file);
     const log = new UploadLog(file);
-    const sha256 = await (0,hash_file/* hashFile */.D)(absolute, signal);
+    const sha256 = await (0,read_pieces/* hashFile */.D)(absolute, signal);
     const options = {
         signal,
         sha256,
@@ -56186,7 +56232,7 @@ function setFailure({ failureMessage }, { conclusion, title }) {
 /* harmony export */   a: () => (/* binding */ runPost)
 /* harmony export */ });
 /* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9876);
-/* harmony import */ var _check_run_reporter_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(9131);
+/* harmony import */ var _check_run_reporter_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(849);
 /* harmony import */ var _connect_github_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3324);
 /* harmony import */ var _read_inputs_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(2982);
 /* harmony import */ var _service_client_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(3606);
@@ -56368,12 +56414,12 @@ var gate = __nccwpck_require__(9517);
 var id = __nccwpck_require__(2246);
 // EXTERNAL MODULE: ./contract/jobs/job.js + 2 modules
 var job = __nccwpck_require__(6550);
-// EXTERNAL MODULE: ./contract/jobs/recipe.js
-var recipe = __nccwpck_require__(8668);
+// EXTERNAL MODULE: ./contract/jobs/recipe.js + 1 modules
+var recipe = __nccwpck_require__(4817);
 // EXTERNAL MODULE: ./contract/revision.js
 var revision = __nccwpck_require__(1622);
-// EXTERNAL MODULE: ./contract/jobs/telemetry.js + 1 modules
-var telemetry = __nccwpck_require__(6310);
+// EXTERNAL MODULE: ./contract/jobs/telemetry.js + 2 modules
+var telemetry = __nccwpck_require__(7534);
 ;// CONCATENATED MODULE: ./contract/jobs/job-summary.js
 
 
@@ -57095,8 +57141,6 @@ function locationPath(location) {
     return isModelFilePath(path) && !location.split("/").includes("..") ? path : undefined;
 }
 
-// EXTERNAL MODULE: ./client/hash-file.js
-var hash_file = __nccwpck_require__(5511);
 // EXTERNAL MODULE: ./client/read-pieces.js
 var read_pieces = __nccwpck_require__(8390);
 ;// CONCATENATED MODULE: ./client/upload-blob.js
@@ -57159,7 +57203,6 @@ function isChecksumMismatch(error) {
 
 
 
-
 async function uploadModel(file, uploading, connection) {
     const { sha256: knownSha256, ...options } = uploading;
     const [onnxFile, ...external] = await listModelParts(file);
@@ -57188,7 +57231,7 @@ async function uploadModel(file, uploading, connection) {
 }
 async function uploadFile(file, { signal, onStart, onProgress, ...known }, connection) {
     const { size: bytes } = await (0,promises_.stat)(file);
-    const sha256 = known.sha256 ?? (await (0,hash_file/* hashFile */.D)(file, signal));
+    const sha256 = known.sha256 ?? (await (0,read_pieces/* hashFile */.D)(file, signal));
     const readFrom = (offset) => {
         onStart?.(offset, bytes);
         const count = (position) => onProgress?.(position, bytes);
@@ -58384,26 +58427,6 @@ function digest(value) {
 
 /***/ }),
 
-/***/ 5511:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   D: () => (/* binding */ hashFile)
-/* harmony export */ });
-/* harmony import */ var node_crypto__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7598);
-/* harmony import */ var _read_pieces_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(8390);
-
-
-async function hashFile(file, signal) {
-    const hash = (0,node_crypto__WEBPACK_IMPORTED_MODULE_0__.createHash)("sha256");
-    for await (const piece of (0,_read_pieces_js__WEBPACK_IMPORTED_MODULE_1__/* .readPieces */ .u)(file, signal))
-        hash.update(piece);
-    return hash.digest("hex");
-}
-
-
-/***/ }),
-
 /***/ 8931:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
@@ -58485,9 +58508,11 @@ function toAnswerError(call, answer) {
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   D: () => (/* binding */ hashFile),
 /* harmony export */   u: () => (/* binding */ readPieces)
 /* harmony export */ });
 /* harmony import */ var node_fs_promises__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1455);
+/* harmony import */ var node_crypto__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(7598);
 var __addDisposableResource = (undefined && undefined.__addDisposableResource) || function (env, value, async) {
     if (value !== null && value !== void 0) {
         if (typeof value !== "object" && typeof value !== "function") throw new TypeError("Object expected.");
@@ -58541,6 +58566,7 @@ var __disposeResources = (undefined && undefined.__disposeResources) || (functio
     return e.name = "SuppressedError", e.error = error, e.suppressed = suppressed, e;
 });
 
+
 const pieceBytes = 1 << 20;
 async function* readPieces(file, signal, start = 0) {
     const env_1 = { stack: [], error: void 0, hasError: false };
@@ -58566,6 +58592,12 @@ async function* readPieces(file, signal, start = 0) {
         if (result_1)
             await result_1;
     }
+}
+async function hashFile(file, signal) {
+    const hash = (0,node_crypto__WEBPACK_IMPORTED_MODULE_1__.createHash)("sha256");
+    for await (const piece of readPieces(file, signal))
+        hash.update(piece);
+    return hash.digest("hex");
 }
 
 
@@ -59080,7 +59112,7 @@ const actionOutputs = {
 
 
 const maxShards = 1000;
-const maxArtifacts = maxShards + 2 * _pipeline_js__WEBPACK_IMPORTED_MODULE_0__/* .maxPipelineStages */ .Wi + 5;
+const maxArtifacts = maxShards + 2 * _pipeline_js__WEBPACK_IMPORTED_MODULE_0__/* .maxPipelineStages */ .Wi + 6;
 const artifactName = zod__WEBPACK_IMPORTED_MODULE_2__/* .string */ .YjP()
     .max(200)
     .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/, {
@@ -59095,6 +59127,7 @@ const artifact = zod__WEBPACK_IMPORTED_MODULE_2__/* .object */ .Ikc({
         "manifest",
         "report",
         "graph",
+        "recipe",
         "description",
         "diff",
         "configuration",
@@ -59178,8 +59211,8 @@ const githubReport = schemas/* strictObject */.rej({
 
 // EXTERNAL MODULE: ./contract/jobs/job.js + 2 modules
 var job = __nccwpck_require__(6550);
-// EXTERNAL MODULE: ./contract/jobs/recipe.js
-var recipe = __nccwpck_require__(8668);
+// EXTERNAL MODULE: ./contract/jobs/recipe.js + 1 modules
+var recipe = __nccwpck_require__(4817);
 // EXTERNAL MODULE: ./contract/jobs/status.js
 var jobs_status = __nccwpck_require__(8548);
 // EXTERNAL MODULE: ./contract/jobs/target.js
@@ -59485,6 +59518,9 @@ const figureNames = {
     accuracy: "accuracy (SQNR)",
     cosine: "cosine similarity",
     top1: "same class",
+    nextToken: "same next token",
+    perplexity: "perplexity",
+    klDivergence: "KL divergence, nats",
     latency: "latency against the original",
     memory: "peak memory",
     weights: "weights",
@@ -59510,9 +59546,12 @@ const figureNames = {
 
 const percent = (share, digits) => (0,_text_format_figure_js__WEBPACK_IMPORTED_MODULE_2__/* .formatPercent */ .l9)(share, digits);
 const decibels = (value, digits) => `${(0,_text_format_figure_js__WEBPACK_IMPORTED_MODULE_2__/* .formatQuantity */ .VZ)(value, digits)} dB`;
+const nats = (value, digits) => `${(0,_text_format_figure_js__WEBPACK_IMPORTED_MODULE_2__/* .formatQuantity */ .VZ)(value, digits + 3)} nats`;
 const plain = _text_format_figure_js__WEBPACK_IMPORTED_MODULE_2__/* .formatQuantity */ .VZ;
 const finer = "Have less of the model quantized: see which weights differ most on the job's page and name " +
     "them in `recipe.exclude`, or use a finer `granularity` or a scheme with more bits.";
+const finerBits = "Have more of the weights in 8 bits by `recipe.overrides`: the head and the products " +
+    "`down_proj` first, and those whose weights differ most on the job's page.";
 const coarser = "Use a scheme with fewer bits, or allow a larger result. What stays as it is, and why, is in " +
     "the job's log.";
 const compared = "See what changed between the two models. If it is meant, accept the results as the baseline.";
@@ -59552,12 +59591,32 @@ const gateTable = {
     },
     minTop1: {
         bound: "min",
-        title: "Samples with the same class",
+        title: "Same class or next token",
         format: percent,
-        finding: (figure) => `gives the original's class for ${figure} of the samples`,
+        finding: (figure) => `gives the original's class or next token in ${figure} of the cases`,
         advice: finer,
-        description: "Least share of samples, of any output, whose largest element is the same as the original's.",
+        description: "Least share of samples, of any output, whose largest element is the same as the " +
+            "original's; for a language model the share of tokens after which both expect the same one.",
         figure: leastTop1,
+    },
+    maxPerplexityRatio: {
+        bound: "max",
+        title: "Perplexity against the original",
+        format: percent,
+        finding: (figure) => `has ${figure} of the original's perplexity`,
+        advice: finerBits,
+        description: "Largest perplexity of a language model's result relative to the original's.",
+        figure: ({ accuracy }) => accuracy?.language?.perplexityRatio,
+    },
+    maxKlDivergence: {
+        bound: "max",
+        title: "KL divergence",
+        format: nats,
+        finding: (figure) => `predicts ${figure} away from the original`,
+        advice: finerBits,
+        description: "Largest mean Kullback-Leibler divergence of a language model's predictions of the next " +
+            "token from the original's, nats.",
+        figure: ({ accuracy }) => accuracy?.language?.klDivergence,
     },
     maxLatencyRatio: {
         bound: "max",
@@ -59650,6 +59709,8 @@ const limitSchemas = {
     minSqnrDb: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig(),
     minCosine: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(-1).max(1),
     minTop1: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0).max(1),
+    maxPerplexityRatio: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().positive(),
+    maxKlDivergence: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0),
     maxLatencyRatio: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().positive(),
     maxSizeRegression: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0),
     maxSqnrDropDb: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0),
@@ -59663,6 +59724,8 @@ const gateLimits = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
     minSqnrDb: limitSchema("minSqnrDb"),
     minCosine: limitSchema("minCosine"),
     minTop1: limitSchema("minTop1"),
+    maxPerplexityRatio: limitSchema("maxPerplexityRatio"),
+    maxKlDivergence: limitSchema("maxKlDivergence"),
     maxLatencyRatio: limitSchema("maxLatencyRatio"),
     maxSizeRegression: limitSchema("maxSizeRegression"),
     maxSqnrDropDb: limitSchema("maxSqnrDropDb"),
@@ -59728,8 +59791,8 @@ var artifact = __nccwpck_require__(4336);
 var id = __nccwpck_require__(2246);
 // EXTERNAL MODULE: ./contract/revision.js
 var revision = __nccwpck_require__(1622);
-// EXTERNAL MODULE: ./contract/jobs/telemetry.js + 1 modules
-var telemetry = __nccwpck_require__(6310);
+// EXTERNAL MODULE: ./contract/jobs/telemetry.js + 2 modules
+var telemetry = __nccwpck_require__(7534);
 ;// CONCATENATED MODULE: ./contract/jobs/baseline.js
 
 
@@ -59756,8 +59819,8 @@ function baselineFigures({ size, latency, device, accuracy: measured, }) {
 var creation = __nccwpck_require__(8971);
 // EXTERNAL MODULE: ./contract/jobs/gate.js
 var gate = __nccwpck_require__(9517);
-// EXTERNAL MODULE: ./contract/jobs/recipe.js
-var recipe = __nccwpck_require__(8668);
+// EXTERNAL MODULE: ./contract/jobs/recipe.js + 1 modules
+var recipe = __nccwpck_require__(4817);
 // EXTERNAL MODULE: ./contract/text/describe-choices.js
 var describe_choices = __nccwpck_require__(9395);
 ;// CONCATENATED MODULE: ./contract/jobs/status-reasons.js
@@ -60278,22 +60341,101 @@ const pipelineManifest = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
 
 /***/ }),
 
-/***/ 8668:
+/***/ 4817:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   D4: () => (/* binding */ recipe),
-/* harmony export */   S6: () => (/* binding */ partialRecipe),
-/* harmony export */   jL: () => (/* binding */ presetName),
-/* harmony export */   vJ: () => (/* binding */ requestedRecipe)
-/* harmony export */ });
-/* unused harmony exports granularitiesByScheme, chooseGranularity */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(3045);
-/* harmony import */ var _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7762);
-/* harmony import */ var _pipeline_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(7560);
-/* harmony import */ var _rule_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(1073);
-/* harmony import */ var _text_bounded_text_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(6464);
-/* harmony import */ var _models_model_source_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(8897);
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  S6: () => (/* binding */ partialRecipe),
+  jL: () => (/* binding */ presetName),
+  D4: () => (/* binding */ recipe),
+  vJ: () => (/* binding */ requestedRecipe)
+});
+
+// UNUSED EXPORTS: chooseGranularity, granularitiesByScheme
+
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
+;// CONCATENATED MODULE: ./contract/jobs/auto.js
+
+const maxFrontPoints = 32;
+const goals = schemas/* strictObject */.rej({
+    minSqnrDb: schemas/* number */.aig().min(-150).max(150).optional(),
+    minCosine: schemas/* number */.aig()
+        .min(-1)
+        .max(1)
+        .optional(),
+    minTop1: schemas/* number */.aig()
+        .min(0)
+        .max(1)
+        .optional(),
+    maxBytes: schemas/* int */.Whr().min(1).optional(),
+});
+const goalNames = goals.keyof().options;
+const auto = schemas/* strictObject */.rej({
+    ...goals.shape,
+    minimize: schemas/* enum */.k5n(["bytes", "loss"]),
+    samples: schemas/* int */.Whr()
+        .min(1)
+        .max(1024),
+    points: schemas/* int */.Whr()
+        .min(0)
+        .max(maxFrontPoints),
+    budgetSeconds: schemas/* number */.aig()
+        .min(1)
+        .max(86_400),
+});
+const defaultAuto = { minimize: "bytes", samples: 16, points: 6, budgetSeconds: 900 };
+function explainMissingGoal({ minimize, ...goal }) {
+    const { minSqnrDb, minCosine, minTop1, maxBytes } = goal;
+    if (minimize === "loss") {
+        return maxBytes === undefined ? "minimizes the loss: give `maxBytes`" : undefined;
+    }
+    const hasAccuracy = [minSqnrDb, minCosine, minTop1].some((each) => each !== undefined);
+    if (hasAccuracy)
+        return undefined;
+    return "minimizes bytes: give `minSqnrDb`, `minCosine` or `minTop1`, or minimize the loss";
+}
+function listMissedGoals(goal, figures) {
+    const { minSqnrDb, minCosine, minTop1, maxBytes } = goal;
+    const { bytes, sqnrDb, cosine, top1Agreement } = figures;
+    const missed = [];
+    if (minSqnrDb !== undefined && sqnrDb < minSqnrDb) {
+        missed.push(`SQNR ${sqnrDb.toFixed(2)} dB, at least ${minSqnrDb} wanted`);
+    }
+    if (minCosine !== undefined && cosine < minCosine) {
+        missed.push(`cosine ${cosine.toFixed(6)}, at least ${minCosine} wanted`);
+    }
+    if (minTop1 !== undefined && (top1Agreement ?? 0) < minTop1) {
+        const found = top1Agreement === null ? "no output with rows" : top1Agreement.toFixed(4);
+        missed.push(`top-1 agreement ${found}, at least ${minTop1} wanted`);
+    }
+    if (maxBytes !== undefined && bytes > maxBytes) {
+        missed.push(`${bytes} bytes, at most ${maxBytes} wanted`);
+    }
+    return missed;
+}
+const leastLoss = 1e-9;
+function goalMarginDb(goal, figures) {
+    const { minSqnrDb, minCosine, minTop1 } = goal;
+    const { sqnrDb, cosine, top1Agreement } = figures;
+    const ratio = (allowed, found) => 10 * Math.log10((1 - allowed + leastLoss) / (1 - found + leastLoss));
+    return Math.min(minSqnrDb === undefined ? Infinity : sqnrDb - minSqnrDb, minCosine === undefined ? Infinity : ratio(minCosine, cosine), minTop1 === undefined ? Infinity : ratio(minTop1, top1Agreement ?? 0));
+}
+
+// EXTERNAL MODULE: ./contract/text/kubernetes-names.js
+var kubernetes_names = __nccwpck_require__(7762);
+// EXTERNAL MODULE: ./contract/jobs/pipeline.js
+var pipeline = __nccwpck_require__(7560);
+// EXTERNAL MODULE: ./contract/rule.js
+var rule = __nccwpck_require__(1073);
+// EXTERNAL MODULE: ./contract/text/bounded-text.js
+var bounded_text = __nccwpck_require__(6464);
+// EXTERNAL MODULE: ./contract/models/model-source.js
+var model_source = __nccwpck_require__(8897);
+;// CONCATENATED MODULE: ./contract/jobs/recipe.js
+
 
 
 
@@ -60301,10 +60443,11 @@ const pipelineManifest = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
 
 
 const quantizedSchemes = ["int8-dynamic", "int8-weight", "int4-weight"];
-const schemes = [...quantizedSchemes, "fp16"];
+const schemes = [...quantizedSchemes, "int8-static", "fp16"];
 const granularities = ["tensor", "channel", "block"];
 const granularitiesByScheme = {
     "int8-dynamic": ["tensor", "channel"],
+    "int8-static": ["tensor", "channel"],
     "int8-weight": granularities,
     "int4-weight": ["block"],
     fp16: granularities,
@@ -60314,67 +60457,75 @@ function chooseGranularity(scheme, wanted) {
     const allowed = granularitiesByScheme[scheme];
     return allowed.includes(wanted) ? wanted : (allowed.at(-1) ?? wanted);
 }
-const nodePattern = (0,_text_bounded_text_js__WEBPACK_IMPORTED_MODULE_4__/* .boundedText */ .L)({ min: 1, max: 253 });
-const override = zod__WEBPACK_IMPORTED_MODULE_5__/* .strictObject */ .rej({
+const blockSize = schemas/* literal */.euz([16, 32, 64, 128, 256]);
+const nodePattern = (0,bounded_text/* boundedText */.L)({ min: 1, max: 253 });
+const override = schemas/* strictObject */.rej({
     match: nodePattern,
-    scheme: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(quantizedSchemes),
-});
-const sharding = zod__WEBPACK_IMPORTED_MODULE_5__/* .strictObject */ .rej({
-    maxShardBytes: zod__WEBPACK_IMPORTED_MODULE_5__/* .int */ .Whr()
-        .min(65_536),
-    stages: zod__WEBPACK_IMPORTED_MODULE_5__/* .int */ .Whr()
-        .min(1)
-        .max(_pipeline_js__WEBPACK_IMPORTED_MODULE_1__/* .maxPipelineStages */ .Wi)
+    scheme: schemas/* enum */.k5n([...quantizedSchemes, "none"]),
+    granularity: schemas/* enum */.k5n(granularities)
         .optional(),
-    maxStageBytes: zod__WEBPACK_IMPORTED_MODULE_5__/* .int */ .Whr()
+    blockSize: blockSize.optional(),
+});
+const sharding = schemas/* strictObject */.rej({
+    maxShardBytes: schemas/* int */.Whr()
+        .min(65_536),
+    stages: schemas/* int */.Whr()
+        .min(1)
+        .max(pipeline/* maxPipelineStages */.Wi)
+        .optional(),
+    maxStageBytes: schemas/* int */.Whr()
         .min(1024)
         .optional(),
-    balance: _pipeline_js__WEBPACK_IMPORTED_MODULE_1__/* .balance */ .nU,
+    balance: pipeline/* balance */.nU,
 });
-const evaluation = zod__WEBPACK_IMPORTED_MODULE_5__/* .strictObject */ .rej({
-    level: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(["outputs", "weights", "none"]),
-    data: _models_model_source_js__WEBPACK_IMPORTED_MODULE_3__/* .modelSource */ .zA
+const evaluation = schemas/* strictObject */.rej({
+    level: schemas/* enum */.k5n(["outputs", "weights", "none"]),
+    data: model_source/* modelSource */.zA
         .optional(),
-    samples: zod__WEBPACK_IMPORTED_MODULE_5__/* .int */ .Whr().min(1).max(1024),
-    latencyBudgetSeconds: zod__WEBPACK_IMPORTED_MODULE_5__/* .number */ .aig()
+    samples: schemas/* int */.Whr()
+        .min(1)
+        .max(1024),
+    latencyBudgetSeconds: schemas/* number */.aig()
         .min(0)
         .max(3600),
-    minCosine: zod__WEBPACK_IMPORTED_MODULE_5__/* .number */ .aig()
+    minCosine: schemas/* number */.aig()
         .min(-1)
         .max(1),
 });
-const calibration = zod__WEBPACK_IMPORTED_MODULE_5__/* .strictObject */ .rej({
-    data: _models_model_source_js__WEBPACK_IMPORTED_MODULE_3__/* .modelSource */ .zA
+const calibration = schemas/* strictObject */.rej({
+    data: model_source/* modelSource */.zA
         .optional(),
-    generated: zod__WEBPACK_IMPORTED_MODULE_5__/* .boolean */ .zMY(),
-    samples: zod__WEBPACK_IMPORTED_MODULE_5__/* .int */ .Whr().min(1).max(4096),
+    generated: schemas/* boolean */.zMY(),
+    samples: schemas/* int */.Whr().min(1).max(4096),
 });
-const recipe = zod__WEBPACK_IMPORTED_MODULE_5__/* .strictObject */ .rej({
-    scheme: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(schemes),
-    granularity: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(granularities),
-    blockSize: zod__WEBPACK_IMPORTED_MODULE_5__/* .literal */ .euz([16, 32, 64, 128, 256]),
-    symmetric: zod__WEBPACK_IMPORTED_MODULE_5__/* .boolean */ .zMY(),
-    reduceRange: zod__WEBPACK_IMPORTED_MODULE_5__/* .boolean */ .zMY(),
-    operators: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(["standard", "contrib"]),
-    dequantize: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(["load", "run"]),
-    fallback: zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(["none", "int8-weight"]),
-    exclude: zod__WEBPACK_IMPORTED_MODULE_5__/* .array */ .YOg(nodePattern)
+const recipe = schemas/* strictObject */.rej({
+    scheme: schemas/* enum */.k5n(schemes),
+    granularity: schemas/* enum */.k5n(granularities),
+    blockSize: blockSize,
+    symmetric: schemas/* boolean */.zMY(),
+    reduceRange: schemas/* boolean */.zMY(),
+    operators: schemas/* enum */.k5n(["standard", "contrib"]),
+    dequantize: schemas/* enum */.k5n(["load", "load-only", "run"]),
+    fallback: schemas/* enum */.k5n(["none", "int8-weight"]),
+    exclude: schemas/* array */.YOg(nodePattern)
         .max(256),
-    overrides: zod__WEBPACK_IMPORTED_MODULE_5__/* .array */ .YOg(override)
+    overrides: schemas/* array */.YOg(override)
         .max(256)
         .optional(),
-    minElements: zod__WEBPACK_IMPORTED_MODULE_5__/* .int */ .Whr().min(0),
-    parallelism: zod__WEBPACK_IMPORTED_MODULE_5__/* .int */ .Whr()
+    minElements: schemas/* int */.Whr().min(0),
+    parallelism: schemas/* int */.Whr()
         .min(1)
         .max(maxParallelism),
     sharding: sharding,
     calibration: calibration
         .optional(),
+    auto: auto
+        .optional(),
     evaluation: evaluation,
 })
     .meta({ id: "Recipe" });
 const partialShape = recipe.partial().shape;
-const partialRecipe = zod__WEBPACK_IMPORTED_MODULE_5__/* .strictObject */ .rej({
+const partialRecipe = schemas/* strictObject */.rej({
     ...partialShape,
     sharding: sharding
         .partial()
@@ -60382,12 +60533,13 @@ const partialRecipe = zod__WEBPACK_IMPORTED_MODULE_5__/* .strictObject */ .rej({
     calibration: calibration
         .partial()
         .optional(),
+    auto: auto.partial().optional(),
     evaluation: evaluation
         .partial()
         .optional(),
 })
     .meta({ id: "PartialRecipe" });
-const presetName = _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__/* .dnsLabel */ .UG;
+const presetName = kubernetes_names/* dnsLabel */.UG;
 const recipeRules = schemes
     .filter((scheme) => granularitiesByScheme[scheme].length < granularities.length)
     .map((scheme) => {
@@ -60402,7 +60554,7 @@ const recipeRules = schemes
             `in ['${allowed.join("', '")}']`,
     };
 });
-const requestedRecipe = (0,_rule_js__WEBPACK_IMPORTED_MODULE_2__/* .withRules */ .O2)(zod__WEBPACK_IMPORTED_MODULE_5__/* .strictObject */ .rej({
+const requestedRecipe = (0,rule/* withRules */.O2)(schemas/* strictObject */.rej({
     preset: presetName
         .optional(),
     ...partialRecipe.shape,
@@ -60490,7 +60642,7 @@ const batchStatus = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["Pendin
 /* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(3045);
 /* harmony import */ var _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7762);
 /* harmony import */ var _latency_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3994);
-/* harmony import */ var _recipe_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(8668);
+/* harmony import */ var _recipe_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(4817);
 
 
 
@@ -60550,6 +60702,12 @@ const dotProductSets = (/* unused pure expression or super */ null && (["avx512_
 function lacksDotProducts({ instructionSets: declared }) {
     return declared !== undefined && !declared.some((name) => dotProductSets.includes(name));
 }
+const sensitiveWeights = [
+    "*lm_head*",
+    "*layers.0.*",
+    "*o_proj*",
+    ...[1, 3, 5, 7, 9].map((digit) => `*${digit}.mlp.down_proj*`),
+];
 const builtinTargets = [
     {
         name: "cpu",
@@ -60575,12 +60733,29 @@ const builtinTargets = [
         },
         presets: { vnni: { scheme: "int8-dynamic", reduceRange: false, fallback: "int8-weight" } },
     },
+    {
+        name: "cpu-llm",
+        description: "Language models on CPUs, for ONNX Runtime and ONNX Runtime GenAI. Weights in blocks of 4 " +
+            "bits; those that cost most accuracy in 4 bits, such as the head's, in 8 bits.",
+        executionProvider: "cpu",
+        operators: "contrib",
+        recipe: {
+            scheme: "int4-weight",
+            granularity: "block",
+            operators: "contrib",
+            overrides: sensitiveWeights.map((match) => ({ match, scheme: "int8-weight" })),
+        },
+        presets: {
+            smallest: { overrides: [{ match: "*lm_head*", scheme: "int8-weight" }] },
+            int8: { scheme: "int8-weight", overrides: [] },
+        },
+    },
 ];
 
 
 /***/ }),
 
-/***/ 6310:
+/***/ 7534:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -60602,6 +60777,45 @@ var model_diff = __nccwpck_require__(5);
 var limits = __nccwpck_require__(1351);
 // EXTERNAL MODULE: ./contract/text/shown-line.js
 var shown_line = __nccwpck_require__(7293);
+;// CONCATENATED MODULE: ./contract/jobs/search.js
+
+
+
+const maxSearchPoints = 64;
+const maxSensitiveWeights = 8;
+const decibels = schemas/* number */.aig().min(-150).max(150);
+const point = schemas/* object */.Ikc({
+    bytes: schemas/* int */.Whr().min(0),
+    predictedSqnrDb: decibels
+        .optional(),
+    sqnrDb: decibels,
+    cosine: schemas/* number */.aig().min(-1).max(1),
+    top1Agreement: schemas/* number */.aig().min(0).max(1).nullable(),
+    form: (0,shown_line/* shownLine */.Q)(64).optional(),
+    chosen: schemas/* boolean */.zMY(),
+});
+const searchSummary = schemas/* object */.Ikc({
+    reached: schemas/* boolean */.zMY(),
+    missed: schemas/* array */.YOg((0,shown_line/* shownLine */.Q)(200))
+        .max(4),
+    outOfBudget: schemas/* boolean */.zMY(),
+    data: schemas/* enum */.k5n(["caller", "generated"]),
+    samples: schemas/* int */.Whr().min(1),
+    evaluationSamples: schemas/* int */.Whr()
+        .min(1)
+        .optional(),
+    candidates: schemas/* int */.Whr().min(0),
+    seconds: schemas/* number */.aig().min(0).max(1e8),
+    points: schemas/* array */.YOg(point)
+        .max(maxSearchPoints),
+    mostSensitive: schemas/* array */.YOg(schemas/* object */.Ikc({
+        name: (0,shown_line/* shownLine */.Q)(limits/* textLimits */.I6.name),
+        form: (0,shown_line/* shownLine */.Q)(64),
+        sqnrDb: decibels,
+    }))
+        .max(maxSensitiveWeights),
+});
+
 ;// CONCATENATED MODULE: ./contract/jobs/warnings.js
 const warningTable = {
     accuracy_below_floor: "An output differs from the original's by more than `recipe.evaluation.minCosine` allows, " +
@@ -60617,6 +60831,8 @@ const warningTable = {
     calibrated_on_one_sample: "The rounding was fitted to a single sample, which says little of others.",
     files_missing: "Files of the result are not stored: the job was recorded again from its resource and its " +
         "pod's log, after a restoration from a backup that is older than they are. Retry the job to get them.",
+    goal_missed: "No result that the search found reaches the goals of `recipe.auto`; the nearest is kept. " +
+        "`telemetry.search.missed` has how near it came: lower the goal, or allow more bytes.",
     inputs_fixed: "Inputs of the model with default values became constants, since they are weights that " +
         "changed, or say how such weights are taken: callers of the result cannot give them. Other " +
         "inputs keep their defaults.",
@@ -60636,9 +60852,14 @@ const warningTable = {
     patterns_unmatched: "Patterns of `recipe.exclude` or `recipe.overrides` match no name of a weight or of a node that takes one, so they " +
         "had no effect.",
     samples_left_out: "The evaluation data has more samples than `recipe.evaluation.samples`; the first are used.",
+    text_not_tokenized: "The checkpoint's tokenizer is of a kind that is not known here, or does not know English words, so " +
+        "the models were run on generated tokens, and perplexities are not known.",
+    search_out_of_budget: "`recipe.auto.budgetSeconds` ended the search: the result is the best until then, and a longer " +
+        "search may find a better one.",
 };
 
 ;// CONCATENATED MODULE: ./contract/jobs/telemetry.js
+
 
 
 
@@ -60664,14 +60885,25 @@ const outputAccuracy = schemas/* object */.Ikc({
         .max(1)
         .nullable(),
 });
+const languageAccuracy = schemas/* object */.Ikc({
+    tokens: schemas/* int */.Whr().min(1),
+    windowTokens: schemas/* int */.Whr()
+        .min(1),
+    originalPerplexity: latency/* measuredRatio */.Yb,
+    resultPerplexity: latency/* measuredRatio */.Yb,
+    perplexityRatio: latency/* measuredRatio */.Yb,
+    klDivergence: latency/* measuredRatio */.Yb,
+});
 const accuracy = schemas/* object */.Ikc({
     level: schemas/* enum */.k5n(["outputs", "weights"]),
-    data: schemas/* enum */.k5n(["caller", "generated"]),
+    data: schemas/* enum */.k5n(["caller", "generated", "builtin"]),
     samples: schemas/* int */.Whr()
         .min(0),
     sqnrDb: sqnrDb,
     cosine: cosine,
     outputs: schemas/* array */.YOg(outputAccuracy).max(maxReportedOutputs),
+    language: languageAccuracy
+        .optional(),
     notExercised: schemas/* array */.YOg((0,shown_line/* shownLine */.Q)(limits/* textLimits */.I6.name))
         .max(maxReportedOutputs)
         .optional(),
@@ -60729,8 +60961,11 @@ const telemetry = schemas/* object */.Ikc({
         evaluationSamples: schemas/* int */.Whr()
             .min(1)
             .optional(),
-        fittedWeights: schemas/* int */.Whr().min(0),
+        fittedWeights: schemas/* int */.Whr()
+            .min(0),
     })
+        .optional(),
+    search: searchSummary
         .optional(),
     accuracy: accuracy.optional(),
     latency: latency/* latency */.ZK.optional(),
@@ -60780,6 +61015,11 @@ const telemetry = schemas/* object */.Ikc({
 const limits = {
     jsonBodyBytes: 4 * 1024 * 1024,
     workerBodyBytes: 256 * 1024,
+    bodyMemory: {
+        projects: { all: 192 * 1024 ** 2, perCaller: 64 * 1024 ** 2 },
+        strangers: { all: 64 * 1024 ** 2, perCaller: 8 * 1024 ** 2 },
+        workers: { all: 64 * 1024 ** 2, perCaller: 1024 ** 2 },
+    },
     webhookBytes: 1024 * 1024,
     webhooksAtOnce: 64,
     webhooksAtOncePerAddress: 16,
@@ -60996,7 +61236,7 @@ const modelReference = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej(
 /* harmony export */   Qp: () => (/* binding */ jobAddress),
 /* harmony export */   hM: () => (/* binding */ batchAddress)
 /* harmony export */ });
-/* unused harmony exports pagePaths, suiteAddress */
+/* unused harmony exports pagePaths, suiteAddress, jobsOfFirstView */
 const pagePaths = {
     job: "/jobs/:id",
     batch: "/batches/:id",
@@ -61013,6 +61253,7 @@ function suiteAddress(name, model) {
     const page = pagePaths.suite.replace(":name", () => encodeURIComponent(name));
     return model === undefined ? page : `${page}?model=${encodeURIComponent(model)}`;
 }
+const jobsOfFirstView = 50;
 
 
 /***/ }),

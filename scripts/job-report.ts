@@ -12,6 +12,8 @@ export const jobReport = z.object({
   model: z.object({ bytes: z.number(), sha256 }),
   target,
   recipe,
+  /** What was carried out where the recipe has a goal. */
+  foundRecipe: recipe.optional(),
   restoredAtLoad: z.array(z.int().min(0)),
   files: z.array(artifact),
   weights: z.array(

@@ -27,6 +27,7 @@ import type { Route } from "../src/contract/routes/route.ts";
 import { routes } from "../src/contract/routes/routes.ts";
 import { jobStatus, transitionTable } from "../src/contract/jobs/status.ts";
 import { statusReasonTable } from "../src/contract/jobs/status-reasons.ts";
+import { termTable } from "../src/contract/jobs/terms.ts";
 import { builtinTargets } from "../src/contract/jobs/target.ts";
 import { roleTable } from "../src/contract/people/role.ts";
 import { configuredTarget } from "../src/contract/custom-resources/target-pod.ts";
@@ -117,6 +118,11 @@ export function referencePage(): string {
         gate.description,
         gate.advice,
       ]),
+    ),
+    "## Terms",
+    table(
+      ["term", "means"],
+      Object.values(termTable).map(({ title, meaning }) => [title, meaning]),
     ),
     "## Scopes of tokens",
     table(
@@ -222,10 +228,17 @@ export function referencePage(): string {
 
 /** Limits that callers reach; those of connections and of the fields of requests stand beside them. */
 function limitRows(): readonly (readonly string[])[] {
+  const { bodyMemory: bodies } = limits;
   return [
     [
       "JSON body",
       `${inUnits(limits.jsonBodyBytes)}; ${inUnits(routes.startCompression.bodyBytes)} for one job`,
+    ],
+    [
+      "bodies of requests and answers under way",
+      `${inUnits(bodies.projects.perCaller)} of a project, ${inUnits(bodies.projects.all)} of all; ` +
+        `${inUnits(bodies.strangers.perCaller)} of an address without a token, ${inUnits(bodies.workers.perCaller)} of a job's worker; ` +
+        "beyond it 503",
     ],
     ["model", "`MOS_MAX_MODEL_BYTES`"],
     ["files of a manifest", String(limits.manifestFiles)],

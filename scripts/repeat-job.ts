@@ -18,7 +18,7 @@ export async function repeatJob(
   modelPath: string,
   calibrationPath?: string,
 ): Promise<void> {
-  const { kind, target, recipe, restoredAtLoad, model } = report;
+  const { kind, target, restoredAtLoad, model, foundRecipe: recipe = report.recipe } = report;
   const given = await hashFile(modelPath);
   if (given !== model.sha256) {
     throw new VerificationError(`The model has the SHA-256 ${given}, the report's ${model.sha256}`);

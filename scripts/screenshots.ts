@@ -80,7 +80,7 @@ const prepared: Readonly<Record<string, (page: Page) => Promise<unknown>>> = {
   },
   palette: async (page) => {
     await page.keyboard.press("Control+k");
-    await page.getByRole("combobox").fill("voice");
+    await page.getByRole("dialog").getByRole("combobox").fill("voice");
     await page.waitForTimeout(1000);
   },
 };

@@ -19,7 +19,7 @@ import { type CookieSettings, readSessionSecret } from "./session-cookie.ts";
 
 /** Who sent a request, by its access token, its session or its identity in the cluster. */
 export interface Caller extends Principal {
-  /** Of the token or the session; of a ServiceAccount its name. */
+  /** Of the token or the session; of a ServiceAccount its uid. */
   readonly id: string;
   /** Of the token, of the person who is signed in, or of the ServiceAccount. */
   readonly name: string;

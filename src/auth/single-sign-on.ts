@@ -113,7 +113,8 @@ async function redeemCode(
     });
     const claims = tokens.claims();
     if (claims === undefined) throw new Error("The answer has no identity token");
-    return { ...(await readUserInfo(config, tokens.access_token, claims.sub)), ...claims };
+    const userInfo = await readUserInfo(config, tokens.access_token, claims.sub);
+    return { ...userInfo, ...claims, ...pickAddress([claims, { ...userInfo }]) };
   } catch (cause) {
     throw new ServiceError("sign_in_refused", "The single sign-on proves nobody", { cause });
   }
@@ -123,6 +124,17 @@ async function redeemCode(
 async function readUserInfo(config: client.Configuration, accessToken: string, subject: string) {
   const isThere = config.serverMetadata().userinfo_endpoint !== undefined;
   return isThere ? client.fetchUserInfo(config, accessToken, subject) : undefined;
+}
+
+/**
+ * An address with what the same answer says of it: an issuer may leave one of both out of the
+ * identity token, and say it of another address elsewhere.
+ */
+function pickAddress(answers: readonly Readonly<Record<string, unknown>>[]) {
+  const withAddress = answers.filter(({ email }) => email !== undefined);
+  const [first = {}] = withAddress;
+  const said = withAddress.find(({ email_verified }) => email_verified !== undefined) ?? first;
+  return { email: said["email"], email_verified: said["email_verified"] };
 }
 
 async function fetchBounded(url: string, options: client.CustomFetchOptions): Promise<Response> {

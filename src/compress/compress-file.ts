@@ -2,8 +2,13 @@ import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from "
 import path from "node:path";
 import { parseArgs } from "node:util";
 import { ServiceError } from "../contract/errors.ts";
-import { requestedRecipe } from "../contract/jobs/recipe.ts";
-import { effectiveRecipe, findTarget } from "../contract/jobs/resolve-recipe.ts";
+import { type Goals, goalNames, goals } from "../contract/jobs/auto.ts";
+import { type RequestedRecipe, requestedRecipe } from "../contract/jobs/recipe.ts";
+import {
+  effectiveRecipe,
+  findTarget,
+  requireSupportedRecipe,
+} from "../contract/jobs/resolve-recipe.ts";
 import { builtinTargets } from "../contract/jobs/target.ts";
 import { parseInput } from "../contract/parse-input.ts";
 import { createCandidateRunner } from "../engine/candidate-runner.ts";
@@ -15,7 +20,8 @@ import { addMeasured, type Evaluation, weightAccuracy } from "../worker/evaluate
 import { summarizeResult } from "../worker/finish-job.ts";
 
 export const usage =
-  "Usage: npm run compress -- MODEL.onnx --out FOLDER [--target NAME] [--recipe FILE.json] [--data FILE.npz]";
+  "Usage: npm run compress -- MODEL.onnx --out FOLDER [--target NAME] [--recipe FILE.json] " +
+  `[--data FILE.npz] [--goal NAME=NUMBER]..., the goals ${goalNames.join(", ")}`;
 
 interface Output {
   readonly signal: AbortSignal;
@@ -38,9 +44,14 @@ export async function compressFile(args: readonly string[], output: Output): Pro
     const work = { modelPath, dataPath, recipe, target, scratch };
     const report = await compress(work, output);
     const evaluation = await evaluate(work, report, output);
-    const content = { recipe, choice: report.choice, weights: report.weights, ...evaluation };
+    const { choice, weights, search, foundRecipe } = report;
+    const content = { recipe, foundRecipe, search, choice, weights, ...evaluation };
     const result = path.join(scratch, "result");
     await writeFile(path.join(result, "report.json"), `${JSON.stringify(content, null, 2)}\n`);
+    if (foundRecipe !== undefined) {
+      const text = `${JSON.stringify(foundRecipe, null, 2)}\n`;
+      await writeFile(path.join(result, "recipe.json"), text);
+    }
     output.signal.throwIfAborted();
     for (const name of await readdir(result)) {
       await rename(path.join(result, name), path.join(folder, name));
@@ -67,7 +78,9 @@ async function readArguments(args: readonly string[]) {
   await checkFile("The model", modelPath);
   if (values.data !== undefined) await checkFile("--data", values.data);
   const target = findTarget(builtinTargets, values.target);
-  const recipe = effectiveRecipe(target, await readRecipe(values.recipe));
+  const requested = addGoals(await readRecipe(values.recipe), readGoals(values.goal ?? []));
+  const recipe = effectiveRecipe(target, requested);
+  requireSupportedRecipe(recipe, target);
   return { modelPath, folder: path.resolve(values.out), dataPath: values.data, recipe, target };
 }
 
@@ -78,6 +91,7 @@ function parseArguments(args: readonly string[]) {
     target: { type: "string", default: "cpu" },
     recipe: option,
     data: option,
+    goal: { ...option, multiple: true },
   } as const;
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true });
@@ -108,6 +122,35 @@ async function readRecipe(file: string | undefined) {
   const [problem] = problems;
   const field = problem?.path.join(".") ?? "";
   throw badArgument(`--recipe "${file}": ${field} ${problem?.message ?? ""}`);
+}
+
+/** Goals such as `minSqnrDb=30`. */
+function readGoals(texts: readonly string[]): Goals {
+  const entries = texts.map((text) => {
+    const [name = "", value = "", ...rest] = text.split("=");
+    if (!goalNames.some((known) => known === name)) {
+      throw badArgument(
+        `--goal "${text}" is not one of ${goalNames.join(", ")}, such as minSqnrDb=30`,
+      );
+    }
+    if (value.trim() === "" || rest.length > 0 || Number.isNaN(Number(value))) {
+      throw badArgument(`--goal "${text}" has to be ${name}= and a number`);
+    }
+    return [name, Number(value)] as const;
+  });
+  const { data, problems } = parseInput(goals, Object.fromEntries(entries));
+  if (problems === undefined) return data;
+  const [problem] = problems;
+  throw badArgument(`--goal ${problem?.path.join(".") ?? ""} ${problem?.message ?? ""}`);
+}
+
+/** A size alone is reached with the least loss. */
+function addGoals(recipe: RequestedRecipe | undefined, wanted: Goals): RequestedRecipe | undefined {
+  const { maxBytes, ...accuracy } = wanted;
+  if (Object.keys(wanted).length === 0) return recipe;
+  const isSizeOnly = maxBytes !== undefined && Object.keys(accuracy).length === 0;
+  const auto = { ...(isSizeOnly && { minimize: "loss" as const }), ...recipe?.auto, ...wanted };
+  return { ...recipe, auto };
 }
 
 /** Whether the folder is there. */
@@ -150,6 +193,7 @@ async function compress(
     recipe,
     target,
     outputDirectory,
+    dataPath,
     candidates: isTimed ? runner() : undefined,
   });
   if (report.choice !== undefined) output.log(report.choice);
@@ -170,7 +214,10 @@ async function evaluate(
     ...output,
     originalPath: modelPath,
     resultPath: path.join(scratch, "result", report.files[0]?.name ?? ""),
-    evaluation: recipe.evaluation,
+    evaluation: {
+      ...recipe.evaluation,
+      samples: report.search?.evaluationSamples ?? recipe.evaluation.samples,
+    },
     executionProvider: target.executionProvider,
     dataPath,
     scratchDirectory: scratch,

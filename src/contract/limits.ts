@@ -4,6 +4,15 @@ export const limits = {
   jsonBodyBytes: 4 * 1024 * 1024,
   /** Largest JSON body of a worker, bytes: twice the largest event, since it is read at one go. */
   workerBodyBytes: 256 * 1024,
+  /**
+   * Memory for bodies of requests under way and for answers that are not sent yet, bytes: of all
+   * projects, of strangers and of workers, and of each project, address and job of these.
+   */
+  bodyMemory: {
+    projects: { all: 192 * 1024 ** 2, perCaller: 64 * 1024 ** 2 },
+    strangers: { all: 64 * 1024 ** 2, perCaller: 8 * 1024 ** 2 },
+    workers: { all: 64 * 1024 ** 2, perCaller: 1024 ** 2 },
+  },
   /** Largest event of GitHub, bytes: events of check runs have some 20,000. */
   webhookBytes: 1024 * 1024,
   /** Events of GitHub that are read at once, of all senders and of one address. */

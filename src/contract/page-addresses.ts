@@ -27,3 +27,6 @@ export function suiteAddress(name: string, model?: string): string {
   const page = pagePaths.suite.replace(":name", () => encodeURIComponent(name));
   return model === undefined ? page : `${page}?model=${encodeURIComponent(model)}`;
 }
+
+/** Jobs that the dashboard first shows of a list. */
+export const jobsOfFirstView = 50;

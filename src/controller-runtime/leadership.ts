@@ -6,7 +6,6 @@ import {
   isConflict,
   isNotFound,
 } from "../kubernetes/kubernetes-error.ts";
-import { formatMicroTime } from "../kubernetes/micro-time.ts";
 import { type Lease, resources, type Stored } from "../kubernetes/resources.ts";
 import type { CallOptions } from "../kubernetes/transport.ts";
 import { errorMessageWithCauses } from "../log/error-message.ts";
@@ -401,4 +400,12 @@ export function fenceWrites(client: KubernetesClient, leadership: Leadership): K
     openLog: (pod, options) => client.openLog(pod, options),
     close: () => client.close(),
   };
+}
+
+/**
+ * Formats milliseconds since 1970 as a Kubernetes MicroTime. The API server accepts exactly six
+ * fractional digits.
+ */
+export function formatMicroTime(ms: number): string {
+  return new Date(ms).toISOString().replace("Z", "000Z");
 }

@@ -24,7 +24,9 @@ const SuitesPage = lazy(async () => (await import("./suite/suites-page.tsx")).Su
 const SuitePage = lazy(async () => (await import("./suite/suite-page.tsx")).SuitePage);
 const HealthPage = lazy(async () => (await import("./health/health-page.tsx")).HealthPage);
 const NewJobPage = lazy(async () => (await import("./new-job/new-job-page.tsx")).NewJobPage);
+const TermsPage = lazy(async () => (await import("./terms/terms-page.tsx")).TermsPage);
 const TokensPage = lazy(async () => (await import("./tokens/tokens-page.tsx")).TokensPage);
+const WebhooksPage = lazy(async () => (await import("./webhook/webhooks-page.tsx")).WebhooksPage);
 const ProjectPage = lazy(async () => (await import("./project/project-page.tsx")).ProjectPage);
 const AccountPage = lazy(async () => (await import("./account/account-page.tsx")).AccountPage);
 
@@ -63,8 +65,10 @@ export function App() {
           <Route path="/models" component={ModelsPage} />
           <Route path="/models/:name" component={ModelPage} />
           <Route path="/targets" component={TargetsPage} />
+          <Route path="/terms" component={TermsPage} />
           <Route path="/audit" component={AuditPage} />
           <Route path="/tokens" component={TokensPage} />
+          <Route path="/webhooks" component={WebhooksPage} />
           <Route path="/project" component={ProjectPage} />
           <Route path="/account" component={AccountPage} />
           <Route default component={NotFoundPage} />

@@ -1,22 +1,34 @@
 import "./shared/plain-zod.ts";
-import "./styles/tokens.css";
-import "./styles/page.css";
-import { render } from "preact";
+import { type ComponentChild, render } from "preact";
 import { App } from "./app.tsx";
 import { followChanges } from "./live/service-changes.ts";
 import { announceSignIn } from "./session/session.ts";
-import { ErrorNotice } from "./shared/notice.tsx";
+import { watchLeaving } from "./shared/leave-question.ts";
+import { StartFailure } from "./sign-in/start-failure.tsx";
 
-async function start(root: Element): Promise<void> {
-  render(<App />, root);
+const root = findRoot();
+
+function findRoot(): Element {
+  const found = document.querySelector("#app");
+  if (found === null) throw new Error("The document has no element #app");
+  return found;
+}
+
+async function start(): Promise<void> {
   try {
     await announceSignIn();
+    // Until it is known who is signed in, the shell of the document stands there.
+    show(<App />);
   } catch (error) {
-    render(<ErrorNotice error={error} retry={() => void start(root)} />, root);
+    show(<StartFailure error={error} retry={() => void start()} />);
   }
 }
 
-const root = document.querySelector("#app");
-if (root === null) throw new Error("The document has no element #app");
-void start(root);
+function show(page: ComponentChild): void {
+  document.querySelector("#shell")?.remove();
+  render(page, root);
+}
+
+watchLeaving();
+void start();
 followChanges();

@@ -2,6 +2,10 @@ import { ServiceError } from "../contract/errors.ts";
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { observeActivations, type ObserveOptions } from "./calibrate/observe-activations.ts";
+import { observeRanges } from "./calibrate/observe-ranges.ts";
+import { isStatic, listStaticValues } from "./quantize/formats/multiply-static.ts";
+import type { ActivationRange } from "./quantize/plan-revision.ts";
+import { quoteName } from "../contract/text/quote-name.ts";
 import type { Recipe } from "../contract/jobs/recipe.ts";
 import type { Telemetry } from "../contract/jobs/telemetry.ts";
 import { type TensorData, tensorNumbers } from "./evaluate/tensor-data.ts";
@@ -10,16 +14,24 @@ import { isCheckpoint } from "./language/open-language-model.ts";
 import { openModel } from "./onnx/open-model.ts";
 import type { CompressionPlan } from "./plan-compression.ts";
 import { isAttributeSet } from "./quantize/channel-axis.ts";
-import { findWeights, type Weight, type WeightConsumer } from "./quantize/find-weights.ts";
+import {
+  findWeights,
+  type Weight,
+  type WeightConsumer,
+  weightDims,
+} from "./quantize/find-weights.ts";
 import { findProductMatrix } from "./quantize/formats/consumer-matrix.ts";
 import { InputMoments, momentBytes } from "./quantize/kernels/input-moments.ts";
 import { Obstacle } from "./quantize/obstacle.ts";
 import type { BlockTask, MomentsFile } from "./quantize/tasks/weight-task.ts";
-import { weightDims } from "./quantize/weight-dims.ts";
 
 export interface ModelCalibration {
   /** Undefined where no weight is in blocks of a product. */
   readonly summary: Telemetry["calibration"];
+  /** Of the activations that are quantized by them. */
+  readonly ranges: ReadonlyMap<string, ActivationRange>;
+  /** Weights whose operators take or give values that no range holds, by their position, and why. */
+  readonly unfit: ReadonlyMap<number, string>;
   /** Moments of a weight's inputs, by the position of the weight. */
   readonly moments: ReadonlyMap<number, MomentsFile>;
 }
@@ -62,10 +74,46 @@ export async function calibrateModel(
       for (const weight of group.weights) files.set(weight, { path: file, rows: sums.rows });
     }
   }
+  const statics = plan.weights.filter(({ format }) => isStatic(format));
+  const nodes = statics.flatMap(({ weight }) => weight.consumers.map(({ node }) => node));
+  const values = [...new Set(nodes.flatMap(listStaticValues))];
+  let ranges: ModelCalibration["ranges"] = new Map();
+  if (values.length > 0) {
+    const found = await observeRanges(model, values, options);
+    ranges = found.ranges;
+    const { data, count: samples, evaluationSamples } = found.observed;
+    summary = { data, samples, evaluationSamples, fittedWeights: 0 };
+  }
   return {
-    summary: summary && { ...summary, fittedWeights: files.size },
+    summary: summary && { ...summary, fittedWeights: files.size + statics.length },
+    ranges,
+    unfit: listUnfit(statics, ranges),
     moments: files,
   };
+}
+
+/** Largest size of an activation: constants such as those of attention masks stand for infinity. */
+const maxActivation = 1e6;
+
+function listUnfit(
+  statics: CompressionPlan["weights"],
+  ranges: ModelCalibration["ranges"],
+): Map<number, string> {
+  const isUnfit = (value: string) => {
+    const { low = NaN, high = NaN } = ranges.get(value) ?? {};
+    return !(low >= -maxActivation && high <= maxActivation);
+  };
+  const unfit = statics.flatMap(({ weight }) => {
+    const values = weight.consumers.flatMap(({ node }) => listStaticValues(node));
+    const found = values.find(isUnfit);
+    return found === undefined ? [] : [[weight.index, found] as const];
+  });
+  return new Map(
+    unfit.map(([index, value]) => [
+      index,
+      `is used beside ${quoteName(value)}, which has values of no finite range`,
+    ]),
+  );
 }
 
 /** Weights whose products have the same inputs. */

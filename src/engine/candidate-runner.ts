@@ -14,8 +14,7 @@ import { compareLatency } from "./evaluate/compare-latency.ts";
 import { describeDevice } from "./evaluate/describe-device.ts";
 import { findDistinctSamples, openSamples } from "./evaluate/open-samples.ts";
 import { labelRuntimeErrors } from "./evaluate/label-runtime-errors.ts";
-import type { ModelPair } from "./evaluate/model-pair.ts";
-import { ModelSession } from "./evaluate/model-session.ts";
+import { type ModelPair, ModelSession } from "./evaluate/model-session.ts";
 import type { Sample, TensorData } from "./evaluate/tensor-data.ts";
 
 interface RunnerOptions {

@@ -7,8 +7,9 @@ import { reusePayloads, type WrittenPlan } from "./execute-plan.ts";
 import { writeLayout } from "./onnx/write-model.ts";
 import type { CompressionPlan } from "./plan-compression.ts";
 import { operatorName } from "./quantize/channel-axis.ts";
+import { isStatic } from "./quantize/formats/multiply-static.ts";
 import { planFoldedFormat } from "./quantize/formats/plan-weight.ts";
-import { weightDims } from "./quantize/weight-dims.ts";
+import { weightDims } from "./quantize/find-weights.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
 import { formatRatio } from "../contract/jobs/latency.ts";
 
@@ -33,6 +34,8 @@ const firstShare = 0.5;
 const smallestGain = 0.03;
 /** SQNR that products of activations rounded to int8 may cost, dB: the error doubles. */
 const maxActivationLossDb = 6;
+/** SQNR that a model with activations quantized in advance has to keep, dB. */
+const minStaticSqnrDb = 20;
 
 /**
  * Times the result against the original. Where it is not faster as a whole, each region is timed in
@@ -138,6 +141,7 @@ async function restoreInaccurate(
   quantized: readonly Region[],
   work: CandidateWork,
 ): Promise<ReadonlyMap<number, string>> {
+  if (quantized.some((region) => region.isStatic)) return restoreHarmful(quantized, work);
   const rounding = quantized.filter(({ roundsActivations }) => roundsActivations);
   if (rounding.length === 0) return new Map();
   const { measureSqnrDb } = work.candidates;
@@ -149,6 +153,42 @@ async function restoreInaccurate(
   const loss = `${(exact - rounded).toFixed(1)} dB`;
   const reason = `would lose ${loss} of SQNR by activations that are rounded to int8`;
   return new Map(rounding.flatMap(({ weights }) => weights.map((index) => [index, reason])));
+}
+
+/**
+ * The static regions that cost most by themselves, until what the others cost is allowed. Where
+ * none can stay, or the model is not faster without some of them, all are restored.
+ */
+async function restoreHarmful(
+  quantized: readonly Region[],
+  work: CandidateWork,
+): Promise<ReadonlyMap<number, string>> {
+  const { measureSqnrDb } = work.candidates;
+  const measure = (regions: readonly Region[]) => withCandidate(regions, work, measureSqnrDb);
+  const all = await measure(quantized);
+  if (all === undefined || all >= minStaticSqnrDb) return new Map();
+  const losses = new Map<Region, number>();
+  for (const region of quantized) {
+    if (region.isStatic) losses.set(region, (await measure([region])) ?? -Infinity);
+  }
+  const statics = [...losses].toSorted(([, a], [, b]) => a - b).map(([region]) => region);
+  const restored: Region[] = [];
+  let kept = quantized;
+  for (const region of statics) {
+    restored.push(region);
+    kept = kept.filter((each) => each !== region);
+    if (kept.length === 0) break;
+    if (((await measure(kept)) ?? -Infinity) < minStaticSqnrDb) continue;
+    const time = await timeRegions(kept, 1 - firstShare, work);
+    if (time === undefined || time.high > 1) restored.push(...kept.filter((each) => each.isStatic));
+    break;
+  }
+  const lost = (region: Region) => `${losses.get(region)?.toFixed(1)} dB of SQNR alone`;
+  return new Map(
+    restored.flatMap((region) =>
+      region.weights.map((index) => [index, `would cost too much: ${lost(region)}`]),
+    ),
+  );
 }
 
 /** Writes the model with the other regions folded, if there are any, for as long as it is used. */
@@ -199,6 +239,7 @@ interface Region {
   readonly bytes: number;
   /** Whether rounded activations may cost more than the scheme promises. */
   readonly roundsActivations: boolean;
+  readonly isStatic: boolean;
 }
 
 /**
@@ -217,6 +258,7 @@ function findRegions(plans: readonly WeightPlan[]): Region[] {
       weights: members.map(({ weight }) => weight.index),
       bytes: members.reduce((sum, { weight }) => sum + weight.bytes, 0),
       roundsActivations: members.some(({ format }) => roundsActivations(format)),
+      isStatic: members.some(({ format }) => isStatic(format)),
       isLookup: members.every(({ weight }) => isLookup(weight)),
     }))
     .toSorted((a, b) => Number(a.isLookup) - Number(b.isLookup) || b.bytes - a.bytes);
@@ -249,6 +291,10 @@ function describeRegion({ weight, format }: WeightPlan): string | undefined {
   const dims = weightDims(weight);
   // The two weights of an LSTM, which are quantized together, share the rows of their gates.
   const isRecurrent = format.operations.some((each) => each === "recurrent-product");
+  const kernel = dims.slice(2).join(" × ");
+  if (isStatic(format) && kernel !== "") {
+    return `${format.description}, for ${users} of ${kernel}${dims[1] === 1 ? ", a channel each" : ""}`;
+  }
   const size = isRecurrent ? `${dims[1]} rows` : dims.join(" × ");
   return `${format.description}, for ${users} [${size}]`;
 }

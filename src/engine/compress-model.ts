@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { ServiceError } from "../contract/errors.ts";
 import { mkdir, rename, rm } from "node:fs/promises";
 import path from "node:path";
 import { calibrateModel, fitPlan, type ModelCalibration } from "./calibrate-model.ts";
@@ -12,10 +13,14 @@ import {
 } from "./execute-plan.ts";
 import type { WrittenFile } from "./onnx/write-model.ts";
 import { type CompressionPlan, planCompression, type PlanOptions } from "./plan-compression.ts";
+import { blockRecipe } from "./search/forms.ts";
+import type { FoundRecipe } from "./describe-search.ts";
+import { searchRecipe } from "./search-recipe.ts";
 import { firstPlan, type PlanRevision } from "./quantize/plan-revision.ts";
 import { type CompletedTasks, readPartitions } from "./quantize/tasks/partition.ts";
 import type { TaskResult } from "./quantize/tasks/weight-task.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
+import { requireSupportedRecipe } from "../contract/jobs/resolve-recipe.ts";
 import { lacksDotProducts } from "../contract/jobs/target.ts";
 
 /**
@@ -52,6 +57,10 @@ export async function predictCompression(
   modelPath: string,
   { plan: known, ...options }: PlanOptions & Pick<CompressOptions, "log" | "plan">,
 ): Promise<CompressionReport> {
+  if (options.recipe.auto !== undefined) {
+    const message = "A dry run runs no model, and the recipe's `auto` finds a recipe by running it";
+    throw new ServiceError("recipe_unsupported", message);
+  }
   const plan = known ?? (await planCompression(modelPath, options));
   for (const line of describePlan(plan)) options.log(line);
   return buildCompressionReport(plan, { files: [], restoredAtLoad: [] }, { results: [] });
@@ -78,13 +87,14 @@ async function carryOutPasses(
     await mkdir(scratch);
     const logged = new Set<string>();
     const work = { shares, modelPath, scratch, options: { ...options, onProgress }, logged };
-    const calibrated = await calibratePlan(work);
+    const { found, ...calibrated } = await findRecipe(await calibratePlan(work));
     const { pass, restoredAtLoad } = await findFinalPass(calibrated);
     const { plan, directory, files, results } = pass;
     for (const { name } of files.toReversed()) {
       await rename(path.join(directory, name), path.join(options.outputDirectory, name));
     }
-    const measured = { results: [...results.values()], calibration: calibrated.calibration };
+    const { calibration } = calibrated;
+    const measured = { results: [...results.values()], calibration, found };
     return buildCompressionReport(plan, { files, restoredAtLoad }, measured);
   } finally {
     await rm(scratch, { recursive: true, force: true });
@@ -119,7 +129,8 @@ async function calibratePlan(work: PassWork): Promise<PassWork> {
   const { modelPath, scratch, options } = work;
   const { recipe, calibrationPath, onProgress } = options;
   if (recipe.calibration === undefined) return work;
-  const plan = options.plan ?? (await planCompression(modelPath, options));
+  const planned = { ...options, recipe: recipe.auto === undefined ? recipe : blockRecipe(recipe) };
+  const plan = options.plan ?? (await planCompression(modelPath, planned));
   const calibration = await calibrateModel(modelPath, plan, {
     ...options,
     calibrationPath,
@@ -131,9 +142,42 @@ async function calibratePlan(work: PassWork): Promise<PassWork> {
     calibration,
     options: {
       ...options,
-      plan,
+      // Ranges that were observed are not part of it.
+      plan: calibration.ranges.size > 0 ? undefined : plan,
       onProgress: (fraction, message) =>
         onProgress(calibrationShare + fraction * (1 - calibrationShare), message),
+    },
+  };
+}
+
+/** Share of the work that the search is, where there is one. */
+const searchShare = 0.8;
+
+/** Searches the recipe where a goal stands for it; the passes carry out what was found. */
+async function findRecipe(
+  work: PassWork,
+): Promise<PassWork & { readonly found?: FoundRecipe | undefined }> {
+  const { modelPath, scratch, calibration, options } = work;
+  const { onProgress, recipe, target } = options;
+  if (recipe.auto === undefined) return work;
+  requireSupportedRecipe(recipe, target);
+  const searching = {
+    ...options,
+    modelPath,
+    scratch,
+    calibration,
+    onProgress: (fraction: number, message: string) => onProgress(fraction * searchShare, message),
+  };
+  const found = await searchRecipe(searching, recipe.auto);
+  return {
+    ...work,
+    found,
+    options: {
+      ...options,
+      recipe: found.recipe,
+      plan: undefined,
+      onProgress: (fraction, message) =>
+        onProgress(searchShare + fraction * (1 - searchShare), message),
     },
   };
 }
@@ -146,22 +190,25 @@ interface FinalPass {
 
 async function findFinalPass(work: PassWork): Promise<FinalPass> {
   const rejected = new Map<number, string>();
-  let pass = await runPass(work, { ...firstPlan, rejected }, undefined);
+  const { ranges, unfit } = work.calibration ?? { ranges: firstPlan.ranges, unfit: new Map() };
+  const revision = { rejected, folded: unfit, ranges };
+  let pass = await runPass(work, revision, undefined);
   for (let found = listRejections(pass); found.length > 0; found = listRejections(pass)) {
     for (const { weight, rejection = "" } of found) rejected.set(weight, rejection);
-    pass = await runPass(work, { ...firstPlan, rejected }, pass);
+    pass = await runPass(work, revision, pass);
   }
   if (work.options.recipe.dequantize === "run") return { pass, restoredAtLoad: [] };
-  const folded = await chooseFolded(pass, rejected, work);
+  const folded = await chooseFolded(pass, revision, work);
   const restoredAtLoad = [...folded.keys()].toSorted((a, b) => a - b);
   if (folded.size === 0) return { pass, restoredAtLoad };
-  return { pass: await runPass(work, { rejected, folded }, pass), restoredAtLoad };
+  const final = { ...revision, folded: new Map([...unfit, ...folded]) };
+  return { pass: await runPass(work, final, pass), restoredAtLoad };
 }
 
 /** The weights that are restored at load, by times or as an earlier run had them. */
 async function chooseFolded(
   pass: Pass,
-  rejected: PlanRevision["rejected"],
+  revision: PlanRevision,
   work: PassWork,
 ): Promise<PlanRevision["folded"]> {
   const { candidates, target, signal, log, restoredAtLoad } = work.options;
@@ -175,7 +222,8 @@ async function chooseFolded(
     candidates,
     lacksDotProducts: lacksDotProducts(target),
     replan: async (slow) => {
-      const plan = await planCompression(work.modelPath, work.options, { rejected, folded: slow });
+      const folded = new Map([...revision.folded, ...slow]);
+      const plan = await planCompression(work.modelPath, work.options, { ...revision, folded });
       return fitPlan(plan, work.calibration);
     },
   });

@@ -4,10 +4,14 @@ import type { GraphNode } from "./list-graph-nodes.ts";
 import { elementTypeName } from "./onnx/element-type.ts";
 import type { WrittenFile } from "./onnx/write-model.ts";
 import type { ModelCalibration } from "./calibrate-model.ts";
+import type { FoundRecipe } from "./describe-search.ts";
 import type { CompressionPlan } from "./plan-compression.ts";
 import type { TaskResult } from "./quantize/tasks/weight-task.ts";
+import { isStatic } from "./quantize/formats/multiply-static.ts";
 import type { WeightOperation } from "./quantize/weight-format.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
+import type { Recipe } from "../contract/jobs/recipe.ts";
+import type { SearchSummary } from "../contract/jobs/search.ts";
 import type { WarningCode } from "../contract/jobs/warnings.ts";
 import { textLimits } from "../contract/limits.ts";
 import { truncate } from "../contract/text/bounded-text.ts";
@@ -27,6 +31,8 @@ export interface WeightReport {
   readonly reason: string | null;
   /** Difference of the weight's new form from the original; null where it does not change. */
   readonly error: ErrorMetrics | null;
+  /** SQNR of the worst output where this weight alone had a form, dB, as a search measured it. */
+  readonly outputSqnrDb?: Readonly<Record<string, number>>;
 }
 
 export interface CompressionReport {
@@ -45,6 +51,10 @@ export interface CompressionReport {
   readonly warnings: readonly CompressionWarning[];
   /** Of the result too: it takes and gives the same. */
   readonly interface: ModelInterface;
+  /** How the recipe was found where the caller's has a goal; undefined for other recipes. */
+  readonly search: SearchSummary | undefined;
+  /** The recipe that was found. */
+  readonly foundRecipe: Recipe | undefined;
   /** What the rounding was fitted to; undefined where it was not. */
   readonly calibration: ModelCalibration["summary"] | undefined;
 }
@@ -53,12 +63,13 @@ interface Measured {
   readonly results: readonly TaskResult[];
   /** Absent where nothing was observed, though the recipe may ask for it. */
   readonly calibration?: ModelCalibration | undefined;
+  readonly found?: FoundRecipe | undefined;
 }
 
 export function buildCompressionReport(
   plan: CompressionPlan,
   written: Pick<CompressionReport, "files" | "restoredAtLoad">,
-  { results, calibration }: Measured,
+  { results, calibration, found }: Measured,
 ): CompressionReport {
   const sums = new Map(results.map((result) => [result.weight, result.sums]));
   return {
@@ -66,10 +77,23 @@ export function buildCompressionReport(
     originalBytes: plan.originalBytes,
     resultBytes: plan.resultBytes,
     shards: plan.shards.count,
-    weights: plan.weights.map((weight) => reportWeight(weight, sums.get(weight.weight.index))),
+    weights: plan.weights.map((weight) => {
+      const { index } = weight.weight;
+      const alone = found?.sensitivities.get(index);
+      return {
+        ...reportWeight(weight, sums.get(index)),
+        ...(alone !== undefined && { outputSqnrDb: alone }),
+      };
+    }),
     nodes: plan.nodes,
     choice: describeFallback(plan),
-    warnings: [...listCompressionWarnings(plan), ...warnOfCalibration(calibration)],
+    warnings: [
+      ...listCompressionWarnings(plan),
+      ...warnOfCalibration(calibration),
+      ...warnOfSearch(found?.summary),
+    ],
+    search: found?.summary,
+    foundRecipe: found?.recipe,
     calibration: calibration?.summary,
     interface: describeInterface(plan.model.proto),
   };
@@ -116,6 +140,21 @@ function warnOfCalibration(calibration: ModelCalibration | undefined): Compressi
   return warnings;
 }
 
+function warnOfSearch(summary: SearchSummary | undefined): CompressionWarning[] {
+  if (summary === undefined) return [];
+  const { missed, outOfBudget, candidates } = summary;
+  const warnings: CompressionWarning[] = [];
+  if (missed.length > 0) {
+    const message = `The nearest result misses the goal: ${missed.join("; ")}`;
+    warnings.push({ code: "goal_missed", message: truncate(message, textLimits.telemetryWarning) });
+  }
+  if (outOfBudget) {
+    const message = `The search's budget ended after ${candidates} candidates; this is the best of them`;
+    warnings.push({ code: "search_out_of_budget", message });
+  }
+  return warnings;
+}
+
 /** What a caller has to know of a plan that was carried out. */
 function listCompressionWarnings(plan: CompressionPlan): CompressionWarning[] {
   return [...warnOfFixedInputs(plan), ...warnOfPatterns(plan)];
@@ -126,6 +165,7 @@ const hasSchemeForm: Readonly<
   Record<CompressionPlan["scheme"], (format: WeightPlan["format"]) => boolean>
 > = {
   "int8-dynamic": (format) => format?.operations.some(isIntegerProduct) ?? false,
+  "int8-static": isStatic,
   "int4-weight": (format) =>
     format !== undefined && "shape" in format.storage && format.storage.format.bits === 4,
   "int8-weight": () => true,

@@ -30,8 +30,13 @@ interface EvaluateOptions {
   readonly executionProvider: "cpu" | "cuda";
   /** Of the gates that compare latencies with the original's and with the baseline's. */
   readonly latencyLimits?: Pick<GateLimits, "maxLatencyRatio" | "maxLatencyRegression">;
-  /** A local `.npz` file with an array for each input; without it, data is generated. */
+  /**
+   * A local `.npz` file with an array for each input, or text or tokens for a language model;
+   * without it, data is generated, or the built-in text where there is a tokenizer.
+   */
   readonly dataPath?: string | undefined;
+  /** The checkpoint that the original was written from, which has its tokenizer. */
+  readonly checkpointPath?: string | undefined;
   /** Threads of each operator; as many as the machine runs at once where it is absent. */
   readonly threads?: number | undefined;
   /** ONNX file of the baseline's result, which the result is timed against too. */

@@ -31,6 +31,8 @@ export interface CompressOptions extends PlanOptions {
   readonly restoredAtLoad?: readonly number[] | undefined;
   /** The caller's `.npz` file for the recipe's calibration. */
   readonly calibrationPath?: string | undefined;
+  /** The caller's `.npz` file for the evaluation, which a search for a recipe runs candidates on. */
+  readonly dataPath?: string | undefined;
   /** Without it nothing is run, and weights keep the format that the recipe prefers. */
   readonly candidates?: CandidateRunner | undefined;
 }
@@ -108,11 +110,24 @@ export function reusePayloads(
     const written = isCopied ? locate(payload) : undefined;
     if (written !== undefined) plan.model.payloads[payload] = written;
   }
+  return reuseResults(plan, { plan: earlier, directory });
+}
+
+/**
+ * Makes a plan take the weights that another plan of the same model has computed as it would.
+ * @returns the tasks whose results are not there
+ */
+export function reuseResults(
+  plan: CompressionPlan,
+  { plan: earlier, directory }: WrittenPlan,
+): WeightTask[] {
   const earlierTasks = new Map(earlier.tasks.map((task) => [task.weight, task]));
   return plan.tasks.filter((task) => {
     const same = earlierTasks.get(task.weight);
     if (same === undefined || !isSameWork(task, same)) return true;
-    const outputs = outputPayloads(same).map(locate);
+    const outputs = outputPayloads(same).map((payload) =>
+      locatePayload(earlier, payload, directory),
+    );
     if (outputs.includes(undefined)) return true;
     for (const [index, payload] of outputPayloads(task).entries()) {
       const output = outputs[index];

@@ -66,7 +66,7 @@ export async function planCompression(
   requireSupportedRecipe(recipe, target);
   const model = await openOriginal(modelPath, maxModelBytes);
   normalizeGraph(model, recipe);
-  const rewrite = new GraphRewrite(model);
+  const rewrite = new GraphRewrite(model, revision.ranges);
   const weights = findWeights(model);
   const nodes = listGraphNodes(model.proto.graph?.node ?? [], weights);
   const plan = chooseFormats({ model, weights, recipe, target }, revision);

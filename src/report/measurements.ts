@@ -67,19 +67,34 @@ function accuracyRows(job: Job): string[][] {
     const change = formatChange(accuracy.sqnrDb - before.sqnrDb, formatDecibels);
     worst.push(formatDecibels(before.sqnrDb), change ?? "");
   }
-  return [worst, ...accuracy.outputs.flatMap(outputRows)];
+  const top1 = accuracy.language === undefined ? figureNames.top1 : figureNames.nextToken;
+  const outputs = accuracy.outputs.flatMap((output) => outputRows(output, top1));
+  return [worst, ...languageRows(accuracy.language), ...outputs];
 }
 
-type OutputAccuracy = NonNullable<Job["telemetry"]["accuracy"]>["outputs"][number];
+type MeasuredAccuracy = NonNullable<Job["telemetry"]["accuracy"]>;
 
-function outputRows({ name, sqnrDb, cosine, top1Agreement }: OutputAccuracy): string[][] {
+function languageRows(language: MeasuredAccuracy["language"]): string[][] {
+  if (language === undefined) return [];
+  const { originalPerplexity, resultPerplexity, perplexityRatio, klDivergence } = language;
+  const perplexities = [originalPerplexity, resultPerplexity].map((figure) => figure.toFixed(2));
+  return [
+    [figureNames.perplexity, ...perplexities, perplexityRatio.toFixed(3)],
+    [figureNames.klDivergence, "", klDivergence.toFixed(4)],
+  ];
+}
+
+function outputRows(
+  { name, sqnrDb, cosine, top1Agreement }: MeasuredAccuracy["outputs"][number],
+  top1: string,
+): string[][] {
   const output = inlineCode(name);
   const rows = [
     [`${figureNames.accuracy} of ${output}`, "", formatDecibels(sqnrDb)],
     [`${figureNames.cosine} of ${output}`, "", cosine.toFixed(5)],
   ];
   if (top1Agreement !== null) {
-    rows.push([`${figureNames.top1} of ${output}`, "", formatPercent(top1Agreement)]);
+    rows.push([`${top1} of ${output}`, "", formatPercent(top1Agreement)]);
   }
   return rows;
 }
@@ -122,9 +137,14 @@ function deviceNote(device: NonNullable<Telemetry["device"]>): string {
   return `Measured on ${inlineCode(name)}, ${threads} threads, ${software}.`;
 }
 
+const samplesFrom = {
+  caller: "samples of the caller",
+  generated: "generated samples",
+  builtin: "windows of the built-in text",
+} as const;
+
 function samplesNote({ samples, data }: NonNullable<Telemetry["accuracy"]>): string {
-  const origin = data === "generated" ? "generated samples" : "samples of the caller";
-  return `Accuracy on ${samples} ${origin}.`;
+  return `Accuracy on ${samples} ${samplesFrom[data]}.`;
 }
 
 function stagesNote(stageSeconds: NonNullable<Telemetry["stageSeconds"]>): string {

@@ -11,6 +11,7 @@ import {
   utf8ByteLength,
 } from "./markdown.ts";
 import { modelDiffSections } from "./model-diff-section.ts";
+import { searchSections } from "./search-section.ts";
 import { measurementNotes, measurementTable } from "./measurements.ts";
 import { type CheckOutput, classifyOutcome, type EndedRow, outcomes } from "./report.ts";
 import { describeGate } from "../contract/jobs/describe-gate.ts";
@@ -27,6 +28,7 @@ export function renderJobCheck(row: EndedRow, output: readonly string[]): CheckO
   const measurements = [
     ...modelDiffSections(job),
     ...(job.status === "Completed" ? [changesLink(changesUrl)] : []),
+    ...searchSections(job),
     foldSection("All figures", measurementTable(job)),
     ...measurementNotes(job),
     ...(code ? [code] : []),

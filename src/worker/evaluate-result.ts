@@ -8,6 +8,7 @@ import { ServiceOutage } from "./service-connection.ts";
 import { type Accuracy, maxWarnings, type Telemetry } from "../contract/jobs/telemetry.ts";
 import type { CompressionReport, WeightReport } from "../engine/compression-report.ts";
 import { evaluateModels } from "../engine/evaluate-models.ts";
+import { isCheckpoint } from "../engine/language/open-language-model.ts";
 import { readPeakMemoryBytes } from "../engine/evaluate/read-peak-memory-bytes.ts";
 import { errorMessage } from "../log/error-message.ts";
 
@@ -39,14 +40,17 @@ export async function evaluateResult(task: EvaluationTask): Promise<void> {
 async function evaluateOutputs(task: EvaluationTask): Promise<void> {
   const { assignment, inputs, report, outputDirectory, signal, stage } = task;
   const { evaluation } = assignment.recipe;
+  const { path: modelPath } = inputs.model;
+  const { evaluationSamples = report.search?.evaluationSamples } = report.calibration ?? {};
   const [onnxFile] = report.files;
   if (onnxFile === undefined) throw new TypeError("A compression left no file");
   await evaluateModels({
-    originalPath: await writeRunnableOriginal(inputs.model.path, task.directory, signal),
+    originalPath: await writeRunnableOriginal(modelPath, task.directory, signal),
+    checkpointPath: isCheckpoint(modelPath) ? modelPath : undefined,
     resultPath: path.join(outputDirectory, onnxFile.name),
     evaluation: {
       ...evaluation,
-      samples: report.calibration?.evaluationSamples ?? evaluation.samples,
+      samples: evaluationSamples ?? evaluation.samples,
     },
     latencyLimits: assignment.latencyLimits,
     executionProvider: assignment.target.executionProvider,

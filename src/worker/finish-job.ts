@@ -128,15 +128,20 @@ function listDocuments(
   { assignment: { id, kind, recipe, target } }: JobContext,
   { report, model, files, changes, evaluation, error }: ReportContent,
 ) {
-  const { weights, choice, restoredAtLoad, calibration, interface: io } = report;
-  const work = { job: id, kind, model, target, recipe, calibration, choice, restoredAtLoad, files };
+  const { weights, choice, restoredAtLoad, calibration, search, foundRecipe } = report;
+  const asked = { job: id, kind, model, target, recipe, foundRecipe, search };
+  const work = { ...asked, calibration, choice, restoredAtLoad, files };
+  const { interface: io } = report;
   const content = { ...work, interface: io, weights, changes, ...evaluation, error };
   const text = `${JSON.stringify(content, null, 2)}\n`;
   const graph = JSON.stringify(describeGraph(report));
-  return [
+  const documents = [
     { name: "graph.json", kind: "graph", content: graph },
     { name: "report.json", kind: "report", content: text },
   ] as const;
+  if (foundRecipe === undefined) return documents;
+  const found = `${JSON.stringify(foundRecipe, null, 2)}\n`;
+  return [...documents, { name: "recipe.json", kind: "recipe", content: found } as const];
 }
 
 function listComparisons(compared: Awaited<ReturnType<typeof compareWithBaseline>>) {
@@ -149,7 +154,7 @@ function listComparisons(compared: Awaited<ReturnType<typeof compareWithBaseline
 }
 
 function sizeTelemetry(
-  { originalBytes, resultBytes, weights, choice, calibration }: CompressionReport,
+  { originalBytes, resultBytes, weights, choice, calibration, search }: CompressionReport,
   predicted: boolean,
 ) {
   const quantized = weights.filter(({ form }) => form !== null);
@@ -162,6 +167,7 @@ function sizeTelemetry(
       choice,
     },
     ...(calibration && { calibration }),
+    ...(search && { search }),
   };
 }
 
@@ -224,6 +230,7 @@ export function summarizeResult(
     lines.push(`Calibration: ${fittedWeights} weights fitted to ${samples} ${data} samples`);
   }
   if (accuracy) lines.push(accuracyLine(accuracy));
+  if (accuracy?.language) lines.push(languageLine(accuracy.language));
   if (latency) {
     const [original, result] = [latency.original.p50Ms.toFixed(2), latency.result.p50Ms.toFixed(2)];
     lines.push(`Latency: median ${original} ms to ${result} ms, ratio ${formatRatio(latency)}`);
@@ -234,6 +241,13 @@ export function summarizeResult(
 function accuracyLine({ level, samples, data, sqnrDb, cosine }: Accuracy): string {
   const basis = level === "weights" ? "worst weight" : `worst output on ${samples} ${data} samples`;
   return `Accuracy: SQNR ${sqnrDb.toFixed(1)} dB, cosine ${cosine.toFixed(5)}, ${basis}`;
+}
+
+function languageLine(language: NonNullable<Accuracy["language"]>): string {
+  const { originalPerplexity, resultPerplexity, perplexityRatio, klDivergence, tokens } = language;
+  const [original, result] = [originalPerplexity.toFixed(2), resultPerplexity.toFixed(2)];
+  const perplexity = `perplexity ${original} to ${result}, ratio ${perplexityRatio.toFixed(3)}`;
+  return `Language: ${perplexity}, KL divergence ${klDivergence.toFixed(4)} nats, ${tokens} tokens`;
 }
 
 /** Content of `graph.json`. */

@@ -53,17 +53,20 @@ async function runEntireJob(context: JobContext): Promise<void> {
 /** The plan of a large model takes much memory, which the evaluation needs: it ends here. */
 async function compressInputs(context: JobContext, inputs: JobInputs): Promise<CompressionReport> {
   const { assignment, reporter, runStage } = context;
-  const { kind, dryRun, model } = assignment;
-  const plan = kind === "compress" ? await planModel(context, inputs) : undefined;
-  if (plan !== undefined) reporter.status("Optimizing");
+  const { kind, dryRun, model, recipe } = assignment;
+  // A search decides first what is to be planned.
+  const isPlanned = kind === "compress" && recipe.auto === undefined;
+  const plan = isPlanned ? await planModel(context, inputs) : undefined;
+  if (kind === "compress") reporter.status("Optimizing");
   return runStage("optimize", async (stage) => {
     const candidates = createJobCandidates(context, inputs, stage);
-    const { calibrationPath } = inputs;
+    const { calibrationPath, dataPath } = inputs;
     const options = {
       ...planOptions(assignment),
       ...context,
       ...stage,
       calibrationPath,
+      dataPath,
       candidates,
       plan,
     };

@@ -12,6 +12,8 @@ export interface HostileProvider {
   readonly options: SingleSignOnOptions;
   /** Laid over the claims of the next identity token. */
   claims: Record<string, unknown>;
+  /** Of the person, beside the identity token; asked for where the configuration says so. */
+  userInfo: Record<string, unknown>;
   /** Laid over the next configuration. */
   metadata: Record<string, unknown>;
   /** Signs identity tokens. */
@@ -46,6 +48,7 @@ export async function startHostileProvider(
       publicUrl,
     },
     claims: {},
+    userInfo: {},
     metadata: {},
     key,
     publicKey: key,
@@ -69,6 +72,7 @@ async function answer(hostile: HostileProvider, path: string): Promise<unknown> 
   if (path === "/keys") {
     return { keys: [{ ...(await exportJWK(hostile.publicKey.publicKey)), kid: "key" }] };
   }
+  if (path === "/userinfo") return { sub: "ada", ...hostile.userInfo };
   const identity = new SignJWT({ sub: "ada", iss: issuer, aud: clientId, ...hostile.claims });
   const signed = identity.setProtectedHeader({ alg: "RS256", kid: "key" }).setIssuedAt();
   if (hostile.claims["exp"] === undefined) signed.setExpirationTime("5m");

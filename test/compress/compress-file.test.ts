@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { compressFile } from "../../src/compress/compress-file.ts";
+import { writeLayeredModel } from "../support/layered-model.ts";
 import { realModel } from "../support/real-models.ts";
 
 let folder = "";
@@ -26,6 +27,28 @@ test("a file is compressed and evaluated without a service", async () => {
   assert.deepEqual([report.recipe.scheme, report.accuracy.level], ["int8-dynamic", "outputs"]);
   assert.match(report.generated[0].content, /^text on pages/);
   assert(lines.some((line) => line.startsWith("Accuracy: SQNR ")));
+});
+
+test("the smallest result for a goal comes with the recipe that makes it again", async () => {
+  const layered = join(folder, "layered.onnx");
+  await writeLayeredModel(layered);
+  const recipe = join(folder, "short.json");
+  await writeFile(
+    recipe,
+    '{"auto": {"samples": 2, "points": 0}, "evaluation": {"samples": 2, "latencyBudgetSeconds": 0}}',
+  );
+  const out = join(folder, "searched");
+  const args = [layered, "--target", "cpu-int8", "--recipe", recipe, "--goal", "minSqnrDb=30"];
+  await compressFile([...args, "--goal", "minCosine=0.9", "--out", out], quiet);
+  assert.deepEqual(await readdir(out), ["model.onnx", "recipe.json", "report.json"]);
+  const report = JSON.parse(await readFile(join(out, "report.json"), "utf8"));
+  assert.deepEqual([report.search.reached, report.accuracy.sqnrDb >= 30], [true, true]);
+  const again = join(folder, "again");
+  const found = join(out, "recipe.json");
+  await compressFile([layered, "--target", "cpu-int8", "--recipe", found, "--out", again], quiet);
+  const models = [out, again].map((each) => readFile(join(each, "model.onnx")));
+  const [first, second] = await Promise.all(models);
+  assert.deepEqual(first, second);
 });
 
 test("a cancelled compression leaves nothing", async () => {
@@ -58,6 +81,21 @@ const wrong: [name: string, args: (out: string) => string[], message: RegExp][] 
     "data that is not there",
     (out) => [model, "--data", "x.npz", "--out", out],
     /--data is "x.npz"/,
+  ],
+  [
+    "an unknown goal",
+    (out) => [model, "--goal", "minPsnr=3", "--out", out],
+    /--goal "minPsnr=3" is not one of minSqnrDb, minCosine, minTop1, maxBytes/,
+  ],
+  [
+    "a goal without a number",
+    (out) => [model, "--goal", "minSqnrDb=good", "--out", out],
+    /--goal "minSqnrDb=good" has to be minSqnrDb= and a number/,
+  ],
+  [
+    "a goal out of its range",
+    (out) => [model, "--goal", "minCosine=2", "--out", out],
+    /--goal minCosine is 2 and must be at most 1/,
   ],
   ["two models", (out) => [model, "b.onnx", "--out", out], /"b.onnx" is another/],
 ];

@@ -26,6 +26,14 @@ const sentences: readonly [Partial<GateResult> & Pick<GateResult, "gate">, strin
     "has a cosine similarity of 0.9057; 0.95 is required",
   ],
   [
+    { gate: "maxPerplexityRatio", actual: 1.142, limit: 1.1 },
+    "has 114.2 % of the original's perplexity; 110 % are allowed",
+  ],
+  [
+    { gate: "maxKlDivergence", actual: 0.23, limit: 0.1 },
+    "predicts 0.23 nats away from the original; 0.1 nats are allowed",
+  ],
+  [
     { gate: "maxSizeRegression", actual: -0.025, limit: 0.05, passed: true },
     "shrank by 2.5 % against main; 5 % are allowed",
   ],

@@ -100,6 +100,17 @@ test("evaluateGates() limits the worst top-1 agreement of the outputs that have 
   assert.equal(evaluateGate({ minTop1: 0 }, { accuracy: { ...accuracy, outputs } })?.actual, null);
 });
 
+test("evaluateGates() limits the perplexity and the divergence of language models", () => {
+  const figures = { originalPerplexity: 20, resultPerplexity: 22, perplexityRatio: 1.1 };
+  const language = { tokens: 99, windowTokens: 100, ...figures, klDivergence: 0.2 };
+  const now = { accuracy: { ...accuracy, language } };
+  assert.equal(evaluateGate({ maxPerplexityRatio: 1.1 }, now)?.passed, true);
+  assert.equal(evaluateGate({ maxPerplexityRatio: 1.09 }, now)?.passed, false);
+  assert.equal(evaluateGate({ maxKlDivergence: 0.2 }, now)?.passed, true);
+  assert.equal(evaluateGate({ maxKlDivergence: 0.19 }, now)?.passed, false);
+  assert.equal(evaluateGate({ maxKlDivergence: 1 })?.actual, null);
+});
+
 const grown = { size: { originalBytes: 1000, resultBytes: 330, ratio: 0.33, predicted: false } };
 const accuracy: NonNullable<Telemetry["accuracy"]> = {
   level: "outputs",

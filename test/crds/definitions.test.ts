@@ -51,6 +51,30 @@ async function refusal(call: Promise<unknown>): Promise<string[]> {
 
 const unseenStatus = { status: "Pending", conditions: [...unseenConditions] };
 
+for (const file of ["compressionjobs", "batches"]) {
+  test(`kubectl explain says what each field of ${file} is`, async () => {
+    const text = await readFile(new URL(`../../crds/${file}.yaml`, import.meta.url), "utf8");
+    const [version] = parse(text).spec.versions;
+    const { metadata: _kubernetes, ...properties } = version.schema.openAPIV3Schema.properties;
+    assert.deepEqual(listUndescribed({ properties }), []);
+  });
+}
+
+interface Schema {
+  readonly description?: string;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly items?: Schema;
+}
+
+function listUndescribed({ properties = {}, items = {} }: Schema): string[] {
+  const fields = Object.entries(properties).flatMap(([name, schema]) => [
+    ...(schema.description === undefined ? [name] : []),
+    ...listUndescribed(schema).map((below) => `${name}.${below}`),
+  ]);
+  const hasItems = Object.keys(items).length > 0;
+  return hasItems ? [...fields, ...listUndescribed(items)] : fields;
+}
+
 test("a resource that nobody has written a status for reads as Pending", { skip }, async () => {
   const { client } = await connectTestCluster();
   const made = await makeJob(client, "a");

@@ -15,7 +15,7 @@ import { writeProduct } from "./write-product.ts";
 
 const skip = chromiumMissing;
 const suite = "nightly";
-const [before, now] = ["a".repeat(40), "b".repeat(40)];
+const [before, now, other] = ["a".repeat(40), "b".repeat(40), "d".repeat(40)];
 const evaluation = { level: "none" as const };
 
 type Scheme = NonNullable<JobRequest["recipe"]>["scheme"];
@@ -23,7 +23,15 @@ type Scheme = NonNullable<JobRequest["recipe"]>["scheme"];
 /** Runs the batch of one commit to its end. @returns its id */
 async function runCommit(
   { client }: Dashboard,
-  { sha, scheme, source }: { sha: string; scheme: Scheme; source: string },
+  {
+    sha,
+    scheme,
+    source,
+    branch = "main",
+  }: { [K in "sha" | "source"]: string } & {
+    readonly scheme: Scheme;
+    readonly branch?: string;
+  },
 ): Promise<string> {
   const { id, jobs } = await client.call("submitBatch", {
     body: {
@@ -32,7 +40,7 @@ async function runCommit(
       targets: ["cpu"],
       recipe: { scheme, evaluation },
       gates: { maxSizeRegression: 0.05, warnGates: ["maxSizeRegression"] },
-      revision: { sha, branch: "main", base: { branch: "main" }, recordBaseline: true },
+      revision: { sha, branch, base: { branch: "main" }, recordBaseline: true },
     },
   });
   for (const job of jobs) {
@@ -78,8 +86,14 @@ test("a batch, its suite, a job's graph and the palette", { skip }, async (t) =>
     await page.goto(`${dashboard.origin}/suites/${suite}`);
     await page.locator("canvas").first().waitFor();
     assert.equal(await page.getByRole("row", { name: /aaaaaaa|bbbbbbb/ }).count(), 2);
+    await page
+      .locator(".u-over")
+      .first()
+      .hover({ position: { x: 4, y: 40 } });
+    await page.getByText(/^aaaaaaa: cpu [\d.]+ %$/).waitFor();
     assert.deepEqual(await findBarriers(page), []);
   });
+  await t.test("branches of a suite are apart", () => showBranch(t, page, dashboard));
   await t.test("a job is run again with changes", () => runWithChanges(page));
   await t.test("the graph of a job is drawn, with the list of its nodes", async () => {
     await page.getByRole("button", { name: "Open the graph" }).click();
@@ -95,6 +109,19 @@ test("a batch, its suite, a job's graph and the palette", { skip }, async (t) =>
   );
   assertNoComplaints(dashboard);
 });
+
+async function showBranch(t: TestContext, page: Page, dashboard: Dashboard): Promise<void> {
+  const { source } = await dashboard.client.uploadModel(await writeProduct(t));
+  await runCommit(dashboard, { sha: other, scheme: "fp16", source, branch: "wider" });
+  await page.goto(`${dashboard.origin}/suites/${suite}`);
+  const row = page.getByRole("row", { name: "ddddddd" });
+  await page.getByRole("link", { name: "wider" }).click();
+  await row.waitFor();
+  assert.equal(await page.getByRole("row", { name: /aaaaaaa|bbbbbbb/ }).count(), 0);
+  assert.deepEqual(await findBarriers(page), []);
+  await page.getByRole("link", { name: "main", exact: true }).click();
+  await row.waitFor({ state: "detached" });
+}
 
 async function openFirstCommit(page: Page, { client, origin }: Dashboard): Promise<void> {
   const { batches } = await client.call("listBatches", {});

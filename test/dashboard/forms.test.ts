@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { type TestContext } from "node:test";
-import type { Page } from "playwright-core";
+import type { Dialog, Page } from "playwright-core";
 import { chromiumMissing } from "../support/cluster/cluster-missing.ts";
 import {
   assertNoComplaints,
@@ -23,6 +23,12 @@ test("the form of a job", { skip }, async (t) => {
     assert.ok(page.url().endsWith("/jobs"));
     await page.locator('nav a[aria-current="page"]').getByText("Jobs").waitFor();
   });
+  await t.test("an empty installation leads to a first job of a sample", () =>
+    useSample(page, dashboard),
+  );
+  await t.test("leaving what was typed asks, by links, keys and buttons", () =>
+    askBeforeLeaving(page, dashboard),
+  );
   await t.test("a file that is no model is refused where it is dropped", () =>
     refuseText(t, page, dashboard),
   );
@@ -31,6 +37,43 @@ test("the form of a job", { skip }, async (t) => {
   await t.test("running again with changes keeps every gate", () => keepGates(t, page, dashboard));
   assertNoComplaints(dashboard);
 });
+
+async function useSample(page: Page, { client }: Dashboard): Promise<void> {
+  await page.getByText("No jobs yet").waitFor();
+  assert.equal(await page.locator(".first-steps li").count(), 3);
+  await page.getByRole("link", { name: "Try the sample model" }).click();
+  await page.getByText("Uploaded, 438 kB").waitFor();
+  await page.getByRole("button", { name: "Predict size" }).click();
+  await page.getByText(/% of 438 kB$/).waitFor();
+  assert.deepEqual((await client.call("listJobSummaries", {})).jobs, []);
+}
+
+async function askBeforeLeaving(page: Page, { origin }: Dashboard): Promise<void> {
+  const asked: string[] = [];
+  let answer = false;
+  const decide = async (dialog: Dialog) => {
+    asked.push(dialog.type());
+    await (answer ? dialog.accept() : dialog.dismiss());
+  };
+  page.on("dialog", (dialog) => void decide(dialog));
+  await page.goto(`${origin}/jobs`);
+  await page.getByRole("link", { name: "New job" }).first().click();
+  await page.getByLabel("Minimum cosine").fill("0.5");
+  await page.getByRole("link", { name: "Batches" }).click();
+  await page.goBack();
+  await page.keyboard.press("Control+k");
+  await page.getByRole("dialog").getByRole("combobox").fill("Audit");
+  await page.getByRole("option", { name: /^Audit/ }).click();
+  assert.equal(await page.getByLabel("Minimum cosine").inputValue(), "0.5");
+  assert.equal(new URL(page.url()).pathname, "/new");
+  assert.deepEqual(asked, ["confirm", "confirm", "confirm"]);
+  answer = true;
+  await page.getByRole("link", { name: "Batches" }).click();
+  await page.getByRole("heading", { name: "Batches", level: 1 }).waitFor();
+  await page.getByRole("link", { name: "Jobs", exact: true }).click();
+  await page.getByText("No jobs yet").waitFor();
+  assert.equal(asked.length, 4);
+}
 
 async function refuseText(t: TestContext, page: Page, { origin }: Dashboard): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "text-"));
@@ -79,6 +122,13 @@ async function predict(t: TestContext, page: Page, { client, origin }: Dashboard
   await page.getByText("Uploaded").waitFor();
   await page.getByRole("button", { name: "Predict size" }).click();
   await page.getByText(/% of 16\.\d kB$/).waitFor();
+  const { source } = await client.uploadModel(await writeProduct(t));
+  await page.goto(`${origin}/new-batch?model=${encodeURIComponent(source)}&name=product`);
+  await page.getByRole("checkbox", { name: "cpu", exact: false }).first().check();
+  await page.getByRole("button", { name: "Predict sizes" }).click();
+  await page.getByText("product · cpu · target").waitFor();
+  assert.equal(await page.getByText(/% of 16\.\d kB$/).count(), 1);
+  assert.deepEqual(await findBarriers(page), []);
   const { jobs } = await client.call("listJobSummaries", {});
   assert.deepEqual(jobs, []);
   const { entries } = await client.call("listAudit", {});

@@ -39,6 +39,7 @@ test("the page of a job says first what matters", { skip }, async (t) => {
   await t.test("a result that fails a gate is no good news", () =>
     checkVerdict(page, dashboard, id),
   );
+  await t.test("words say what they mean", () => readTerm(page, dashboard, id));
   await t.test("its weights are searched, sorted and closed again", () => checkWeights(page));
   await t.test("it is run again without its worst weight", () => runWithout(page));
   await t.test("times have the reader's zone", () => checkZone(page, dashboard, id));
@@ -48,6 +49,14 @@ test("the page of a job says first what matters", { skip }, async (t) => {
   );
   assertNoComplaints(dashboard);
 });
+
+async function readTerm(page: Page, { origin }: Dashboard, id: string): Promise<void> {
+  const word = page.getByRole("link", { name: "Accuracy", exact: true });
+  assert.match((await word.getAttribute("title")) ?? "", /20 dB is an error of 10 %/);
+  await word.click();
+  await page.locator("#sqnr").getByText("Signal to quantization noise ratio").waitFor();
+  await page.goto(`${origin}/jobs/${id}`);
+}
 
 async function checkVerdict(page: Page, { origin }: Dashboard, id: string): Promise<void> {
   await page.goto(`${origin}/jobs/${id}`);
@@ -79,6 +88,7 @@ async function checkVerdict(page: Page, { origin }: Dashboard, id: string): Prom
 
 async function checkWeights(page: Page): Promise<void> {
   const rows = page.locator("table.weights tbody tr");
+  await rows.first().waitFor();
   assert.equal(await rows.count(), 12);
   await page.getByRole("button", { name: "Show all weights" }).click();
   assert.equal(await rows.count(), 34);

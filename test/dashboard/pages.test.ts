@@ -17,7 +17,9 @@ const paths = [
   "/jobs/job-00000000000000000000000000",
   "/batches/batch-00000000000000000000000000",
   "/targets",
+  "/terms",
   "/tokens",
+  "/webhooks",
   "/audit",
   "/project",
   "/account",
@@ -50,6 +52,28 @@ test("no page has a barrier, light, dark or on a phone", { skip }, async (t) => 
   assertNoComplaints(dashboard);
 });
 
+test("a service that does not answer, and a job that is deleted, are said", { skip }, async (t) => {
+  const dashboard = await openDashboard(t);
+  const { client, origin } = dashboard;
+  const page = await signInByLink(dashboard);
+  const model = { source: "https://models.invalid/m.onnx" };
+  const { id } = await client.call("startCompression", { body: { model, target: "cpu" } });
+  await page.goto(`${origin}/jobs/${id}`);
+  await page.getByRole("log").waitFor();
+  await client.call("cancelJob", { params: { id } });
+  await client.call("getJob", { params: { id }, headers: { prefer: "wait=60" } });
+  await client.callEmpty("deleteJob", { params: { id } });
+  await page.getByRole("heading", { name: "No such job" }).waitFor();
+  assert.equal(await page.getByRole("log").count(), 0);
+  await page.route("**/v1/self", (route) => route.fulfill({ status: 500, body: "broken" }));
+  await page.reload();
+  await page.getByRole("heading", { name: "The service does not answer" }).waitFor();
+  assert.deepEqual(await findBarriers(page), []);
+  await page.unroute("**/v1/self");
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByRole("heading", { name: "No such job" }).waitFor();
+});
+
 test("the first view is small", { skip }, async (t) => {
   const { openBrowser, signInLink } = await openDashboard(t);
   const page = await openBrowser();
@@ -64,6 +88,18 @@ test("the first view is small", { skip }, async (t) => {
   await page.getByRole("heading", { name: "Jobs", level: 1 }).waitFor();
   await page.getByText("No jobs yet").waitFor();
   assert.ok(bytes > 20_000 && bytes < firstViewBytes, `${bytes} bytes`);
+  const asked: string[] = [];
+  page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+  await page.reload();
+  await page.getByText("No jobs yet").waitFor();
+  for (const path of ["/v1/self", "/v1/jobs/summaries"]) {
+    assert.equal(asked.filter((each) => each === path).length, 1, `${path} is asked for once`);
+  }
+  assert.equal(asked.filter((path) => path.endsWith(".js")).length, 2);
+  await page.route("**/*.js", () => undefined);
+  await page.goto(page.url(), { waitUntil: "commit" });
+  await page.getByText("Model Optimization").waitFor();
+  await page.locator("main .ghost").first().waitFor();
 });
 
 test(

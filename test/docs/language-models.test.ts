@@ -5,12 +5,20 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
+import { z } from "zod";
 import { pythonInterpreter } from "../support/python.ts";
 import { realModel, realModelMissing } from "../support/real-models.ts";
 import { startRunningService } from "../support/running-service.ts";
 
 const exec = promisify(execFile);
 const guide = new URL("../../docs/language-models.md", import.meta.url);
+
+const jobContent = z.object({
+  telemetry: z.object({
+    size: z.object({ resultBytes: z.int() }),
+    warnings: z.array(z.object({ code: z.string() })),
+  }),
+});
 
 /** The blocks of code of a page in a language, one after the other. */
 async function readCode(language: string): Promise<string> {
@@ -30,7 +38,17 @@ test(
     const env = { ...process.env, MOS: baseUrl, TOKEN: token };
     const session = await exec("bash", ["-euc", await readCode("sh")], { cwd, env });
     assert.match(session.stdout, /"status":"Completed"/);
+    const [, ratio] = /"perplexityRatio":([0-9.]+)/.exec(session.stdout) ?? [];
+    assert.ok(Number(ratio) > 1 && Number(ratio) < 1.2, session.stdout);
     assert.match(session.stdout, /genai_config\.json/);
+    const { telemetry } = jobContent.parse(
+      JSON.parse(await readFile(path.join(cwd, "job.json"), "utf8")),
+    );
+    assert.ok(telemetry.size.resultBytes <= 114e6, String(telemetry.size.resultBytes));
+    assert.deepEqual(
+      telemetry.warnings.map(({ code }) => code),
+      ["latency_not_timed"],
+    );
     const { stdout } = await exec(pythonInterpreter, ["-c", await readCode("python")], { cwd });
     assert.match(stdout, /Paris/);
   },

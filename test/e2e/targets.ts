@@ -1,4 +1,5 @@
 import { builtinTargets, type Target } from "../../src/contract/jobs/target.ts";
+import { timeBriefly } from "../support/brief-targets.ts";
 import { imageNames } from "../support/cluster/image-builds.ts";
 
 const plain: Target = {
@@ -10,11 +11,8 @@ const plain: Target = {
   presets: {},
 };
 
-/** Little, since no test of the installation looks at a ratio of latencies. */
-const latencyBudgetSeconds = 1;
-
 /** Hardware profiles of the installation: usable ones, and some whose jobs cannot run. */
-export const targets: readonly Target[] = withLatencyBudget([
+export const targets: readonly Target[] = timeBriefly([
   ...builtinTargets,
   { ...plain, gpu: { resource: "nvidia.com/gpu", count: 1 }, scratch: "1Gi" },
   { ...plain, name: "many-gpus", gpu: { resource: "nvidia.com/gpu", count: 64 } },
@@ -24,10 +22,3 @@ export const targets: readonly Target[] = withLatencyBudget([
   { ...plain, name: "no-image", image: "registry.invalid/worker:1" },
   { ...plain, name: "wrong-image", image: imageNames.service },
 ]);
-
-function withLatencyBudget(all: readonly Target[]): Target[] {
-  return all.map((target) => ({
-    ...target,
-    recipe: { ...target.recipe, evaluation: { ...target.recipe.evaluation, latencyBudgetSeconds } },
-  }));
-}

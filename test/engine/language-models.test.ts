@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { PartialRecipe } from "../../src/contract/jobs/recipe.ts";
+import type { Accuracy } from "../../src/contract/jobs/telemetry.ts";
 import type { CompressionReport } from "../../src/engine/compression-report.ts";
 import { evaluateModels } from "../../src/engine/evaluate-models.ts";
 import { pythonMissing, runPythonFile } from "../support/python.ts";
@@ -47,10 +48,10 @@ async function compressVariant(name: Variant, recipe: PartialRecipe): Promise<Re
 /** Worst SQNR on generated samples, dB, and what the log says of the first. */
 async function evaluate(
   { originalPath, resultPath }: Result,
-  options: { availableBytes?: number } = {},
-): Promise<{ sqnrDb: number; log: string }> {
+  options: { availableBytes?: number; dataPath?: string } = {},
+): Promise<{ sqnrDb: number; log: string; accuracy: Accuracy | undefined }> {
   const lines: string[] = [];
-  let sqnrDb = NaN;
+  let known: Accuracy | undefined;
   const scratchDirectory = await mkdtemp(join(folder, "scratch-"));
   await evaluateModels({
     originalPath,
@@ -61,11 +62,11 @@ async function evaluate(
     scratchDirectory,
     signal: new AbortController().signal,
     onProgress: () => {},
-    onMeasured: ({ accuracy }) => (sqnrDb = accuracy?.sqnrDb ?? sqnrDb),
+    onMeasured: ({ accuracy }) => (known = accuracy ?? known),
     log: (line) => lines.push(line),
     ...options,
   });
-  return { sqnrDb, log: lines.join("\n") };
+  return { sqnrDb: known?.sqnrDb ?? NaN, log: lines.join("\n"), accuracy: known };
 }
 
 for (const name of ["untied", "tied", "tied with normalized queries"] as const) {
@@ -84,6 +85,48 @@ test("a decoder that is run in stages is evaluated too", { skip: pythonMissing }
   assert.match(log, /original does not fit into memory and is run in \d stages/);
   assert.match(log, /past_key_values\.0\.key: float32\[1,2,0,32\]/);
   assert.ok(sqnrDb > 8, `${sqnrDb} dB`);
+});
+
+/** A file of the caller's, in the folder of the models. */
+async function writeData(content: string): Promise<string> {
+  const file = join(await mkdtemp(join(folder, "data-")), "data");
+  await writeFile(file, content);
+  return file;
+}
+
+test("a decoder is compared on the caller's tokens", { skip: pythonMissing }, async () => {
+  const result = await compressVariant("untied", int4);
+  const dataPath = await writeData("[1, 2, 3, 4, 5, 6]\n[7, 8, 9, 10]\n[11, 12]\n");
+  const { accuracy } = await evaluate(result, { dataPath });
+  assert.equal(accuracy?.data, "caller");
+  assert.equal(accuracy.samples, 2);
+  assert.deepEqual(
+    accuracy.outputs.map(({ name }) => name),
+    ["logits"],
+  );
+  const { language } = accuracy;
+  assert(language);
+  assert.deepEqual([language.tokens, language.windowTokens], [8, 6]);
+  assert.ok(language.klDivergence > 0 && language.perplexityRatio > 0, JSON.stringify(language));
+  const original = { ...result, resultPath: result.originalPath };
+  const same = (await evaluate(original, { dataPath })).accuracy?.language;
+  assert.equal(same?.perplexityRatio, 1);
+  assert.equal(same.klDivergence, 0);
+  assert.equal(same.originalPerplexity, language.originalPerplexity);
+  const availableBytes = Math.ceil((128 * 1024 ** 2 + 2 * 200_000) / 0.75);
+  const staged = (await evaluate(result, { dataPath, availableBytes })).accuracy?.language;
+  assert(staged);
+  const difference = staged.resultPerplexity / language.resultPerplexity - 1;
+  assert.ok(Math.abs(difference) < 1e-3, String(difference));
+});
+
+test("text for a model without a tokenizer is refused", { skip: pythonMissing }, async () => {
+  const result = await compressVariant("untied", int4);
+  const dataPath = await writeData("Once upon a time\n");
+  await assert.rejects(evaluate(result, { dataPath }), {
+    code: "evaluation_data_invalid",
+    message: /no tokenizer: give lines of JSON with "input_ids"/,
+  });
 });
 
 /** Operators of a model that take an initializer, with its name and bytes. */

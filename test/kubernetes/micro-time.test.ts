@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { formatMicroTime } from "../../src/kubernetes/micro-time.ts";
+import { formatMicroTime } from "../../src/controller-runtime/leadership.ts";
 import { resources } from "../../src/kubernetes/resources.ts";
 import { clusterMissing } from "../support/cluster/cluster-missing.ts";
 import { connectTestCluster } from "./connect-test-cluster.ts";

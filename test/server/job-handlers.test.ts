@@ -127,7 +127,7 @@ test("an unknown target is refused with the names of those there are", async (t)
   const problem = await problemIn(
     await ask("POST /v1/compress", { body: { model, target: "gpu" } }),
   );
-  assert.equal(problem.detail, 'Target "gpu" is not one of cpu, cpu-int8');
+  assert.equal(problem.detail, 'Target "gpu" is not one of cpu, cpu-int8, cpu-llm');
 });
 
 test("a file under an allowed folder is taken, and one that does not exist is not", async (t) => {

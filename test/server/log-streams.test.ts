@@ -146,3 +146,23 @@ for (const lines of [[], ["one", "two"]]) {
     assert.equal(await again.text(), "");
   });
 }
+
+test("a reader who is as fast as the records lets others go on between pages", async (t) => {
+  const { app, path, worker } = await startLog(t);
+  const pages = 20;
+  const line = logEvent("x".repeat(60_000));
+  for (let i = 0; i < pages; i++) await worker.report(line, line);
+  const answer = await app.ask(`${path}?follow=false`);
+  let turns = 0;
+  let isOver = false;
+  const countTurn = () => {
+    turns++;
+    if (!isOver) setImmediate(countTurn);
+  };
+  setImmediate(countTurn);
+  let bytes = 0;
+  for await (const piece of answer.body ?? []) bytes += piece.length;
+  isOver = true;
+  assert.equal(bytes, pages * 2 * 60_001);
+  assert.ok(turns >= pages, `${turns} turns of the event loop`);
+});

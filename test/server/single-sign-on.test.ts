@@ -153,6 +153,60 @@ test("a key that the issuer has replaced meanwhile counts, and the one before no
   assert.equal(locationIn(await signIn()).pathname, "/jobs");
 });
 
+const emailAnswers: [
+  string,
+  { claims: Record<string, unknown>; userInfo: Record<string, unknown>; email: string | null },
+][] = [
+  [
+    "another address is confirmed by the identity token",
+    {
+      claims: { email_verified: true },
+      userInfo: { email: "eve@example.com", email_verified: false },
+      email: null,
+    },
+  ],
+  [
+    "the identity token does not say whether its address is confirmed",
+    {
+      claims: { email: "eve@example.com" },
+      userInfo: { email: "eve@example.com", email_verified: false },
+      email: null,
+    },
+  ],
+  [
+    "the identity token has another address, which is confirmed",
+    {
+      claims: { email: "ada@example.com", email_verified: true },
+      userInfo: { email: "eve@example.com", email_verified: false },
+      email: "ada@example.com",
+    },
+  ],
+  [
+    "the identity token has none",
+    {
+      claims: { email_verified: false },
+      userInfo: { email: "ada@example.com", email_verified: true },
+      email: "ada@example.com",
+    },
+  ],
+];
+
+for (const [name, { claims, userInfo, email }] of emailAnswers) {
+  test(`an address counts by what the same answer says of it, where ${name}`, async (t) => {
+    const provider = await startHostileProvider(t, publicUrl);
+    const app = await makeTestApp(t, { singleSignOn: provider.options });
+    provider.metadata = { userinfo_endpoint: `${provider.options.issuer}/userinfo` };
+    const { address, cookie } = await begin(app);
+    provider.userInfo = userInfo;
+    const back = backFrom(provider, address);
+    provider.claims = { ...provider.claims, ...claims };
+    assert.equal(locationIn(await come(app, back, cookie)).pathname, "/jobs");
+    const found = await app.records.members.findPeople("ada@example.com");
+    const others = await app.records.members.findPeople("eve@example.com");
+    assert.deepEqual([found.length, others.length], email === null ? [0, 0] : [1, 0]);
+  });
+}
+
 test("an answer of another issuer is refused (mix-up)", async (t) => {
   const provider = await startHostileProvider(t, publicUrl);
   const app = await makeTestApp(t, { singleSignOn: provider.options });

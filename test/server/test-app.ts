@@ -20,6 +20,7 @@ import { testDatabase } from "../support/test-database.ts";
 import { defaultProject } from "../../src/contract/project.ts";
 import { hashSecret } from "../../src/auth/access-token.ts";
 import { resubmitJobs } from "../../src/server/handlers/resubmit-jobs.ts";
+import { createBodyMemory } from "../../src/server/http/body-memory.ts";
 import { createRateLimiter } from "../../src/server/http/rate-limiter.ts";
 import { createStorageQuota } from "../../src/server/http/storage-quota.ts";
 import { createApp } from "../../src/server/create-app.ts";
@@ -206,6 +207,7 @@ function createTestQuotas(
     exchanges: createRateLimiter("exchanges", exchangesPerMinute, now),
     workers: createRateLimiter("workers", workerRequestsPerMinute, now),
     storage: createStorageQuota(records, blobs, options.maxStoredBytes ?? 1e9),
+    bodies: createBodyMemory(),
     waitingJobs: options.maxWaitingJobs ?? 1e9,
     deadlineSeconds: 86_400,
   };

@@ -1,13 +1,16 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import type { TestContext } from "node:test";
 import { type Client, createClient } from "../../src/client/create-client.ts";
+
 import { routes } from "../../src/contract/routes/routes.ts";
+import { briefTargets } from "./brief-targets.ts";
 import { testDatabase } from "./test-database.ts";
 import { inheritedEnvironment } from "./inherited-environment.ts";
 
@@ -39,7 +42,12 @@ export async function startRunningService(
   { from, directory: wanted, environment }: StartOptions = {},
 ): Promise<RunningService> {
   const directory = from?.directory ?? wanted ?? (await mkdtemp(join(tmpdir(), "service-")));
-  const own = { MOS_DATA_DIR: directory, MOS_PORT: "0", ...(await serverEnvironment(from)) };
+  const own = {
+    MOS_DATA_DIR: directory,
+    MOS_PORT: "0",
+    MOS_TARGETS_FILE: await writeBriefTargets(t),
+    ...(await serverEnvironment(from)),
+  };
   const child = spawn(process.execPath, [main], {
     env: { ...inheritedEnvironment(), ...own, ...environment },
     stdio: ["ignore", "pipe", "inherit"],
@@ -56,6 +64,13 @@ export async function startRunningService(
   const token = from?.token ?? firstToken;
   const client = createClient({ routes, baseUrl, token });
   return { baseUrl, token, signInLink, client, process: child, directory };
+}
+
+async function writeBriefTargets(t: Pick<TestContext, "after">): Promise<string> {
+  const file = join(tmpdir(), `targets-${randomUUID()}.json`);
+  t.after(() => rm(file));
+  await writeFile(file, JSON.stringify({ targets: briefTargets }));
+  return file;
 }
 
 /** Names an empty database where tests use a server. */

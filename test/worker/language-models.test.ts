@@ -19,14 +19,22 @@ const int4: PartialRecipe = {
   minElements: 0,
 };
 
-/** A folder as a repository has it: with a tokenizer of words of one letter. */
-async function makeFolder(t: TestContext, family: string): Promise<string> {
+const unknownWords = Array.from({ length: 64 }, (_, id) => `t${id}`);
+
+/** A folder as a repository has it: with a tokenizer that knows some words. */
+async function makeFolder(
+  t: TestContext,
+  family: string,
+  words: readonly string[] = unknownWords,
+): Promise<string> {
   const folder = await mkdtemp(path.join(tmpdir(), "checkpoint-"));
   t.after(() => rm(folder, { recursive: true }));
   await cp(path.join(checkpoints, family), folder, { recursive: true });
-  const vocab = Object.fromEntries(Array.from({ length: 64 }, (_, id) => [`t${id}`, id]));
-  const model = { type: "WordLevel", vocab, unk_token: "t0" };
-  await writeFile(path.join(folder, "tokenizer.json"), JSON.stringify({ version: "1.0", model }));
+  const vocab = Object.fromEntries(words.map((word, id) => [word, id]));
+  const model = { type: "WordPiece", vocab, unk_token: words[0] };
+  const divided = words === unknownWords ? {} : { pre_tokenizer: { type: "Whitespace" } };
+  const content = JSON.stringify({ version: "1.0", model, ...divided });
+  await writeFile(path.join(folder, "tokenizer.json"), content);
   return folder;
 }
 
@@ -51,5 +59,36 @@ test("a folder becomes one that runs, with an archive of it", async (t) => {
     ],
   );
   assert(Number(telemetry.accuracy?.cosine) > 0.9, JSON.stringify(telemetry.accuracy));
+  assert.equal(telemetry.accuracy?.data, "generated");
+  assert.equal(telemetry.accuracy.language, undefined);
+  const codes = telemetry.warnings?.map(({ code }) => code);
+  assert.ok(codes?.includes("text_not_tokenized"), String(codes));
   assert.deepEqual((await readdir(folder)).includes("tokenizer.json"), true);
+});
+
+const english =
+  "? the of a and to in is it was that . , not for on as with he be at by had are which"
+    .split(" ")
+    .concat(["water", "sun", "light", "time", "house", "bread", "word", "memory"]);
+
+test("a checkpoint is compared on the built-in text, or on the caller's", async (t) => {
+  const folder = await makeFolder(t, "llama3", english);
+  const source = `${pathToFileURL(folder).href}/`;
+  const run = async (data: PartialRecipe["evaluation"]) => {
+    const evaluation = { samples: 3, latencyBudgetSeconds: 0, ...data };
+    const recipe = { ...int4, evaluation };
+    const { service, start } = await makeJob(t, source, { target: contrib, recipe });
+    assert.equal(await exitCode(start()), workerExit.completed);
+    return summarizeEvents(service.events).telemetry.accuracy;
+  };
+  const builtin = await run({});
+  assert.equal(builtin?.data, "builtin");
+  assert.equal(builtin.samples, 3);
+  assert.ok(Number(builtin.language?.klDivergence) > 0, JSON.stringify(builtin));
+  assert.ok(Number(builtin.language?.originalPerplexity) > 1, JSON.stringify(builtin));
+  const text = path.join(folder, "text.txt");
+  await writeFile(text, "the light of the sun is in the water, and the bread is not");
+  const own = await run({ data: pathToFileURL(text).href });
+  assert.equal(own?.data, "caller");
+  assert.equal(own.language?.tokens, 14);
 });

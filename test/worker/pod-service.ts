@@ -27,6 +27,7 @@ import type { NewJob } from "../../src/records/jobs/insert-jobs.ts";
 import { openRecords, type Records } from "../../src/records/open-records.ts";
 import { createServiceMetrics } from "../../src/server/http/service-metrics.ts";
 import { createApp } from "../../src/server/create-app.ts";
+import { createBodyMemory } from "../../src/server/http/body-memory.ts";
 import { createRateLimiter } from "../../src/server/http/rate-limiter.ts";
 import { createStorageQuota } from "../../src/server/http/storage-quota.ts";
 import { wrongWorkerError } from "../../src/executors/worker-authentication.ts";
@@ -129,6 +130,7 @@ export async function startPodService(
       exchanges: createRateLimiter("exchanges", 1e9, now),
       workers: createRateLimiter("workers", 1e9, now),
       storage: createStorageQuota(records, blobs, 2 ** 40),
+      bodies: createBodyMemory(),
       waitingJobs: 1e9,
       deadlineSeconds: 86_400,
     },

@@ -1,3 +1,4 @@
+import { type BatchRefusal, findBatchRefusal } from "./refused-batch.ts";
 import type { ObservedBatchState } from "./observed-batch-state.ts";
 import {
   type JobStateCode,
@@ -15,6 +16,8 @@ export interface BatchJobStates {
   readonly states: readonly JobStateCode[];
   /** No more jobs are created, and those that exist are cancelled. */
   readonly stopping: boolean;
+  /** Why those that were not created have failed. */
+  readonly refusal: BatchRefusal | undefined;
 }
 
 /**
@@ -23,8 +26,12 @@ export interface BatchJobStates {
  */
 export function readJobStates(observed: ObservedBatchState): BatchJobStates {
   const { batch } = observed;
-  const observedStates = Array.from({ length: batchJobCount(batch) }, (_, index) =>
+  const found = Array.from({ length: batchJobCount(batch) }, (_, index) =>
     jobState(observed, index),
+  );
+  const refusal = found.includes(jobStateCodes.notCreated) ? findBatchRefusal(batch) : undefined;
+  const observedStates = found.map((state) =>
+    refusal !== undefined && state === jobStateCodes.notCreated ? jobStateCodes.failed : state,
   );
   const stopping =
     batch.spec.cancel || (batch.spec.failFast && observedStates.includes(jobStateCodes.failed));
@@ -33,6 +40,7 @@ export function readJobStates(observed: ObservedBatchState): BatchJobStates {
       stopping && state === jobStateCodes.notCreated ? jobStateCodes.cancelled : state,
     ),
     stopping,
+    refusal,
   };
 }
 

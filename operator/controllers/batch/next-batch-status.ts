@@ -4,11 +4,11 @@ import {
   countJobsByStatus,
   isFromEarlierBatch,
 } from "./job-states.ts";
+import type { BatchRefusal } from "./refused-batch.ts";
 import type { ObservedBatchState } from "./observed-batch-state.ts";
 import { statusLimits } from "../../../src/contract/custom-resources/api-group.ts";
 import {
   type BatchResourceStatus,
-  type JobStateCode,
   jobStateCodes,
 } from "../../../src/contract/custom-resources/batch-resource.ts";
 import {
@@ -55,7 +55,7 @@ function unfinishedBatchStatus(
   const situation = readSituation(observed, jobStates);
   const { status, counts, gatesFailed } = situation;
   const message = truncatedMessage(observed, situation);
-  const failures = listFailures(observed, jobStates.states);
+  const failures = listFailures(observed, jobStates);
   const startedAt = batch.status?.startedAt ?? earliestStart(observed);
   const next: BatchResourceStatus = {
     batchId: resolveBatchId(batch),
@@ -77,13 +77,13 @@ function unfinishedBatchStatus(
 
 function readSituation(
   observed: ObservedBatchState,
-  { states, stopping }: BatchJobStates,
+  { states, stopping, refusal }: BatchJobStates,
 ): BatchSituation {
   const counts = countJobsByStatus(observed, states);
   const fromJobs = deriveBatchStatus(counts);
   const isCancelling = observed.batch.spec.cancel && !isTerminal(fromJobs);
   const gatesFailed = states.filter((state) => state === jobStateCodes.gateFailed).length;
-  return { status: isCancelling ? "Cancelling" : fromJobs, counts, gatesFailed, stopping };
+  return { status: isCancelling ? "Cancelling" : fromJobs, counts, gatesFailed, stopping, refusal };
 }
 
 function truncatedMessage(
@@ -150,7 +150,7 @@ type Failures = NonNullable<BatchResourceStatus["failures"]>;
 const maxModelName = 100;
 
 /** The first failures. A reported one stays when its CompressionJob is deleted. */
-function listFailures(observed: ObservedBatchState, states: readonly JobStateCode[]): Failures {
+function listFailures(observed: ObservedBatchState, { states, refusal }: BatchJobStates): Failures {
   const { batch } = observed;
   const reported = batch.status?.failures ?? [];
   const reportedJobs = new Set(reported.map(({ job }) => job));
@@ -159,7 +159,7 @@ function listFailures(observed: ObservedBatchState, states: readonly JobStateCod
     if (state !== jobStateCodes.failed || reportedJobs.has(job)) return [];
     const { model, target } = modelTargetPair(batch, index);
     const name = model.name ?? model.source.slice(-maxModelName);
-    return [{ job, model: name, target, ...failureCause(observed, index) }];
+    return [{ job, model: name, target, ...failureCause(observed, index, refusal) }];
   });
   return [...reported, ...newFailures].slice(0, statusLimits.failures);
 }
@@ -167,6 +167,7 @@ function listFailures(observed: ObservedBatchState, states: readonly JobStateCod
 function failureCause(
   { children, nameConflicts }: ObservedBatchState,
   index: number,
+  refusal: BatchRefusal | undefined,
 ): Pick<Failures[number], "reason" | "message"> {
   if (nameConflicts.has(index)) {
     return {
@@ -174,7 +175,9 @@ function failureCause(
       message: "Another CompressionJob has the name, and does not belong to the Batch",
     };
   }
-  const { error, statusReason, statusMessage } = children.get(index)?.status ?? {};
+  const child = children.get(index);
+  if (child === undefined && refusal !== undefined) return refusal;
+  const { error, statusReason, statusMessage } = child?.status ?? {};
   const message = error?.message ?? statusMessage ?? "";
   return {
     reason: error?.code ?? statusReason ?? "",
@@ -188,6 +191,7 @@ interface BatchSituation {
   readonly counts: StatusCounts;
   readonly gatesFailed: number;
   readonly stopping: boolean;
+  readonly refusal: BatchRefusal | undefined;
 }
 
 /** What people want to know beside the figures. */
@@ -195,13 +199,13 @@ function batchStatusMessage(
   observed: ObservedBatchState,
   situation: BatchSituation,
 ): string | undefined {
-  const { counts, gatesFailed } = situation;
+  const { counts, gatesFailed, refusal } = situation;
   const all = `${batchJobCount(observed.batch)} jobs`;
   switch (situation.status) {
     case "Completed":
       return gatesFailed > 0 ? `${gatesFailed} of ${all} have a gate that failed` : undefined;
     case "Failed":
-      return `${counts.Failed} of ${all} failed`;
+      return refusal?.message ?? `${counts.Failed} of ${all} failed`;
     case "Cancelled":
       return `${counts.Cancelled} of ${all} were cancelled`;
     case "Cancelling":

@@ -38,11 +38,18 @@ const jobConditionTable = {
 const percentText = z.string().max(8);
 
 const statusTelemetry = telemetry
-  .omit({ accuracy: true, calibration: true, generated: true, warnings: true, modelDiff: true })
+  .omit({
+    accuracy: true,
+    calibration: true,
+    generated: true,
+    search: true,
+    warnings: true,
+    modelDiff: true,
+  })
   .extend({
     accuracy: telemetry.shape.accuracy
       .unwrap()
-      .omit({ outputs: true, notExercised: true })
+      .omit({ outputs: true, notExercised: true, language: true })
       .optional()
       .describe("How far the result is from the original."),
     warnings: z

@@ -5,6 +5,7 @@
 export const eventReasonTable = {
   AttemptStarted:
     "A pod does the work, or a share of it, once more, in place of one that was lost.",
+  BatchTooLarge: "The batch's models or recipe would make jobs of too many bytes.",
   Cancelled: "The job was cancelled and none of its processes runs any more.",
   Completed: "The job, or every job of the batch, is Completed.",
   Failed: "The job, or a job of the batch, has failed.",

@@ -7,9 +7,9 @@ export const maxShards = 1000;
 
 /**
  * Most files of a job: its shards, the model and the external data of each stage, and besides the
- * model, the manifests of shards and stages, the report and the graph.
+ * model, the manifests of shards and stages, the report, the graph and the recipe.
  */
-export const maxArtifacts = maxShards + 2 * maxPipelineStages + 5;
+export const maxArtifacts = maxShards + 2 * maxPipelineStages + 6;
 
 export const artifactName = z
   .string()
@@ -31,6 +31,7 @@ export const artifact = z
         "manifest",
         "report",
         "graph",
+        "recipe",
         "description",
         "diff",
         "configuration",
@@ -41,6 +42,7 @@ export const artifact = z
           "pipeline, an ONNX file or its external data; `manifest`: which file holds which " +
           "weight, or how the stages are linked; `report`: what was done to each weight; `graph`: the " +
           "original's nodes with what was done to their weights, as the dashboard draws them; " +
+          "`recipe`: what a search found for its goal, to be run again; " +
           "`description`: what tells the original from other models; `diff`: how it differs from the " +
           "baseline's; " +
           "`configuration`: what ONNX Runtime GenAI reads beside a language model, such as its " +

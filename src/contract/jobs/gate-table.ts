@@ -44,11 +44,15 @@ export interface GateChange {
 
 const percent = (share: number, digits: number) => formatPercent(share, digits);
 const decibels = (value: number, digits: number) => `${formatQuantity(value, digits)} dB`;
+const nats = (value: number, digits: number) => `${formatQuantity(value, digits + 3)} nats`;
 const plain = formatQuantity;
 
 const finer =
   "Have less of the model quantized: see which weights differ most on the job's page and name " +
   "them in `recipe.exclude`, or use a finer `granularity` or a scheme with more bits.";
+const finerBits =
+  "Have more of the weights in 8 bits by `recipe.overrides`: the head and the products " +
+  "`down_proj` first, and those whose weights differ most on the job's page.";
 const coarser =
   "Use a scheme with fewer bits, or allow a larger result. What stays as it is, and why, is in " +
   "the job's log.";
@@ -94,13 +98,34 @@ export const gateTable = {
   },
   minTop1: {
     bound: "min",
-    title: "Samples with the same class",
+    title: "Same class or next token",
     format: percent,
-    finding: (figure) => `gives the original's class for ${figure} of the samples`,
+    finding: (figure) => `gives the original's class or next token in ${figure} of the cases`,
     advice: finer,
     description:
-      "Least share of samples, of any output, whose largest element is the same as the original's.",
+      "Least share of samples, of any output, whose largest element is the same as the " +
+      "original's; for a language model the share of tokens after which both expect the same one.",
     figure: leastTop1,
+  },
+  maxPerplexityRatio: {
+    bound: "max",
+    title: "Perplexity against the original",
+    format: percent,
+    finding: (figure) => `has ${figure} of the original's perplexity`,
+    advice: finerBits,
+    description: "Largest perplexity of a language model's result relative to the original's.",
+    figure: ({ accuracy }) => accuracy?.language?.perplexityRatio,
+  },
+  maxKlDivergence: {
+    bound: "max",
+    title: "KL divergence",
+    format: nats,
+    finding: (figure) => `predicts ${figure} away from the original`,
+    advice: finerBits,
+    description:
+      "Largest mean Kullback-Leibler divergence of a language model's predictions of the next " +
+      "token from the original's, nats.",
+    figure: ({ accuracy }) => accuracy?.language?.klDivergence,
   },
   maxLatencyRatio: {
     bound: "max",

@@ -4,7 +4,7 @@ import { shownLine } from "../text/shown-line.ts";
 /** More than the longest deadline of a job has. */
 const milliseconds = z.number().min(0).max(1e9);
 
-/** Most that a ratio of sizes or latencies is reported as. */
+/** Most that a ratio of sizes or latencies, or a perplexity, is reported as. */
 export const maxRatio = 1e10;
 export const measuredRatio = z.number().min(0).max(maxRatio);
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { auto } from "./auto.ts";
 import { dnsLabel } from "../text/kubernetes-names.ts";
 import { balance, maxPipelineStages } from "./pipeline.ts";
 import { type Rule, withRules } from "../rule.ts";
@@ -6,7 +7,7 @@ import { boundedText } from "../text/bounded-text.ts";
 import { modelSource } from "../models/model-source.ts";
 
 const quantizedSchemes = ["int8-dynamic", "int8-weight", "int4-weight"] as const;
-const schemes = [...quantizedSchemes, "fp16"] as const;
+const schemes = [...quantizedSchemes, "int8-static", "fp16"] as const;
 const granularities = ["tensor", "channel", "block"] as const;
 
 type Scheme = (typeof schemes)[number];
@@ -15,6 +16,7 @@ type Granularity = (typeof granularities)[number];
 /** The granularities that each scheme can have. */
 export const granularitiesByScheme: Readonly<Record<Scheme, readonly Granularity[]>> = {
   "int8-dynamic": ["tensor", "channel"],
+  "int8-static": ["tensor", "channel"],
   "int8-weight": granularities,
   "int4-weight": ["block"],
   fp16: granularities,
@@ -29,17 +31,25 @@ export function chooseGranularity(scheme: Scheme, wanted: Granularity): Granular
   return allowed.includes(wanted) ? wanted : (allowed.at(-1) ?? wanted);
 }
 
+const blockSize = z.literal([16, 32, 64, 128, 256]);
+
 const nodePattern = boundedText({ min: 1, max: 253 });
 
 const override = z.strictObject({
   match: nodePattern.describe("Names of weights, or of nodes that take them, as in `exclude`."),
   scheme: z
-    .enum(quantizedSchemes)
+    .enum([...quantizedSchemes, "none"])
     .describe(
       "Scheme of these weights, with the recipe's granularity where it can have that, else " +
-        "its finest.",
+        "its finest; `none` leaves them unchanged.",
     ),
+  granularity: z
+    .enum(granularities)
+    .optional()
+    .describe("Granularity of these weights, where the scheme can have it."),
+  blockSize: blockSize.optional().describe("Weights that share a scale, of these weights."),
 });
+export type Override = z.infer<typeof override>;
 
 const sharding = z.strictObject({
   maxShardBytes: z
@@ -76,10 +86,16 @@ const evaluation = z.strictObject({
   data: modelSource
     .optional()
     .describe(
-      "`.npz` file with an array for each input, stacked along a first axis of samples. " +
-        "Without it, data is generated to the inputs' types and shapes.",
+      "`.npz` file with an array for each input, stacked along a first axis of samples; for a " +
+        "language model also text in UTF-8, or lines of JSON, each with `text` or `input_ids`. " +
+        "Without it, data is generated to the inputs' types and shapes, and a language model's " +
+        "checkpoint is run on a text that the service has.",
     ),
-  samples: z.int().min(1).max(1024).describe("Samples to compare outputs on."),
+  samples: z
+    .int()
+    .min(1)
+    .max(1024)
+    .describe("Samples to compare outputs on; of text, windows of up to 512 tokens."),
   latencyBudgetSeconds: z
     .number()
     .min(0)
@@ -121,7 +137,8 @@ export const recipe = z
       .enum(schemes)
       .describe(
         "`int8-dynamic`: weights and activations in int8, activations scaled at run time " +
-          "(MatMul, Gemm; LSTM where `operators` is `contrib`). `int8-weight` and " +
+          "(MatMul, Gemm; LSTM where `operators` is `contrib`). `int8-static`: the same for Conv, " +
+          "MatMul and Gemm, with scales of activations from `calibration`. `int8-weight` and " +
           "`int4-weight`: weights stored in 8 or 4 bits, arithmetic in floating point, " +
           "except for products that are faster with activations " +
           "rounded to int8 for each block. `fp16`: half precision.",
@@ -132,9 +149,7 @@ export const recipe = z
         "One scale for each tensor, each output channel, or each block of `blockSize` weights " +
           "along the reduced axis.",
       ),
-    blockSize: z
-      .literal([16, 32, 64, 128, 256])
-      .describe("Weights that share a scale where granularity is `block`."),
+    blockSize: blockSize.describe("Weights that share a scale where granularity is `block`."),
     symmetric: z.boolean().describe("Zero maps to the middle code and no zero points are stored."),
     reduceRange: z
       .boolean()
@@ -150,11 +165,12 @@ export const recipe = z
           "operators (MatMulNBits, GatherBlockQuantized, DynamicQuantizeLSTM).",
       ),
     dequantize: z
-      .enum(["load", "run"])
+      .enum(["load", "load-only", "run"])
       .describe(
         "When weights become floating point again, where no operator takes them quantized. " +
           "`load`: once, as the runtime loads the model; it is as fast as the original and takes " +
-          "as much memory. `run`: each time that they are used (DequantizeLinear), which takes " +
+          "as much memory. `load-only`: the same, also where an operator could take them: all " +
+          "arithmetic is the original's, and nothing is timed. `run`: each time that they are used (DequantizeLinear), which takes " +
           "less memory and more time.",
       ),
     fallback: z
@@ -190,8 +206,15 @@ export const recipe = z
     calibration: calibration
       .optional()
       .describe(
-        "Runs the original on samples and fits the rounding of weights in blocks to the inputs " +
-          "of their products (GPTQ). Without it, weights are rounded to the nearest code.",
+        "Runs the original on samples: fits the rounding of weights in blocks to the inputs of " +
+          "their products (GPTQ), and finds the ranges of activations for `int8-static`, " +
+          "which needs it. Without it, weights are rounded to the nearest code.",
+      ),
+    auto: auto
+      .optional()
+      .describe(
+        "Searches the scheme of each weight for a goal: the report has the recipe that was " +
+          "found. The recipe's own scheme, granularity and operators have no meaning then.",
       ),
     evaluation: evaluation.describe("How the result is compared with the original."),
   })
@@ -214,6 +237,7 @@ export const partialRecipe = z
       .partial()
       .optional()
       .describe("On which samples the rounding of weights in blocks is fitted."),
+    auto: auto.partial().optional().describe("Searches the scheme of each weight for a goal."),
     evaluation: evaluation
       .partial()
       .optional()

@@ -6,6 +6,7 @@ import {
   recipe,
   type RequestedRecipe,
 } from "./recipe.ts";
+import { defaultAuto, explainMissingGoal } from "./auto.ts";
 import type { Target } from "./target.ts";
 import { ServiceError } from "../errors.ts";
 
@@ -47,6 +48,9 @@ export function resolveRecipe(...layers: PartialRecipe[]): Recipe {
     ...(layers.some((layer) => layer.calibration !== undefined) && {
       calibration: Object.assign({}, defaultCalibration, ...layers.map((each) => each.calibration)),
     }),
+    ...(layers.some((layer) => layer.auto !== undefined) && {
+      auto: Object.assign({}, defaultAuto, ...layers.map((each) => each.auto)),
+    }),
     evaluation: Object.assign({}, ...all.map((layer) => layer.evaluation)),
   });
 }
@@ -78,18 +82,25 @@ export function effectiveRecipe(
 }
 
 interface UnsupportedField {
-  readonly field: "granularity" | "operators" | "calibration";
+  readonly field: "granularity" | "operators" | "calibration" | "auto";
   readonly message: string;
 }
 
 /** What no model of a target can have: the field that asks for it, and why not. */
-export function findUnsupportedField(
-  { scheme, granularity, operators, calibration }: Recipe,
-  target: Target,
-): UnsupportedField | undefined {
+export function findUnsupportedField(recipe: Recipe, target: Target): UnsupportedField | undefined {
+  const { scheme, granularity, operators, calibration } = recipe;
+  const obstacle = findSearchObstacle(recipe);
+  if (obstacle !== undefined) {
+    return { field: "auto", message: `The recipe's \`auto\` ${obstacle}` };
+  }
   if (calibration !== undefined && (calibration.data !== undefined) === calibration.generated) {
     const problem = calibration.generated ? "both data and generated samples" : "no samples";
     const message = `The calibration has ${problem}: give \`data\` or set \`generated\``;
+    return { field: "calibration", message };
+  }
+  if (scheme === "int8-static" && calibration === undefined) {
+    const message =
+      "Scheme int8-static needs `calibration`: give samples as its `data`, or set `generated`";
     return { field: "calibration", message };
   }
   if (operators === "contrib" && target.operators === "standard") {
@@ -102,6 +113,17 @@ export function findUnsupportedField(
   const options = allowed.map((name) => `"${name}"`).join(" or ");
   const message = `Scheme "${scheme}" has granularity "${granularity}", and may have ${options}`;
   return { field: "granularity", message };
+}
+
+function findSearchObstacle(recipe: Recipe): string | undefined {
+  const { auto, overrides = [], parallelism, evaluation } = recipe;
+  if (auto === undefined) return undefined;
+  if (overrides.length > 0) return "finds the overrides: give none";
+  if (parallelism > 1) return "searches in one pod: parallelism must be 1";
+  if (evaluation.level !== "outputs") {
+    return `compares outputs, and the evaluation's level is ${evaluation.level}`;
+  }
+  return explainMissingGoal(auto);
 }
 
 /** @throws ServiceError recipe_unsupported */

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { latency, measuredRatio } from "./latency.ts";
 import { shortModelDiff } from "./model-diff.ts";
+import { searchSummary } from "./search.ts";
 import { textLimits } from "../limits.ts";
 import { listCodes } from "../text/describe-choices.ts";
 import { shownLine } from "../text/shown-line.ts";
@@ -49,13 +50,33 @@ const outputAccuracy = z.object({
 });
 export type OutputAccuracy = z.infer<typeof outputAccuracy>;
 
+const languageAccuracy = z.object({
+  tokens: z.int().min(1).describe("Tokens that were predicted: all but the first of each window."),
+  windowTokens: z
+    .int()
+    .min(1)
+    .describe("Tokens of the longest window. A window is read at once, after nothing."),
+  originalPerplexity: measuredRatio.describe(
+    "Perplexity of the original: among how many tokens it hesitates at each.",
+  ),
+  resultPerplexity: measuredRatio.describe("Perplexity of the result."),
+  perplexityRatio: measuredRatio.describe("resultPerplexity / originalPerplexity."),
+  klDivergence: measuredRatio.describe(
+    "Mean Kullback-Leibler divergence of the result's prediction of the next token from the " +
+      "original's, nats; 0 for equal predictions.",
+  ),
+});
+
 export const accuracy = z.object({
   level: z
     .enum(["outputs", "weights"])
     .describe("What was compared: outputs of both models, or each weight with its original."),
   data: z
-    .enum(["caller", "generated"])
-    .describe("Where the samples came from. Figures on generated data show gross damage only."),
+    .enum(["caller", "generated", "builtin"])
+    .describe(
+      "Where the samples came from; `builtin` is a text that the service has for language models. " +
+        "Figures on generated data show gross damage only.",
+    ),
   samples: z
     .int()
     .min(0)
@@ -63,6 +84,13 @@ export const accuracy = z.object({
   sqnrDb: sqnrDb.describe("Of the worst output, or of the worst weight at level `weights`."),
   cosine: cosine.describe("Of the worst output, or of the worst weight at level `weights`."),
   outputs: z.array(outputAccuracy).max(maxReportedOutputs),
+  language: languageAccuracy
+    .optional()
+    .describe(
+      "How well both predict the next token of text; absent for models that are no language " +
+        "models, and where logits are not finite. How often both expect the same next token is " +
+        "`top1Agreement` of the output `logits`.",
+    ),
   notExercised: z
     .array(shownLine(textLimits.name))
     .max(maxReportedOutputs)
@@ -178,10 +206,16 @@ export const telemetry = z
             "Samples at the beginning of the same file that are the evaluation's, where one file " +
               "serves both.",
           ),
-        fittedWeights: z.int().min(0).describe("Weights whose rounding was fitted to them."),
+        fittedWeights: z
+          .int()
+          .min(0)
+          .describe("Weights whose rounding, or whose inputs' ranges, were fitted to them."),
       })
       .optional()
       .describe("What the original was run on to fit the result to; absent without calibration."),
+    search: searchSummary
+      .optional()
+      .describe("How the recipe was found, where `recipe.auto` asks for it; `report.json` has it."),
     accuracy: accuracy.optional().describe("How far the result is from the original."),
     latency: latency.optional().describe("How long the models take for one sample."),
     memory: z

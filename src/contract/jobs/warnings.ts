@@ -20,6 +20,9 @@ export const warningTable = {
   files_missing:
     "Files of the result are not stored: the job was recorded again from its resource and its " +
     "pod's log, after a restoration from a backup that is older than they are. Retry the job to get them.",
+  goal_missed:
+    "No result that the search found reaches the goals of `recipe.auto`; the nearest is kept. " +
+    "`telemetry.search.missed` has how near it came: lower the goal, or allow more bytes.",
   inputs_fixed:
     "Inputs of the model with default values became constants, since they are weights that " +
     "changed, or say how such weights are taken: callers of the result cannot give them. Other " +
@@ -49,6 +52,12 @@ export const warningTable = {
     "had no effect.",
   samples_left_out:
     "The evaluation data has more samples than `recipe.evaluation.samples`; the first are used.",
+  text_not_tokenized:
+    "The checkpoint's tokenizer is of a kind that is not known here, or does not know English words, so " +
+    "the models were run on generated tokens, and perplexities are not known.",
+  search_out_of_budget:
+    "`recipe.auto.budgetSeconds` ended the search: the result is the best until then, and a longer " +
+    "search may find a better one.",
 } as const;
 
 export type WarningCode = keyof typeof warningTable;

@@ -1,12 +1,13 @@
 import { useSignal } from "@preact/signals";
 import type { Batch } from "../../contract/jobs/batch.ts";
-import { isTerminal } from "../../contract/jobs/status.ts";
+import { isTerminal, jobStatus } from "../../contract/jobs/status.ts";
+import { EndNoticeButton } from "../live/end-notice-button.tsx";
 import { LiveSign } from "../live/live-sign.tsx";
 import { service } from "../session/service.ts";
 import { mayDo } from "../session/session.ts";
 import { Button, Icon } from "../shared/button.tsx";
 import { MaybeError } from "../shared/notice.tsx";
-import { useTitle } from "../shared/page-head.tsx";
+import { tabSigns, useTabIcon, useTitle } from "../shared/page-head.tsx";
 import { Status, ToneSign } from "../shared/status.tsx";
 
 interface BatchProps {
@@ -14,7 +15,13 @@ interface BatchProps {
 }
 
 export function BatchHead({ batch }: BatchProps) {
-  useTitle(batch.name);
+  const tone = judgeBatch(batch);
+  const total = batch.jobs.length;
+  const ended = jobStatus.options
+    .filter(isTerminal)
+    .reduce((sum, status) => sum + batch.counts[status], 0);
+  useTitle(`${tone === "work" ? `${ended} of ${total} ` : tabSigns[tone]}${batch.name}`);
+  useTabIcon(tone);
   return (
     <div class="top">
       <div>
@@ -30,6 +37,12 @@ export function BatchHead({ batch }: BatchProps) {
       <BatchActions batch={batch} />
     </div>
   );
+}
+
+function judgeBatch({ status, gatesFailed }: Batch): "work" | "off" | "calm" | "bad" {
+  if (!isTerminal(status)) return "work";
+  if (status === "Cancelled") return "off";
+  return status === "Failed" || gatesFailed > 0 ? "bad" : "calm";
 }
 
 /** How a batch stands: one whose jobs fail gates is no good news. */
@@ -49,6 +62,7 @@ function BatchActions({ batch: { id, status, counts } }: BatchProps) {
   return (
     <>
       <MaybeError error={failure.value} />
+      {!isOver && <EndNoticeButton id={id} />}
       {!isOver && mayDo("cancelWork") && <CancelRest onClick={cancel} />}
       {isOver && counts.Failed > 0 && mayDo("retryWork") && (
         <RetryFailed count={counts.Failed} onClick={retry} />

@@ -21,9 +21,10 @@ import { service } from "../session/service.ts";
 import { Icon } from "../shared/button.tsx";
 import { describeCommit } from "../shared/format.ts";
 import { type GateResult, lacksBaseline } from "../shared/gate-words.ts";
-import { MissingPage } from "../shared/missing-page.tsx";
+import { isGone, MissingPage } from "../shared/missing-page.tsx";
 import { Age } from "../shared/page-head.tsx";
 import { ToneSign } from "../shared/status.tsx";
+import { Term } from "../shared/term.tsx";
 
 /** A batch as a matrix of models and targets, live. */
 export function BatchPage() {
@@ -47,7 +48,7 @@ function LiveBatch({ id }: { id: string }) {
   return (
     <>
       <MissingPage error={batch.error ?? jobs.error} noun="batch" list="/batches" retry={reload} />
-      {batch.value && (
+      {batch.value && !isGone(batch.error) && (
         <>
           <BatchHead batch={batch.value} />
           <BatchFacts batch={batch.value} summaries={summaries} />
@@ -140,7 +141,9 @@ function GateSummary({ summaries }: { readonly summaries: Iterable<JobSummary> }
   return (
     <section class="card c5">
       <header>
-        <h2>Gates</h2>
+        <h2>
+          <Term name="gate">Gates</Term>
+        </h2>
         <span class="dim">of {jobs.length} jobs</span>
       </header>
       <ul class="list">

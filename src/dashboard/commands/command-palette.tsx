@@ -12,6 +12,7 @@ import { service } from "../session/service.ts";
 import { mayDo, signOut } from "../session/session.ts";
 import { serviceNow } from "../shared/clock.ts";
 import { Dialog, openDialog } from "../shared/dialog.tsx";
+import { mayLeave } from "../shared/leave-question.ts";
 import { formatAge } from "../shared/format.ts";
 import { pageSections } from "../shell/sidebar.tsx";
 import { chooseTheme } from "../shell/theme.ts";
@@ -27,8 +28,8 @@ export function CommandPalette({ onClose }: { readonly onClose: () => void }) {
   const found = matchCommands([...commands, ...jobs], text.value);
   const run = ({ leadsTo }: Command) => {
     onClose();
-    if (typeof leadsTo === "string") route(leadsTo);
-    else leadsTo();
+    if (typeof leadsTo !== "string") leadsTo();
+    else if (mayLeave()) route(leadsTo);
   };
   const press = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -127,6 +128,7 @@ const actions: readonly OfferedAction[] = [
   { label: "Dark colours", detail: "theme", leadsTo: () => chooseTheme("dark") },
   { label: "System colours", detail: "theme", leadsTo: () => chooseTheme("system") },
   { label: "Account", detail: "sessions, projects", leadsTo: "/account" },
+  { label: "Terms", detail: "what the words mean", leadsTo: "/terms" },
   { label: "Keyboard help", detail: "?", leadsTo: () => (openDialog.value = "keys") },
   { label: "Sign out", detail: "", leadsTo: () => void signOut("signOut") },
 ];

@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { letterOf, type NamedJob } from "./name-jobs.ts";
 import type { Job } from "../../contract/jobs/job.ts";
+import type { TermName } from "../../contract/jobs/terms.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { formatDecibels } from "../../contract/text/format-figure.ts";
 import { compareAddress } from "../shared/addresses.ts";
@@ -10,6 +11,7 @@ import { formatDuration, formatMs } from "../shared/format.ts";
 import { listMissed, sayGate } from "../shared/gate-words.ts";
 import { listJobFacts } from "../shared/job-facts.ts";
 import { ToneSign } from "../shared/status.tsx";
+import { Term } from "../shared/term.tsx";
 import { judgeJob } from "../shared/verdict.ts";
 
 interface CompareTableProps {
@@ -94,6 +96,7 @@ function CompareHead({ jobs }: CompareTableProps) {
 
 interface FigureRow {
   readonly title: string;
+  readonly term?: TermName;
   readonly read: (job: Job) => number | null | undefined;
   readonly format: (value: number, job: Job) => string;
   /** Undefined where neither is better. */
@@ -110,18 +113,21 @@ const figureRows: readonly FigureRow[] = [
   },
   {
     title: "Accuracy (SQNR)",
+    term: "sqnr",
     read: ({ telemetry }) => telemetry.accuracy?.sqnrDb,
     format: formatDecibels,
     best: "most",
   },
   {
     title: "Cosine similarity",
+    term: "cosine",
     read: ({ telemetry }) => telemetry.accuracy?.cosine,
     format: (cosine) => cosine.toFixed(4),
     best: "most",
   },
   {
     title: "Latency of the original",
+    term: "latency",
     read: ({ telemetry }) => telemetry.latency?.ratio,
     format: (ratio, { telemetry }) =>
       `×${ratio.toFixed(2)}, ${formatMs(telemetry.latency?.result.p50Ms ?? 0)}`,
@@ -187,13 +193,13 @@ function isKnown(value: number | null | undefined): value is number {
 }
 
 function FigureCells({ row, jobs }: CompareTableProps & { readonly row: FigureRow }) {
-  const { title, read, format, best } = row;
+  const { title, term, read, format, best } = row;
   const values = jobs.map(({ job }) => read(job)).filter(isKnown);
   const differ = new Set(values).size > 1;
   const wanted = best === "least" ? Math.min(...values) : Math.max(...values);
   return (
     <tr>
-      <th scope="row">{title}</th>
+      <th scope="row">{term === undefined ? title : <Term name={term}>{title}</Term>}</th>
       {jobs.map(({ job }) => {
         const value = read(job);
         if (!isKnown(value))

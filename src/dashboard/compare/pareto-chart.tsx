@@ -94,7 +94,7 @@ function Plot({ chart, names }: PlotProps) {
 }
 
 /** The lines of an axis, its values and its limits. */
-function Grid({ axis, side }: { readonly axis: Axis; readonly side: "left" | "top" }) {
+export function Grid({ axis, side }: { readonly axis: Axis; readonly side: "left" | "top" }) {
   return (
     <div class={`plot-grid is-${side}`} aria-hidden="true">
       {axis.ticks.map(({ text, at }) => (

@@ -73,7 +73,9 @@ export function layOutPareto(
     const [atX, atY] = [x.read(job), y.read(job)];
     return atX === null || atY === null ? [] : [{ job, x: atX, y: atY }];
   });
-  const [scaleX, scaleY] = [chooseScale(x, jobs), chooseScale(y, jobs)];
+  const scaleOf = (figure: AxisFigure) =>
+    chooseScale([...jobs.flatMap((job) => figure.read(job) ?? []), ...listLimits(figure, jobs)]);
+  const [scaleX, scaleY] = [scaleOf(x), scaleOf(y)];
   const front = findFront(measured, x, y);
   const place = (point: Point) => ({
     left: scaleX.place(point.x),
@@ -118,7 +120,7 @@ function findFront(points: readonly Point[], x: AxisFigure, y: AxisFigure): Poin
   return good.filter((point) => !good.some((other) => beats(other, point)));
 }
 
-interface Scale {
+export interface Scale {
   readonly ticks: readonly number[];
   /** Percent from the least value on. */
   readonly place: (value: number) => number;
@@ -128,8 +130,7 @@ const wantedTicks = 5;
 const steps = [1, 2, 2.5, 5, 10];
 
 /** A scale of round values around figures and limits. */
-function chooseScale(figure: AxisFigure, jobs: readonly JobSummary[]): Scale {
-  const values = [...jobs.flatMap((job) => figure.read(job) ?? []), ...listLimits(figure, jobs)];
+export function chooseScale(values: readonly number[]): Scale {
   const [least, most] = [Math.min(...values), Math.max(...values)];
   const span = most - least || Math.abs(most) || 1;
   const power = 10 ** Math.floor(Math.log10(span / wantedTicks));

@@ -3,6 +3,7 @@ import type { JobDetail } from "../../contract/jobs/job.ts";
 import { explainWideInterval, type LatencyRatio } from "../../contract/jobs/latency.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
+import type { TermName } from "../../contract/jobs/terms.ts";
 import {
   compareFigures,
   type ComparedFigure,
@@ -11,6 +12,7 @@ import {
 } from "../shared/figures.ts";
 import { describeCommit, formatMs } from "../shared/format.ts";
 import { ToneSign } from "../shared/status.tsx";
+import { Term } from "../shared/term.tsx";
 
 type Telemetry = JobDetail["telemetry"];
 
@@ -92,10 +94,11 @@ interface AccuracyCardProps extends LimitProps {
 const samplesFrom = {
   caller: "samples that you provided",
   generated: "generated samples",
+  builtin: "windows of the built-in text",
 } as const;
 
 function AccuracyCard({ accuracy, limit, ...judged }: AccuracyCardProps) {
-  const { sqnrDb, cosine, samples, data, level, outputs } = accuracy;
+  const { sqnrDb, cosine, samples, data, level, outputs, language } = accuracy;
   const worst = outputs.length > 1 ? `Worst of ${outputs.length} outputs, on` : "On";
   // A ruined result lies below 0, and must not look as if it were 0.
   const leastDb = Math.min(0, 10 * Math.floor(sqnrDb / 10));
@@ -103,8 +106,13 @@ function AccuracyCard({ accuracy, limit, ...judged }: AccuracyCardProps) {
   return (
     <FigureCard
       title="Accuracy"
+      term="sqnr"
       big={`${sqnrDb.toFixed(1).replace("-", "−")} dB`}
-      beside={`cosine ${cosine.toFixed(4)}`}
+      beside={
+        language === undefined
+          ? `cosine ${cosine.toFixed(4)}`
+          : `perplexity ×${language.perplexityRatio.toFixed(3)}`
+      }
       below={level === "weights" ? "Worst of all weights" : measured}
       scale={{ from: leastDb, to: 60, format: formatWholeDb, value: sqnrDb, limit, bound: "min" }}
       {...judged}
@@ -131,6 +139,7 @@ function LatencyCard({ latency, limit, ...judged }: LatencyCardProps) {
   return (
     <FigureCard
       title="Latency"
+      term="latency"
       big={`×${ratio.toFixed(2)}`}
       beside={describeInterval(latency)}
       below={`${medians}, ${result.runs} runs; ${judgement}${paired}`}
@@ -172,17 +181,28 @@ function formatTimes(ratio: number): string {
 
 interface FigureCardProps extends Omit<LimitProps, "limit"> {
   readonly title: string;
+  /** The word that its figure is in. */
+  readonly term?: TermName;
   readonly big: string;
   readonly beside: string;
   readonly below: string;
   readonly scale: Scale;
 }
 
-function FigureCard({ title, big, beside, below, scale, warns, ...compared }: FigureCardProps) {
+function FigureCard({
+  title,
+  term,
+  big,
+  beside,
+  below,
+  scale,
+  warns,
+  ...compared
+}: FigureCardProps) {
   return (
     <section class="card figure c4">
       <h2>
-        {title}
+        {term === undefined ? title : <Term name={term}>{title}</Term>}
         <Verdict scale={scale} warns={warns} />
       </h2>
       <div class="big">

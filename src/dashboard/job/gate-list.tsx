@@ -3,6 +3,7 @@ import { gateTable } from "../../contract/jobs/gate-table.ts";
 import type { JobDetail } from "../../contract/jobs/job.ts";
 import { Icon } from "../shared/button.tsx";
 import { describeActual, type GateResult, gateWords, lacksBaseline } from "../shared/gate-words.ts";
+import { Term } from "../shared/term.tsx";
 
 /** The limits of a job, and which of them its figures keep. */
 export function GateList({ job: { gates, baseline } }: { readonly job: JobDetail }) {
@@ -12,7 +13,9 @@ export function GateList({ job: { gates, baseline } }: { readonly job: JobDetail
   return (
     <section class="card">
       <header>
-        <h2>Gates</h2>
+        <h2>
+          <Term name="gate">Gates</Term>
+        </h2>
         <span class="dim">
           {passed} of {gates.length - open} passed
         </span>

@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import { ErrorBoundary, lazy, useLocation } from "preact-iso";
 import type { JobDetail } from "../../contract/jobs/job.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
+import { EndNoticeButton } from "../live/end-notice-button.tsx";
 import { service } from "../session/service.ts";
 import { mayDo } from "../session/session.ts";
 import { artifactAddress } from "../shared/addresses.ts";
@@ -93,6 +94,7 @@ function StartActions({ job, onError }: StartActionsProps) {
           Run again
         </Button>
       )}
+      {!isOver && <EndNoticeButton id={job.id} />}
       {!isOver && mayDo("cancelWork") && (
         <Button look="danger" onClick={cancel}>
           Cancel job

@@ -4,13 +4,14 @@ import { isTerminal } from "../../contract/jobs/status.ts";
 import { LiveSign } from "../live/live-sign.tsx";
 import { batchLabel } from "../jobs/batch-labels.ts";
 import { shortJobName } from "../shared/format.ts";
-import { useTitle } from "../shared/page-head.tsx";
+import { tabSigns, useTabIcon, useTitle } from "../shared/page-head.tsx";
 import { ToneSign } from "../shared/status.tsx";
 import { judgeJob } from "../shared/verdict.ts";
 
 export function JobHead({ job }: { readonly job: JobDetail }) {
   const { tone, icon, words } = judgeJob(job);
   useTitle(sayTabTitle(job, tone));
+  useTabIcon(tone);
   return (
     <div class="top is-steady">
       <div>
@@ -29,8 +30,6 @@ export function JobHead({ job }: { readonly job: JobDetail }) {
     </div>
   );
 }
-
-const tabSigns = { calm: "✓ ", warn: "⚠ ", bad: "✗ ", off: "", wait: "… " } as const;
 
 /** A tab among many says how its job stands. */
 function sayTabTitle(job: JobDetail, tone: keyof typeof tabSigns | "work"): string {

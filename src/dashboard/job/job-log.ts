@@ -3,8 +3,8 @@ import { delay } from "../../limits/retry.ts";
 import type { LogLine } from "../../contract/jobs/log.ts";
 import { service } from "../session/service.ts";
 
-/** Lines after which the page may answer a person: a long log comes faster than it is read. */
-const linesAtOnce = 1000;
+/** Work after which the page may answer a person: a long log comes faster than it is read. */
+const workMs = 8;
 
 /** The log of a job, which is read while it grows. */
 export class JobLog {
@@ -29,13 +29,16 @@ export class JobLog {
 
   async #read(jobId: string, ending: AbortSignal): Promise<void> {
     const after = this.lines.at(-1)?.seq ?? 0;
+    let resumed = performance.now();
     for await (const line of service.followLogs(jobId, { after, signal: ending })) {
       this.lines.push(line);
       const step = readStep(line);
       if (step !== undefined) this.#counts.set(step, (this.#counts.get(step) ?? 0) + 1);
       // Many lines can come between two frames, and are shown at once.
       if (this.#frame === 0) this.#frame = requestAnimationFrame(() => this.#show());
-      if (line.seq % linesAtOnce === 0) await delay(0, ending);
+      if (performance.now() - resumed < workMs) continue;
+      await delay(0, ending);
+      resumed = performance.now();
     }
     this.#show();
     this.isComplete.value = true;

@@ -10,10 +10,12 @@ import { JobLogCard } from "./job-log-card.tsx";
 import { JobNotices } from "./job-notices.tsx";
 import { JobTimeline } from "./job-timeline.tsx";
 import { LookFirst } from "./look-first.tsx";
+import { SearchCard } from "./search-card.tsx";
 import { loadWeights, type ReportedWeight, WeightTable } from "./weight-table.tsx";
 import type { Job, JobDetail } from "../../contract/jobs/job.ts";
 import type { Recipe } from "../../contract/jobs/recipe.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
+import { type TermName, termTable } from "../../contract/jobs/terms.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { GraphCard } from "../graph/graph-card.tsx";
 import { useLive } from "../live/use-live.ts";
@@ -21,7 +23,8 @@ import { service } from "../session/service.ts";
 import { artifactAddress } from "../shared/addresses.ts";
 import { Icon } from "../shared/button.tsx";
 import { flattenFields } from "../shared/format.ts";
-import { MissingPage } from "../shared/missing-page.tsx";
+import { isGone, MissingPage } from "../shared/missing-page.tsx";
+import { Term } from "../shared/term.tsx";
 
 /** Everything about one job, live. */
 export function JobPage() {
@@ -40,7 +43,7 @@ function LiveJob({ id }: { id: string }) {
   return (
     <>
       <MissingPage error={error} noun="job" list="/jobs" retry={reload} />
-      {value && <JobSheet job={value} />}
+      {value && !isGone(error) && <JobSheet job={value} />}
     </>
   );
 }
@@ -66,6 +69,9 @@ function JobSheet({ job }: { readonly job: JobDetail }) {
         {findings}
         {job.baseline && (
           <BaselineCard key={job.baseline.jobId} job={job} baseline={job.baseline} />
+        )}
+        {job.telemetry.search && (
+          <SearchCard search={job.telemetry.search} auto={job.recipe.auto} />
         )}
         <JobDetails job={job} weights={weights} />
         <GraphCard job={job} />
@@ -113,13 +119,17 @@ function RecipeCard({ recipe }: { readonly recipe: Recipe }) {
       <dl class="pairs">
         {flattenFields(recipe).map(([name, value]) => (
           <Fragment key={name}>
-            <dt>{name}</dt>
+            <dt>{isTerm(name) ? <Term name={name}>{name}</Term> : name}</dt>
             <dd class="mono">{value}</dd>
           </Fragment>
         ))}
       </dl>
     </details>
   );
+}
+
+function isTerm(name: string): name is TermName {
+  return Object.hasOwn(termTable, name);
 }
 
 function WarningList({ warnings }: Pick<Job["telemetry"], "warnings">) {

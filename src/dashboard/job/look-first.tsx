@@ -64,6 +64,8 @@ const accuracyGates: readonly GateResult["gate"][] = [
   "minSqnrDb",
   "minCosine",
   "minTop1",
+  "maxPerplexityRatio",
+  "maxKlDivergence",
   "maxSqnrDropDb",
 ];
 

@@ -1,12 +1,12 @@
 import { batch, computed, type ReadonlySignal, signal, type Signal } from "@preact/signals";
 import type { JobFilters, JobOrder } from "./job-filters.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
+import { jobsOfFirstView } from "../../contract/page-addresses.ts";
 import { onReconnect } from "../shared/connection-state.ts";
 import { watchChanges } from "../live/service-changes.ts";
 import { service } from "../session/service.ts";
 
-/** Of one request: the first view shows less. */
-const pageSize = "50";
+const pageSize = String(jobsOfFirstView);
 /** A list that is sorted is read as far as this. */
 const mostSorted = 2000;
 const sortedPageSize = "200";

@@ -5,12 +5,14 @@ import { batchLabel } from "./batch-labels.ts";
 import type { JobList } from "./job-list.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
+import type { TermName } from "../../contract/jobs/terms.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { toLatencyRatio } from "../shared/figures.ts";
 import { describeCommit, shortJobName } from "../shared/format.ts";
 import { listMissed } from "../shared/gate-words.ts";
 import { Age, Duration } from "../shared/page-head.tsx";
 import { LatencyMark, ProgressBar, ToneSign } from "../shared/status.tsx";
+import { Term } from "../shared/term.tsx";
 import { judgeJob } from "../shared/verdict.ts";
 
 /** As the style sheet's `--row`. */
@@ -18,7 +20,13 @@ const rowPx = 40;
 /** Rows from the end at which the next page is loaded. */
 const loadAhead = 60;
 
-const columns = ["Size", "Accuracy", "Latency, original = 1", "Gates"] as const;
+/** Figures with the words that they are in. */
+const columns = [
+  { title: "Size" },
+  { title: "Accuracy", term: "sqnr" },
+  { title: "Latency, original = 1", term: "latency" },
+  { title: "Gates", term: "gate" },
+] as const satisfies readonly { readonly title: string; readonly term?: TermName }[];
 
 interface JobTableProps {
   readonly list: JobList;
@@ -103,9 +111,12 @@ function JobTableHead() {
         </th>
         <th class="col-status">Status</th>
         <th class="col-model">Model, target, recipe</th>
-        {columns.map((title) => (
-          <th key={title} class={`phone-off col-${title.split(",", 1)[0]?.toLowerCase()}`}>
-            {title}
+        {columns.map((column) => (
+          <th
+            key={column.title}
+            class={`phone-off col-${column.title.split(",", 1)[0]?.toLowerCase()}`}
+          >
+            {"term" in column ? <Term name={column.term}>{column.title}</Term> : column.title}
           </th>
         ))}
         <th class="num col-time">Time</th>

@@ -118,8 +118,36 @@ function NoMatch() {
 function NoJobs() {
   return (
     <EmptyState title="No jobs yet">
-      <p class="soft">Upload a model and choose its target: the job appears here.</p>
-      <NewJobLink />
+      {mayDo("startWork") ? (
+        <FirstSteps />
+      ) : (
+        <p class="soft">Jobs that others start in this project appear here.</p>
+      )}
     </EmptyState>
+  );
+}
+
+/** What somebody does who is here for the first time. */
+function FirstSteps() {
+  return (
+    <>
+      <ol class="first-steps">
+        <li>
+          <b>Choose a model.</b> An ONNX file of yours, or the sample: a small classifier of 0.4 MB.
+        </li>
+        <li>
+          <b>Choose where it is to run</b>, such as <code>cpu</code>, and start the job.
+        </li>
+        <li>
+          <b>Read what it cost</b> in size, accuracy and latency, and download the result.
+        </li>
+      </ol>
+      <div class="buttons">
+        <NewJobLink />
+        <a class="button" href="/new?sample">
+          Try the sample model
+        </a>
+      </div>
+    </>
   );
 }

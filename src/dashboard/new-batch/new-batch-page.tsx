@@ -5,11 +5,13 @@ import { type ChosenModel, countJobs, planBatches, recipeChoices } from "./plan-
 import type { Target } from "../../contract/jobs/target.ts";
 import { maxBatchJobs } from "../../contract/jobs/batch.ts";
 import { useLive } from "../live/use-live.ts";
+import { SizePredictions } from "./size-predictions.tsx";
 import { ModelPicker, describeModel } from "../new-job/model-picker.tsx";
 import { ModelUpload } from "../new-job/model-upload.ts";
 import { service } from "../session/service.ts";
 import { Button, Icon } from "../shared/button.tsx";
 import { TextField } from "../shared/field.tsx";
+import { useLeaveQuestion } from "../shared/leave-question.ts";
 import { MaybeError } from "../shared/notice.tsx";
 import { PageHead } from "../shared/page-head.tsx";
 
@@ -43,6 +45,7 @@ function BatchForm({ models }: { readonly models: readonly ChosenModel[] }) {
     sizeLimit: useSignal(""),
     sqnrLimit: useSignal(""),
   };
+  const element = useLeaveQuestion();
   const failure = useSignal<unknown>(undefined);
   const isSending = useSignal(false);
   const { route } = useLocation();
@@ -61,7 +64,7 @@ function BatchForm({ models }: { readonly models: readonly ChosenModel[] }) {
   return (
     <>
       <MaybeError error={failure.value} />
-      <form class="card form" onSubmit={(event) => void submit(event)} noValidate>
+      <form ref={element} class="card form" onSubmit={(event) => void submit(event)} noValidate>
         <ModelList models={form.models} />
         <TargetChoice chosen={form.targets} />
         <RecipeChoice chosen={form.recipes} />
@@ -71,6 +74,7 @@ function BatchForm({ models }: { readonly models: readonly ChosenModel[] }) {
           hint="Empty for the models and targets in words."
           text={form.name}
         />
+        <SizePredictions plan={readChoices(form)} />
         <BatchEnd form={form} isSending={isSending.value} />
       </form>
     </>

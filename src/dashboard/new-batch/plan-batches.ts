@@ -3,6 +3,7 @@ import { batchName, type BatchRequest, batchRequest } from "../../contract/jobs/
 import { gateLimits } from "../../contract/jobs/gate.ts";
 import type { PartialRecipe } from "../../contract/jobs/recipe.ts";
 import { modelReference } from "../../contract/models/model.ts";
+import type { PlannedRequest } from "../new-job/plan-job.ts";
 
 export interface ChosenModel {
   readonly name: string;
@@ -65,6 +66,24 @@ export function planBatches(plan: BatchPlan): BatchRequest[] {
     const request = { name, models, targets, gates, recipe: recipeChoices[recipe]?.recipe };
     return batchRequest.parse(request);
   });
+}
+
+interface PlannedJob {
+  /** Its model, target and recipe. */
+  readonly what: string;
+  readonly request: PlannedRequest;
+}
+
+/** The jobs of the batches, one by one, without the gates. */
+export function listPlannedJobs({ models, targets, recipes }: BatchPlan): PlannedJob[] {
+  return models.flatMap(({ name, source }) =>
+    targets.flatMap((target) =>
+      recipes.map((recipe) => ({
+        what: `${name} · ${target} · ${recipe}`,
+        request: { model: { source }, target, recipe: recipeChoices[recipe]?.recipe },
+      })),
+    ),
+  );
 }
 
 function readGates({ maxSizeRatio, minSqnrDb }: BatchPlan) {

@@ -12,15 +12,10 @@ import { ModelUpload } from "./model-upload.ts";
 export function ModelField({ form }: { readonly form: JobForm }) {
   const { upload } = form;
   if (upload.value !== undefined) return <UploadState form={form} upload={upload.value} />;
-  const take = (file: File | undefined) => {
-    if (file === undefined) return;
-    upload.value = new ModelUpload(file);
-    void upload.value.start();
-  };
   return (
     <fieldset class="labelled">
       <legend>Model</legend>
-      <DropZone onFile={take} />
+      <DropZone onFile={(file) => file && sendModel(form, file)} />
       <ModelPicker
         label="or a model that is known here"
         value={form.source.value}
@@ -32,6 +27,12 @@ export function ModelField({ form }: { readonly form: JobForm }) {
       <SourceField form={form} />
     </fieldset>
   );
+}
+
+/** Has a form's job compress a file. */
+export function sendModel({ upload }: JobForm, file: File): void {
+  upload.value = new ModelUpload(file);
+  void upload.value.start();
 }
 
 interface DropZoneProps {

@@ -1,21 +1,21 @@
 import { useSignal } from "@preact/signals";
 import { useLocation } from "preact-iso";
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { createJobForm, type JobForm, type NamedSource } from "./job-form.ts";
-import { ModelField } from "./model-field.tsx";
+import { ModelField, sendModel } from "./model-field.tsx";
 import { gateNames, type JobFields, readJobForm } from "./read-job-form.ts";
+import { describePlan, planJob, startRoutes } from "./plan-job.ts";
 import { KindField, RecipeFields } from "./recipe-fields.tsx";
+import { makeSampleModel } from "./sample-model.ts";
 import { gateLimits } from "../../contract/jobs/gate.ts";
 import { type GateName, gateTable } from "../../contract/jobs/gate-table.ts";
-import type { Job, JobRequest } from "../../contract/jobs/job.ts";
-import { formatBytes } from "../../contract/text/format-bytes.ts";
-import { isTerminal, type JobKind } from "../../contract/jobs/status.ts";
+import type { Job } from "../../contract/jobs/job.ts";
 import { service } from "../session/service.ts";
-import { mayDo } from "../session/session.ts";
 import { jobAddress } from "../../contract/page-addresses.ts";
 import { type FieldMessages, refusedFields } from "../shared/field-errors.ts";
 import { Field, TextField } from "../shared/field.tsx";
 import { gateWords } from "../shared/gate-words.ts";
+import { useLeaveQuestion } from "../shared/leave-question.ts";
 import { MissingPage } from "../shared/missing-page.tsx";
 import { MaybeError, sayError } from "../shared/notice.tsx";
 import { PageHead } from "../shared/page-head.tsx";
@@ -23,15 +23,15 @@ import { useLive } from "../live/use-live.ts";
 
 /**
  * Starts a job; `?from=` names one whose request the form then has, `exclude=` a weight that it is
- * to leave as it is, and `model=` what it compresses.
+ * to leave as it is, `model=` what it compresses, and `sample` that this is the sample model.
  */
 export function NewJobPage() {
-  const { from, exclude, model: source, name } = useLocation().query;
+  const { from, exclude, model: source, name, sample } = useLocation().query;
   const model = source === undefined ? undefined : { source, name };
   return (
     <main id="main">
       {from === undefined ? (
-        <NewJob model={model} />
+        <NewJob model={model} isSample={sample !== undefined} />
       ) : (
         <ChangedJob key={from} id={from} exclude={exclude} />
       )}
@@ -39,7 +39,12 @@ export function NewJobPage() {
   );
 }
 
-function NewJob({ model }: { readonly model: NamedSource | undefined }) {
+interface NewJobProps {
+  readonly model: NamedSource | undefined;
+  readonly isSample: boolean;
+}
+
+function NewJob({ model, isSample }: NewJobProps) {
   return (
     <>
       <PageHead title="New job">
@@ -47,7 +52,7 @@ function NewJob({ model }: { readonly model: NamedSource | undefined }) {
           New batch
         </a>
       </PageHead>
-      <JobFormCard model={model} />
+      <JobFormCard model={model} isSample={isSample} />
     </>
   );
 }
@@ -87,10 +92,14 @@ function leaveOut(job: Job, weight: string | undefined): Job {
 }
 
 /** The form of a job: a model, a target, a recipe and limits. */
-function JobFormCard({ from, model }: { readonly from?: Job; model?: NamedSource | undefined }) {
+function JobFormCard({ from, model, isSample }: Partial<NewJobProps> & { readonly from?: Job }) {
   const form = useMemo(() => createJobForm(from, model), []);
+  const element = useLeaveQuestion();
   const failure = useSignal<unknown>(undefined);
   const { route } = useLocation();
+  useEffect(() => {
+    if (isSample) sendModel(form, makeSampleModel());
+  }, []);
   const submit = async (event: Event) => {
     event.preventDefault();
     failure.value = undefined;
@@ -105,7 +114,7 @@ function JobFormCard({ from, model }: { readonly from?: Job; model?: NamedSource
   return (
     <>
       <MaybeError error={failure.value} />
-      <form class="card form" onSubmit={(event) => void submit(event)} noValidate>
+      <form ref={element} class="card form" onSubmit={(event) => void submit(event)} noValidate>
         <ModelField form={form} />
         <KindField form={form} />
         <RecipeFields form={form} />
@@ -137,8 +146,6 @@ async function startFormJob(form: JobForm): Promise<{ readonly id: string } | un
   const headers = { "idempotency-key": crypto.randomUUID() };
   return service.call(startRoutes[form.kind.value], { body, headers });
 }
-
-const startRoutes = { compress: "startCompression", quantize: "startQuantization" } as const;
 
 const ownGates = gateNames.filter((gate) => !("change" in gateTable[gate]));
 const baselineGates = gateNames.filter((gate) => "change" in gateTable[gate]);
@@ -232,7 +239,7 @@ function SizePrediction({ form, isReady }: { form: JobForm; isReady: boolean }) 
     const body = readJobForm(form, form.upload.value);
     if (body === undefined) return;
     text.value = "Planning…";
-    text.value = await planJob(form.kind.value, body).then(describeSize, sayError);
+    text.value = await planJob(form.kind.value, body).then(describePlan, sayError);
   };
   return (
     <>
@@ -244,21 +251,4 @@ function SizePrediction({ form, isReady }: { form: JobForm; isReady: boolean }) 
       </span>
     </>
   );
-}
-
-/** Plans a job by a dry run, which is deleted: the list is of jobs that somebody wanted. */
-async function planJob(kind: JobKind, request: JobRequest): Promise<Job> {
-  const { id } = await service.call(startRoutes[kind], { body: { ...request, dryRun: true } });
-  const params = { id };
-  const planned = await service.call("getJob", { params, headers: { prefer: "wait=60" } });
-  if (isTerminal(planned.status) && mayDo("deleteWork")) {
-    await service.callEmpty("deleteJob", { params });
-  }
-  return planned;
-}
-
-function describeSize({ telemetry: { size }, error, statusMessage }: Job): string {
-  if (!size) return error?.message ?? statusMessage;
-  const percent = Math.round(100 * size.ratio);
-  return `${formatBytes(size.resultBytes)}, ${percent} % of ${formatBytes(size.originalBytes)}`;
 }

@@ -41,6 +41,7 @@ const paths = {
   targets:
     "M4.5 4.5h7v7h-7zM6.5 2v2.5m3-2.5v2.5m-3 7V14m3-2.5V14M2 6.5h2.5M2 9.5h2.5m7-3H14m-2.5 3H14",
   tokens: "M8.5 8a3 3 0 1 1-6 0 3 3 0 0 1 6 0M8.5 8H14m-2 0v2.5",
+  webhooks: "M2.5 3.5h11v7H7L4 13.5v-3H2.5zM5.5 7h.1m2.4 0h.1m2.4 0h.1",
   audit: "M4 2.5h8v11H4zM6.5 6h3m-3 3h3",
   models: "M8 2 13.5 5v6L8 14 2.5 11V5zM2.5 5 8 8l5.5-3M8 8v6",
   suites: "M2 12.5 6 8l3 2.5 5-6.5",

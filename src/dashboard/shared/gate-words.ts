@@ -32,7 +32,15 @@ export const gateWords: Readonly<Record<GateName, GateWords>> = {
   },
   minTop1: {
     label: "Minimum top-1 agreement",
-    hint: "From 0 to 1: the share of samples with the original's top class.",
+    hint: "From 0 to 1: the share of samples with the original's top class, or next token.",
+  },
+  maxPerplexityRatio: {
+    label: "Maximum perplexity, relative to the original",
+    hint: "For language models; 1.1 allows 10 % more.",
+  },
+  maxKlDivergence: {
+    label: "Maximum KL divergence, nats",
+    hint: "For language models; 0 allows no other prediction of the next token.",
   },
   maxLatencyRatio: {
     label: "Maximum latency, relative to the original",

@@ -15,9 +15,13 @@ const unknownCodes: readonly string[] = ["not_found", "validation_failed"];
 
 /** Why a page shows nothing: what it is of is gone, foreign, or cannot be loaded. */
 export function MissingPage({ error, noun, list, retry }: MissingPageProps) {
-  const isGone = error instanceof ProblemError && unknownCodes.includes(error.problem.code);
-  if (!isGone) return <MaybeError error={error} retry={retry} />;
+  if (!isGone(error)) return <MaybeError error={error} retry={retry} />;
   return <GonePage noun={noun} list={list} />;
+}
+
+/** Whether there is nothing at the address: what the page shows of it is over. */
+export function isGone(error: unknown): boolean {
+  return error instanceof ProblemError && unknownCodes.includes(error.problem.code);
 }
 
 function GonePage({ noun, list }: Pick<MissingPageProps, "noun" | "list">) {

@@ -30,6 +30,37 @@ export function useTitle(title: string): void {
   }, [title]);
 }
 
+/** How what a page is of stands, in front of its tab's title. */
+export const tabSigns = { calm: "✓ ", warn: "⚠ ", bad: "✗ ", off: "", wait: "… " } as const;
+
+/** The icon of the tab in the colour of how it stands; undefined for the usual one. */
+export function useTabIcon(tone: keyof typeof tabColours | undefined): void {
+  useEffect(() => {
+    const icon = document.querySelector<HTMLLinkElement>('link[rel="icon"]');
+    if (icon === null || tone === undefined) return undefined;
+    const usual = icon.href;
+    icon.href = `data:image/svg+xml,${encodeURIComponent(drawTabIcon(tabColours[tone]))}`;
+    return () => {
+      icon.href = usual;
+    };
+  }, [tone]);
+}
+
+/** They are seen on light and on dark tabs. */
+const tabColours = {
+  work: "#2c57d4",
+  wait: "#848d9b",
+  off: "#848d9b",
+  calm: "#1d8a5b",
+  warn: "#c77f0a",
+  bad: "#d63a3f",
+} as const;
+
+function drawTabIcon(colour: string): string {
+  const circle = `<circle cx="10" cy="10" r="9" fill="${colour}"/>`;
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 20">${circle}</svg>`;
+}
+
 /** How long ago something was, with the exact time on hover. */
 export function Age({ at }: { readonly at: string }) {
   const time = Date.parse(at);

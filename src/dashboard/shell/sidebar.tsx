@@ -30,6 +30,7 @@ export const pageSections: Readonly<Record<string, readonly PageLink[]>> = {
   ],
   Access: [
     { path: "/tokens", icon: "tokens", label: "Tokens", action: "manageTokens" },
+    { path: "/webhooks", icon: "webhooks", label: "Webhooks", action: "manageWebhooks" },
     { path: "/project", icon: "person", label: "Project", action: "readUsage" },
     { path: "/audit", icon: "audit", label: "Audit", action: "readAudit" },
   ],

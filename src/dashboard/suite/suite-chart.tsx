@@ -1,5 +1,5 @@
 import "uplot/dist/uPlot.min.css";
-import { type Signal, useSignalEffect } from "@preact/signals";
+import { type Signal, useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { type Palette, readPalette, watchColours } from "../shared/palette.ts";
@@ -19,12 +19,13 @@ const axisPx = { across: 34, down: 72 };
 export function SuiteChart({ chart, commits, chosen }: SuiteChartProps) {
   const place = useRef<HTMLDivElement>(null);
   const drawn = useRef<uPlot | undefined>(undefined);
+  const shown = useSignal<number | undefined>(undefined);
   useEffect(() => {
     const element = place.current;
     if (element === null) return undefined;
     const draw = () => {
       drawn.current?.destroy();
-      drawn.current = drawChart(element, { chart, commits, chosen });
+      drawn.current = drawChart(element, { chart, commits, chosen }, shown);
     };
     draw();
     const resized = new ResizeObserver(() => {
@@ -47,20 +48,41 @@ export function SuiteChart({ chart, commits, chosen }: SuiteChartProps) {
       <header>
         <h2>{chart.title}</h2>
         <span class="grow" />
-        <span class="dim">{describeLast(chart)}</span>
+        <span class="dim cut">
+          {shown.value === undefined
+            ? describeLast(chart)
+            : `${commits[shown.value]}: ${describePoint(chart, shown.value)}`}
+        </span>
       </header>
       <div ref={place} class="chart" aria-hidden="true" />
     </section>
   );
 }
 
-function describeLast({ lines, format }: FigureChart): string {
-  const last = lines.flatMap((line) => line.findLast((value) => value !== null) ?? []);
-  const ends = new Set([format(Math.min(...last)), format(Math.max(...last))]);
-  return `now ${[...ends].join(" to ")}`;
+/** The figures of each target at a commit, in place of a box over the lines. */
+function describePoint({ lines, format }: FigureChart, index: number): string {
+  return lines
+    .flatMap(({ target, values, lows, highs }) => {
+      const [value, low, high] = [values[index] ?? null, lows[index] ?? null, highs[index] ?? null];
+      if (value === null) return [];
+      const ends = low === null || high === null ? "" : ` (${format(low)} to ${format(high)})`;
+      return [`${target} ${format(value)}${ends}`];
+    })
+    .join(", ");
 }
 
-function drawChart(element: HTMLElement, { chart, commits, chosen }: SuiteChartProps): uPlot {
+function describeLast({ lines, format, limit }: FigureChart): string {
+  const last = lines.flatMap(({ values }) => values.findLast((value) => value !== null) ?? []);
+  const ends = new Set([format(Math.min(...last)), format(Math.max(...last))]);
+  const gate = limit === undefined ? "" : `, gate ${format(limit)}`;
+  return `now ${[...ends].join(" to ")}${gate}`;
+}
+
+function drawChart(
+  element: HTMLElement,
+  { chart, commits, chosen }: SuiteChartProps,
+  shown: Signal<number | undefined>,
+): uPlot {
   const palette = readPalette();
   const axis = describeAxis(palette);
   const options: uPlot.Options = {
@@ -69,7 +91,7 @@ function drawChart(element: HTMLElement, { chart, commits, chosen }: SuiteChartP
     legend: { show: false },
     scales: {
       x: { time: false, range: () => [-0.4, commits.length - 0.6] },
-      y: { range: (_, least, most) => widenRange(least, most) },
+      y: { range: (_, least, most) => widenRange(...coverAll(chart, least, most)) },
     },
     axes: [
       {
@@ -82,12 +104,67 @@ function drawChart(element: HTMLElement, { chart, commits, chosen }: SuiteChartP
     ],
     series: [{}, ...chart.lines.map((_, index) => describeLine(index, palette))],
     cursor: { y: false, points: { size: 9 } },
-    hooks: { draw: [(plot) => drawChosen(plot, chosen.peek(), palette)] },
+    hooks: {
+      draw: [
+        (plot) => drawIntervals(plot, chart, palette),
+        (plot) => drawLimit(plot, chart.limit, palette),
+        (plot) => drawChosen(plot, chosen.peek(), palette),
+      ],
+      setCursor: [({ cursor }) => (shown.value = cursor.idx ?? undefined)],
+    },
   };
-  const data = [commits.map((_, index) => index), ...chart.lines.map((line) => [...line])];
+  const data = [commits.map((_, index) => index), ...chart.lines.map(({ values }) => [...values])];
   const plot = new uPlot(options, data as uPlot.AlignedData, element);
   plot.over.addEventListener("click", () => (chosen.value = plot.cursor.idx ?? undefined));
   return plot;
+}
+
+/** Ends of intervals and the limit are to be seen too, where they are not far away. */
+function coverAll({ lines, limit }: FigureChart, least: number | null, most: number | null) {
+  const ends = lines.flatMap(({ lows, highs }) => [...lows, ...highs]);
+  // An interval of too few sessions would leave nothing of the others to be seen.
+  const near = ends.filter((end) => (end ?? 0) > (least ?? 0) / 2 && (end ?? 0) < 2 * (most ?? 0));
+  const known = [least, most, ...near].flatMap((value) => value ?? []);
+  const [low, high] = [Math.min(...known), Math.max(...known)];
+  const span = Math.max(high - low, 0.1 * Math.abs(high));
+  const isNear = limit !== undefined && limit > low - 2 * span && limit < high + 2 * span;
+  const all = isNear ? [limit, low, high] : [low, high];
+  return [Math.min(...all), Math.max(...all)] as const;
+}
+
+function drawIntervals(plot: uPlot, { lines }: FigureChart, palette: Palette): void {
+  const { ctx } = plot;
+  ctx.save();
+  ctx.lineWidth = devicePixelRatio;
+  for (const [index, { lows, highs }] of lines.entries()) {
+    ctx.strokeStyle = palette[lineLook(index).colour];
+    for (const [place, low] of lows.entries()) {
+      const high = highs[place];
+      if (low === null || high === null || high === undefined) continue;
+      const x = plot.valToPos(place, "x", true);
+      ctx.beginPath();
+      ctx.moveTo(x, plot.valToPos(low, "y", true));
+      ctx.lineTo(x, plot.valToPos(high, "y", true));
+      ctx.stroke();
+    }
+  }
+  ctx.restore();
+}
+
+function drawLimit(plot: uPlot, limit: number | undefined, palette: Palette): void {
+  if (limit === undefined) return;
+  const { ctx, bbox } = plot;
+  const y = plot.valToPos(limit, "y", true);
+  if (y < bbox.top || y > bbox.top + bbox.height) return;
+  ctx.save();
+  ctx.strokeStyle = palette.bad;
+  ctx.lineWidth = devicePixelRatio;
+  ctx.setLineDash([4 * devicePixelRatio, 4 * devicePixelRatio]);
+  ctx.beginPath();
+  ctx.moveTo(bbox.left, y);
+  ctx.lineTo(bbox.left + bbox.width, y);
+  ctx.stroke();
+  ctx.restore();
 }
 
 /** Least height of a scale as a share of its value: smaller changes mean nothing. */

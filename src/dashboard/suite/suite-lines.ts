@@ -1,4 +1,5 @@
 import type { SuiteHistory } from "../../contract/jobs/suite.ts";
+import type { GateName } from "../../contract/jobs/gate-table.ts";
 import type { Palette } from "../shared/palette.ts";
 
 type Job = SuiteHistory["jobs"][number];
@@ -8,7 +9,18 @@ export interface FigureChart {
   readonly title: string;
   readonly format: (value: number) => string;
   /** One for each target: a value for each batch, null if there is none. */
-  readonly lines: readonly (readonly (number | null)[])[];
+  readonly lines: readonly Line[];
+  /** The newest limit of the figure, where jobs have one. */
+  readonly limit: number | undefined;
+}
+
+/** A target's figures. */
+interface Line {
+  readonly target: string;
+  readonly values: readonly (number | null)[];
+  /** Ends of their 95 % intervals, where they have some. */
+  readonly lows: readonly (number | null)[];
+  readonly highs: readonly (number | null)[];
 }
 
 const figures: readonly (readonly [
@@ -36,12 +48,49 @@ export function listCharts(history: SuiteHistory): FigureChart[] {
   const targets = listTargets(history);
   const byPlace = indexJobs(history);
   return figures.flatMap(([name, title, format]) => {
-    const lines = targets.map((target) =>
-      history.batches.map(({ id }) => byPlace.get(`${id} ${target}`)?.figures[name] ?? null),
-    );
-    const isMeasured = lines.some((line) => line.some((value) => value !== null));
-    return isMeasured ? [{ title, format, lines }] : [];
+    const lines = targets.map((target) => {
+      const read = (figure: FigureName | undefined) =>
+        history.batches.map(({ id }) => {
+          return figure === undefined
+            ? null
+            : (byPlace.get(`${id} ${target}`)?.figures[figure] ?? null);
+        });
+      const [low, high] = name === "latencyRatio" ? latencyEnds : [];
+      return { target, values: read(name), lows: read(low), highs: read(high) };
+    });
+    const isMeasured = lines.some(({ values }) => values.some((value) => value !== null));
+    return isMeasured ? [{ title, format, lines, limit: findLimit(history, name) }] : [];
   });
+}
+
+const latencyEnds = ["latencyRatioLow", "latencyRatioHigh"] as const;
+
+const limitedBy: Partial<Record<FigureName, GateName>> = {
+  sizeRatio: "maxSizeRatio",
+  sqnrDb: "minSqnrDb",
+  cosine: "minCosine",
+  latencyRatio: "maxLatencyRatio",
+};
+
+function findLimit({ jobs }: SuiteHistory, figure: FigureName): number | undefined {
+  const gates = jobs.flatMap((job) => job.gates);
+  return gates.findLast(({ gate }) => gate === limitedBy[figure])?.limit;
+}
+
+/** The branches of the batches, the one with the most first; commits of no branch are left out. */
+export function listBranches({ batches }: Pick<SuiteHistory, "batches">): string[] {
+  const counts = new Map<string, number>();
+  for (const { revision } of batches) {
+    const branch = revision?.branch;
+    if (branch !== undefined) counts.set(branch, (counts.get(branch) ?? 0) + 1);
+  }
+  return [...counts].toSorted(([, a], [, b]) => b - a).map(([branch]) => branch);
+}
+
+/** The history of a branch: others are no course of the same thing. */
+export function ofBranch(history: SuiteHistory, branch: string | undefined): SuiteHistory {
+  if (branch === undefined) return history;
+  return { ...history, batches: history.batches.filter((b) => b.revision?.branch === branch) };
 }
 
 export function indexJobs({ jobs }: Pick<SuiteHistory, "jobs">): ReadonlyMap<string, Job> {

@@ -11,13 +11,13 @@ import { EmptyState, MaybeError } from "../shared/notice.tsx";
 import { useTitle } from "../shared/page-head.tsx";
 import { CommitTable } from "./commit-table.tsx";
 import { SuiteChart } from "./suite-chart.tsx";
-import { lineLook, listCharts, listTargets } from "./suite-lines.ts";
+import { lineLook, listBranches, listCharts, listTargets, ofBranch } from "./suite-lines.ts";
 
 /** Figures of a suite's models over its commits. */
 export function SuitePage() {
   const name = useRoute().params["name"] ?? "";
   const { query } = useLocation();
-  const model = query["model"];
+  const { model, branch } = query;
   const { value, error, reload } = useLive(
     () => service.call("getSuiteHistory", { query: { suite: name, model } }),
     { of: [name, model], concerns: ({ batch }) => batch?.suite === name },
@@ -27,7 +27,7 @@ export function SuitePage() {
     <main id="main">
       <SuiteHead name={name} history={value} />
       <MaybeError error={error} retry={reload} />
-      {value && <SuiteSheet history={value} />}
+      {value && <SuiteSheet history={value} branch={branch} />}
     </main>
   );
 }
@@ -70,15 +70,27 @@ function ModelChoice({ name, history }: { readonly name: string; history: SuiteH
   );
 }
 
-function SuiteSheet({ history }: { readonly history: SuiteHistory }) {
+interface SuiteSheetProps {
+  readonly history: SuiteHistory;
+  /** By default the one with the most batches. */
+  readonly branch: string | undefined;
+}
+
+function SuiteSheet({ history: whole, branch }: SuiteSheetProps) {
   const chosen = useSignal<number | undefined>(undefined);
+  const branches = listBranches(whole);
+  const shown = branch ?? branches[0];
+  const history = useMemo(() => ofBranch(whole, shown), [whole, shown]);
   const charts = useMemo(() => listCharts(history), [history]);
   const commits = history.batches.map(
     ({ id, revision }) => revision?.sha.slice(0, 7) ?? id.slice(-6),
   );
-  if (history.batches.length === 0) return <EmptyState title="This suite has no batches" />;
+  if (whole.batches.length === 0) return <EmptyState title="This suite has no batches" />;
   return (
     <>
+      {branches.length > 1 && (
+        <BranchTabs history={whole} branches={branches} shown={shown ?? ""} />
+      )}
       <TargetLegend targets={listTargets(history)} />
       <div class="sheet">
         {charts.map((chart) => (
@@ -87,6 +99,32 @@ function SuiteSheet({ history }: { readonly history: SuiteHistory }) {
         <CommitTable history={history} chosen={chosen} />
       </div>
     </>
+  );
+}
+
+interface BranchTabsProps {
+  readonly history: SuiteHistory;
+  readonly branches: readonly string[];
+  readonly shown: string;
+}
+
+function BranchTabs({ history: { suite, model }, branches, shown }: BranchTabsProps) {
+  const address = suiteAddress(suite, model ?? undefined);
+  const join = address.includes("?") ? "&" : "?";
+  return (
+    <div class="filters">
+      <nav class="tabs" aria-label="Branch">
+        {branches.map((branch) => (
+          <a
+            key={branch}
+            href={`${address}${join}branch=${encodeURIComponent(branch)}`}
+            aria-current={branch === shown ? "true" : undefined}
+          >
+            {branch}
+          </a>
+        ))}
+      </nav>
+    </div>
   );
 }
 

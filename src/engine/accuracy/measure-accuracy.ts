@@ -11,6 +11,7 @@ import {
   emptyOutputComparison,
   type OutputComparison,
 } from "../evaluate/output-comparison.ts";
+import { addNextTokens, emptyNextTokens, summarizeNextTokens } from "../evaluate/next-tokens.ts";
 import { describeLowAccuracy, summarizeAccuracy } from "../evaluate/summarize-accuracy.ts";
 import { type Sample, type TensorData, tensorNumbers } from "../evaluate/tensor-data.ts";
 
@@ -56,7 +57,7 @@ export async function measureAccuracy(
   if (accuracy === undefined) return measured;
   return {
     ...measured,
-    accuracy,
+    accuracy: { ...accuracy, language: compared.language },
     ...judgeAccuracy(accuracy, measured.warnings, options.minCosine),
   };
 }
@@ -73,7 +74,8 @@ function judgeAccuracy(
   if (accuracy.data === "caller") {
     return { warnings: [...warnings], error: new ServiceError(code, low) };
   }
-  const warning = { code, message: `${low} (on generated data)` } as const;
+  const data = accuracy.data === "builtin" ? "on the built-in text" : "on generated data";
+  const warning = { code, message: `${low} (${data})` } as const;
   return { warnings: [...warnings, warning] };
 }
 
@@ -90,6 +92,8 @@ interface CompareOptions extends RunSettings {
 interface ComparedResult {
   /** One for each of the recording's outputs, in their order. */
   readonly comparisons: readonly OutputComparison[];
+  /** Absent for samples that are no windows of tokens. */
+  readonly language: Accuracy["language"];
   readonly peakBytes: number | undefined;
   readonly warnings: readonly EvaluationWarning[];
 }
@@ -105,19 +109,24 @@ async function compareResult(
 ): Promise<ComparedResult> {
   const { source, outputs } = recording;
   const comparisons = new Map(outputs.map((name) => [name, emptyOutputComparison(name)]));
+  const nextTokens = emptyNextTokens();
   const visitor = {
     prepare: () => Promise.resolve({ source, outputs }),
     visit: async (sample: number, results: readonly TensorData[]) => {
       for (const result of results) {
         const comparison = comparisons.get(result.name);
         const original = await recording.tensors.read(sample, result.name);
-        if (comparison && original) addSampleOutput(comparison, original, result);
+        if (!comparison || !original) continue;
+        addSampleOutput(comparison, original, result);
+        const window = source.windows?.[sample];
+        if (window !== undefined) addNextTokens(nextTokens, window, original, result);
       }
     },
     onProgress: (fraction: number) => options.onProgress(fraction, "Comparing the result"),
   };
   const { peakBytes, warnings } = await runOnSamples(run, visitor, options);
-  return { comparisons: [...comparisons.values()], peakBytes, warnings };
+  const language = source.windows && summarizeNextTokens(nextTokens);
+  return { comparisons: [...comparisons.values()], language, peakBytes, warnings };
 }
 
 /** Names the first input that has NaN; undefined if there is none. */

@@ -3,7 +3,7 @@ import { ServiceError } from "../../contract/errors.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { quoteName } from "../../contract/text/quote-name.ts";
 import { errorMessage } from "../../log/error-message.ts";
-import type { ModelPair } from "../evaluate/model-pair.ts";
+import type { ModelPair } from "../evaluate/model-session.ts";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { openModel } from "../onnx/open-model.ts";
 import { pipelineGraph, type PipelineGraph } from "../pipeline/pipeline-graph.ts";
@@ -56,6 +56,13 @@ export async function planModelRun(
   if (weightBytes <= maxWeightBytes) return { which, path, weightBytes };
   checkLargestStep(which, graph, availableBytes);
   return { which, path, weightBytes, staging: { model, maxWeightBytes } };
+}
+
+/** How many sessions of a model fit into memory beside each other; 0 for one that needs stages. */
+export async function countSessions(path: string, availableBytes: number): Promise<number> {
+  const run = await planModelRun("original", path, availableBytes);
+  if (run.staging !== undefined) return 0;
+  return Math.floor(limitSessionBytes(availableBytes) / estimateSessionBytes(run.weightBytes));
 }
 
 /** Why sessions that need so much cannot be open at once; undefined where they can. */

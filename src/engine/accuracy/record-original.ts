@@ -1,8 +1,10 @@
 import { comparableOutputs } from "../evaluate/output-comparison.ts";
 import { describeShapes } from "../evaluate/generate-sample.ts";
 import type { EvaluationWarning } from "../evaluate/evaluation-warning.ts";
+import { logitsName } from "../evaluate/language-inputs.ts";
+import { openTextSamples } from "./open-text-samples.ts";
 import { openSamples } from "../evaluate/open-samples.ts";
-import type { RunnableModel } from "../evaluate/runnable-model.ts";
+import type { RunnableModel } from "../evaluate/model-session.ts";
 import type { ModelRun } from "./model-run.ts";
 import { runOnSamples } from "./run-whole-model.ts";
 import type { RunSettings, SampleWork } from "./sample-visitor.ts";
@@ -12,8 +14,10 @@ import { findBoundedOutputs } from "../evaluate/bounded-outputs.ts";
 import { quoteName } from "../../contract/text/quote-name.ts";
 
 interface RecordOptions extends RunSettings {
-  /** A local `.npz` file; without it, data is generated. */
+  /** A local `.npz` file, or one of text; without it, data is generated or built in. */
   readonly dataPath?: string | undefined;
+  /** The checkpoint that the original was written from. */
+  readonly checkpointPath?: string | undefined;
   readonly evaluation: { readonly samples: number };
   readonly onProgress: (fraction: number, message: string) => void;
 }
@@ -38,10 +42,12 @@ export async function recordOriginal(run: ModelRun, options: RecordOptions): Pro
   const tensors = resources.use(spool);
   const visitor = {
     prepare: async (model: RunnableModel) => {
-      const { names: outputs, warnings: uncompared } = comparableOutputs(model);
-      const source = resources.use(
-        await openSamples(model, { ...options, modelPath: run.path, outputs }),
-      );
+      const { names, warnings: others } = comparableOutputs(model);
+      const { source: text, warnings } = await openTextSamples(model, options);
+      const outputs = text === undefined ? names : [logitsName];
+      const opened = text ?? openSamples(model, { ...options, modelPath: run.path, outputs });
+      const source = resources.use(await opened);
+      const uncompared = [...others, ...warnings];
       for await (const sample of source.samples) {
         const first = describeShapes(sample);
         log(`Comparing ${source.count} ${source.data} samples, the first: ${first}`);

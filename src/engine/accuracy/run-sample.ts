@@ -1,7 +1,6 @@
 import { describeSample } from "../evaluate/generate-sample.ts";
 import { labelRuntimeErrors } from "../evaluate/label-runtime-errors.ts";
-import type { ModelPair } from "../evaluate/model-pair.ts";
-import type { RunnableModel } from "../evaluate/runnable-model.ts";
+import type { ModelPair, RunnableModel } from "../evaluate/model-session.ts";
 import type { SampleSource } from "../evaluate/open-samples.ts";
 import type { Sample, TensorData } from "../evaluate/tensor-data.ts";
 

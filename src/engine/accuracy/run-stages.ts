@@ -6,8 +6,7 @@ import type { RunSettings, SampleVisitor, SampleWork } from "./sample-visitor.ts
 import { type SpoolMemory, TensorSpool } from "./tensor-spool.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { labelRuntimeErrors } from "../evaluate/label-runtime-errors.ts";
-import type { ModelPair } from "../evaluate/model-pair.ts";
-import { ModelSession } from "../evaluate/model-session.ts";
+import { type ModelPair, ModelSession } from "../evaluate/model-session.ts";
 import type { TensorData } from "../evaluate/tensor-data.ts";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { writeModel } from "../onnx/write-model.ts";

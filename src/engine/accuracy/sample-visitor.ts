@@ -1,5 +1,5 @@
 import type { EvaluationWarning } from "../evaluate/evaluation-warning.ts";
-import type { RunnableModel } from "../evaluate/runnable-model.ts";
+import type { RunnableModel } from "../evaluate/model-session.ts";
 import type { SampleSource } from "../evaluate/open-samples.ts";
 import type { TensorData } from "../evaluate/tensor-data.ts";
 import type { SpoolMemory } from "./tensor-spool.ts";

@@ -11,7 +11,7 @@ import { readAvailableMemoryBytes } from "../accuracy/available-memory.ts";
 import { planModelRun } from "../accuracy/model-run.ts";
 import { runOnSamples } from "../accuracy/run-whole-model.ts";
 import { SpoolMemory } from "../accuracy/tensor-spool.ts";
-import type { RunnableModel } from "../evaluate/runnable-model.ts";
+import type { RunnableModel } from "../evaluate/model-session.ts";
 import type { TensorData } from "../evaluate/tensor-data.ts";
 import { UniqueNames } from "../onnx/names.ts";
 import { NodeProtoSchema, ValueInfoProtoSchema } from "../onnx/onnx_pb.js";

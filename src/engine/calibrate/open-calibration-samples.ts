@@ -1,8 +1,8 @@
 import { ServiceError } from "../../contract/errors.ts";
 import type { Recipe } from "../../contract/jobs/recipe.ts";
 import { requireTensorInputs } from "../evaluate/generate-sample.ts";
-import { openCallerSamples, openSamples, type SampleSource } from "../evaluate/open-samples.ts";
-import type { RunnableModel } from "../evaluate/runnable-model.ts";
+import { openCallerSamples, openSamples, type ArraySource } from "../evaluate/open-samples.ts";
+import type { RunnableModel } from "../evaluate/model-session.ts";
 import { type Sample, tensorNumbers } from "../evaluate/tensor-data.ts";
 
 interface CalibrationOptions {
@@ -17,7 +17,7 @@ interface CalibrationOptions {
 }
 
 /** Samples to calibrate on, and which samples of the caller's file they are. */
-export interface CalibrationSource extends SampleSource {
+export interface CalibrationSource extends ArraySource {
   /** Samples of the same file that are the evaluation's; undefined where it has no part in it. */
   readonly evaluationSamples: number | undefined;
 }

@@ -2,7 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { z } from "zod";
 import type { EvaluationWarning } from "./evaluation-warning.ts";
-import type { ModelPair } from "./model-pair.ts";
+import type { ModelPair } from "./model-session.ts";
 
 const profile = z.array(
   z.object({

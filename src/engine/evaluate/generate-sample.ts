@@ -1,5 +1,5 @@
 import { inputShape, type SizeChoice, sizeChoices } from "./input-sizes.ts";
-import type { RunnableModel } from "./runnable-model.ts";
+import type { RunnableModel } from "./model-session.ts";
 import { RuntimeCrashError } from "./runtime-process.ts";
 import type { TensorSignature } from "./session-protocol.ts";
 import {

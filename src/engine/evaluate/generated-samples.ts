@@ -8,7 +8,7 @@ import {
 } from "./generate-sample.ts";
 import { inputShape, type SizeChoice } from "./input-sizes.ts";
 import { labelRuntimeErrors } from "./label-runtime-errors.ts";
-import type { RunnableModel } from "./runnable-model.ts";
+import type { RunnableModel } from "./model-session.ts";
 import type { Sample, TensorData } from "./tensor-data.ts";
 import type { GeneratedInput } from "../../contract/jobs/telemetry.ts";
 import { truncate } from "../../contract/text/bounded-text.ts";

@@ -1,6 +1,6 @@
 import { ServiceError, type ErrorCode } from "../../contract/errors.ts";
 import { errorMessage } from "../../log/error-message.ts";
-import type { ModelPair } from "./model-pair.ts";
+import type { ModelPair } from "./model-session.ts";
 import { RuntimeCrashError } from "./runtime-process.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { comparableOutputs } from "./output-comparison.ts";
 import { labelRuntimeErrors } from "./label-runtime-errors.ts";
 import { warmUp } from "./warm-up.ts";
-import type { ModelPair } from "./model-pair.ts";
+import type { ModelPair } from "./model-session.ts";
 import { percentile } from "./percentile.ts";
 import type { RuntimeProcess } from "./runtime-process.ts";
 import type { ModelSignature } from "./session-protocol.ts";

@@ -77,3 +77,12 @@ export class ModelSession implements AsyncDisposable {
     await this.#process[Symbol.asyncDispose]();
   }
 }
+
+/** What running a model on samples needs of its session. */
+export type RunnableModel = Pick<ModelSession, "signature" | "run">;
+
+/** The two models that an evaluation compares. */
+export interface ModelPair {
+  readonly original: ModelSession;
+  readonly result: ModelSession;
+}

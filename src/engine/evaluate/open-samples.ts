@@ -2,7 +2,7 @@ import { type FileHandle, open } from "node:fs/promises";
 import { setImmediate } from "node:timers/promises";
 import { describeShapes, requireTensorInputs, type TrialOptions } from "./generate-sample.ts";
 import { evaluationDataInvalidError, matchArraysToInputs } from "./npy-arrays.ts";
-import type { RunnableModel } from "./runnable-model.ts";
+import type { RunnableModel } from "./model-session.ts";
 import type { TensorSignature } from "./session-protocol.ts";
 import { elementTypes, type Sample, type SampleArray, type TensorData } from "./tensor-data.ts";
 import { readZipEntry } from "./zip-directory.ts";
@@ -12,6 +12,7 @@ import { errorMessage } from "../../log/error-message.ts";
 import { openModel } from "../onnx/open-model.ts";
 import { countElements } from "../onnx/tensor-shape.ts";
 import { type GeneratedSamples, planGeneratedSamples } from "./generated-samples.ts";
+import type { TokenWindow } from "./token-windows.ts";
 import { findInputContents } from "./input-content.ts";
 
 interface SampleOptions extends TrialOptions {
@@ -34,7 +35,7 @@ interface SampleOptions extends TrialOptions {
 export async function openSamples(
   original: RunnableModel,
   options: SampleOptions,
-): Promise<SampleSource> {
+): Promise<ArraySource> {
   const inputs = requireTensorInputs(original);
   return options.dataPath === undefined
     ? createGeneratedSource(original, inputs, options)
@@ -45,7 +46,7 @@ async function openCallerSource(
   path: string,
   inputs: readonly TensorSignature[],
   { evaluation }: SampleOptions,
-): Promise<SampleSource> {
+): Promise<ArraySource> {
   const opened = await openCallerSamples(path, inputs);
   const count = Math.min(evaluation.samples, opened.count);
   return {
@@ -72,7 +73,7 @@ async function createGeneratedSource(
   original: RunnableModel,
   inputs: readonly TensorSignature[],
   { modelPath, evaluation, ...options }: SampleOptions,
-): Promise<SampleSource> {
+): Promise<ArraySource> {
   const model = await openModel(modelPath, Number.MAX_SAFE_INTEGER);
   const filled = findInputContents(model, inputs, original.signature.outputs);
   const count = inputs.length === 0 ? 1 : evaluation.samples;
@@ -198,7 +199,7 @@ const maxBytes = 256 * 1024 ** 2;
 
 /**
  * The first sample of each shape, as many as are reasonable to keep in memory; the first one of
- * generated samples, whose other shapes are as good as any.
+ * samples that are not the caller's, whose other shapes are as good as any.
  */
 export async function findDistinctSamples({
   data,
@@ -212,7 +213,7 @@ export async function findDistinctSamples({
     bytes += sample.reduce((sum, tensor) => sum + tensor.bytes.length, 0);
     if (byShape.size > 0 && bytes > maxBytes) break;
     byShape.set(shapes, sample);
-    if (data === "generated") break;
+    if (data !== "caller") break;
   }
   return [...byShape.values()];
 }
@@ -222,6 +223,8 @@ export interface SampleSource extends AsyncDisposable {
   readonly data: Accuracy["data"];
   /** What was generated for each input; absent for the caller's data. */
   readonly generated?: GeneratedInput[];
+  /** Tokens of each sample, where it is a window of them. */
+  readonly windows?: readonly TokenWindow[];
   readonly count: number;
   /** Samples of the caller beyond `count`. */
   readonly unused: number;
@@ -229,4 +232,9 @@ export interface SampleSource extends AsyncDisposable {
   readonly samples: AsyncIterable<Sample>;
   /** Error code if the original cannot be run on them. */
   readonly failureCode: "evaluation_data_invalid" | "evaluation_failed";
+}
+
+/** Samples of arrays, as any model takes them. */
+export interface ArraySource extends SampleSource {
+  readonly data: "caller" | "generated";
 }

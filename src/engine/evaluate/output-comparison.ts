@@ -6,7 +6,7 @@ import {
   type ErrorSums,
 } from "./error-metrics.ts";
 import type { EvaluationWarning } from "./evaluation-warning.ts";
-import type { RunnableModel } from "./runnable-model.ts";
+import type { RunnableModel } from "./model-session.ts";
 import { elementType, type TensorData, tensorNumbers } from "./tensor-data.ts";
 import { addResponse, emptyResponse, type OutputResponse } from "./output-response.ts";
 import { ServiceError } from "../../contract/errors.ts";

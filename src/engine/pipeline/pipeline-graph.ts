@@ -1,12 +1,11 @@
 import { CalledFunctions } from "./called-functions.ts";
-import { isConstantNode } from "./constant-node.ts";
-import type { PipelineStep } from "./pipeline-step.ts";
 import { rawByteLength } from "../onnx/element-type.ts";
 import { nodeTensors } from "../onnx/model-traversal.ts";
 import { usedNames } from "../onnx/names.ts";
 import type { GraphProto, ModelProto, NodeProto, TensorProto } from "../onnx/onnx_pb.js";
 import { sortTopologically } from "../onnx/sort-nodes.ts";
 import { elementCount } from "../onnx/tensor-shape.ts";
+import { isStandardDomain } from "../onnx/node-attributes.ts";
 
 /**
  * A model's graph as a pipeline uses it. Initializers and Constant nodes are not steps: each stage
@@ -176,4 +175,21 @@ function createParameter(tensors: readonly TensorProto[], dims: readonly bigint[
     elements += count;
   }
   return { bytes, elements, runtimeBytes: Math.max(bytes, elementCount(dims) * float32Bytes) };
+}
+
+/** Whether a node is the standard Constant, which computes nothing. */
+export function isConstantNode(node: NodeProto): boolean {
+  return node.opType === "Constant" && isStandardDomain(node);
+}
+
+/** A node that a pipeline runs in one of its stages. */
+export interface PipelineStep {
+  readonly node: NodeProto;
+  /** Names that the node or its subgraphs use. */
+  readonly inputs: readonly string[];
+  /** Those that are not parameters: inputs of the graph and outputs of other steps. */
+  readonly runtimeInputs: readonly string[];
+  readonly outputs: readonly string[];
+  /** Indices of the parameters that the node, its subgraphs and the functions that it calls use. */
+  readonly parameters: readonly number[];
 }

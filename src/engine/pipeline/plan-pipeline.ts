@@ -3,8 +3,7 @@ import { type BalanceProblem, balanceStages, findFewestStages } from "./balance-
 import { countFlops } from "./count-flops.ts";
 import { describeValues, type ValueDescription } from "./describe-values.ts";
 import { measureSteps } from "./measure-steps.ts";
-import { pipelineGraph, type PipelineGraph } from "./pipeline-graph.ts";
-import type { PipelineStep } from "./pipeline-step.ts";
+import { type PipelineGraph, pipelineGraph, type PipelineStep } from "./pipeline-graph.ts";
 import { computeStageLoad, type StageLoads } from "./stage-loads.ts";
 import type { ProbeOptions } from "./with-probe-session.ts";
 import { ServiceError } from "../../contract/errors.ts";

@@ -12,7 +12,7 @@ import type { GraphProto, NodeProto, TensorProto } from "../onnx/onnx_pb.js";
 import { payloadIndex } from "../onnx/payload.ts";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { UniqueNames } from "../onnx/names.ts";
-import { isConstantNode } from "./constant-node.ts";
+import { isConstantNode } from "./pipeline-graph.ts";
 
 /** Types that ConstantOfShape supports in every opset, with the bytes of an element. */
 const zeroBytes: Record<string, number> = {

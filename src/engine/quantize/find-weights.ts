@@ -9,7 +9,6 @@ import { readTensor, tensorByteLength } from "../onnx/read-tensor.ts";
 import { extendView, identityView, type ConstantView } from "./constant-view.ts";
 import { GraphIndex } from "./graph-index.ts";
 import type { GraphValue, Scope, ValueUse } from "./graph-index.ts";
-import { tensorDims } from "./tensor-dims.ts";
 
 /** A node that takes a weight, or what other nodes make of it by moving its elements. */
 export interface WeightConsumer extends ValueUse {
@@ -165,4 +164,12 @@ interface Found {
   readonly consumers: WeightConsumer[];
   readonly viewNodes: Set<NodeProto>;
   readonly seen: Set<GraphValue>;
+}
+
+function tensorDims({ dims }: TensorProto): number[] {
+  return dims.map(Number);
+}
+
+export function weightDims({ tensor }: Weight): number[] {
+  return tensorDims(tensor);
 }

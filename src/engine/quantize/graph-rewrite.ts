@@ -14,6 +14,7 @@ import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { UniqueNames } from "../onnx/names.ts";
 import type { Weight } from "./find-weights.ts";
 import type { Scope } from "./graph-index.ts";
+import type { PlanRevision } from "./plan-revision.ts";
 import type { WeightTask } from "./tasks/weight-task.ts";
 
 export interface NodeDescription {
@@ -57,14 +58,18 @@ export class GraphRewrite {
   readonly quantizedActivations = new Map<Body, Map<string, QuantizedActivation>>();
   /** Weights that recurrent nodes take quantized, by the input. */
   readonly recurrentWeights = new Map<NodeProto, Map<number, QuantizedMatrix>>();
+  /** Activations that are rounded by their ranges, by the name of the value. */
+  readonly roundedActivations = new Map<string, string>();
+  readonly activationRanges: PlanRevision["ranges"];
   readonly #prepended = new Map<Body, NodeProto[]>();
   readonly #replaced = new Map<NodeProto, NodeProto[]>();
   readonly #dropped = new Map<Body, Set<TensorProto>>();
   readonly #constants = new Map<Body, Set<string>>();
   #requiresContribOperators = false;
 
-  constructor(model: OnnxModel) {
+  constructor(model: OnnxModel, activationRanges: PlanRevision["ranges"]) {
     this.model = model;
+    this.activationRanges = activationRanges;
     this.names = UniqueNames.forModel(model.proto);
   }
 

@@ -1,9 +1,21 @@
+/** Smallest value and largest that were observed. */
+export interface ActivationRange {
+  readonly low: number;
+  readonly high: number;
+}
+
 /** What is known about a model's weights from earlier work on it, by their indices. */
 export interface PlanRevision {
   /** Weights that fit no format when they were read, and why. */
   readonly rejected: ReadonlyMap<number, string>;
   /** Weights whose operators are not faster with quantized values, and what was measured. */
   readonly folded: ReadonlyMap<number, string>;
+  /** Ranges of activations, by the name of the value; those of a plan before they are observed have none. */
+  readonly ranges: ReadonlyMap<string, ActivationRange>;
 }
 
-export const firstPlan: PlanRevision = { rejected: new Map(), folded: new Map() };
+export const firstPlan: PlanRevision = {
+  rejected: new Map(),
+  folded: new Map(),
+  ranges: new Map(),
+};

@@ -1,11 +1,10 @@
 import { TensorProto_DataType as DataType } from "../onnx/onnx_pb.js";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { tensorSource } from "../onnx/read-tensor.ts";
-import type { Weight } from "./find-weights.ts";
+import { type Weight, weightDims } from "./find-weights.ts";
 import { quoteName } from "../../contract/text/quote-name.ts";
 import type { FloatType, SourceWeight } from "./tasks/weight-task.ts";
 import { countElements } from "../onnx/tensor-shape.ts";
-import { weightDims } from "./weight-dims.ts";
 
 /** The part of a task that says what it reads. The task's digest depends on the order. */
 export function sourceWeight(model: OnnxModel, weight: Weight): SourceWeight {

@@ -35,7 +35,11 @@ interface HalfStorage {
 export type QuantizedStorage = AffineStorage | BlockStorage;
 
 /** How a consumer takes a weight whose storage is affine, without its being restored before. */
-export type AffineOperation = "gather-rows" | "integer-product" | "recurrent-product";
+export type AffineOperation =
+  | "gather-rows"
+  | "integer-product"
+  | "recurrent-product"
+  | "static-product";
 
 /** How a consumer takes a weight in blocks, without its being restored before. */
 export type BlockOperation = "gather-packed-rows" | "gather-blocks" | "block-product";

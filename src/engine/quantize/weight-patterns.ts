@@ -1,4 +1,4 @@
-import { chooseGranularity, type Recipe } from "../../contract/jobs/recipe.ts";
+import { chooseGranularity, type Override, type Recipe } from "../../contract/jobs/recipe.ts";
 import { quoteName } from "../../contract/text/quote-name.ts";
 import type { Weight } from "./find-weights.ts";
 
@@ -17,29 +17,60 @@ export function exclusionFinder({ exclude }: Recipe): (weight: Weight) => string
 }
 
 /** What an override of the recipe makes of it for a weight. */
-interface Override {
-  readonly recipe: Recipe;
+interface MatchedOverride {
+  /** Undefined for a weight that is to stay as it is. */
+  readonly recipe: Recipe | undefined;
   /** Why, for the report; the weight's name starts the sentence. */
   readonly reason: string;
 }
 
 /** @returns a function that gives the first override of the recipe that matches a weight */
-export function overrideFinder(recipe: Recipe): (weight: Weight) => Override | undefined {
-  const overrides = (recipe.overrides ?? []).map(({ match, scheme }) => {
-    const granularity = chooseGranularity(scheme, recipe.granularity);
-    return { match, scheme, recipe: { ...recipe, scheme, granularity } };
-  });
+export function overrideFinder(recipe: Recipe): (weight: Weight) => MatchedOverride | undefined {
+  const overrides = (recipe.overrides ?? []).map((override) => ({
+    ...override,
+    recipe: overrideRecipe(recipe, override),
+  }));
   return (weight) => {
     if (overrides.length === 0) return undefined;
     const names = listNames(weight);
     for (const { match, scheme, recipe: changed } of overrides) {
       const name = names.find((each) => matchesPattern(each, match));
       if (name === undefined) continue;
-      const reason = `is to be ${scheme}: ${quoteName(name)} matches ${quoteName(match)}`;
+      const matches = `${quoteName(name)} matches ${quoteName(match)}`;
+      const reason =
+        scheme === "none"
+          ? "is to stay as it is by the recipe's overrides"
+          : `is to be ${scheme}: ${matches}`;
       return { recipe: changed, reason };
     }
     return undefined;
   };
+}
+
+function overrideRecipe(recipe: Recipe, { scheme, ...fields }: Override): Recipe | undefined {
+  if (scheme === "none") return undefined;
+  const granularity = chooseGranularity(scheme, fields.granularity ?? recipe.granularity);
+  return { ...recipe, scheme, granularity, blockSize: fields.blockSize ?? recipe.blockSize };
+}
+
+/** Longest pattern of a recipe. */
+const maxPatternLength = 253;
+
+/** A pattern for each weight that matches no other one, by position, where there is one. */
+export function findOwnPatterns(weights: readonly Weight[]): Map<number, string> {
+  const counts = new Map<string, number>();
+  for (const name of weights.flatMap(listNames)) counts.set(name, (counts.get(name) ?? 0) + 1);
+  const isOwn = (name: string) =>
+    counts.get(name) === 1 &&
+    name.length > 0 &&
+    name.length <= maxPatternLength &&
+    !name.includes("*");
+  return new Map(
+    weights.flatMap((weight) => {
+      const name = listNames(weight).find(isOwn);
+      return name === undefined ? [] : [[weight.index, name] as const];
+    }),
+  );
 }
 
 /** The recipe's patterns that match no weight. */

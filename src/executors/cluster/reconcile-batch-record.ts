@@ -9,6 +9,7 @@ import {
 import { byId, findInNamespace, requeueSoon, type SyncContext } from "./sync-context.ts";
 import { batchJobId } from "../../contract/id.ts";
 import type { Job } from "../../contract/jobs/job.ts";
+import { describeBatchExcess } from "../../contract/jobs/jobs-size.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import { textLimits } from "../../contract/limits.ts";
 import { truncate } from "../../contract/text/bounded-text.ts";
@@ -138,7 +139,10 @@ function hasEnded({ status }: BatchObject): boolean {
   return status !== undefined && isTerminal(status.status);
 }
 
-/** Creates the record of a batch that was not created over REST, with all of its jobs. */
+/**
+ * Creates the record of a batch that was not created over REST, with all of its jobs; none of a batch
+ * that the operator refuses.
+ */
 async function createBatchRecord(
   context: SyncContext,
   id: string,
@@ -146,6 +150,7 @@ async function createBatchRecord(
   const first = await findFirstOfProject(context, context.batches.cache.byIndex(byId, id));
   if (first === undefined) return undefined;
   const { resource, project } = first;
+  if (describeBatchExcess(resource.spec) !== undefined) return undefined;
   const batch = batchFromResource(resource, context.targets);
   const createdAt = resource.metadata.creationTimestamp;
   const namespace = requireNamespace(resource);

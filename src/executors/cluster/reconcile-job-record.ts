@@ -5,6 +5,7 @@ import {
   resourceLabels,
 } from "../../contract/custom-resources/resource-labels.ts";
 import type { Job } from "../../contract/jobs/job.ts";
+import { describeBatchExcess } from "../../contract/jobs/jobs-size.ts";
 import { isTerminal, leadsTo } from "../../contract/jobs/status.ts";
 import { type CompressionJobObject, compressionJobs } from "../../resources/custom-resources.ts";
 import type { Stored } from "../../kubernetes/resources.ts";
@@ -99,18 +100,25 @@ async function createJobRecord(
   const first = await findFirstOfProject(context, claimants);
   if (first === undefined) return undefined;
   const { resource, project } = first;
-  const batch = resource.metadata.labels?.[resourceLabels.batchId];
+  const batchId = resource.metadata.labels?.[resourceLabels.batchId];
   // The record of a batch has those of all its jobs: another resource only has its label.
-  const isAwaited =
-    batch !== undefined &&
-    findInNamespace(context.batches, batch, requireNamespace(resource)) !== undefined &&
-    (await context.records.batches.findStatus(batch)) === undefined;
-  if (isAwaited) return undefined;
+  if (batchId !== undefined && (await isBatchAwaited(context, resource, batchId))) return undefined;
   const job = jobFromResource(resource, context.targets);
   const createdAt = resource.metadata.creationTimestamp;
   await restoreUploads(context, { project, createdAt, jobs: lacksUpload(resource) ? [] : [job] });
   await context.records.cluster.createJob(project, job);
   return context.records.cluster.findJob(id);
+}
+
+/** Whether a batch in the resource's namespace is not recorded yet. One that is refused never is. */
+async function isBatchAwaited(
+  { batches, records }: SyncContext,
+  resource: Resource,
+  batchId: string,
+): Promise<boolean> {
+  const batch = findInNamespace(batches, batchId, requireNamespace(resource));
+  if (batch === undefined || describeBatchExcess(batch.spec) !== undefined) return false;
+  return (await records.batches.findStatus(batchId)) === undefined;
 }
 
 /**

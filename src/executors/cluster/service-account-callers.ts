@@ -128,12 +128,13 @@ function serviceAccountCaller(claims: Claims, project: string, action: Action): 
     expiresAt: new Date(expiresAt).toISOString(),
     policy: null,
     workflow: null,
-    id: username,
+    // An account that was made anew, with the same name, is another one.
+    id: uid,
     name: username,
     role: null,
     memberships: [],
     session: null,
-    // An account's tokens are renewed every hour; its uid stays.
+    // An account's tokens are renewed every hour.
     secret: uid,
   };
 }

@@ -1,13 +1,13 @@
 import { listDataFields, replaceDataSources } from "../../contract/jobs/recipe-data.ts";
 import { type FieldError, ServiceError } from "../../contract/errors.ts";
 import type { JobRequest } from "../../contract/jobs/job.ts";
+import { describeExcess } from "../../contract/jobs/jobs-size.ts";
 import {
   effectiveRecipe,
   findTarget,
   findUnsupportedField,
 } from "../../contract/jobs/resolve-recipe.ts";
 import { findUploadHash, isLocatedSource } from "../../contract/models/model-source.ts";
-import { limits } from "../../contract/limits.ts";
 import type { ModelReference } from "../../contract/models/model.ts";
 import type { Owner } from "../../contract/people/principal.ts";
 import type { NewJob } from "../../records/jobs/insert-jobs.ts";
@@ -62,18 +62,13 @@ function requireBoundedJobs(
   { models }: ResolveJobsRequest,
   targets: readonly Pick<NewJob, "recipe">[],
 ): void {
-  const ofModels = countBytes(models.map(({ value }) => value)) * targets.length;
-  const ofRecipes = countBytes(targets.map(({ recipe }) => recipe)) * models.length;
-  const bytes = ofModels + ofRecipes;
-  if (bytes <= limits.requestedJobsBytes) return;
-  const message =
-    `Makes jobs with ${bytes} bytes of models and recipes, of ${limits.requestedJobsBytes} at ` +
-    "most: send several requests";
+  const excess = describeExcess(
+    models.map(({ value }) => value),
+    targets.map(({ recipe }) => recipe),
+  );
+  if (excess === undefined) return;
+  const message = `${excess.message}: send several requests`;
   throw validationError([{ pointer: "", message }]);
-}
-
-function countBytes(value: unknown): number {
-  return Buffer.byteLength(JSON.stringify(value));
 }
 
 /** @throws ServiceError validation_failed */

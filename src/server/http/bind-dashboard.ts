@@ -1,4 +1,5 @@
 import type { Hono } from "hono";
+import { jobsOfFirstView } from "../../contract/page-addresses.ts";
 
 /** What the page may load and do: only its own scripts, styles and requests, and in no frame. */
 const pagePolicy = [
@@ -43,8 +44,7 @@ export function bindDashboard(app: Hono, dashboard: Dashboard): void {
     // Programs such as link previews say nothing of HTML, and ask for pages all the same.
     const isPage = acceptsHtml(c.req.header("accept")) ? !isInterface(path) : isPagePath(path);
     if (!isPage) return next();
-    const theme = /(?:^|; )mos-theme=(light|dark)(?:;|$)/.exec(c.req.header("cookie") ?? "")?.[1];
-    return shellResponse(dashboard.shell, theme);
+    return shellResponse(dashboard.shell, c.req.raw);
   });
 }
 
@@ -60,14 +60,29 @@ function acceptsHtml(accepted = ""): boolean {
 /** The pages of the dashboard, which are there for whoever asks. */
 function isPagePath(path: string): boolean {
   const pages =
-    "jobs|batches|suites|models|compare|targets|new|new-batch|tokens|project|audit|account";
+    "jobs|batches|suites|models|compare|targets|terms|new|new-batch|tokens|webhooks|project|audit|account";
   return new RegExp(`^/((${pages}|health|sign-in)(/|$)|$)`).test(path);
 }
 
-function shellResponse(shell: string, theme: string | undefined): Response {
+function shellResponse(shell: string, { url, headers: asked }: Request): Response {
+  const cookies = asked.get("cookie") ?? "";
+  const theme = /(?:^|; )mos-theme=(light|dark)(?:;|$)/.exec(cookies)?.[1];
   const html = theme === undefined ? shell : shell.replace("<html", `<html data-theme="${theme}"`);
-  const headers = { "content-type": "text/html; charset=utf-8", "cache-control": "no-cache" };
-  return new Response(html, { headers: { ...pageHeaders, ...headers } });
+  const headers = new Headers({
+    ...pageHeaders,
+    "content-type": "text/html; charset=utf-8",
+    "cache-control": "no-cache",
+  });
+  if (cookies.includes("mos-session") && isAllJobs(new URL(url))) headers.set("link", firstJobs);
+  return new Response(html, { headers });
+}
+
+/** Has browsers ask for the first jobs while they load the scripts. */
+const firstJobs =
+  `</v1/jobs/summaries?limit=${jobsOfFirstView}>; ` + "rel=preload; as=fetch; crossorigin";
+
+function isAllJobs({ pathname, search }: URL): boolean {
+  return search === "" && (pathname === "/" || pathname === "/jobs");
 }
 
 function fileResponse(path: string, file: DashboardFile, accepted = ""): Response {

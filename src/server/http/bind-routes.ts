@@ -1,6 +1,7 @@
 import type { Readable } from "node:stream";
 import type { Hono } from "hono";
 import { z } from "zod";
+import { releaseAfterAnswer } from "./body-memory.ts";
 import { buildResponse } from "./build-response.ts";
 import { callerGroup } from "./caller-group.ts";
 import type { JsonText } from "./json-text.ts";
@@ -71,12 +72,21 @@ function bindRoute<Name extends RouteName>(
       context.quotas.requests.take(quotaKey(caller));
       requirePermission(caller, route.action);
     }
-    const parts = await readRequest(route, request, params);
+    const { bodies } = context.quotas;
+    const memory = caller
+      ? bodies.ofProject(quotaKey(caller))
+      : bodies.ofStranger(callerGroup(context, request, env));
+    using held = memory.request;
+    const parts = await readRequest(route, request, { params, held });
     if (caller && route.names)
       await requireNamedThing(context, caller, { route, id: params["id"] ?? params["project"] });
     const audit = route.audited && caller && auditedRequest(name, caller);
     const input = { ...parts, caller, audit, request };
-    return buildResponse(await handlers[name](context, asRouteInput<Name>(input)));
+    const answer = await handlers[name](context, asRouteInput<Name>(input));
+    const { take, takeAnyway } = memory.answer;
+    const response = buildResponse(answer, route.method === "GET" ? take : takeAnyway);
+    releaseAfterAnswer(env, memory.answer);
+    return response;
   };
 }
 

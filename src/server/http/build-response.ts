@@ -1,20 +1,27 @@
 import { Readable } from "node:stream";
 import { JsonText } from "./json-text.ts";
 
-export function buildResponse(parts: {
+interface ResponseParts {
   readonly status: number;
   readonly json?: unknown;
   readonly stream?: ReadableStream<Uint8Array> | Readable;
   readonly mediaType?: string;
   readonly headers?: Readonly<Record<string, string>>;
-}): Response {
+}
+
+/** `takeMemory` is asked for the bytes of JSON; of a stream only a piece is in memory. */
+export function buildResponse(
+  parts: ResponseParts,
+  takeMemory: (bytes: number) => void = () => {},
+): Response {
   const { status, json, stream, mediaType } = parts;
   const headers = new Headers(parts.headers);
-  if (json instanceof JsonText) {
+  if (json !== undefined) {
+    const text = json instanceof JsonText ? json.encode() : JSON.stringify(json);
+    takeMemory(text.length);
     headers.set("content-type", "application/json");
-    return new Response(json.encode(), { status, headers });
+    return new Response(text, { status, headers });
   }
-  if (json !== undefined) return Response.json(json, { status, headers });
   if (stream === undefined) return new Response(null, { status, headers });
   if (mediaType !== undefined) headers.set("content-type", contentType(mediaType));
   const body = stream instanceof Readable ? Readable.toWeb(stream) : stream;

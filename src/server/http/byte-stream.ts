@@ -1,4 +1,5 @@
 import type { ReadableStreamReadResult } from "node:stream/web";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { limits } from "../../contract/limits.ts";
 
 const encoder = new TextEncoder();
@@ -81,6 +82,8 @@ class ByteReader {
   async #ask(): Promise<void> {
     this.#isAsked = true;
     try {
+      // SQLite answers at once: to a reader that is as fast, a whole log would be sent in one turn.
+      await nextTurn();
       const piece = await this.#written.next();
       this.#isAsked = false;
       this.#quietSeconds = 0;

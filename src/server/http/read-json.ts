@@ -1,18 +1,24 @@
+import type { HeldMemory } from "./body-memory.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { limits } from "../../contract/limits.ts";
 
 /**
  * The JSON body of a request.
- * @throws ServiceError unsupported_media_type, payload_too_large, malformed_request
+ * @throws ServiceError unsupported_media_type, payload_too_large, malformed_request; unavailable
+ * where memory for bodies is used up
  */
-export async function readJson(request: Request, maxBytes: number): Promise<unknown> {
+export async function readJson(
+  request: Request,
+  maxBytes: number,
+  held: HeldMemory,
+): Promise<unknown> {
   const type = readMediaType(request);
   if (type !== "application/json") {
     const found = type === "" ? "is missing" : `is "${type}"`;
     const message = `Content-Type ${found} and must be "application/json"`;
     throw new ServiceError("unsupported_media_type", message);
   }
-  const bytes = await readBoundedBody(request, maxBytes);
+  const bytes = await readBoundedBody(request, maxBytes, held.take);
   if (bytes.length === 0) {
     throw new ServiceError("malformed_request", "The body is empty and must be JSON");
   }
@@ -66,19 +72,33 @@ function tooLarge(what: string): ServiceError {
   return new ServiceError("payload_too_large", `The body ${what}`);
 }
 
-/** @throws ServiceError payload_too_large */
-export async function readBoundedBody(request: Request, maxBytes: number): Promise<Uint8Array> {
+/**
+ * A body in one buffer, since a list of pieces of one byte each would be a hundred times as large.
+ * Each growth of the buffer is asked for by `takeMemory`.
+ * @throws ServiceError payload_too_large
+ */
+export async function readBoundedBody(
+  request: Request,
+  maxBytes: number,
+  takeMemory: (bytes: number) => void = () => {},
+): Promise<Uint8Array> {
   checkDeclaredLength(request, maxBytes);
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
+  let body = Buffer.alloc(0);
+  let length = 0;
   for await (const chunk of readBody(request)) {
-    bytes += chunk.byteLength;
-    if (bytes > maxBytes) {
+    const needed = length + chunk.byteLength;
+    if (needed > maxBytes) {
       throw new ServiceError("payload_too_large", `The body has more than ${maxBytes} bytes`);
     }
-    chunks.push(chunk);
+    if (needed > body.length) {
+      const size = Math.min(maxBytes, Math.max(needed, 2 * body.length));
+      takeMemory(size - body.length);
+      body = Buffer.concat([body.subarray(0, length)], size);
+    }
+    body.set(chunk, length);
+    length = needed;
   }
-  return Buffer.concat(chunks);
+  return body.subarray(0, length);
 }
 
 /**

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { HeldMemory } from "./body-memory.ts";
 import { escapePointer, fieldErrors, validationError } from "./field-errors.ts";
 import { readJson } from "./read-json.ts";
 import { type FieldError, ServiceError } from "../../contract/errors.ts";
@@ -22,10 +23,11 @@ export interface RequestParts {
 export async function readRequest(
   route: Route,
   request: Request,
-  pathParams: Readonly<Record<string, string>>,
+  { params: pathParams, held }: { params: Readonly<Record<string, string>>; held: HeldMemory },
 ): Promise<RequestParts> {
   const params = route.params && parsePath(route, route.params, pathParams);
-  const body = route.body && (await readJson(request, route.bodyBytes ?? limits.jsonBodyBytes));
+  const maxBytes = route.bodyBytes ?? limits.jsonBodyBytes;
+  const body = route.body && (await readJson(request, maxBytes, held));
   const { query: querySchema = noQuery, headers: headersSchema, body: bodySchema } = route;
   const query = readQuery(querySchema, new URL(request.url));
   let errors = [...query.errors, ...findHiddenText(body)];

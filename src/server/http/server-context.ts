@@ -13,6 +13,7 @@ import type { DiskSpace } from "../../storage/disk-space.ts";
 import type { ModelSources } from "../../storage/sources/model-sources.ts";
 import type { Tracing } from "../../tracing/open-tracing.ts";
 import type { Dashboard } from "./bind-dashboard.ts";
+import type { BodyMemory } from "./body-memory.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 import type { IsTrustedProxy } from "./remote-address.ts";
 import type { ServiceMetrics } from "./service-metrics.ts";
@@ -28,6 +29,7 @@ export interface Quotas {
   readonly workers: RateLimiter;
   /** Of each project, bytes. */
   readonly storage: StorageQuota;
+  readonly bodies: BodyMemory;
   /** Jobs of a project that may wait. */
   readonly waitingJobs: number;
   /** Longest deadline that a job may ask for, seconds of work. */

@@ -49,7 +49,9 @@ export function bindWorkerBlobs(app: Hono, context: ServerContext): void {
   app.post(`${path}/upload`, async (c) => {
     const [id, sha256] = [c.req.param("id"), parseSha256(c.req.param("sha256"))];
     await authenticateWorking(context, c.req.raw, id);
-    const { bytes } = parseBody(uploadQuestion, await readJson(c.req.raw, limits.workerBodyBytes));
+    using held = context.quotas.bodies.ofWorker(id);
+    const body = await readJson(c.req.raw, limits.workerBodyBytes, held);
+    const { bytes } = parseBody(uploadQuestion, body);
     return c.json(await answerUpload(context, id, { sha256, bytes }));
   });
   app.post(`${path}/stored`, async (c) => {

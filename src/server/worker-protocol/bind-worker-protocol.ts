@@ -3,6 +3,7 @@ import { ServiceError } from "../../contract/errors.ts";
 import { limits } from "../../contract/limits.ts";
 import { reportedBlob } from "../../contract/jobs/worker-transfers.ts";
 import { type WorkerEvent, workerEvents } from "../../contract/jobs/worker.ts";
+import type { HeldMemory } from "../http/body-memory.ts";
 import { parseBody } from "../http/read-request.ts";
 import { readJson } from "../http/read-json.ts";
 import type { ServerContext } from "../http/server-context.ts";
@@ -44,7 +45,8 @@ async function recordEvents(context: ServerContext, id: string, request: Request
   const { attempt, catchUp } = worker;
   const bytes = Number(request.headers.get("content-length") ?? limits.workerBodyBytes);
   worker.countRequests(Math.floor(Math.min(bytes, limits.workerBodyBytes) / requestBytes));
-  const events = await readEvents(request);
+  using held = context.quotas.bodies.ofWorker(id);
+  const events = await readEvents(request, held);
   // Each is looked for in the store.
   worker.countRequests(events.filter((event) => reportedBlob(event) !== undefined).length);
   await requireReportedBlobs(context, id, events);
@@ -61,6 +63,6 @@ async function recordEvents(context: ServerContext, id: string, request: Request
   });
 }
 
-async function readEvents(request: Request): Promise<readonly WorkerEvent[]> {
-  return parseBody(workerEvents, await readJson(request, limits.workerBodyBytes)).events;
+async function readEvents(request: Request, held: HeldMemory): Promise<readonly WorkerEvent[]> {
+  return parseBody(workerEvents, await readJson(request, limits.workerBodyBytes, held)).events;
 }

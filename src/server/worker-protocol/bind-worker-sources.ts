@@ -128,7 +128,9 @@ async function readOwnSource(
   const { attempt } = await authenticateWorker(context, request, id);
   const assignment = await records.workers.findAssignment(id, attempt);
   const owner = await records.owners.findOfJob(id);
-  const { source } = parseBody(sourceQuestion, await readJson(request, limits.workerBodyBytes));
+  using held = context.quotas.bodies.ofWorker(id);
+  const body = await readJson(request, limits.workerBodyBytes, held);
+  const { source } = parseBody(sourceQuestion, body);
   const isOwn =
     assignment !== undefined &&
     (isSourceBeside(source, assignment.model.source) ||

@@ -1,5 +1,6 @@
 import { quotas } from "../../contract/limits.ts";
 import type { Records } from "../../records/open-records.ts";
+import { createBodyMemory } from "../../server/http/body-memory.ts";
 import { createRateLimiter } from "../../server/http/rate-limiter.ts";
 import type { Quotas } from "../../server/http/server-context.ts";
 import { createStorageQuota } from "../../server/http/storage-quota.ts";
@@ -16,6 +17,7 @@ export function createQuotas(
     exchanges: createRateLimiter("exchanges", exchangesPerMinute, now),
     workers: createRateLimiter("workers", quotas.workerRequestsPerMinute, now),
     storage: createStorageQuota(records, blobs, storedBytes),
+    bodies: createBodyMemory(),
     waitingJobs,
     deadlineSeconds: settings.MOS_DEADLINE_SECONDS,
   };

@@ -16,6 +16,7 @@ const maxMicroseconds = 5_000_000;
 
 const granularities = {
   "int8-dynamic": ["tensor", "channel"],
+  "int8-static": ["tensor", "channel"],
   "int8-weight": ["tensor", "channel", "block"],
   "int4-weight": ["block"],
   fp16: ["tensor"],

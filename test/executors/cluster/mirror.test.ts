@@ -11,7 +11,7 @@ import {
 import type { JobStatus } from "../../../src/contract/jobs/status.ts";
 import { assignment } from "../../../src/contract/jobs/worker.ts";
 import { batches, compressionJobs } from "../../../src/resources/custom-resources.ts";
-import { resolveJobId } from "../../../src/resources/job-identity.ts";
+import { resolveBatchId, resolveJobId } from "../../../src/resources/job-identity.ts";
 import { isNotFound } from "../../../src/kubernetes/kubernetes-error.ts";
 import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
 import { createTestNamespace } from "../../support/cluster/shared-cluster.ts";
@@ -158,6 +158,37 @@ test(
     assert.equal((await untilJob(service, id, "Failed")).error?.code, "pod_start_failed");
     // Only then its time to live begins.
     await untilStatus(service, "detector", isRecorded);
+  },
+);
+
+test(
+  "a Batch that is too large is not recorded, and what bears its label is alone",
+  options,
+  async (t) => {
+    const service = await startClusterService(t, await createTestNamespace());
+    const exclude = Array.from({ length: 100 }, (_, i) => `${i}`.padStart(200, "x"));
+    const controls = { dryRun: false, cancel: false, suspend: false };
+    const large = await service.api.create(batches, {
+      metadata: { name: "large" },
+      spec: {
+        kind: "compress",
+        models: Array.from({ length: 1000 }, () => model),
+        targets: ["cpu", "cpu-int8"],
+        recipe: { exclude },
+        parallelism: 1,
+        failFast: false,
+        ...controls,
+      },
+    });
+    const batchId = resolveBatchId(large);
+    const made = await service.api.create(compressionJobs, {
+      metadata: { name: "bearer", labels: { [resourceLabels.batchId]: batchId } },
+      spec: { kind: "compress", model, target: "cpu", ...controls },
+    });
+    const job = await untilJob(service, resolveJobId(made), "Pending");
+    assert.equal(job.batchId, null);
+    const found = service.client.call("getBatch", { params: { id: batchId } });
+    await assert.rejects(found, /not_found/);
   },
 );
 

@@ -83,5 +83,15 @@ test(
         /unauthorized/,
       );
     }
+
+    const once = { body, headers: { "idempotency-key": "once" } };
+    const first = await client.call("startCompression", once);
+    assert.equal((await client.call("startCompression", once)).id, first.id);
+    await kubectl("delete", "serviceaccount", account);
+    await kubectl("create", "serviceaccount", account);
+    const renewed = await createToken("model-optimization");
+    const other = createClient({ routes, baseUrl, token: renewed });
+    const second = await other.call("startCompression", once);
+    assert.notEqual(second.id, first.id, "the account before had the key");
   },
 );

@@ -242,6 +242,29 @@ test("a name that a foreign resource has fails its job, one of an earlier batch 
   );
 });
 
+test("a batch whose jobs would be too large together creates none, and says which field it is", () => {
+  const exclude = Array.from({ length: 100 }, (_, i) => `${i}`.padStart(200, "x"));
+  const overrides = exclude.map((match) => ({ match, scheme: "int8-weight" as const }));
+  const recipe = { exclude, overrides };
+  const fitting = decideBatch(
+    new SimulatedBatch(makeBatch({ models: 150, recipe })).observedState(),
+  );
+  assert.equal(fitting.status.status, "Pending");
+  assert.equal(fitting.create.length, 100);
+  const large = new SimulatedBatch(makeBatch({ models: 1000, recipe }));
+  const { create, status } = decideBatch(large.observedState());
+  assert.deepEqual(create, []);
+  assert.equal(status.status, "Failed");
+  const message =
+    /^spec\.recipe: Makes jobs with \d+ bytes of models and recipes, of 16777216 at most/;
+  assert.match(status.statusMessage ?? "", message);
+  const failed = status.conditions?.find(({ type }) => type === "Failed");
+  assert(failed?.status === "True");
+  assert.match(failed.message, message);
+  assert.equal(status.failures?.[0]?.reason, "BatchTooLarge");
+  assert.deepEqual(batchResourceStatus.parse(status), status);
+});
+
 test("a batch that nothing happens to is written once", () => {
   const simulated = new SimulatedBatch(makeBatch());
   simulated.apply({ type: "reconcile", writes: 99 });

@@ -117,9 +117,18 @@ export async function observeJobs(
     jobsSeen: (name) => jobUids.get(name)?.size ?? 0,
     untilTrue,
     async until(name, condition) {
-      return changed.until(`a state of "${name}" fits ${String(condition)}`, () =>
-        history(name).find(condition),
-      );
+      const what = `a state of "${name}" fits ${String(condition)}`;
+      try {
+        return await changed.until(what, () => history(name).find(condition));
+      } catch (cause) {
+        const own = [...pods.values()].filter(({ metadata }) => metadata.name.startsWith(name));
+        const last = {
+          job: history(name).at(-1),
+          work: jobs.get(`${namespace}/${name}-work`),
+          pods: own,
+        };
+        throw new Error(`${name} is ${JSON.stringify(last)}`, { cause });
+      }
     },
     async create({ name, spec, labels = {}, finalizers = [] }) {
       const { kind } = compressionJobs;

@@ -43,7 +43,8 @@ export function chooseFormats(
   const opsets = [...preferred, ...preferred.map(foldPlan)].map(({ format }) => format?.opset ?? 0);
   const weights = preferred.map((plan) => {
     const reason = folded.get(plan.weight.index);
-    return reason === undefined ? plan : { ...foldPlan(plan), reason };
+    if (reason !== undefined) return { ...foldPlan(plan), reason };
+    return options.recipe.dequantize === "load-only" ? restorePlan(plan) : plan;
   });
   const opset = opsets.reduce((highest, each) => Math.max(highest, each), 0);
   return { weights, half, opset };
@@ -65,13 +66,23 @@ function planWeights({
     const reason = findObstacle(weight);
     if (reason !== undefined) return { weight, format: undefined, reason };
     const override = findOverride(weight);
-    const { recipe } = override ?? options;
+    if (override !== undefined && override.recipe === undefined)
+      return { weight, format: undefined, reason: override.reason };
+    const recipe = override?.recipe ?? options.recipe;
     const planned = planWeight(weight, { ...options, recipe, takesRecurrent });
     const reasons = [override?.reason, planned.reason].filter((each) => each !== undefined);
     return { weight, ...planned, reason: reasons.length === 0 ? undefined : reasons.join("; ") };
   };
   const planned = options.weights.map((weight) => plan(weight, true));
   return pairRecurrentWeights(planned, (weight) => plan(weight, false));
+}
+
+/** The plan of a recipe that has weights restored at load only. */
+function restorePlan(plan: WeightPlan): WeightPlan {
+  const isTaken = plan.format?.operations.some((operation) => operation !== "restore") ?? false;
+  if (!isTaken) return plan;
+  const { reason = "is restored at load only, as the recipe has it" } = plan;
+  return { ...foldPlan(plan), reason };
 }
 
 /** The plan with the format that costs nothing when the model runs, where there is one. */

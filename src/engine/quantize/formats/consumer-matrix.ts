@@ -1,8 +1,7 @@
 import { isAttributeSet, isRowGather, operatorName } from "../channel-axis.ts";
-import type { Weight, WeightConsumer } from "../find-weights.ts";
+import { type Weight, type WeightConsumer, weightDims } from "../find-weights.ts";
 import { countElements } from "../../onnx/tensor-shape.ts";
 import { Obstacle } from "../obstacle.ts";
-import { weightDims } from "../weight-dims.ts";
 
 /** An axis of a weight, and the range of it that a consumer takes. */
 export interface AxisRange {

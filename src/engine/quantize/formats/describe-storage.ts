@@ -1,11 +1,10 @@
 import { at } from "../../onnx/at.ts";
 import { countElements } from "../../onnx/tensor-shape.ts";
 import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
-import type { Weight } from "../find-weights.ts";
+import { type Weight, weightDims } from "../find-weights.ts";
 import { countBlocks, type BlockFormat } from "../kernels/block-format.ts";
 import { floatBytes } from "../source-weight.ts";
 import type { AffineStorage, BlockStorage, QuantizedStorage } from "../weight-format.ts";
-import { weightDims } from "../weight-dims.ts";
 
 interface StoredTensor {
   readonly dims: readonly number[];

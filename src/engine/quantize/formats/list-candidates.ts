@@ -5,11 +5,10 @@ import type { Recipe } from "../../../contract/jobs/recipe.ts";
 import { lacksDotProducts, type Target } from "../../../contract/jobs/target.ts";
 import { countElements } from "../../onnx/tensor-shape.ts";
 import { channelAxis, operatorName } from "../channel-axis.ts";
-import type { Weight, WeightConsumer } from "../find-weights.ts";
+import { type Weight, type WeightConsumer, weightDims } from "../find-weights.ts";
 import type { AffineFormat } from "../kernels/affine-parameters.ts";
 import { type BlockFormat, countBlocks, type MatrixShape } from "../kernels/block-format.ts";
 import { Obstacle } from "../obstacle.ts";
-import { weightDims } from "../weight-dims.ts";
 import type {
   AffineOperation,
   AffineStorage,
@@ -52,6 +51,16 @@ export function listCandidates(
       const product = candidateOf(storage, [...required, "gather-rows"], required);
       if (!options.takesRecurrent || !canQuantizeLstm(options)) return [product];
       return [...listRecurrentCandidates(weight, recipe, integers), product];
+    }
+    case "int8-static": {
+      const required = ["static-product"] as const;
+      return [
+        candidateOf(
+          planAffineStorage(weight, recipe, { ...int8, symmetric: true }),
+          required,
+          required,
+        ),
+      ];
     }
     case "int4-weight":
       return listBlockCandidates(weight, recipe, 4);

@@ -12,9 +12,11 @@ export function chooseRestoration(
   recipe: Recipe,
 ): WeightRestoration | undefined {
   if (storage.kind === "packed-rows") return undefined;
-  if (storage.kind === "packed-blocks") return recipe.dequantize === "load" ? "fold" : undefined;
-  if (isBatched(storage)) return recipe.dequantize === "load" ? "fold" : undefined;
-  if (recipe.dequantize === "run" || !canFold(storage)) return "dequantize";
+  const { dequantize } = recipe;
+  if (storage.kind === "packed-blocks") return dequantize === "run" ? undefined : "fold";
+  if (isBatched(storage)) return dequantize === "run" ? undefined : "fold";
+  if (dequantize === "load-only") return canFold(storage) ? "fold" : undefined;
+  if (dequantize === "run" || !canFold(storage)) return "dequantize";
   return restored.every(isFusedProduct) ? "dequantize" : "fold";
 }
 

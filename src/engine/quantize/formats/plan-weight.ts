@@ -17,12 +17,11 @@ import type { Recipe } from "../../../contract/jobs/recipe.ts";
 import { elementTypeName } from "../../onnx/element-type.ts";
 import type { OnnxModel } from "../../onnx/onnx-model.ts";
 import { countElements } from "../../onnx/tensor-shape.ts";
-import type { Weight, WeightConsumer } from "../find-weights.ts";
+import { type Weight, type WeightConsumer, weightDims } from "../find-weights.ts";
 import type { HalfChoice } from "../half/choose-half-nodes.ts";
 import { planHalfFormat } from "../half/plan-half-format.ts";
 import { findFloatType } from "../source-weight.ts";
 import { Obstacle } from "../obstacle.ts";
-import { weightDims } from "../weight-dims.ts";
 import {
   type AffineOperation,
   type BlockOperation,
@@ -146,7 +145,10 @@ function chooseFormat<
   }
   const taken = chosen.map((each) => (each instanceof Obstacle ? "restore" : each));
   const restored = weight.consumers.filter((_, index) => taken[index] === "restore");
-  const restoration = restored.length === 0 ? null : chooseRestoration(restored, storage, recipe);
+  const isStatic = taken.some((each) => each === "static-product");
+  const chosenRestoration = () =>
+    restored.length === 0 ? null : chooseRestoration(restored, storage, recipe);
+  const restoration = isStatic ? ("dequantize" as const) : chosenRestoration();
   if (restoration === undefined) {
     return obstacle ?? new Obstacle("cannot be restored by operators");
   }
@@ -195,7 +197,11 @@ function describeNumbers({ storage }: QuantizedFormat, operation: WeightOperatio
     return `int${bits} with a scale for each ${blockSize} ${unit}${suffix}`;
   }
   const { axis, format } = storage;
-  if (operation === "integer-product" || operation === "recurrent-product") {
+  if (
+    operation === "integer-product" ||
+    operation === "recurrent-product" ||
+    operation === "static-product"
+  ) {
     const values = format.reduceRange ? "7-bit values" : format.type;
     const scales = axis === null ? "one scale" : "a scale for each output";
     return `${values} with ${scales}, ${productInputs[operation]}`;
@@ -209,6 +215,7 @@ function describeNumbers({ storage }: QuantizedFormat, operation: WeightOperatio
 const productInputs = {
   "integer-product": "inputs in uint8",
   "recurrent-product": "for DynamicQuantizeLSTM",
+  "static-product": "inputs in uint8 by calibration",
 } as const;
 
 const blockOperators: Readonly<Partial<Record<WeightOperation, string>>> = {

@@ -3,12 +3,11 @@ import { attributesWithout } from "../../onnx/node-attributes.ts";
 import { TensorProto_DataType as DataType, type NodeProto } from "../../onnx/onnx_pb.js";
 import type { Recipe } from "../../../contract/jobs/recipe.ts";
 import { isAttributeSet, operatorName } from "../channel-axis.ts";
-import type { Weight, WeightConsumer } from "../find-weights.ts";
+import { type Weight, type WeightConsumer, weightDims } from "../find-weights.ts";
 import type { QuantizedMatrix } from "../graph-rewrite.ts";
 import type { AffineFormat } from "../kernels/affine-parameters.ts";
 import { Obstacle } from "../obstacle.ts";
 import type { AffineStorage } from "../weight-format.ts";
-import { weightDims } from "../weight-dims.ts";
 import type { StoredWeight } from "./stored-weight.ts";
 
 /** Inputs of an LSTM for its states: B, sequence_lens, initial_h, initial_c, P. */

@@ -1,7 +1,7 @@
 import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
 import { countBlocks } from "../kernels/block-format.ts";
 import { broadcastScaleDims } from "./describe-storage.ts";
-import { weightDims } from "../weight-dims.ts";
+import { weightDims } from "../find-weights.ts";
 import { intAttributes } from "./int-attributes.ts";
 import type { StoredWeight } from "./stored-weight.ts";
 import { unpackNibbles, unpackZeroPoints } from "./unpack-nibbles.ts";

@@ -8,14 +8,14 @@ import {
 import { gatherAffineRows, gatherPackedRows } from "./gather-rows.ts";
 import { intAttributes } from "./int-attributes.ts";
 import { multiplyIntegers } from "./multiply-integers.ts";
+import { findStaticObstacle, multiplyStatic } from "./multiply-static.ts";
 import { findRecurrentObstacle, quantizeLstm } from "./quantize-lstm.ts";
 import { replaceMatrixProduct } from "./replace-matrix-product.ts";
 import type { StoredWeight } from "./stored-weight.ts";
 import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
-import type { Weight, WeightConsumer } from "../find-weights.ts";
+import { type Weight, type WeightConsumer, weightDims } from "../find-weights.ts";
 import type { NodeDescription } from "../graph-rewrite.ts";
 import { Obstacle } from "../obstacle.ts";
-import { weightDims } from "../weight-dims.ts";
 import type {
   AffineOperation,
   AffineStorage,
@@ -67,6 +67,11 @@ export const affineOperations: OperationTable<AffineStorage, AffineOperation> = 
     opset: 7,
     findObstacle: (_, consumer, storage) => findRecurrentObstacle(consumer, storage),
     write: quantizeLstm,
+  },
+  "static-product": {
+    opset: 13,
+    findObstacle: (_, consumer, storage) => findStaticObstacle(consumer, storage),
+    write: multiplyStatic,
   },
 };
 

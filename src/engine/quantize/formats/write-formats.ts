@@ -6,13 +6,12 @@ import { StoredWeight } from "./stored-weight.ts";
 import { affineOperations, blockOperations, type OperationTable } from "./weight-operations.ts";
 import type { NodeProto } from "../../onnx/onnx_pb.js";
 import { countElements } from "../../onnx/tensor-shape.ts";
-import type { Weight } from "../find-weights.ts";
+import { type Weight, weightDims } from "../find-weights.ts";
 import type { GraphRewrite } from "../graph-rewrite.ts";
 import { addHalfWeight } from "../half/add-half-weight.ts";
 import { isHalfUse } from "../half/plan-half-format.ts";
 import { rewriteToHalf } from "../half/rewrite-to-half.ts";
 import { floatBytes, requireFloatType, sourceWeight } from "../source-weight.ts";
-import { weightDims } from "../weight-dims.ts";
 import {
   type AffineOperation,
   type BlockOperation,

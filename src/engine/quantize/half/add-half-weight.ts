@@ -1,9 +1,8 @@
 import { countElements } from "../../onnx/tensor-shape.ts";
 import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
-import type { Weight } from "../find-weights.ts";
+import { type Weight, weightDims } from "../find-weights.ts";
 import type { GraphRewrite } from "../graph-rewrite.ts";
 import { sourceWeight } from "../source-weight.ts";
-import { weightDims } from "../weight-dims.ts";
 
 /** Adds a weight in half precision. @returns its name */
 export function addHalfWeight(

@@ -6,10 +6,9 @@ import { TensorProto_DataType as DataType, type NodeProto } from "../../onnx/onn
 import type { OnnxModel } from "../../onnx/onnx-model.ts";
 import { maxPlannedBytes, readTensor } from "../../onnx/read-tensor.ts";
 import { channelAxis, operatorName } from "../channel-axis.ts";
-import type { Weight } from "../find-weights.ts";
+import { type Weight, weightDims } from "../find-weights.ts";
 import type { Scope } from "../graph-index.ts";
 import { countElements } from "../../onnx/tensor-shape.ts";
-import { weightDims } from "../weight-dims.ts";
 import { memoize } from "../memoize.ts";
 import { halfOperators, halfPositions } from "./half-operators.ts";
 

@@ -1,6 +1,6 @@
 import { countBlocks } from "./block-format.ts";
 import type { BlockFormat, BlockMatrix, RowTile } from "./block-format.ts";
-import { roundUpToFour } from "./round-up-to-four.ts";
+import { roundUpToFour } from "./channel-layout.ts";
 import { memoryOffsets, simd, simdFloats, stripValues } from "./simd.ts";
 
 /** A part of a matrix whose results are at `memoryOffsets` as [output, block]. */

@@ -10,3 +10,7 @@ export interface ValueTile {
   readonly values: Float32Array;
   readonly start: number;
 }
+
+export function roundUpToFour(count: number): number {
+  return Math.ceil(count / 4) * 4;
+}

@@ -1,5 +1,4 @@
-import type { ChannelLayout, ValueTile } from "./channel-layout.ts";
-import { roundUpToFour } from "./round-up-to-four.ts";
+import { type ChannelLayout, roundUpToFour, type ValueTile } from "./channel-layout.ts";
 import { memoryOffsets, simdFloats, stripValues } from "./simd.ts";
 
 /**

@@ -1,7 +1,5 @@
-import { countTileInputs } from "./count-tile-inputs.ts";
+import { countTileInputs, roundDown, type TileLimits } from "./tile-limits.ts";
 import type { OutputRectangle } from "./output-writer.ts";
-import { roundDown } from "./round-down.ts";
-import type { TileLimits } from "./tile-limits.ts";
 import type { BlockTask, TaskOutputs } from "./weight-task.ts";
 import { countBlocks } from "../kernels/block-format.ts";
 

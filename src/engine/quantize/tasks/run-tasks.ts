@@ -5,7 +5,7 @@ import { Worker } from "node:worker_threads";
 import { at } from "../../onnx/at.ts";
 import { fittingBytes } from "./run-fitted-task.ts";
 import { runWeightTask } from "./run-weight-task.ts";
-import type { ThreadMessage } from "./thread-message.ts";
+import type { ThreadMessage } from "./task-thread.ts";
 import { defaultTileLimits } from "./tile-limits.ts";
 import type { PlacedTask, RunTasksOptions, TaskResult } from "./weight-task.ts";
 

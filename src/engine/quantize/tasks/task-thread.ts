@@ -1,7 +1,7 @@
 import { parentPort } from "node:worker_threads";
 import type { PlacedTask } from "./weight-task.ts";
 import { runWeightTask } from "./run-weight-task.ts";
-import type { ThreadMessage } from "./thread-message.ts";
+import type { TaskResult } from "./weight-task.ts";
 
 /** Source bytes between two reports of progress. */
 const bytesBetweenMessages = 16 * 1024 * 1024;
@@ -26,3 +26,8 @@ parentPort?.on("message", (placed: PlacedTask) => {
     }
   }
 });
+
+/** What a thread reports: source bytes done, or the result of its task. */
+export type ThreadMessage =
+  | { readonly kind: "bytes"; readonly bytes: number }
+  | { readonly kind: "result"; readonly result: TaskResult };

@@ -14,3 +14,14 @@ export const defaultTileLimits: TileLimits = {
   mostValues: 1024 * 1024,
   resultBytes: 12 * 1024 * 1024,
 };
+
+/** Rows of a tile of a `kn` matrix: pairs of blocks, or one block where a pair is too large. */
+export function countTileInputs(blockSize: number, outputs: number, limits: TileLimits): number {
+  const unit = 2 * blockSize * outputs <= limits.mostValues ? 2 * blockSize : blockSize;
+  return roundDown(limits.values / outputs, unit);
+}
+
+/** The largest multiple of `unit` up to a number, but at least one. */
+export function roundDown(number: number, unit: number): number {
+  return Math.max(1, Math.floor(number / unit)) * unit;
+}

@@ -1,7 +1,6 @@
-import { countTileInputs } from "./count-tile-inputs.ts";
+import { countTileInputs, type TileLimits } from "./tile-limits.ts";
 import type { MatrixPanel } from "./matrix-panels.ts";
 import type { SourceRectangle } from "./source-reader.ts";
-import type { TileLimits } from "./tile-limits.ts";
 import type { AffineTask, BlockTask } from "./weight-task.ts";
 import type { ChannelLayout } from "../kernels/channel-layout.ts";
 

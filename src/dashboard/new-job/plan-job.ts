@@ -1,0 +1,28 @@
+import type { Job, JobRequest } from "../../contract/jobs/job.ts";
+import { isTerminal, type JobKind } from "../../contract/jobs/status.ts";
+import { formatBytes } from "../../contract/text/format-bytes.ts";
+import { service } from "../session/service.ts";
+import { mayDo } from "../session/session.ts";
+
+export const startRoutes = { compress: "startCompression", quantize: "startQuantization" } as const;
+
+/** A job's request, as a form has it. */
+export type PlannedRequest = Omit<JobRequest, "dryRun">;
+
+/** Plans a job by a dry run, which is deleted: the list is of jobs that somebody wanted. */
+export async function planJob(kind: JobKind, request: PlannedRequest): Promise<Job> {
+  const { id } = await service.call(startRoutes[kind], { body: { ...request, dryRun: true } });
+  const params = { id };
+  const planned = await service.call("getJob", { params, headers: { prefer: "wait=60" } });
+  if (isTerminal(planned.status) && mayDo("deleteWork")) {
+    await service.callEmpty("deleteJob", { params });
+  }
+  return planned;
+}
+
+/** The size that a plan predicts, or why there is none. */
+export function describePlan({ telemetry: { size }, error, statusMessage }: Job): string {
+  if (!size) return error?.message ?? statusMessage;
+  const percent = Math.round(100 * size.ratio);
+  return `${formatBytes(size.resultBytes)}, ${percent} % of ${formatBytes(size.originalBytes)}`;
+}

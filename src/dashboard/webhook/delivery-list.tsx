@@ -1,0 +1,79 @@
+import type { Webhook, WebhookDelivery } from "../../contract/jobs/webhook.ts";
+import { useLive } from "../live/use-live.ts";
+import { service } from "../session/service.ts";
+import { Button } from "../shared/button.tsx";
+import { Dialog } from "../shared/dialog.tsx";
+import { Loading, MaybeError } from "../shared/notice.tsx";
+import { Age } from "../shared/page-head.tsx";
+import { ToneSign } from "../shared/status.tsx";
+
+const shownDeliveries = "20";
+const everyMs = 3000;
+
+interface DeliveryListProps {
+  readonly webhook: Webhook;
+  readonly onClose: () => void;
+}
+
+/** The newest deliveries of a webhook, each of which can be sent again. */
+export function DeliveryList({ webhook: { id, url }, onClose }: DeliveryListProps) {
+  const load = async () => {
+    const query = { limit: shownDeliveries };
+    return (await service.call("listDeliveries", { params: { id }, query })).deliveries;
+  };
+  const { value: deliveries, error, reload } = useLive(load, { everyMs });
+  const replay = async (delivery: string) => {
+    await service.call("replayDelivery", { params: { id, delivery } });
+    await reload();
+  };
+  return (
+    <Dialog title="Newest deliveries" onClose={onClose}>
+      <p class="soft cut-anywhere">{url}</p>
+      <MaybeError error={error} retry={reload} />
+      {deliveries === undefined && error === undefined && <Loading />}
+      {deliveries?.length === 0 && <p class="soft">Nothing was sent yet.</p>}
+      <ul class="list deliveries">
+        {deliveries?.map((delivery) => (
+          <DeliveryLine key={delivery.id} delivery={delivery} onReplay={replay} />
+        ))}
+      </ul>
+      <div class="dialog-end">
+        <button type="button" class="main" onClick={onClose}>
+          Close
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+const looks = {
+  pending: { tone: "wait", icon: "wait", words: "Not delivered yet" },
+  delivered: { tone: "calm", icon: "good", words: "Delivered" },
+  failed: { tone: "bad", icon: "bad", words: "Failed" },
+} as const;
+
+interface DeliveryLineProps {
+  readonly delivery: WebhookDelivery;
+  readonly onReplay: (id: string) => Promise<void>;
+}
+
+function DeliveryLine({ delivery, onReplay }: DeliveryLineProps) {
+  const { id, type, status, createdAt, attempts, responseStatus, error } = delivery;
+  const answer = error ?? (responseStatus === null ? "" : `answered ${responseStatus}`);
+  return (
+    <li>
+      <div class="grow">
+        <ToneSign {...looks[status]} /> <code>{type}</code>{" "}
+        <span class="soft">
+          <Age at={createdAt} />, {attempts} {attempts === 1 ? "attempt" : "attempts"}
+          {answer !== "" && `: ${answer}`}
+        </span>
+      </div>
+      {status !== "pending" && (
+        <Button look="quiet" label={`Send again: ${type}`} onClick={() => onReplay(id)}>
+          Send again
+        </Button>
+      )}
+    </li>
+  );
+}

@@ -1,3 +1,0 @@
-export function roundUpToFour(count: number): number {
-  return Math.ceil(count / 4) * 4;
-}

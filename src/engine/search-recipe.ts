@@ -1,0 +1,154 @@
+import { mkdir, rm } from "node:fs/promises";
+import path from "node:path";
+import type { CandidateOptions } from "./search-candidates.ts";
+import { CandidateRuns } from "./search-runs.ts";
+import { describeSearch, type FoundRecipe } from "./describe-search.ts";
+import { type Choice, Front } from "./search/front.ts";
+import { Prediction } from "./search/prediction.ts";
+import type { Auto } from "../contract/jobs/auto.ts";
+import { formatBytes } from "../contract/text/format-bytes.ts";
+
+/** Fractions of the work after each of its steps. */
+const steps = { forms: 0.1, weights: 0.7, goal: 0.85 };
+/** Most candidates that are run to reach the goal. */
+const maxTries = 10;
+/** The range of SQNR that results can have, dB. */
+const range = { low: -20, high: 150 };
+/** Narrower intervals of the predicted SQNR have nothing in between, dB. */
+const narrowestDb = 0.1;
+/** Candidates whose loss corrects the predictions. */
+const anchors = 5;
+
+/**
+ * Searches the form of each weight for the recipe's goal. What each weight costs in each form is
+ * measured once; the front of size and loss is predicted from that, and its points are run on the
+ * evaluation's samples, which the measurements do not use. Candidates run on one thread each, so
+ * that the recipe does not depend on the machine's processors.
+ * @throws ServiceError those of CandidateRuns.open
+ */
+export async function searchRecipe(options: CandidateOptions, auto: Auto): Promise<FoundRecipe> {
+  const { log, onProgress } = options;
+  const scratch = path.join(options.scratch, "search");
+  await mkdir(scratch);
+  try {
+    await using runs = await CandidateRuns.open({ ...options, scratch }, auto);
+    onProgress(steps.forms, "Running each form");
+    // However soon the budget ends, there is a result.
+    await runs.verify(runs.chooseUniform(runs.mostAccurateForm));
+    await runs.forEach(runs.forms, async (form) => runs.verify(runs.chooseUniform(form)));
+    const noise = await measureWeights(runs, options);
+    const front = new Front(
+      runs.units.map((unit, index) =>
+        unit.options.map(({ bytes }, option) => ({ bytes, noise: noise[index]?.[option] })),
+      ),
+    );
+    onProgress(steps.weights, "Searching");
+    const search = { runs, auto, front, prediction: new Prediction(front) };
+    await runs.forEach(spread(front.length, anchors), async (count) => {
+      const choice = front.takeMoves(count);
+      search.prediction.addAnchor(choice, await runs.measureSqnrDb(choice));
+    });
+    await (auto.minimize === "loss" ? reachSize(search) : reachAccuracy(search));
+    onProgress(steps.goal, "Verifying the front");
+    const points = spread(front.length, auto.points).map((count) => front.takeMoves(count));
+    await runs.forEach(points, async (choice) => tryChoice(search, choice));
+    const found = await describeSearch(runs, noise, auto);
+    log(describeEnd(found));
+    return found;
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+/** Runs the model with one unit at a time in one form at a time: noise by unit and option. */
+async function measureWeights(
+  runs: CandidateRuns,
+  { onProgress }: Pick<CandidateOptions, "onProgress">,
+): Promise<(readonly number[] | undefined)[][]> {
+  const noise = runs.units.map(({ options }): (readonly number[] | undefined)[] =>
+    options.map((_, option) => (option === 0 ? [] : undefined)),
+  );
+  const tasks = runs.units.flatMap((unit, index) =>
+    unit.options.flatMap(({ forms: [form] }, option) =>
+      form === undefined ? [] : [{ unit, index, option, form }],
+    ),
+  );
+  let done = 0;
+  await runs.forEach(tasks, async ({ unit, index, option, form }) => {
+    const measured = await runs.measureUnit(unit, form);
+    const ofUnit = noise[index];
+    if (ofUnit !== undefined) ofUnit[option] = measured;
+    done += 1;
+    const fraction = steps.forms + (done / tasks.length) * (steps.weights - steps.forms);
+    onProgress(fraction, `Measuring weights: ${done} of ${tasks.length}`);
+  });
+  return noise;
+}
+
+interface RunningSearch {
+  readonly runs: CandidateRuns;
+  readonly auto: Auto;
+  readonly front: Front;
+  readonly prediction: Prediction;
+}
+
+/** @returns undefined for a choice that changes nothing, which is no result */
+async function tryChoice({ runs, prediction }: RunningSearch, choice: Choice) {
+  if (choice.every((option) => option === 0)) return undefined;
+  return runs.verify(choice, prediction.predict(choice));
+}
+
+/** Halves the interval of the predicted SQNR, with what was missed as the next guess. */
+async function reachAccuracy(search: RunningSearch): Promise<void> {
+  const { runs, auto, front } = search;
+  let { low, high } = range;
+  let next = auto.minSqnrDb ?? (low + high) / 4;
+  for (let tries = 0; tries < maxTries && high - low > narrowestDb; tries++) {
+    if (runs.isOver) return;
+    const point = await tryChoice(search, front.chooseWithin(10 ** (-next / 10)));
+    const margin = point?.marginDb ?? Infinity;
+    if (margin >= 0 && margin < narrowestDb) return;
+    if (margin >= 0) high = next;
+    else low = next;
+    const guess = next - margin + narrowestDb / 2;
+    next = guess > low && guess < high ? guess : (low + high) / 2;
+  }
+}
+
+/** Sizes are known without a run, but for a few bytes of the graph. */
+async function reachSize(search: RunningSearch): Promise<void> {
+  const { runs, auto, front } = search;
+  const { maxBytes = 0 } = auto;
+  const [uniform] = await runs.listVerified();
+  if (uniform === undefined) return;
+  const graphBytes = uniform.figures.bytes - front.sumBytes(uniform.choice);
+  let { low, high } = range;
+  while (high - low > narrowestDb / 10) {
+    const middle = (low + high) / 2;
+    const bytes = graphBytes + front.sumBytes(front.chooseWithin(10 ** (-middle / 10)));
+    if (bytes <= maxBytes) low = middle;
+    else high = middle;
+  }
+  for (let tries = 0; tries < maxTries && !runs.isOver; tries++) {
+    const limit = 10 ** (-(low - tries * narrowestDb) / 10);
+    const point = await tryChoice(search, front.chooseWithin(limit));
+    if (point === undefined || point.figures.bytes <= maxBytes) return;
+  }
+}
+
+/** So many numbers from the length down to 1, about equally far from each other. */
+function spread(length: number, count: number): number[] {
+  if (length === 0) return [];
+  const numbers = Array.from({ length: count }, (_, index) =>
+    Math.max(1, Math.round(length * (1 - index / count))),
+  );
+  return [...new Set(numbers)];
+}
+
+function describeEnd({ summary }: FoundRecipe): string {
+  const { points, reached, missed, candidates, seconds } = summary;
+  const chosen = points.find((each) => each.chosen);
+  const goal = reached ? "reaches the goal" : `misses the goal: ${missed.join("; ")}`;
+  const result = `${formatBytes(chosen?.bytes ?? 0)}, SQNR ${chosen?.sqnrDb.toFixed(2)} dB`;
+  return `Search: ${candidates} candidates in ${seconds.toFixed(0)} s; ${result} ${goal}`;
+}

@@ -1,0 +1,72 @@
+import type { Override, Recipe } from "../../contract/jobs/recipe.ts";
+
+/** What a search may make of a weight, as an override says it. */
+export interface Form extends Pick<Recipe, "granularity" | "blockSize"> {
+  readonly scheme: Exclude<Override["scheme"], "none">;
+}
+
+/**
+ * The forms that weights are tried in, the most accurate first. All of them store weights only:
+ * forms that round activations too have the same bytes and lose more.
+ */
+export const searchedForms: readonly Form[] = [
+  { scheme: "int8-weight", granularity: "block", blockSize: 32 },
+  { scheme: "int8-weight", granularity: "channel", blockSize: 32 },
+  { scheme: "int4-weight", granularity: "block", blockSize: 16 },
+  { scheme: "int4-weight", granularity: "block", blockSize: 32 },
+  { scheme: "int4-weight", granularity: "block", blockSize: 128 },
+];
+
+export function describeForm({ scheme, granularity, blockSize }: Form): string {
+  return granularity === "block"
+    ? `${scheme} in blocks of ${blockSize}`
+    : `${scheme} per ${granularity}`;
+}
+
+/** Weights that a search decides on together, and their name in overrides. */
+export interface FormChoice {
+  /** Undefined for all weights that no other one names. */
+  readonly match: string | undefined;
+  /** Undefined for weights that stay as they are. */
+  readonly form: Form | undefined;
+}
+
+/**
+ * The recipe in which weights have the forms that were chosen for them: one that anyone can read
+ * and run again. Weights become floating point again as the runtime loads the model, unless they
+ * are to at run time: which operators take them does not depend on the times of a machine.
+ */
+export function composeRecipe(recipe: Recipe, choices: readonly FormChoice[]): Recipe {
+  const { auto: _, overrides: __, ...fields } = recipe;
+  const base = chooseBase(choices);
+  const overrides = choices
+    .toSorted((a, b) => Number(a.match === undefined) - Number(b.match === undefined))
+    .filter(({ form }) => form !== base)
+    .map(({ match = "*", form }): Override => {
+      return form === undefined ? { match, scheme: "none" } : { match, ...form };
+    });
+  return {
+    ...fields,
+    ...base,
+    operators: "standard",
+    dequantize: recipe.dequantize === "run" ? "run" : "load-only",
+    fallback: "none",
+    ...(overrides.length > 0 && { overrides }),
+  };
+}
+
+/** A recipe that has weights in blocks wherever they can be, as a calibration looks for them. */
+export function blockRecipe(recipe: Recipe): Recipe {
+  const form = searchedForms.find(({ granularity }) => granularity === "block");
+  return composeRecipe(recipe, [{ match: undefined, form }]);
+}
+
+/** The form of the weights without names, else the most frequent one. */
+function chooseBase(choices: readonly FormChoice[]): Form {
+  const rest = choices.find(({ match }) => match === undefined)?.form;
+  if (rest !== undefined) return rest;
+  const count = (form: Form) => choices.filter((each) => each.form === form).length;
+  const [most] = searchedForms.toSorted((a, b) => count(b) - count(a));
+  if (most === undefined) throw new TypeError("A search has no forms");
+  return most;
+}

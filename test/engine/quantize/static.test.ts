@@ -1,0 +1,122 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { PartialRecipe } from "../../../src/contract/jobs/recipe.ts";
+import { resolveRecipe } from "../../../src/contract/jobs/resolve-recipe.ts";
+import { compressModel } from "../../../src/engine/compress-model.ts";
+import type { CandidateRunner } from "../../../src/engine/candidate.ts";
+import { openModel } from "../../../src/engine/onnx/open-model.ts";
+import { createNormal, createRandom } from "../../../src/engine/evaluate/generate-sample.ts";
+import { quantizeRange } from "../../../src/engine/quantize/formats/multiply-static.ts";
+import { writeFloatsNpz } from "../../support/npz.ts";
+import { pythonMissing } from "../../support/python.ts";
+import { floatInitializer, node, tensorInfo, writeTinyModel } from "../../support/tiny-model.ts";
+import { compareResult, contribTarget, makeFolder, weightNamed } from "./compress.ts";
+
+const calibration = { data: "file:///samples.npz", samples: 8 } as const;
+const shape = [1, 4, 16, 16];
+const normal = createNormal(createRandom(5));
+const draw = (count: number) => Array.from({ length: count }, () => normal() / 2);
+
+/** A convolution that gives a product its inputs, and samples. */
+async function writeModels(folder: string, scale = 1): Promise<{ model: string; data: string }> {
+  const model = join(folder, "original.onnx");
+  await writeTinyModel(model, {
+    node: [
+      node("Conv", ["x", "kernel"], ["convolved"]),
+      node("Mul", ["convolved", "scale"], ["scaled"]),
+      node("MatMul", ["scaled", "matrix"], ["y"]),
+    ],
+    input: [tensorInfo("x", shape)],
+    output: [tensorInfo("y", [1, 8, 14, 32])],
+    initializer: [
+      floatInitializer("kernel", [8, 4, 3, 3], normal),
+      floatInitializer("scale", [1], () => scale),
+      floatInitializer("matrix", [14, 32], normal),
+    ],
+  });
+  await writeFloatsNpz(folder, "x", { shape: [8, ...shape], values: draw(8 * 1024) });
+  return { model, data: join(folder, "x.npz") };
+}
+
+async function compress(
+  folder: string,
+  recipe: PartialRecipe,
+  { scale, candidates }: { scale?: number; candidates?: CandidateRunner } = {},
+) {
+  const { model, data } = await writeModels(folder, scale);
+  const report = await compressModel(model, {
+    kind: "compress",
+    recipe: resolveRecipe({ scheme: "int8-static", ...recipe }),
+    target: contribTarget,
+    calibrationPath: data,
+    outputDirectory: folder,
+    candidates,
+    signal: new AbortController().signal,
+    onProgress: () => {},
+    log: () => {},
+  });
+  return { model, report };
+}
+
+test(
+  "int8-static quantizes around convolutions and in front of products",
+  { skip: pythonMissing },
+  async () => {
+    await using folder = await makeFolder();
+    const { model, report } = await compress(folder.path, { calibration });
+    const { operators, sqnrDb, opset } = await compareResult(model, folder.path);
+    assert.ok(opset >= 13);
+    assert.equal(operators["QuantizeLinear"], 3);
+    assert.equal(operators["DequantizeLinear"], 5);
+    assert.ok(sqnrDb > 25, `${sqnrDb} dB`);
+    assert.equal(report.calibration?.fittedWeights, 2);
+    const { form } = weightNamed(report, "kernel");
+    assert.equal(form, "int8 with a scale for each output, inputs in uint8 by calibration");
+  },
+);
+
+test("values that stand for infinity are never quantized", async () => {
+  await using folder = await makeFolder();
+  const { report } = await compress(folder.path, { calibration }, { scale: 1e30 });
+  assert.match(weightNamed(report, "matrix").form ?? "", /restored at load/v);
+  assert.match(weightNamed(report, "matrix").reason ?? "", /"scaled", which has values of no/v);
+  assert.match(weightNamed(report, "kernel").form ?? "", /by calibration/v);
+});
+
+test("the operators that lose most are restored until the loss is allowed", async () => {
+  await using folder = await makeFolder();
+  const isStatic = async (path: string, operator: string) => {
+    const { proto } = await openModel(path, 2 ** 30);
+    const found = proto.graph?.node.find(({ opType }) => opType === operator);
+    return found?.input[0]?.endsWith("_rounded") ?? false;
+  };
+  const candidates: CandidateRunner = {
+    budgetSeconds: 20,
+    time: () => Promise.resolve({ ratio: 0.6, low: 0.58, high: 0.62, secondsPerRound: 0.1 }),
+    measureSqnrDb: async (path) =>
+      ((await isStatic(path, "Conv")) ? 12 : 40) - ((await isStatic(path, "MatMul")) ? 10 : 0),
+  };
+  const { report } = await compress(folder.path, { calibration }, { candidates });
+  assert.match(weightNamed(report, "kernel").form ?? "", /restored at load/v);
+  assert.match(weightNamed(report, "kernel").reason ?? "", /too much: 12\.0 dB of SQNR alone/v);
+  assert.match(weightNamed(report, "matrix").form ?? "", /by calibration/v);
+});
+
+test("int8-static without calibration is refused with what to do", async () => {
+  await using folder = await makeFolder();
+  await assert.rejects(compress(folder.path, {}), {
+    code: "recipe_unsupported",
+    message: /needs `calibration`: give samples as its `data`, or set `generated`/v,
+  });
+});
+
+test("codes of a range keep 0 exact", () => {
+  assert.deepEqual(quantizeRange({ low: -1, high: 3 }), {
+    scale: Math.fround(4 / 255),
+    zeroPoint: 64,
+  });
+  assert.deepEqual(quantizeRange({ low: 2, high: 255 }), { scale: 1, zeroPoint: 0 });
+  assert.deepEqual(quantizeRange({ low: -255, high: -2 }), { scale: 1, zeroPoint: 255 });
+  assert.deepEqual(quantizeRange({ low: 0, high: 0 }), { scale: 1, zeroPoint: 0 });
+});

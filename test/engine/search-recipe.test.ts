@@ -1,0 +1,129 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import type { PartialRecipe } from "../../src/contract/jobs/recipe.ts";
+import { findTarget, resolveRecipe } from "../../src/contract/jobs/resolve-recipe.ts";
+import { builtinTargets } from "../../src/contract/jobs/target.ts";
+import { compressModel } from "../../src/engine/compress-model.ts";
+import { writeLayeredModel } from "../support/layered-model.ts";
+import { realModel } from "../support/real-models.ts";
+import { hashFile } from "../../scripts/repeat-job.ts";
+
+let folder = "";
+before(async () => (folder = await mkdtemp(join(tmpdir(), "search-"))));
+after(() => rm(folder, { recursive: true }));
+
+async function layeredModel(): Promise<string> {
+  const path = join(folder, "layered.onnx");
+  await writeLayeredModel(path);
+  return path;
+}
+
+const ignore: (message: string, stop: AbortController) => void = () => undefined;
+const target = findTarget(builtinTargets, "cpu");
+
+async function compress(model: string, recipe: PartialRecipe, onProgress = ignore) {
+  const outputDirectory = await mkdtemp(join(folder, "result-"));
+  const stop = new AbortController();
+  const report = await compressModel(model, {
+    kind: "quantize",
+    target,
+    recipe: resolveRecipe({ evaluation: { samples: 2, latencyBudgetSeconds: 0 }, ...recipe }),
+    outputDirectory,
+    signal: stop.signal,
+    onProgress: (_, message) => onProgress(message, stop),
+    log: () => undefined,
+  });
+  const sha256 = await hashFile(join(outputDirectory, "model.onnx"));
+  return { report, sha256 };
+}
+
+test("a goal of accuracy is reached, by a recipe that gives the same bytes again", async () => {
+  const auto = { minSqnrDb: 40, samples: 2, points: 0 };
+  const { report, sha256 } = await compress(realModel("ocr-orientation"), { auto });
+  const { search, foundRecipe } = report;
+  assert(search?.reached);
+  assert.deepEqual(search.missed, []);
+  const chosen = search.points.find((point) => point.chosen);
+  assert(chosen !== undefined && chosen.sqnrDb >= 40 && chosen.bytes === report.resultBytes);
+  assert.equal(foundRecipe?.auto, undefined);
+  const again = await compress(realModel("ocr-orientation"), foundRecipe ?? {});
+  assert.equal(again.sha256, sha256);
+  const sizes = search.points.map(({ bytes }) => bytes);
+  assert.deepEqual(
+    sizes,
+    sizes.toSorted((a, b) => a - b),
+  );
+});
+
+test("the weight that hurts most is named, and stays as it is for a high goal", async () => {
+  const auto = { minSqnrDb: 45, samples: 4, points: 0 };
+  const { report } = await compress(await layeredModel(), { auto });
+  assert(report.search?.reached);
+  assert.equal(report.search.mostSensitive[0]?.name, "bad");
+  const forms = new Map(report.weights.map(({ name, form }) => [name, form]));
+  assert.equal(forms.get("bad"), null);
+  assert.match(forms.get("last") ?? "", /^int8/);
+  const alone = report.weights.find(({ name }) => name === "bad")?.outputSqnrDb ?? {};
+  assert.deepEqual(Object.keys(alone)[0], "int8-weight in blocks of 32");
+});
+
+test("the least loss of a size is found", async () => {
+  const auto = { maxBytes: 20_000, minimize: "loss", samples: 4, points: 4 } as const;
+  const { report } = await compress(await layeredModel(), { auto });
+  assert(report.search?.reached);
+  const fitting = report.search.points.filter(({ bytes }) => bytes <= 20_000);
+  const chosen = report.search.points.find((point) => point.chosen);
+  assert.equal(chosen?.bytes, report.resultBytes);
+  assert.equal(chosen.sqnrDb, Math.max(...fitting.map(({ sqnrDb }) => sqnrDb)));
+});
+
+test("a goal that cannot be reached gives the nearest result, and says how near it came", async () => {
+  const auto = { maxBytes: 1000, minimize: "loss", samples: 4, points: 0 } as const;
+  const { report } = await compress(await layeredModel(), { auto });
+  assert.equal(report.search?.reached, false);
+  assert.equal(report.resultBytes, Math.min(...report.search.points.map(({ bytes }) => bytes)));
+  const warning = report.warnings.find(({ code }) => code === "goal_missed");
+  assert.match(warning?.message ?? "", /misses the goal: \d+ bytes, at most 1000 wanted$/);
+});
+
+test("a budget that ends keeps the best until then", async () => {
+  const auto = { minSqnrDb: 20, samples: 4, budgetSeconds: 1 } as const;
+  const { report } = await compress(realModel("ocr-orientation"), { auto });
+  assert(report.search?.outOfBudget);
+  assert(report.warnings.some(({ code }) => code === "search_out_of_budget"));
+  assert(report.files.length > 0);
+});
+
+test("a search is cancelled while it measures weights", async () => {
+  const auto = { minSqnrDb: 20, samples: 4 };
+  const cancel = (message: string, stop: AbortController) => {
+    if (message.startsWith("Measuring weights: 3")) stop.abort();
+  };
+  const work = compress(await layeredModel(), { auto }, cancel);
+  await assert.rejects(work, { name: "AbortError" });
+});
+
+const refused: [name: string, recipe: PartialRecipe, message: RegExp][] = [
+  ["no goal", { auto: {} }, /minimizes bytes: give `minSqnrDb`, `minCosine` or `minTop1`/],
+  ["a loss without a size", { auto: { minimize: "loss" } }, /minimizes the loss: give `maxBytes`/],
+  [
+    "overrides besides",
+    { auto: { minSqnrDb: 30 }, overrides: [{ match: "a", scheme: "int8-weight" }] },
+    /finds the overrides: give none/,
+  ],
+  ["several pods", { auto: { minSqnrDb: 30 }, parallelism: 2 }, /parallelism must be 1/],
+  [
+    "an evaluation without outputs",
+    { auto: { minSqnrDb: 30 }, evaluation: { level: "weights" } },
+    /the evaluation's level is weights/,
+  ],
+];
+for (const [name, recipe, message] of refused) {
+  test(`${name} is refused for a search`, async () => {
+    const error = { code: "recipe_unsupported", message };
+    await assert.rejects(compress(await layeredModel(), recipe), error);
+  });
+}

@@ -1,0 +1,37 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { measurementNotes, measurementTable } from "../../src/report/measurements.ts";
+import { makeCompletedJob } from "../support/make-job.ts";
+
+test("a language model's check run has its perplexity, divergence and next tokens", () => {
+  const logits = { name: "logits", sqnrDb: 9.5, cosine: 0.95, maxAbsoluteError: 17 };
+  const job = makeCompletedJob({
+    telemetry: {
+      progress: { fraction: 1 },
+      accuracy: {
+        level: "outputs",
+        data: "builtin",
+        samples: 5,
+        sqnrDb: 9.5,
+        cosine: 0.95,
+        outputs: [{ ...logits, top1Agreement: 0.74 }],
+        language: {
+          tokens: 1700,
+          windowTokens: 341,
+          originalPerplexity: 21.66,
+          resultPerplexity: 23.4,
+          perplexityRatio: 1.0803,
+          klDivergence: 0.1234,
+        },
+      },
+      warnings: [],
+    },
+  });
+  const { rows } = measurementTable(job);
+  const text = rows.join("\n");
+  assert.match(text, /perplexity \| 21\.66 \| 23\.40 \| 1\.080/);
+  assert.match(text, /KL divergence, nats \|\s+\| 0\.1234/);
+  assert.match(text, /same next token of `logits` \|\s+\| 74\.0 %/);
+  const [note] = measurementNotes(job);
+  assert.match(note?.head ?? "", /Accuracy on 5 windows of the built-in text\./);
+});

@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { searchSections } from "../../src/report/search-section.ts";
+import { makeCompletedJob } from "../support/make-job.ts";
+
+test("a job's check run has what a search ran, and the weights that hurt most", () => {
+  const { telemetry } = makeCompletedJob();
+  const point = { cosine: 0.999, top1Agreement: 1 };
+  const search = {
+    reached: true,
+    missed: [],
+    outOfBudget: false,
+    data: "generated" as const,
+    samples: 16,
+    candidates: 40,
+    seconds: 12,
+    points: [
+      { ...point, bytes: 1_460_000, sqnrDb: 30.16, predictedSqnrDb: 29.75, chosen: true },
+      { ...point, bytes: 1_770_000, sqnrDb: 24.7, form: "int8-weight per channel", chosen: false },
+    ],
+    mostSensitive: [{ name: "head", form: "int8-weight in blocks of 32", sqnrDb: 31.3 }],
+  };
+  const sections = searchSections(makeCompletedJob({ telemetry: { ...telemetry, search } }));
+  assert.deepEqual(
+    sections.flatMap(({ rows }) => rows),
+    [
+      "| ➡️ | 1.46 MB | 30.2 dB | 29.8 dB |  |",
+      "|  | 1.77 MB | 24.7 dB |  | int8-weight per channel |",
+      "| `head` | int8-weight in blocks of 32 | 31.3 dB |",
+    ],
+  );
+  assert.deepEqual(searchSections(makeCompletedJob()), []);
+});

@@ -1,0 +1,133 @@
+import assert from "node:assert/strict";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { test } from "node:test";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import type { PartialRecipe } from "../../src/contract/jobs/recipe.ts";
+import { builtinTargets } from "../../src/contract/jobs/target.ts";
+import { at } from "../../src/engine/onnx/at.ts";
+import { sourceCredentials } from "../../src/contract/models/source-credentials.ts";
+import { putObject } from "../../src/storage/s3/objects.ts";
+import { createS3Client } from "../../src/storage/s3/s3-client.ts";
+import { createModelSources } from "../../src/storage/sources/model-sources.ts";
+import { commit, startHubStandIn } from "../storage/hub-stand-in.ts";
+import { startS3Server } from "../storage/s3-server.ts";
+import { s3Missing } from "../support/cluster/cluster-missing.ts";
+import { type PodService, startPodService } from "./pod-service.ts";
+import { waitForPodEnd } from "./pod-steps.ts";
+
+const checkpoint = fileURLToPath(
+  new URL("../engine/language/checkpoints/llama3/", import.meta.url),
+);
+const shardName = "model-00001-of-00001.safetensors";
+const indexName = "model.safetensors.index.json";
+const hubFolder = `hf://acme/public@${commit}/`;
+const recipe: PartialRecipe = {
+  scheme: "int4-weight",
+  granularity: "block",
+  blockSize: 32,
+  operators: "contrib",
+  minElements: 0,
+  evaluation: { level: "none" },
+};
+
+/** A repository's files: a configuration, a tokenizer, and one shard with its index. */
+async function readRepository() {
+  const weights = await readFile(path.join(checkpoint, "model.safetensors"));
+  const header = weights.subarray(8, 8 + Number(weights.readBigUInt64LE())).toString();
+  const tensors = Object.keys(JSON.parse(header)).filter((name) => name !== "__metadata__");
+  const weightMap = Object.fromEntries(tensors.map((name) => [name, shardName]));
+  const vocab = Object.fromEntries(Array.from({ length: 64 }, (_, id) => [`t${id}`, id]));
+  const model = { type: "WordPiece", vocab, unk_token: "t0" };
+  return {
+    "config.json": await readFile(path.join(checkpoint, "config.json")),
+    "tokenizer.json": Buffer.from(JSON.stringify({ version: "1.0", model })),
+    [indexName]: Buffer.from(JSON.stringify({ weight_map: weightMap })),
+    [shardName]: weights,
+  };
+}
+
+async function runJob(service: PodService, source: string) {
+  const target = at(builtinTargets, 1);
+  const id = await service.createJob({ source, name: "net" }, recipe, { target });
+  await waitForPodEnd(await service.startPod(id));
+  return service.find(id);
+}
+
+/** Hashes of the files that a runtime loads. */
+async function convert(service: PodService, source: string) {
+  const { status, error, artifacts } = await runJob(service, source);
+  assert.equal(status, "Completed", JSON.stringify(error));
+  const loaded = artifacts.filter(({ kind }) => kind === "model" || kind === "configuration");
+  return loaded.map(({ name, sha256 }) => [name, sha256]);
+}
+
+async function convertLocally(service: PodService, files: Record<string, Buffer>) {
+  const folder = path.join(service.folder, "checkpoint");
+  await mkdir(folder);
+  for (const [name, content] of Object.entries(files)) {
+    await writeFile(path.join(folder, name), content);
+  }
+  return convert(service, `${pathToFileURL(folder).href}/`);
+}
+
+test("a branch of a repository becomes what its files on a disk become, all of one commit", async (t) => {
+  const files = await readRepository();
+  const { endpoint, requests } = await startHubStandIn(t, files);
+  const credentials = { hf: [{ endpoint }] };
+  const service = await startPodService(t, { credentials });
+  await using sources = createModelSources(sourceCredentials.parse(credentials));
+  const pinned = await sources.pin("default", "hf://acme/public@main");
+  assert.equal(pinned, hubFolder);
+  requests.length = 0;
+  assert.deepEqual(await convert(service, pinned), await convertLocally(service, files));
+  const asked = requests.filter((request) => !request.startsWith("storage"));
+  for (const name of Object.keys(files)) {
+    assert.ok(asked.includes(`GET /acme/public/resolve/${commit}/${name}`), name);
+  }
+  const moving = asked.filter((request) => !request.includes(`/resolve/${commit}/`));
+  assert.deepEqual(moving, []);
+});
+
+test(
+  "a folder of a bucket becomes what its files on a disk become",
+  { skip: s3Missing },
+  async (t) => {
+    const files = await readRepository();
+    const { access } = await startS3Server(t);
+    await using client = createS3Client(access);
+    for (const [name, content] of Object.entries(files)) {
+      await putObject(client, `nets/llama/${name}`, { content });
+    }
+    const { isPathStyle: pathStyle, ...rest } = access;
+    const service = await startPodService(t, { credentials: { s3: [{ ...rest, pathStyle }] } });
+    const source = `s3://${access.bucket}/nets/llama/`;
+    assert.deepEqual(await convert(service, source), await convertLocally(service, files));
+  },
+);
+
+test("a shard that a repository lacks is named, and nothing is published", async (t) => {
+  const { [shardName]: _, ...files } = await readRepository();
+  const { endpoint } = await startHubStandIn(t, files);
+  const service = await startPodService(t, { credentials: { hf: [{ endpoint }] } });
+  const { status, error, artifacts } = await runJob(service, hubFolder);
+  assert.equal(status, "Failed");
+  assert.equal(error?.code, "model_not_found");
+  assert.ok(error.message.includes(shardName), error.message);
+  assert.deepEqual(artifacts, []);
+});
+
+test("a shard that ends early is refused with its tensor, and nothing is published", async (t) => {
+  const files = await readRepository();
+  const cut = { ...files, [shardName]: files[shardName].subarray(0, -4) };
+  const { endpoint } = await startHubStandIn(t, cut);
+  const service = await startPodService(t, { credentials: { hf: [{ endpoint }] } });
+  const { status, error, artifacts } = await runJob(service, hubFolder);
+  assert.equal(status, "Failed");
+  assert.equal(error?.code, "model_truncated");
+  assert.match(
+    error.message,
+    /^model-00001-of-00001\.safetensors .*tensor "[^"]+": data_offsets: /,
+  );
+  assert.deepEqual(artifacts, []);
+});
