@@ -7,7 +7,13 @@ import {
   type NodeChange,
   type WeightChange,
 } from "../contract/jobs/model-diff.ts";
-import { formatPercent } from "../contract/text/format-figure.ts";
+import {
+  describeDistance,
+  describeNodeChange,
+  describeSameModel,
+  isMostlyAnother,
+  summarizeChanges,
+} from "../contract/jobs/describe-model-diff.ts";
 
 type ComparedJob = Pick<Job, "telemetry" | "baseline">;
 
@@ -18,49 +24,21 @@ type ComparedJob = Pick<Job, "telemetry" | "baseline">;
 export function modelDiffSections({ telemetry: { modelDiff }, baseline }: ComparedJob): Section[] {
   if (modelDiff === undefined || baseline === null) return [];
   const against = `the model of ${inlineCode(baseline.branch)}`;
-  if (isSameModel(modelDiff)) return [{ head: `The same model as ${against}.`, rows: [] }];
+  if (isSameModel(modelDiff)) return [{ head: describeSameModel(against, modelDiff), rows: [] }];
   const title = `Against the model of ${codeInHtml(baseline.branch)}: ${summarizeChanges(modelDiff)}`;
-  const parts = [
-    valueRows(modelDiff),
-    nodeRows(modelDiff),
-    weightRows(modelDiff),
-    [drawing(modelDiff)],
-  ];
+  // A few nodes and weights of many say nothing.
+  const parts = isMostlyAnother(modelDiff.nodes)
+    ? [valueRows(modelDiff), [keptNodes(modelDiff)]]
+    : [valueRows(modelDiff), nodeRows(modelDiff), weightRows(modelDiff), [drawing(modelDiff)]];
   const [head = "", ...others] = parts
     .map((lines) => lines.join("\n"))
     .filter((text) => text !== "");
   return [foldSection(title, { head: [head, ...others].join("\n\n"), rows: [] })];
 }
 
-/** The changes in a few words: `1 node added, 2 weights changed by up to 3.1 %`. */
-export function summarizeChanges({ values, nodes, weights, weightChanges }: ModelDiff): string {
-  const [largest] = weightChanges.flatMap(({ distance }) => distance ?? []);
-  const by = largest === undefined ? "" : ` by up to ${formatPercent(largest)}`;
-  const parts = [
-    ...countValues(values),
-    ...countWords("node", nodes),
-    ...countWords("weight", weights).map((text) => (text.endsWith("changed") ? text + by : text)),
-  ];
-  return parts.filter((text) => text !== "").join(", ");
-}
-
-/** Opsets with their versions, inputs and outputs by their number. */
-function countValues(values: ModelDiff["values"]): string[] {
-  const opsets = values.filter(({ what }) => what === "opset");
-  const other = values.length - opsets.length;
-  const named = opsets.map(({ name, before, after }) => {
-    const domain = name === "ai.onnx" ? "" : ` of ${name}`;
-    return `opset${domain} ${before ?? "none"} → ${after ?? "none"}`;
-  });
-  if (other === 0) return named;
-  return [...named, `${other} ${other === 1 ? "input or output" : "inputs and outputs"} changed`];
-}
-
-function countWords(what: string, counts: ModelDiff["nodes"]): string[] {
-  return (["added", "removed", "changed"] as const).flatMap((how) => {
-    const count = counts[how];
-    return count === 0 ? [] : `${count} ${what}${count === 1 ? "" : "s"} ${how}`;
-  });
+function keptNodes({ nodes: { removed, changed, renamed, same } }: ModelDiff): string {
+  const kept = renamed + same;
+  return `${kept} of ${kept + removed + changed} nodes are still as they were.`;
 }
 
 function valueRows({ values }: ModelDiff): string[] {
@@ -80,11 +58,6 @@ function nodeRows({ nodeChanges, nodes }: ModelDiff): string[] {
   return [tableHead(["node", "operator", "change"]), ...rows, ...moreLine(more, "nodes")];
 }
 
-/** `added`, or what is different of a node: `other attributes and inputs`. */
-export function describeNodeChange({ how, what }: NodeChange): string {
-  return what.length === 0 ? how : `other ${what.join(" and ")}`;
-}
-
 function weightRows({ weightChanges, weights }: ModelDiff): string[] {
   if (weightChanges.length === 0) return [];
   const rows = weightChanges.map((change) =>
@@ -101,7 +74,7 @@ function weightRows({ weightChanges, weights }: ModelDiff): string[] {
 }
 
 function describeWeightChange({ how, distance }: WeightChange): string {
-  return distance === null ? how : `by about ${formatPercent(distance)} of its norm`;
+  return distance === null ? how : `by about ${describeDistance(distance)} of its norm`;
 }
 
 function moreLine(count: number, what: string): string[] {

@@ -99,8 +99,8 @@ test("a node that was added is named with its neighbours", async (t) => {
   const diff = compareModels(await describe(t, graph), await describe(t, changed));
   assert.deepEqual(diff.nodes, { added: 1, removed: 0, changed: 1, renamed: 0, same: 2 });
   assert.deepEqual(diff.nodeChanges, [
-    { how: "changed", name: "second", op: "MatMul", what: ["inputs"], from: ["extra"], to: [] },
     { how: "added", name: "extra", op: "Tanh", what: [], from: ["act"], to: ["second"] },
+    { how: "changed", name: "second", op: "MatMul", what: ["inputs"], from: ["extra"], to: [] },
   ]);
   const back = compareModels(await describe(t, changed), await describe(t, graph));
   assert.deepEqual([back.nodes.removed, back.nodes.changed], [1, 1]);

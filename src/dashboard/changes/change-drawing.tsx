@@ -53,7 +53,7 @@ interface DrawnNode {
 }
 
 /** About as many letters as a box is wide. */
-const mostLetters = 25;
+const mostLetters = 22;
 
 function DrawnBox({ name, change, x, y }: DrawnNode) {
   return (

@@ -9,7 +9,7 @@ import type { JobDetail } from "../../contract/jobs/job.ts";
 import { isSameModel, type ModelDiff } from "../../contract/jobs/model-diff.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import { changesAddress, jobAddress } from "../../contract/page-addresses.ts";
-import { summarizeChanges } from "../../report/model-diff-section.ts";
+import { describeSameModel, summarizeChanges } from "../../contract/jobs/describe-model-diff.ts";
 import { useLive } from "../live/use-live.ts";
 import { service } from "../session/service.ts";
 import { describeCommit, shortJobName } from "../shared/format.ts";
@@ -148,7 +148,7 @@ function DiffSheet({ job, of, diff }: DiffSheetProps) {
   return (
     <>
       <p class="changes-summary">{sayChanges(job, of, diff)}</p>
-      <div class="sheet">
+      <div class="sheet changes">
         <CountTable diff={diff} of={of} />
         <InterfaceTable values={diff.values} />
         <ChangeDrawing changes={diff.nodeChanges} />
@@ -162,6 +162,6 @@ function DiffSheet({ job, of, diff }: DiffSheetProps) {
 function sayChanges({ baseline }: JobDetail, of: Compared, diff: ModelDiff): string {
   const other =
     of === "result" ? "the original" : `the model of ${baseline?.branch ?? "the baseline"}`;
-  if (isSameModel(diff)) return `The same as ${other}.`;
+  if (isSameModel(diff)) return describeSameModel(other, diff);
   return `Against ${other}: ${summarizeChanges(diff)}.`;
 }

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import type { ModelDiff, NodeChange } from "../../contract/jobs/model-diff.ts";
-import { describeNodeChange } from "../../report/model-diff-section.ts";
+import { describeNodeChange } from "../../contract/jobs/describe-model-diff.ts";
 import { TableHead } from "../shared/table-head.tsx";
 import { ChangeSign } from "./change-sign.tsx";
 
@@ -26,7 +26,7 @@ export function NodeTable({ diff: { nodes, nodeChanges } }: { readonly diff: Mod
             <input
               type="search"
               aria-label="Find changed nodes"
-              placeholder="Name, operator or change"
+              placeholder="Name or operator"
               onInput={({ currentTarget }) => (wanted.value = currentTarget.value)}
             />
             <span class="dim" role="status">
@@ -69,7 +69,8 @@ function countByOperator(changes: readonly NodeChange[]): string {
       .toSorted(([, a], [, b]) => b - a);
     return `${how}: ${counts.map(([op, length]) => `${length} × ${op}`).join(", ")}`;
   });
-  return parts.join("; ");
+  const text = parts.join("; ");
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 function NodeRows({ changes }: { readonly changes: readonly NodeChange[] }) {

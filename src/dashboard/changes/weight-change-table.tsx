@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import type { ModelDiff, WeightChange } from "../../contract/jobs/model-diff.ts";
-import { formatPercent } from "../../contract/text/format-figure.ts";
+import { describeDistance } from "../../contract/jobs/describe-model-diff.ts";
 import { TableHead } from "../shared/table-head.tsx";
 import { ChangeSign } from "./change-sign.tsx";
 
@@ -20,7 +20,8 @@ export function WeightChangeTable({ diff, of }: WeightChangeTableProps) {
   const count = weights.added + weights.removed + weights.changed;
   const text = wanted.value.trim().toLowerCase();
   const found = weightChanges.filter(({ name }) => name.toLowerCase().includes(text));
-  const largest = weightChanges.reduce((most, { distance }) => Math.max(most, distance ?? 0), 0);
+  const distances = weightChanges.map(({ distance }) => Math.min(1, distance ?? 0));
+  const largest = Math.max(0, ...distances);
   return (
     <section class="card c12">
       <header>
@@ -88,9 +89,11 @@ function WeightRow({ change: { how, name, before, after, distance }, largest }: 
           <span class="dim">not known</span>
         ) : (
           <span class="sqnr">
-            {formatPercent(distance)}
+            {describeDistance(distance)}
             <span class="bar warn" aria-hidden="true">
-              <span style={{ width: `${largest === 0 ? 0 : (100 * distance) / largest}%` }} />
+              <span
+                style={{ width: `${largest === 0 ? 0 : (100 * Math.min(1, distance)) / largest}%` }}
+              />
             </span>
           </span>
         )}
