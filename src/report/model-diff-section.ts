@@ -1,5 +1,5 @@
 import { foldSection, type Section } from "./compose-sections.ts";
-import { inlineCode, mermaidLabel, tableHead, tableRow } from "./markdown.ts";
+import { inlineCode, mermaidLabel, tableHead, tableRow, toOneLine } from "./markdown.ts";
 import type { Job } from "../contract/jobs/job.ts";
 import {
   isSameModel,
@@ -25,7 +25,8 @@ export function modelDiffSections({ telemetry: { modelDiff }, baseline }: Compar
   if (modelDiff === undefined || baseline === null) return [];
   const against = `the model of ${inlineCode(baseline.branch)}`;
   if (isSameModel(modelDiff)) return [{ head: describeSameModel(against, modelDiff), rows: [] }];
-  const title = `Against the model of ${codeInHtml(baseline.branch)}: ${summarizeChanges(modelDiff)}`;
+  const changes = summarizeChanges(modelDiff, escapeInHtml);
+  const title = `Against the model of <code>${escapeInHtml(baseline.branch)}</code>: ${changes}`;
   // A few nodes and weights of many say nothing.
   const parts = isMostlyAnother(modelDiff.nodes)
     ? [valueRows(modelDiff), [keptNodes(modelDiff)]]
@@ -115,7 +116,7 @@ function drawing({ nodeChanges }: ModelDiff): string {
   return ["```mermaid", ...lines, "```"].join("\n");
 }
 
-/** Foreign text as code in the title of a fold, which is HTML. */
-function codeInHtml(text: string): string {
-  return `<code>${text.replaceAll(/[^\w ./-]/g, "_")}</code>`;
+/** Foreign text in the title of a fold, which is HTML on one line. */
+function escapeInHtml(text: string): string {
+  return toOneLine(text).replaceAll(/[&<>"'@#]/g, (char) => `&#${char.charCodeAt(0)};`);
 }

@@ -1,13 +1,19 @@
 import type { ModelDiff, NodeChange } from "./model-diff.ts";
 import { formatPercent } from "../text/format-figure.ts";
 
-/** The changes in a few words: `1 node added, 2 weights changed by up to 3.1 %`. */
-export function summarizeChanges({ values, nodes, weights, weightChanges }: ModelDiff): string {
+/**
+ * The changes in a few words: `1 node added, 2 weights changed by up to 3.1 %`; `quote` makes
+ * foreign text harmless where they are shown.
+ */
+export function summarizeChanges(
+  { values, nodes, weights, weightChanges }: ModelDiff,
+  quote: (text: string) => string = (text) => text,
+): string {
   const largest = weightChanges.reduce((most, { distance }) => Math.max(most, distance ?? 0), 0);
   const by = largest > 1 ? ", some wholly" : ` by up to ${formatPercent(largest)}`;
   const parts = [
     ...(isMostlyAnother(nodes) ? ["mostly another graph"] : []),
-    ...countValues(values),
+    ...countValues(values, quote),
     ...countWords("node", nodes),
     ...countWords("weight", weights).map((text) =>
       largest > 0 && text.endsWith("changed") ? text + by : text,
@@ -37,12 +43,12 @@ export function describeDistance(distance: number): string {
 }
 
 /** Opsets with their versions, inputs and outputs by their number. */
-function countValues(values: ModelDiff["values"]): string[] {
+function countValues(values: ModelDiff["values"], quote: (text: string) => string): string[] {
   const opsets = values.filter(({ what }) => what === "opset");
   const other = values.length - opsets.length;
   const named = opsets.map(({ name, before, after }) => {
-    const domain = name === "ai.onnx" ? "" : ` of ${name}`;
-    return `opset${domain} ${before ?? "none"} → ${after ?? "none"}`;
+    const domain = name === "ai.onnx" ? "" : ` of ${quote(name)}`;
+    return `opset${domain} ${quote(before ?? "none")} → ${quote(after ?? "none")}`;
   });
   if (other === 0) return named;
   return [...named, `${other} ${other === 1 ? "input or output" : "inputs and outputs"} changed`];

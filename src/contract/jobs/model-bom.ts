@@ -38,7 +38,6 @@ export function describeModelBom(job: AttestedJob, builder: string): z.infer<typ
           notes: describeWork(job),
         },
         modelCard: {
-          modelParameters: { approach: { type: "supervised" } },
           quantitativeAnalysis: { performanceMetrics: listMetrics(job) },
         },
         properties: listProperties(job),

@@ -82,20 +82,23 @@ function layOutChanges(changes: readonly NodeChange[]) {
     ...from.map((other) => [other, name] as const),
     ...to.map((other) => [name, other] as const),
   ]);
-  const names = new Set([...changes.map(({ name }) => name), ...edges.flat()]);
+  const names = [...new Set([...changes.map(({ name }) => name), ...edges.flat()])];
+  // Names may be any text, also that of a property which every object has.
+  const ids = new Map(names.map((name, i) => [name, String(i)]));
+  const idOf = (name: string) => ids.get(name) ?? "";
   const graph = new graphlib.Graph();
   graph.setGraph({ rankdir: "LR", ranksep: 36, nodesep: 10, marginx: margin, marginy: margin });
   graph.setDefaultEdgeLabel(() => ({}));
-  for (const name of names) graph.setNode(name, { ...box });
-  for (const [from, to] of edges) graph.setEdge(from, to);
+  for (const name of names) graph.setNode(idOf(name), { ...box });
+  for (const [from, to] of edges) graph.setEdge(idOf(from), idOf(to));
   layout(graph);
   const byName = new Map(changes.map((change) => [change.name, change]));
-  const nodes = [...names].map((name): DrawnNode => {
-    const { x, y } = graph.node(name);
+  const nodes = names.map((name): DrawnNode => {
+    const { x, y } = graph.node(idOf(name));
     return { name, change: byName.get(name), x: x - box.width / 2, y: y - box.height / 2 };
   });
   const lines = edges.map(([from, to]) => {
-    const { points = [] } = graph.edge(from, to);
+    const { points = [] } = graph.edge(idOf(from), idOf(to));
     return points.map(({ x, y }: { x: number; y: number }) => `${x},${y}`).join(" ");
   });
   const right = Math.max(0, ...nodes.map(({ x }) => x + box.width));
