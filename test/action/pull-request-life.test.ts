@@ -19,14 +19,20 @@ const toBase = (sha: string) => ({
 });
 
 /** The pull request once more, with other commits. */
-function pullRequest({ head = commits.head as string, base = commits.base as string } = {}) {
+function pullRequest({
+  head = commits.head,
+  base = commits.base,
+}: {
+  readonly head?: string;
+  readonly base?: string;
+} = {}): WorkflowEvent {
   const { environment, payload } = workflowEvents.pullRequest;
   const changed = structuredClone(payload) as {
     pull_request: { head: { sha: string }; base: { sha: string } };
   };
   changed.pull_request.head.sha = head;
   changed.pull_request.base.sha = base;
-  return { environment, payload: changed } satisfies WorkflowEvent;
+  return { environment, payload: changed };
 }
 
 test("a base that moved on is compared with where the pull request left it, else with its newest", async (t) => {
