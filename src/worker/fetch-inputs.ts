@@ -34,7 +34,10 @@ export interface JobInputs {
   readonly calibrationPath: string | undefined;
 }
 
-type FetchAssignment = Pick<Assignment, "model" | "recipe" | "dryRun" | "part" | "limits">;
+type FetchAssignment = Pick<
+  Assignment,
+  "model" | "recipe" | "dryRun" | "part" | "comparison" | "limits"
+>;
 
 /** Fetches the model and, where this worker will use it, the caller's data. */
 export async function fetchInputs(
@@ -51,8 +54,11 @@ export async function fetchInputs(
     ...fetching,
     share: hasData ? modelShare : 1,
   });
-  const fetched = await fetchModelFiles(model, options);
-  stage.log(`${formatBytes(fetched.bytes)}, SHA-256 ${fetched.sha256}`);
+  const readsRanges = canReadRanges(assignment);
+  const fetched = await fetchModelFiles(model, { ...options, readsRanges });
+  const what =
+    fetched.remote === undefined ? "" : " of versions and headers; weights are read later";
+  stage.log(`${formatBytes(fetched.bytes)}, SHA-256 ${fetched.sha256}${what}`);
   for (const { path: name, bytes, sha256 } of fetched.external) {
     stage.log(`External data ${name}: ${formatBytes(bytes)}, SHA-256 ${sha256}`);
   }
@@ -64,6 +70,16 @@ export async function fetchInputs(
       ? await fetchData("calibration", sources.calibration, fetching)
       : sources.calibration && dataPath;
   return { model: fetched, dataPath, calibrationPath };
+}
+
+/**
+ * Whether the weights of a checkpoint are read once and in their order, so that they need not be on
+ * this machine: nothing runs or describes the original, and plans need no values.
+ */
+function canReadRanges({ model, recipe, dryRun, comparison }: FetchAssignment): boolean {
+  const runsOriginal = !dryRun && recipe.evaluation.level === "outputs";
+  const isPinned = model.sha256 !== undefined;
+  return !runsOriginal && !isPinned && comparison === null && recipe.scheme !== "fp16";
 }
 
 type DataPurpose = "evaluation" | "calibration";

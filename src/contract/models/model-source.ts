@@ -46,7 +46,7 @@ export function isRemoteSource(source: string): boolean {
 
 /** Whether a source names a folder, as language models are: a repository, or a path that ends so. */
 export function isFolderSource(source: string): boolean {
-  return /^hf:\/\/[^/]+\/[^/]+$|^(file|hf|s3|gs):.*\/$/.test(source);
+  return /^hf:\/\/[^/]+\/[^/]+$|^(file|hf|s3|gs|https?):.*\/$/.test(source);
 }
 
 /** Whether the service says at which address workers find a file. */
