@@ -10,14 +10,18 @@ import {
   readShardNames,
   weightsFileName,
 } from "../engine/language/read-folder-tensors.ts";
-import type { RemoteFiles } from "../engine/checkpoints/remote-files.ts";
 import type { Pace } from "../storage/download.ts";
 import { type FetchedModel, fetchModel, type FetchOptions } from "../storage/fetch-model.ts";
-import { fetchShardHead, openRemoteShards, type RemoteShard } from "./remote-shards.ts";
+import {
+  fetchShardHead,
+  openRemoteShards,
+  type RemoteShard,
+  type RemoteShards,
+} from "./remote-shards.ts";
 
 export interface FetchedCheckpoint extends FetchedModel {
   /** The files of weights that were not copied. */
-  readonly remote?: RemoteFiles | undefined;
+  readonly remote?: RemoteShards | undefined;
 }
 
 interface CheckpointOptions extends FetchOptions {

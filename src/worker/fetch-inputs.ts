@@ -6,6 +6,7 @@ import type { Assignment } from "../contract/jobs/worker.ts";
 import type { BlobFiles } from "../storage/blob-store.ts";
 import { type FetchLimits, fetchModel, type FetchOptions } from "../storage/fetch-model.ts";
 import { stripUrlSecrets } from "../storage/strip-url-secrets.ts";
+import { restoreCheckpointOutline } from "./checkpoint-outline.ts";
 import { type FetchedFiles, fetchModelFiles } from "./fetch-model-files.ts";
 import type { Stage } from "./reporter.ts";
 import type { SourceRelay } from "./service-connection.ts";
@@ -39,11 +40,15 @@ type FetchAssignment = Pick<
   "model" | "recipe" | "dryRun" | "part" | "comparison" | "limits"
 >;
 
-/** Fetches the model and, where this worker will use it, the caller's data. */
+/**
+ * Fetches the model and, where this worker will use it, the caller's data.
+ * @param outline file of what another pod has of a checkpoint, which is the model then
+ */
 export async function fetchInputs(
   assignment: FetchAssignment,
   dependencies: FetchDependencies,
   stage: Stage,
+  outline?: string,
 ): Promise<JobInputs> {
   const { model, limits } = assignment;
   const sources = findDataSources(assignment);
@@ -55,7 +60,10 @@ export async function fetchInputs(
     share: hasData ? modelShare : 1,
   });
   const readsRanges = canReadRanges(assignment);
-  const fetched = await fetchModelFiles(model, { ...options, readsRanges });
+  const fetched =
+    outline === undefined
+      ? await fetchModelFiles(model, { ...options, readsRanges })
+      : await openSharedCheckpoint(outline, { ...options, readsRanges });
   const what =
     fetched.remote === undefined ? "" : " of versions and headers; weights are read later";
   stage.log(`${formatBytes(fetched.bytes)}, SHA-256 ${fetched.sha256}${what}`);
@@ -72,12 +80,24 @@ export async function fetchInputs(
   return { model: fetched, dataPath, calibrationPath };
 }
 
+/** A checkpoint of which another pod has the headers, with its weights where they are needed here. */
+async function openSharedCheckpoint(
+  outline: string,
+  { readsRanges, ...options }: FetchOptions & { readonly readsRanges: boolean },
+): Promise<FetchedFiles> {
+  const checkpoint = { ...(await restoreCheckpointOutline(outline, options)), external: [] };
+  if (readsRanges) return checkpoint;
+  await checkpoint.remote.fetchAll(options.signal);
+  return { ...checkpoint, remote: undefined };
+}
+
 /**
  * Whether the weights of a checkpoint are read once and in their order, so that they need not be on
  * this machine: nothing runs or describes the original, and plans need no values.
  */
-function canReadRanges({ model, recipe, dryRun, comparison }: FetchAssignment): boolean {
-  const runsOriginal = !dryRun && recipe.evaluation.level === "outputs";
+function canReadRanges({ model, recipe, dryRun, part, comparison }: FetchAssignment): boolean {
+  const isEvaluated = !dryRun && (part === null || part.step === "assemble");
+  const runsOriginal = isEvaluated && recipe.evaluation.level === "outputs";
   const isPinned = model.sha256 !== undefined;
   return !runsOriginal && !isPinned && comparison === null && recipe.scheme !== "fp16";
 }

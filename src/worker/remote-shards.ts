@@ -49,6 +49,12 @@ export async function fetchShardHead(
   return { shard: { ...file, name, source }, sha256 };
 }
 
+export interface RemoteShards extends RemoteFiles {
+  readonly shards: readonly RemoteShard[];
+  /** Copies all shards to where they would be in the folder. */
+  fetchAll(this: void, signal: AbortSignal): Promise<void>;
+}
+
 /**
  * Reads shards by ranges.
  * @param folder in which their heads are
@@ -57,33 +63,33 @@ export async function openRemoteShards(
   folder: string,
   shards: readonly RemoteShard[],
   options: FetchOptions,
-): Promise<RemoteFiles> {
+): Promise<RemoteShards> {
   const byPath = new Map(shards.map((shard) => [path.join(folder, shard.name), shard]));
   const directory = `${folder}-ranges`;
   await mkdir(directory);
-  return {
-    directory,
-    async fetch({ path: file, offset, length }, to, signal) {
-      const shard = byPath.get(file);
-      if (shard === undefined) throw new TypeError(`"${file}" is not elsewhere`);
-      await using handle = await open(to.path, constants.O_CREAT | constants.O_WRONLY);
-      let done = 0;
-      const onChunk = async (chunk: Buffer) => {
-        await writeAllBytes(handle, chunk, to.offset + done);
-        done += chunk.length;
-      };
-      const wanted = { offset, length, of: shard };
-      try {
-        await readRange(remoteSource(shard.source, options), wanted, {
-          ...options,
-          signal,
-          onChunk,
-        });
-      } catch (error) {
-        throw nameTensor(file, offset + done, error);
-      }
-    },
+  const fetch: RemoteFiles["fetch"] = async ({ path: file, offset, length }, to, signal) => {
+    const shard = byPath.get(file);
+    if (shard === undefined) throw new TypeError(`"${file}" is not elsewhere`);
+    await using handle = await open(to.path, constants.O_CREAT | constants.O_WRONLY);
+    let done = 0;
+    const onChunk = async (chunk: Buffer) => {
+      await writeAllBytes(handle, chunk, to.offset + done);
+      done += chunk.length;
+    };
+    const source = remoteSource(shard.source, options);
+    const wanted = { offset, length, of: shard };
+    try {
+      await readRange(source, wanted, { ...options, signal, onChunk });
+    } catch (error) {
+      throw nameTensor(file, offset + done, error);
+    }
   };
+  const fetchAll = async (signal: AbortSignal) => {
+    for (const [file, { bytes: length }] of byPath) {
+      await fetch({ path: file, offset: 0, length }, { path: file, offset: 0 }, signal);
+    }
+  };
+  return { directory, shards, fetch, fetchAll };
 }
 
 /** Says of an error which tensor was read. */

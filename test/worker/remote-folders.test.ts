@@ -16,7 +16,7 @@ import { startS3Server } from "../storage/s3-server.ts";
 import { listenLocally } from "../support/listen-locally.ts";
 import { s3Missing } from "../support/cluster/cluster-missing.ts";
 import { type PodService, startPodService } from "./pod-service.ts";
-import { waitForPodEnd } from "./pod-steps.ts";
+import { runSteps, waitForPodEnd } from "./pod-steps.ts";
 
 const checkpoint = fileURLToPath(
   new URL("../engine/language/checkpoints/llama3/", import.meta.url),
@@ -58,8 +58,13 @@ async function runJob(service: PodService, source: string, overrides: object = {
 
 /** Hashes of the files that a runtime loads. */
 async function convert(service: PodService, source: string) {
-  const { status, error, artifacts } = await runJob(service, source);
+  const { id, status, error } = await runJob(service, source);
   assert.equal(status, "Completed", JSON.stringify(error));
+  return listLoadedFiles(service, id);
+}
+
+async function listLoadedFiles(service: PodService, id: string) {
+  const { artifacts } = await service.find(id);
   const loaded = artifacts.filter(({ kind }) => kind === "model" || kind === "configuration");
   return loaded.map(({ name, sha256 }) => [name, sha256]);
 }
@@ -161,12 +166,58 @@ test("weights are read by ranges, each byte once, and a dry run reads their head
   assert.equal(telemetry.size?.resultBytes, dry.telemetry.size?.resultBytes);
   const ranges = listRanges(requests);
   assert.deepEqual(ranges.slice(0, 2), headRanges);
-  let end = headerEnd;
-  for (const [first, last] of ranges.slice(2).toSorted(([a], [b]) => a - b)) {
-    assert.equal(first, end);
-    end = last + 1;
+  assertReadOnce(ranges.slice(2), headerEnd, weights.length);
+});
+
+function assertReadOnce(ranges: readonly [number, number][], start: number, end: number): void {
+  let position = start;
+  for (const [first, last] of ranges.toSorted(([a], [b]) => a - b)) {
+    assert.equal(first, position);
+    position = last + 1;
   }
-  assert.equal(end, weights.length);
+  assert.equal(position, end);
+}
+
+test("pods share a repository: the bytes of one pod, and each byte of the source once in all", async (t) => {
+  const files = await readRepository();
+  const { endpoint, requests } = await startHubStandIn(t, files);
+  const service = await startPodService(t, { credentials: { hf: [{ endpoint }] } });
+  const model = { source: hubFolder, name: "net" };
+  const target = at(builtinTargets, 1);
+  const id = await service.createJob(model, { ...recipe, parallelism: 3 }, { target });
+  await runSteps(service, id, 3);
+  const ranges = listRanges(requests);
+  const { [shardName]: weights } = files;
+  const headerEnd = 8 + Number(weights.readBigUInt64LE());
+  assertReadOnce(ranges.slice(2), headerEnd, weights.length);
+  const { status, error } = await service.find(id);
+  assert.equal(status, "Completed", JSON.stringify(error));
+  assert.deepEqual(await listLoadedFiles(service, id), await convert(service, hubFolder));
+});
+
+test("pods share a folder of their machine", async (t) => {
+  const service = await startPodService(t);
+  const expected = await convertLocally(service, await readRepository());
+  const source = `${pathToFileURL(path.join(service.folder, "checkpoint")).href}/`;
+  const target = at(builtinTargets, 1);
+  const shared = { ...recipe, parallelism: 2 };
+  const id = await service.createJob({ source, name: "net" }, shared, { target });
+  await runSteps(service, id, 2);
+  assert.deepEqual(await listLoadedFiles(service, id), expected);
+});
+
+test("pods that share a repository evaluate its result by running the original", async (t) => {
+  const { endpoint } = await startHubStandIn(t, await readRepository());
+  const service = await startPodService(t, { credentials: { hf: [{ endpoint }] } });
+  const target = at(builtinTargets, 1);
+  const evaluation = { samples: 1, latencyBudgetSeconds: 0 } as const;
+  const shared = { ...recipe, evaluation, parallelism: 2 };
+  const model = { source: hubFolder, name: "net" };
+  const id = await service.createJob(model, shared, { target });
+  await runSteps(service, id, 2);
+  const { status, telemetry } = await service.find(id);
+  assert.equal(status, "Completed");
+  assert.equal(telemetry.accuracy?.level, "outputs");
 });
 
 type Answer = (response: ServerResponse, content: Buffer, headers: IncomingHttpHeaders) => void;

@@ -9,8 +9,6 @@ import type { PlacedTask } from "./weight-task.ts";
 
 /** Bytes that are fetched together, unless a single task needs more. */
 const batchBytes = 64 * 1024 * 1024;
-/** Ranges with less between them are fetched as one: a request costs about as much. */
-const maxGapBytes = 64 * 1024;
 /** Batches that are fetched at once, ahead of the tasks. */
 const batchesAhead = 3;
 
@@ -158,7 +156,7 @@ function joinRanges(ranges: readonly RemoteRange[]): RemoteRange[] {
   for (const { path: file, offset, length } of ranges) {
     const last = joined.at(-1);
     const lastEnd = last === undefined ? 0 : last.offset + last.length;
-    if (last?.path === file && offset - lastEnd <= maxGapBytes) {
+    if (last?.path === file && offset <= lastEnd) {
       last.length = Math.max(lastEnd, offset + length) - last.offset;
     } else {
       joined.push({ path: file, offset, length });
