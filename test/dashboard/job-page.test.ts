@@ -88,6 +88,7 @@ async function checkVerdict(page: Page, { origin }: Dashboard, id: string): Prom
 
 async function checkWeights(page: Page): Promise<void> {
   const rows = page.locator("table.weights tbody tr");
+  await rows.first().waitFor();
   assert.equal(await rows.count(), 12);
   await page.getByRole("button", { name: "Show all weights" }).click();
   assert.equal(await rows.count(), 34);
