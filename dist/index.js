@@ -60353,7 +60353,7 @@ __nccwpck_require__.d(__webpack_exports__, {
   vJ: () => (/* binding */ requestedRecipe)
 });
 
-// UNUSED EXPORTS: chooseGranularity, granularitiesByScheme
+// UNUSED EXPORTS: chooseGranularity, granularitiesByScheme, maxPatternLength
 
 // EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
 var schemas = __nccwpck_require__(3045);
@@ -60458,7 +60458,8 @@ function chooseGranularity(scheme, wanted) {
     return allowed.includes(wanted) ? wanted : (allowed.at(-1) ?? wanted);
 }
 const blockSize = schemas/* literal */.euz([16, 32, 64, 128, 256]);
-const nodePattern = (0,bounded_text/* boundedText */.L)({ min: 1, max: 253 });
+const maxPatternLength = 253;
+const nodePattern = (0,bounded_text/* boundedText */.L)({ min: 1, max: maxPatternLength });
 const override = schemas/* strictObject */.rej({
     match: nodePattern,
     scheme: schemas/* enum */.k5n([...quantizedSchemes, "none"]),

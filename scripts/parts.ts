@@ -33,7 +33,7 @@ export const parts: Readonly<Record<string, readonly string[]>> = {
   "src/worker": ["contract", "log", "limits", "model-files", "engine", "storage"],
   "src/compress": ["contract", "log", "limits", "engine", "worker"],
   "src/action": ["contract", "log", "limits", "client", "report", "github"],
-  "src/dashboard": ["contract", "limits", "client", "report"],
+  "src/dashboard": ["contract", "limits", "model-files", "client", "report"],
   "src/demo": ["contract", "log", "limits", "client"],
   "operator/controllers": ["contract", "log", ...cluster],
   operator: ["contract", "log", "settings", ...cluster, "controllers"],

@@ -31,7 +31,7 @@ export interface WeightReport {
   readonly reason: string | null;
   /** Difference of the weight's new form from the original; null where it does not change. */
   readonly error: ErrorMetrics | null;
-  /** SQNR of the worst output where this weight alone had a form, dB, as a search measured it. */
+  /** SQNR of the worst output where only this weight had a form, dB, as a search measured it. */
   readonly outputSqnrDb?: Readonly<Record<string, number>>;
 }
 
@@ -79,10 +79,10 @@ export function buildCompressionReport(
     shards: plan.shards.count,
     weights: plan.weights.map((weight) => {
       const { index } = weight.weight;
-      const alone = found?.sensitivities.get(index);
+      const outputSqnrDb = found?.sensitivities.get(index);
       return {
         ...reportWeight(weight, sums.get(index)),
-        ...(alone !== undefined && { outputSqnrDb: alone }),
+        ...(outputSqnrDb !== undefined && { outputSqnrDb }),
       };
     }),
     nodes: plan.nodes,

@@ -17,7 +17,7 @@ export interface FoundRecipe {
   /** The ordinary recipe that was found. */
   readonly recipe: Recipe;
   readonly summary: SearchSummary;
-  /** SQNR of the worst output where a weight alone has a form, dB, by the weight's position. */
+  /** SQNR of the worst output where only one weight has a form, dB, by the weight's position. */
   readonly sensitivities: ReadonlyMap<number, Readonly<Record<string, number>>>;
 }
 

@@ -85,7 +85,7 @@ export function lengthPrefix(field: number, length: number): Uint8Array {
   return concatBytes([varintBytes(field * 8 + wireType.lengthDelimited), varintBytes(length)]);
 }
 
-export function concatBytes(parts: readonly Uint8Array[]): Uint8Array {
+export function concatBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const all = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
   let offset = 0;
   for (const part of parts) {

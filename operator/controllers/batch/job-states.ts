@@ -1,4 +1,3 @@
-import { type BatchRefusal, findBatchRefusal } from "./refused-batch.ts";
 import type { ObservedBatchState } from "./observed-batch-state.ts";
 import {
   type JobStateCode,
@@ -10,6 +9,8 @@ import type { JobStatus } from "../../../src/contract/jobs/status.ts";
 import type { Stored } from "../../../src/kubernetes/resources.ts";
 import { batchJobCount } from "../../../src/resources/child-compression-job.ts";
 import type { BatchObject, CompressionJobObject } from "../../../src/resources/custom-resources.ts";
+import type { EventReason } from "../../../src/contract/custom-resources/event-reasons.ts";
+import { describeBatchExcess } from "../../../src/contract/jobs/jobs-size.ts";
 
 export interface BatchJobStates {
   /** One for each job. */
@@ -124,4 +125,18 @@ export function countJobsByStatus(
 
 export function countEndedJobs({ Completed, Failed, Cancelled }: StatusCounts): number {
   return Completed + Failed + Cancelled;
+}
+
+/** Why no job of a batch is created. */
+export interface BatchRefusal {
+  readonly reason: EventReason;
+  readonly message: string;
+}
+
+/** A small batch can make many large CompressionJobs, for all of which the store has to have room. */
+function findBatchRefusal({ spec }: BatchObject): BatchRefusal | undefined {
+  const excess = describeBatchExcess(spec);
+  if (excess === undefined) return undefined;
+  const message = `spec.${excess.largest}: ${excess.message}; create several Batches`;
+  return { reason: "BatchTooLarge", message };
 }

@@ -1,10 +1,10 @@
 import {
   type BatchJobStates,
+  type BatchRefusal,
   countEndedJobs,
   countJobsByStatus,
   isFromEarlierBatch,
 } from "./job-states.ts";
-import type { BatchRefusal } from "./refused-batch.ts";
 import type { ObservedBatchState } from "./observed-batch-state.ts";
 import { statusLimits } from "../../../src/contract/custom-resources/api-group.ts";
 import {

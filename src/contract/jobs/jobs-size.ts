@@ -13,7 +13,9 @@ export function describeExcess(
   const ofRecipes = countBytes(recipes) * models.length;
   const bytes = ofModels + ofRecipes;
   if (bytes <= limits.requestedJobsBytes) return undefined;
-  const message = `Makes jobs with ${bytes} bytes of models and recipes, of ${limits.requestedJobsBytes} at most`;
+  const message =
+    `Makes jobs with ${bytes} bytes of models and recipes, ` +
+    `of ${limits.requestedJobsBytes} at most`;
   return { largest: ofModels > ofRecipes ? "models" : "recipe", message };
 }
 

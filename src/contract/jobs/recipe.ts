@@ -33,7 +33,10 @@ export function chooseGranularity(scheme: Scheme, wanted: Granularity): Granular
 
 const blockSize = z.literal([16, 32, 64, 128, 256]);
 
-const nodePattern = boundedText({ min: 1, max: 253 });
+/** Longest pattern of names, characters. */
+export const maxPatternLength = 253;
+
+const nodePattern = boundedText({ min: 1, max: maxPatternLength });
 
 const override = z.strictObject({
   match: nodePattern.describe("Names of weights, or of nodes that take them, as in `exclude`."),
@@ -170,8 +173,8 @@ export const recipe = z
         "When weights become floating point again, where no operator takes them quantized. " +
           "`load`: once, as the runtime loads the model; it is as fast as the original and takes " +
           "as much memory. `load-only`: the same, also where an operator could take them: all " +
-          "arithmetic is the original's, and nothing is timed. `run`: each time that they are used (DequantizeLinear), which takes " +
-          "less memory and more time.",
+          "arithmetic is the original's, and nothing is timed. `run`: each time that they are used " +
+          "(DequantizeLinear), which takes less memory and more time.",
       ),
     fallback: z
       .enum(["none", "int8-weight"])

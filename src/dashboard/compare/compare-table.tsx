@@ -199,7 +199,9 @@ function FigureCells({ row, jobs }: CompareTableProps & { readonly row: FigureRo
   const wanted = best === "least" ? Math.min(...values) : Math.max(...values);
   return (
     <tr>
-      <th scope="row">{term === undefined ? title : <Term name={term}>{title}</Term>}</th>
+      <th scope="row">
+        <Term name={term}>{title}</Term>
+      </th>
       {jobs.map(({ job }) => {
         const value = read(job);
         if (!isKnown(value))

@@ -202,7 +202,7 @@ function FigureCard({
   return (
     <section class="card figure c4">
       <h2>
-        {term === undefined ? title : <Term name={term}>{title}</Term>}
+        <Term name={term}>{title}</Term>
         <Verdict scale={scale} warns={warns} />
       </h2>
       <div class="big">

@@ -24,7 +24,9 @@ export function JobFacts({ job }: { readonly job: JobDetail }) {
     <dl class="facts in-columns">
       {facts.map(({ name, term, text }) => (
         <div key={name}>
-          <dt>{term === undefined ? name : <Term name={term}>{name}</Term>}</dt>
+          <dt>
+            <Term name={term}>{name}</Term>
+          </dt>
           <dd class="cut" title={typeof text === "string" ? text : undefined}>
             {text}
           </dd>

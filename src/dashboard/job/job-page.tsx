@@ -119,7 +119,9 @@ function RecipeCard({ recipe }: { readonly recipe: Recipe }) {
       <dl class="pairs">
         {flattenFields(recipe).map(([name, value]) => (
           <Fragment key={name}>
-            <dt>{isTerm(name) ? <Term name={name}>{name}</Term> : name}</dt>
+            <dt>
+              <Term name={isTerm(name) ? name : undefined}>{name}</Term>
+            </dt>
             <dd class="mono">{value}</dd>
           </Fragment>
         ))}

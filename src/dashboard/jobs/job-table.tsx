@@ -22,11 +22,11 @@ const loadAhead = 60;
 
 /** Figures with the words that they are in. */
 const columns = [
-  { title: "Size" },
+  { title: "Size", term: undefined },
   { title: "Accuracy", term: "sqnr" },
   { title: "Latency, original = 1", term: "latency" },
   { title: "Gates", term: "gate" },
-] as const satisfies readonly { readonly title: string; readonly term?: TermName }[];
+] as const satisfies readonly { readonly title: string; readonly term: TermName | undefined }[];
 
 interface JobTableProps {
   readonly list: JobList;
@@ -116,7 +116,7 @@ function JobTableHead() {
             key={column.title}
             class={`phone-off col-${column.title.split(",", 1)[0]?.toLowerCase()}`}
           >
-            {"term" in column ? <Term name={column.term}>{column.title}</Term> : column.title}
+            <Term name={column.term}>{column.title}</Term>
           </th>
         ))}
         <th class="num col-time">Time</th>

@@ -1,3 +1,5 @@
+import { concatBytes, lengthPrefix, varintBytes, wireType } from "../../model-files/wire-format.ts";
+
 /** Layers of a small classifier, from the pixels of a digit to its ten classes. */
 const layers = [784, 128, 64, 10] as const;
 const opset = 17;
@@ -33,13 +35,13 @@ function encodeSampleModel(): Uint8Array<ArrayBuffer> {
     part(11, valueInfo("pixels", [1, layers[0]])),
     part(12, valueInfo("logits", [1, layers[last] ?? 0])),
   ];
-  const model = [number(1, irVersion), part(7, join(graph)), part(8, number(2, opset))];
-  return join(model);
+  const model = [number(1, irVersion), part(7, concatBytes(graph)), part(8, number(2, opset))];
+  return concatBytes(model);
 }
 
 function node(type: string, inputs: readonly string[], output: string): Uint8Array {
   const names = inputs.map((input) => text(1, input));
-  return join([...names, text(2, output), text(3, output), text(4, type)]);
+  return concatBytes([...names, text(2, output), text(3, output), text(4, type)]);
 }
 
 function tensor(name: string, sizes: readonly number[]): Uint8Array {
@@ -48,7 +50,7 @@ function tensor(name: string, sizes: readonly number[]): Uint8Array {
   const values = Float32Array.from({ length: count }, (_, index) => scale * generate(index));
   const dims = sizes.map((size) => number(1, size));
   const bytes = new Uint8Array(values.buffer);
-  return join([...dims, number(2, floatType), text(8, name), part(9, bytes)]);
+  return concatBytes([...dims, number(2, floatType), text(8, name), part(9, bytes)]);
 }
 
 /** Values that are distributed about as weights are: a sum of uniform ones. */
@@ -64,9 +66,9 @@ function hash(seed: number): number {
 }
 
 function valueInfo(name: string, sizes: readonly number[]): Uint8Array {
-  const shape = join(sizes.map((size) => part(1, number(1, size))));
-  const tensorType = join([number(1, floatType), part(2, shape)]);
-  return join([text(1, name), part(2, part(1, tensorType))]);
+  const shape = concatBytes(sizes.map((size) => part(1, number(1, size))));
+  const tensorType = concatBytes([number(1, floatType), part(2, shape)]);
+  return concatBytes([text(1, name), part(2, part(1, tensorType))]);
 }
 
 function text(field: number, value: string): Uint8Array {
@@ -75,27 +77,9 @@ function text(field: number, value: string): Uint8Array {
 
 /** A field that has a length, as protobuf writes it. */
 function part(field: number, content: Uint8Array): Uint8Array {
-  return join([varint(8 * field + 2), varint(content.length), content]);
+  return concatBytes([lengthPrefix(field, content.length), content]);
 }
 
 function number(field: number, value: number): Uint8Array {
-  return join([varint(8 * field), varint(value)]);
-}
-
-function varint(value: number): Uint8Array {
-  const bytes: number[] = [];
-  for (let rest = value; ; rest = Math.floor(rest / 128)) {
-    if (rest < 128) return Uint8Array.from([...bytes, rest]);
-    bytes.push((rest % 128) + 128);
-  }
-}
-
-function join(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const joined = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const each of parts) {
-    joined.set(each, at);
-    at += each.length;
-  }
-  return joined;
+  return concatBytes([varintBytes(8 * field + wireType.varint), varintBytes(value)]);
 }

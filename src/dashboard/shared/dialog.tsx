@@ -41,6 +41,22 @@ export function DialogFormEnd({ action, onCancel }: DialogFormEndProps) {
   );
 }
 
+interface DialogDoneEndProps {
+  readonly done: string;
+  readonly onDone: () => void;
+}
+
+/** The end of a dialog that only shows something. */
+export function DialogDoneEnd({ done, onDone }: DialogDoneEndProps) {
+  return (
+    <div class="dialog-end">
+      <button type="button" class="main" onClick={onDone}>
+        {done}
+      </button>
+    </div>
+  );
+}
+
 interface DialogRemovalEndProps {
   readonly keep: string;
   readonly onKeep: () => void;

@@ -4,7 +4,7 @@ import { TokenTable } from "./token-table.tsx";
 import type { CreatedToken, Token } from "../../contract/people/token.ts";
 import { interfaceUrl, service } from "../session/service.ts";
 import { Button, Command, Icon } from "../shared/button.tsx";
-import { Dialog, DialogRemovalEnd } from "../shared/dialog.tsx";
+import { Dialog, DialogDoneEnd, DialogRemovalEnd } from "../shared/dialog.tsx";
 import { ErrorNotice, MaybeError } from "../shared/notice.tsx";
 import { Age, PageHead } from "../shared/page-head.tsx";
 import { useLive } from "../live/use-live.ts";
@@ -83,11 +83,7 @@ function ShownToken({ token, onClose }: { token: CreatedToken; onClose: () => vo
       <Command text={token.token} label="Access token" />
       <p class="soft">Try it:</p>
       <Command text={tokenCommand(token, interfaceUrl)} label="curl command" />
-      <div class="dialog-end">
-        <button type="button" class="main" onClick={onClose}>
-          I have copied it
-        </button>
-      </div>
+      <DialogDoneEnd done="I have copied it" onDone={onClose} />
     </Dialog>
   );
 }

@@ -2,7 +2,7 @@ import type { Webhook, WebhookDelivery } from "../../contract/jobs/webhook.ts";
 import { useLive } from "../live/use-live.ts";
 import { service } from "../session/service.ts";
 import { Button } from "../shared/button.tsx";
-import { Dialog } from "../shared/dialog.tsx";
+import { Dialog, DialogDoneEnd } from "../shared/dialog.tsx";
 import { Loading, MaybeError } from "../shared/notice.tsx";
 import { Age } from "../shared/page-head.tsx";
 import { ToneSign } from "../shared/status.tsx";
@@ -37,11 +37,7 @@ export function DeliveryList({ webhook: { id, url }, onClose }: DeliveryListProp
           <DeliveryLine key={delivery.id} delivery={delivery} onReplay={replay} />
         ))}
       </ul>
-      <div class="dialog-end">
-        <button type="button" class="main" onClick={onClose}>
-          Close
-        </button>
-      </div>
+      <DialogDoneEnd done="Close" onDone={onClose} />
     </Dialog>
   );
 }

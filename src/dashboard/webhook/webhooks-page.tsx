@@ -6,7 +6,7 @@ import type { CreatedWebhook, Webhook } from "../../contract/jobs/webhook.ts";
 import { useLive } from "../live/use-live.ts";
 import { service } from "../session/service.ts";
 import { Button, Command, Icon } from "../shared/button.tsx";
-import { Dialog, DialogRemovalEnd } from "../shared/dialog.tsx";
+import { Dialog, DialogDoneEnd, DialogRemovalEnd } from "../shared/dialog.tsx";
 import { EmptyState, Loading, MaybeError } from "../shared/notice.tsx";
 import { PageHead } from "../shared/page-head.tsx";
 
@@ -123,11 +123,7 @@ function ShownSecret({ webhook, onClose }: { webhook: CreatedWebhook; onClose: (
         with it, as Standard Webhooks describes.
       </p>
       <Command text={webhook.secret} label="Secret" />
-      <div class="dialog-end">
-        <button type="button" class="main" onClick={onClose}>
-          I have copied it
-        </button>
-      </div>
+      <DialogDoneEnd done="I have copied it" onDone={onClose} />
     </Dialog>
   );
 }

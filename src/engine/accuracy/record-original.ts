@@ -9,7 +9,6 @@ import type { ModelRun } from "./model-run.ts";
 import { runOnSamples } from "./run-whole-model.ts";
 import type { RunSettings, SampleWork } from "./sample-visitor.ts";
 import { TensorSpool } from "./tensor-spool.ts";
-import { openModel } from "../onnx/open-model.ts";
 import { findBoundedOutputs } from "../evaluate/bounded-outputs.ts";
 import { quoteName } from "../../contract/text/quote-name.ts";
 
@@ -62,11 +61,11 @@ export async function recordOriginal(run: ModelRun, options: RecordOptions): Pro
     onProgress: (fraction: number) => onProgress(fraction, "Running the original"),
   };
   const { work, peakBytes, warnings } = await runOnSamples(run, visitor, options);
-  const { graph } = (await openModel(run.path, Number.MAX_SAFE_INTEGER)).proto;
+  const boundedOutputs = await findBoundedOutputs(run.path);
   const owned = resources.move();
   return {
     ...work,
-    boundedOutputs: graph === undefined ? new Set() : findBoundedOutputs(graph),
+    boundedOutputs,
     tensors,
     warnings: [...work.uncompared, ...warnings],
     peakBytes,

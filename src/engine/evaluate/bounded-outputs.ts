@@ -1,10 +1,13 @@
 import type { GraphProto } from "../onnx/onnx_pb.js";
+import { openModel } from "../onnx/open-model.ts";
 
 /**
- * Outputs between 0 and 1 by their operator, in the graph or in branches of it, of which all values
- * can be near one end.
+ * Outputs of a model's file between 0 and 1 by their operator, in the graph or in branches of it:
+ * all their values can be near one end.
  */
-export function findBoundedOutputs(graph: GraphProto): Set<string> {
+export async function findBoundedOutputs(modelPath: string): Promise<ReadonlySet<string>> {
+  const { graph } = (await openModel(modelPath, Number.MAX_SAFE_INTEGER)).proto;
+  if (graph === undefined) return new Set();
   return new Set(graph.output.flatMap(({ name }) => (isBounded(graph, name, 0) ? [name] : [])));
 }
 

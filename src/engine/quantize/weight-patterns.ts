@@ -1,4 +1,9 @@
-import { chooseGranularity, type Override, type Recipe } from "../../contract/jobs/recipe.ts";
+import {
+  chooseGranularity,
+  maxPatternLength,
+  type Override,
+  type Recipe,
+} from "../../contract/jobs/recipe.ts";
 import { quoteName } from "../../contract/text/quote-name.ts";
 import type { Weight } from "./find-weights.ts";
 
@@ -52,9 +57,6 @@ function overrideRecipe(recipe: Recipe, { scheme, ...fields }: Override): Recipe
   const granularity = chooseGranularity(scheme, fields.granularity ?? recipe.granularity);
   return { ...recipe, scheme, granularity, blockSize: fields.blockSize ?? recipe.blockSize };
 }
-
-/** Longest pattern of a recipe. */
-const maxPatternLength = 253;
 
 /** A pattern for each weight that matches no other one, by position, where there is one. */
 export function findOwnPatterns(weights: readonly Weight[]): Map<number, string> {

@@ -14,7 +14,6 @@ import {
 } from "../evaluate/output-comparison.ts";
 import { summarizeAccuracy } from "../evaluate/summarize-accuracy.ts";
 import type { Sample, TensorData } from "../evaluate/tensor-data.ts";
-import { openModel } from "../onnx/open-model.ts";
 
 export interface TrialOptions {
   readonly modelPath: string;
@@ -87,8 +86,7 @@ export class Trials implements AsyncDisposable {
       search: await record(session, searched, outputs, signal),
       evaluation: await record(session, evaluated, outputs, signal),
     };
-    const { graph } = (await openModel(modelPath, Number.MAX_SAFE_INTEGER)).proto;
-    const bounded = graph === undefined ? new Set<string>() : findBoundedOutputs(graph);
+    const bounded = await findBoundedOutputs(modelPath);
     const trials = new Trials(sets, evaluationSamples, { outputs, bounded, signal });
     trials.#checkResponse();
     return trials;
