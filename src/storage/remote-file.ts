@@ -13,7 +13,7 @@ import { PermanentDownloadError, readAnswerHeader } from "./request-source.ts";
 export interface RemoteFile {
   readonly bytes: number;
   /** `ETag`, else `Last-Modified`; undefined where the host states neither. */
-  readonly version: string | undefined;
+  readonly version?: string | undefined;
 }
 
 interface RangeOptions {

@@ -16,7 +16,6 @@ const checkpointOutline = z.object({
   shards: z.array(
     z.object({
       name: modelFilePath,
-      source: z.string(),
       bytes: z.int().min(0),
       version: z.string().optional(),
     }),
@@ -49,9 +48,13 @@ export async function writeCheckpointOutline(
   await writeFile(file, JSON.stringify(outline));
 }
 
-/** Makes the folder anew, whose shards are read by ranges. */
+/**
+ * Makes the folder anew, whose shards are read by ranges.
+ * @param source of the checkpoint's folder
+ */
 export async function restoreCheckpointOutline(
   file: string,
+  source: string,
   options: FetchOptions,
 ): Promise<FetchedCheckpoint & { readonly remote: RemoteShards }> {
   const text = await readFile(file, "utf8");
@@ -62,10 +65,6 @@ export async function restoreCheckpointOutline(
     await mkdir(path.dirname(target), { recursive: true });
     await writeFile(target, content, "base64");
   }
-  const remote = await openRemoteShards(
-    folder,
-    shards.map((shard) => ({ ...shard, version: shard.version })),
-    options,
-  );
+  const remote = await openRemoteShards(source, shards, options);
   return { path: path.join(folder, configFileName), bytes, sha256: hash, remote };
 }

@@ -12,6 +12,7 @@ import {
 } from "../engine/language/read-folder-tensors.ts";
 import type { Pace } from "../storage/download.ts";
 import { type FetchedModel, fetchModel, type FetchOptions } from "../storage/fetch-model.ts";
+import { isAccessRefusal } from "../storage/request-source.ts";
 import {
   fetchShardHead,
   openRemoteShards,
@@ -75,7 +76,8 @@ export async function fetchCheckpoint(
       await fetchFile(name);
       return true;
     } catch (error) {
-      if (error instanceof ServiceError && error.code === "model_not_found") return false;
+      if (!(error instanceof ServiceError)) throw error;
+      if (error.code === "model_not_found" || isAccessRefusal(error)) return false;
       throw error;
     }
   };
@@ -89,6 +91,6 @@ export async function fetchCheckpoint(
     path: path.join(folder, configFileName),
     bytes,
     sha256: hash.digest("hex"),
-    remote: isRanged ? await openRemoteShards(folder, remoteShards, options) : undefined,
+    remote: isRanged ? await openRemoteShards(source, remoteShards, options) : undefined,
   };
 }

@@ -63,7 +63,7 @@ export async function fetchInputs(
   const fetched =
     outline === undefined
       ? await fetchModelFiles(model, { ...options, readsRanges })
-      : await openSharedCheckpoint(outline, { ...options, readsRanges });
+      : await openSharedCheckpoint(outline, model.source, { ...options, readsRanges });
   const what =
     fetched.remote === undefined ? "" : " of versions and headers; weights are read later";
   stage.log(`${formatBytes(fetched.bytes)}, SHA-256 ${fetched.sha256}${what}`);
@@ -83,9 +83,11 @@ export async function fetchInputs(
 /** A checkpoint of which another pod has the headers, with its weights where they are needed here. */
 async function openSharedCheckpoint(
   outline: string,
+  source: string,
   { readsRanges, ...options }: FetchOptions & { readonly readsRanges: boolean },
 ): Promise<FetchedFiles> {
-  const checkpoint = { ...(await restoreCheckpointOutline(outline, options)), external: [] };
+  const restored = await restoreCheckpointOutline(outline, source, options);
+  const checkpoint = { ...restored, external: [] };
   if (readsRanges) return checkpoint;
   await checkpoint.remote.fetchAll(options.signal);
   return { ...checkpoint, remote: undefined };

@@ -21,7 +21,6 @@ import { openRemoteFile, readRange, type RemoteFile } from "../storage/remote-fi
 export interface RemoteShard extends RemoteFile {
   /** Below the checkpoint's folder. */
   readonly name: string;
-  readonly source: string;
 }
 
 /**
@@ -34,8 +33,7 @@ export async function fetchShardHead(
   name: string,
   { target, options }: { readonly target: string; readonly options: FetchOptions },
 ): Promise<{ shard: RemoteShard; sha256: string }> {
-  const source = sourceBeside(folder, name);
-  const remote = remoteSource(source, options);
+  const remote = remoteSource(sourceBeside(folder, name), options);
   const { file, first } = await openRemoteFile(remote, lengthBytes, options);
   checkFetchedSize(file.bytes, options.limits.maxModelBytes);
   const headBytes = first.length < lengthBytes ? 0 : safetensorsHeadBytes(target, first);
@@ -46,7 +44,7 @@ export async function fetchShardHead(
   await mkdir(path.dirname(target), { recursive: true });
   await writeFileHead(target, { bytes, size: file.bytes });
   const sha256 = createHash("sha256").update(bytes).digest("hex");
-  return { shard: { ...file, name, source }, sha256 };
+  return { shard: { ...file, name }, sha256 };
 }
 
 export interface RemoteShards extends RemoteFiles {
@@ -57,13 +55,14 @@ export interface RemoteShards extends RemoteFiles {
 
 /**
  * Reads shards by ranges.
- * @param folder in which their heads are
+ * @param source of the checkpoint's folder; the heads are in that of `options.path`
  */
 export async function openRemoteShards(
-  folder: string,
+  source: string,
   shards: readonly RemoteShard[],
   options: FetchOptions,
 ): Promise<RemoteShards> {
+  const folder = path.dirname(options.path);
   const byPath = new Map(shards.map((shard) => [path.join(folder, shard.name), shard]));
   const directory = `${folder}-ranges`;
   await mkdir(directory);
@@ -76,10 +75,10 @@ export async function openRemoteShards(
       await writeAllBytes(handle, chunk, to.offset + done);
       done += chunk.length;
     };
-    const source = remoteSource(shard.source, options);
+    const remote = remoteSource(sourceBeside(source, shard.name), options);
     const wanted = { offset, length, of: shard };
     try {
-      await readRange(source, wanted, { ...options, signal, onChunk });
+      await readRange(remote, wanted, { ...options, signal, onChunk });
     } catch (error) {
       throw nameTensor(file, offset + done, error);
     }
