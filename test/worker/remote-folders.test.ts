@@ -161,8 +161,10 @@ test("weights are read by ranges, each byte once, and a dry run reads their head
   ];
   assert.deepEqual(listRanges(requests), headRanges);
   requests.length = 0;
-  const { status, error, telemetry } = await runJob(service, hubFolder.replace(/\/$/, ""));
+  const { id, status, error, telemetry } = await runJob(service, hubFolder.replace(/\/$/, ""));
   assert.equal(status, "Completed", JSON.stringify(error));
+  const log = await service.readLogTexts(id);
+  assert.ok(!log.some((line) => line.includes("not compared")), log.join("\n"));
   assert.equal(telemetry.size?.resultBytes, dry.telemetry.size?.resultBytes);
   const ranges = listRanges(requests);
   assert.deepEqual(ranges.slice(0, 2), headRanges);
