@@ -9,10 +9,9 @@ import { quoteName } from "../contract/text/quote-name.ts";
 import type { Recipe } from "../contract/jobs/recipe.ts";
 import type { Telemetry } from "../contract/jobs/telemetry.ts";
 import { type TensorData, tensorNumbers } from "./evaluate/tensor-data.ts";
-import { inlineFunctions } from "./onnx/inline-functions.ts";
 import { isCheckpoint } from "./language/open-language-model.ts";
 import { openModel } from "./onnx/open-model.ts";
-import type { CompressionPlan } from "./plan-compression.ts";
+import { type CompressionPlan, normalizeGraph } from "./plan-compression.ts";
 import { isAttributeSet } from "./quantize/channel-axis.ts";
 import {
   findWeights,
@@ -20,6 +19,9 @@ import {
   type WeightConsumer,
   weightDims,
 } from "./quantize/find-weights.ts";
+import { GraphIndex } from "./quantize/graph-index.ts";
+import type { WeightPlan } from "./quantize/weight-plan.ts";
+import { at } from "./onnx/at.ts";
 import { findProductMatrix } from "./quantize/formats/consumer-matrix.ts";
 import { InputMoments, momentBytes } from "./quantize/kernels/input-moments.ts";
 import { Obstacle } from "./quantize/obstacle.ts";
@@ -54,7 +56,7 @@ export async function calibrateModel(
     throw new ServiceError("recipe_unsupported", message);
   }
   const model = await openModel(modelPath, Number.MAX_SAFE_INTEGER);
-  inlineFunctions(model.proto);
+  normalizeGraph(model, options.recipe);
   const weights = findWeights(model);
   const wanted = groupByInputs(plan, weights, model.proto.graph);
   const files = new Map<number, MomentsFile>();
@@ -75,8 +77,12 @@ export async function calibrateModel(
     }
   }
   const statics = plan.weights.filter(({ format }) => isStatic(format));
-  const nodes = statics.flatMap(({ weight }) => weight.consumers.map(({ node }) => node));
-  const values = [...new Set(nodes.flatMap(listStaticValues))];
+  const index = new GraphIndex(model.proto);
+  const valuesOf = (plan: WeightPlan) =>
+    at(weights, plan.weight.index).consumers.flatMap((consumer) =>
+      listStaticValues(index, consumer),
+    );
+  const values = [...new Set(statics.flatMap(valuesOf))];
   let ranges: ModelCalibration["ranges"] = new Map();
   if (values.length > 0) {
     const found = await observeRanges(model, values, options);
@@ -87,7 +93,7 @@ export async function calibrateModel(
   return {
     summary: summary && { ...summary, fittedWeights: files.size + statics.length },
     ranges,
-    unfit: listUnfit(statics, ranges),
+    unfit: listUnfit(statics, valuesOf, ranges),
     moments: files,
   };
 }
@@ -96,17 +102,17 @@ export async function calibrateModel(
 const maxActivation = 1e6;
 
 function listUnfit(
-  statics: CompressionPlan["weights"],
+  statics: readonly WeightPlan[],
+  valuesOf: (plan: WeightPlan) => string[],
   ranges: ModelCalibration["ranges"],
 ): Map<number, string> {
   const isUnfit = (value: string) => {
     const { low = NaN, high = NaN } = ranges.get(value) ?? {};
     return !(low >= -maxActivation && high <= maxActivation);
   };
-  const unfit = statics.flatMap(({ weight }) => {
-    const values = weight.consumers.flatMap(({ node }) => listStaticValues(node));
-    const found = values.find(isUnfit);
-    return found === undefined ? [] : [[weight.index, found] as const];
+  const unfit = statics.flatMap((plan) => {
+    const found = valuesOf(plan).find(isUnfit);
+    return found === undefined ? [] : [[plan.weight.index, found] as const];
   });
   return new Map(
     unfit.map(([index, value]) => [
