@@ -2,6 +2,8 @@ import { ServiceError } from "../contract/errors.ts";
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { observeActivations, type ObserveOptions } from "./calibrate/observe-activations.ts";
+import { chooseRange, type RangeMethod } from "./calibrate/choose-range.ts";
+import type { ValueHistogram } from "./calibrate/value-histogram.ts";
 import { observeRanges } from "./calibrate/observe-ranges.ts";
 import { isStatic, listStaticValues } from "./quantize/formats/multiply-static.ts";
 import type { ActivationRange } from "./quantize/plan-revision.ts";
@@ -30,8 +32,8 @@ import type { BlockTask, MomentsFile } from "./quantize/tasks/weight-task.ts";
 export interface ModelCalibration {
   /** Undefined where no weight is in blocks of a product. */
   readonly summary: Telemetry["calibration"];
-  /** Of the activations that are quantized by them. */
-  readonly ranges: ReadonlyMap<string, ActivationRange>;
+  /** Of the activations that are quantized in advance, by their names. */
+  readonly histograms: ReadonlyMap<string, ValueHistogram>;
   /** Weights whose operators take or give values that no range holds, by their position, and why. */
   readonly unfit: ReadonlyMap<number, string>;
   /** Moments of a weight's inputs, by the position of the weight. */
@@ -83,17 +85,17 @@ export async function calibrateModel(
       listStaticValues(index, consumer),
     );
   const values = [...new Set(statics.flatMap(valuesOf))];
-  let ranges: ModelCalibration["ranges"] = new Map();
+  let histograms: ModelCalibration["histograms"] = new Map();
   if (values.length > 0) {
     const found = await observeRanges(model, values, options);
-    ranges = found.ranges;
+    histograms = found.histograms;
     const { data, count: samples, evaluationSamples } = found.observed;
     summary = { data, samples, evaluationSamples, fittedWeights: 0 };
   }
   return {
     summary: summary && { ...summary, fittedWeights: files.size + statics.length },
-    ranges,
-    unfit: listUnfit(statics, valuesOf, ranges),
+    histograms,
+    unfit: listUnfit(statics, valuesOf, histograms),
     moments: files,
   };
 }
@@ -104,10 +106,10 @@ const maxActivation = 1e6;
 function listUnfit(
   statics: readonly WeightPlan[],
   valuesOf: (plan: WeightPlan) => string[],
-  ranges: ModelCalibration["ranges"],
+  histograms: ModelCalibration["histograms"],
 ): Map<number, string> {
   const isUnfit = (value: string) => {
-    const { low = NaN, high = NaN } = ranges.get(value) ?? {};
+    const { low = NaN, high = NaN } = histograms.get(value) ?? {};
     return !(low >= -maxActivation && high <= maxActivation);
   };
   const unfit = statics.flatMap((plan) => {
@@ -119,6 +121,16 @@ function listUnfit(
       index,
       `is used beside ${quoteName(value)}, which has values of no finite range`,
     ]),
+  );
+}
+
+/** The ranges of activations that a method makes of what was observed. */
+export function chooseRanges(
+  { histograms }: ModelCalibration,
+  method: RangeMethod,
+): ReadonlyMap<string, ActivationRange> {
+  return new Map(
+    Array.from(histograms, ([name, histogram]) => [name, chooseRange(histogram, method)]),
   );
 }
 

@@ -34,8 +34,10 @@ const firstShare = 0.5;
 const smallestGain = 0.03;
 /** SQNR that products of activations rounded to int8 may cost, dB: the error doubles. */
 const maxActivationLossDb = 6;
-/** SQNR that a model with activations quantized in advance has to keep, dB. */
+/** SQNR from which on activations quantized in advance are never restored, dB. */
 const minStaticSqnrDb = 20;
+/** SQNR that they may cost where the rounding of weights leaves little more than that, dB. */
+const maxStaticLossDb = 3;
 
 /**
  * Times the result against the original. Where it is not faster as a whole, each region is timed in
@@ -177,10 +179,14 @@ async function restoreHarmful(
   const all = await measure([...others, ...parts]);
   if (all === undefined || all >= minStaticSqnrDb) return new Map();
   work.log(`With all static operators: SQNR ${all.toFixed(1)} dB`);
+  const exact = (await measure(others)) ?? Infinity;
+  const least = Math.min(minStaticSqnrDb, exact - maxStaticLossDb);
   const losses = new Map<Region, number>();
   for (const part of parts) losses.set(part, (await measure([part])) ?? -Infinity);
   const statics = [...losses].toSorted(([, a], [, b]) => a - b).map(([part]) => part);
-  const count = await countHarmful(statics, losses, (kept) => measure([...others, ...kept]));
+  const isAllowed = async (kept: readonly Region[]) =>
+    ((await measure([...others, ...kept])) ?? -Infinity) >= least;
+  const count = (await isAllowed(statics)) ? 0 : await countHarmful(statics, isAllowed);
   const kept = [...others, ...statics.slice(count)];
   const time = kept.length === 0 ? undefined : await timeRegions(kept, 1 - firstShare, divided);
   const isFaster = time !== undefined && time.high <= 1;
@@ -193,29 +199,16 @@ async function restoreHarmful(
   );
 }
 
-/** How many of the parts, the most harmful first, have to go: at least as many as is predicted. */
+/** How many of the parts, the most harmful first, have to go: in steps, until the rest is allowed. */
 async function countHarmful(
   parts: readonly Region[],
-  losses: ReadonlyMap<Region, number>,
-  measure: (kept: readonly Region[]) => Promise<number | undefined>,
+  isAllowed: (kept: readonly Region[]) => Promise<boolean>,
 ): Promise<number> {
-  const noise = (part: Region) => 10 ** (-(losses.get(part) ?? 0) / 10);
-  const allowed = 10 ** (-minStaticSqnrDb / 10);
-  let rest = parts.reduce((sum, part) => sum + noise(part), 0);
-  for (const [index, part] of parts.entries()) {
-    rest -= noise(part);
-    // Errors of parts meet: together they cost less or more than by themselves.
-    if (rest > predictionFactor * allowed) continue;
-    const kept = parts.slice(index + 1);
-    if (kept.length === 0 || ((await measure(kept)) ?? -Infinity) >= minStaticSqnrDb) {
-      return index + 1;
-    }
+  for (let count = 1; count < parts.length; count++) {
+    if (await isAllowed(parts.slice(count))) return count;
   }
   return parts.length;
 }
-
-/** How much more noise than is allowed may be predicted of what is worth measuring. */
-const predictionFactor = 2;
 
 /** Static weights in the order of the graph, a few next to each other in a part. */
 function divideStatics(quantized: readonly Region[], plans: readonly WeightPlan[]): Region[] {
