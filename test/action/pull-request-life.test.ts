@@ -116,7 +116,7 @@ const cases: Readonly<Record<string, (step: NamedStep) => Promise<void>>> = {
   "a later push runs what it changes; what passed with the same bytes is reported for its commit":
     async ({ service, runner, run, checkRuns }) => {
       await writeWorkspaceModel(runner.workspace, "b.onnx", 2);
-      const given = { models: "a.onnx,b.onnx", recipe: larger, gates };
+      const given = { models: "a.onnx\nb.onnx", recipe: larger, gates };
       await run(given, toBase(commits.base));
       const propose = (head: string, id: string, more = {}) => {
         const options = { event: pullRequest({ head }), environment: { GITHUB_RUN_ID: id } };
