@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { AxeBuilder } from "@axe-core/playwright";
-import { type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { buildDashboard } from "../../scripts/build-dashboard.ts";
 import { type RunningService, startRunningService } from "../support/running-service.ts";
 
@@ -24,18 +24,19 @@ interface DashboardOptions {
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** Starts the service with its page, and a browser, until the test has ended. */
+/** Starts the service with its page, and a browser where one is opened, until the test has ended. */
 export async function openDashboard(
   t: Pick<TestContext, "after">,
   options: DashboardOptions = {},
 ): Promise<Dashboard> {
   await buildDashboard();
   const service = await startRunningService(t, options);
-  const browser = await chromium.launch({ executablePath: "/usr/bin/chromium" });
-  t.after(() => browser.close());
+  let browser: Promise<Browser> | undefined;
+  t.after(async () => (await browser)?.close());
   const complaints: string[] = [];
   const openBrowser = async (context: BrowserContextOptions = {}) => {
-    const opened = await browser.newContext({ reducedMotion: "reduce", ...context });
+    browser ??= chromium.launch({ executablePath: "/usr/bin/chromium" });
+    const opened = await (await browser).newContext({ reducedMotion: "reduce", ...context });
     opened.setDefaultTimeout(patienceMs);
     const page = await opened.newPage();
     page.on("pageerror", (error) => complaints.push(String(error)));
