@@ -97,7 +97,7 @@ export class FirefoxPage {
   }
 
   async type(text: string): Promise<void> {
-    const actions = [...text].flatMap((value) => [
+    const actions = text.split("").flatMap((value) => [
       { type: "keyDown", value },
       { type: "keyUp", value },
     ]);
