@@ -1,12 +1,16 @@
 import { ServiceError } from "../../contract/errors.ts";
 import type { Recipe } from "../../contract/jobs/recipe.ts";
+import { maxRatio } from "../../contract/jobs/latency.ts";
 import type { Accuracy } from "../../contract/jobs/telemetry.ts";
+import { openSearchText } from "../accuracy/open-text-samples.ts";
 import { openCalibrationSamples } from "../calibrate/open-calibration-samples.ts";
 import { findBoundedOutputs } from "../evaluate/bounded-outputs.ts";
 import { labelRuntimeErrors } from "../evaluate/label-runtime-errors.ts";
 import { ModelSession } from "../evaluate/model-session.ts";
 import { RuntimeProcess } from "../evaluate/runtime-process.ts";
-import { type ArraySource, openSamples } from "../evaluate/open-samples.ts";
+import { logitsName } from "../evaluate/language-inputs.ts";
+import { addNextTokens, emptyNextTokens, summarizeNextTokens } from "../evaluate/next-tokens.ts";
+import { openSamples, type SampleSource } from "../evaluate/open-samples.ts";
 import {
   addSampleOutput,
   comparableOutputs,
@@ -16,9 +20,12 @@ import { summarizeAccuracy } from "../evaluate/summarize-accuracy.ts";
 import type { Sample, TensorData } from "../evaluate/tensor-data.ts";
 
 export interface TrialOptions {
+  /** The original as a runtime loads it. */
   readonly modelPath: string;
+  /** The checkpoint that it was written from, which has its tokenizer. */
+  readonly checkpointPath: string | undefined;
   readonly recipe: Recipe;
-  /** The caller's `.npz` files; without them, samples are generated. */
+  /** The caller's `.npz` files, or text; without them, samples are generated. */
   readonly dataPath?: string | undefined;
   readonly calibrationPath?: string | undefined;
   readonly signal: AbortSignal;
@@ -26,12 +33,12 @@ export interface TrialOptions {
 
 /** A set of samples with the original's outputs on them. */
 interface SampleSet {
-  readonly source: Pick<ArraySource, "data" | "count" | "unused">;
+  readonly source: Pick<SampleSource, "data" | "count" | "unused" | "windows">;
   readonly samples: readonly (readonly [input: Sample, outputs: readonly TensorData[]])[];
 }
 
 /** Most bytes of the samples of a set and of the original's outputs, of which one is always kept. */
-const maxSetBytes = 256 * 1024 ** 2;
+const maxSetBytes = 384 * 1024 ** 2;
 
 type SetName = "search" | "evaluation";
 
@@ -40,7 +47,9 @@ const runtime = { executionProvider: "cpu", threads: 1 } as const;
 
 /** Runs candidates on samples and compares their outputs with the original's. */
 export class Trials implements AsyncDisposable {
-  readonly data: ArraySource["data"];
+  readonly data: SampleSource["data"];
+  /** Whether samples are text, on which a language model predicts the next token. */
+  readonly isLanguage: boolean;
   readonly samples: number;
   /** Samples of the same file that are the evaluation's; undefined where it has no part in it. */
   readonly evaluationSamples: number | undefined;
@@ -57,6 +66,7 @@ export class Trials implements AsyncDisposable {
     compared: { outputs: readonly string[]; bounded: ReadonlySet<string>; signal: AbortSignal },
   ) {
     this.data = sets.search.source.data;
+    this.isLanguage = sets.search.source.windows !== undefined;
     this.samples = sets.search.samples.length;
     this.evaluationSamples = evaluationSamples;
     this.#sets = sets;
@@ -67,24 +77,19 @@ export class Trials implements AsyncDisposable {
 
   /**
    * Runs the original on the search's samples, and on the evaluation's, which it has no part in.
-   * @throws ServiceError those of openCalibrationSamples and openSamples; evaluation_failed if no
-   * output responds to the samples
+   * @throws ServiceError those of openSearchText, openCalibrationSamples and openSamples;
+   * evaluation_failed if no output responds to the samples
    */
   static async open(options: TrialOptions): Promise<Trials> {
-    const { modelPath, recipe, signal } = options;
+    const { modelPath, signal } = options;
     const opening = ModelSession.open(modelPath, { ...runtime, signal });
     await using session = await labelRuntimeErrors("original", opening, signal);
-    const { names: outputs } = comparableOutputs(session);
-    await using searched = await openSearchSamples(session, outputs, options);
-    const { evaluationSamples } = searched;
-    await using evaluated = await openSamples(session, {
-      ...options,
-      outputs,
-      evaluation: { samples: evaluationSamples ?? recipe.evaluation.samples },
-    });
+    await using resources = new AsyncDisposableStack();
+    const opened = await openSampleSets(session, options, resources);
+    const { outputs, evaluationSamples } = opened;
     const sets = {
-      search: await record(session, searched, outputs, signal),
-      evaluation: await record(session, evaluated, outputs, signal),
+      search: await record(session, opened.search, outputs, signal),
+      evaluation: await record(session, opened.evaluation, outputs, signal),
     };
     const bounded = await findBoundedOutputs(modelPath);
     const trials = new Trials(sets, evaluationSamples, { outputs, bounded, signal });
@@ -92,15 +97,39 @@ export class Trials implements AsyncDisposable {
     return trials;
   }
 
-  /** Accuracy of a candidate on a set of samples. */
-  async compare(path: string, set: SetName): Promise<Accuracy> {
+  /** Accuracy of a candidate on the evaluation's samples. */
+  async compare(path: string): Promise<Accuracy> {
+    return this.#compare(path, "evaluation");
+  }
+
+  /**
+   * Noise of each output of a candidate relative to its signal, on the search's samples; of a
+   * language model its KL divergence from the original.
+   */
+  async measureNoise(path: string): Promise<number[]> {
+    if (this.isLanguage) {
+      const results = await this.#run(path, "search");
+      return [summarizeText(this.#sets.search, results)?.klDivergence ?? maxRatio];
+    }
+    const { outputs } = await this.#compare(path, "search");
+    const noise = new Map(outputs.map(({ name, sqnrDb }) => [name, 10 ** (-sqnrDb / 10)]));
+    return this.outputs.map((name) => noise.get(name) ?? 0);
+  }
+
+  async #compare(path: string, name: SetName): Promise<Accuracy> {
+    const set = this.#sets[name];
+    const results = await this.#run(path, name);
+    const accuracy = this.#summarize(set, results);
+    if (accuracy === undefined) throw new TypeError("No output is compared any more");
+    return { ...accuracy, language: summarizeText(set, results) };
+  }
+
+  async #run(path: string, set: SetName): Promise<TensorData[][]> {
     const process = this.#idle.pop() ?? (await this.#startProcess());
     const work = this.#runCandidate(process, path, set);
     const results = await labelRuntimeErrors("result", work, this.#signal);
     this.#idle.push(process);
-    const accuracy = this.#summarize(this.#sets[set], results);
-    if (accuracy === undefined) throw new TypeError("No output is compared any more");
-    return accuracy;
+    return results;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -168,6 +197,32 @@ export class Trials implements AsyncDisposable {
   }
 }
 
+interface SampleSets extends Readonly<Record<SetName, SampleSource>> {
+  /** Outputs that are compared. */
+  readonly outputs: readonly string[];
+  readonly evaluationSamples: number | undefined;
+}
+
+async function openSampleSets(
+  session: ModelSession,
+  options: TrialOptions,
+  resources: AsyncDisposableStack,
+): Promise<SampleSets> {
+  const { evaluation, auto } = options.recipe;
+  const text = await openSearchText(session, {
+    ...options,
+    evaluation,
+    samples: auto?.samples ?? 1,
+  });
+  if (text !== undefined) return { ...text, outputs: [logitsName] };
+  const { names: outputs } = comparableOutputs(session);
+  const search = resources.use(await openSearchSamples(session, outputs, options));
+  const { evaluationSamples } = search;
+  const samples = evaluationSamples ?? evaluation.samples;
+  const opening = openSamples(session, { ...options, outputs, evaluation: { samples } });
+  return { outputs, search, evaluation: resources.use(await opening), evaluationSamples };
+}
+
 /** The calibration's samples where there is one, else those after the evaluation's. */
 async function openSearchSamples(
   session: ModelSession,
@@ -186,7 +241,7 @@ async function openSearchSamples(
 
 async function record(
   session: ModelSession,
-  source: ArraySource,
+  source: SampleSource,
   outputs: readonly string[],
   signal: AbortSignal,
 ): Promise<SampleSet> {
@@ -200,5 +255,19 @@ async function record(
     if (samples.length > 0 && bytes > maxSetBytes) break;
     samples.push([sample, results]);
   }
-  return { source: { data: source.data, count: samples.length, unused: 0 }, samples };
+  return { source: { ...source, count: samples.length, unused: 0 }, samples };
+}
+
+/** Undefined for samples that are no text. */
+function summarizeText(
+  { source: { windows }, samples }: SampleSet,
+  results: readonly (readonly TensorData[])[],
+): Accuracy["language"] {
+  if (windows === undefined) return undefined;
+  const sums = emptyNextTokens();
+  for (const [index, [, [original]]] of samples.entries()) {
+    const [window, result] = [windows[index], results[index]?.[0]];
+    if (window && original && result) addNextTokens(sums, window, original, result);
+  }
+  return summarizeNextTokens(sums);
 }
