@@ -1,4 +1,3 @@
-import { ServiceError } from "../contract/errors.ts";
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { observeActivations, type ObserveOptions } from "./calibrate/observe-activations.ts";
@@ -10,8 +9,7 @@ import type { Recipe } from "../contract/jobs/recipe.ts";
 import type { Telemetry } from "../contract/jobs/telemetry.ts";
 import { type TensorData, tensorNumbers } from "./evaluate/tensor-data.ts";
 import { inlineFunctions } from "./onnx/inline-functions.ts";
-import { isCheckpoint } from "./language/open-language-model.ts";
-import { openModel } from "./onnx/open-model.ts";
+import { openOriginal } from "./language/open-original.ts";
 import type { CompressionPlan } from "./plan-compression.ts";
 import { isAttributeSet } from "./quantize/channel-axis.ts";
 import {
@@ -42,18 +40,14 @@ const maxMomentBytes = 512 * 1024 ** 2;
 /**
  * Runs the original on the calibration's samples, and sums up the second moments of the inputs of
  * each product that takes a weight in blocks. Memory does not grow with the samples.
- * @throws ServiceError those of observeActivations; recipe_unsupported for a checkpoint
+ * @throws ServiceError those of observeActivations
  */
 export async function calibrateModel(
   modelPath: string,
   plan: CompressionPlan,
   options: ObserveOptions & { readonly recipe: Recipe },
 ): Promise<ModelCalibration> {
-  if (isCheckpoint(modelPath)) {
-    const message = "A calibration runs ONNX files, and the model is a language model's checkpoint";
-    throw new ServiceError("recipe_unsupported", message);
-  }
-  const model = await openModel(modelPath, Number.MAX_SAFE_INTEGER);
+  const model = await openOriginal(modelPath, Number.MAX_SAFE_INTEGER);
   inlineFunctions(model.proto);
   const weights = findWeights(model);
   const wanted = groupByInputs(plan, weights, model.proto.graph);

@@ -58,54 +58,50 @@ export async function openTextSamples(
   return { warnings: [{ code: "text_not_tokenized", message }] };
 }
 
-/** Text of which a search for a recipe measures on one part and verifies on the other. */
-interface SearchText {
-  readonly search: SampleSource;
-  readonly evaluation: SampleSource;
+/** Text that an evaluation does not use, for a calibration or for a search for a recipe. */
+export interface LaterText extends SampleSource {
   /** Windows at the beginning of the caller's text that are the evaluation's. */
   readonly evaluationSamples: number | undefined;
 }
 
 /**
- * Opens text as openTextSamples does, and for the search windows after the evaluation's, or those of
- * another text that is built in.
+ * Opens text as openTextSamples does: windows after the evaluation's, or those of another text that
+ * is built in.
  * @returns undefined where the model is no language model, or has neither text nor tokenizer
  * @throws ServiceError evaluation_data_invalid; recipe_unsupported for a checkpoint whose tokenizer
  * cannot be used
  */
-export async function openSearchText(
+export async function openLaterText(
   model: RunnableModel,
-  { checkpointPath, dataPath, evaluation, samples }: TextOptions & { readonly samples: number },
-): Promise<SearchText | undefined> {
+  options: Pick<TextOptions, "checkpointPath" | "dataPath"> & {
+    /** Windows that the evaluation has of the same text at most; undefined where it has none. */
+    readonly evaluationSamples: number | undefined;
+    readonly samples: number;
+  },
+): Promise<LaterText | undefined> {
+  const { checkpointPath, dataPath, evaluationSamples: wanted, samples } = options;
   const language = findLanguageInputs(model.signature);
   if (language === undefined) return undefined;
-  if (dataPath !== undefined && (await isText(dataPath))) {
-    const wanted = evaluation.samples + samples;
-    const windows = await readOwnWindows(language, dataPath, checkpointPath, wanted);
-    const count = Math.min(evaluation.samples, Math.ceil(windows.length / 2));
-    if (count === windows.length) {
-      const problem = "has one window, which cannot serve both the evaluation and the search";
-      throw new ServiceError("evaluation_data_invalid", `The evaluation data ${problem}`);
+  if (dataPath !== undefined) {
+    if (!(await isText(dataPath))) return undefined;
+    const count = (wanted ?? 0) + samples;
+    const windows = await readOwnWindows(language, dataPath, checkpointPath, count);
+    const evaluationSamples = wanted && Math.min(wanted, Math.ceil(windows.length / 2));
+    const later = windows.slice(evaluationSamples);
+    if (later.length > 0) {
+      return { ...createSource(language, later, "caller"), evaluationSamples };
     }
-    return {
-      search: createSource(language, windows.slice(count), "caller"),
-      evaluation: createSource(language, windows.slice(0, count), "caller"),
-      evaluationSamples: count,
-    };
+    const problem = "has one window, which cannot serve both the evaluation and what comes before";
+    throw new ServiceError("evaluation_data_invalid", `The evaluation data ${problem}`);
   }
   if (checkpointPath === undefined) return undefined;
-  const openBuiltin = async (name: BuiltinText, count: number) => {
-    const windows = await readBuiltin(language, checkpointPath, name, count);
-    if (typeof windows !== "string") return createSource(language, windows, "builtin");
-    const advice = "give `evaluation.data` with lines of `input_ids`";
-    const message = `\`auto\` runs a language model on text, and ${windows}: ${advice}`;
-    throw new ServiceError("recipe_unsupported", message);
-  };
-  return {
-    search: await openBuiltin("search", samples),
-    evaluation: await openBuiltin("evaluation", evaluation.samples),
-    evaluationSamples: undefined,
-  };
+  const windows = await readBuiltin(language, checkpointPath, "search", samples);
+  if (typeof windows !== "string") {
+    return { ...createSource(language, windows, "builtin"), evaluationSamples: undefined };
+  }
+  const problem = `A language model is run on text, with the checkpoint's tokenizer: ${windows}`;
+  const advice = "give a file with lines of `input_ids` as the data";
+  throw new ServiceError("recipe_unsupported", `${problem}; ${advice}`);
 }
 
 async function readOwnWindows(

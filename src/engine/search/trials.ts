@@ -2,7 +2,7 @@ import { ServiceError } from "../../contract/errors.ts";
 import type { Recipe } from "../../contract/jobs/recipe.ts";
 import { maxRatio } from "../../contract/jobs/latency.ts";
 import type { Accuracy } from "../../contract/jobs/telemetry.ts";
-import { openSearchText } from "../accuracy/open-text-samples.ts";
+import { openLaterText, openTextSamples } from "../accuracy/open-text-samples.ts";
 import { openCalibrationSamples } from "../calibrate/open-calibration-samples.ts";
 import { findBoundedOutputs } from "../evaluate/bounded-outputs.ts";
 import { labelRuntimeErrors } from "../evaluate/label-runtime-errors.ts";
@@ -39,6 +39,9 @@ interface SampleSet {
 
 /** Most bytes of the samples of a set and of the original's outputs, of which one is always kept. */
 const maxSetBytes = 384 * 1024 ** 2;
+
+/** Of the model that a process has open. */
+const key = "candidate";
 
 type SetName = "search" | "evaluation";
 
@@ -77,7 +80,7 @@ export class Trials implements AsyncDisposable {
 
   /**
    * Runs the original on the search's samples, and on the evaluation's, which it has no part in.
-   * @throws ServiceError those of openSearchText, openCalibrationSamples and openSamples;
+   * @throws ServiceError those of openLaterText, openCalibrationSamples and openSamples;
    * evaluation_failed if no output responds to the samples
    */
   static async open(options: TrialOptions): Promise<Trials> {
@@ -107,10 +110,7 @@ export class Trials implements AsyncDisposable {
    * language model its KL divergence from the original.
    */
   async measureNoise(path: string): Promise<number[]> {
-    if (this.isLanguage) {
-      const results = await this.#run(path, "search");
-      return [summarizeText(this.#sets.search, results)?.klDivergence ?? maxRatio];
-    }
+    if (this.isLanguage) return [await this.#measureDivergence(path)];
     const { outputs } = await this.#compare(path, "search");
     const noise = new Map(outputs.map(({ name, sqnrDb }) => [name, 10 ** (-sqnrDb / 10)]));
     return this.outputs.map((name) => noise.get(name) ?? 0);
@@ -124,12 +124,32 @@ export class Trials implements AsyncDisposable {
     return { ...accuracy, language: summarizeText(set, results) };
   }
 
+  /** The mean of all positions, nats. */
+  async #measureDivergence(path: string): Promise<number> {
+    const { windows = [] } = this.#sets.search.source;
+    return this.#withCandidate(path, async (process) => {
+      let [nats, positions] = [0, 0];
+      for (const index of this.#sets.search.samples.keys()) {
+        const window = [...(windows[index] ?? [])];
+        const feeds = { feed: `search-${index}`, reference: `original-${index}` };
+        const request = { do: "compare-tokens", key, ...feeds, window } as const;
+        nats += (await process.request(request, "divergence")).nats ?? Infinity;
+        positions += window.length;
+      }
+      return Math.min(maxRatio, nats / positions);
+    });
+  }
+
   async #run(path: string, set: SetName): Promise<TensorData[][]> {
-    const process = this.#idle.pop() ?? (await this.#startProcess());
-    const work = this.#runCandidate(process, path, set);
-    const results = await labelRuntimeErrors("result", work, this.#signal);
-    this.#idle.push(process);
-    return results;
+    return this.#withCandidate(path, async (process) => {
+      const results: TensorData[][] = [];
+      for (const index of this.#sets[set].samples.keys()) {
+        const request = { feed: `${set}-${index}`, outputs: [...this.outputs] };
+        const reply = await process.request({ do: "run", key, ...request }, "outputs");
+        results.push(reply.tensors);
+      }
+      return results;
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -146,26 +166,30 @@ export class Trials implements AsyncDisposable {
         await process.request({ do: "feed", feed, inputs: [...sample] }, "fed");
       }
     }
+    if (!this.isLanguage) return process;
+    for (const [index, [, outputs]] of this.#sets.search.samples.entries()) {
+      const inputs = [...outputs];
+      await process.request({ do: "feed", feed: `original-${index}`, inputs }, "fed");
+    }
     return process;
   }
 
-  async #runCandidate(
-    process: RuntimeProcess,
+  /** Opens a candidate in a process that is idle. */
+  async #withCandidate<T>(
     modelPath: string,
-    set: SetName,
-  ): Promise<TensorData[][]> {
-    const key = "candidate";
-    const opening = { do: "open", key, modelPath, optimize: true, ...runtime } as const;
-    await process.request(opening, "open");
-    const results: TensorData[][] = [];
-    for (const index of this.#sets[set].samples.keys()) {
-      const feed = `${set}-${index}`;
-      const outputs = [...this.outputs];
-      const reply = await process.request({ do: "run", key, feed, outputs }, "outputs");
-      results.push(reply.tensors);
-    }
-    await process.request({ do: "close", key }, "closed");
-    return results;
+    use: (process: RuntimeProcess) => Promise<T>,
+  ): Promise<T> {
+    const process = this.#idle.pop() ?? (await this.#startProcess());
+    const work = async () => {
+      const opening = { do: "open", key, modelPath, optimize: true, ...runtime } as const;
+      await process.request(opening, "open");
+      const found = await use(process);
+      await process.request({ do: "close", key }, "closed");
+      return found;
+    };
+    const found = await labelRuntimeErrors("result", work(), this.#signal);
+    this.#idle.push(process);
+    return found;
   }
 
   #checkResponse(): void {
@@ -208,19 +232,35 @@ async function openSampleSets(
   options: TrialOptions,
   resources: AsyncDisposableStack,
 ): Promise<SampleSets> {
-  const { evaluation, auto } = options.recipe;
-  const text = await openSearchText(session, {
-    ...options,
-    evaluation,
-    samples: auto?.samples ?? 1,
-  });
-  if (text !== undefined) return { ...text, outputs: [logitsName] };
+  const { evaluation } = options.recipe;
+  const text = await openSearchText(session, options);
+  if (text !== undefined) return text;
   const { names: outputs } = comparableOutputs(session);
   const search = resources.use(await openSearchSamples(session, outputs, options));
   const { evaluationSamples } = search;
   const samples = evaluationSamples ?? evaluation.samples;
   const opening = openSamples(session, { ...options, outputs, evaluation: { samples } });
   return { outputs, search, evaluation: resources.use(await opening), evaluationSamples };
+}
+
+/** @returns undefined where the model is not run on text */
+async function openSearchText(
+  session: ModelSession,
+  { recipe: { auto, evaluation }, ...options }: TrialOptions,
+): Promise<SampleSets | undefined> {
+  const search = await openLaterText(session, {
+    ...options,
+    evaluationSamples: evaluation.samples,
+    samples: auto?.samples ?? 1,
+  });
+  if (search === undefined) return undefined;
+  const { evaluationSamples } = search;
+  const opened = await openTextSamples(session, {
+    ...options,
+    evaluation: { samples: evaluationSamples ?? evaluation.samples },
+  });
+  if (opened.source === undefined) throw new TypeError("A text is read once and not again");
+  return { search, evaluation: opened.source, evaluationSamples, outputs: [logitsName] };
 }
 
 /** The calibration's samples where there is one, else those after the evaluation's. */
