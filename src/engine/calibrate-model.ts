@@ -18,7 +18,7 @@ import {
   type WeightConsumer,
   weightDims,
 } from "./quantize/find-weights.ts";
-import { findProductMatrix } from "./quantize/formats/consumer-matrix.ts";
+import { findProductMatrix, gathersRows } from "./quantize/formats/consumer-matrix.ts";
 import { InputMoments, momentBytes } from "./quantize/kernels/input-moments.ts";
 import { Obstacle } from "./quantize/obstacle.ts";
 import type { BlockTask, MomentsFile } from "./quantize/tasks/weight-task.ts";
@@ -136,8 +136,12 @@ function groupByInputs(
   return [...groups.values()];
 }
 
-/** Values that products multiply the whole weight with, as rows of its inputs. */
+/**
+ * Values that products multiply the whole weight with, as rows of its inputs; none where rows are
+ * gathered too, as those of a tied embedding are: rounding that spares products spoils the rows.
+ */
 function listInputs(weight: Weight, { shape }: BlockTask, graph: object | undefined): string[] {
+  if (weight.consumers.some((consumer) => gathersRows(weight, consumer))) return [];
   const isProduct = (consumer: WeightConsumer): boolean => {
     const matrix = findProductMatrix(consumer);
     return (
