@@ -1,4 +1,3 @@
-import { ServiceError } from "../contract/errors.ts";
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { observeActivations, type ObserveOptions } from "./calibrate/observe-activations.ts";
@@ -11,8 +10,7 @@ import { quoteName } from "../contract/text/quote-name.ts";
 import type { Recipe } from "../contract/jobs/recipe.ts";
 import type { Telemetry } from "../contract/jobs/telemetry.ts";
 import { type TensorData, tensorNumbers } from "./evaluate/tensor-data.ts";
-import { isCheckpoint } from "./language/open-language-model.ts";
-import { openModel } from "./onnx/open-model.ts";
+import { openOriginal } from "./language/open-original.ts";
 import { type CompressionPlan, normalizeGraph } from "./plan-compression.ts";
 import { isAttributeSet } from "./quantize/channel-axis.ts";
 import {
@@ -24,7 +22,7 @@ import {
 import { GraphIndex } from "./quantize/graph-index.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
 import { at } from "./onnx/at.ts";
-import { findProductMatrix } from "./quantize/formats/consumer-matrix.ts";
+import { findProductMatrix, gathersRows } from "./quantize/formats/consumer-matrix.ts";
 import { InputMoments, momentBytes } from "./quantize/kernels/input-moments.ts";
 import { Obstacle } from "./quantize/obstacle.ts";
 import type { BlockTask, MomentsFile } from "./quantize/tasks/weight-task.ts";
@@ -46,18 +44,14 @@ const maxMomentBytes = 512 * 1024 ** 2;
 /**
  * Runs the original on the calibration's samples, and sums up the second moments of the inputs of
  * each product that takes a weight in blocks. Memory does not grow with the samples.
- * @throws ServiceError those of observeActivations; recipe_unsupported for a checkpoint
+ * @throws ServiceError those of observeActivations
  */
 export async function calibrateModel(
   modelPath: string,
   plan: CompressionPlan,
   options: ObserveOptions & { readonly recipe: Recipe },
 ): Promise<ModelCalibration> {
-  if (isCheckpoint(modelPath)) {
-    const message = "A calibration runs ONNX files, and the model is a language model's checkpoint";
-    throw new ServiceError("recipe_unsupported", message);
-  }
-  const model = await openModel(modelPath, Number.MAX_SAFE_INTEGER);
+  const model = await openOriginal(modelPath, Number.MAX_SAFE_INTEGER);
   normalizeGraph(model, options.recipe);
   const weights = findWeights(model);
   const wanted = groupByInputs(plan, weights, model.proto.graph);
@@ -160,8 +154,12 @@ function groupByInputs(
   return [...groups.values()];
 }
 
-/** Values that products multiply the whole weight with, as rows of its inputs. */
+/**
+ * Values that products multiply the whole weight with, as rows of its inputs; none where rows are
+ * gathered too, as those of a tied embedding are: rounding that spares products spoils the rows.
+ */
 function listInputs(weight: Weight, { shape }: BlockTask, graph: object | undefined): string[] {
+  if (weight.consumers.some((consumer) => gathersRows(weight, consumer))) return [];
   const isProduct = (consumer: WeightConsumer): boolean => {
     const matrix = findProductMatrix(consumer);
     return (

@@ -1,6 +1,5 @@
 import { describeInterface, type ModelInterface } from "./describe-interface.ts";
 import { errorMetrics, type ErrorMetrics, type ErrorSums } from "./evaluate/error-metrics.ts";
-import type { GraphNode } from "./list-graph-nodes.ts";
 import { elementTypeName } from "./onnx/element-type.ts";
 import type { WrittenFile } from "./onnx/write-model.ts";
 import type { ModelCalibration } from "./calibrate-model.ts";
@@ -10,6 +9,7 @@ import type { TaskResult } from "./quantize/tasks/weight-task.ts";
 import { isStatic } from "./quantize/formats/multiply-static.ts";
 import type { WeightOperation } from "./quantize/weight-format.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
+import type { ModelGraphPart } from "../contract/jobs/model-graph.ts";
 import type { Recipe } from "../contract/jobs/recipe.ts";
 import type { SearchSummary } from "../contract/jobs/search.ts";
 import type { WarningCode } from "../contract/jobs/warnings.ts";
@@ -33,6 +33,8 @@ export interface WeightReport {
   readonly error: ErrorMetrics | null;
   /** SQNR of the worst output where only this weight had a form, dB, as a search measured it. */
   readonly outputSqnrDb?: Readonly<Record<string, number>>;
+  /** The same of a language model: KL divergence that a form adds where all others have 8 bits. */
+  readonly outputKlDivergence?: Readonly<Record<string, number>>;
 }
 
 export interface CompressionReport {
@@ -44,8 +46,8 @@ export interface CompressionReport {
   /** Positions of the weights that are restored at load, as times decided. */
   readonly restoredAtLoad: readonly number[];
   readonly weights: readonly WeightReport[];
-  /** The original's nodes, which name weights by their positions. */
-  readonly nodes: readonly GraphNode[];
+  /** The original's, whose nodes name weights by their positions. */
+  readonly graph: ModelGraphPart;
   /** What weights have where none has the form that the recipe asks for first, and why. */
   readonly choice: string | undefined;
   readonly warnings: readonly CompressionWarning[];
@@ -79,13 +81,9 @@ export function buildCompressionReport(
     shards: plan.shards.count,
     weights: plan.weights.map((weight) => {
       const { index } = weight.weight;
-      const outputSqnrDb = found?.sensitivities.get(index);
-      return {
-        ...reportWeight(weight, sums.get(index)),
-        ...(outputSqnrDb !== undefined && { outputSqnrDb }),
-      };
+      return { ...reportWeight(weight, sums.get(index)), ...found?.sensitivities.get(index) };
     }),
-    nodes: plan.nodes,
+    graph: plan.graph,
     choice: describeFallback(plan),
     warnings: [
       ...listCompressionWarnings(plan),

@@ -1,13 +1,14 @@
 import { ServiceError } from "../contract/errors.ts";
+import type { ModelGraphPart } from "../contract/jobs/model-graph.ts";
 import type { Recipe } from "../contract/jobs/recipe.ts";
 import { requireSupportedRecipe } from "../contract/jobs/resolve-recipe.ts";
 import type { JobKind } from "../contract/jobs/status.ts";
 import type { Target } from "../contract/jobs/target.ts";
-import { type GraphNode, listGraphNodes } from "./list-graph-nodes.ts";
+import { describeGraph } from "./describe-graph.ts";
 import { quoteName } from "../contract/text/quote-name.ts";
 import { layoutModel, type ModelLayout } from "./onnx/layout-model.ts";
 import { standardOpset } from "./onnx/node-attributes.ts";
-import type { ModelProto } from "./onnx/onnx_pb.js";
+import type { GraphProto, ModelProto } from "./onnx/onnx_pb.js";
 import { minimumIrVersion, raiseOpset } from "./opset/raise-opset.ts";
 import { inlineFunctions } from "./onnx/inline-functions.ts";
 import { openOriginal } from "./language/open-original.ts";
@@ -45,7 +46,7 @@ export interface CompressionPlan {
   /** Patterns of the recipe that match no weight. */
   readonly unmatchedPatterns: readonly string[];
   /** Of the original, after functions are inlined. */
-  readonly nodes: readonly GraphNode[];
+  readonly graph: ModelGraphPart;
   readonly tasks: readonly WeightTask[];
   readonly shards: ShardPlan;
   readonly layout: ModelLayout;
@@ -69,7 +70,7 @@ export async function planCompression(
   normalizeGraph(model, recipe);
   const rewrite = new GraphRewrite(model, revision.ranges);
   const weights = findWeights(model);
-  const nodes = listGraphNodes(model.proto.graph?.node ?? [], weights);
+  const graph = describeGraph(requireGraph(model.proto), weights);
   const plan = chooseFormats({ model, weights, recipe, target }, revision);
   checkAnyFormat(plan.weights, recipe);
   raiseVersions(model.proto, plan.opset);
@@ -88,13 +89,18 @@ export async function planCompression(
     weights: plan.weights,
     fixedInputs,
     unmatchedPatterns: listUnmatchedPatterns(recipe, weights),
-    nodes,
+    graph,
     tasks: rewrite.tasks,
     shards,
     layout,
     originalBytes: model.bytes,
     resultBytes,
   };
+}
+
+function requireGraph({ graph }: ModelProto): GraphProto {
+  if (graph === undefined) throw new TypeError("A model without a graph was opened");
+  return graph;
 }
 
 function maxShardBytes({ kind, recipe }: PlanOptions): number {

@@ -99,7 +99,11 @@ async function openSharedCheckpoint(
  */
 function canReadRanges({ model, recipe, dryRun, part, comparison }: FetchAssignment): boolean {
   const isEvaluated = !dryRun && (part === null || part.step === "assemble");
-  const runsOriginal = isEvaluated && recipe.evaluation.level === "outputs";
+  const { evaluation, calibration, auto } = recipe;
+  const runsOriginal =
+    (isEvaluated && evaluation.level === "outputs") ||
+    calibration !== undefined ||
+    auto !== undefined;
   const isPinned = model.sha256 !== undefined;
   return !runsOriginal && !isPinned && comparison === null && recipe.scheme !== "fp16";
 }
