@@ -33,6 +33,8 @@ export interface WeightReport {
   readonly error: ErrorMetrics | null;
   /** SQNR of the worst output where only this weight had a form, dB, as a search measured it. */
   readonly outputSqnrDb?: Readonly<Record<string, number>>;
+  /** The same of a language model: KL divergence that a form adds where all others have 8 bits. */
+  readonly outputKlDivergence?: Readonly<Record<string, number>>;
 }
 
 export interface CompressionReport {
@@ -79,11 +81,7 @@ export function buildCompressionReport(
     shards: plan.shards.count,
     weights: plan.weights.map((weight) => {
       const { index } = weight.weight;
-      const outputSqnrDb = found?.sensitivities.get(index);
-      return {
-        ...reportWeight(weight, sums.get(index)),
-        ...(outputSqnrDb !== undefined && { outputSqnrDb }),
-      };
+      return { ...reportWeight(weight, sums.get(index)), ...found?.sensitivities.get(index) };
     }),
     graph: plan.graph,
     choice: describeFallback(plan),

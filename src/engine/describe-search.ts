@@ -1,4 +1,6 @@
+import type { WeightReport } from "./compression-report.ts";
 import type { CandidateRuns, VerifiedPoint } from "./search-runs.ts";
+import type { Sensitivity } from "./search-sensitivity.ts";
 import { describeForm } from "./search/forms.ts";
 import { noiseToDb } from "./search/prediction.ts";
 import { type Auto, listMissedGoals } from "../contract/jobs/auto.ts";
@@ -13,28 +15,28 @@ import { textLimits } from "../contract/limits.ts";
 import { truncate } from "../contract/text/bounded-text.ts";
 import { replaceHiddenCharacters } from "../contract/text/hidden-characters.ts";
 
+/** What a weight costs, as its report has it. */
+type WeightSensitivity = Pick<WeightReport, "outputSqnrDb" | "outputKlDivergence">;
+
 export interface FoundRecipe {
   /** The ordinary recipe that was found. */
   readonly recipe: Recipe;
   readonly summary: SearchSummary;
-  /** SQNR of the worst output where only one weight has a form, dB, by the weight's position. */
-  readonly sensitivities: ReadonlyMap<number, Readonly<Record<string, number>>>;
+  /** What each weight costs, by its position. */
+  readonly sensitivities: ReadonlyMap<number, WeightSensitivity>;
 }
-
-/** Noise of each output, by unit and option; undefined where it was not measured. */
-type MeasuredNoise = readonly (readonly (readonly number[] | undefined)[])[];
 
 /** Picks the best of all candidates that were run, and says what is known of all. */
 export async function describeSearch(
   runs: CandidateRuns,
-  noise: MeasuredNoise,
+  sensitivity: Sensitivity,
   auto: Auto,
 ): Promise<FoundRecipe> {
   const verified = await runs.listVerified();
   const best = pickBest(verified, auto);
   const missed = listMissedGoals(auto, best.figures);
   const { data, samples, evaluationSamples } = runs.trials;
-  const sensitivities = listSensitivities(runs, noise);
+  const sensitivities = listSensitivities(runs, sensitivity);
   const summary = {
     reached: missed.length === 0,
     missed,
@@ -57,7 +59,7 @@ export async function describeSearch(
 function pickBest(verified: readonly VerifiedPoint[], auto: Auto): VerifiedPoint {
   const { minimize, maxBytes = Infinity } = auto;
   const bytes = ({ figures }: VerifiedPoint) => figures.bytes;
-  const loss = ({ figures }: VerifiedPoint) => -figures.sqnrDb;
+  const loss = ({ figures }: VerifiedPoint) => -figures.lossDb;
   const isReached = (point: VerifiedPoint) => point.marginDb >= 0 && bytes(point) <= maxBytes;
   const [first, second] = minimize === "bytes" ? [bytes, loss] : [loss, bytes];
   const reached = verified.filter(isReached);
@@ -73,49 +75,62 @@ function pickBest(verified: readonly VerifiedPoint[], auto: Auto): VerifiedPoint
 }
 
 function describePoint(
-  { choice, predictedSqnrDb, figures }: VerifiedPoint,
+  { choice, predictedDb, figures: { lossDb: _, ...figures } }: VerifiedPoint,
   runs: CandidateRuns,
 ): Omit<SearchPoint, "chosen"> {
   const form = runs.forms.find((each) => runs.chooseUniform(each).join() === choice.join());
   return {
     ...figures,
-    ...(predictedSqnrDb !== undefined && { predictedSqnrDb }),
+    ...(predictedDb !== undefined &&
+      (runs.trials.isLanguage
+        ? { predictedKlDivergence: 10 ** (-predictedDb / 10) }
+        : { predictedSqnrDb: predictedDb })),
     ...(form !== undefined && { form: describeForm(form.form) }),
   };
 }
 
-function listSensitivities(runs: CandidateRuns, noise: MeasuredNoise) {
-  const sensitivities = new Map<number, Record<string, number>>();
-  for (const [index, { match, weights, options }] of runs.units.entries()) {
+function listSensitivities(
+  { units, trials }: CandidateRuns,
+  { noise, measured }: Sensitivity,
+): FoundRecipe["sensitivities"] {
+  const sensitivities = new Map<number, WeightSensitivity>();
+  for (const [index, { match, weights, options }] of units.entries()) {
     const [weight] = weights;
     if (weight === undefined || match === undefined) continue;
     const found: Record<string, number> = {};
     for (const [option, { forms }] of options.entries()) {
-      const measured = noise[index]?.[option];
+      const ofForm = noise[index]?.[option];
       const [form] = forms;
-      if (form !== undefined && measured !== undefined) {
-        found[describeForm(form.form)] = noiseToDb(measured);
-      }
+      if (form === undefined || ofForm === undefined) continue;
+      if (trials.isLanguage && form !== measured[index]) continue;
+      found[describeForm(form.form)] = trials.isLanguage ? Number(ofForm[0]) : noiseToDb(ofForm);
     }
-    sensitivities.set(weight, found);
+    const sensitivity = trials.isLanguage ? { outputKlDivergence: found } : { outputSqnrDb: found };
+    sensitivities.set(weight, sensitivity);
   }
   return sensitivities;
 }
 
-/** By the first form that each can have. */
+/** By the first form in which each was measured. */
 function listMostSensitive(
   { forms }: CandidateRuns,
   sensitivities: FoundRecipe["sensitivities"],
 ): SearchSummary["mostSensitive"] {
   const weights = forms[0]?.plan.weights;
   return [...sensitivities]
-    .flatMap(([weight, found]) => {
-      const [first] = Object.entries(found);
+    .flatMap(([weight, { outputSqnrDb, outputKlDivergence }]) => {
+      const [first] = Object.entries(outputKlDivergence ?? outputSqnrDb ?? {});
       const name = weights?.[weight]?.weight.name;
       if (first === undefined || name === undefined) return [];
+      const [form, figure] = first;
       const shown = truncate(replaceHiddenCharacters(name), textLimits.name);
-      return [{ name: shown, form: first[0], sqnrDb: first[1] }];
+      return [
+        outputKlDivergence === undefined
+          ? { name: shown, form, sqnrDb: figure, loss: -figure }
+          : { name: shown, form, klDivergence: figure, loss: figure },
+      ];
     })
-    .toSorted((a, b) => a.sqnrDb - b.sqnrDb)
-    .slice(0, maxSensitiveWeights);
+    .toSorted((a, b) => b.loss - a.loss)
+    .slice(0, maxSensitiveWeights)
+    .map(({ loss: _, ...weight }) => weight);
 }

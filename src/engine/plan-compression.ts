@@ -14,6 +14,7 @@ import { inlineFunctions } from "./onnx/inline-functions.ts";
 import { openOriginal } from "./language/open-original.ts";
 import type { OnnxModel } from "./onnx/onnx-model.ts";
 import { findWeights } from "./quantize/find-weights.ts";
+import { fuseOperators } from "./quantize/fuse-operators.ts";
 import { planShards } from "./quantize/plan-shards.ts";
 import type { ShardPlan } from "./quantize/plan-shards.ts";
 import { chooseFormats } from "./quantize/formats/choose-formats.ts";
@@ -127,11 +128,14 @@ function removeListedConstants(model: ModelProto): void {
 }
 
 /** Puts weights beside the operators that use them, in the form that choices look for. */
-function normalizeGraph({ proto }: OnnxModel, { scheme }: Recipe): void {
+export function normalizeGraph(model: OnnxModel, { scheme, operators, overrides }: Recipe): void {
+  const { proto } = model;
   inlineFunctions(proto);
   removeListedConstants(proto);
   const opset = leastOpsets[scheme];
   if (opset !== undefined) raiseVersions(proto, opset);
+  const schemes = [scheme, ...(overrides ?? []).map((override) => override.scheme)];
+  if (schemes.includes("int8-static")) fuseOperators(model, operators);
 }
 
 function checkAnyFormat(plans: readonly WeightPlan[], recipe: Recipe): void {

@@ -5,7 +5,7 @@ import { firstPlan } from "./quantize/plan-revision.ts";
 import { isDeepStrictEqual } from "node:util";
 import { ServiceError } from "../contract/errors.ts";
 import type { Recipe } from "../contract/jobs/recipe.ts";
-import { fitPlan, type ModelCalibration } from "./calibrate-model.ts";
+import { chooseRanges, fitPlan, type ModelCalibration } from "./calibrate-model.ts";
 import {
   executePlan,
   reuseResults,
@@ -13,7 +13,7 @@ import {
   type WrittenPlan,
 } from "./execute-plan.ts";
 import { type CompressionPlan, planCompression } from "./plan-compression.ts";
-import { composeRecipe, type Form, searchedForms } from "./search/forms.ts";
+import { composeRecipe, type Form, languageForms, searchedForms } from "./search/forms.ts";
 
 export interface CandidateOptions extends CompressOptions {
   readonly modelPath: string;
@@ -27,18 +27,24 @@ export interface WrittenForm extends WrittenPlan {
   readonly form: Form;
   /** Weights that turned out to fit no format when they were read, and why. */
   readonly rejected: ReadonlyMap<number, string>;
+  /** Noise of each weight itself in this form, by its position. */
+  readonly weightNoise: ReadonlyMap<number, number>;
 }
 
 /**
  * Writes the model in every form, of which candidates take their weights.
  * @throws ServiceError nothing_to_quantize if no weight has any
  */
-export async function writeForms(options: CandidateOptions): Promise<WrittenForm[]> {
+export async function writeForms(
+  options: CandidateOptions,
+  isLanguage: boolean,
+): Promise<WrittenForm[]> {
   const written: WrittenForm[] = [];
   let obstacle: unknown;
-  for (const form of searchedForms) {
+  for (const form of isLanguage ? languageForms : searchedForms) {
     try {
-      written.push(await writeForm(form, options));
+      const recipe = composeRecipe(options.recipe, [{ match: undefined, form }], isLanguage);
+      written.push({ ...(await writeForm(recipe, options)), form });
     } catch (error) {
       if (!(error instanceof ServiceError) || error.code !== "nothing_to_quantize") throw error;
       obstacle = error;
@@ -48,15 +54,20 @@ export async function writeForms(options: CandidateOptions): Promise<WrittenForm
   return written;
 }
 
-async function writeForm(form: Form, options: CandidateOptions): Promise<WrittenForm> {
+async function writeForm(
+  recipe: Recipe,
+  options: CandidateOptions,
+): Promise<Omit<WrittenForm, "form">> {
   const rejected = new Map<number, string>();
-  const recipe = composeRecipe(options.recipe, [{ match: undefined, form }]);
   for (;;) {
     const plan = await planCandidate(recipe, rejected, options);
     const directory = await createFolder(options.scratch);
     const { results } = await writePlan(plan, directory, options);
     const found = results.filter(({ rejection }) => rejection !== undefined);
-    if (found.length === 0) return { plan, directory, form, rejected };
+    if (found.length === 0) {
+      const weightNoise = new Map(results.map(({ weight, sums }) => [weight, sums.noise]));
+      return { plan, directory, rejected, weightNoise };
+    }
     for (const { weight, rejection = "" } of found) rejected.set(weight, rejection);
     await rm(directory, { recursive: true });
   }
@@ -96,7 +107,11 @@ async function planCandidate(
   const planned = await planCompression(
     modelPath,
     { ...options, kind: "quantize", recipe },
-    { ...firstPlan, rejected, ranges: calibration?.ranges ?? firstPlan.ranges },
+    {
+      ...firstPlan,
+      rejected,
+      ranges: calibration ? chooseRanges(calibration, "minmax") : firstPlan.ranges,
+    },
   );
   return fitPlan(planned, calibration);
 }

@@ -3,8 +3,9 @@ import path from "node:path";
 import type { CandidateOptions } from "./search-candidates.ts";
 import { CandidateRuns } from "./search-runs.ts";
 import { describeSearch, type FoundRecipe } from "./describe-search.ts";
+import { measureSensitivity } from "./search-sensitivity.ts";
 import { type Choice, Front } from "./search/front.ts";
-import { Prediction } from "./search/prediction.ts";
+import { noiseToDb, Prediction } from "./search/prediction.ts";
 import type { Auto } from "../contract/jobs/auto.ts";
 import { formatBytes } from "../contract/text/format-bytes.ts";
 
@@ -36,53 +37,33 @@ export async function searchRecipe(options: CandidateOptions, auto: Auto): Promi
     // However soon the budget ends, there is a result.
     await runs.verify(runs.chooseUniform(runs.mostAccurateForm));
     await runs.forEach(runs.forms, async (form) => runs.verify(runs.chooseUniform(form)));
-    const noise = await measureWeights(runs, options);
+    const onMeasured = (fraction: number, message: string) =>
+      onProgress(steps.forms + fraction * (steps.weights - steps.forms), message);
+    const sensitivity = await measureSensitivity(runs, onMeasured);
     const front = new Front(
       runs.units.map((unit, index) =>
-        unit.options.map(({ bytes }, option) => ({ bytes, noise: noise[index]?.[option] })),
+        unit.options.map(({ bytes }, option) => ({
+          bytes,
+          noise: sensitivity.noise[index]?.[option],
+        })),
       ),
     );
     onProgress(steps.weights, "Searching");
     const search = { runs, auto, front, prediction: new Prediction(front) };
     await runs.forEach(spread(front.length, anchors), async (count) => {
       const choice = front.takeMoves(count);
-      search.prediction.addAnchor(choice, await runs.measureSqnrDb(choice));
+      search.prediction.addAnchor(choice, noiseToDb(await runs.measureNoise(choice)));
     });
     await (auto.minimize === "loss" ? reachSize(search) : reachAccuracy(search));
     onProgress(steps.goal, "Verifying the front");
     const points = spread(front.length, auto.points).map((count) => front.takeMoves(count));
     await runs.forEach(points, async (choice) => tryChoice(search, choice));
-    const found = await describeSearch(runs, noise, auto);
+    const found = await describeSearch(runs, sensitivity, auto);
     log(describeEnd(found));
     return found;
   } finally {
     await rm(scratch, { recursive: true, force: true });
   }
-}
-
-/** Runs the model with one unit at a time in one form at a time: noise by unit and option. */
-async function measureWeights(
-  runs: CandidateRuns,
-  { onProgress }: Pick<CandidateOptions, "onProgress">,
-): Promise<(readonly number[] | undefined)[][]> {
-  const noise = runs.units.map(({ options }): (readonly number[] | undefined)[] =>
-    options.map((_, option) => (option === 0 ? [] : undefined)),
-  );
-  const tasks = runs.units.flatMap((unit, index) =>
-    unit.options.flatMap(({ forms: [form] }, option) =>
-      form === undefined ? [] : [{ unit, index, option, form }],
-    ),
-  );
-  let done = 0;
-  await runs.forEach(tasks, async ({ unit, index, option, form }) => {
-    const measured = await runs.measureUnit(unit, form);
-    const ofUnit = noise[index];
-    if (ofUnit !== undefined) ofUnit[option] = measured;
-    done += 1;
-    const fraction = steps.forms + (done / tasks.length) * (steps.weights - steps.forms);
-    onProgress(fraction, `Measuring weights: ${done} of ${tasks.length}`);
-  });
-  return noise;
 }
 
 interface RunningSearch {
@@ -94,15 +75,20 @@ interface RunningSearch {
 
 /** @returns undefined for a choice that changes nothing, which is no result */
 async function tryChoice({ runs, prediction }: RunningSearch, choice: Choice) {
-  if (choice.every((option) => option === 0)) return undefined;
+  const isUnchanged = choice.every((option, unit) => {
+    return runs.units[unit]?.options[option]?.forms.length === 0;
+  });
+  if (isUnchanged) return undefined;
   return runs.verify(choice, prediction.predict(choice));
 }
 
-/** Halves the interval of the predicted SQNR, with what was missed as the next guess. */
+/** Halves the interval of the predicted loss, with what was missed as the next guess. */
 async function reachAccuracy(search: RunningSearch): Promise<void> {
   const { runs, auto, front } = search;
+  const { minSqnrDb, maxPerplexityRatio = 1, maxKlDivergence } = auto;
   let { low, high } = range;
-  let next = auto.minSqnrDb ?? (low + high) / 4;
+  const nats = maxKlDivergence ?? Math.log(maxPerplexityRatio);
+  let next = nats > 0 ? noiseToDb([nats]) : (minSqnrDb ?? (low + high) / 4);
   for (let tries = 0; tries < maxTries && high - low > narrowestDb; tries++) {
     if (runs.isOver) return;
     const point = await tryChoice(search, front.chooseWithin(10 ** (-next / 10)));
@@ -149,6 +135,10 @@ function describeEnd({ summary }: FoundRecipe): string {
   const { points, reached, missed, candidates, seconds } = summary;
   const chosen = points.find((each) => each.chosen);
   const goal = reached ? "reaches the goal" : `misses the goal: ${missed.join("; ")}`;
-  const result = `${formatBytes(chosen?.bytes ?? 0)}, SQNR ${chosen?.sqnrDb.toFixed(2)} dB`;
+  const accuracy =
+    chosen?.perplexityRatio === undefined
+      ? `SQNR ${chosen?.sqnrDb.toFixed(2)} dB`
+      : `perplexity ${chosen.perplexityRatio.toFixed(3)} of the original's`;
+  const result = `${formatBytes(chosen?.bytes ?? 0)}, ${accuracy}`;
   return `Search: ${candidates} candidates in ${seconds.toFixed(0)} s; ${result} ${goal}`;
 }

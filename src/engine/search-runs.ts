@@ -7,15 +7,22 @@ import {
 } from "./search-candidates.ts";
 import { composeRecipe } from "./search/forms.ts";
 import type { Choice } from "./search/front.ts";
+import { noiseToDb } from "./search/prediction.ts";
 import { Trials } from "./search/trials.ts";
 import { divideUnits, type Unit } from "./search-units.ts";
 import { ServiceError } from "../contract/errors.ts";
-import { type Auto, type GoalFigures, goalMarginDb } from "../contract/jobs/auto.ts";
+import {
+  type Auto,
+  findLanguageGoal,
+  type GoalFigures,
+  goalMarginDb,
+} from "../contract/jobs/auto.ts";
 import type { Recipe } from "../contract/jobs/recipe.ts";
 import type { Accuracy } from "../contract/jobs/telemetry.ts";
 import { formatBytes } from "../contract/text/format-bytes.ts";
 import { countSessions } from "./accuracy/model-run.ts";
 import { isCheckpoint } from "./language/open-language-model.ts";
+import { writeRunnableOriginal } from "./language/runnable-original.ts";
 import { readAvailableMemoryBytes } from "./accuracy/available-memory.ts";
 
 /** A candidate that was run on the evaluation's samples. */
@@ -23,11 +30,16 @@ export interface VerifiedPoint {
   readonly choice: Choice;
   /** The ordinary recipe of the candidate. */
   readonly recipe: Recipe;
-  /** Undefined where nothing was predicted before it was run. */
-  readonly predictedSqnrDb: number | undefined;
-  readonly figures: GoalFigures;
+  /** Undefined where nothing was predicted before it was run; of a language model as lossDb. */
+  readonly predictedDb: number | undefined;
+  readonly figures: VerifiedFigures;
   /** How far the goals of accuracy are reached, dB. */
   readonly marginDb: number;
+}
+
+interface VerifiedFigures extends GoalFigures {
+  /** SQNR of the worst output; of a language model its KL divergence as if it were that noise. */
+  readonly lossDb: number;
 }
 
 /** Runs candidates, side by side as far as processors and memory allow, within the budget. */
@@ -51,31 +63,34 @@ export class CandidateRuns implements AsyncDisposable {
     this.#auto = auto;
     this.trials = opened.trials;
     this.forms = opened.forms;
-    this.units = divideUnits(opened.forms);
+    this.units = divideUnits(opened.forms, opened.trials.isLanguage);
     this.#sessions = opened.sessions;
     this.#started = opened.started;
   }
 
   /**
    * @throws ServiceError those of Trials.open and writeForms; recipe_unsupported for a model that
-   * does not fit into memory
+   * does not fit into memory, or a goal of language models for another one
    */
   static async open(options: CandidateOptions, auto: Auto): Promise<CandidateRuns> {
     const started = performance.now();
-    const { modelPath, log, onProgress } = options;
-    if (isCheckpoint(modelPath)) {
-      const message = "`auto` runs ONNX files, and the model is a language model's checkpoint";
-      throw new ServiceError("recipe_unsupported", message);
-    }
+    const { log, onProgress, scratch, signal } = options;
+    const modelPath = await writeRunnableOriginal(options.modelPath, scratch, signal);
     const fitting = await countSessions(modelPath, await readAvailableMemoryBytes());
     if (fitting === 0) {
       const message = "`auto` runs the model, which does not fit into the memory at hand";
       throw new ServiceError("recipe_unsupported", message);
     }
     onProgress(0, "Running the original");
-    const trials = await Trials.open(options);
+    const checkpointPath = isCheckpoint(options.modelPath) ? options.modelPath : undefined;
+    const trials = await Trials.open({ ...options, modelPath, checkpointPath });
+    const goal = trials.isLanguage ? undefined : findLanguageGoal(auto);
+    if (goal !== undefined) {
+      const message = `The goal \`${goal}\` is one of language models that are run on text`;
+      throw new ServiceError("recipe_unsupported", message);
+    }
     onProgress(0, "Writing the forms of weights");
-    const forms = await writeForms(options);
+    const forms = await writeForms(options, trials.isLanguage);
     const sessions = Math.max(1, Math.min(availableParallelism(), fitting));
     const runs = new CandidateRuns(options, auto, { trials, forms, sessions, started });
     const { length } = runs.units.filter(({ match }) => match !== undefined);
@@ -107,13 +122,17 @@ export class CandidateRuns implements AsyncDisposable {
     return this.seconds > this.#auto.budgetSeconds;
   }
 
-  /** Works on items side by side, in their order, until the budget ends. */
-  async forEach<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
+  /** Works on items side by side, in their order, until a share of the budget is spent. */
+  async forEach<T>(
+    items: readonly T[],
+    work: (item: T) => Promise<unknown>,
+    share = 1,
+  ): Promise<void> {
     const queue = [...items];
     const serve = async () => {
       try {
         for (let item = queue.shift(); item !== undefined; item = queue.shift()) {
-          if (this.isOver) return;
+          if (this.seconds > this.#auto.budgetSeconds * share) return;
           await work(item);
         }
       } finally {
@@ -132,27 +151,21 @@ export class CandidateRuns implements AsyncDisposable {
     const others = plan.weights.filter(({ weight }) => !measured.has(weight.index));
     const unchanged = others.map(({ weight }) => [weight.index, "is not measured now"] as const);
     const candidate = {
-      recipe: composeRecipe(this.#options.recipe, [{ match: undefined, form }]),
+      recipe: composeRecipe(this.#options.recipe, [{ match: undefined, form }], false),
       rejected: new Map([...unchanged, ...rejected]),
     };
-    return this.#run(candidate, async (file) => {
-      const { outputs } = await this.trials.compare(file, "search");
-      const noise = new Map(outputs.map(({ name, sqnrDb }) => [name, 10 ** (-sqnrDb / 10)]));
-      return this.trials.outputs.map((name) => noise.get(name) ?? 0);
-    });
+    return this.#run(candidate, (file) => this.trials.measureNoise(file));
   }
 
-  /** SQNR of a choice's worst output on the search's samples, dB. */
-  async measureSqnrDb(choice: Choice): Promise<number> {
-    return this.#run(this.#compose(choice), async (file) => {
-      return (await this.trials.compare(file, "search")).sqnrDb;
-    });
+  /** Noise of a choice's outputs on the search's samples, as Trials.measureNoise has it. */
+  async measureNoise(choice: Choice): Promise<number[]> {
+    return this.#run(this.#compose(choice), (file) => this.trials.measureNoise(file));
   }
 
   /** Runs a choice on the evaluation's samples, once. */
-  async verify(choice: Choice, predictedSqnrDb?: number): Promise<VerifiedPoint> {
+  async verify(choice: Choice, predictedDb?: number): Promise<VerifiedPoint> {
     const key = choice.join();
-    const running = this.#verified.get(key) ?? this.#verifyNow(choice, predictedSqnrDb);
+    const running = this.#verified.get(key) ?? this.#verifyNow(choice, predictedDb);
     this.#verified.set(key, running);
     return running;
   }
@@ -177,20 +190,24 @@ export class CandidateRuns implements AsyncDisposable {
     const rejected = this.units.flatMap(({ weights }, unit) =>
       [...(forms[unit]?.rejected ?? [])].filter(([weight]) => weights.includes(weight)),
     );
-    const recipe = composeRecipe(this.#options.recipe, chosen);
+    const recipe = composeRecipe(this.#options.recipe, chosen, this.trials.isLanguage);
     return { recipe, rejected: new Map(rejected) };
   }
 
-  async #verifyNow(choice: Choice, predictedSqnrDb?: number): Promise<VerifiedPoint> {
+  async #verifyNow(choice: Choice, predictedDb?: number): Promise<VerifiedPoint> {
     const candidate = this.#compose(choice);
     return this.#run(candidate, async (file, bytes) => {
-      const figures = listFigures(await this.trials.compare(file, "evaluation"), bytes);
-      const predicted =
-        predictedSqnrDb === undefined ? "" : `, ${predictedSqnrDb.toFixed(2)} dB predicted`;
-      const sqnr = `SQNR ${figures.sqnrDb.toFixed(2)} dB`;
-      this.#options.log(`Search: ${formatBytes(bytes)}, ${sqnr}${predicted}`);
+      const figures = listFigures(await this.trials.compare(file), bytes);
+      const { lossDb, klDivergence } = figures;
+      const describe = (decibels: number) =>
+        klDivergence === undefined
+          ? `${decibels.toFixed(2)} dB`
+          : `${(10 ** (-decibels / 10)).toFixed(4)} nats`;
+      const predicted = predictedDb === undefined ? "" : `, ${describe(predictedDb)} predicted`;
+      const name = klDivergence === undefined ? "SQNR" : "KL divergence";
+      this.#options.log(`Search: ${formatBytes(bytes)}, ${name} ${describe(lossDb)}${predicted}`);
       const marginDb = goalMarginDb(this.#auto, figures);
-      return { choice, recipe: candidate.recipe, predictedSqnrDb, figures, marginDb };
+      return { choice, recipe: candidate.recipe, predictedDb, figures, marginDb };
     });
   }
 
@@ -209,8 +226,14 @@ interface Candidate {
   readonly rejected: ReadonlyMap<number, string>;
 }
 
-function listFigures({ sqnrDb, cosine, outputs }: Accuracy, bytes: number): GoalFigures {
+function listFigures(
+  { sqnrDb, cosine, outputs, language }: Accuracy,
+  bytes: number,
+): VerifiedFigures {
   const agreements = outputs.flatMap(({ top1Agreement }) => top1Agreement ?? []);
   const top1Agreement = agreements.length === 0 ? null : Math.min(...agreements);
-  return { bytes, sqnrDb, cosine, top1Agreement };
+  const figures = { bytes, sqnrDb, cosine, top1Agreement };
+  if (language === undefined) return { ...figures, lossDb: sqnrDb };
+  const { perplexityRatio, klDivergence } = language;
+  return { ...figures, perplexityRatio, klDivergence, lossDb: noiseToDb([klDivergence]) };
 }

@@ -8,7 +8,7 @@ export interface Unit {
   readonly match: string | undefined;
   /** Positions of the weights. */
   readonly weights: readonly number[];
-  /** What the weights can be; the first option is as they are. */
+  /** What the weights can be; the first option is as they are, or a language model's first form. */
   readonly options: readonly UnitOption[];
 }
 
@@ -22,7 +22,7 @@ interface UnitOption {
 const maxUnits = 200;
 
 /** Each of the largest weights that a pattern can name is a unit of its own; the others are one. */
-export function divideUnits(forms: readonly WrittenForm[]): Unit[] {
+export function divideUnits(forms: readonly WrittenForm[], isLanguage: boolean): Unit[] {
   const [first] = forms;
   if (first === undefined) return [];
   const plans = first.plan.weights.filter(({ weight }) =>
@@ -38,7 +38,7 @@ export function divideUnits(forms: readonly WrittenForm[]): Unit[] {
   return [
     ...named.map((plan) => describeUnit([plan], patterns.get(plan.weight.index), forms)),
     ...(rest.length === 0 ? [] : [describeUnit(rest, undefined, forms)]),
-  ];
+  ].map((unit) => (isLanguage ? { ...unit, options: unit.options.slice(1) } : unit));
 }
 
 function describeUnit(

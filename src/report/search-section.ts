@@ -9,23 +9,33 @@ import { formatDecibels } from "../contract/text/format-figure.ts";
 export function searchSections({ telemetry: { search } }: Job): Section[] {
   if (search === undefined) return [];
   const { points, mostSensitive } = search;
-  const head = tableHead(["", "size", "SQNR", "predicted", "all weights"]);
+  const accuracy = points.some(({ perplexityRatio }) => perplexityRatio !== undefined)
+    ? ["perplexity / original's", "KL divergence", "predicted"]
+    : ["SQNR", "predicted"];
+  const head = tableHead(["", "size", ...accuracy, "all weights"]);
   const front = foldSection("The search's results", { head, rows: points.map(pointRow) });
   if (mostSensitive.length === 0) return [front];
-  const rows = mostSensitive.map(({ name, form, sqnrDb }) =>
-    tableRow([inlineCode(name), form, formatDecibels(sqnrDb)]),
+  const rows = mostSensitive.map(({ name, form, sqnrDb, klDivergence }) =>
+    tableRow([inlineCode(name), form, formatLoss(klDivergence, sqnrDb)]),
   );
-  const weights = { head: tableHead(["weight", "only it in", "SQNR of the outputs"]), rows };
+  const isLanguage = mostSensitive.some(({ klDivergence }) => klDivergence !== undefined);
+  const loss = isLanguage ? "KL divergence" : "SQNR of the outputs";
+  const weights = { head: tableHead(["weight", "only it in", loss]), rows };
   return [front, foldSection("Weights that hurt most", weights)];
 }
 
-function pointRow({ bytes, sqnrDb, predictedSqnrDb, form = "", chosen }: SearchPoint): string {
-  const predicted = predictedSqnrDb === undefined ? "" : formatDecibels(predictedSqnrDb);
-  return tableRow([
-    chosen ? "➡️" : "",
-    formatBytes(bytes),
-    formatDecibels(sqnrDb),
-    predicted,
-    form,
-  ]);
+function pointRow(point: SearchPoint): string {
+  const { bytes, sqnrDb, perplexityRatio, klDivergence, form = "", chosen } = point;
+  const predicted = formatLoss(point.predictedKlDivergence, point.predictedSqnrDb);
+  const accuracy =
+    perplexityRatio === undefined
+      ? [formatDecibels(sqnrDb)]
+      : [perplexityRatio.toFixed(3), formatLoss(klDivergence)];
+  return tableRow([chosen ? "➡️" : "", formatBytes(bytes), ...accuracy, predicted, form]);
+}
+
+/** Empty where neither is known. */
+function formatLoss(klDivergence: number | undefined, sqnrDb?: number): string {
+  if (klDivergence !== undefined) return `${klDivergence.toFixed(4)} nats`;
+  return sqnrDb === undefined ? "" : formatDecibels(sqnrDb);
 }

@@ -2,13 +2,13 @@ import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import type { JobInputs } from "./fetch-inputs.ts";
 import type { JobContext } from "./job-context.ts";
-import { writeRunnableOriginal } from "./language-result.ts";
 import type { Stage } from "./reporter.ts";
 import { ServiceOutage } from "./service-connection.ts";
 import { type Accuracy, maxWarnings, type Telemetry } from "../contract/jobs/telemetry.ts";
 import type { CompressionReport, WeightReport } from "../engine/compression-report.ts";
 import { evaluateModels } from "../engine/evaluate-models.ts";
 import { isCheckpoint } from "../engine/language/open-language-model.ts";
+import { writeRunnableOriginal } from "../engine/language/runnable-original.ts";
 import { readPeakMemoryBytes } from "../engine/evaluate/read-peak-memory-bytes.ts";
 import { errorMessage } from "../log/error-message.ts";
 

@@ -72,16 +72,6 @@ export async function finishJob(
   for (const line of summarizeResult(report, evaluation)) reporter.log(line);
 }
 
-/** The original's graph, with the types of all its values where the runtime is asked for outputs. */
-async function describeGraph(
-  { assignment, directory: scratchDirectory, signal }: JobContext,
-  modelPath: string,
-  { graph }: CompressionReport,
-): Promise<ModelGraphPart> {
-  if (assignment.dryRun || assignment.recipe.evaluation.level !== "outputs") return graph;
-  return inferGraphTypes(graph, modelPath, { scratchDirectory, threads: 1, signal });
-}
-
 /** How the result differs from its original; that they cannot be compared costs nothing else. */
 async function compareWithOriginal(
   { assignment, outputDirectory, reporter, signal }: JobContext,
@@ -98,6 +88,16 @@ async function compareWithOriginal(
     reporter.log(`The result was not compared with its original: ${errorMessage(error)}`);
     return undefined;
   }
+}
+
+/** The original's graph, with the types of all its values where the runtime is asked for outputs. */
+async function describeGraph(
+  { assignment, directory: scratchDirectory, signal }: JobContext,
+  modelPath: string,
+  { graph }: CompressionReport,
+): Promise<ModelGraphPart> {
+  if (assignment.dryRun || assignment.recipe.evaluation.level !== "outputs") return graph;
+  return inferGraphTypes(graph, modelPath, { scratchDirectory, threads: 1, signal });
 }
 
 interface Examination {

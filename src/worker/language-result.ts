@@ -1,12 +1,11 @@
 import { createReadStream, createWriteStream } from "node:fs";
-import { mkdir, stat, writeFile } from "node:fs/promises";
+import { stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { pipeline } from "node:stream/promises";
 import { pack } from "tar-stream";
 import type { Artifact } from "../contract/jobs/artifact.ts";
 import { languageFiles } from "../engine/language/language-files.ts";
-import { isCheckpoint, openLanguageModel } from "../engine/language/open-language-model.ts";
-import { writeModel } from "../engine/onnx/write-model.ts";
+import { isCheckpoint } from "../engine/language/open-language-model.ts";
 
 type ResultFile = Pick<Artifact, "name" | "kind" | "bytes">;
 
@@ -49,21 +48,4 @@ export async function writeArchive(
   const target = path.join(folder, archiveName);
   await Promise.all([fill(), pipeline(archive, createWriteStream(target), { signal })]);
   return { name: archiveName, kind: "archive", bytes: (await stat(target)).size };
-}
-
-/**
- * The original as an ONNX file that a runtime loads: a checkpoint is written in float32.
- * @param scratch folder for the files
- */
-export async function writeRunnableOriginal(
-  modelPath: string,
-  scratch: string,
-  signal: AbortSignal,
-): Promise<string> {
-  if (!isCheckpoint(modelPath)) return modelPath;
-  const directory = path.join(scratch, "original");
-  await mkdir(directory);
-  const model = openLanguageModel(modelPath);
-  await writeModel(model, { directory, name: "original", signal });
-  return path.join(directory, "original.onnx");
 }

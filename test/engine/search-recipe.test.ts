@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -7,6 +7,7 @@ import type { PartialRecipe } from "../../src/contract/jobs/recipe.ts";
 import { findTarget, resolveRecipe } from "../../src/contract/jobs/resolve-recipe.ts";
 import { builtinTargets } from "../../src/contract/jobs/target.ts";
 import { compressModel } from "../../src/engine/compress-model.ts";
+import { english, makeCheckpointFolder } from "../support/checkpoint-folder.ts";
 import { writeLayeredModel } from "../support/layered-model.ts";
 import { realModel } from "../support/real-models.ts";
 import { hashFile } from "../../scripts/repeat-job.ts";
@@ -23,15 +24,27 @@ async function layeredModel(): Promise<string> {
 
 const ignore: (message: string, stop: AbortController) => void = () => undefined;
 const target = findTarget(builtinTargets, "cpu");
+const languageTarget = findTarget(builtinTargets, "cpu-llm");
 
-async function compress(model: string, recipe: PartialRecipe, onProgress = ignore) {
+interface Options {
+  readonly onProgress?: typeof ignore;
+  readonly on?: typeof target;
+  readonly dataPath?: string;
+}
+
+async function compress(
+  model: string,
+  recipe: PartialRecipe,
+  { onProgress = ignore, on = target, dataPath }: Options = {},
+) {
   const outputDirectory = await mkdtemp(join(folder, "result-"));
   const stop = new AbortController();
   const report = await compressModel(model, {
     kind: "quantize",
-    target,
+    target: on,
     recipe: resolveRecipe({ evaluation: { samples: 2, latencyBudgetSeconds: 0 }, ...recipe }),
     outputDirectory,
+    dataPath,
     signal: stop.signal,
     onProgress: (_, message) => onProgress(message, stop),
     log: () => undefined,
@@ -102,17 +115,76 @@ test("a search is cancelled while it measures weights", async () => {
   const cancel = (message: string, stop: AbortController) => {
     if (message.startsWith("Measuring weights: 3")) stop.abort();
   };
-  const work = compress(await layeredModel(), { auto }, cancel);
+  const work = compress(await layeredModel(), { auto }, { onProgress: cancel });
   await assert.rejects(work, { name: "AbortError" });
 });
 
+const language: PartialRecipe = { operators: "contrib", minElements: 0 };
+
+test("a checkpoint gets the least divergence of a size, by what each weight costs on text", async (t) => {
+  const checkpoint = join(await makeCheckpointFolder(t, "llama3", english), "config.json");
+  const auto = { maxBytes: 44_500, minimize: "loss", samples: 2, points: 2 } as const;
+  const on = { on: languageTarget };
+  const { report, sha256 } = await compress(checkpoint, { ...language, auto }, on);
+  const { search, foundRecipe } = report;
+  assert(search?.reached, String(search?.missed));
+  assert.deepEqual([search.data, search.samples], ["builtin", 2]);
+  const sizes = search.points.map(({ bytes }) => bytes);
+  assert(Math.max(...sizes) > auto.maxBytes && Math.min(...sizes) < report.resultBytes);
+  const fitting = search.points.filter(({ bytes }) => bytes <= auto.maxBytes);
+  const chosen = search.points.find((point) => point.chosen);
+  assert(chosen?.klDivergence !== undefined && chosen.perplexityRatio !== undefined);
+  assert.equal(
+    chosen.klDivergence,
+    Math.min(...fitting.map(({ klDivergence }) => Number(klDivergence))),
+  );
+  const forms = new Set(report.weights.map(({ form }) => form?.slice(0, 4)));
+  assert(forms.has("int8") && forms.has("int4"), [...forms].join());
+  const [first] = search.mostSensitive;
+  assert.equal(first?.form, "int4-weight in blocks of 32");
+  const measured = report.weights.find(({ name }) => name === first.name)?.outputKlDivergence;
+  assert.deepEqual(measured, { [first.form]: first.klDivergence });
+  const again = await compress(checkpoint, foundRecipe ?? {}, on);
+  assert.equal(again.sha256, sha256);
+});
+
+test("a goal of divergence is reached on the caller's own text, split in two", async (t) => {
+  const folder = await makeCheckpointFolder(t, "llama3", english);
+  const dataPath = join(folder, "tokens.jsonl");
+  const lines = Array.from(
+    { length: 5 },
+    (_, line) => `[${line}, 3, 9, 27, 17, 51, 25, 11, 33, 35]`,
+  );
+  await writeFile(dataPath, lines.join("\n"));
+  const auto = { maxKlDivergence: 0.05, samples: 2, points: 0 };
+  const recipe = { ...language, auto, evaluation: { samples: 4, latencyBudgetSeconds: 0 } };
+  const options = { on: languageTarget, dataPath };
+  const { report } = await compress(join(folder, "config.json"), recipe, options);
+  assert(report.search?.reached, String(report.search?.missed));
+  const { data, samples, evaluationSamples } = report.search;
+  assert.deepEqual([data, samples, evaluationSamples], ["caller", 2, 3]);
+  const reaching = report.search.points.filter(
+    ({ klDivergence }) => Number(klDivergence) <= auto.maxKlDivergence,
+  );
+  assert.equal(report.resultBytes, Math.min(...reaching.map(({ bytes }) => bytes)));
+});
+
 const refused: [name: string, recipe: PartialRecipe, message: RegExp][] = [
-  ["no goal", { auto: {} }, /minimizes bytes: give `minSqnrDb`, `minCosine` or `minTop1`/],
+  [
+    "no goal",
+    { auto: {} },
+    /minimizes bytes: give `minSqnrDb`, `minCosine`, `minTop1`, .* or `maxKlDivergence`/,
+  ],
   ["a loss without a size", { auto: { minimize: "loss" } }, /minimizes the loss: give `maxBytes`/],
   [
     "overrides besides",
     { auto: { minSqnrDb: 30 }, overrides: [{ match: "a", scheme: "int8-weight" }] },
     /finds the overrides: give none/,
+  ],
+  [
+    "a perplexity of a model that reads no text",
+    { auto: { maxPerplexityRatio: 1.1 } },
+    /`maxPerplexityRatio` is one of language models/,
   ],
   ["several pods", { auto: { minSqnrDb: 30 }, parallelism: 2 }, /parallelism must be 1/],
   [

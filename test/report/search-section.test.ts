@@ -31,3 +31,37 @@ test("a job's check run has what a search ran, and the weights that hurt most", 
   );
   assert.deepEqual(searchSections(makeCompletedJob()), []);
 });
+
+test("a language model's search shows perplexities and divergences", () => {
+  const { telemetry } = makeCompletedJob();
+  const search = {
+    reached: true,
+    missed: [],
+    outOfBudget: false,
+    data: "builtin" as const,
+    samples: 4,
+    candidates: 160,
+    seconds: 240,
+    points: [
+      {
+        bytes: 113_900_000,
+        sqnrDb: 14.2,
+        cosine: 0.98,
+        top1Agreement: 0.9,
+        predictedKlDivergence: 0.0712,
+        klDivergence: 0.0698,
+        perplexityRatio: 1.0641,
+        chosen: true,
+      },
+    ],
+    mostSensitive: [{ name: "head", form: "int4-weight in blocks of 32", klDivergence: 0.0684 }],
+  };
+  const sections = searchSections(makeCompletedJob({ telemetry: { ...telemetry, search } }));
+  assert.deepEqual(
+    sections.flatMap(({ rows }) => rows),
+    [
+      "| ➡️ | 114 MB | 1.064 | 0.0698 nats | 0.0712 nats |  |",
+      "| `head` | int4-weight in blocks of 32 | 0.0684 nats |",
+    ],
+  );
+});

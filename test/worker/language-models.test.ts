@@ -1,16 +1,15 @@
 import assert from "node:assert/strict";
-import { cp, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { test, type TestContext } from "node:test";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { test } from "node:test";
+import { pathToFileURL } from "node:url";
 import type { PartialRecipe } from "../../src/contract/jobs/recipe.ts";
 import { builtinTargets } from "../../src/contract/jobs/target.ts";
 import { workerExit } from "../../src/contract/jobs/worker-exit.ts";
 import { at } from "../../src/engine/onnx/at.ts";
+import { english, makeCheckpointFolder } from "../support/checkpoint-folder.ts";
 import { exitCode, makeJob, summarizeEvents } from "./worker-process.ts";
 
-const checkpoints = fileURLToPath(new URL("../engine/language/checkpoints", import.meta.url));
 const int4: PartialRecipe = {
   scheme: "int4-weight",
   granularity: "block",
@@ -19,29 +18,10 @@ const int4: PartialRecipe = {
   minElements: 0,
 };
 
-const unknownWords = Array.from({ length: 64 }, (_, id) => `t${id}`);
-
-/** A folder as a repository has it: with a tokenizer that knows some words. */
-async function makeFolder(
-  t: TestContext,
-  family: string,
-  words: readonly string[] = unknownWords,
-): Promise<string> {
-  const folder = await mkdtemp(path.join(tmpdir(), "checkpoint-"));
-  t.after(() => rm(folder, { recursive: true }));
-  await cp(path.join(checkpoints, family), folder, { recursive: true });
-  const vocab = Object.fromEntries(words.map((word, id) => [word, id]));
-  const model = { type: "WordPiece", vocab, unk_token: words[0] };
-  const divided = words === unknownWords ? {} : { pre_tokenizer: { type: "Whitespace" } };
-  const content = JSON.stringify({ version: "1.0", model, ...divided });
-  await writeFile(path.join(folder, "tokenizer.json"), content);
-  return folder;
-}
-
 const contrib = at(builtinTargets, 1);
 
 test("a folder becomes one that runs, with an archive of it", async (t) => {
-  const folder = await makeFolder(t, "llama3");
+  const folder = await makeCheckpointFolder(t, "llama3");
   const source = `${pathToFileURL(folder).href}/`;
   const { service, start } = await makeJob(t, source, { target: contrib, recipe: int4 });
   assert.equal(await exitCode(start()), workerExit.completed);
@@ -66,13 +46,8 @@ test("a folder becomes one that runs, with an archive of it", async (t) => {
   assert.deepEqual((await readdir(folder)).includes("tokenizer.json"), true);
 });
 
-const english =
-  "? the of a and to in is it was that . , not for on as with he be at by had are which"
-    .split(" ")
-    .concat(["water", "sun", "light", "time", "house", "bread", "word", "memory"]);
-
 test("a checkpoint is compared on the built-in text, or on the caller's", async (t) => {
-  const folder = await makeFolder(t, "llama3", english);
+  const folder = await makeCheckpointFolder(t, "llama3", english);
   const source = `${pathToFileURL(folder).href}/`;
   const run = async (data: PartialRecipe["evaluation"]) => {
     const evaluation = { samples: 3, latencyBudgetSeconds: 0, ...data };

@@ -20,6 +20,16 @@ export const goals = z.strictObject({
     .describe(
       "Least share of rows of any output whose largest element is where the original has it.",
     ),
+  maxPerplexityRatio: z
+    .number()
+    .positive()
+    .optional()
+    .describe("Most perplexity of a language model, as a multiple of the original's."),
+  maxKlDivergence: z
+    .number()
+    .min(0)
+    .optional()
+    .describe("Largest KL divergence of a language model from the original, nats for each token."),
   maxBytes: z.int().min(1).optional().describe("Most bytes of the result's files."),
 });
 export type Goals = z.infer<typeof goals>;
@@ -40,7 +50,8 @@ export const auto = z.strictObject({
     .max(1024)
     .describe(
       "Samples to measure on what each weight costs, at most. They are the calibration's, else " +
-        "those after the evaluation's in its data, else generated.",
+        "those after the evaluation's in its data, else generated; of a language model's text, " +
+        "windows of it, and without data those of a second text that the service has.",
     ),
   points: z
     .int()
@@ -58,15 +69,23 @@ export type Auto = z.infer<typeof auto>;
 /** Of recipes that are searched for. */
 export const defaultAuto: Auto = { minimize: "bytes", samples: 16, points: 6, budgetSeconds: 900 };
 
+const accuracyGoals = goalNames.filter((name) => name !== "maxBytes");
+
 /** Why the goals say nothing of what is looked for; undefined where they do. */
 export function explainMissingGoal({ minimize, ...goal }: Auto): string | undefined {
-  const { minSqnrDb, minCosine, minTop1, maxBytes } = goal;
   if (minimize === "loss") {
-    return maxBytes === undefined ? "minimizes the loss: give `maxBytes`" : undefined;
+    return goal.maxBytes === undefined ? "minimizes the loss: give `maxBytes`" : undefined;
   }
-  const hasAccuracy = [minSqnrDb, minCosine, minTop1].some((each) => each !== undefined);
-  if (hasAccuracy) return undefined;
-  return "minimizes bytes: give `minSqnrDb`, `minCosine` or `minTop1`, or minimize the loss";
+  if (accuracyGoals.some((name) => goal[name] !== undefined)) return undefined;
+  const names = accuracyGoals.map((name) => `\`${name}\``);
+  const listed = `${names.slice(0, -1).join(", ")} or ${names.at(-1)}`;
+  return `minimizes bytes: give ${listed}, or minimize the loss`;
+}
+
+/** The first of the goals that only language models have, which are run on text. */
+export function findLanguageGoal(goal: Goals): string | undefined {
+  const names = ["maxPerplexityRatio", "maxKlDivergence"] as const;
+  return names.find((name) => goal[name] !== undefined);
 }
 
 /** Figures of a result that goals are about. */
@@ -76,12 +95,15 @@ export interface GoalFigures {
   readonly cosine: number;
   /** Null for models whose outputs have no rows. */
   readonly top1Agreement: number | null;
+  /** Of language models that are run on text. */
+  readonly perplexityRatio?: number;
+  readonly klDivergence?: number;
 }
 
 /** The goals that figures miss, in words; none where they reach them all. */
 export function listMissedGoals(goal: Goals, figures: GoalFigures): string[] {
-  const { minSqnrDb, minCosine, minTop1, maxBytes } = goal;
-  const { bytes, sqnrDb, cosine, top1Agreement } = figures;
+  const { minSqnrDb, minCosine, minTop1, maxPerplexityRatio, maxKlDivergence, maxBytes } = goal;
+  const { bytes, sqnrDb, cosine, top1Agreement, perplexityRatio, klDivergence } = figures;
   const missed: string[] = [];
   if (minSqnrDb !== undefined && sqnrDb < minSqnrDb) {
     missed.push(`SQNR ${sqnrDb.toFixed(2)} dB, at least ${minSqnrDb} wanted`);
@@ -93,24 +115,40 @@ export function listMissedGoals(goal: Goals, figures: GoalFigures): string[] {
     const found = top1Agreement === null ? "no output with rows" : top1Agreement.toFixed(4);
     missed.push(`top-1 agreement ${found}, at least ${minTop1} wanted`);
   }
+  if (maxPerplexityRatio !== undefined && !(Number(perplexityRatio) <= maxPerplexityRatio)) {
+    missed.push(
+      `perplexity ${perplexityRatio?.toFixed(4)} of the original's, at most ${maxPerplexityRatio} wanted`,
+    );
+  }
+  if (maxKlDivergence !== undefined && !(Number(klDivergence) <= maxKlDivergence)) {
+    missed.push(
+      `KL divergence ${klDivergence?.toFixed(4)} nats, at most ${maxKlDivergence} wanted`,
+    );
+  }
   if (maxBytes !== undefined && bytes > maxBytes) {
     missed.push(`${bytes} bytes, at most ${maxBytes} wanted`);
   }
   return missed;
 }
 
-/** An agreement or a cosine of 1 has no loss, and a logarithm needs some. */
+/** An agreement or a cosine of 1, and a perplexity of the original's, have no loss, and a logarithm needs some. */
 const leastLoss = 1e-9;
 
 /** How far the goals of accuracy are reached, as a ratio of losses in dB; below 0 one is missed. */
 export function goalMarginDb(goal: Goals, figures: GoalFigures): number {
-  const { minSqnrDb, minCosine, minTop1 } = goal;
-  const { sqnrDb, cosine, top1Agreement } = figures;
-  const ratio = (allowed: number, found: number) =>
-    10 * Math.log10((1 - allowed + leastLoss) / (1 - found + leastLoss));
+  const { minSqnrDb, minCosine, minTop1, maxPerplexityRatio, maxKlDivergence } = goal;
+  const { sqnrDb, cosine, top1Agreement, perplexityRatio = Infinity } = figures;
+  const { klDivergence = Infinity } = figures;
+  const ratioOfLosses = (allowed: number, found: number) =>
+    10 * Math.log10((Math.max(0, allowed) + leastLoss) / (Math.max(0, found) + leastLoss));
+  const ratio = (allowed: number, found: number) => ratioOfLosses(1 - allowed, 1 - found);
   return Math.min(
     minSqnrDb === undefined ? Infinity : sqnrDb - minSqnrDb,
     minCosine === undefined ? Infinity : ratio(minCosine, cosine),
     minTop1 === undefined ? Infinity : ratio(minTop1, top1Agreement ?? 0),
+    maxPerplexityRatio === undefined
+      ? Infinity
+      : ratioOfLosses(Math.log(maxPerplexityRatio), Math.log(perplexityRatio)),
+    maxKlDivergence === undefined ? Infinity : ratioOfLosses(maxKlDivergence, klDivergence),
   );
 }

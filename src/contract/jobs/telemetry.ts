@@ -196,7 +196,7 @@ export const telemetry = z
       .describe("What was generated to run the models on; absent for the caller's data."),
     calibration: z
       .object({
-        data: z.enum(["caller", "generated"]).describe("Where the samples came from."),
+        data: z.enum(["caller", "generated", "builtin"]).describe("Where the samples came from."),
         samples: z.int().min(1).describe("Samples that activations were observed on."),
         evaluationSamples: z
           .int()

@@ -31,11 +31,14 @@ export function SearchCard({ search, auto }: SearchCardProps) {
         <>
           <p class="card-note">Weights that hurt most, where only that one is quantized:</p>
           <dl class="pairs">
-            {mostSensitive.map(({ name, form, sqnrDb }) => (
+            {mostSensitive.map(({ name, form, sqnrDb, klDivergence }) => (
               <Fragment key={name}>
                 <dt class="mono">{name}</dt>
                 <dd>
-                  {sqnrDb.toFixed(1)} dB as {form}
+                  {klDivergence === undefined
+                    ? `${sqnrDb?.toFixed(1)} dB`
+                    : `${klDivergence.toFixed(4)} nats`}{" "}
+                  as {form}
                 </dd>
               </Fragment>
             ))}
@@ -93,11 +96,13 @@ function listKnown(limit: number | undefined): number[] {
   return limit === undefined ? [] : [limit];
 }
 
-function describePoint({ bytes, sqnrDb, predictedSqnrDb, form, chosen }: SearchPoint): string {
+function describePoint(point: SearchPoint): string {
+  const { bytes, sqnrDb, predictedSqnrDb, perplexityRatio, form, chosen } = point;
   const parts = [
     chosen ? "The result" : undefined,
     formatBytes(bytes),
     `${sqnrDb.toFixed(1)} dB`,
+    perplexityRatio === undefined ? undefined : `perplexity × ${perplexityRatio.toFixed(3)}`,
     predictedSqnrDb === undefined ? undefined : `predicted ${predictedSqnrDb.toFixed(1)} dB`,
     form === undefined ? undefined : `all weights ${form}`,
   ];

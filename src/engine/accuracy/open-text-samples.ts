@@ -9,6 +9,7 @@ import {
 import type { SampleSource } from "../evaluate/open-samples.ts";
 import type { RunnableModel } from "../evaluate/model-session.ts";
 import {
+  type BuiltinText,
   isText,
   readBuiltinWindows,
   readCallerWindows,
@@ -30,7 +31,7 @@ interface TextSamples {
 }
 
 /** Tokens of a window at most, and bytes of its logits. */
-const windowLimits = { tokens: 512, bytes: 64 * 1024 ** 2 };
+const maxWindow = { tokens: 512, bytes: 64 * 1024 ** 2 };
 
 /**
  * Opens the caller's text or tokens as samples of a language model, each a window of tokens; for a
@@ -43,44 +44,110 @@ export async function openTextSamples(
 ): Promise<TextSamples> {
   const language = findLanguageInputs(model.signature);
   if (language === undefined) return { warnings: [] };
-  const limitsOf = (tokenizer?: TextTokenizer) => ({
-    count: evaluation.samples,
-    tokens: windowTokens(language, tokenizer),
-    vocabularySize: tokenizer?.vocabularySize ?? language.vocabularySize,
-  });
   if (dataPath !== undefined) {
     if (!(await isText(dataPath))) return { warnings: [] };
-    const tokenizer =
-      checkpointPath === undefined ? undefined : await openTextTokenizer(checkpointPath);
-    const windows = await readCallerWindows(dataPath, tokenizer, limitsOf(tokenizer));
+    const windows = await readOwnWindows(language, dataPath, checkpointPath, evaluation.samples);
     return { source: createSource(language, windows, "caller"), warnings: [] };
   }
   if (checkpointPath === undefined) return { warnings: [] };
+  const windows = await readBuiltin(language, checkpointPath, "evaluation", evaluation.samples);
+  if (typeof windows !== "string") {
+    return { source: createSource(language, windows, "builtin"), warnings: [] };
+  }
+  const message = `The models were not compared on text, with the checkpoint's tokenizer: ${windows}`;
+  return { warnings: [{ code: "text_not_tokenized", message }] };
+}
+
+/** Text that an evaluation does not use, for a calibration or for a search for a recipe. */
+export interface LaterText extends SampleSource {
+  /** Windows at the beginning of the caller's text that are the evaluation's. */
+  readonly evaluationSamples: number | undefined;
+}
+
+/**
+ * Opens text as openTextSamples does: windows after the evaluation's, or those of another text that
+ * is built in.
+ * @returns undefined where the model is no language model, or has neither text nor tokenizer
+ * @throws ServiceError evaluation_data_invalid; recipe_unsupported for a checkpoint whose tokenizer
+ * cannot be used
+ */
+export async function openLaterText(
+  model: RunnableModel,
+  options: Pick<TextOptions, "checkpointPath" | "dataPath"> & {
+    /** Windows that the evaluation has of the same text at most; undefined where it has none. */
+    readonly evaluationSamples: number | undefined;
+    readonly samples: number;
+  },
+): Promise<LaterText | undefined> {
+  const { checkpointPath, dataPath, evaluationSamples: wanted, samples } = options;
+  const language = findLanguageInputs(model.signature);
+  if (language === undefined) return undefined;
+  if (dataPath !== undefined) {
+    if (!(await isText(dataPath))) return undefined;
+    const count = (wanted ?? 0) + samples;
+    const windows = await readOwnWindows(language, dataPath, checkpointPath, count);
+    const evaluationSamples = wanted && Math.min(wanted, Math.ceil(windows.length / 2));
+    const later = windows.slice(evaluationSamples);
+    if (later.length > 0) {
+      return { ...createSource(language, later, "caller"), evaluationSamples };
+    }
+    const problem = "has one window, which cannot serve both the evaluation and what comes before";
+    throw new ServiceError("evaluation_data_invalid", `The evaluation data ${problem}`);
+  }
+  if (checkpointPath === undefined) return undefined;
+  const windows = await readBuiltin(language, checkpointPath, "search", samples);
+  if (typeof windows !== "string") {
+    return { ...createSource(language, windows, "builtin"), evaluationSamples: undefined };
+  }
+  const problem = `A language model is run on text, with the checkpoint's tokenizer: ${windows}`;
+  const advice = "give a file with lines of `input_ids` as the data";
+  throw new ServiceError("recipe_unsupported", `${problem}; ${advice}`);
+}
+
+async function readOwnWindows(
+  language: LanguageInputs,
+  dataPath: string,
+  checkpointPath: string | undefined,
+  count: number,
+): Promise<TokenWindow[]> {
+  const tokenizer =
+    checkpointPath === undefined ? undefined : await openTextTokenizer(checkpointPath);
+  return readCallerWindows(dataPath, tokenizer, windowLimits(language, count, tokenizer));
+}
+
+/** @returns the windows, or why the tokenizer gives none */
+async function readBuiltin(
+  language: LanguageInputs,
+  checkpointPath: string,
+  name: BuiltinText,
+  count: number,
+): Promise<TokenWindow[] | string> {
   try {
     const tokenizer = await openTextTokenizer(checkpointPath);
-    const limits = limitsOf(tokenizer);
-    const windows = await readBuiltinWindows(tokenizer, limits);
+    const limits = windowLimits(language, count, tokenizer);
+    const windows = await readBuiltinWindows(name, tokenizer, limits);
     const isRead = windows.flat().every((id) => id < tokenizer.vocabularySize);
-    if (isRead && windows.length > 0) {
-      return { source: createSource(language, windows, "builtin"), warnings: [] };
-    }
-    return { warnings: [notTokenizedWarning("it does not know the words of the built-in text")] };
+    if (isRead && windows.length > 0) return windows;
+    return "it does not know the words of the built-in text";
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    return { warnings: [notTokenizedWarning(error.message)] };
+    return error.message;
   }
 }
 
-function notTokenizedWarning(reason: string): EvaluationWarning {
-  const message = `The models were not compared on text, with the checkpoint's tokenizer: ${reason}`;
-  return { code: "text_not_tokenized", message };
+function windowLimits(language: LanguageInputs, count: number, tokenizer?: TextTokenizer) {
+  return {
+    count,
+    tokens: windowTokens(language, tokenizer),
+    vocabularySize: tokenizer?.vocabularySize ?? language.vocabularySize,
+  };
 }
 
 function windowTokens({ vocabularySize }: LanguageInputs, tokenizer?: TextTokenizer): number {
   const size = tokenizer?.vocabularySize ?? vocabularySize ?? 1;
-  const { contextLength = windowLimits.tokens } = tokenizer ?? {};
+  const { contextLength = maxWindow.tokens } = tokenizer ?? {};
   const bytes = Float32Array.BYTES_PER_ELEMENT * size;
-  return Math.min(windowLimits.tokens, contextLength, Math.floor(windowLimits.bytes / bytes));
+  return Math.min(maxWindow.tokens, contextLength, Math.floor(maxWindow.bytes / bytes));
 }
 
 function createSource(

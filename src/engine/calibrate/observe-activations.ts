@@ -11,6 +11,7 @@ import { readAvailableMemoryBytes } from "../accuracy/available-memory.ts";
 import { planModelRun } from "../accuracy/model-run.ts";
 import { runOnSamples } from "../accuracy/run-whole-model.ts";
 import { SpoolMemory } from "../accuracy/tensor-spool.ts";
+import { logitsName } from "../evaluate/language-inputs.ts";
 import type { RunnableModel } from "../evaluate/model-session.ts";
 import type { TensorData } from "../evaluate/tensor-data.ts";
 import { UniqueNames } from "../onnx/names.ts";
@@ -102,10 +103,12 @@ function withOutputs(
     .map(([output, name]) =>
       create(NodeProtoSchema, { opType: "Identity", input: [name], output: [output] }),
     );
+  // A language model is known by its logits.
+  const kept = declared.has(logitsName) ? [logitsName] : [];
   const changed = {
     ...graph,
     node: [...graph.node, ...copies],
-    output: [...names.keys()].map(
+    output: [...new Set([...names.keys(), ...kept])].map(
       (name) => declared.get(name) ?? create(ValueInfoProtoSchema, { name }),
     ),
   };

@@ -1,26 +1,25 @@
 import { ServiceError } from "../../contract/errors.ts";
 import type { Recipe } from "../../contract/jobs/recipe.ts";
+import { type LaterText, openLaterText } from "../accuracy/open-text-samples.ts";
+import { isCheckpoint } from "../language/open-language-model.ts";
 import { requireTensorInputs } from "../evaluate/generate-sample.ts";
-import { openCallerSamples, openSamples, type ArraySource } from "../evaluate/open-samples.ts";
+import { openCallerSamples, openSamples } from "../evaluate/open-samples.ts";
 import type { RunnableModel } from "../evaluate/model-session.ts";
 import { type Sample, tensorNumbers } from "../evaluate/tensor-data.ts";
 
 interface CalibrationOptions {
   readonly recipe: Pick<Recipe, "calibration" | "evaluation">;
-  /** The original's ONNX file. */
+  /** The original's ONNX file, or its checkpoint. */
   readonly modelPath: string;
-  /** A local `.npz` file; without it, samples are generated. */
+  /** A local `.npz` file, or text; without it, samples are generated, or a checkpoint's built in. */
   readonly calibrationPath: string | undefined;
   /** Outputs that are fetched. */
   readonly outputs: readonly string[];
   readonly signal: AbortSignal;
 }
 
-/** Samples to calibrate on, and which samples of the caller's file they are. */
-export interface CalibrationSource extends ArraySource {
-  /** Samples of the same file that are the evaluation's; undefined where it has no part in it. */
-  readonly evaluationSamples: number | undefined;
-}
+/** Samples to calibrate on, and which samples of the caller's file are the evaluation's. */
+export type CalibrationSource = LaterText;
 
 /** Generated samples of the calibration come after any that an evaluation can have. */
 const firstGenerated = 4096;
@@ -28,7 +27,7 @@ const firstGenerated = 4096;
 /**
  * Opens samples for the recipe's calibration, none of which the evaluation uses.
  * @throws ServiceError calibration_data_invalid if the caller's data does not fit; evaluation_failed
- * if none can be generated
+ * if none can be generated; recipe_unsupported for a checkpoint whose tokenizer cannot be used
  */
 export async function openCalibrationSamples(
   original: RunnableModel,
@@ -37,6 +36,14 @@ export async function openCalibrationSamples(
   const { recipe, calibrationPath } = options;
   if (recipe.calibration === undefined) throw new TypeError("The recipe has no calibration");
   const { samples } = recipe.calibration;
+  const text = openLaterText(original, {
+    checkpointPath: isCheckpoint(options.modelPath) ? options.modelPath : undefined,
+    dataPath: calibrationPath,
+    evaluationSamples: isShared(recipe) ? recipe.evaluation.samples : undefined,
+    samples,
+  });
+  const opened = await asCalibrationError(text);
+  if (opened !== undefined) return opened;
   if (calibrationPath !== undefined)
     return openCallerCalibration(original, calibrationPath, recipe);
   const source = await openSamples(original, {
@@ -52,8 +59,7 @@ async function openCallerCalibration(
   { calibration, evaluation }: CalibrationOptions["recipe"],
 ): Promise<CalibrationSource> {
   const opened = await asCalibrationError(openCallerSamples(path, requireTensorInputs(original)));
-  const isShared = evaluation.level === "outputs" && calibration?.data === evaluation.data;
-  const evaluationSamples = isShared
+  const evaluationSamples = isShared({ calibration, evaluation })
     ? Math.min(evaluation.samples, Math.ceil(opened.count / 2))
     : undefined;
   const skipped = evaluationSamples ?? 0;
@@ -72,6 +78,11 @@ async function openCallerCalibration(
     evaluationSamples,
     [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
   };
+}
+
+/** Whether one file serves the evaluation too. */
+function isShared({ calibration, evaluation }: CalibrationOptions["recipe"]): boolean {
+  return evaluation.level === "outputs" && calibration?.data === evaluation.data;
 }
 
 async function* takeFinite(

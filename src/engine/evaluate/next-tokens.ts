@@ -32,8 +32,8 @@ export function addNextTokens(
   sums.longestWindow = Math.max(sums.longestWindow, window.length);
   for (let position = 0; position < window.length; position++) {
     const start = position * size;
-    const [one, other] = [logarithmOfSum(before, start, size), logarithmOfSum(after, start, size)];
-    sums.divergence += divergence(before, after, { start, size, one, other });
+    const { one, other, divergence } = compareRows(before, after, { start, size });
+    sums.divergence += divergence;
     sums.positions += 1;
     const next = window[position + 1];
     if (next === undefined) continue;
@@ -62,25 +62,29 @@ export function summarizeNextTokens(sums: NextTokens): Accuracy["language"] {
 
 type Numbers = ReturnType<typeof tensorNumbers>;
 
-/** Logarithm of the sum of the exponentials of a row. */
-function logarithmOfSum(values: Numbers, start: number, size: number): number {
-  let largest = -Infinity;
-  for (let at = start; at < start + size; at++) largest = Math.max(largest, Number(values[at]));
-  let sum = 0;
-  for (let at = start; at < start + size; at++) sum += Math.exp(Number(values[at]) - largest);
-  return largest + Math.log(sum);
-}
-
-/** Kullback-Leibler divergence of a row of the result from the original's, nats. */
-function divergence(
+/**
+ * Logarithms of the sums of the exponentials of a row of both, and the Kullback-Leibler divergence of
+ * the result's from the original's, nats. Rows are long: each exponential is computed once.
+ */
+function compareRows(
   before: Numbers,
   after: Numbers,
-  { start, size, one, other }: { start: number; size: number; one: number; other: number },
-): number {
-  let sum = 0;
+  { start, size }: { start: number; size: number },
+): { one: number; other: number; divergence: number } {
+  const [firstLargest, otherLargest] = [before, after].map((row) => {
+    let largest = -Infinity;
+    for (let at = start; at < start + size; at++) largest = Math.max(largest, Number(row[at]));
+    return largest;
+  });
+  let [sum, otherSum, difference] = [0, 0, 0];
   for (let at = start; at < start + size; at++) {
-    const logarithm = Number(before[at]) - one;
-    sum += Math.exp(logarithm) * (logarithm - (Number(after[at]) - other));
+    const [value, otherValue] = [Number(before[at]), Number(after[at])];
+    const weight = Math.exp(value - Number(firstLargest));
+    sum += weight;
+    otherSum += Math.exp(otherValue - Number(otherLargest));
+    difference += weight * (value - otherValue);
   }
-  return sum;
+  const one = Number(firstLargest) + Math.log(sum);
+  const other = Number(otherLargest) + Math.log(otherSum);
+  return { one, other, divergence: difference / sum - one + other };
 }

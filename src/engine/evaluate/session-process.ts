@@ -1,5 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { InferenceSession, Tensor } from "onnxruntime-node";
+import { logitsName } from "./language-inputs.ts";
+import { addNextTokens, emptyNextTokens } from "./next-tokens.ts";
 import { readPeakMemoryBytes, resetPeakMemory } from "./read-peak-memory-bytes.ts";
 import { type SessionReply, sessionRequest, type SessionRequest } from "./session-protocol.ts";
 import { elementType, rawTensorElements, type TensorData } from "./tensor-data.ts";
@@ -47,17 +49,38 @@ function copyValueMetadata(value: InferenceSession.ValueMetadata) {
 
 type RunRequest = Extract<SessionRequest, { do: "run" | "time" }>;
 
-async function runSession({ key, feed, outputs }: RunRequest): Promise<TensorData[]> {
+async function runSession({
+  key,
+  feed,
+  outputs,
+}: Pick<RunRequest, "key" | "feed" | "outputs">): Promise<TensorData[]> {
   const results = await requireOpenModel(key).session.run(feeds.get(feed) ?? {}, outputs);
-  return Object.entries(results).map(([name, { type, dims, data }]) => {
-    if (!ArrayBuffer.isView(data)) throw new Error(`Output "${name}" has elements of type ${type}`);
-    return {
-      name,
-      type: elementType.parse(type),
-      shape: [...dims],
-      bytes: new Uint8Array(data.buffer, data.byteOffset, data.byteLength),
-    };
-  });
+  return Object.entries(results).map(([name, tensor]) => readTensor(name, tensor));
+}
+
+function readTensor(name: string, { type, dims, data }: Tensor): TensorData {
+  if (!ArrayBuffer.isView(data)) throw new Error(`Output "${name}" has elements of type ${type}`);
+  return {
+    name,
+    type: elementType.parse(type),
+    shape: [...dims],
+    bytes: new Uint8Array(data.buffer, data.byteOffset, data.byteLength),
+  };
+}
+
+/** Logits are large: the process compares them itself, rather than send them. */
+async function compareTokens({
+  key,
+  feed,
+  reference,
+  window,
+}: Extract<SessionRequest, { do: "compare-tokens" }>): Promise<SessionReply> {
+  const original = feeds.get(reference)?.[logitsName];
+  const [result] = await runSession({ key, feed, outputs: [logitsName] });
+  if (original === undefined || result === undefined) throw new Error("No logits are compared");
+  const sums = emptyNextTokens();
+  addNextTokens(sums, window, readTensor(logitsName, original), result);
+  return { is: "divergence", nats: Number.isFinite(sums.divergence) ? sums.divergence : null };
 }
 
 async function timeRuns({ key, feed, outputs }: RunRequest, runs: number): Promise<number[]> {
@@ -88,6 +111,8 @@ async function handleSessionRequest(request: SessionRequest): Promise<SessionRep
       return { is: "fed" };
     case "run":
       return { is: "outputs", tensors: await runSession(request) };
+    case "compare-tokens":
+      return compareTokens(request);
     case "time":
       return { is: "times", milliseconds: await timeRuns(request, request.runs) };
     case "measure-memory":

@@ -37,6 +37,13 @@ export const sessionRequest = z.discriminatedUnion("do", [
   z.object({ do: z.literal("feed"), feed, inputs: z.array(tensorData) }),
   z.object({ do: z.literal("run"), key, feed, outputs }),
   z.object({
+    do: z.literal("compare-tokens"),
+    key,
+    feed,
+    reference: feed.describe("Which feed has the logits of another model."),
+    window: z.array(z.int()).describe("The tokens that the model reads."),
+  }),
+  z.object({
     do: z.literal("time"),
     key,
     feed,
@@ -56,6 +63,10 @@ export const sessionReply = z.discriminatedUnion("is", [
   z.object({ is: z.literal("closed") }),
   z.object({ is: z.literal("fed") }),
   z.object({ is: z.literal("outputs"), tensors: z.array(tensorData) }),
+  z.object({
+    is: z.literal("divergence"),
+    nats: z.number().nullable().describe("Sum over the window; null where it is not finite."),
+  }),
   z.object({
     is: z.literal("times"),
     milliseconds: z.array(z.number()).describe("Of each run, in their order."),

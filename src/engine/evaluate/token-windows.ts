@@ -36,12 +36,16 @@ export async function isText(path: string): Promise<boolean> {
   return !(bytes[0] === 0x50 && bytes[1] === 0x4b);
 }
 
-/** The first windows of the text that evaluations have without data of the caller. */
+/** Texts that evaluations, and searches for a recipe, have without data of the caller. */
+export type BuiltinText = "evaluation" | "search";
+
+/** The first windows of a text that is built in. */
 export async function readBuiltinWindows(
+  name: BuiltinText,
   tokenizer: TextTokenizer,
   limits: WindowLimits,
 ): Promise<TokenWindow[]> {
-  const text = await readFile(new URL("evaluation-text.txt", import.meta.url), "utf8");
+  const text = await readFile(new URL(`${name}-text.txt`, import.meta.url), "utf8");
   return divideText(text, tokenizer, limits).slice(0, limits.count);
 }
 

@@ -17,6 +17,18 @@ export const searchedForms: readonly Form[] = [
   { scheme: "int4-weight", granularity: "block", blockSize: 128 },
 ];
 
+/**
+ * The forms of a language model's products. Weights are what its memory and its time are spent on,
+ * and rounding to 8 bits costs so little that none stays as it is.
+ */
+export const languageForms: readonly Form[] = [
+  { scheme: "int8-weight", granularity: "block", blockSize: 32 },
+  { scheme: "int8-weight", granularity: "block", blockSize: 64 },
+  { scheme: "int4-weight", granularity: "block", blockSize: 32 },
+  { scheme: "int4-weight", granularity: "block", blockSize: 64 },
+  { scheme: "int4-weight", granularity: "block", blockSize: 128 },
+];
+
 export function describeForm({ scheme, granularity, blockSize }: Form): string {
   return granularity === "block"
     ? `${scheme} in blocks of ${blockSize}`
@@ -34,9 +46,14 @@ export interface FormChoice {
 /**
  * The recipe in which weights have the forms that were chosen for them: one that anyone can read
  * and run again. Weights become floating point again as the runtime loads the model, unless they
- * are to at run time: which operators take them does not depend on the times of a machine.
+ * are to at run time: which operators take them does not depend on the times of a machine. Those of
+ * a language model are taken as the recipe says.
  */
-export function composeRecipe(recipe: Recipe, choices: readonly FormChoice[]): Recipe {
+export function composeRecipe(
+  recipe: Recipe,
+  choices: readonly FormChoice[],
+  isLanguage: boolean,
+): Recipe {
   const { auto: _, overrides: __, ...fields } = recipe;
   const base = chooseBase(choices);
   const overrides = choices
@@ -48,8 +65,10 @@ export function composeRecipe(recipe: Recipe, choices: readonly FormChoice[]): R
   return {
     ...fields,
     ...base,
-    operators: "standard",
-    dequantize: recipe.dequantize === "run" ? "run" : "load-only",
+    ...(!isLanguage && {
+      operators: "standard",
+      dequantize: recipe.dequantize === "run" ? "run" : "load-only",
+    }),
     fallback: "none",
     ...(overrides.length > 0 && { overrides }),
   };
@@ -58,7 +77,7 @@ export function composeRecipe(recipe: Recipe, choices: readonly FormChoice[]): R
 /** A recipe that has weights in blocks wherever they can be, as a calibration looks for them. */
 export function blockRecipe(recipe: Recipe): Recipe {
   const form = searchedForms.find(({ granularity }) => granularity === "block");
-  return composeRecipe(recipe, [{ match: undefined, form }]);
+  return composeRecipe(recipe, [{ match: undefined, form }], false);
 }
 
 /** The form of the weights without names, else the most frequent one. */
@@ -66,7 +85,8 @@ function chooseBase(choices: readonly FormChoice[]): Form {
   const rest = choices.find(({ match }) => match === undefined)?.form;
   if (rest !== undefined) return rest;
   const count = (form: Form) => choices.filter((each) => each.form === form).length;
-  const [most] = searchedForms.toSorted((a, b) => count(b) - count(a));
+  const forms = [...languageForms, ...searchedForms];
+  const [most] = forms.toSorted((a, b) => count(b) - count(a));
   if (most === undefined) throw new TypeError("A search has no forms");
   return most;
 }

@@ -1,12 +1,16 @@
 import { ServiceError } from "../../contract/errors.ts";
 import type { Recipe } from "../../contract/jobs/recipe.ts";
+import { maxRatio } from "../../contract/jobs/latency.ts";
 import type { Accuracy } from "../../contract/jobs/telemetry.ts";
+import { openLaterText, openTextSamples } from "../accuracy/open-text-samples.ts";
 import { openCalibrationSamples } from "../calibrate/open-calibration-samples.ts";
 import { findBoundedOutputs } from "../evaluate/bounded-outputs.ts";
 import { labelRuntimeErrors } from "../evaluate/label-runtime-errors.ts";
 import { ModelSession } from "../evaluate/model-session.ts";
 import { RuntimeProcess } from "../evaluate/runtime-process.ts";
-import { type ArraySource, openSamples } from "../evaluate/open-samples.ts";
+import { logitsName } from "../evaluate/language-inputs.ts";
+import { addNextTokens, emptyNextTokens, summarizeNextTokens } from "../evaluate/next-tokens.ts";
+import { openSamples, type SampleSource } from "../evaluate/open-samples.ts";
 import {
   addSampleOutput,
   comparableOutputs,
@@ -16,9 +20,12 @@ import { summarizeAccuracy } from "../evaluate/summarize-accuracy.ts";
 import type { Sample, TensorData } from "../evaluate/tensor-data.ts";
 
 export interface TrialOptions {
+  /** The original as a runtime loads it. */
   readonly modelPath: string;
+  /** The checkpoint that it was written from, which has its tokenizer. */
+  readonly checkpointPath: string | undefined;
   readonly recipe: Recipe;
-  /** The caller's `.npz` files; without them, samples are generated. */
+  /** The caller's `.npz` files, or text; without them, samples are generated. */
   readonly dataPath?: string | undefined;
   readonly calibrationPath?: string | undefined;
   readonly signal: AbortSignal;
@@ -26,12 +33,15 @@ export interface TrialOptions {
 
 /** A set of samples with the original's outputs on them. */
 interface SampleSet {
-  readonly source: Pick<ArraySource, "data" | "count" | "unused">;
+  readonly source: Pick<SampleSource, "data" | "count" | "unused" | "windows">;
   readonly samples: readonly (readonly [input: Sample, outputs: readonly TensorData[]])[];
 }
 
 /** Most bytes of the samples of a set and of the original's outputs, of which one is always kept. */
-const maxSetBytes = 256 * 1024 ** 2;
+const maxSetBytes = 384 * 1024 ** 2;
+
+/** Of the model that a process has open. */
+const key = "candidate";
 
 type SetName = "search" | "evaluation";
 
@@ -40,7 +50,9 @@ const runtime = { executionProvider: "cpu", threads: 1 } as const;
 
 /** Runs candidates on samples and compares their outputs with the original's. */
 export class Trials implements AsyncDisposable {
-  readonly data: ArraySource["data"];
+  readonly data: SampleSource["data"];
+  /** Whether samples are text, on which a language model predicts the next token. */
+  readonly isLanguage: boolean;
   readonly samples: number;
   /** Samples of the same file that are the evaluation's; undefined where it has no part in it. */
   readonly evaluationSamples: number | undefined;
@@ -57,6 +69,7 @@ export class Trials implements AsyncDisposable {
     compared: { outputs: readonly string[]; bounded: ReadonlySet<string>; signal: AbortSignal },
   ) {
     this.data = sets.search.source.data;
+    this.isLanguage = sets.search.source.windows !== undefined;
     this.samples = sets.search.samples.length;
     this.evaluationSamples = evaluationSamples;
     this.#sets = sets;
@@ -67,24 +80,19 @@ export class Trials implements AsyncDisposable {
 
   /**
    * Runs the original on the search's samples, and on the evaluation's, which it has no part in.
-   * @throws ServiceError those of openCalibrationSamples and openSamples; evaluation_failed if no
-   * output responds to the samples
+   * @throws ServiceError those of openLaterText, openCalibrationSamples and openSamples;
+   * evaluation_failed if no output responds to the samples
    */
   static async open(options: TrialOptions): Promise<Trials> {
-    const { modelPath, recipe, signal } = options;
+    const { modelPath, signal } = options;
     const opening = ModelSession.open(modelPath, { ...runtime, signal });
     await using session = await labelRuntimeErrors("original", opening, signal);
-    const { names: outputs } = comparableOutputs(session);
-    await using searched = await openSearchSamples(session, outputs, options);
-    const { evaluationSamples } = searched;
-    await using evaluated = await openSamples(session, {
-      ...options,
-      outputs,
-      evaluation: { samples: evaluationSamples ?? recipe.evaluation.samples },
-    });
+    await using resources = new AsyncDisposableStack();
+    const opened = await openSampleSets(session, options, resources);
+    const { outputs, evaluationSamples } = opened;
     const sets = {
-      search: await record(session, searched, outputs, signal),
-      evaluation: await record(session, evaluated, outputs, signal),
+      search: await record(session, opened.search, outputs, signal),
+      evaluation: await record(session, opened.evaluation, outputs, signal),
     };
     const bounded = await findBoundedOutputs(modelPath);
     const trials = new Trials(sets, evaluationSamples, { outputs, bounded, signal });
@@ -92,15 +100,56 @@ export class Trials implements AsyncDisposable {
     return trials;
   }
 
-  /** Accuracy of a candidate on a set of samples. */
-  async compare(path: string, set: SetName): Promise<Accuracy> {
-    const process = this.#idle.pop() ?? (await this.#startProcess());
-    const work = this.#runCandidate(process, path, set);
-    const results = await labelRuntimeErrors("result", work, this.#signal);
-    this.#idle.push(process);
-    const accuracy = this.#summarize(this.#sets[set], results);
+  /** Accuracy of a candidate on the evaluation's samples. */
+  async compare(path: string): Promise<Accuracy> {
+    return this.#compare(path, "evaluation");
+  }
+
+  /**
+   * Noise of each output of a candidate relative to its signal, on the search's samples; of a
+   * language model its KL divergence from the original.
+   */
+  async measureNoise(path: string): Promise<number[]> {
+    if (this.isLanguage) return [await this.#measureDivergence(path)];
+    const { outputs } = await this.#compare(path, "search");
+    const noise = new Map(outputs.map(({ name, sqnrDb }) => [name, 10 ** (-sqnrDb / 10)]));
+    return this.outputs.map((name) => noise.get(name) ?? 0);
+  }
+
+  async #compare(path: string, name: SetName): Promise<Accuracy> {
+    const set = this.#sets[name];
+    const results = await this.#run(path, name);
+    const accuracy = this.#summarize(set, results);
     if (accuracy === undefined) throw new TypeError("No output is compared any more");
-    return accuracy;
+    return { ...accuracy, language: summarizeText(set, results) };
+  }
+
+  /** The mean of all positions, nats. */
+  async #measureDivergence(path: string): Promise<number> {
+    const { windows = [] } = this.#sets.search.source;
+    return this.#withCandidate(path, async (process) => {
+      let [nats, positions] = [0, 0];
+      for (const index of this.#sets.search.samples.keys()) {
+        const window = [...(windows[index] ?? [])];
+        const feeds = { feed: `search-${index}`, reference: `original-${index}` };
+        const request = { do: "compare-tokens", key, ...feeds, window } as const;
+        nats += (await process.request(request, "divergence")).nats ?? Infinity;
+        positions += window.length;
+      }
+      return Math.min(maxRatio, nats / positions);
+    });
+  }
+
+  async #run(path: string, set: SetName): Promise<TensorData[][]> {
+    return this.#withCandidate(path, async (process) => {
+      const results: TensorData[][] = [];
+      for (const index of this.#sets[set].samples.keys()) {
+        const request = { feed: `${set}-${index}`, outputs: [...this.outputs] };
+        const reply = await process.request({ do: "run", key, ...request }, "outputs");
+        results.push(reply.tensors);
+      }
+      return results;
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -117,26 +166,30 @@ export class Trials implements AsyncDisposable {
         await process.request({ do: "feed", feed, inputs: [...sample] }, "fed");
       }
     }
+    if (!this.isLanguage) return process;
+    for (const [index, [, outputs]] of this.#sets.search.samples.entries()) {
+      const inputs = [...outputs];
+      await process.request({ do: "feed", feed: `original-${index}`, inputs }, "fed");
+    }
     return process;
   }
 
-  async #runCandidate(
-    process: RuntimeProcess,
+  /** Opens a candidate in a process that is idle. */
+  async #withCandidate<T>(
     modelPath: string,
-    set: SetName,
-  ): Promise<TensorData[][]> {
-    const key = "candidate";
-    const opening = { do: "open", key, modelPath, optimize: true, ...runtime } as const;
-    await process.request(opening, "open");
-    const results: TensorData[][] = [];
-    for (const index of this.#sets[set].samples.keys()) {
-      const feed = `${set}-${index}`;
-      const outputs = [...this.outputs];
-      const reply = await process.request({ do: "run", key, feed, outputs }, "outputs");
-      results.push(reply.tensors);
-    }
-    await process.request({ do: "close", key }, "closed");
-    return results;
+    use: (process: RuntimeProcess) => Promise<T>,
+  ): Promise<T> {
+    const process = this.#idle.pop() ?? (await this.#startProcess());
+    const work = async () => {
+      const opening = { do: "open", key, modelPath, optimize: true, ...runtime } as const;
+      await process.request(opening, "open");
+      const found = await use(process);
+      await process.request({ do: "close", key }, "closed");
+      return found;
+    };
+    const found = await labelRuntimeErrors("result", work(), this.#signal);
+    this.#idle.push(process);
+    return found;
   }
 
   #checkResponse(): void {
@@ -168,6 +221,48 @@ export class Trials implements AsyncDisposable {
   }
 }
 
+interface SampleSets extends Readonly<Record<SetName, SampleSource>> {
+  /** Outputs that are compared. */
+  readonly outputs: readonly string[];
+  readonly evaluationSamples: number | undefined;
+}
+
+async function openSampleSets(
+  session: ModelSession,
+  options: TrialOptions,
+  resources: AsyncDisposableStack,
+): Promise<SampleSets> {
+  const { evaluation } = options.recipe;
+  const text = await openSearchText(session, options);
+  if (text !== undefined) return text;
+  const { names: outputs } = comparableOutputs(session);
+  const search = resources.use(await openSearchSamples(session, outputs, options));
+  const { evaluationSamples } = search;
+  const samples = evaluationSamples ?? evaluation.samples;
+  const opening = openSamples(session, { ...options, outputs, evaluation: { samples } });
+  return { outputs, search, evaluation: resources.use(await opening), evaluationSamples };
+}
+
+/** @returns undefined where the model is not run on text */
+async function openSearchText(
+  session: ModelSession,
+  { recipe: { auto, evaluation }, ...options }: TrialOptions,
+): Promise<SampleSets | undefined> {
+  const search = await openLaterText(session, {
+    ...options,
+    evaluationSamples: evaluation.samples,
+    samples: auto?.samples ?? 1,
+  });
+  if (search === undefined) return undefined;
+  const { evaluationSamples } = search;
+  const opened = await openTextSamples(session, {
+    ...options,
+    evaluation: { samples: evaluationSamples ?? evaluation.samples },
+  });
+  if (opened.source === undefined) throw new TypeError("A text is read once and not again");
+  return { search, evaluation: opened.source, evaluationSamples, outputs: [logitsName] };
+}
+
 /** The calibration's samples where there is one, else those after the evaluation's. */
 async function openSearchSamples(
   session: ModelSession,
@@ -179,14 +274,17 @@ async function openSearchSamples(
   return openCalibrationSamples(session, {
     ...options,
     outputs,
-    recipe: { evaluation, calibration: { ...calibration, samples: auto?.samples ?? 1 } },
+    recipe: {
+      evaluation,
+      calibration: { method: "auto", ...calibration, samples: auto?.samples ?? 1 },
+    },
     calibrationPath: recipe.calibration === undefined ? dataPath : calibrationPath,
   });
 }
 
 async function record(
   session: ModelSession,
-  source: ArraySource,
+  source: SampleSource,
   outputs: readonly string[],
   signal: AbortSignal,
 ): Promise<SampleSet> {
@@ -200,5 +298,19 @@ async function record(
     if (samples.length > 0 && bytes > maxSetBytes) break;
     samples.push([sample, results]);
   }
-  return { source: { data: source.data, count: samples.length, unused: 0 }, samples };
+  return { source: { ...source, count: samples.length, unused: 0 }, samples };
+}
+
+/** Undefined for samples that are no text. */
+function summarizeText(
+  { source: { windows }, samples }: SampleSet,
+  results: readonly (readonly TensorData[])[],
+): Accuracy["language"] {
+  if (windows === undefined) return undefined;
+  const sums = emptyNextTokens();
+  for (const [index, [, [original]]] of samples.entries()) {
+    const [window, result] = [windows[index], results[index]?.[0]];
+    if (window && original && result) addNextTokens(sums, window, original, result);
+  }
+  return summarizeNextTokens(sums);
 }

@@ -1,14 +1,16 @@
 import assert from "node:assert/strict";
-import { mkdir } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { ServiceError } from "../../../src/contract/errors.ts";
 import type { PartialRecipe } from "../../../src/contract/jobs/recipe.ts";
 import { resolveRecipe } from "../../../src/contract/jobs/resolve-recipe.ts";
 import { compressModel } from "../../../src/engine/compress-model.ts";
+import { writeRunnableOriginal } from "../../../src/engine/language/runnable-original.ts";
 import { evaluateModels } from "../../../src/engine/evaluate-models.ts";
 import { createNormal, createRandom } from "../../../src/engine/evaluate/generate-sample.ts";
 import { writeFloatsNpz } from "../../support/npz.ts";
+import { english, makeCheckpointFolder } from "../../support/checkpoint-folder.ts";
 import { minilmData, realModel, realModelMissing } from "../../support/real-models.ts";
 import { floatInitializer, node, tensorInfo, writeTinyModel } from "../../support/tiny-model.ts";
 import { contribTarget, makeFolder } from "../quantize/compress.ts";
@@ -115,6 +117,36 @@ for (const [scheme, gainDb] of [
     });
   }
 }
+
+test("the rounding of a checkpoint is fitted to text, the caller's or the built-in one", async (t) => {
+  const folder = await makeCheckpointFolder(t, "llama3", english);
+  const checkpoint = join(folder, "config.json");
+  const random = createRandom(5);
+  const draw = (name: string, lines: number) => {
+    const ids = () => Array.from({ length: 64 }, () => Math.floor(random() * 40));
+    const text = Array.from({ length: lines }, () => JSON.stringify(ids())).join("\n");
+    return writeFile(join(folder, name), text);
+  };
+  await draw("calibration.jsonl", 32);
+  await draw("evaluation.jsonl", 8);
+  const data = join(folder, "calibration.jsonl");
+  const original = await writeRunnableOriginal(checkpoint, folder, new AbortController().signal);
+  const measure = async () => measureSqnrDb(original, folder, join(folder, "evaluation.jsonl"));
+  const recipe = { ...int4, exclude: ["*embed*"], minElements: 0 };
+  await compress(checkpoint, folder, { recipe });
+  const rounded = await measure();
+  const fitted = await compress(checkpoint, folder, {
+    recipe: { ...recipe, calibration: caller },
+    data,
+  });
+  const { data: kind, samples, fittedWeights } = fitted.calibration ?? {};
+  assert.deepEqual([kind, samples, fittedWeights], ["caller", 32, 10]);
+  const gain = (await measure()) - rounded;
+  assert(gain > 1, `${gain} dB more than ${rounded}`);
+  const builtin = { ...recipe, calibration: { generated: true } };
+  const { calibration } = await compress(checkpoint, folder, { recipe: builtin });
+  assert.equal(calibration?.data, "builtin");
+});
 
 test("A file that serves both is divided where it has too few samples", async () => {
   await using folder = await makeFolder();

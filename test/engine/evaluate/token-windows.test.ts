@@ -67,7 +67,7 @@ for (const [name, content, message] of wrong) {
 }
 
 test("the built-in text has some thousand tokens", async () => {
-  const windows = await readBuiltinWindows(words, { ...limits, count: 1000 });
+  const windows = await readBuiltinWindows("evaluation", words, { ...limits, count: 1000 });
   assert.ok(windows.length > 350, String(windows.length));
 });
 
