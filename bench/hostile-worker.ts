@@ -8,6 +8,7 @@ import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 import { limits } from "../src/contract/limits.ts";
 import { hasHiddenCharacters } from "../src/contract/text/hidden-characters.ts";
+import { yieldToService } from "../src/executors/local/run-worker-process.ts";
 import { percentile } from "../src/engine/evaluate/percentile.ts";
 import { followJob } from "../test/support/follow-job.ts";
 import { listenLocally } from "../test/support/listen-locally.ts";
@@ -94,6 +95,7 @@ async function beHostile(started: RunningService): Promise<BenchRow[]> {
     id,
     secret,
   ]);
+  yieldToService(pidOf({ process: attack }));
   owner.after(() => attack.kill());
   const probes = startProbes(started);
   const [begin, beginCpu] = [performance.now(), await readCpuSeconds(started)];
@@ -213,8 +215,8 @@ function startProbes({ baseUrl }: Pick<RunningService, "baseUrl">): {
   };
 }
 
-function pidOf({ process: { pid } }: Pick<RunningService, "process">): number {
-  if (pid === undefined) throw new Error("The service does not run");
+function pidOf({ process: { pid } }: { readonly process: ChildProcess }): number {
+  if (pid === undefined) throw new Error("The process does not run");
   return pid;
 }
 

@@ -5,9 +5,12 @@ import {
   registerWorkerFailures,
   unfinishedJobIndexers,
 } from "./controllers/compression-job/failure-metrics.ts";
-import { jobIdIndex, jobIdKey } from "./controllers/compression-job/observe/job-id-index.ts";
+import {
+  jobIdIndex,
+  jobIdKey,
+  trimCompressionJob,
+} from "./controllers/compression-job/observe/observe-compression-job.ts";
 import type { JobSettings } from "./controllers/compression-job/observe/job-settings.ts";
-import { trimCompressionJob } from "./controllers/compression-job/observe/observe-compression-job.ts";
 import {
   involvedObjectIndex,
   warningFieldSelector,

@@ -13,7 +13,9 @@ const folder = "docs/examples";
 const reportFile = z.object({
   name: z.string(),
   url: z.string(),
-  jobs: z.array(z.object({ url: z.string(), logUrl: z.string(), ...jobSchema.shape })),
+  jobs: z.array(
+    z.object({ url: z.string(), changesUrl: z.string(), logUrl: z.string(), ...jobSchema.shape }),
+  ),
 });
 
 /** Reports of a pull request that was run once: what it left as JSON, rendered as GitHub would show it. */
@@ -22,7 +24,7 @@ export async function exampleReports(root: string): Promise<[string, string][]> 
     JSON.parse(await readFile(join(root, folder, "report.json"), "utf8")),
   );
   const output = await readFile(join(root, folder, "output.txt"), "utf8");
-  const rows = jobs.map(({ url: page, logUrl, ...job }) => {
+  const rows = jobs.map(({ url: page, changesUrl, logUrl, ...job }) => {
     const { id, model, target, status } = job;
     return {
       id,
@@ -31,6 +33,7 @@ export async function exampleReports(root: string): Promise<[string, string][]> 
       status,
       gatesFailed: hasFailedGate(job.gates),
       url: page,
+      changesUrl,
       logUrl,
       job,
     };

@@ -1,6 +1,7 @@
 /** Paths of the dashboard's pages to which reports and events link, as its router takes them. */
 export const pagePaths = {
   job: "/jobs/:id",
+  changes: "/jobs/:id/changes",
   batch: "/batches/:id",
   suite: "/suites/:name",
 } as const;
@@ -9,6 +10,12 @@ export const pagePaths = {
 export function jobAddress(id: string, part?: "baseline" | "log"): string {
   const page = pagePaths.job.replace(":id", id);
   return part === undefined ? page : `${page}#${part}`;
+}
+
+/** Where it is shown how a job's model differs from its baseline's, or its result from that model. */
+export function changesAddress(id: string, of?: "model" | "result"): string {
+  const page = pagePaths.changes.replace(":id", id);
+  return of === undefined ? page : `${page}?of=${of}`;
 }
 
 export function batchAddress(id: string): string {

@@ -9,6 +9,7 @@ import { hasNoRole, NoRolePage, SessionEnded } from "./sign-in/no-role-page.tsx"
 import { SignInPage } from "./sign-in/sign-in-page.tsx";
 
 const JobPage = lazy(async () => (await import("./job/job-page.tsx")).JobPage);
+const ChangesPage = lazy(async () => (await import("./changes/changes-page.tsx")).ChangesPage);
 const AuditPage = lazy(async () => (await import("./audit/audit-page.tsx")).AuditPage);
 const TargetsPage = lazy(async () => (await import("./targets/targets-page.tsx")).TargetsPage);
 const BatchesPage = lazy(async () => (await import("./batches/batches-page.tsx")).BatchesPage);
@@ -52,6 +53,7 @@ export function App() {
           <Route path="/" component={JobsPage} />
           <Route path="/jobs" component={JobsPage} />
           <Route path={pagePaths.job} component={JobPage} />
+          <Route path={pagePaths.changes} component={ChangesPage} />
           <Route path="/compare" component={ComparePage} />
           <Route path="/batches" component={BatchesPage} />
           <Route path={pagePaths.batch} component={BatchPage} />

@@ -9,6 +9,7 @@ import {
   type CompressOptions,
   executePlan,
   reusePayloads,
+  type WeightResult,
   type WrittenPlan,
 } from "./execute-plan.ts";
 import type { WrittenFile } from "./onnx/write-model.ts";
@@ -18,7 +19,6 @@ import type { FoundRecipe } from "./describe-search.ts";
 import { searchRecipe } from "./search-recipe.ts";
 import { firstPlan, type PlanRevision } from "./quantize/plan-revision.ts";
 import { type CompletedTasks, readPartitions } from "./quantize/tasks/partition.ts";
-import type { TaskResult } from "./quantize/tasks/weight-task.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
 import { requireSupportedRecipe } from "../contract/jobs/resolve-recipe.ts";
 import { lacksDotProducts } from "../contract/jobs/target.ts";
@@ -69,7 +69,7 @@ export async function predictCompression(
 interface Pass extends WrittenPlan {
   readonly files: readonly WrittenFile[];
   /** By the position of the weight. */
-  readonly results: ReadonlyMap<number, TaskResult>;
+  readonly results: ReadonlyMap<number, WeightResult>;
 }
 
 /**
@@ -229,7 +229,7 @@ async function chooseFolded(
   });
 }
 
-function listRejections({ results }: Pass): TaskResult[] {
+function listRejections({ results }: Pass): WeightResult[] {
   return [...results.values()].filter(({ rejection }) => rejection !== undefined);
 }
 

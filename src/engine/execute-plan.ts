@@ -8,8 +8,9 @@ import { type Destination, writeLayout, type WrittenFile } from "./onnx/write-mo
 import type { CompressionPlan, PlanOptions } from "./plan-compression.ts";
 import { outputPayloads } from "./quantize/tasks/output-writer.ts";
 import { adoptCompletedTasks, type CompletedTasks } from "./quantize/tasks/partition.ts";
+import type { RemoteFiles } from "./checkpoints/remote-files.ts";
 import { runTasks } from "./quantize/tasks/run-tasks.ts";
-import type { TaskResult, WeightTask } from "./quantize/tasks/weight-task.ts";
+import type { CopyTask, ModelTask, TaskResult, WeightTask } from "./quantize/tasks/weight-task.ts";
 
 export interface CompressOptions extends PlanOptions {
   /** Folder of the result's files, which appear when they are complete. */
@@ -20,6 +21,8 @@ export interface CompressOptions extends PlanOptions {
   readonly modelSha256?: string | undefined;
   /** Called before parts of the ONNX file are read that need not be on this machine yet. */
   readonly fetchRanges?: FetchRanges | undefined;
+  /** Where the files of a checkpoint are elsewhere. */
+  readonly remote?: RemoteFiles | undefined;
   readonly signal: AbortSignal;
   /** Called with the fraction of the work that is done, from 0 to 1. */
   readonly onProgress: (fraction: number, message: string) => void;
@@ -39,16 +42,17 @@ export interface CompressOptions extends PlanOptions {
 
 /** Computes and writes what a plan asks for; what shares have is taken from them. */
 export async function executePlan(
-  { model, tasks: planned, layout }: CompressionPlan,
+  { model, tasks: weightTasks, layout }: CompressionPlan,
   shares: CompletedTasks,
   { outputDirectory: directory, modelSha256, signal, ...report }: CompressOptions,
-): Promise<{ files: WrittenFile[]; results: TaskResult[] }> {
-  const { fetchRanges, onProgress, log } = report;
+): Promise<{ files: WrittenFile[]; results: WeightResult[] }> {
+  const { fetchRanges, remote, onProgress, log } = report;
+  const planned = [...weightTasks, ...takeCopies({ model, layout })];
   const adopting = { completed: shares, modelSha256, signal };
   const completed = await adoptCompletedTasks(model, planned, adopting);
   const adopted = completed.filter((result) => result !== undefined);
   if (adopted.some(({ rejection }) => rejection !== undefined)) {
-    return { files: [], results: adopted };
+    return { files: [], results: adopted.filter(isWeightResult) };
   }
   const tasks = planned.filter((_, index) => completed[index] === undefined);
   if (shares.size > 0) {
@@ -61,11 +65,32 @@ export async function executePlan(
   const onBytes = createByteProgress(total, "Compressing weights", onProgress);
   let results: TaskResult[] = [];
   const writeComputedPayloads = async (destinations: FindDestinations) => {
-    results = await runTasks(placeTasks(tasks, destinations), { signal, onBytes });
+    results = await runTasks(placeTasks(tasks, destinations), { remote, signal, onBytes });
   };
   const options = { directory, layout, signal, onBytes, writeComputedPayloads };
   const files = await writeLayout(model, options);
-  return { files, results: [...adopted, ...results] };
+  return { files, results: [...adopted, ...results].filter(isWeightResult) };
+}
+
+export type WeightResult = TaskResult & { readonly weight: number };
+
+function isWeightResult(result: TaskResult): result is WeightResult {
+  return result.weight !== undefined;
+}
+
+/** Makes tasks of the tensors of a checkpoint that do not change: threads and shares do them too. */
+export function takeCopies({
+  model: { payloads },
+  layout,
+}: Pick<CompressionPlan, "model" | "layout">): CopyTask[] {
+  return [...layout.placements.keys()].flatMap((values): CopyTask[] => {
+    const source = payloads[values];
+    if (source?.kind !== "checkpoint") return [];
+    const { length } = source;
+    payloads[values] = { kind: "computed", length };
+    const bytes = { elements: length / 4, sourceBytes: length, resultBytes: length };
+    return [{ kind: "copy", source, sourceType: "float32", ...bytes, outputs: { values } }];
+  });
 }
 
 /** The payloads that do not change, or that are written already. */
@@ -78,7 +103,7 @@ function copiedPayloads({ payloads }: OnnxModel, { placements }: ModelLayout): P
 
 type FindDestinations = (payload: number) => readonly Destination[];
 
-function placeTasks(tasks: readonly WeightTask[], destinations: FindDestinations) {
+function placeTasks(tasks: readonly ModelTask[], destinations: FindDestinations) {
   return tasks.map((task) => {
     const payloads = outputPayloads(task);
     return {

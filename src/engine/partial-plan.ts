@@ -1,5 +1,5 @@
 import { type FileHandle, open } from "node:fs/promises";
-import { createByteProgress } from "./execute-plan.ts";
+import { createByteProgress, takeCopies } from "./execute-plan.ts";
 import { hashSource } from "./onnx/hash-source.ts";
 import { writeJsonTrailer } from "./onnx/json-trailer.ts";
 import {
@@ -12,6 +12,7 @@ import type { OnnxModel } from "./onnx/onnx-model.ts";
 import { type FetchRanges, isFixedWidth, rangesInModel } from "./onnx/payload.ts";
 import { maxPlannedBytes } from "./onnx/read-tensor.ts";
 import { planCompression, type PlanOptions } from "./plan-compression.ts";
+import type { RemoteFiles } from "./checkpoints/remote-files.ts";
 import { partitionTasks, writePartition } from "./quantize/tasks/partition.ts";
 import type { ModelFile } from "../contract/models/manifest.ts";
 import { readExactly, writeAllBytes } from "../model-files/file-access.ts";
@@ -115,6 +116,8 @@ interface ShareOptions extends PlanOptions {
   readonly modelSha256?: string | undefined;
   /** Called before parts of the ONNX file are read that need not be on this machine yet. */
   readonly fetchRanges?: FetchRanges | undefined;
+  /** Where the files of a checkpoint are elsewhere. */
+  readonly remote?: RemoteFiles | undefined;
   readonly signal: AbortSignal;
   /** Called with the fraction of the work that is done, from 0 to 1. */
   readonly onProgress: (fraction: number, message: string) => void;
@@ -135,10 +138,13 @@ interface ShareReport {
  */
 export async function optimizeShare(
   modelPath: string,
-  { share, outputPath, modelSha256, fetchRanges, signal, onProgress, ...options }: ShareOptions,
+  { share, outputPath, modelSha256, fetchRanges, remote, ...options }: ShareOptions,
 ): Promise<ShareReport> {
-  const { model, tasks } = await planCompression(modelPath, options);
+  const { signal, onProgress } = options;
+  const plan = await planCompression(modelPath, options);
   signal.throwIfAborted();
+  const { model } = plan;
+  const tasks = [...plan.tasks, ...takeCopies(plan)];
   const shareTasks = partitionTasks(tasks, share.count)[share.index] ?? [];
   const sources = shareTasks.map(({ source }) => source);
   await fetchRanges?.(rangesInModel(model, sources));
@@ -146,6 +152,12 @@ export async function optimizeShare(
   const message = `Compressing share ${share.index + 1} of ${share.count}`;
   const onBytes = createByteProgress(sourceBytes, message, onProgress);
   const partition = { model, tasks: shareTasks };
-  const bytes = await writePartition(outputPath, partition, { modelSha256, signal, onBytes });
-  return { weights: shareTasks.length, sourceBytes, bytes };
+  const bytes = await writePartition(outputPath, partition, {
+    modelSha256,
+    remote,
+    signal,
+    onBytes,
+  });
+  const weights = shareTasks.filter(({ kind }) => kind !== "copy").length;
+  return { weights, sourceBytes, bytes };
 }

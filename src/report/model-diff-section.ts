@@ -1,5 +1,5 @@
 import { foldSection, type Section } from "./compose-sections.ts";
-import { inlineCode, mermaidLabel, tableHead, tableRow } from "./markdown.ts";
+import { inlineCode, mermaidLabel, tableHead, tableRow, toOneLine } from "./markdown.ts";
 import type { Job } from "../contract/jobs/job.ts";
 import {
   isSameModel,
@@ -7,7 +7,13 @@ import {
   type NodeChange,
   type WeightChange,
 } from "../contract/jobs/model-diff.ts";
-import { formatPercent } from "../contract/text/format-figure.ts";
+import {
+  describeDistance,
+  describeNodeChange,
+  describeSameModel,
+  isMostlyAnother,
+  summarizeChanges,
+} from "../contract/jobs/describe-model-diff.ts";
 
 type ComparedJob = Pick<Job, "telemetry" | "baseline">;
 
@@ -18,37 +24,22 @@ type ComparedJob = Pick<Job, "telemetry" | "baseline">;
 export function modelDiffSections({ telemetry: { modelDiff }, baseline }: ComparedJob): Section[] {
   if (modelDiff === undefined || baseline === null) return [];
   const against = `the model of ${inlineCode(baseline.branch)}`;
-  if (isSameModel(modelDiff)) return [{ head: `The same model as ${against}.`, rows: [] }];
-  const title = `Against the model of ${codeInHtml(baseline.branch)}: ${summarize(modelDiff)}`;
-  const parts = [
-    valueRows(modelDiff),
-    nodeRows(modelDiff),
-    weightRows(modelDiff),
-    [drawing(modelDiff)],
-  ];
+  if (isSameModel(modelDiff)) return [{ head: describeSameModel(against, modelDiff), rows: [] }];
+  const changes = summarizeChanges(modelDiff, escapeInHtml);
+  const title = `Against the model of <code>${escapeInHtml(baseline.branch)}</code>: ${changes}`;
+  // A few nodes and weights of many say nothing.
+  const parts = isMostlyAnother(modelDiff.nodes)
+    ? [valueRows(modelDiff), [keptNodes(modelDiff)]]
+    : [valueRows(modelDiff), nodeRows(modelDiff), weightRows(modelDiff), [drawing(modelDiff)]];
   const [head = "", ...others] = parts
     .map((lines) => lines.join("\n"))
     .filter((text) => text !== "");
   return [foldSection(title, { head: [head, ...others].join("\n\n"), rows: [] })];
 }
 
-/** The changes in a few words: `1 node added, 2 weights changed by up to 3.1 %`. */
-function summarize({ values, nodes, weights, weightChanges }: ModelDiff): string {
-  const [largest] = weightChanges.flatMap(({ distance }) => distance ?? []);
-  const by = largest === undefined ? "" : ` by up to ${formatPercent(largest)}`;
-  const parts = [
-    values.length > 0 ? "another interface or opset" : "",
-    ...countWords("node", nodes),
-    ...countWords("weight", weights).map((text) => (text.endsWith("changed") ? text + by : text)),
-  ];
-  return parts.filter((text) => text !== "").join(", ");
-}
-
-function countWords(what: string, counts: ModelDiff["nodes"]): string[] {
-  return (["added", "removed", "changed"] as const).flatMap((how) => {
-    const count = counts[how];
-    return count === 0 ? [] : `${count} ${what}${count === 1 ? "" : "s"} ${how}`;
-  });
+function keptNodes({ nodes: { removed, changed, renamed, same } }: ModelDiff): string {
+  const kept = renamed + same;
+  return `${kept} of ${kept + removed + changed} nodes are still as they were.`;
 }
 
 function valueRows({ values }: ModelDiff): string[] {
@@ -61,10 +52,9 @@ function valueRows({ values }: ModelDiff): string[] {
 
 function nodeRows({ nodeChanges, nodes }: ModelDiff): string[] {
   if (nodeChanges.length === 0) return [];
-  const rows = nodeChanges.map(({ how, name, op, what }) => {
-    const changed = what.length === 0 ? how : `other ${what.join(" and ")}`;
-    return tableRow([inlineCode(name), inlineCode(op), changed]);
-  });
+  const rows = nodeChanges.map((change) =>
+    tableRow([inlineCode(change.name), inlineCode(change.op), describeNodeChange(change)]),
+  );
   const more = nodes.added + nodes.removed + nodes.changed - nodeChanges.length;
   return [tableHead(["node", "operator", "change"]), ...rows, ...moreLine(more, "nodes")];
 }
@@ -85,7 +75,7 @@ function weightRows({ weightChanges, weights }: ModelDiff): string[] {
 }
 
 function describeWeightChange({ how, distance }: WeightChange): string {
-  return distance === null ? how : `by about ${formatPercent(distance)} of its norm`;
+  return distance === null ? how : `by about ${describeDistance(distance)} of its norm`;
 }
 
 function moreLine(count: number, what: string): string[] {
@@ -126,7 +116,7 @@ function drawing({ nodeChanges }: ModelDiff): string {
   return ["```mermaid", ...lines, "```"].join("\n");
 }
 
-/** Foreign text as code in the title of a fold, which is HTML. */
-function codeInHtml(text: string): string {
-  return `<code>${text.replaceAll(/[^\w ./-]/g, "_")}</code>`;
+/** Foreign text in the title of a fold, which is HTML on one line. */
+function escapeInHtml(text: string): string {
+  return toOneLine(text).replaceAll(/[&<>"'@#]/g, (char) => `&#${char.charCodeAt(0)};`);
 }

@@ -95,7 +95,8 @@ function problemSections(rows: readonly ReportRow[]): Section[] {
 
 function problemLine(row: ReportRow, reasons: string): string {
   const { mark } = outcomes[classifyOutcome(row)];
-  return `- ${mark} ${reasons} ([job](${row.url}), [log](${row.logUrl}))`;
+  const changes = row.job?.telemetry.modelDiff ? `, [what changed](${row.changesUrl})` : "";
+  return `- ${mark} ${reasons} ([job](${row.url})${changes}, [log](${row.logUrl}))`;
 }
 
 const maxSteps = 3;

@@ -22,11 +22,12 @@ import { formatDecibels } from "../contract/text/format-figure.ts";
 
 /** The check run of a job, with the last lines of its output. */
 export function renderJobCheck(row: EndedRow, output: readonly string[]): CheckOutput {
-  const { logUrl: url, job } = row;
+  const { logUrl: url, changesUrl, job } = row;
   const maxBytes = githubLimits.checkFieldBytes;
   const code = job.error && { head: `Error code: ${inlineCode(job.error.code)}`, rows: [] };
   const measurements = [
     ...modelDiffSections(job),
+    ...(job.status === "Completed" ? [changesLink(changesUrl)] : []),
     ...searchSections(job),
     foldSection("All figures", measurementTable(job)),
     ...measurementNotes(job),
@@ -39,6 +40,11 @@ export function renderJobCheck(row: EndedRow, output: readonly string[]): CheckO
     summary: composeSections(summarySections(row), { url, maxBytes }),
     text: `${text}\n\n${tail}`,
   };
+}
+
+/** Where all changes are, also those of the compression. */
+function changesLink(url: string): Section {
+  return { head: `[What changed in the graph and its weights](${url})`, rows: [] };
 }
 
 function jobCheckTitle(row: EndedRow): string {
@@ -69,8 +75,10 @@ function summarySections(row: EndedRow): Section[] {
 }
 
 function summaryHead(row: EndedRow): string {
-  const { mark, words } = outcomes[classifyOutcome(row)];
-  const passed = `${inlineCode(row.model)} for ${inlineCode(row.target)} ${words}`;
+  const outcome = classifyOutcome(row);
+  const { mark, words } = outcomes[outcome];
+  const verb = outcome === "cancelled" ? "was " : "";
+  const passed = `${inlineCode(row.model)} for ${inlineCode(row.target)} ${verb}${words}.`;
   return `${mark} ${explainInMarkdown(row) ?? passed}`;
 }
 

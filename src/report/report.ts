@@ -1,6 +1,6 @@
 import type { Job } from "../contract/jobs/job.ts";
 import { isTerminal, type JobStatus } from "../contract/jobs/status.ts";
-import { jobAddress } from "../contract/page-addresses.ts";
+import { changesAddress, jobAddress } from "../contract/page-addresses.ts";
 
 /** One job of a report. */
 export interface ReportRow {
@@ -12,6 +12,8 @@ export interface ReportRow {
   readonly gatesFailed: boolean;
   /** The job's page. */
   readonly url: string;
+  /** Where it is shown what changed in the model. */
+  readonly changesUrl: string;
   /** Where that page has the job's whole output. */
   readonly logUrl: string;
   /** Absent until the job has ended. */
@@ -19,9 +21,13 @@ export interface ReportRow {
 }
 
 /** Addresses of a job's page at a service whose own address has no `/v1`. */
-export function jobLinks(serviceUrl: string, id: string): Pick<ReportRow, "url" | "logUrl"> {
+export function jobLinks(
+  serviceUrl: string,
+  id: string,
+): Pick<ReportRow, "url" | "changesUrl" | "logUrl"> {
   return {
     url: `${serviceUrl}${jobAddress(id)}`,
+    changesUrl: `${serviceUrl}${changesAddress(id)}`,
     logUrl: `${serviceUrl}${jobAddress(id, "log")}`,
   };
 }

@@ -40,7 +40,7 @@ export type RequestFile = (
 ) => Promise<Dispatcher.ResponseData>;
 
 /** A file to download. */
-interface DownloadSource {
+export interface DownloadSource {
   /** For messages, without secrets. */
   readonly name: string;
   /** Finds it before each request: addresses may be valid for a while only. */
@@ -67,14 +67,33 @@ export async function download(
 type AttemptOptions = DownloadOptions & { readonly pace: Pace };
 
 async function downloadInto(file: FileHandle, source: DownloadSource, options: AttemptOptions) {
-  const { signal } = options;
   const progress: DownloadProgress = { bytes: 0, hash: createHash("sha256"), validator: undefined };
+  return tryRequests(source, { signal: options.signal, progress }, async (requestFile) => {
+    await attemptDownload(file, requestFile, { progress, ...options });
+    return { bytes: progress.bytes, sha256: progress.hash.digest("hex") };
+  });
+}
+
+interface RequestsOptions {
+  readonly signal: AbortSignal;
+  /** Of all attempts together. */
+  readonly progress: { readonly bytes: number };
+}
+
+/**
+ * Asks for a file again after each failure, unless several in a row brought nothing.
+ * @throws ServiceError model_fetch_failed, and those of `attempt`
+ */
+export async function tryRequests<T>(
+  source: DownloadSource,
+  { signal, progress }: RequestsOptions,
+  attempt: (requestFile: RequestFile) => Promise<T>,
+): Promise<T> {
   for (let fruitless = 1; ; fruitless++) {
     const before = progress.bytes;
     const requestFile = await source.find();
     try {
-      await attemptDownload(file, requestFile, { progress, ...options });
-      return { bytes: progress.bytes, sha256: progress.hash.digest("hex") };
+      return await attempt(requestFile);
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof ServiceError || storageError(error) !== error) throw error;
@@ -117,15 +136,19 @@ async function restartDownload(
   if (answer.statusCode !== 200) {
     throw new PermanentDownloadError(`answered ${answer.statusCode} to a plain GET`);
   }
-  const encoding = readAnswerHeader(answer, "content-encoding") ?? "identity";
-  if (encoding !== "identity") {
-    throw new PermanentDownloadError(`answered with content encoding "${encoding}"`);
-  }
+  requireIdentity(answer);
   await file.truncate(0);
   const etag = readAnswerHeader(answer, "etag");
   progress.bytes = 0;
   progress.hash = createHash("sha256");
   progress.validator = etag?.startsWith('"') ? etag : readAnswerHeader(answer, "last-modified");
+}
+
+/** @throws PermanentDownloadError where the bytes are not those of the file */
+export function requireIdentity(answer: Dispatcher.ResponseData): void {
+  const encoding = readAnswerHeader(answer, "content-encoding") ?? "identity";
+  if (encoding === "identity") return;
+  throw new PermanentDownloadError(`answered with content encoding "${encoding}"`);
 }
 
 function checkRange(contentRange: string | undefined, start: number): void {
@@ -153,7 +176,7 @@ async function appendBody(
   }
 }
 
-async function* readBodyChunks(body: AsyncIterable<unknown>): AsyncGenerator<Buffer> {
+export async function* readBodyChunks(body: AsyncIterable<unknown>): AsyncGenerator<Buffer> {
   for await (const chunk of body) {
     if (!Buffer.isBuffer(chunk)) throw new TypeError("Body is not a stream of bytes");
     yield chunk;

@@ -5,7 +5,13 @@ import { isLocatedSource } from "../contract/models/model-source.ts";
 import type { LocatedSource } from "../contract/jobs/worker-transfers.ts";
 import { resolveAllowedPath } from "./allowed-path.ts";
 import type { BlobFiles } from "./blob-store.ts";
-import { download, type Pace, type RequestFile, type SlowestPace } from "./download.ts";
+import {
+  download,
+  type DownloadSource,
+  type Pace,
+  type RequestFile,
+  type SlowestPace,
+} from "./download.ts";
 import { hashStoredFile } from "./hash-stored-file.ts";
 import { requestSource } from "./request-source.ts";
 import { stripUrlSecrets } from "./strip-url-secrets.ts";
@@ -74,10 +80,13 @@ async function fetchSource(source: string, options: FetchOptions): Promise<Fetch
     return materializeUpload(source.slice("upload:sha256:".length), options);
   }
   const { maxModelBytes: maxBytes } = options.limits;
-  const name = stripUrlSecrets(source);
-  const find = async () => findSource(source, options);
-  const fetched = await download({ name, find }, { ...options, maxBytes });
+  const fetched = await download(remoteSource(source, options), { ...options, maxBytes });
   return { path: options.path, ...fetched };
+}
+
+/** A source that is neither an upload nor on this machine. */
+export function remoteSource(source: string, options: FetchOptions): DownloadSource {
+  return { name: stripUrlSecrets(source), find: async () => findSource(source, options) };
 }
 
 async function findSource(source: string, options: FetchOptions): Promise<RequestFile> {
@@ -132,7 +141,8 @@ export async function locateAllowedFile(
   return { path, bytes: stats.size };
 }
 
-function checkFetchedSize(bytes: number, maxModelBytes: number): void {
+/** @throws ServiceError model_too_large */
+export function checkFetchedSize(bytes: number, maxModelBytes: number): void {
   if (bytes <= maxModelBytes) return;
   const message = `The file has ${bytes} bytes, allowed are ${maxModelBytes}`;
   throw new ServiceError("model_too_large", message);

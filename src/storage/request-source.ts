@@ -77,13 +77,23 @@ async function checkAnswerStatus(answer: Dispatcher.ResponseData, url: URL): Pro
   const { statusCode } = answer;
   if (statusCode === 200 || statusCode === 206) return;
   await answer.body.dump();
-  const message = `the host answered ${statusCode}`;
+  const message = `${answeredStatus}${statusCode}`;
   if (statusCode === 404 || statusCode === 410) {
     const source = stripUrlSecrets(url);
     throw new ServiceError("model_not_found", `"${source}" does not exist: ${message}`);
   }
   if (statusCode === 429 || statusCode >= 500) throw new Error(message);
   throw new PermanentDownloadError(message);
+}
+
+const answeredStatus = "the host answered ";
+
+/**
+ * Whether the host of a file lets nobody see whether it exists, as buckets do whose files may not be
+ * listed. The error may have come from a service, as its text.
+ */
+export function isAccessRefusal(error: ServiceError): boolean {
+  return [401, 403].some((status) => error.message.endsWith(`${answeredStatus}${status}`));
 }
 
 export function readAnswerHeader(

@@ -6,6 +6,7 @@ import type { Assignment } from "../contract/jobs/worker.ts";
 import type { BlobFiles } from "../storage/blob-store.ts";
 import { type FetchLimits, fetchModel, type FetchOptions } from "../storage/fetch-model.ts";
 import { stripUrlSecrets } from "../storage/strip-url-secrets.ts";
+import { restoreCheckpointOutline } from "./checkpoint-outline.ts";
 import { type FetchedFiles, fetchModelFiles } from "./fetch-model-files.ts";
 import type { Stage } from "./reporter.ts";
 import type { SourceRelay } from "./service-connection.ts";
@@ -34,13 +35,20 @@ export interface JobInputs {
   readonly calibrationPath: string | undefined;
 }
 
-type FetchAssignment = Pick<Assignment, "model" | "recipe" | "dryRun" | "part" | "limits">;
+type FetchAssignment = Pick<
+  Assignment,
+  "model" | "recipe" | "dryRun" | "part" | "comparison" | "limits"
+>;
 
-/** Fetches the model and, where this worker will use it, the caller's data. */
+/**
+ * Fetches the model and, where this worker will use it, the caller's data.
+ * @param outline file of what another pod has of a checkpoint, which is the model then
+ */
 export async function fetchInputs(
   assignment: FetchAssignment,
   dependencies: FetchDependencies,
   stage: Stage,
+  outline?: string,
 ): Promise<JobInputs> {
   const { model, limits } = assignment;
   const sources = findDataSources(assignment);
@@ -51,8 +59,14 @@ export async function fetchInputs(
     ...fetching,
     share: hasData ? modelShare : 1,
   });
-  const fetched = await fetchModelFiles(model, options);
-  stage.log(`${formatBytes(fetched.bytes)}, SHA-256 ${fetched.sha256}`);
+  const readsRanges = canReadRanges(assignment);
+  const fetched =
+    outline === undefined
+      ? await fetchModelFiles(model, { ...options, readsRanges })
+      : await openSharedCheckpoint(outline, model.source, { ...options, readsRanges });
+  const what =
+    fetched.remote === undefined ? "" : " of versions and headers; weights are read later";
+  stage.log(`${formatBytes(fetched.bytes)}, SHA-256 ${fetched.sha256}${what}`);
   for (const { path: name, bytes, sha256 } of fetched.external) {
     stage.log(`External data ${name}: ${formatBytes(bytes)}, SHA-256 ${sha256}`);
   }
@@ -64,6 +78,36 @@ export async function fetchInputs(
       ? await fetchData("calibration", sources.calibration, fetching)
       : sources.calibration && dataPath;
   return { model: fetched, dataPath, calibrationPath };
+}
+
+/** A checkpoint of which another pod has the headers, with its weights where they are needed here. */
+async function openSharedCheckpoint(
+  outline: string,
+  source: string,
+  { readsRanges, ...options }: FetchOptions & { readonly readsRanges: boolean },
+): Promise<FetchedFiles> {
+  const restored = await restoreCheckpointOutline(outline, source, options);
+  const checkpoint = { ...restored, external: [] };
+  if (readsRanges) return checkpoint;
+  await checkpoint.remote.fetchAll(options.signal);
+  return { ...checkpoint, remote: undefined };
+}
+
+/**
+ * Whether the weights of a checkpoint are read once and in their order, so that they need not be on
+ * this machine: nothing runs or describes the original, and plans need no values.
+ */
+function canReadRanges({ model, recipe, dryRun, part, comparison }: FetchAssignment): boolean {
+  const isEvaluated = !dryRun && (part === null || part.step === "assemble");
+  const { evaluation, calibration, auto } = recipe;
+  const runsOriginal =
+    (isEvaluated && evaluation.level === "outputs") ||
+    calibration !== undefined ||
+    auto !== undefined;
+  const isFitted = !dryRun && recipe.calibration !== undefined;
+  const isPinned = model.sha256 !== undefined;
+  const isRun = runsOriginal || isFitted;
+  return !isRun && !isPinned && comparison === null && recipe.scheme !== "fp16";
 }
 
 type DataPurpose = "evaluation" | "calibration";

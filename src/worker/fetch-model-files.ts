@@ -15,13 +15,13 @@ import { locationPath } from "../model-files/location-path.ts";
 import { type FetchedModel, fetchModel, type FetchOptions } from "../storage/fetch-model.ts";
 import { stripUrlSecrets } from "../storage/strip-url-secrets.ts";
 import { type Pace, watchPace } from "../storage/download.ts";
-import { fetchCheckpoint } from "./fetch-checkpoint.ts";
+import { fetchCheckpoint, type FetchedCheckpoint } from "./fetch-checkpoint.ts";
 
 /** What each file counts for at the pace besides its bytes: each takes requests of its own. */
 const countedPerFile = 64 * 1024;
 
 /** A model on this machine. */
-export interface FetchedFiles extends FetchedModel {
+export interface FetchedFiles extends FetchedCheckpoint {
   /** Files of external data that were fetched with it, below its folder. */
   readonly external: readonly ModelFile[];
 }
@@ -34,12 +34,12 @@ export interface FetchedFiles extends FetchedModel {
  */
 export async function fetchModelFiles(
   { files, ...reference }: Assignment["model"],
-  options: FetchOptions,
+  { readsRanges = false, ...options }: FetchOptions & { readonly readsRanges?: boolean },
 ): Promise<FetchedFiles> {
   if (files !== undefined) return fetchManifest(files, reference.sha256, options);
   if (isFolderSource(reference.source)) {
     using pace = watchPace(stripUrlSecrets(reference.source), options.slowest);
-    const checkpoint = await fetchCheckpoint(reference.source, options, pace);
+    const checkpoint = await fetchCheckpoint(reference.source, { ...options, pace, readsRanges });
     checkFolderSha256(checkpoint.sha256, reference.sha256);
     return { ...checkpoint, external: [] };
   }

@@ -10,12 +10,14 @@ import { toJobError } from "./to-job-error.ts";
 import type { JobError } from "../contract/errors.ts";
 import type { Artifact } from "../contract/jobs/artifact.ts";
 import { formatRatio } from "../contract/jobs/latency.ts";
+import type { ModelDiff } from "../contract/jobs/model-diff.ts";
 import { type ModelGraph, modelGraphLimits } from "../contract/jobs/model-graph.ts";
 import type { Accuracy } from "../contract/jobs/telemetry.ts";
 import { truncate } from "../contract/text/bounded-text.ts";
 import { formatBytes } from "../contract/text/format-bytes.ts";
 import { replaceHiddenCharacters } from "../contract/text/hidden-characters.ts";
 import type { CompressionReport } from "../engine/compression-report.ts";
+import { compareResult } from "../engine/diff/compare-result.ts";
 import { isCheckpoint } from "../engine/language/open-language-model.ts";
 import { errorMessage } from "../log/error-message.ts";
 
@@ -43,7 +45,8 @@ export async function finishJob(
   const { path: modelPath, sha256 } = inputs.model;
   const beside = dryRun ? [] : await writeLanguageFiles(modelPath, context.outputDirectory);
   const files = dryRun ? [] : await publishFiles(context, [...report.files, ...beside]);
-  const made = { report, model: { bytes: report.originalBytes, sha256 }, files };
+  const changes = dryRun ? undefined : await compareWithOriginal(context, inputs, report);
+  const made = { report, model: { bytes: report.originalBytes, sha256 }, files, changes };
   if (!dryRun) {
     try {
       await examineResult(context, inputs, { report, onMeasured });
@@ -61,6 +64,24 @@ export async function finishJob(
     await publishFiles(context, [archive]);
   }
   for (const line of summarizeResult(report, evaluation)) reporter.log(line);
+}
+
+/** How the result differs from its original; that they cannot be compared costs nothing else. */
+async function compareWithOriginal(
+  { assignment, outputDirectory, reporter, signal }: JobContext,
+  { model: { path: originalPath } }: JobInputs,
+  { files: [file], weights }: CompressionReport,
+): Promise<ModelDiff | undefined> {
+  if (file === undefined) throw new TypeError("A result has no files");
+  const resultPath = path.join(outputDirectory, file.name);
+  const { maxModelBytes } = assignment.limits;
+  try {
+    return await compareResult({ originalPath, resultPath, weights, maxModelBytes, signal });
+  } catch (error) {
+    signal.throwIfAborted();
+    reporter.log(`The result was not compared with its original: ${errorMessage(error)}`);
+    return undefined;
+  }
 }
 
 interface Examination {
@@ -87,6 +108,8 @@ interface ReportContent {
   readonly model: { readonly bytes: number; readonly sha256: string };
   /** Those of the result. */
   readonly files: readonly Artifact[];
+  /** How the result differs from the original; undefined where nothing was written. */
+  readonly changes: ModelDiff | undefined;
   readonly evaluation: Evaluation;
   readonly error?: JobError;
 }
@@ -103,13 +126,13 @@ async function publishFailure(context: JobContext, content: ReportContent): Prom
 
 function listDocuments(
   { assignment: { id, kind, recipe, target } }: JobContext,
-  { report, model, files, evaluation, error }: ReportContent,
+  { report, model, files, changes, evaluation, error }: ReportContent,
 ) {
   const { weights, choice, restoredAtLoad, calibration, search, foundRecipe } = report;
   const asked = { job: id, kind, model, target, recipe, foundRecipe, search };
   const work = { ...asked, calibration, choice, restoredAtLoad, files };
   const { interface: io } = report;
-  const content = { ...work, interface: io, weights, ...evaluation, error };
+  const content = { ...work, interface: io, weights, changes, ...evaluation, error };
   const text = `${JSON.stringify(content, null, 2)}\n`;
   const graph = JSON.stringify(describeGraph(report));
   const documents = [

@@ -44,10 +44,13 @@ async function runEntireJob(context: JobContext): Promise<void> {
   const { kind } = assignment;
   reporter.status(kind === "compress" ? "Sharding" : "Optimizing");
   const inputs = await runStage("fetch", async (stage) => fetchInputs(assignment, context, stage));
-  // From now on native code of the model runs.
-  await relay?.close(signal);
+  // Native code of the model runs from then on; that of one that is read by ranges never does.
+  const isRead = inputs.model.remote === undefined;
+  if (isRead) await relay?.close(signal);
   reporter.model(inputs.model.bytes, inputs.model.sha256);
-  await finishJob(context, inputs, await compressInputs(context, inputs));
+  const report = await compressInputs(context, inputs);
+  if (!isRead) await relay?.close(signal);
+  await finishJob(context, inputs, report);
 }
 
 /** The plan of a large model takes much memory, which the evaluation needs: it ends here. */
@@ -65,6 +68,7 @@ async function compressInputs(context: JobContext, inputs: JobInputs): Promise<C
       ...planOptions(assignment),
       ...context,
       ...stage,
+      remote: inputs.model.remote,
       calibrationPath,
       dataPath,
       candidates,

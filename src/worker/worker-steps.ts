@@ -1,13 +1,15 @@
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { formatBytes } from "../contract/text/format-bytes.ts";
-import { isRemoteSource } from "../contract/models/model-source.ts";
+import { isFolderSource, isRemoteSource } from "../contract/models/model-source.ts";
 import { ServiceError } from "../contract/errors.ts";
 import { assembleShares } from "../engine/compress-model.ts";
 import { isCheckpoint } from "../engine/language/open-language-model.ts";
 import type { FetchRanges } from "../engine/onnx/payload.ts";
 import { readOutline } from "../engine/onnx/model-outline.ts";
 import { optimizeShare, writeOutline } from "../engine/partial-plan.ts";
+import type { Assignment, ModelOutline } from "../contract/jobs/worker.ts";
+import { writeCheckpointOutline } from "./checkpoint-outline.ts";
 import { createJobCandidates, planModel, planOptions } from "./plan-model.ts";
 import { fetchInputs, type JobInputs, modelFileName } from "./fetch-inputs.ts";
 import type { FetchedFiles } from "./fetch-model-files.ts";
@@ -21,23 +23,35 @@ export async function shardModel(context: JobContext): Promise<void> {
   const { assignment, blobs, reporter, runStage, signal } = context;
   reporter.status("Sharding");
   const inputs = await runStage("fetch", async (stage) => fetchInputs(assignment, context, stage));
-  if (isCheckpoint(inputs.model.path)) throw checkpointUndividedError();
+  if (isCheckpoint(inputs.model.path)) requireDivisible(assignment.model, inputs.model);
   const { sha256, external } = inputs.model;
   reporter.model(inputs.model.bytes, sha256);
   const plan = await planModel(context, inputs);
   await runStage("publish", async ({ log }) => {
-    if (isRemoteSource(assignment.model.source)) await publishModel(context, inputs.model);
     const file = path.join(context.directory, "outline");
-    await writeOutline(plan.model, file, { modelSha256: sha256, files: external, signal });
+    if (isFolderSource(assignment.model.source)) {
+      await writeCheckpointOutline(inputs.model, file);
+    } else {
+      if (isRemoteSource(assignment.model.source)) await publishModel(context, inputs.model);
+      await writeOutline(plan.model, file, { modelSha256: sha256, files: external, signal });
+    }
     const outline = await blobs.writeFile(file, { signal });
     reporter.outline(outline);
     log(`Outline for the pods of the shares: ${formatBytes(outline.bytes)}`);
   });
 }
 
-function checkpointUndividedError(): ServiceError {
-  const message = "A language model's checkpoint is optimized by one pod: parallelism must be 1";
-  return new ServiceError("recipe_unsupported", message);
+/**
+ * Pods of the shares read weights by ranges, or files of their own machine.
+ * @throws ServiceError recipe_unsupported
+ */
+function requireDivisible({ source }: Assignment["model"], { remote }: FetchedFiles): void {
+  if (remote !== undefined || (isFolderSource(source) && !isRemoteSource(source))) return;
+  const what = isFolderSource(source)
+    ? "A checkpoint in half precision, or with a SHA-256,"
+    : "A GGUF file";
+  const message = `${what} is optimized by one pod: parallelism must be 1`;
+  throw new ServiceError("recipe_unsupported", message);
 }
 
 /** Stores a model that lies elsewhere, since it could be another one later. */
@@ -71,6 +85,7 @@ export async function optimizePart(context: JobContext): Promise<void> {
       outputPath,
       modelSha256: model.sha256,
       fetchRanges,
+      remote: model.remote,
       signal,
       onProgress,
     };
@@ -96,6 +111,7 @@ export async function assembleModel(context: JobContext): Promise<void> {
         ...stage,
         modelSha256: inputs.model.sha256,
         fetchRanges: inputs.fetchRanges,
+        remote: inputs.model.remote,
         calibrationPath: inputs.calibrationPath,
         candidates: createJobCandidates(context, inputs, stage),
       },
@@ -113,6 +129,7 @@ interface PartInputs extends JobInputs {
 async function fetchPart(context: JobContext): Promise<PartInputs> {
   const { assignment, runStage } = context;
   const { part, model, recipe } = assignment;
+  if (part?.outline && isFolderSource(model.source)) return fetchFolderPart(context, part.outline);
   const isAssembling = part?.step === "assemble";
   const runsOriginal =
     isAssembling && (recipe.evaluation.level === "outputs" || recipe.calibration !== undefined);
@@ -132,6 +149,18 @@ async function fetchPart(context: JobContext): Promise<PartInputs> {
       log(partial.describe());
     });
   return { model: partial.file, dataPath: undefined, calibrationPath: undefined, fetchRanges };
+}
+
+/** A checkpoint is planned from the headers that the shard step has read, unless they are here. */
+async function fetchFolderPart(context: JobContext, outline: ModelOutline): Promise<PartInputs> {
+  const { assignment, blobs, directory, runStage, signal } = context;
+  const isRemote = isRemoteSource(assignment.model.source);
+  const file = path.join(directory, "outline");
+  if (isRemote) await blobs.materialize(outline.sha256, file, signal);
+  const inputs = await runStage("fetch", async (stage) => {
+    return fetchInputs(assignment, context, stage, isRemote ? file : undefined);
+  });
+  return { ...inputs, fetchRanges: undefined };
 }
 
 /** The model as a later step reads it, with the files that the shard step stored of it. */

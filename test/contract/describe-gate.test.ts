@@ -52,7 +52,18 @@ const sentences: readonly [Partial<GateResult> & Pick<GateResult, "gate">, strin
   ],
   [
     { gate: "maxSizeRegression", actual: null, level: "warn", note: "There is no baseline" },
-    'cannot be compared for "Growth" (There is no baseline)',
+    'has no verdict on "Growth" (There is no baseline)',
+  ],
+  [
+    {
+      gate: "maxLatencyRatio",
+      actual: 1.02,
+      limit: 1,
+      interval: { low: 0.98, high: 1.06 },
+      level: "warn",
+      note: "The confidence interval contains the limit",
+    },
+    "is not decided: it takes 102 % of the original's time (95 % sure: 98 % to 106 %); 100 % are allowed",
   ],
 ];
 
@@ -91,4 +102,11 @@ test("what comes next follows from why a job did not pass", () => {
   const withoutBaseline = makeGate({ gate: "maxSqnrDropDb", actual: null, level: "warn" });
   const next = nextStep({ status: "Completed", error: null, gates: [withoutBaseline] });
   assert.match(next ?? "", /on the base branch once/);
+  const undecided = (actual: number) => {
+    const interval = { low: 0.96, high: 1.04 };
+    const gate = makeGate({ gate: "maxLatencyRatio", limit: 1, actual, interval, level: "warn" });
+    return nextStep({ status: "Completed", error: null, gates: [gate] }) ?? "";
+  };
+  assert.match(undecided(0.98), /^Nothing is wrong so far\. About 9 times as many sessions/);
+  assert.match(undecided(1.001), /No number of sessions decides it/);
 });

@@ -97,8 +97,17 @@ async function followLink(page: Page, url: string): Promise<void> {
 /** Asserts that the page shows the job or batch which its address names. */
 async function assertShown(page: Page, { client }: Dashboard, url: string): Promise<void> {
   const { pathname, hash } = new URL(url);
-  const [, kind, id = "", ...more] = pathname.split("/");
+  const [, kind, id = "", part, ...more] = pathname.split("/");
   assert.deepEqual(more, [], url);
+  if (part !== undefined) {
+    assert.equal(part, "changes", url);
+    const { model, status } = await client.call("getJob", { params: { id } });
+    await page.getByRole("heading", { level: 1, name: `What changed in ${model.name}` }).waitFor();
+    const shown =
+      status === "Completed" ? /^Against the original: / : "There is no result to compare";
+    await page.getByText(shown).waitFor();
+    return;
+  }
   const name =
     kind === "jobs"
       ? (await client.call("getJob", { params: { id } })).model.name
@@ -130,8 +139,8 @@ test("every link of a report leads to the page of what it names", { skip }, asyn
       await assertShown(page, dashboard, link);
     });
   }
-  // Two batches of two jobs, and the jobs' logs.
-  assert.equal(links.size, 2 + 4 + 4);
+  // Two batches of two jobs, the jobs' logs, and what changed: in the JSON also of one without a result.
+  assert.equal(links.size, 2 + 4 + 4 + 3);
 });
 
 test("who is not signed in is asked to, and then sees what the link names", { skip }, async (t) => {

@@ -9,6 +9,7 @@ import {
   modelDescription,
 } from "../../src/contract/models/model-description.ts";
 import { compareModels } from "../../src/engine/diff/compare-models.ts";
+import { compareResult } from "../../src/engine/diff/compare-result.ts";
 import { describeModel } from "../../src/engine/diff/describe-model.ts";
 import {
   floatInitializer,
@@ -99,8 +100,8 @@ test("a node that was added is named with its neighbours", async (t) => {
   const diff = compareModels(await describe(t, graph), await describe(t, changed));
   assert.deepEqual(diff.nodes, { added: 1, removed: 0, changed: 1, renamed: 0, same: 2 });
   assert.deepEqual(diff.nodeChanges, [
-    { how: "changed", name: "second", op: "MatMul", what: ["inputs"], from: ["extra"], to: [] },
     { how: "added", name: "extra", op: "Tanh", what: [], from: ["act"], to: ["second"] },
+    { how: "changed", name: "second", op: "MatMul", what: ["inputs"], from: ["extra"], to: [] },
   ]);
   const back = compareModels(await describe(t, changed), await describe(t, graph));
   assert.deepEqual([back.nodes.removed, back.nodes.changed], [1, 1]);
@@ -161,4 +162,42 @@ test("graphs of 10,000 nodes with other names and one more node are compared in 
   compareModels(describeChain("a", 0), describeChain("b", 1));
   const seconds = (performance.now() - started) / 1000;
   assert.ok(seconds < 5, `took ${seconds.toFixed(1)} s`);
+});
+
+test("a result has its original's nodes, with what restores the weights that changed", async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), "result-"));
+  t.after(() => rm(folder, { recursive: true }));
+  const [originalPath, resultPath] = [join(folder, "a.onnx"), join(folder, "b.onnx")];
+  const graph = makeGraph();
+  await writeTinyModel(originalPath, graph);
+  const restore = { ...node("DequantizeLinear", ["w1", "scale"], ["restored"]), name: "restore" };
+  const [first, ...others] = graph.node;
+  const taken = { ...first, input: ["x", "restored"] };
+  await writeTinyModel(resultPath, { ...graph, node: [restore, taken, ...others] });
+  const weightOf = (name: string, form: string | null, sqnrDb: number) => ({
+    name,
+    shape: [size, size],
+    dataType: "float32",
+    originalBytes: 4 * size * size,
+    resultBytes: size * size,
+    usedBy: ["MatMul"],
+    form,
+    reason: null,
+    error: form === null ? null : { sqnrDb, cosine: 1, maxAbsoluteError: 0 },
+  });
+  const weights = [weightOf("w1", "int8", 20), weightOf("w2", null, 0)];
+  const paths = { originalPath, resultPath, weights, maxModelBytes: 1e9, signal };
+  const diff = await compareResult(paths);
+  assert.deepEqual(diff.nodes, { added: 1, removed: 0, changed: 1, renamed: 0, same: 2 });
+  assert.deepEqual(
+    diff.nodeChanges.map(({ name, how }) => [name, how]),
+    [
+      ["restore", "added"],
+      ["first", "changed"],
+    ],
+  );
+  assert.deepEqual(diff.weights, { added: 0, removed: 0, changed: 1, renamed: 0, same: 1 });
+  assert.deepEqual(diff.weightChanges, [
+    { how: "changed", name: "w1", before: "float32[64,64]", after: "int8", distance: 0.1 },
+  ]);
 });

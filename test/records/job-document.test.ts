@@ -4,7 +4,7 @@ import { maxArtifacts } from "../../src/contract/jobs/artifact.ts";
 import { type Job, job } from "../../src/contract/jobs/job.ts";
 import { maxReportedOutputs, maxWarnings } from "../../src/contract/jobs/telemetry.ts";
 import { limits, textLimits } from "../../src/contract/limits.ts";
-import { jobColumns } from "../../src/records/jobs/job-columns.ts";
+import { jobColumns } from "../../src/records/jobs/insert-jobs.ts";
 import { makeNewJob, openTestRecords } from "./new-jobs.ts";
 
 function repeat<T>(count: number, make: (index: number) => T): T[] {

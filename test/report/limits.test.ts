@@ -11,6 +11,7 @@ import {
   renderJobSummary,
 } from "../../src/report/render-batch.ts";
 import type { EndedRow } from "../../src/report/report.ts";
+import { modelDiffSections } from "../../src/report/model-diff-section.ts";
 import { renderJobCheck } from "../../src/report/render-job.ts";
 import { gateMissed, jobFailed, makeReport, makeRow } from "./make-report.ts";
 import { makeCompletedJob } from "../support/make-job.ts";
@@ -128,6 +129,28 @@ test("a job's report is within GitHub's limits, however long its output", () => 
     }),
     { numRuns: 60 },
   );
+});
+
+test("what models and branches are called is no markup in the title of a fold", () => {
+  const counts = { added: 0, removed: 0, changed: 1, renamed: 0, same: 3 };
+  const [name, branch] = ["</summary><img src=x> @me\n\n# big", "fix/<b>&'größer'"];
+  const telemetry = {
+    modelDiff: {
+      values: [{ what: "opset" as const, name, before: null, after: "<i>" }],
+      nodes: counts,
+      weights: counts,
+      nodeChanges: [],
+      weightChanges: [],
+    },
+  };
+  const { telemetry: measured, id: jobId } = makeCompletedJob();
+  const baseline = { jobId, sha: "a".repeat(40), branch, by: "branch" as const };
+  const job = { telemetry: { ...measured, ...telemetry }, baseline };
+  const [section] = modelDiffSections(job);
+  const [, title = ""] = /^<details>\n<summary>(.*)<\/summary>\n/.exec(section?.head ?? "") ?? [];
+  assert.deepEqual(title.match(/<[^>]*>/g), ["<code>", "</code>"]);
+  assert.doesNotMatch(title, /@/);
+  assert.match(title, /größer/);
 });
 
 test("a table that is too long ends behind a row and says how many more there are", () => {

@@ -78,6 +78,16 @@ const matrix: Readonly<Record<RouteName, Row>> = {
     owner: 409,
     ...hidden,
   },
+  getModelSignature: {
+    call: (things) => `GET /v1/jobs/${things.job}/model-signature`,
+    owner: 409,
+    ...hidden,
+  },
+  getModelBom: {
+    call: (things) => `GET /v1/jobs/${things.job}/model-bom`,
+    owner: 409,
+    ...hidden,
+  },
   getArtifact: {
     call: (things) => `GET /v1/jobs/${things.job}/artifacts/model.onnx`,
     owner: 200,

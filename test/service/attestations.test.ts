@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { createHash, generateKeyPairSync, sign } from "node:crypto";
+import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import test, { type TestContext } from "node:test";
+import { promisify } from "node:util";
 import { type JobReport, jobReport } from "../../scripts/job-report.ts";
 import { repeatJob } from "../../scripts/repeat-job.ts";
 import { verifyAttestations } from "../../scripts/verify-attestations.ts";
@@ -13,6 +15,7 @@ import {
   type Envelope,
   preAuthEncoding,
 } from "../../src/contract/jobs/attestation.ts";
+import { pythonInterpreter, pythonMissing, runPython } from "../support/python.ts";
 import { startRunningService } from "../support/running-service.ts";
 import { floatInitializer, node, tensorInfo, writeTinyModel } from "../support/tiny-model.ts";
 
@@ -63,11 +66,14 @@ async function runAttestedJob(t: TestContext) {
     files.set(name, await read(`/jobs/${id}/artifacts/${name}`));
   }
   const signed = (await read(`/jobs/${id}/attestations`)).toString();
-  const { publicKey } = attestationKey.parse(JSON.parse(String(await read("/attestation-key"))));
+  const keys = attestationKey.parse(JSON.parse(String(await read("/attestation-key"))));
+  const modelSignature = await read(`/jobs/${id}/model-signature`);
+  const modelBom = (await read(`/jobs/${id}/model-bom`)).toString();
   const again = (await read(`/jobs/${id}/attestations`)).toString();
   assert.equal(again, signed);
   const text = files.get("report.json")?.toString() ?? "";
-  return { modelPath, files, signed, publicKey, report: jobReport.parse(JSON.parse(text)) };
+  const report = jobReport.parse(JSON.parse(text));
+  return { modelPath, files, signed, ...keys, modelSignature, modelBom, report };
 }
 
 type Attested = Awaited<ReturnType<typeof runAttestedJob>>;
@@ -291,3 +297,81 @@ test("a result is what its installation signed, and nothing else is taken for it
     await assert.rejects(repeatJob({ ...report, weights }, modelPath), /has the form/);
   });
 });
+
+const exec = promisify(execFile);
+
+/** What `model_signing` says of a folder with the files and the signature. */
+async function verifyByOpenSsf(
+  t: TestContext,
+  { files, modelSignature, modelKey }: Pick<Attested, "files" | "modelSignature" | "modelKey">,
+): Promise<{ readonly passed: boolean; readonly output: string }> {
+  const folder = await mkdtemp(join(tmpdir(), "signed-"));
+  t.after(() => rm(folder, { recursive: true }));
+  const key = join(await mkdtemp(join(tmpdir(), "key-")), "key.pem");
+  t.after(() => rm(dirname(key), { recursive: true }));
+  await writeFile(key, modelKey);
+  const signature = join(folder, "model.sig");
+  await writeFile(signature, modelSignature);
+  for (const [name, bytes] of files) await writeFile(join(folder, name), bytes);
+  const program = join(dirname(pythonInterpreter), "model_signing");
+  const args = ["verify", "key", folder, "--signature", signature, "--public_key", key];
+  try {
+    const { stdout, stderr } = await exec(program, args);
+    return { passed: true, output: stdout + stderr };
+  } catch (error) {
+    return { passed: false, output: String(error) };
+  }
+}
+
+/** The schema is CycloneDX's own, which its Python library has. */
+const validateBom = `
+import sys
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+print(JsonStrictValidator(SchemaVersion.V1_6).validate_str(sys.argv[1]))
+`;
+
+test(
+  "other tools take the signature and the bill of materials",
+  { skip: pythonMissing },
+  async (t) => {
+    const attested = await runAttestedJob(t);
+    await t.test("the OpenSSF's model_signing accepts a result", async (t) => {
+      const { passed, output } = await verifyByOpenSsf(t, attested);
+      assert.ok(passed, output);
+      assert.match(output, /Verification succeeded/);
+    });
+    await t.test("it refuses a changed file, an added one and another key", async (t) => {
+      const model = attested.files.get("model.onnx") ?? Buffer.alloc(1);
+      const changed = new Map(attested.files).set("model.onnx", flip(model));
+      const added = new Map(attested.files).set("other.bin", Buffer.from("more"));
+      const { publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+      const modelKey = publicKey.export({ type: "spki", format: "pem" }).toString();
+      const refused = [
+        [{ ...attested, files: changed }, /Hash mismatch for 'model\.onnx'/],
+        [{ ...attested, files: added }, /Extra files found in model/],
+        [{ ...attested, modelKey }, /Key mismatch/],
+      ] as const;
+      for (const [evidence, says] of refused) {
+        const { passed, output } = await verifyByOpenSsf(t, evidence);
+        assert.equal(passed, false);
+        assert.match(output, says);
+      }
+    });
+    await t.test("CycloneDX's schema accepts the bill, and it names the original", async () => {
+      assert.equal((await runPython(validateBom, [attested.modelBom])).trim(), "None");
+      const bom: unknown = JSON.parse(attested.modelBom);
+      assert.partialDeepStrictEqual(bom, {
+        metadata: {
+          component: {
+            type: "machine-learning-model",
+            pedigree: {
+              ancestors: [{ hashes: [{ alg: "SHA-256", content: attested.report.model.sha256 }] }],
+            },
+          },
+        },
+      });
+      assert.match(attested.modelBom, /gate\.maxSizeRatio","value":"passed: has \d+(\.\d)? % of/);
+    });
+  },
+);

@@ -86,22 +86,24 @@ function sendContent(
     response.writeHead(403).end();
     return;
   }
-  const start = Number(/^bytes=(\d+)-$/.exec(range ?? "")?.[1] ?? 0);
   const bytes = typeof content === "string" ? statSync(content).size : content.length;
+  const [, first = "0", last = ""] = /^bytes=(\d+)-(\d*)$/.exec(range ?? "") ?? [];
+  const start = Number(first);
+  const end = last === "" ? bytes : Math.min(bytes, Number(last) + 1);
   response.writeHead(range === undefined ? 200 : 206, {
     etag: `"${createHash("md5").update(content).digest("hex")}"`,
-    "content-length": bytes - start,
-    ...(range !== undefined && { "content-range": `bytes ${start}-${bytes - 1}/${bytes}` }),
+    "content-length": end - start,
+    ...(range !== undefined && { "content-range": `bytes ${start}-${end - 1}/${bytes}` }),
   });
   if (typeof content === "string") {
-    pipeline(createReadStream(content, { start }), response, () => {});
+    pipeline(createReadStream(content, { start, end: end - 1 }), response, () => {});
     return;
   }
   if (cut === undefined) {
-    response.end(content.subarray(start));
+    response.end(content.subarray(start, end));
     return;
   }
-  response.write(content.subarray(start, start + cut), () => {
+  response.write(content.subarray(start, Math.min(end, start + cut)), () => {
     // A connection that is cut at once takes along what its reader has not read.
     setTimeout(() => response.destroy(), 100);
   });

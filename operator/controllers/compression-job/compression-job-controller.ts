@@ -2,10 +2,13 @@ import type { ActionContext, ActionDependencies } from "./act/action-context.ts"
 import { executeAction, isNamespaceTerminating, setFinalizer } from "./act/execute-action.ts";
 import { StartedJobs } from "./act/started-jobs.ts";
 import { decide } from "./decide/decide.ts";
-import { DeletionTimes } from "./observe/deletion-times.ts";
-import { jobIdIndex, jobIdKey } from "./observe/job-id-index.ts";
+import {
+  DeletionTimes,
+  jobIdIndex,
+  jobIdKey,
+  observeCompressionJob,
+} from "./observe/observe-compression-job.ts";
 import type { JobSettings } from "./observe/job-settings.ts";
-import { observeCompressionJob } from "./observe/observe-compression-job.ts";
 import type { ObservedState } from "./observe/observed-state.ts";
 import { resourceLabels } from "../../../src/contract/custom-resources/resource-labels.ts";
 import type { ConfiguredTarget } from "../../../src/contract/custom-resources/target-pod.ts";

@@ -9,12 +9,12 @@ const evaluationType = "https://modeloptimization.dev/evaluation/v1";
 const compressionType = "https://modeloptimization.dev/compression/v1";
 
 /** A signed statement: DSSE, as in-toto and sigstore read it. */
-const envelope = z
+export const envelope = z
   .object({
     payloadType: z.literal(statementMediaType),
     payload: z.base64().describe("The statement as JSON, in base64."),
     signatures: z
-      .array(z.object({ keyid: z.string(), sig: z.base64().describe("Ed25519, in base64.") }))
+      .array(z.object({ keyid: z.string(), sig: z.base64().describe("In base64.") }))
       .length(1),
   })
   .meta({ id: "AttestationEnvelope" });
@@ -27,7 +27,8 @@ export const attestations = z
 export const attestationKey = z
   .object({
     keyid: z.string().describe("SHA-256 of the public key in the form of DER."),
-    publicKey: z.string().describe("In the form of PEM."),
+    publicKey: z.string().describe("Ed25519, in the form of PEM."),
+    modelKey: z.string().describe("Of signatures of models: ECDSA on P-256, in the form of PEM."),
   })
   .meta({ id: "AttestationKey" });
 

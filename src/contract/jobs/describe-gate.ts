@@ -1,5 +1,6 @@
 import { type GateKind, type GateName, gateTable } from "./gate-table.ts";
 import type { GateResult } from "./gate.ts";
+import { isUndecided } from "./undecided-gate.ts";
 
 interface GateWording {
   /** What a change is compared with, such as the name of a branch. */
@@ -22,12 +23,14 @@ export function describeGate(
   if (actual === null) {
     return note === undefined
       ? `has no measured figure for "${title}"; ${allowance(bound, formatLimit(result))}`
-      : `cannot be compared for "${title}"${reason}`;
+      : `has no verdict on "${title}"${reason}`;
   }
   const size = "change" in gateTable[result.gate] ? Math.abs(actual) : actual;
   const figure = format(size, distinctDigits(size, limit, format));
   const found = finding(figure, actual, against) + describeInterval(interval, format);
-  return `${found}; ${allowance(bound, formatLimit(result))}${reason}`;
+  const sentence = `${found}; ${allowance(bound, formatLimit(result))}`;
+  // Its note has the interval once more, and what comes next.
+  return isUndecided(result) ? `is not decided: it ${sentence}` : sentence + reason;
 }
 
 /** How sure a finding is. */

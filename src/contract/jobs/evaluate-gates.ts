@@ -8,6 +8,7 @@ import {
 } from "./gate-table.ts";
 import type { GateLimits, GateResult } from "./gate.ts";
 import type { Telemetry } from "./telemetry.ts";
+import { isUndecided, timesToDecide } from "./undecided-gate.ts";
 
 /** What the gates of one job are evaluated with. */
 interface GateInput {
@@ -57,21 +58,16 @@ function evaluateGate(kind: GateKind, limit: number, input: GateInput): Verdict 
 function compareInterval(measured: GateInterval, limit: number): Verdict {
   const { actual, low, high, weakness } = measured;
   if (weakness !== undefined) return { actual, level: "warn", passed: false, note: weakness };
-  const known = { actual, interval: { low, high } };
-  if (high <= limit || low > limit) return { ...known, passed: high <= limit };
+  const interval = { low, high };
+  if (!isUndecided({ limit, interval })) return { actual, interval, passed: high <= limit };
   const range = `${formatBound(low)} to ${formatBound(high)}`;
-  const note = `The confidence interval, ${range}, contains the limit. ${explainMissing(measured, limit)}`;
-  return { ...known, level: "warn", passed: false, note };
+  const missing = explainMissing(timesToDecide(actual, limit, interval));
+  const note = `The confidence interval, ${range}, contains the limit. ${missing}`;
+  return { actual, interval, level: "warn", passed: false, note };
 }
 
-/** Beyond this, more sessions are no advice. */
-const mostTimes = 20;
-
-/** What would decide a gate: an interval shrinks with the root of the number of sessions. */
-function explainMissing({ actual, low, high }: GateInterval, limit: number): string {
-  const side = limit > actual ? high - actual : actual - low;
-  const times = Math.ceil((side / Math.abs(limit - actual)) ** 2);
-  if (times > mostTimes) return "The figure is at the limit: no number of sessions decides it";
+function explainMissing(times: number | undefined): string {
+  if (times === undefined) return "The figure is at the limit: no number of sessions decides it";
   return (
     `About ${times} times as many sessions would decide it: allow more of ` +
     "recipe.evaluation.latencyBudgetSeconds, or time it on a quieter machine"

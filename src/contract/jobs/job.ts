@@ -99,7 +99,9 @@ export const job = z
         .int()
         .nullable()
         .describe("Size of the file and its external data; null until it was fetched."),
-      actualSha256: sha256.nullable().describe("SHA-256 of the file that was fetched."),
+      actualSha256: sha256
+        .nullable()
+        .describe("SHA-256 of the file that was fetched, or of the list of a folder's files."),
     }),
     target: targetName,
     recipe: recipe.describe(

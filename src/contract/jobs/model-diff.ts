@@ -1,8 +1,11 @@
 import { z } from "zod";
 import { graphLimits } from "../models/graph-limits.ts";
+import { truncate } from "../text/bounded-text.ts";
+import { replaceHiddenCharacters } from "../text/hidden-characters.ts";
 import { shownLine } from "../text/shown-line.ts";
 
-const name = shownLine(200);
+const maxNameLength = 200;
+const name = shownLine(maxNameLength);
 /** Nodes and tensors of any model. */
 const count = z
   .int()
@@ -64,7 +67,7 @@ export const modelDiff = z.object({
   values: z.array(valueChange).describe("Opsets, inputs and outputs."),
   nodes: counts,
   weights: counts,
-  nodeChanges: z.array(nodeChange),
+  nodeChanges: z.array(nodeChange).describe("Added and removed ones come first."),
   weightChanges: z.array(weightChange).describe("Those that changed most come first."),
 });
 export type ModelDiff = z.infer<typeof modelDiff>;
@@ -85,6 +88,11 @@ export function shortenModelDiff(diff: ModelDiff): z.infer<typeof shortModelDiff
     nodeChanges: diff.nodeChanges.slice(0, telemetryEntries),
     weightChanges: diff.weightChanges.slice(0, telemetryEntries),
   };
+}
+
+/** A name or a type of a model, which may be any text, as a diff has it. */
+export function showPart(text: string): string {
+  return truncate(replaceHiddenCharacters(text), maxNameLength);
 }
 
 /** Whether two models are the same, whatever their nodes and weights are called. */

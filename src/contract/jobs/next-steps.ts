@@ -1,7 +1,9 @@
 import { type ErrorCode, errorTable } from "../errors.ts";
 import { rankMissedGates } from "./describe-gate.ts";
 import { gateTable } from "./gate-table.ts";
+import type { GateResult } from "./gate.ts";
 import type { Job } from "./job.ts";
+import { isUndecided, timesToDecide } from "./undecided-gate.ts";
 
 const correctModel = "Correct the model, or the address that it is read from, and push again.";
 const correctFiles = "Push the model with all files of its external data, in its own folder.";
@@ -49,5 +51,21 @@ export function nextStep({
     return "Run the workflow on the base branch once: it records there what is compared with.";
   }
   if (gate.actual === null) return "Have the figure measured: see `recipe.evaluation`.";
+  if (gate.interval && isUndecided(gate)) return decide(gate.actual, gate.limit, gate.interval);
   return gateTable[gate.gate].advice;
+}
+
+function decide(
+  actual: number,
+  limit: number,
+  interval: NonNullable<GateResult["interval"]>,
+): string {
+  const times = timesToDecide(actual, limit, interval);
+  if (times === undefined) {
+    return "Nothing is wrong so far. No number of sessions decides it: allow a little more, or less.";
+  }
+  return (
+    `Nothing is wrong so far. About ${times} times as many sessions would decide it: allow more of ` +
+    "`recipe.evaluation.latencyBudgetSeconds`, or time it on a machine that does nothing else."
+  );
 }

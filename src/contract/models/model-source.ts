@@ -46,7 +46,11 @@ export function isRemoteSource(source: string): boolean {
 
 /** Whether a source names a folder, as language models are: a repository, or a path that ends so. */
 export function isFolderSource(source: string): boolean {
-  return /^hf:\/\/[^/]+\/[^/]+$|^(file|hf|s3|gs):.*\/$/.test(source);
+  return isRepository(source) || /^(file|hf|s3|gs|https?):.*\/$/.test(source);
+}
+
+function isRepository(source: string): boolean {
+  return /^hf:\/\/[^/]+\/[^/]+$/.test(source);
 }
 
 /** Whether the service says at which address workers find a file. */
@@ -86,5 +90,5 @@ export function isSourceBeside(source: string, other: string): boolean {
 }
 
 function folderPart(path: string): string {
-  return path.replace(/[^/]*$/, "");
+  return isRepository(path) ? `${path}/` : path.replace(/[^/]*$/, "");
 }

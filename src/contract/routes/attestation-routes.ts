@@ -2,6 +2,8 @@ import { z } from "zod";
 import type { Route } from "./route.ts";
 import { jobId } from "../id.ts";
 import { attestationKey, attestations } from "../jobs/attestation.ts";
+import { modelBom } from "../jobs/model-bom.ts";
+import { modelSignature } from "../jobs/model-signature.ts";
 
 export const attestationRoutes = {
   getAttestations: {
@@ -16,10 +18,33 @@ export const attestationRoutes = {
     replies: { 200: { json: attestations } },
     errors: ["not_found", "job_unfinished"],
   },
+  getModelSignature: {
+    method: "GET",
+    path: "/jobs/{id}/model-signature",
+    summary:
+      "The signature of all files of a result, which the OpenSSF's `model_signing verify key` takes " +
+      "as `model.sig` with `modelKey` of the attestation key",
+    action: "readWork",
+    names: "job",
+    params: z.object({ id: jobId }),
+    replies: { 200: { json: modelSignature } },
+    errors: ["not_found", "job_unfinished"],
+  },
+  getModelBom: {
+    method: "GET",
+    path: "/jobs/{id}/model-bom",
+    summary:
+      "The bill of materials of a result: CycloneDX's ML-BOM with its files, its original and its figures",
+    action: "readWork",
+    names: "job",
+    params: z.object({ id: jobId }),
+    replies: { 200: { json: modelBom } },
+    errors: ["not_found", "job_unfinished"],
+  },
   getAttestationKey: {
     method: "GET",
     path: "/attestation-key",
-    summary: "The public key of the installation's attestations",
+    summary: "The public keys of the installation's attestations and signatures of models",
     action: "readInterface",
     replies: { 200: { json: attestationKey } },
     errors: [],

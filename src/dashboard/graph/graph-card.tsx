@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Job } from "../../contract/jobs/job.ts";
+import { changesAddress } from "../../contract/page-addresses.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { artifactAddress } from "../shared/addresses.ts";
 import { Button } from "../shared/button.tsx";
@@ -32,6 +33,7 @@ export function GraphCard({ job: { id, artifacts } }: { readonly job: Job }) {
           Nodes of the original model, by error or size · {formatBytes(file.bytes)}
         </span>
         <span class="grow" />
+        <a href={changesAddress(id)}>What changed in it</a>
         <Button onClick={toggle}>{isOpen.value ? "Close the graph" : "Open the graph"}</Button>
       </header>
       {isOpen.value && <LazyView address={artifactAddress(id, file.name)} />}

@@ -1,7 +1,7 @@
 import { summarizeJob } from "../../contract/jobs/job-summary.ts";
 import type { JobDetail } from "../../contract/jobs/job.ts";
 import { service } from "../session/service.ts";
-import { jobAddress } from "../../contract/page-addresses.ts";
+import { changesAddress, jobAddress } from "../../contract/page-addresses.ts";
 import { compareFigures } from "../shared/figures.ts";
 import { describeCommit } from "../shared/format.ts";
 import { type ComparedJob, listJobFacts } from "../shared/job-facts.ts";
@@ -25,6 +25,7 @@ export function BaselineCard({ job, baseline }: BaselineCardProps) {
       <header>
         <h2>Compared with {describeCommit(baseline)}</h2>
         <span class="grow" />
+        <a href={changesAddress(job.id, "model")}>What changed in the model</a>
         <a href={jobAddress(baseline.jobId)}>Open the baseline job</a>
       </header>
       <div class="scrolled" tabIndex={0} role="region" aria-label="Job and baseline">

@@ -1,20 +1,19 @@
-import { closeSync, fstatSync, openSync } from "node:fs";
 import path from "node:path";
 import { z } from "zod";
 import { ServiceError } from "../../contract/errors.ts";
 import { quoteName } from "../../contract/text/quote-name.ts";
-import { readExactlySync } from "../../model-files/file-access.ts";
 import {
   type CheckpointTensor,
   invalidFileError,
   truncatedFileError,
 } from "./checkpoint-tensor.ts";
 import { encodedBytes, type Encoding } from "./encodings.ts";
+import { openHead } from "./remote-files.ts";
 
 /** Largest header, bytes; that of a model of 100,000 tensors has some 15 MB. */
 const maxHeaderBytes = 100 * 1000 * 1000;
 /** Bytes of the header's length at the file's start. */
-const lengthBytes = 8;
+export const lengthBytes = 8;
 
 const entry = z.strictObject({
   dtype: z.string(),
@@ -78,25 +77,27 @@ function readHeader(file: string): {
   start: number;
   size: number;
 } {
-  const descriptor = openSync(file, "r");
-  try {
-    const { size } = fstatSync(descriptor);
-    if (size < lengthBytes) throw truncatedFileError(file, `it has ${size} bytes, fewer than 8`);
-    const first = Buffer.alloc(lengthBytes);
-    readExactlySync(descriptor, first, 0);
-    const length = first.readBigUInt64LE();
-    if (length > BigInt(maxHeaderBytes)) {
-      const allowed = `${length} bytes, and may have ${maxHeaderBytes}`;
-      throw invalidFileError(file, undefined, `the header's length is ${allowed}`);
-    }
-    const start = lengthBytes + Number(length);
-    if (start > size) throw truncatedFileError(file, `its header ends at ${start}, it at ${size}`);
-    const bytes = Buffer.alloc(Number(length));
-    readExactlySync(descriptor, bytes, lengthBytes);
-    return { header: parseHeader(file, bytes), start, size };
-  } finally {
-    closeSync(descriptor);
-  }
+  using head = openHead(file);
+  const { size } = head;
+  if (size < lengthBytes) throw truncatedFileError(file, `it has ${size} bytes, fewer than 8`);
+  const first = Buffer.alloc(lengthBytes);
+  head.read(first, 0);
+  const start = safetensorsHeadBytes(file, first);
+  if (start > size) throw truncatedFileError(file, `its header ends at ${start}, it at ${size}`);
+  const bytes = Buffer.alloc(start - lengthBytes);
+  head.read(bytes, lengthBytes);
+  return { header: parseHeader(file, bytes), start, size };
+}
+
+/**
+ * Where the header of a file ends, by its first 8 bytes.
+ * @throws ServiceError model_invalid where it is too large
+ */
+export function safetensorsHeadBytes(file: string, first: Buffer): number {
+  const length = first.readBigUInt64LE();
+  if (length <= BigInt(maxHeaderBytes)) return lengthBytes + Number(length);
+  const allowed = `${length} bytes, and may have ${maxHeaderBytes}`;
+  throw invalidFileError(file, undefined, `the header's length is ${allowed}`);
 }
 
 function parseHeader(file: string, bytes: Buffer): Record<string, unknown> {

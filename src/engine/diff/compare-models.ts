@@ -5,6 +5,7 @@ import {
   type ModelDiff,
   modelDiffLimits,
   type NodeChange,
+  showPart,
   type WeightChange,
 } from "../../contract/jobs/model-diff.ts";
 import type {
@@ -12,10 +13,7 @@ import type {
   DescribedWeight,
   ModelDescription,
 } from "../../contract/models/model-description.ts";
-import { truncate } from "../../contract/text/bounded-text.ts";
-import { replaceHiddenCharacters } from "../../contract/text/hidden-characters.ts";
 
-const maxNameLength = 200;
 const maxNeighbours = 3;
 
 /** How a model differs from the one before: nodes, weights and by how much, and its interface. */
@@ -27,11 +25,19 @@ export function compareModels(before: ModelDescription, after: ModelDescription)
     values: compareValues(before, after),
     nodes: nodes.counts,
     weights: weights.counts,
-    nodeChanges: nodes.changes.slice(0, modelDiffLimits.entries),
+    nodeChanges: nodes.changes
+      .toSorted((one, other) => rankNodeChange(one) - rankNodeChange(other))
+      .slice(0, modelDiffLimits.entries),
     weightChanges: weights.changes
       .toSorted((one, other) => (other.distance ?? Infinity) - (one.distance ?? Infinity))
       .slice(0, modelDiffLimits.entries),
   };
+}
+
+/** Other nodes say more than other operators, and those more than what a node takes. */
+function rankNodeChange({ how, what }: NodeChange): number {
+  if (how !== "changed") return 0;
+  return what.includes("operator") ? 1 : 2;
 }
 
 function compareValues(before: ModelDescription, after: ModelDescription): ModelDiff["values"] {
@@ -55,8 +61,8 @@ function compareMaps(
   return [...names].flatMap((name) => {
     const [was, is] = [before.get(name), after.get(name)];
     if (was === is) return [];
-    const shown = (text: string | undefined) => (text === undefined ? null : show(text));
-    return { what, name: show(name), before: shown(was), after: shown(is) };
+    const shown = (text: string | undefined) => (text === undefined ? null : showPart(text));
+    return { what, name: showPart(name), before: shown(was), after: shown(is) };
   });
 }
 
@@ -71,7 +77,7 @@ function compareWeights(before: ModelDescription, after: ModelDescription, nodes
     if (other === undefined) {
       counts.removed++;
       const change = { before: describeWeight(weight), after: null, distance: null };
-      changes.push({ how: "removed", name: show(weight.name), ...change });
+      changes.push({ how: "removed", name: showPart(weight.name), ...change });
     } else if (!isSameContent(weight, other)) {
       counts.changed++;
       changes.push(describeWeightChange(weight, other));
@@ -82,7 +88,7 @@ function compareWeights(before: ModelDescription, after: ModelDescription, nodes
     if (paired.has(weight)) continue;
     counts.added++;
     const change = { before: null, after: describeWeight(weight), distance: null };
-    changes.push({ how: "added", name: show(weight.name), ...change });
+    changes.push({ how: "added", name: showPart(weight.name), ...change });
   }
   return { counts, changes };
 }
@@ -132,14 +138,14 @@ function isSameContent(weight: DescribedWeight, other: DescribedWeight): boolean
 }
 
 function describeWeight({ type, shape }: DescribedWeight): string {
-  return show(`${type}[${shape.join(",")}]`);
+  return showPart(`${type}[${shape.join(",")}]`);
 }
 
 function describeWeightChange(weight: DescribedWeight, other: DescribedWeight): WeightChange {
   const isComparable = weight.shape.join() === other.shape.join();
   return {
     how: "changed",
-    name: show(other.name),
+    name: showPart(other.name),
     before: describeWeight(weight),
     after: describeWeight(other),
     distance: isComparable ? estimateDistance(weight, other) : null,
@@ -245,13 +251,9 @@ function findNodeChanges(node: DescribedNode, now: DescribedNode, wirings: Wirin
 }
 
 function describeNode(node: DescribedNode): Pick<NodeChange, "name" | "op"> {
-  return { name: nodeName(node), op: show(node.op) };
+  return { name: nodeName(node), op: showPart(node.op) };
 }
 
 function nodeName({ name, outputs }: DescribedNode): string {
-  return show(name || (outputs[0] ?? ""));
-}
-
-function show(text: string): string {
-  return truncate(replaceHiddenCharacters(text), maxNameLength);
+  return showPart(name || (outputs[0] ?? ""));
 }

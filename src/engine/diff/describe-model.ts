@@ -37,13 +37,21 @@ export async function describeModel(
   signal: AbortSignal,
 ): Promise<ModelDescription> {
   const model = await openOriginal(path, maxBytes);
-  const { graph, opsetImport } = model.proto;
-  if (!graph) throw new TypeError("A model without a graph was opened");
+  const graph = graphOf(model);
   const constants = graph.node.flatMap(constantOf);
   const weights: DescribedWeight[] = [];
   for (const [name, tensor] of [...initializersOf(graph), ...constants]) {
     weights.push(await describeWeight(model, { name, tensor, signal }));
   }
+  return { ...(await describeStructure(model, signal)), weights };
+}
+
+/** What describeModel gives of an open model but its weights, which are not read. */
+export async function describeStructure(
+  model: OnnxModel,
+  signal: AbortSignal,
+): Promise<ModelDescription> {
+  const graph = graphOf(model);
   const names = new Set(graph.initializer.map(({ name }) => name));
   const nodes: DescribedNode[] = [];
   for (const node of graph.node) {
@@ -51,7 +59,7 @@ export async function describeModel(
   }
   return {
     opsets: Object.fromEntries(
-      opsetImport.map(({ domain, version }) => [
+      model.proto.opsetImport.map(({ domain, version }) => [
         isStandardDomain({ domain }) ? "ai.onnx" : limit(domain),
         Number(version),
       ]),
@@ -59,8 +67,13 @@ export async function describeModel(
     inputs: graph.input.filter(({ name }) => !names.has(name)).map(describeValue),
     outputs: graph.output.map(describeValue),
     nodes,
-    weights,
+    weights: [],
   };
+}
+
+function graphOf({ proto: { graph } }: OnnxModel): GraphProto {
+  if (!graph) throw new TypeError("A model without a graph was opened");
+  return graph;
 }
 
 type NamedTensor = [name: string, tensor: TensorProto];

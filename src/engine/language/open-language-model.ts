@@ -1,5 +1,5 @@
-import { statSync } from "node:fs";
 import path from "node:path";
+import { sizeOfFile } from "../checkpoints/remote-files.ts";
 import { isGguf } from "../checkpoints/read-gguf.ts";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { CheckpointWeights } from "./checkpoint-weights.ts";
@@ -27,7 +27,7 @@ export function readLanguageModel(file: string): LanguageModel {
   if (path.basename(file) !== configFileName) return openGgufModel(file);
   const facts = readConfig(file);
   const { files, tensors } = readFolderTensors(path.dirname(file));
-  const bytes = files.reduce((sum, shard) => sum + statSync(shard).size, 0);
+  const bytes = files.reduce((sum, shard) => sum + sizeOfFile(shard), 0);
   return { facts, tensors, bytes };
 }
 

@@ -5,6 +5,7 @@ import { ServiceError } from "../../contract/errors.ts";
 import { modelFilePath } from "../../contract/models/manifest.ts";
 import { quoteName } from "../../contract/text/quote-name.ts";
 import { type CheckpointTensor, invalidFileError } from "../checkpoints/checkpoint-tensor.ts";
+import { hasFileOrHead } from "../checkpoints/remote-files.ts";
 import { readSafetensors } from "../checkpoints/read-safetensors.ts";
 
 /** Names that weights have in a folder: those of one file, or of the index of several. */
@@ -43,7 +44,7 @@ export function readFolderTensors(folder: string): FolderTensors {
   const indexPath = path.join(folder, indexFileName);
   if (!existsSync(indexPath)) {
     const file = path.join(folder, weightsFileName);
-    if (!existsSync(file)) {
+    if (!hasFileOrHead(file)) {
       const message = `The folder has neither ${weightsFileName} nor ${indexFileName}`;
       throw new ServiceError("model_invalid", message);
     }
@@ -54,7 +55,7 @@ export function readFolderTensors(folder: string): FolderTensors {
   const files = [...new Set(Object.values(weightMap))].map((name) => path.join(folder, name));
   const tensors = new Map<string, CheckpointTensor>();
   for (const file of files) {
-    if (!existsSync(file)) {
+    if (!hasFileOrHead(file)) {
       throw invalidFileError(
         indexPath,
         undefined,

@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { jobId as jobIdSchema } from "../../contract/id.ts";
 import { recordFinalizer } from "../../contract/custom-resources/resource-labels.ts";
 import { systemClock } from "../../controller-runtime/clock.ts";
-import { type Controller, createSource } from "../../controller-runtime/controller.ts";
+import { type Controller, createSource, type Source } from "../../controller-runtime/controller.ts";
 import {
   type ControllerObserver,
   type RunningController,
@@ -23,8 +23,8 @@ import { observedWorkerPod } from "./observed-worker-pod.ts";
 import { createPodAuthentication } from "./pod-authentication.ts";
 import { reconcileBatchRecord } from "./reconcile-batch-record.ts";
 import { reconcileJobRecord } from "./reconcile-job-record.ts";
-import { createRecordChangeSource, type RecordChangeSource } from "./record-change-source.ts";
 import { recordEndedPods } from "./record-ended-pods.ts";
+import type { Records } from "../../records/open-records.ts";
 
 export interface ClusterExecutorOptions extends SyncOptions {
   /** Whether programs of the cluster call the service by their ServiceAccounts. */
@@ -225,4 +225,62 @@ function recordController(context: SyncContext, changes: RecordChangeSource): Co
         ? reconcileJobRecord(context, id, run)
         : reconcileBatchRecord(context, id, run),
   };
+}
+
+/** A job changes many times a second while it is worked on; its status is written less often. */
+const coalesceMs = 500;
+
+interface RecordChangeSource extends Source {
+  /** Reconciles jobs and batches at once. */
+  enqueue(ids: readonly string[]): void;
+  close(): void;
+}
+
+/** Ids of jobs and batches whose records change. */
+function createRecordChangeSource({ changes }: Pick<Records, "changes">): RecordChangeSource {
+  return new CoalescingSource(changes);
+}
+
+class CoalescingSource implements RecordChangeSource {
+  readonly #timers = new Map<string, NodeJS.Timeout>();
+  readonly #unsubscribe: readonly (() => void)[];
+  /** Nobody before the subscription, at which everything is reconciled. */
+  #listener: Parameters<Source["subscribe"]>[0] = () => {};
+
+  constructor(changes: Records["changes"]) {
+    this.#unsubscribe = [
+      changes.onCancelling((id) => this.#listener(id, "urgent")),
+      changes.onChanged((id) => this.#enqueueLater(id)),
+      changes.onRemoteCommit(({ waiting }) => this.enqueue([...waiting])),
+    ];
+  }
+
+  keys(): Iterable<string> {
+    return [];
+  }
+
+  subscribe(listener: Parameters<Source["subscribe"]>[0]): () => void {
+    this.#listener = listener;
+    return () => {
+      this.#listener = () => {};
+    };
+  }
+
+  enqueue(ids: readonly string[]): void {
+    for (const id of ids) this.#listener(id, "normal");
+  }
+
+  close(): void {
+    for (const unsubscribe of this.#unsubscribe) unsubscribe();
+    for (const timer of this.#timers.values()) clearTimeout(timer);
+  }
+
+  #enqueueLater(id: string): void {
+    if (this.#timers.has(id)) return;
+    const timer = setTimeout(() => {
+      this.#timers.delete(id);
+      this.#listener(id, "normal");
+    }, coalesceMs);
+    this.#timers.set(id, timer);
+  }
 }

@@ -1,7 +1,7 @@
 import { batchResource, createOrGet, readUnlessGone } from "./custom-resources.ts";
-import { findFirstOfProject } from "./find-first-of-project.ts";
 import {
   batchFromResource,
+  findFirstOfProject,
   jobFromResource,
   lacksUpload,
   restoreUploads,
@@ -18,8 +18,7 @@ import { ignoreNotFound, isInvalid, KubernetesError } from "../../kubernetes/kub
 import { requireNamespace } from "../../kubernetes/namespaces.ts";
 import type { Stored } from "../../kubernetes/resources.ts";
 import type { ClusterBatch, ObservedEvent } from "../../records/jobs/cluster-records.ts";
-import type { NewJob } from "../../records/jobs/insert-jobs.ts";
-import { listNamedUploads } from "../../records/jobs/require-uploads.ts";
+import { listNamedUploads, type NewJob } from "../../records/jobs/insert-jobs.ts";
 import {
   batches,
   type BatchObject,

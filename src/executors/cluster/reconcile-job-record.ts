@@ -11,14 +11,19 @@ import { type CompressionJobObject, compressionJobs } from "../../resources/cust
 import type { Stored } from "../../kubernetes/resources.ts";
 import type { ClusterJob, ObservedEvent } from "../../records/jobs/cluster-records.ts";
 import { requireNamespace } from "../../kubernetes/namespaces.ts";
-import { findFirstOfProject, hasProject } from "./find-first-of-project.ts";
+import {
+  findFirstOfProject,
+  hasProject,
+  jobFromResource,
+  lacksUpload,
+  restoreUploads,
+} from "./records-from-resources.ts";
 import { byId, findInNamespace, requeueSoon, type SyncContext } from "./sync-context.ts";
 import { isBatchCancelled } from "./reconcile-batch-record.ts";
 import { type JobPods, recordEndedPods } from "./record-ended-pods.ts";
 import { eventsFromStatus, findInterruption } from "./events-from-status.ts";
 import { hasReport, reportFromJob, resourceStatus, writeReport } from "./job-report.ts";
 import { reconcileJobWithoutResource } from "./reconcile-job-without-resource.ts";
-import { jobFromResource, lacksUpload, restoreUploads } from "./records-from-resources.ts";
 import { refuseResources } from "./refuse-resources.ts";
 
 type Resource = Stored<CompressionJobObject>;

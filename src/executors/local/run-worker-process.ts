@@ -1,6 +1,7 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdir, readFile } from "node:fs/promises";
+import { constants, getPriority, setPriority } from "node:os";
 import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
@@ -48,10 +49,17 @@ export async function runWorkerProcess(
     await exited;
     throw new TypeError("A process without a pid exited");
   }
+  yieldToService(groupId);
 
   await superviseGroup(groupId, { exited, signal, onStarted: worker.onStarted });
   await closed;
   return { code: child.exitCode, signal: child.signalCode, lines: lines() };
+}
+
+/** The service answers its callers also where workers keep every core busy. */
+export function yieldToService(pid: number): void {
+  const { PRIORITY_BELOW_NORMAL, PRIORITY_LOW } = constants.priority;
+  setPriority(pid, Math.min(getPriority() + PRIORITY_BELOW_NORMAL, PRIORITY_LOW));
 }
 
 interface Supervision {

@@ -13,8 +13,7 @@ import { findBatch, listBatchJobs } from "./find-batch.ts";
 import { listCancellableRecords } from "./find-record.ts";
 import { createOnce, type CreatingRequest } from "../people/idempotency-records.ts";
 import { insertBatch, type NewBatch } from "./insert-batch.ts";
-import { requireUploads } from "./require-uploads.ts";
-import { requireQueueCapacity } from "./insert-jobs.ts";
+import { requireQueueCapacity, requireUploads } from "./insert-jobs.ts";
 import { cancelRecords } from "./save-records.ts";
 import { runReadTransaction, runWriteTransaction, type Store } from "../database/store.ts";
 

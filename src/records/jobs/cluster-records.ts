@@ -10,8 +10,7 @@ import {
   serializeResource,
 } from "./find-record.ts";
 import { insertBatch, type NewBatch } from "./insert-batch.ts";
-import { insertJobs, type NewJob } from "./insert-jobs.ts";
-import { listNamedUploads, missingUploadError } from "./require-uploads.ts";
+import { insertJobs, listNamedUploads, missingUploadError, type NewJob } from "./insert-jobs.ts";
 import { saveRecords } from "./save-records.ts";
 import type { Batch } from "../../contract/jobs/batch.ts";
 import type { Job } from "../../contract/jobs/job.ts";

@@ -1,11 +1,10 @@
 import type { Insertable } from "kysely";
 import { emptyTelemetry } from "./apply-event.ts";
 import { type ResourceReference, serializeResource } from "./find-record.ts";
-import { jobColumns } from "./job-columns.ts";
 import { batchJobId, newId } from "../../contract/id.ts";
 import type { Baseline } from "../../contract/jobs/baseline.ts";
 import type { CreatedBy } from "../../contract/jobs/creation.ts";
-import type { GateLimits } from "../../contract/jobs/gate.ts";
+import { type GateLimits, hasFailedGate } from "../../contract/jobs/gate.ts";
 import type { Job } from "../../contract/jobs/job.ts";
 import type { Recipe } from "../../contract/jobs/recipe.ts";
 import { statusCause } from "../../contract/jobs/status-reasons.ts";
@@ -20,6 +19,12 @@ import type { Schema } from "../database/schema.ts";
 import type { WriteTransaction } from "../database/store.ts";
 import { originColumns } from "../people/owner-records.ts";
 import { readWaitingJobs } from "../people/usage-records.ts";
+import { listDataSources } from "../../contract/jobs/recipe-data.ts";
+import { ServiceError } from "../../contract/errors.ts";
+import { findUploadHash } from "../../contract/models/model-source.ts";
+import { findMissingUploads } from "../blobs/find-missing-uploads.ts";
+import { summarizeJob } from "../../contract/jobs/job-summary.ts";
+import { limits } from "../../contract/limits.ts";
 
 /** A job to create: the request with everything resolved. */
 export interface NewJob {
@@ -157,4 +162,48 @@ export async function requireQueueCapacity(
     size: maxWaitingJobs,
     retrySeconds,
   });
+}
+
+/**
+ * Requires the uploads that new jobs name, which may have expired since the request was checked.
+ * @throws ServiceError model_not_found
+ */
+export async function requireUploads(
+  { trx }: WriteTransaction,
+  project: string,
+  jobs: readonly Pick<NewJob, "model" | "recipe">[],
+): Promise<void> {
+  const [missing] = await findMissingUploads(trx, project, listNamedUploads(jobs));
+  if (missing !== undefined) throw missingUploadError(missing);
+}
+
+/** For a job that names an upload which its project does not have. */
+export function missingUploadError(sha256: string): ServiceError {
+  return new ServiceError("model_not_found", `No file with SHA-256 ${sha256} was uploaded`);
+}
+
+/** Hashes of the uploads that jobs name as models or data, each once. */
+export function listNamedUploads(jobs: readonly Pick<NewJob, "model" | "recipe">[]): string[] {
+  const sources = jobs.flatMap(({ model, recipe }) => [model.source, ...listDataSources(recipe)]);
+  return [...new Set(sources.flatMap((source) => findUploadHash(source) ?? []))];
+}
+
+/**
+ * The columns that depend only on the job and change with it.
+ * @throws ServiceError payload_too_large for what is larger than all fields at their limits
+ */
+export function jobColumns(job: Job) {
+  const document = JSON.stringify(job);
+  const bytes = Buffer.byteLength(document);
+  if (bytes > limits.jobDocumentBytes) {
+    const message = `Job "${job.id}" would have ${bytes} bytes, of ${limits.jobDocumentBytes} at most`;
+    throw new ServiceError("payload_too_large", message);
+  }
+  return {
+    status: job.status,
+    finished_at: job.finishedAt,
+    gates_failed: hasFailedGate(job.gates) ? 1 : 0,
+    document,
+    summary: JSON.stringify(summarizeJob(job)),
+  };
 }

@@ -1,9 +1,8 @@
 import { countMatches, findJobs, type JobSearch } from "./find-jobs.ts";
 import { findModelVersions } from "./find-model-versions.ts";
 import { findRecord, parseJob } from "./find-record.ts";
-import { insertJobs, type NewJob, requireQueueCapacity } from "./insert-jobs.ts";
+import { insertJobs, type NewJob, requireQueueCapacity, requireUploads } from "./insert-jobs.ts";
 import { documentTexts, type JobTexts, summaryTexts } from "./read-job-texts.ts";
-import { requireUploads } from "./require-uploads.ts";
 import { cancelRecords } from "./save-records.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import type { Job } from "../../contract/jobs/job.ts";

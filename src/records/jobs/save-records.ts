@@ -1,7 +1,7 @@
 import { applyEvents, type JobEvent } from "./apply-event.ts";
 import { findBatchSource } from "./find-batch.ts";
 import { type JobRecord, listCancellableRecords } from "./find-record.ts";
-import { jobColumns } from "./job-columns.ts";
+import { jobColumns } from "./insert-jobs.ts";
 import { type BatchSource, claimSuite, recordsInSuite } from "./suite-records.ts";
 import { baselineFigures, type RecordedBaseline } from "../../contract/jobs/baseline.ts";
 import { deriveBatchStatus, zeroCounts } from "../../contract/jobs/batch.ts";

@@ -11,8 +11,7 @@ import { parseBody } from "../http/read-request.ts";
 import { readJson } from "../http/read-json.ts";
 import type { ServerContext } from "../http/server-context.ts";
 import { storeUpload } from "../handlers/model-handlers.ts";
-import { authenticateWorker } from "./authenticate-worker.ts";
-import { findJobProject, requireWorkingWorker } from "./worker-blob-access.ts";
+import { authenticateWorker, findJobProject, requireWorkingWorker } from "./worker-access.ts";
 
 /**
  * Files of workers while their attempt runs: what those that share no disk with the service read,

@@ -7,8 +7,7 @@ import type { HeldMemory } from "../http/body-memory.ts";
 import { parseBody } from "../http/read-request.ts";
 import { readJson } from "../http/read-json.ts";
 import type { ServerContext } from "../http/server-context.ts";
-import { authenticateWorker } from "./authenticate-worker.ts";
-import { requireReportedBlobs } from "./worker-blob-access.ts";
+import { authenticateWorker, requireReportedBlobs } from "./worker-access.ts";
 
 /** Assignments and events of workers, whose token is valid for one attempt at one job. */
 export function bindWorkerProtocol(app: Hono, context: ServerContext): void {

@@ -22,7 +22,7 @@ import { notFoundError } from "../http/problem-response.ts";
 import { parseBody } from "../http/read-request.ts";
 import { readJson } from "../http/read-json.ts";
 import type { ServerContext } from "../http/server-context.ts";
-import { authenticateWorker } from "./authenticate-worker.ts";
+import { authenticateWorker } from "./worker-access.ts";
 
 /** A worker reads one file at a time; what it gave up may not have ended yet. */
 const openSources = { all: 256, perCaller: 4 } as const;

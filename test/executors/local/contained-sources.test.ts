@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createReadStream } from "node:fs";
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer, type RequestListener } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -147,6 +147,35 @@ test(
     const service = await startWithCredentials(t, model, credentials);
     await compress(service, `s3://${access.bucket}/nets/net.onnx`, model);
     assert.ok(relay.counted.cuts >= 8);
+  },
+);
+
+test(
+  "a contained worker reads weights of a folder by ranges, from a host that breaks off",
+  options,
+  async (t) => {
+    const folder = await mkdtemp(path.join(tmpdir(), "contained-"));
+    t.after(() => rm(folder, { recursive: true }));
+    const checkpoint = new URL("../../engine/language/checkpoints/llama3", import.meta.url);
+    await cp(checkpoint, path.join(folder, "llama3"), { recursive: true });
+    const tokenizer = { version: "1.0", model: { type: "WordPiece", vocab: { t: 0 } } };
+    await writeFile(path.join(folder, "llama3/tokenizer.json"), JSON.stringify(tokenizer));
+    const origin = await listenLocally(t, createServer(serveFiles({ folder, files: {} })));
+    const relay = await startCuttingRelay(t, origin, [8_000, 20_000]);
+    const service = await startWithCredentials(t, { folder, files: {} });
+    const recipe = {
+      scheme: "int8-weight",
+      minElements: 0,
+      evaluation: { level: "weights" },
+    } as const;
+    const { id } = await service.client.call("startCompression", {
+      body: { model: { source: `${relay.origin}/llama3/` }, target: "cpu", recipe },
+    });
+    const { job, lines } = await untilEnded(service, id);
+    assert.equal(job.status, "Completed", `${job.error?.message}\n${lines.join("\n")}`);
+    assert.ok(job.artifacts.some(({ name }) => name === "genai_config.json"));
+    const { size } = await stat(path.join(folder, "llama3/model.safetensors"));
+    assert.ok(relay.counted.cuts >= Math.floor(size / 20_000));
   },
 );
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Action } from "../../../operator/controllers/compression-job/decide/decision.ts";
 import type { WorkerJob } from "../../../operator/controllers/compression-job/observe/worker-job.ts";
-import { hasReportedEnd } from "../../../operator/controllers/compression-job/decide/follow-report.ts";
+import { hasReportedEnd } from "../../../operator/controllers/compression-job/decide/job-end.ts";
 import { decide } from "../../../operator/controllers/compression-job/decide/decide.ts";
 import {
   mayRun,

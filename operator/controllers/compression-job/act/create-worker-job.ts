@@ -11,7 +11,7 @@ import {
 import { type KubernetesJob, resources } from "../../../../src/kubernetes/resources.ts";
 import { compressionJobs } from "../../../../src/resources/custom-resources.ts";
 import { observedResources } from "../../../../src/resources/observed-resources.ts";
-import { hasReportedEnd } from "../decide/follow-report.ts";
+import { hasReportedEnd } from "../decide/job-end.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import { toWorkerJob } from "../observe/worker-job.ts";
 

@@ -6,7 +6,7 @@ import type { StepWait, Wait, WaitingStep } from "./waiting.ts";
 import type { CompressionJob } from "../../../../src/contract/custom-resources/compression-job.ts";
 import { statusCause, statusReasonTable } from "../../../../src/contract/jobs/status-reasons.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
-import { ownedWorkerJobs } from "../observe/owned-worker-jobs.ts";
+import { ownedWorkerJobs } from "../observe/steps.ts";
 import type { WorkerJob } from "../observe/worker-job.ts";
 import { mayRun, type WorkerPod } from "../observe/worker-pod.ts";
 

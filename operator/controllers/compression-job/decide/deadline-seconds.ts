@@ -1,7 +1,6 @@
 import type { JobError } from "../../../../src/contract/errors.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
-import { ownedWorkerJobs } from "../observe/owned-worker-jobs.ts";
-import { workerJobPods } from "../observe/steps.ts";
+import { ownedWorkerJobs, workerJobPods } from "../observe/steps.ts";
 import type { WorkerJob } from "../observe/worker-job.ts";
 import type { WorkerPod } from "../observe/worker-pod.ts";
 import { workedSeconds } from "./worked-seconds.ts";

@@ -1,22 +1,24 @@
-import { decideCancel, endWorkers, isCancelRequested, stopWorkers } from "./cancel.ts";
+import { decideCancel, isCancelRequested } from "./cancel.ts";
 import { remainingDeadlineSeconds } from "./deadline-seconds.ts";
-import { type Action, combineDecisions, type Decision, requeueAt } from "./decision.ts";
-import { isTerminalAndRecorded, releaseUnrecorded, removeFinalizer } from "./finalizer.ts";
+import { type Action, combineDecisions, type Decision } from "./decision.ts";
+import { deleteExpiredWorkerJobs, finalizeEndedJob } from "./after-end.ts";
 import { findStepEnd } from "./find-step-end.ts";
-import { endAsReported, followReport } from "./follow-report.ts";
-import { failCompressionJob, finishCompressionJob } from "./finish-compression-job.ts";
+import {
+  endAsReported,
+  failCompressionJob,
+  finishCompressionJob,
+  followReport,
+} from "./job-end.ts";
 import { reportAttempts } from "./lost-attempts.ts";
 import { removeLostPods } from "./lost-pods.ts";
 import { monitorStep, requestSyncs } from "./monitor-step.ts";
 import { firstStep, nextStep } from "./parallelism.ts";
 import { planWork, startStep } from "./plan-work.ts";
-import { deleteAfterTtl, deleteExpiredWorkerJobs, jobEndTime } from "./delete-after-end.ts";
 import { isTerminal } from "../../../../src/contract/jobs/status.ts";
 import type { JobStep } from "../../../../src/resources/job-identity.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import { currentWarningMessage } from "../observe/step-warning.ts";
 import { latestWorkerJob, workerJobPods } from "../observe/steps.ts";
-import { mayRun } from "../observe/worker-pod.ts";
 
 /**
  * What to do about a CompressionJob. Depends on nothing but the observed state: after a crash
@@ -87,30 +89,4 @@ function planAndStartStep(
   const { target, parallelism } = plan;
   const { step, ...rest } = next ?? { step: firstStep(parallelism), parallelism };
   return startStep(observed, { target, ...rest }, step);
-}
-
-/** A worker that has reported the end of its job has this long to exit. */
-const workerExitMs = 30_000;
-
-/** The Job controller has this long to end a Job whose pods have ended. */
-const workerJobEndMs = 3_000;
-
-/** Stops the workers of a job that has ended, then removes the finalizer, then the resource. */
-function finalizeEndedJob(observed: ObservedState): Decision {
-  const isCancelled = observed.resource.status.status === "Cancelled";
-  const stopping = isCancelled ? stopWorkers(observed) : endWorkers(observed);
-  if (stopping !== undefined) {
-    const stopAt = isCancelled ? observed.now : workersEndTime(observed);
-    return observed.now < stopAt ? requeueAt(stopAt) : stopping;
-  }
-  if (!isTerminalAndRecorded(observed)) return releaseUnrecorded(observed);
-  return removeFinalizer(observed) ?? deleteAfterTtl(observed);
-}
-
-/** Until when the workers that are left may end by themselves, milliseconds since 1970. */
-function workersEndTime({ resource, pods, now }: ObservedState): number {
-  const running = pods.filter(mayRun);
-  if (running.some(({ phase }) => phase === "Pending")) return now;
-  const mayBeEnding = running.length > 0 || resource.status.status === "Completed";
-  return jobEndTime(resource) + (mayBeEnding ? workerExitMs : workerJobEndMs);
 }

@@ -11,9 +11,8 @@ import type { StepWait } from "./waiting.ts";
 import { workedSeconds } from "./worked-seconds.ts";
 import type { EventReason } from "../../../../src/contract/custom-resources/event-reasons.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
-import { ownedWorkerJobs } from "../observe/owned-worker-jobs.ts";
+import { ownedWorkerJobs, workerJobPods } from "../observe/steps.ts";
 import { currentWarningMessage } from "../observe/step-warning.ts";
-import { workerJobPods } from "../observe/steps.ts";
 import type { WorkerJob } from "../observe/worker-job.ts";
 import { isFailingToStart, mayRun, type WorkerPod } from "../observe/worker-pod.ts";
 

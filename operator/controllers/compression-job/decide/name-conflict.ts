@@ -1,9 +1,9 @@
 import { compressionJobs } from "../../../../src/resources/custom-resources.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
-import { isOwnedWorkerJob } from "../observe/owned-worker-jobs.ts";
+import { isOwnedWorkerJob } from "../observe/steps.ts";
 import type { WorkerJob } from "../observe/worker-job.ts";
 import { combineDecisions, type Decision, requeueAt } from "./decision.ts";
-import { failCompressionJob } from "./finish-compression-job.ts";
+import { failCompressionJob } from "./job-end.ts";
 import { reportWait } from "./report-wait.ts";
 
 /** The garbage collector needs a moment to delete what a deleted object owned. */

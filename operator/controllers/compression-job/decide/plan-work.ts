@@ -1,8 +1,8 @@
 import { reportSuspended } from "./cancel.ts";
 import { deadlineError, remainingDeadlineSeconds } from "./deadline-seconds.ts";
 import { type Decision, requeueAt } from "./decision.ts";
-import { addFinalizer } from "./finalizer.ts";
-import { failCompressionJob } from "./finish-compression-job.ts";
+import { addFinalizer } from "./after-end.ts";
+import { failCompressionJob } from "./job-end.ts";
 import { findNameConflict, resolveNameConflict } from "./name-conflict.ts";
 import { workerJobManifest } from "./worker-job-manifest.ts";
 import { decideRejection } from "./worker-job-rejection.ts";

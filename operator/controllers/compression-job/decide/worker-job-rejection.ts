@@ -1,7 +1,7 @@
 import type { ObservedState } from "../observe/observed-state.ts";
 import { mayRun } from "../observe/worker-pod.ts";
 import { combineDecisions, type Decision, requeueAt } from "./decision.ts";
-import { failCompressionJob } from "./finish-compression-job.ts";
+import { failCompressionJob } from "./job-end.ts";
 import { reportWait } from "./report-wait.ts";
 import type { StepWait, Wait, WaitingStep } from "./waiting.ts";
 

@@ -1,5 +1,3 @@
-import type { DeletionTimes } from "./deletion-times.ts";
-import { jobIdIndex, jobIdKey } from "./job-id-index.ts";
 import type { JobSettings } from "./job-settings.ts";
 import type { ObservedState } from "./observed-state.ts";
 import {
@@ -16,7 +14,6 @@ import type { CompressionJob } from "../../../../src/contract/custom-resources/c
 import type { ConfiguredTarget } from "../../../../src/contract/custom-resources/target-pod.ts";
 import { isTerminal } from "../../../../src/contract/jobs/status.ts";
 import type { Reflector } from "../../../../src/kubernetes/reflector.ts";
-import type { Stored } from "../../../../src/kubernetes/resources.ts";
 import type { CompressionJobObject } from "../../../../src/resources/custom-resources.ts";
 import { resolveJobId } from "../../../../src/resources/job-identity.ts";
 import type {
@@ -24,6 +21,8 @@ import type {
   ObservedPod,
   ObservedWorkerJob,
 } from "../../../../src/resources/observed-resources.ts";
+import { objectKey } from "../../../../src/kubernetes/object-key.ts";
+import type { KubernetesObject, Stored } from "../../../../src/kubernetes/resources.ts";
 
 interface CompressionJobSources {
   readonly workerJobs: Reflector<ObservedWorkerJob>;
@@ -105,4 +104,37 @@ export function trimCompressionJob({
   const { gates, recorded } = report;
   const { transitions: ___, conditions: ____, ...ended } = fields;
   return { ...object, status: { ...ended, report: { gates, recorded } } };
+}
+
+/** Index of caches by the id of the job, in its namespace: another may have a copy of it. */
+export const jobIdIndex = "job-id";
+
+export function jobIdKey(
+  { namespace = "" }: Stored<KubernetesObject>["metadata"],
+  id: string,
+): string {
+  return objectKey({ namespace, name: id });
+}
+
+/** The oldest are forgotten first. */
+const maxTimes = 20_000;
+
+/**
+ * When this process saw that an object is being deleted, by its own clock: those of the API server
+ * and of the nodes may differ.
+ */
+export class DeletionTimes {
+  readonly #times = new Map<string, number>();
+
+  /** Milliseconds since 1970; undefined where the object is not being deleted. */
+  note({ metadata }: Stored<KubernetesObject>, now: number): number | undefined {
+    const { uid, deletionTimestamp } = metadata;
+    if (deletionTimestamp === undefined) return undefined;
+    const known = this.#times.get(uid);
+    if (known !== undefined) return known;
+    this.#times.set(uid, now);
+    const [oldest] = this.#times.keys();
+    if (oldest !== undefined && this.#times.size > maxTimes) this.#times.delete(oldest);
+    return now;
+  }
 }

@@ -1,8 +1,7 @@
 import type { JobStep } from "../../../../src/resources/job-identity.ts";
 import type { ObservedState } from "./observed-state.ts";
-import { ownedWorkerJobs } from "./owned-worker-jobs.ts";
-import type { WorkerJob } from "./worker-job.ts";
 import type { WorkerPod } from "./worker-pod.ts";
+import { isWorkerJob, type WorkerJob } from "./worker-job.ts";
 
 /** The steps of a job that runs in several pods, and the one step of a job in a single pod. */
 export const stepSequences: readonly (readonly JobStep[])[] = [
@@ -26,4 +25,17 @@ export function workerJobPods(
   { uid }: WorkerJob,
 ): readonly WorkerPod[] {
   return pods.filter(({ workerJobUid }) => workerJobUid === uid);
+}
+
+type Owner = Pick<ObservedState, "resource" | "settings">;
+
+export function ownedWorkerJobs(
+  observed: Owner & Pick<ObservedState, "workerJobs">,
+): readonly WorkerJob[] {
+  return observed.workerJobs.filter((workerJob) => isOwnedWorkerJob(workerJob, observed));
+}
+
+/** Whether the operator created the Job for the resource. */
+export function isOwnedWorkerJob(workerJob: WorkerJob, { resource, settings }: Owner): boolean {
+  return isWorkerJob(workerJob, settings) && workerJob.controller?.uid === resource.metadata.uid;
 }

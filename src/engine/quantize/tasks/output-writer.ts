@@ -1,5 +1,5 @@
 import { closeSync, openSync, readSync, writeSync } from "node:fs";
-import type { PlacedTask, WeightTask } from "./weight-task.ts";
+import type { ModelTask, PlacedTask } from "./weight-task.ts";
 import type { OnnxModel } from "../../onnx/onnx-model.ts";
 import type { Destination } from "../../onnx/write-model.ts";
 
@@ -108,12 +108,12 @@ function copyHalfBytes(
 }
 
 /** Indices of the payloads that a task computes. */
-export function outputPayloads({ outputs }: WeightTask): number[] {
+export function outputPayloads({ outputs }: Pick<ModelTask, "outputs">): number[] {
   return Object.values(outputs).filter((payload) => typeof payload === "number");
 }
 
 /** Bytes of each payload that a task computes. */
-export function outputLengths(model: OnnxModel, task: WeightTask): number[] {
+export function outputLengths(model: OnnxModel, task: ModelTask): number[] {
   return outputPayloads(task).map((payload) => payloadLength(model, payload));
 }
 

@@ -4,14 +4,14 @@ import { at } from "../../onnx/at.ts";
 import { outputLengths, outputPayloads, payloadLength } from "./output-writer.ts";
 import { runTasks } from "./run-tasks.ts";
 import { type DigestOptions, taskDigest } from "./task-digest.ts";
-import type { PlacedTask, RunTasksOptions, TaskResult, WeightTask } from "./weight-task.ts";
+import type { ModelTask, PlacedTask, RunTasksOptions, TaskResult } from "./weight-task.ts";
 import { readJsonTrailer, writeJsonTrailer } from "../../onnx/json-trailer.ts";
 import type { OnnxModel } from "../../onnx/onnx-model.ts";
 import { payloadField } from "../../onnx/payload.ts";
 
 interface Partition {
   readonly model: OnnxModel;
-  readonly tasks: readonly WeightTask[];
+  readonly tasks: readonly ModelTask[];
 }
 
 /**
@@ -70,10 +70,10 @@ function trailerEntry(
  * to the partition with the fewest bytes. The same tasks always give the same partitions; each
  * keeps their order.
  */
-export function partitionTasks(tasks: readonly WeightTask[], count: number): WeightTask[][] {
+export function partitionTasks(tasks: readonly ModelTask[], count: number): ModelTask[][] {
   const partitions = Array.from({ length: count }, () => ({
     bytes: 0,
-    tasks: new Set<WeightTask>(),
+    tasks: new Set<ModelTask>(),
   }));
   for (const task of tasks.toSorted((a, b) => b.sourceBytes - a.sourceBytes)) {
     const least = partitions.reduce((lightest, partition) =>
@@ -98,7 +98,7 @@ const trailer = z.array(
   z.object({
     task: z.string().describe("Digest of the task."),
     bytes: z.int().min(0).describe("Length of its outputs."),
-    weight: z.int().min(0),
+    weight: z.int().min(0).optional(),
     sums: errorSums,
     rejection: z.string().optional(),
   }),
@@ -147,7 +147,7 @@ export async function readPartitions(files: readonly string[]): Promise<Complete
  */
 export async function adoptCompletedTasks(
   model: OnnxModel,
-  tasks: readonly WeightTask[],
+  tasks: readonly ModelTask[],
   { completed, ...options }: DigestOptions & { readonly completed: CompletedTasks },
 ): Promise<(TaskResult | undefined)[]> {
   if (completed.size === 0) return tasks.map(() => undefined);
@@ -164,7 +164,7 @@ export async function adoptCompletedTasks(
 
 function takeOutputs(
   model: OnnxModel,
-  task: WeightTask,
+  task: ModelTask,
   { path, ...completed }: CompletedTask,
 ): void {
   let { offset } = completed;

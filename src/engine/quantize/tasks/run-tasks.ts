@@ -3,6 +3,7 @@ import { availableParallelism } from "node:os";
 import { setImmediate } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { at } from "../../onnx/at.ts";
+import { FetchedTasks } from "./fetched-tasks.ts";
 import { fittingBytes } from "./run-fitted-task.ts";
 import { runWeightTask } from "./run-weight-task.ts";
 import type { ThreadMessage } from "./task-thread.ts";
@@ -12,6 +13,8 @@ import type { PlacedTask, RunTasksOptions, TaskResult } from "./weight-task.ts";
 /** Source bytes below which threads are not worth their start, which takes some 40 ms. */
 const minParallelBytes = 64 * 1024 * 1024;
 const maxThreads = 16;
+/** Their tasks come in the order of the files, and no budget of memory chooses among them. */
+const maxFetchingThreads = 8;
 
 /** Runs all tasks, in threads if there is enough to do. @returns results in the tasks' order */
 export async function runTasks(
@@ -20,10 +23,12 @@ export async function runTasks(
 ): Promise<TaskResult[]> {
   const bytes = tasks.reduce((sum, { task }) => sum + task.sourceBytes, 0);
   const threads = Math.min(maxThreads, availableParallelism(), tasks.length);
-  if (threads > 1 && bytes >= minParallelBytes) return runInThreads(tasks, threads, options);
-  const results: TaskResult[] = [];
-  for (const task of tasks) results.push(await runInCallingThread(task, options));
-  return results;
+  if (bytes < minParallelBytes) return runInThreads(tasks, 0, options);
+  // The calling thread is busy enough with what it fetches.
+  if (options.remote !== undefined) {
+    return runInThreads(tasks, Math.min(threads, maxFetchingThreads), options);
+  }
+  return runInThreads(tasks, Math.max(0, threads - 1), options);
 }
 
 /** Runs a task in this thread, which turns to other work between tiles. */
@@ -45,8 +50,8 @@ const threadLimits = { maxYoungGenerationSizeMb: 2 } as const;
 const threadModule = new URL("./task-thread.ts", import.meta.url);
 
 /**
- * Runs tasks in that many threads, of which the calling one is one, within a memory budget: a
- * thread less saves the memory that its own copy of the engine takes.
+ * Runs tasks in that many threads and, unless it fetches for them, in the calling one: a thread less
+ * saves the memory that its own copy of the engine takes.
  * @returns results in the tasks' order
  */
 async function runInThreads(
@@ -55,16 +60,20 @@ async function runInThreads(
   options: RunTasksOptions,
 ): Promise<TaskResult[]> {
   const results: TaskResult[] = [];
-  const queue = new TaskQueue(tasks);
-  const workers = Array.from({ length: threads - 1 }, startThread);
+  const { remote } = options;
+  const workers = Array.from({ length: threads }, startThread);
   const failure = new AbortController();
   const signal = AbortSignal.any([options.signal, failure.signal]);
+  await using fetched = remote && new FetchedTasks(tasks, remote, signal);
+  const queue = fetched ?? new TaskQueue(tasks, signal);
   const serve = async (run: (task: PlacedTask) => Promise<TaskResult>) => {
-    for await (const [index, task] of queue.take(signal)) results[index] = await run(task);
+    for await (const [index, task] of queue.take()) results[index] = await run(task);
   };
   const serving = [
     ...workers.map((worker) => serve((task) => runInThread(worker, task, { ...options, signal }))),
-    serve((task) => runInCallingThread(task, { ...options, signal })),
+    ...(remote !== undefined && threads > 0
+      ? []
+      : [serve((task) => runInCallingThread(task, { ...options, signal }))]),
   ];
   try {
     await Promise.all(serving);
@@ -113,16 +122,19 @@ class TaskQueue {
   /** Indices of tasks, the largest last. */
   readonly #waiting: number[];
   readonly #freed = new EventTarget();
+  readonly #signal: AbortSignal;
   #reservedBytes = 0;
 
-  constructor(tasks: readonly PlacedTask[]) {
+  constructor(tasks: readonly PlacedTask[], signal: AbortSignal) {
     this.#tasks = tasks;
+    this.#signal = signal;
     const sourceBytes = (index: number) => at(tasks, index).task.sourceBytes;
     this.#waiting = [...tasks.keys()].sort((a, b) => sourceBytes(a) - sourceBytes(b));
   }
 
   /** Tasks for one thread, which asks for the next one when it has run the last one. */
-  async *take(signal: AbortSignal): AsyncGenerator<[index: number, task: PlacedTask]> {
+  async *take(): AsyncGenerator<[index: number, task: PlacedTask]> {
+    const signal = this.#signal;
     while (this.#waiting.length > 0) {
       signal.throwIfAborted();
       const index = this.#removeNext();

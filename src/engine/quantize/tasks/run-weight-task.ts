@@ -4,7 +4,7 @@ import { runBlockTask } from "./run-block-task.ts";
 import { runFittedTask } from "./run-fitted-task.ts";
 import { releaseBuffers, SourceReader } from "./source-reader.ts";
 import { defaultTileLimits, type TileLimits } from "./tile-limits.ts";
-import type { HalfTask, PlacedTask, TaskResult } from "./weight-task.ts";
+import type { CopyTask, HalfTask, PlacedTask, TaskResult } from "./weight-task.ts";
 import { emptyErrorSums } from "../../evaluate/error-metrics.ts";
 import { float32ToFloat16 } from "../kernels/convert-floats.ts";
 
@@ -23,7 +23,24 @@ export function* runWeightTask(
         : runFittedTask({ ...task, moments: task.moments }, output);
     case "half":
       return yield* runHalfTask(task, output, limits);
+    case "copy":
+      return yield* runCopyTask(task, output, limits);
   }
+}
+
+function* runCopyTask(
+  task: CopyTask,
+  output: OutputWriter,
+  { values: tileValues }: TileLimits,
+): Generator<number, TaskResult> {
+  using reader = new SourceReader(task);
+  for (let start = 0; start < task.elements; start += tileValues) {
+    const columns = Math.min(tileValues, task.elements - start);
+    const values = reader.read({ start, rows: 1, columns, pitch: columns });
+    output.write(task.outputs.values, values, start * 4);
+    yield columns * 4;
+  }
+  return { sums: emptyErrorSums(), rejection: undefined };
 }
 
 function* runHalfTask(

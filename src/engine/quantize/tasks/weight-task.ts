@@ -1,4 +1,5 @@
 import type { ErrorSums } from "../../evaluate/error-metrics.ts";
+import type { RemoteFiles } from "../../checkpoints/remote-files.ts";
 import type { TensorSource } from "../../onnx/read-tensor.ts";
 import type { Destination } from "../../onnx/write-model.ts";
 import type { AffineFormat } from "../kernels/affine-parameters.ts";
@@ -75,8 +76,17 @@ export interface HalfTask extends PlannedWeight {
 /** One weight's transformation: all that a thread needs for it. */
 export type WeightTask = AffineTask | BlockTask | HalfTask;
 
+/** Writes a tensor of a checkpoint in float32, as it is. */
+export interface CopyTask extends Omit<PlannedWeight, "weight"> {
+  readonly kind: "copy";
+  readonly outputs: { readonly values: number };
+}
+
+export type ModelTask = WeightTask | CopyTask;
+
 export interface TaskResult {
-  readonly weight: number;
+  /** Undefined for a copy. */
+  readonly weight?: number | undefined;
   readonly sums: ErrorSums;
   /** Why the weight cannot have this format after all; what was written is of no use then. */
   readonly rejection: string | undefined;
@@ -84,12 +94,14 @@ export interface TaskResult {
 
 /** A task and where its results go. */
 export interface PlacedTask {
-  readonly task: WeightTask;
+  readonly task: ModelTask;
   /** Destinations by payload index. */
   readonly destinations: ReadonlyMap<number, readonly Destination[]>;
 }
 
 export interface RunTasksOptions {
+  /** Where what tasks read is elsewhere. */
+  readonly remote?: RemoteFiles | undefined;
   readonly signal: AbortSignal;
   /** Called with the source bytes done since the last call. */
   readonly onBytes: (bytes: number) => void;

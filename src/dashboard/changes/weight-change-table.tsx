@@ -1,0 +1,103 @@
+import { useSignal } from "@preact/signals";
+import type { ModelDiff, WeightChange } from "../../contract/jobs/model-diff.ts";
+import { describeDistance } from "../../contract/jobs/describe-model-diff.ts";
+import { TableHead } from "../shared/table-head.tsx";
+import { ChangeSign } from "./change-sign.tsx";
+
+/** Rows that are drawn at once. */
+const mostRows = 100;
+const columns = { Change: "", Weight: "", "By, of its norm": "num" };
+
+interface WeightChangeTableProps {
+  readonly diff: ModelDiff;
+  readonly of: "model" | "result";
+}
+
+/** Weights that changed, those that changed most first. */
+export function WeightChangeTable({ diff, of }: WeightChangeTableProps) {
+  const { weights, weightChanges } = diff;
+  const wanted = useSignal("");
+  const count = weights.added + weights.removed + weights.changed;
+  const text = wanted.value.trim().toLowerCase();
+  const found = weightChanges.filter(({ name }) => name.toLowerCase().includes(text));
+  const distances = weightChanges.map(({ distance }) => Math.min(1, distance ?? 0));
+  const largest = Math.max(0, ...distances);
+  return (
+    <section class="card c12">
+      <header>
+        <h2>Weights</h2>
+        <span class="dim">{count === 0 ? "none changed" : `${count} changed, most first`}</span>
+      </header>
+      {count > 0 && (
+        <>
+          <div class="card-tools">
+            <input
+              type="search"
+              aria-label="Find changed weights"
+              placeholder="Name"
+              onInput={({ currentTarget }) => (wanted.value = currentTarget.value)}
+            />
+            <span class="dim" role="status">
+              {found.length} found
+            </span>
+          </div>
+          <table class="change-rows">
+            <caption class="sr">Changed weights</caption>
+            <TableHead columns={columns} />
+            <tbody>
+              {found.slice(0, mostRows).map((change, i) => (
+                <WeightRow key={i} change={change} largest={largest} />
+              ))}
+            </tbody>
+          </table>
+          {found.length > mostRows && (
+            <p class="card-note">
+              The first {mostRows} of {found.length}: search to see others.
+            </p>
+          )}
+          {of === "model" && (
+            <p class="card-note">
+              The change is the norm of the difference relative to the weight’s own, estimated to
+              about an eighth of itself.
+            </p>
+          )}
+        </>
+      )}
+    </section>
+  );
+}
+
+interface WeightRowProps {
+  readonly change: WeightChange;
+  /** Of all distances. */
+  readonly largest: number;
+}
+
+function WeightRow({ change: { how, name, before, after, distance }, largest }: WeightRowProps) {
+  const forms = [before, after].filter((form) => form !== null);
+  return (
+    <tr>
+      <td>
+        <ChangeSign how={how} />
+      </td>
+      <td class="two cut" title={name}>
+        <span class="mono">{name}</span>
+        <small>{[...new Set(forms)].join(" → ")}</small>
+      </td>
+      <td class="num">
+        {distance === null ? (
+          <span class="dim">not known</span>
+        ) : (
+          <span class="sqnr">
+            {describeDistance(distance)}
+            <span class="bar warn" aria-hidden="true">
+              <span
+                style={{ width: `${largest === 0 ? 0 : (100 * Math.min(1, distance)) / largest}%` }}
+              />
+            </span>
+          </span>
+        )}
+      </td>
+    </tr>
+  );
+}
