@@ -110,6 +110,17 @@ export const chartValues = z.strictObject({
   operator,
   service,
   worker,
+  admission: z
+    .strictObject({
+      models: z
+        .boolean()
+        .default(false)
+        .describe(
+          "Refuses pods that name a CompressionJob, by the annotation modeloptimization.dev/compression-job, which is not Completed or has a gate that failed.",
+        ),
+    })
+    .prefault({})
+    .describe("Policies for pods of others (docs/administration.md#admission-policies)."),
   networkPolicy: z
     .strictObject({
       enabled: z.boolean().default(false),

@@ -59,7 +59,9 @@ async function printOutputs(
   const { tracker, signal, onJobEnd } = options;
   for (const job of jobs) {
     if (job.former) {
-      core.info(`${jobTitle(job)}: completed by an earlier attempt of this run`);
+      core.info(`${jobTitle(job)}: passed in an earlier run, with the same bytes`);
+      // That run may have been for another commit.
+      onJobEnd(job.former, []);
       continue;
     }
     const lastLines = await printJobOutput(client, job, options);

@@ -4,7 +4,6 @@ import type { ServiceClient } from "./service-client.ts";
 import { digest, type StepIdentity } from "./workflow-run.ts";
 import { ProblemError } from "../client/problem-error.ts";
 import { type Batch, type BatchRequest, groupByTargets } from "../contract/jobs/batch.ts";
-import { hasFailedGate } from "../contract/jobs/gate.ts";
 import type { Job } from "../contract/jobs/job.ts";
 import type { JobQuery } from "../contract/jobs/page.ts";
 import type { ModelReference } from "../contract/models/model.ts";
@@ -16,7 +15,7 @@ export interface StepJob {
   readonly id: string;
   readonly model: string;
   readonly target: string;
-  /** The job itself where an earlier attempt of the run completed it. */
+  /** The job itself where an earlier run completed it. */
   readonly former?: Job;
 }
 
@@ -44,15 +43,15 @@ interface StepPair {
 }
 
 /**
- * Submits the jobs of the step, except those that an earlier attempt of the run completed with all
- * gates passed.
+ * Submits the jobs of the step, except those that an earlier run completed with all gates passed:
+ * of the same bytes, for the same request, compared with the same commit.
  */
 export async function submitBatches(
   client: ServiceClient,
   request: StepRequest,
 ): Promise<Submission> {
   const { plan, models, identity } = request;
-  const contentLabel = { "github-request": digest(plan.fields) };
+  const contentLabel = { "github-request": digest([plan.fields, request.revision?.base]) };
   const former = await listReusableJobs(client, request, contentLabel);
   const pairs = models.flatMap((model) =>
     plan.targets.map((target) => ({ model, target, former: findFormerJob(former, model, target) })),
@@ -77,12 +76,16 @@ export async function submitBatches(
 
 async function listReusableJobs(
   client: ServiceClient,
-  { attempt, report, identity }: StepRequest,
+  { attempt, report, revision, identity }: StepRequest,
   contentLabel: Readonly<Record<string, string>>,
 ): Promise<Job[]> {
   // The service reports on one whole batch.
-  const isWhole = attempt === 1 || report !== undefined;
-  return isWhole ? [] : listFormerJobs(client, { ...identity.runLabels, ...contentLabel });
+  if (report !== undefined) return [];
+  // A commit whose results become baselines has jobs of its own.
+  if (!revision?.recordBaseline) {
+    return listPassedJobs(client, { ...identity.stepLabel, ...contentLabel });
+  }
+  return attempt === 1 ? [] : listPassedJobs(client, { ...identity.runLabels, ...contentLabel });
 }
 
 function stepJobs(pairs: readonly StepPair[], batches: readonly Batch[]): StepJob[] {
@@ -114,13 +117,13 @@ async function submitIdempotently(client: ServiceClient, body: BatchRequest): Pr
   return client.call("submitBatch", { headers: { "idempotency-key": digest(body) }, body });
 }
 
-/** Jobs with the labels that completed, with their gates passed. */
-async function listFormerJobs(
+/** Jobs with the labels that completed, with all gates passed: one that warns may pass next time. */
+async function listPassedJobs(
   client: ServiceClient,
   labels: Readonly<Record<string, string>>,
 ): Promise<Job[]> {
   const jobs = await listJobs(client, { labels, status: ["Completed"] });
-  return jobs.filter(({ gates }) => !hasFailedGate(gates));
+  return jobs.filter(({ gates }) => gates.every(({ passed }) => passed));
 }
 
 /** The job that compressed the very same model for the target. */

@@ -73,7 +73,9 @@ function findUntrustedOrigin(
 export interface StepIdentity {
   /** Name of the check run of the whole batch. */
   readonly checkName: string;
-  /** Labels of the jobs of all attempts of the step. */
+  /** Label of the jobs of all runs of the step. */
+  readonly stepLabel: Readonly<Record<string, string>>;
+  /** Labels of the jobs of all attempts of the run. */
   readonly runLabels: Readonly<Record<string, string>>;
   /** Labels of the jobs of this attempt. */
   readonly labels: Readonly<Record<string, string>>;
@@ -88,11 +90,14 @@ export function stepIdentity(
 ): StepIdentity {
   const leg = matrix.length === 0 ? "" : ` (${matrix.join(", ")})`;
   const checkName = given ?? `${defaultCheckName}${leg}`;
-  const runLabels = {
-    "github-run": run.runId,
-    "github-step": digest([run.repository, run.step, checkName, leg]),
+  const stepLabel = { "github-step": digest([run.repository, run.step, checkName, leg]) };
+  const runLabels = { "github-run": run.runId, ...stepLabel };
+  return {
+    checkName,
+    stepLabel,
+    runLabels,
+    labels: { ...runLabels, "github-attempt": String(run.attempt) },
   };
-  return { checkName, runLabels, labels: { ...runLabels, "github-attempt": String(run.attempt) } };
 }
 
 /** SHA-256 of a JSON value, in as many digits as fit in a label. */

@@ -1,6 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { observeActivations, type ObserveOptions } from "./calibrate/observe-activations.ts";
+import { chooseRange, type RangeMethod } from "./calibrate/choose-range.ts";
+import type { ValueHistogram } from "./calibrate/value-histogram.ts";
 import { observeRanges } from "./calibrate/observe-ranges.ts";
 import { isStatic, listStaticValues } from "./quantize/formats/multiply-static.ts";
 import type { ActivationRange } from "./quantize/plan-revision.ts";
@@ -8,9 +10,8 @@ import { quoteName } from "../contract/text/quote-name.ts";
 import type { Recipe } from "../contract/jobs/recipe.ts";
 import type { Telemetry } from "../contract/jobs/telemetry.ts";
 import { type TensorData, tensorNumbers } from "./evaluate/tensor-data.ts";
-import { inlineFunctions } from "./onnx/inline-functions.ts";
 import { openOriginal } from "./language/open-original.ts";
-import type { CompressionPlan } from "./plan-compression.ts";
+import { type CompressionPlan, normalizeGraph } from "./plan-compression.ts";
 import { isAttributeSet } from "./quantize/channel-axis.ts";
 import {
   findWeights,
@@ -18,6 +19,9 @@ import {
   type WeightConsumer,
   weightDims,
 } from "./quantize/find-weights.ts";
+import { GraphIndex } from "./quantize/graph-index.ts";
+import type { WeightPlan } from "./quantize/weight-plan.ts";
+import { at } from "./onnx/at.ts";
 import { findProductMatrix, gathersRows } from "./quantize/formats/consumer-matrix.ts";
 import { InputMoments, momentBytes } from "./quantize/kernels/input-moments.ts";
 import { Obstacle } from "./quantize/obstacle.ts";
@@ -26,8 +30,8 @@ import type { BlockTask, MomentsFile } from "./quantize/tasks/weight-task.ts";
 export interface ModelCalibration {
   /** Undefined where no weight is in blocks of a product. */
   readonly summary: Telemetry["calibration"];
-  /** Of the activations that are quantized by them. */
-  readonly ranges: ReadonlyMap<string, ActivationRange>;
+  /** Of the activations that are quantized in advance, by their names. */
+  readonly histograms: ReadonlyMap<string, ValueHistogram>;
   /** Weights whose operators take or give values that no range holds, by their position, and why. */
   readonly unfit: ReadonlyMap<number, string>;
   /** Moments of a weight's inputs, by the position of the weight. */
@@ -48,7 +52,7 @@ export async function calibrateModel(
   options: ObserveOptions & { readonly recipe: Recipe },
 ): Promise<ModelCalibration> {
   const model = await openOriginal(modelPath, Number.MAX_SAFE_INTEGER);
-  inlineFunctions(model.proto);
+  normalizeGraph(model, options.recipe);
   const weights = findWeights(model);
   const wanted = groupByInputs(plan, weights, model.proto.graph);
   const files = new Map<number, MomentsFile>();
@@ -69,19 +73,23 @@ export async function calibrateModel(
     }
   }
   const statics = plan.weights.filter(({ format }) => isStatic(format));
-  const nodes = statics.flatMap(({ weight }) => weight.consumers.map(({ node }) => node));
-  const values = [...new Set(nodes.flatMap(listStaticValues))];
-  let ranges: ModelCalibration["ranges"] = new Map();
+  const index = new GraphIndex(model.proto);
+  const valuesOf = (plan: WeightPlan) =>
+    at(weights, plan.weight.index).consumers.flatMap((consumer) =>
+      listStaticValues(index, consumer),
+    );
+  const values = [...new Set(statics.flatMap(valuesOf))];
+  let histograms: ModelCalibration["histograms"] = new Map();
   if (values.length > 0) {
     const found = await observeRanges(model, values, options);
-    ranges = found.ranges;
+    histograms = found.histograms;
     const { data, count: samples, evaluationSamples } = found.observed;
     summary = { data, samples, evaluationSamples, fittedWeights: 0 };
   }
   return {
     summary: summary && { ...summary, fittedWeights: files.size + statics.length },
-    ranges,
-    unfit: listUnfit(statics, ranges),
+    histograms,
+    unfit: listUnfit(statics, valuesOf, histograms),
     moments: files,
   };
 }
@@ -90,23 +98,33 @@ export async function calibrateModel(
 const maxActivation = 1e6;
 
 function listUnfit(
-  statics: CompressionPlan["weights"],
-  ranges: ModelCalibration["ranges"],
+  statics: readonly WeightPlan[],
+  valuesOf: (plan: WeightPlan) => string[],
+  histograms: ModelCalibration["histograms"],
 ): Map<number, string> {
   const isUnfit = (value: string) => {
-    const { low = NaN, high = NaN } = ranges.get(value) ?? {};
+    const { low = NaN, high = NaN } = histograms.get(value) ?? {};
     return !(low >= -maxActivation && high <= maxActivation);
   };
-  const unfit = statics.flatMap(({ weight }) => {
-    const values = weight.consumers.flatMap(({ node }) => listStaticValues(node));
-    const found = values.find(isUnfit);
-    return found === undefined ? [] : [[weight.index, found] as const];
+  const unfit = statics.flatMap((plan) => {
+    const found = valuesOf(plan).find(isUnfit);
+    return found === undefined ? [] : [[plan.weight.index, found] as const];
   });
   return new Map(
     unfit.map(([index, value]) => [
       index,
       `is used beside ${quoteName(value)}, which has values of no finite range`,
     ]),
+  );
+}
+
+/** The ranges of activations that a method makes of what was observed. */
+export function chooseRanges(
+  { histograms }: ModelCalibration,
+  method: RangeMethod,
+): ReadonlyMap<string, ActivationRange> {
+  return new Map(
+    Array.from(histograms, ([name, histogram]) => [name, chooseRange(histogram, method)]),
   );
 }
 

@@ -31,6 +31,8 @@ interface RunnerOptions {
 
 /** What the original computes on the samples that candidates are run on. */
 interface Reference {
+  /** One for each input shape. */
+  readonly timed: readonly Sample[];
   readonly samples: readonly Sample[];
   readonly outputs: readonly string[];
   readonly tensors: readonly (readonly TensorData[])[];
@@ -38,6 +40,8 @@ interface Reference {
 
 /** Input shapes that candidates are timed on. */
 const maxShapes = 2;
+/** Samples that outputs are compared on. */
+const maxCompared = 8;
 
 /**
  * Runs candidates beside the original on this machine. Where they cannot be run or do not fit the
@@ -63,8 +67,8 @@ export function createCandidateRunner(options: RunnerOptions): CandidateRunner {
     time: (path, timing) =>
       whereItRuns(async () => {
         if (!(await canTime(path, settings))) return undefined;
-        const { samples } = await (opening ??= runOriginal(settings));
-        return timeCandidate(path, samples, { ...settings, ...timing });
+        const { timed } = await (opening ??= runOriginal(settings));
+        return timeCandidate(path, timed, { ...settings, ...timing });
       }),
     measureSqnrDb: (path) =>
       whereItRuns(async () =>
@@ -98,9 +102,13 @@ async function runOriginal(settings: Settings): Promise<Reference> {
     modelPath: originalPath,
     outputs,
   });
-  const samples = (await findDistinctSamples(source)).slice(0, maxShapes);
+  const timed = (await findDistinctSamples(source)).slice(0, maxShapes);
+  const samples: Sample[] = [];
+  for await (const sample of source.samples) {
+    if (samples.push(sample) === maxCompared) break;
+  }
   const labels = { which: "original", signal: settings.signal } as const;
-  return { samples, outputs, tensors: await runOn(session, { samples, outputs }, labels) };
+  return { timed, samples, outputs, tensors: await runOn(session, { samples, outputs }, labels) };
 }
 
 async function openCandidateSession(

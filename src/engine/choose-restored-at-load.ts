@@ -34,8 +34,10 @@ const firstShare = 0.5;
 const smallestGain = 0.03;
 /** SQNR that products of activations rounded to int8 may cost, dB: the error doubles. */
 const maxActivationLossDb = 6;
-/** SQNR that a model with activations quantized in advance has to keep, dB. */
+/** SQNR from which on activations quantized in advance are never restored, dB. */
 const minStaticSqnrDb = 20;
+/** SQNR that they may cost where the rounding of weights leaves little more than that, dB. */
+const maxStaticLossDb = 3;
 
 /**
  * Times the result against the original. Where it is not faster as a whole, each region is timed in
@@ -155,40 +157,76 @@ async function restoreInaccurate(
   return new Map(rounding.flatMap(({ weights }) => weights.map((index) => [index, reason])));
 }
 
+/** Parts of a model that are measured one by one: each costs a run of the model. */
+const maxMeasuredParts = 24;
+
 /**
- * The static regions that cost most by themselves, until what the others cost is allowed. Where
- * none can stay, or the model is not faster without some of them, all are restored.
+ * The static parts that cost most by themselves, until what the others cost is allowed. Where none
+ * can stay, or the model is not faster without some of them, all are restored.
  */
 async function restoreHarmful(
   quantized: readonly Region[],
   work: CandidateWork,
 ): Promise<ReadonlyMap<number, string>> {
-  const { measureSqnrDb } = work.candidates;
-  const measure = (regions: readonly Region[]) => withCandidate(regions, work, measureSqnrDb);
-  const all = await measure(quantized);
+  const parts = divideStatics(quantized, work.written.plan.weights);
+  const others = quantized.filter((region) => !region.isStatic);
+  const divided = {
+    ...work,
+    regions: [...work.regions.filter(notIn(quantized)), ...others, ...parts],
+  };
+  const measure = (kept: readonly Region[]) =>
+    withCandidate(kept, divided, work.candidates.measureSqnrDb);
+  const all = await measure([...others, ...parts]);
   if (all === undefined || all >= minStaticSqnrDb) return new Map();
+  work.log(`With all static operators: SQNR ${all.toFixed(1)} dB`);
+  const exact = (await measure(others)) ?? Infinity;
+  const least = Math.min(minStaticSqnrDb, exact - maxStaticLossDb);
   const losses = new Map<Region, number>();
-  for (const region of quantized) {
-    if (region.isStatic) losses.set(region, (await measure([region])) ?? -Infinity);
-  }
-  const statics = [...losses].toSorted(([, a], [, b]) => a - b).map(([region]) => region);
-  const restored: Region[] = [];
-  let kept = quantized;
-  for (const region of statics) {
-    restored.push(region);
-    kept = kept.filter((each) => each !== region);
-    if (kept.length === 0) break;
-    if (((await measure(kept)) ?? -Infinity) < minStaticSqnrDb) continue;
-    const time = await timeRegions(kept, 1 - firstShare, work);
-    if (time === undefined || time.high > 1) restored.push(...kept.filter((each) => each.isStatic));
-    break;
-  }
+  for (const part of parts) losses.set(part, (await measure([part])) ?? -Infinity);
+  const statics = [...losses].toSorted(([, a], [, b]) => a - b).map(([part]) => part);
+  const isAllowed = async (kept: readonly Region[]) =>
+    ((await measure([...others, ...kept])) ?? -Infinity) >= least;
+  const count = (await isAllowed(statics)) ? 0 : await countHarmful(statics, isAllowed);
+  const kept = [...others, ...statics.slice(count)];
+  const time = kept.length === 0 ? undefined : await timeRegions(kept, 1 - firstShare, divided);
+  const isFaster = time !== undefined && time.high <= 1;
+  const restored = isFaster ? statics.slice(0, count) : statics;
   const lost = (region: Region) => `${losses.get(region)?.toFixed(1)} dB of SQNR alone`;
   return new Map(
     restored.flatMap((region) =>
       region.weights.map((index) => [index, `would cost too much: ${lost(region)}`]),
     ),
   );
+}
+
+/** How many of the parts, the most harmful first, have to go: in steps, until the rest is allowed. */
+async function countHarmful(
+  parts: readonly Region[],
+  isAllowed: (kept: readonly Region[]) => Promise<boolean>,
+): Promise<number> {
+  for (let count = 1; count < parts.length; count++) {
+    if (await isAllowed(parts.slice(count))) return count;
+  }
+  return parts.length;
+}
+
+/** Static weights in the order of the graph, a few next to each other in a part. */
+function divideStatics(quantized: readonly Region[], plans: readonly WeightPlan[]): Region[] {
+  const statics = new Set(
+    quantized.filter(({ isStatic }) => isStatic).flatMap(({ weights }) => weights),
+  );
+  const members = plans.filter(({ weight }) => statics.has(weight.index));
+  const size = Math.ceil(members.length / maxMeasuredParts);
+  const parts: Region[] = [];
+  for (let first = 0; first < members.length; first += size) {
+    const part = members.slice(first, first + size);
+    parts.push(createRegion(`weights ${first + 1} to ${first + part.length}`, part));
+  }
+  return parts;
+}
+
+function notIn(regions: readonly Region[]) {
+  return (region: Region) => !regions.includes(region);
 }
 
 /** Writes the model with the other regions folded, if there are any, for as long as it is used. */
@@ -254,14 +292,20 @@ function findRegions(plans: readonly WeightPlan[]): Region[] {
   }
   return [...regions]
     .map(([description, members]) => ({
-      description,
-      weights: members.map(({ weight }) => weight.index),
-      bytes: members.reduce((sum, { weight }) => sum + weight.bytes, 0),
-      roundsActivations: members.some(({ format }) => roundsActivations(format)),
-      isStatic: members.some(({ format }) => isStatic(format)),
+      ...createRegion(description, members),
       isLookup: members.every(({ weight }) => isLookup(weight)),
     }))
     .toSorted((a, b) => Number(a.isLookup) - Number(b.isLookup) || b.bytes - a.bytes);
+}
+
+function createRegion(description: string, members: readonly WeightPlan[]): Region {
+  return {
+    description,
+    weights: members.map(({ weight }) => weight.index),
+    bytes: members.reduce((sum, { weight }) => sum + weight.bytes, 0),
+    roundsActivations: members.some(({ format }) => roundsActivations(format)),
+    isStatic: members.some(({ format }) => isStatic(format)),
+  };
 }
 
 function isLookup({ consumers }: WeightPlan["weight"]): boolean {

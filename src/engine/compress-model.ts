@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { ServiceError } from "../contract/errors.ts";
 import { mkdir, rename, rm } from "node:fs/promises";
 import path from "node:path";
-import { calibrateModel, fitPlan, type ModelCalibration } from "./calibrate-model.ts";
+import { calibrateModel, chooseRanges, fitPlan, type ModelCalibration } from "./calibrate-model.ts";
 import { chooseRestoredAtLoad } from "./choose-restored-at-load.ts";
 import { buildCompressionReport, type CompressionReport } from "./compression-report.ts";
 import {
@@ -20,6 +20,7 @@ import { searchRecipe } from "./search-recipe.ts";
 import { firstPlan, type PlanRevision } from "./quantize/plan-revision.ts";
 import { type CompletedTasks, readPartitions } from "./quantize/tasks/partition.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
+import { rangeMethods } from "../contract/jobs/recipe.ts";
 import { requireSupportedRecipe } from "../contract/jobs/resolve-recipe.ts";
 import { lacksDotProducts } from "../contract/jobs/target.ts";
 
@@ -143,7 +144,7 @@ async function calibratePlan(work: PassWork): Promise<PassWork> {
     options: {
       ...options,
       // Ranges that were observed are not part of it.
-      plan: calibration.ranges.size > 0 ? undefined : plan,
+      plan: calibration.histograms.size > 0 ? undefined : plan,
       onProgress: (fraction, message) =>
         onProgress(calibrationShare + fraction * (1 - calibrationShare), message),
     },
@@ -188,20 +189,56 @@ interface FinalPass {
   readonly restoredAtLoad: readonly number[];
 }
 
-async function findFinalPass(work: PassWork): Promise<FinalPass> {
+/** A plan that was carried out, and what it was made for. */
+interface FirstPass {
+  readonly pass: Pass;
+  readonly revision: PlanRevision;
+}
+
+/** The pass by the recipe's ranges of activations, else by those whose result loses least. */
+async function runBestPass(work: PassWork): Promise<FirstPass> {
+  const { calibration, options } = work;
+  const { candidates, log } = options;
+  const method = options.recipe.calibration?.method ?? "minmax";
+  if (calibration === undefined || calibration.histograms.size === 0) {
+    return runFirstPass(work, firstPlan.ranges);
+  }
+  if (method !== "auto" || candidates === undefined) {
+    return runFirstPass(work, chooseRanges(calibration, method === "auto" ? "minmax" : method));
+  }
+  let best: (FirstPass & { readonly sqnrDb: number }) | undefined;
+  for (const each of rangeMethods) {
+    const first = await runFirstPass(work, chooseRanges(calibration, each));
+    const file = path.join(first.pass.directory, "model.onnx");
+    const sqnrDb = (await candidates.measureSqnrDb(file)) ?? -Infinity;
+    log(`With ranges of activations by ${each}: SQNR ${sqnrDb.toFixed(1)} dB`);
+    const isBest = best === undefined || sqnrDb > best.sqnrDb;
+    const other = isBest ? best : first;
+    if (other !== undefined) await rm(other.pass.directory, { recursive: true });
+    if (isBest) best = { ...first, sqnrDb };
+  }
+  if (best === undefined) throw new TypeError("There are no methods to find ranges");
+  return best;
+}
+
+async function runFirstPass(work: PassWork, ranges: PlanRevision["ranges"]): Promise<FirstPass> {
   const rejected = new Map<number, string>();
-  const { ranges, unfit } = work.calibration ?? { ranges: firstPlan.ranges, unfit: new Map() };
-  const revision = { rejected, folded: unfit, ranges };
+  const revision = { rejected, folded: work.calibration?.unfit ?? new Map(), ranges };
   let pass = await runPass(work, revision, undefined);
   for (let found = listRejections(pass); found.length > 0; found = listRejections(pass)) {
     for (const { weight, rejection = "" } of found) rejected.set(weight, rejection);
     pass = await runPass(work, revision, pass);
   }
+  return { pass, revision };
+}
+
+async function findFinalPass(work: PassWork): Promise<FinalPass> {
+  const { pass, revision } = await runBestPass(work);
   if (work.options.recipe.dequantize === "run") return { pass, restoredAtLoad: [] };
   const folded = await chooseFolded(pass, revision, work);
   const restoredAtLoad = [...folded.keys()].toSorted((a, b) => a - b);
   if (folded.size === 0) return { pass, restoredAtLoad };
-  const final = { ...revision, folded: new Map([...unfit, ...folded]) };
+  const final = { ...revision, folded: new Map([...revision.folded, ...folded]) };
   return { pass: await runPass(work, final, pass), restoredAtLoad };
 }
 

@@ -1,6 +1,5 @@
 import { describeInterface, type ModelInterface } from "./describe-interface.ts";
 import { errorMetrics, type ErrorMetrics, type ErrorSums } from "./evaluate/error-metrics.ts";
-import type { GraphNode } from "./list-graph-nodes.ts";
 import { elementTypeName } from "./onnx/element-type.ts";
 import type { WrittenFile } from "./onnx/write-model.ts";
 import type { ModelCalibration } from "./calibrate-model.ts";
@@ -10,6 +9,7 @@ import type { TaskResult } from "./quantize/tasks/weight-task.ts";
 import { isStatic } from "./quantize/formats/multiply-static.ts";
 import type { WeightOperation } from "./quantize/weight-format.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
+import type { ModelGraphPart } from "../contract/jobs/model-graph.ts";
 import type { Recipe } from "../contract/jobs/recipe.ts";
 import type { SearchSummary } from "../contract/jobs/search.ts";
 import type { WarningCode } from "../contract/jobs/warnings.ts";
@@ -46,8 +46,8 @@ export interface CompressionReport {
   /** Positions of the weights that are restored at load, as times decided. */
   readonly restoredAtLoad: readonly number[];
   readonly weights: readonly WeightReport[];
-  /** The original's nodes, which name weights by their positions. */
-  readonly nodes: readonly GraphNode[];
+  /** The original's, whose nodes name weights by their positions. */
+  readonly graph: ModelGraphPart;
   /** What weights have where none has the form that the recipe asks for first, and why. */
   readonly choice: string | undefined;
   readonly warnings: readonly CompressionWarning[];
@@ -83,7 +83,7 @@ export function buildCompressionReport(
       const { index } = weight.weight;
       return { ...reportWeight(weight, sums.get(index)), ...found?.sensitivities.get(index) };
     }),
-    nodes: plan.nodes,
+    graph: plan.graph,
     choice: describeFallback(plan),
     warnings: [
       ...listCompressionWarnings(plan),

@@ -1,5 +1,5 @@
 import { elementTypeName } from "./onnx/element-type.ts";
-import type { ModelProto, ValueInfoProto } from "./onnx/onnx_pb.js";
+import type { ModelProto, TypeProto, ValueInfoProto } from "./onnx/onnx_pb.js";
 
 /** What a program needs to know to run a model. */
 export interface ModelInterface {
@@ -30,11 +30,15 @@ export function describeInterface({ opsetImport, graph }: ModelProto): ModelInte
 }
 
 function describeValue({ name, type }: ValueInfoProto): ModelValue {
-  if (type?.value.case !== "tensorType") return { name, type: "no tensor" };
+  return { name, type: describeType(type) };
+}
+
+export function describeType(type: TypeProto | undefined): string {
+  if (type?.value.case !== "tensorType") return "no tensor";
   const { elemType, shape } = type.value.value;
   const dims = shape?.dim.map(({ value }) => {
     if (value.case === undefined) return "?";
     return value.case === "dimValue" ? String(value.value) : value.value || "?";
   });
-  return { name, type: `${elementTypeName(elemType)}[${dims?.join(",") ?? "…"}]` };
+  return `${elementTypeName(elemType)}[${dims?.join(",") ?? "…"}]`;
 }

@@ -1,18 +1,20 @@
 import { ServiceError } from "../contract/errors.ts";
+import type { ModelGraphPart } from "../contract/jobs/model-graph.ts";
 import type { Recipe } from "../contract/jobs/recipe.ts";
 import { requireSupportedRecipe } from "../contract/jobs/resolve-recipe.ts";
 import type { JobKind } from "../contract/jobs/status.ts";
 import type { Target } from "../contract/jobs/target.ts";
-import { type GraphNode, listGraphNodes } from "./list-graph-nodes.ts";
+import { describeGraph } from "./describe-graph.ts";
 import { quoteName } from "../contract/text/quote-name.ts";
 import { layoutModel, type ModelLayout } from "./onnx/layout-model.ts";
 import { standardOpset } from "./onnx/node-attributes.ts";
-import type { ModelProto } from "./onnx/onnx_pb.js";
+import type { GraphProto, ModelProto } from "./onnx/onnx_pb.js";
 import { minimumIrVersion, raiseOpset } from "./opset/raise-opset.ts";
 import { inlineFunctions } from "./onnx/inline-functions.ts";
 import { openOriginal } from "./language/open-original.ts";
 import type { OnnxModel } from "./onnx/onnx-model.ts";
 import { findWeights } from "./quantize/find-weights.ts";
+import { fuseOperators } from "./quantize/fuse-operators.ts";
 import { planShards } from "./quantize/plan-shards.ts";
 import type { ShardPlan } from "./quantize/plan-shards.ts";
 import { chooseFormats } from "./quantize/formats/choose-formats.ts";
@@ -44,7 +46,7 @@ export interface CompressionPlan {
   /** Patterns of the recipe that match no weight. */
   readonly unmatchedPatterns: readonly string[];
   /** Of the original, after functions are inlined. */
-  readonly nodes: readonly GraphNode[];
+  readonly graph: ModelGraphPart;
   readonly tasks: readonly WeightTask[];
   readonly shards: ShardPlan;
   readonly layout: ModelLayout;
@@ -68,7 +70,7 @@ export async function planCompression(
   normalizeGraph(model, recipe);
   const rewrite = new GraphRewrite(model, revision.ranges);
   const weights = findWeights(model);
-  const nodes = listGraphNodes(model.proto.graph?.node ?? [], weights);
+  const graph = describeGraph(requireGraph(model.proto), weights);
   const plan = chooseFormats({ model, weights, recipe, target }, revision);
   checkAnyFormat(plan.weights, recipe);
   raiseVersions(model.proto, plan.opset);
@@ -87,13 +89,18 @@ export async function planCompression(
     weights: plan.weights,
     fixedInputs,
     unmatchedPatterns: listUnmatchedPatterns(recipe, weights),
-    nodes,
+    graph,
     tasks: rewrite.tasks,
     shards,
     layout,
     originalBytes: model.bytes,
     resultBytes,
   };
+}
+
+function requireGraph({ graph }: ModelProto): GraphProto {
+  if (graph === undefined) throw new TypeError("A model without a graph was opened");
+  return graph;
 }
 
 function maxShardBytes({ kind, recipe }: PlanOptions): number {
@@ -121,11 +128,14 @@ function removeListedConstants(model: ModelProto): void {
 }
 
 /** Puts weights beside the operators that use them, in the form that choices look for. */
-function normalizeGraph({ proto }: OnnxModel, { scheme }: Recipe): void {
+export function normalizeGraph(model: OnnxModel, { scheme, operators, overrides }: Recipe): void {
+  const { proto } = model;
   inlineFunctions(proto);
   removeListedConstants(proto);
   const opset = leastOpsets[scheme];
   if (opset !== undefined) raiseVersions(proto, opset);
+  const schemes = [scheme, ...(overrides ?? []).map((override) => override.scheme)];
+  if (schemes.includes("int8-static")) fuseOperators(model, operators);
 }
 
 function checkAnyFormat(plans: readonly WeightPlan[], recipe: Recipe): void {

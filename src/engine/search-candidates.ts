@@ -5,7 +5,7 @@ import { firstPlan } from "./quantize/plan-revision.ts";
 import { isDeepStrictEqual } from "node:util";
 import { ServiceError } from "../contract/errors.ts";
 import type { Recipe } from "../contract/jobs/recipe.ts";
-import { fitPlan, type ModelCalibration } from "./calibrate-model.ts";
+import { chooseRanges, fitPlan, type ModelCalibration } from "./calibrate-model.ts";
 import {
   executePlan,
   reuseResults,
@@ -107,7 +107,11 @@ async function planCandidate(
   const planned = await planCompression(
     modelPath,
     { ...options, kind: "quantize", recipe },
-    { ...firstPlan, rejected, ranges: calibration?.ranges ?? firstPlan.ranges },
+    {
+      ...firstPlan,
+      rejected,
+      ranges: calibration ? chooseRanges(calibration, "minmax") : firstPlan.ranges,
+    },
   );
   return fitPlan(planned, calibration);
 }

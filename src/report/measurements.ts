@@ -100,8 +100,8 @@ function outputRows(
 }
 
 function memoryRows({ telemetry: { memory } }: Job): string[][] {
-  if (!memory) return [];
-  const peaks = [memory.originalPeakBytes, memory.resultPeakBytes];
+  const peaks = [memory?.originalPeakBytes, memory?.resultPeakBytes];
+  if (peaks.every((bytes) => bytes === undefined)) return [];
   return [
     [figureNames.memory, ...peaks.map((bytes) => (bytes === undefined ? "" : formatBytes(bytes)))],
   ];

@@ -27,19 +27,12 @@ export function modelDiffSections({ telemetry: { modelDiff }, baseline }: Compar
   if (isSameModel(modelDiff)) return [{ head: describeSameModel(against, modelDiff), rows: [] }];
   const changes = summarizeChanges(modelDiff, escapeInHtml);
   const title = `Against the model of <code>${escapeInHtml(baseline.branch)}</code>: ${changes}`;
-  // A few nodes and weights of many say nothing.
-  const parts = isMostlyAnother(modelDiff.nodes)
-    ? [valueRows(modelDiff), [keptNodes(modelDiff)]]
-    : [valueRows(modelDiff), nodeRows(modelDiff), weightRows(modelDiff), [drawing(modelDiff)]];
+  const details = [nodeRows(modelDiff), weightRows(modelDiff), [drawing(modelDiff)]];
+  const parts = [valueRows(modelDiff), ...(isMostlyAnother(modelDiff.nodes) ? [] : details)];
   const [head = "", ...others] = parts
     .map((lines) => lines.join("\n"))
     .filter((text) => text !== "");
   return [foldSection(title, { head: [head, ...others].join("\n\n"), rows: [] })];
-}
-
-function keptNodes({ nodes: { removed, changed, renamed, same } }: ModelDiff): string {
-  const kept = renamed + same;
-  return `${kept} of ${kept + removed + changed} nodes are still as they were.`;
 }
 
 function valueRows({ values }: ModelDiff): string[] {

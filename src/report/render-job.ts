@@ -29,7 +29,7 @@ export function renderJobCheck(row: EndedRow, output: readonly string[]): CheckO
     ...modelDiffSections(job),
     ...(job.status === "Completed" ? [changesLink(changesUrl)] : []),
     ...searchSections(job),
-    foldSection("All figures", measurementTable(job)),
+    ...figureSections(job),
     ...measurementNotes(job),
     ...(code ? [code] : []),
   ];
@@ -40,6 +40,11 @@ export function renderJobCheck(row: EndedRow, output: readonly string[]): CheckO
     summary: composeSections(summarySections(row), { url, maxBytes }),
     text: `${text}\n\n${tail}`,
   };
+}
+
+function figureSections(job: Job): Section[] {
+  const table = measurementTable(job);
+  return table.rows.length === 0 ? [] : [foldSection("All figures", table)];
 }
 
 /** Where all changes are, also those of the compression. */

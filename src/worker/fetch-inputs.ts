@@ -104,10 +104,8 @@ function canReadRanges({ model, recipe, dryRun, part, comparison }: FetchAssignm
     (isEvaluated && evaluation.level === "outputs") ||
     calibration !== undefined ||
     auto !== undefined;
-  const isFitted = !dryRun && recipe.calibration !== undefined;
   const isPinned = model.sha256 !== undefined;
-  const isRun = runsOriginal || isFitted;
-  return !isRun && !isPinned && comparison === null && recipe.scheme !== "fp16";
+  return !runsOriginal && !isPinned && comparison === null && recipe.scheme !== "fp16";
 }
 
 type DataPurpose = "evaluation" | "calibration";

@@ -11,13 +11,18 @@ import type { JobError } from "../contract/errors.ts";
 import type { Artifact } from "../contract/jobs/artifact.ts";
 import { formatRatio } from "../contract/jobs/latency.ts";
 import type { ModelDiff } from "../contract/jobs/model-diff.ts";
-import { type ModelGraph, modelGraphLimits } from "../contract/jobs/model-graph.ts";
+import {
+  type ModelGraph,
+  modelGraphLimits,
+  type ModelGraphPart,
+} from "../contract/jobs/model-graph.ts";
 import type { Accuracy } from "../contract/jobs/telemetry.ts";
 import { truncate } from "../contract/text/bounded-text.ts";
 import { formatBytes } from "../contract/text/format-bytes.ts";
 import { replaceHiddenCharacters } from "../contract/text/hidden-characters.ts";
 import type { CompressionReport } from "../engine/compression-report.ts";
 import { compareResult } from "../engine/diff/compare-result.ts";
+import { inferGraphTypes } from "../engine/infer-graph-types.ts";
 import { isCheckpoint } from "../engine/language/open-language-model.ts";
 import { errorMessage } from "../log/error-message.ts";
 
@@ -56,7 +61,8 @@ export async function finishJob(
     }
   }
   const compared = await compareWithBaseline(context, inputs);
-  const documents = listDocuments(context, { ...made, evaluation });
+  const graph = await describeGraph(context, modelPath, report);
+  const documents = listDocuments(context, { ...made, report: { ...report, graph }, evaluation });
   await publishDocuments(context, [...documents, ...listComparisons(compared)]);
   if (!dryRun && isCheckpoint(modelPath)) {
     const names = [...files, ...documents].map(({ name }) => name);
@@ -82,6 +88,16 @@ async function compareWithOriginal(
     reporter.log(`The result was not compared with its original: ${errorMessage(error)}`);
     return undefined;
   }
+}
+
+/** The original's graph, with the types of all its values where the runtime is asked for outputs. */
+async function describeGraph(
+  { assignment, directory: scratchDirectory, signal }: JobContext,
+  modelPath: string,
+  { graph }: CompressionReport,
+): Promise<ModelGraphPart> {
+  if (assignment.dryRun || assignment.recipe.evaluation.level !== "outputs") return graph;
+  return inferGraphTypes(graph, modelPath, { scratchDirectory, threads: 1, signal });
 }
 
 interface Examination {
@@ -134,7 +150,7 @@ function listDocuments(
   const { interface: io } = report;
   const content = { ...work, interface: io, weights, changes, ...evaluation, error };
   const text = `${JSON.stringify(content, null, 2)}\n`;
-  const graph = JSON.stringify(describeGraph(report));
+  const graph = JSON.stringify(listGraph(report));
   const documents = [
     { name: "graph.json", kind: "graph", content: graph },
     { name: "report.json", kind: "report", content: text },
@@ -251,19 +267,11 @@ function languageLine(language: NonNullable<Accuracy["language"]>): string {
 }
 
 /** Content of `graph.json`. */
-function describeGraph({
-  nodes,
-  weights,
-}: Pick<CompressionReport, "nodes" | "weights">): ModelGraph {
+function listGraph({ graph, weights }: CompressionReport): ModelGraph {
   return {
-    nodes: nodes.map(({ name, opType, inputs, weights: positions }) => ({
-      name: shownName(name),
-      opType: shownName(opType),
-      inputs: [...inputs],
-      weights: [...positions],
-    })),
+    graph,
     weights: weights.map(({ name, originalBytes, resultBytes, form, reason, error }) => ({
-      name: shownName(name),
+      name: shownText(name),
       originalBytes,
       resultBytes,
       form,
@@ -273,6 +281,6 @@ function describeGraph({
   };
 }
 
-function shownName(name: string): string {
-  return truncate(replaceHiddenCharacters(name), modelGraphLimits.name);
+function shownText(name: string): string {
+  return truncate(replaceHiddenCharacters(name), modelGraphLimits.text);
 }

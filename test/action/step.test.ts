@@ -69,7 +69,7 @@ test("a repeated run submits only the jobs that did not pass", async (t) => {
   });
   assert.equal(code, 1);
   assert.deepEqual([outputs["jobs"], outputs["completed"], outputs["failed"]], ["4", "2", "2"]);
-  assert.match(log, /^a for cpu-int8: completed by an earlier attempt of this run$/m);
+  assert.match(log, /^a for cpu-int8: passed in an earlier run, with the same bytes$/m);
   assert.match(summary, /^\| `a` \| `cpu` \| ✅ passed /m);
   const batch = await service.client.call("getBatch", {
     params: { id: outputs["batch-id"] ?? "" },

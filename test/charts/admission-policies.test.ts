@@ -30,6 +30,7 @@ const kinds = [
 const values = {
   targets: builtinTargets,
   service: { backup: { schedule: "0 3 * * *", existingClaim: "backups" } },
+  admission: { models: true },
 };
 
 const denials = {
@@ -38,6 +39,7 @@ const denials = {
   enteredWorker: /may enter pods that are named like those of workers/,
   accounts: /Only who may create ClusterRoles may use the accounts of/,
   impersonation: /Only its own pods may act as system:serviceaccount:/,
+  models: /The model failed gates of CompressionJob "failed": minCosine\./,
   configuration: /may change what the pods of "\S+" read, or answer as its service/,
 };
 
@@ -281,6 +283,44 @@ const checks: Readonly<Record<string, (installed: Installed) => Promise<void>>> 
     await asAdmin(["patch", targets, data]);
     const controller = "--as=system:serviceaccount:kube-system:namespace-controller";
     await asAdmin(["delete", "--raw", all, controller]);
+  },
+  "starts no pod with a model whose gates failed": async ({ asAdmin, asMallory }) => {
+    const record = async (name: string, status: string, gates: readonly object[]) => {
+      const resource = {
+        apiVersion: "modeloptimization.dev/v1",
+        kind: "CompressionJob",
+        metadata: { name },
+        spec: { model: { source: "https://models.example/model.onnx" }, target: "cpu" },
+      };
+      await create(asAdmin, resource);
+      const patch = `--patch=${JSON.stringify({ status: { status, report: { gates } } })}`;
+      await asAdmin([
+        "patch",
+        "compressionjob",
+        name,
+        "--subresource=status",
+        "--type=merge",
+        patch,
+      ]);
+    };
+    const gate = { gate: "minCosine", limit: 0.99, actual: 0.9, level: "fail", passed: false };
+    await record("failed", "Completed", [gate]);
+    await record("warned", "Completed", [{ ...gate, level: "warn" }]);
+    await record("running", "Optimizing", []);
+    const serving = (name: string) => {
+      const named = pod("serving");
+      const annotations = { "modeloptimization.dev/compression-job": name };
+      return { ...named, metadata: { ...named.metadata, annotations } };
+    };
+    await untilDenied(() => asMallory(dryRun, serving("failed")), denials.models);
+    await until("the API server has seen all jobs", async () =>
+      /no model of CompressionJob "running", which is Optimizing\./.test(
+        await asMallory(dryRun, serving("running")).catch(String),
+      ),
+    );
+    await assert.rejects(create(asMallory, serving("failed")), denials.models);
+    await asMallory(dryRun, serving("warned"));
+    await asMallory(dryRun, pod("serving"));
   },
   "uses neither the operator's account nor the service's": async (installed) => {
     const { asAdmin, asMallory, findComponentPod } = installed;

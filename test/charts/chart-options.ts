@@ -108,6 +108,7 @@ export const everything = {
       volumeMounts: [{ name: "models", mountPath: "/models", readOnly: true }],
     },
   },
+  admission: { models: true },
   networkPolicy: {
     enabled: true,
     from: [{ namespaceSelector: {} }],

@@ -108,5 +108,5 @@ test("what comes next follows from why a job did not pass", () => {
     return nextStep({ status: "Completed", error: null, gates: [gate] }) ?? "";
   };
   assert.match(undecided(0.98), /^Nothing is wrong so far\. About 9 times as many sessions/);
-  assert.match(undecided(1.001), /No number of sessions decides it/);
+  assert.match(undecided(1.001), /no number of sessions decides: set the limit/);
 });

@@ -196,11 +196,28 @@ async function useKeys(page: Page): Promise<void> {
   await help.waitFor({ state: "detached" });
 }
 
+const largeCount = 50_000;
+const withoutParts = { captured: [], attributes: [], weights: [], subgraphs: [] };
 const largeGraph = {
-  nodes: Array.from({ length: 50_000 }, (_, index) => {
-    const inputs = index === 0 ? [] : index % 7 === 3 ? [index - 1, index - 3] : [index - 1];
-    return { name: `node-${index}`, opType: "Add", inputs, weights: [] };
-  }),
+  graph: {
+    name: "",
+    inputs: [0],
+    outputs: [largeCount],
+    values: Array.from({ length: largeCount + 1 }, (_, index) => ({
+      name: `value-${index}`,
+      type: "float32[1]",
+    })),
+    nodes: Array.from({ length: largeCount }, (_, index) => {
+      const inputs = index % 7 === 3 ? [index, index - 2] : [index];
+      return {
+        name: `node-${index}`,
+        opType: "Add",
+        inputs,
+        outputs: [index + 1],
+        ...withoutParts,
+      };
+    }),
+  },
   weights: [],
 };
 
@@ -208,7 +225,7 @@ const largeGraph = {
 async function openLargeGraph(page: Page): Promise<void> {
   await page.route("**/artifacts/graph.json", (route) => route.fulfill({ json: largeGraph }));
   await page.getByRole("button", { name: "Open the graph" }).click();
-  await page.getByRole("status").getByText("50,000").waitFor();
+  await page.getByRole("status").getByText("50,002").waitFor();
   await page.getByLabel("Find nodes").fill("node-49999");
   await page.getByRole("button", { name: /node-49999/ }).click();
   await page.getByRole("application").press("+");
@@ -233,6 +250,10 @@ async function checkColumns(t: TestContext, dashboard: Dashboard, page: Page): P
   const missing = { model: { source: "https://models.invalid/m.onnx" }, target: "cpu" };
   const { id: failed } = await client.call("startCompression", { body: missing });
   await client.call("getJob", { params: { id: failed }, headers: { prefer: "wait=60" } });
+  await page.goto(`${origin}/jobs/${failed}`);
+  await page.getByText(/^Cannot fetch "https:\/\/models.invalid/).waitFor();
+  // Why it failed covers nothing of what may be done about it.
+  await page.getByRole("link", { name: "Run with changes" }).click({ trial: true });
   await page.route("**/v1/projects/*/members", (route) => route.fulfill({ json: { members } }));
   const texts = {
     "/jobs": "Failed",

@@ -5,6 +5,7 @@ import type { JobRequest } from "../../src/contract/jobs/job.ts";
 import { demoModels } from "../../src/demo/demo-models.ts";
 import { chromiumMissing } from "../support/cluster/cluster-missing.ts";
 import {
+  assertFitsAllLooks,
   assertNoComplaints,
   type Dashboard,
   findBarriers,
@@ -53,19 +54,6 @@ test("jobs are compared, models have pages, and batches are started there", { sk
   assertNoComplaints(dashboard);
 });
 
-async function checkLooks(page: Page): Promise<void> {
-  for (const colorScheme of ["dark", "light"] as const) {
-    await page.emulateMedia({ colorScheme });
-    for (const width of [390, 1440]) {
-      await page.setViewportSize({ width, height: 900 });
-      assert.deepEqual(await findBarriers(page), [], `${colorScheme}, ${width} pixels`);
-      const html = page.locator("html");
-      const overflow = await html.evaluate((root) => root.scrollWidth - root.clientWidth);
-      assert.ok(overflow <= 0, `${overflow} pixels wider than a window of ${width}`);
-    }
-  }
-}
-
 async function compareTicked(page: Page, { origin }: Dashboard): Promise<void> {
   await page.goto(`${origin}/jobs`);
   const boxes = page.getByRole("checkbox", { name: /^Select voice-activity/ });
@@ -85,14 +73,14 @@ async function compareTicked(page: Page, { origin }: Dashboard): Promise<void> {
   const point = page.locator(".plot").getByRole("link", { name: /fails 1 gate$/ });
   assert.equal(await point.count(), 1);
   await page.getByRole("button", { name: "Latency and accuracy" }).click();
-  await checkLooks(page);
+  await assertFitsAllLooks(page, page.url());
   await page.getByRole("link", { name: /^Compare without C/ }).click();
   await page.getByRole("heading", { name: "Compare 2 jobs" }).waitFor();
 }
 
 async function openModel(page: Page, { origin }: Dashboard): Promise<void> {
   await page.goto(`${origin}/models`);
-  await checkLooks(page);
+  await assertFitsAllLooks(page, page.url());
   await page.getByRole("link", { name: "voice-activity" }).click();
   await page.getByRole("heading", { name: "voice-activity", level: 1 }).waitFor();
   const best = page.getByRole("region", { name: "Best result for each target" });
@@ -104,7 +92,7 @@ async function openModel(page: Page, { origin }: Dashboard): Promise<void> {
   assert.match(await program.innerText(), /"sr": np\.zeros\(\(\), dtype=np\.int64\)/);
   await page.getByRole("button", { name: "JavaScript" }).click();
   await page.getByRole("region", { name: "JavaScript program" }).waitFor();
-  await checkLooks(page);
+  await assertFitsAllLooks(page, page.url());
 }
 
 async function startBatch(page: Page, { client, origin }: Dashboard): Promise<void> {
@@ -118,7 +106,7 @@ async function startBatch(page: Page, { client, origin }: Dashboard): Promise<vo
   await page.getByRole("checkbox", { name: /^cpu-int8/ }).check();
   await page.getByRole("checkbox", { name: /^fp16/ }).check();
   await page.getByText("1 model × 2 targets × 2 recipes = 4 jobs").waitFor();
-  await checkLooks(page);
+  await assertFitsAllLooks(page, page.url());
   await page.getByLabel("Maximum size").fill("many");
   await page.getByRole("button", { name: "Start 4 jobs" }).click();
   await page.getByText(/^A gate is not a number/).waitFor();

@@ -6,6 +6,7 @@ import { demoModels } from "../../src/demo/demo-models.ts";
 import { chromiumMissing } from "../support/cluster/cluster-missing.ts";
 import { listenLocally } from "../support/listen-locally.ts";
 import {
+  assertFitsAllLooks,
   assertNoComplaints,
   type Dashboard,
   findBarriers,
@@ -77,13 +78,7 @@ async function checkVerdict(page: Page, { origin }: Dashboard, id: string): Prom
     shown.toSorted((a, b) => a - b),
   );
   assert.ok(shown.every((place) => place >= 0));
-  for (const scheme of ["light", "dark"] as const) {
-    await page.emulateMedia({ colorScheme: scheme });
-    for (const width of [390, 1440]) {
-      await page.setViewportSize({ width, height: 900 });
-      assert.deepEqual(await findBarriers(page), [], `${scheme} at ${width} pixels`);
-    }
-  }
+  await assertFitsAllLooks(page, "a job");
 }
 
 async function checkWeights(page: Page): Promise<void> {

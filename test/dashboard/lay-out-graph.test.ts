@@ -4,21 +4,24 @@ import fc from "fast-check";
 import { type GraphLayout, layOutGraph } from "../../src/dashboard/graph/lay-out-graph.ts";
 
 interface Node {
+  readonly kind: "node";
   readonly inputs: number[];
 }
 
+const kind = "node" as const;
+
 /** Blocks of a transformer: two branches that join, and a way around them. */
 function makeTower(blocks: number): Node[] {
-  const nodes: Node[] = [{ inputs: [] }];
+  const nodes: Node[] = [{ kind, inputs: [] }];
   for (let block = 0; block < blocks; block++) {
     const start = nodes.length - 1;
     const branches = [start, start, start].map((from) => {
-      nodes.push({ inputs: [from] });
-      nodes.push({ inputs: [nodes.length - 1] });
+      nodes.push({ kind, inputs: [from] });
+      nodes.push({ kind, inputs: [nodes.length - 1] });
       return nodes.length - 1;
     });
-    nodes.push({ inputs: branches });
-    nodes.push({ inputs: [nodes.length - 1, start] });
+    nodes.push({ kind, inputs: branches });
+    nodes.push({ kind, inputs: [nodes.length - 1, start] });
   }
   return nodes;
 }
@@ -53,7 +56,7 @@ test("graphs of any shape are laid out without blocks that cover others", () => 
   const node = (position: number) =>
     fc
       .array(fc.nat({ max: Math.max(0, position - 1) }), { maxLength: position === 0 ? 0 : 3 })
-      .map((inputs) => ({ inputs: [...new Set(inputs)] }));
+      .map((inputs) => ({ kind, inputs: [...new Set(inputs)] }));
   const graphs = fc
     .integer({ min: 1, max: 40 })
     .chain((count) => fc.tuple(...Array.from({ length: count }, (_, index) => node(index))));
@@ -81,7 +84,10 @@ test("a graph of 50,000 nodes is laid out", () => {
 });
 
 test("a part that is too wide to be ordered is put into rows", () => {
-  const nodes: Node[] = [{ inputs: [] }, ...Array.from({ length: 900 }, () => ({ inputs: [0] }))];
-  nodes.push({ inputs: [...nodes.keys()] });
+  const nodes: Node[] = [
+    { kind, inputs: [] },
+    ...Array.from({ length: 900 }, () => ({ kind, inputs: [0] })),
+  ];
+  nodes.push({ kind, inputs: [...nodes.keys()] });
   assertReadable(layOutGraph(nodes), nodes);
 });

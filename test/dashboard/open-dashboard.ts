@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
-import { AxeBuilder } from "@axe-core/playwright";
-import { type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import axe, { type AxeResults, type RunOptions } from "axe-core";
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { buildDashboard } from "../../scripts/build-dashboard.ts";
 import { type RunningService, startRunningService } from "../support/running-service.ts";
 
@@ -24,18 +24,19 @@ interface DashboardOptions {
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** Starts the service with its page, and a browser, until the test has ended. */
+/** Starts the service with its page, and a browser where one is opened, until the test has ended. */
 export async function openDashboard(
   t: Pick<TestContext, "after">,
   options: DashboardOptions = {},
 ): Promise<Dashboard> {
   await buildDashboard();
   const service = await startRunningService(t, options);
-  const browser = await chromium.launch({ executablePath: "/usr/bin/chromium" });
-  t.after(() => browser.close());
+  let browser: Promise<Browser> | undefined;
+  t.after(async () => (await browser)?.close());
   const complaints: string[] = [];
   const openBrowser = async (context: BrowserContextOptions = {}) => {
-    const opened = await browser.newContext({ reducedMotion: "reduce", ...context });
+    browser ??= chromium.launch({ executablePath: "/usr/bin/chromium" });
+    const opened = await (await browser).newContext({ reducedMotion: "reduce", ...context });
     opened.setDefaultTimeout(patienceMs);
     const page = await opened.newPage();
     page.on("pageerror", (error) => complaints.push(String(error)));
@@ -69,16 +70,37 @@ export async function endSessions(page: Page, { origin }: Dashboard): Promise<vo
   assert.equal(answer.status, 204);
 }
 
+/** Rules of axe that may find something else in other colours. */
+const colourRules = ["color-contrast", "link-in-text-block"];
+
 /** All findings of axe, also by the rules that it does not apply of itself. */
 export async function findBarriers(page: Page): Promise<string[]> {
-  // Without it another page is opened for every look, to merge frames that no page has.
-  const builder = new AxeBuilder({ page }).setLegacyMode();
   const rules = {
     "target-size": { enabled: true },
     "label-content-name-mismatch": { enabled: true },
   };
-  builder.options({ resultTypes: ["violations"], rules });
-  const { violations } = await builder.analyze();
+  return runAxe(page, { rules });
+}
+
+/** In light and dark, as wide as a phone and as a desktop: no barrier, and nothing that is wider. */
+export async function assertFitsAllLooks(page: Page, place: string): Promise<void> {
+  for (const width of [390, 1440]) {
+    await page.setViewportSize({ width, height: 900 });
+    const root = page.locator("html");
+    const overflow = await root.evaluate((html) => html.scrollWidth - html.clientWidth);
+    assert.ok(overflow <= 0, `${place} is wider than ${width} pixels`);
+    await page.emulateMedia({ colorScheme: "dark" });
+    const runOnly = { type: "rule", values: colourRules } as const;
+    assert.deepEqual(await runAxe(page, { runOnly }), [], `${place}, dark, ${width} pixels`);
+    await page.emulateMedia({ colorScheme: "light" });
+    assert.deepEqual(await findBarriers(page), [], `${place}, light, ${width} pixels`);
+  }
+}
+
+async function runAxe(page: Page, options: RunOptions): Promise<string[]> {
+  if (!(await page.evaluate<boolean>("'axe' in window"))) await page.evaluate(axe.source);
+  const asked = JSON.stringify({ resultTypes: ["violations"], ...options });
+  const { violations } = await page.evaluate<AxeResults>(`axe.run(document, ${asked})`);
   return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
 }
 

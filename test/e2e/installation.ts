@@ -45,7 +45,7 @@ export interface InstallOptions {
 
 /**
  * Installs the chart as users do, in a namespace of restricted pods, with the default values but for
- * images and targets. Volumes and a port of the service are created beside it, since the node has no
+ * images, targets and hosts in this network. Volumes and a port of the service are created beside it, since the node has no
  * storage class and no ingress.
  */
 export async function install(
@@ -123,6 +123,7 @@ export async function install(
 }
 
 export const values = {
+  service: { allowPrivateAddresses: true },
   image: imageValues(imageNames.service),
   worker: {
     image: imageValues(imageNames.worker),

@@ -14,6 +14,7 @@ import { runPython } from "../support/python.ts";
 import { type Installation, patience } from "./installation.ts";
 import { printedLog, streamLog, readFullLog } from "./job-log.ts";
 import { createStepRunner } from "./create-step-runner.ts";
+import { testSharedCheckpoint } from "./language-models.ts";
 
 export interface Models {
   /** Uploaded to the service. */
@@ -121,6 +122,10 @@ export async function testJobs(
       );
       assert.ok(Math.max(...begins) <= Math.min(...ends), "a pod began when another had ended");
     }),
+
+    step("four pods share a checkpoint of another host, which it leaves once", (t) =>
+      testSharedCheckpoint(t, installation),
+    ),
 
     step("a model on a volume of the workers is quantized, and nothing beside it", async () => {
       const evaluation = { level: "weights" };

@@ -11,15 +11,22 @@ export function summarizeChanges(
 ): string {
   const largest = weightChanges.reduce((most, { distance }) => Math.max(most, distance ?? 0), 0);
   const by = largest > 1 ? ", some wholly" : ` by up to ${formatPercent(largest)}`;
+  const ofValues = countValues(values, quote);
+  if (isMostlyAnother(nodes)) return [describeKept(nodes), ...ofValues].join(", ");
   const parts = [
-    ...(isMostlyAnother(nodes) ? ["mostly another graph"] : []),
-    ...countValues(values, quote),
+    ...ofValues,
     ...countWords("node", nodes),
     ...countWords("weight", weights).map((text) =>
       largest > 0 && text.endsWith("changed") ? text + by : text,
     ),
   ];
   return parts.join(", ");
+}
+
+/** A few nodes and weights of many say nothing where most are others. */
+function describeKept({ removed, changed, renamed, same }: ModelDiff["nodes"]): string {
+  const kept = renamed + same;
+  return `mostly another graph: ${kept} of ${kept + removed + changed} nodes are as they were`;
 }
 
 /** Whether less than half of the nodes before are still there as they were. */

@@ -57,7 +57,8 @@ const coarser =
   "Use a scheme with fewer bits, or allow a larger result. What stays as it is, and why, is in " +
   "the job's log.";
 const compared =
-  "See what changed between the two models. If it is meant, accept the results as the baseline.";
+  "See what changed between the two models. If it is meant, press *Accept as baseline* on the check " +
+  "run, which the GitHub App offers, or raise the limit in this pull request.";
 
 /** The words for a change by its direction; above 0 it is worse. */
 function pick(change: number, better: string, worse: string, same: string): string {

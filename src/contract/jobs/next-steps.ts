@@ -62,7 +62,10 @@ function decide(
 ): string {
   const times = timesToDecide(actual, limit, interval);
   if (times === undefined) {
-    return "Nothing is wrong so far. No number of sessions decides it: allow a little more, or less.";
+    return (
+      "Nothing is wrong so far. The figure is at the limit, where no number of sessions decides: " +
+      "set the limit a little higher, or lower."
+    );
   }
   return (
     `Nothing is wrong so far. About ${times} times as many sessions would decide it: allow more of ` +

@@ -117,6 +117,9 @@ const evaluation = z.strictObject({
     ),
 });
 
+/** How a range follows from the values that were observed. */
+export const rangeMethods = ["minmax", "percentile", "entropy", "mse"] as const;
+
 const calibration = z.strictObject({
   data: modelSource
     .optional()
@@ -131,6 +134,13 @@ const calibration = z.strictObject({
         "the result fits what was generated.",
     ),
   samples: z.int().min(1).max(4096).describe("Samples to observe activations on, at most."),
+  method: z
+    .enum(["auto", ...rangeMethods])
+    .describe(
+      "Ranges of activations for `int8-static`: `minmax` to the largest value, `percentile` " +
+        "without 0.001 % of the values at each end, `entropy` as TensorRT's calibration, `mse` with " +
+        "the least squared error. `auto` takes the one whose result has the highest SQNR.",
+    ),
 });
 
 /** What to do to the model. Fields missing in a request come from the target's default recipe. */

@@ -28,7 +28,11 @@ export const defaultRecipe: Recipe = {
 };
 
 /** Of recipes that have a calibration. */
-const defaultCalibration: Calibration = { generated: false, samples: 32 };
+const defaultCalibration: Calibration = {
+  generated: false,
+  samples: 32,
+  method: "auto",
+};
 
 /**
  * The default recipe with the fields of partial recipes over it; later layers override earlier

@@ -5,10 +5,10 @@ import { EndNoticeButton } from "../live/end-notice-button.tsx";
 import { LiveSign } from "../live/live-sign.tsx";
 import { service } from "../session/service.ts";
 import { mayDo } from "../session/session.ts";
+import { BatchVerdict } from "../shared/batch-verdict.tsx";
 import { Button, Icon } from "../shared/button.tsx";
 import { MaybeError } from "../shared/notice.tsx";
 import { tabSigns, useTabIcon, useTitle } from "../shared/page-head.tsx";
-import { Status, ToneSign } from "../shared/status.tsx";
 
 interface BatchProps {
   readonly batch: Batch;
@@ -29,7 +29,7 @@ export function BatchHead({ batch }: BatchProps) {
           <a href="/batches">Batches</a>
         </nav>
         <h1 class="title">
-          {batch.name} <BatchVerdict batch={batch} />
+          {batch.name} <BatchVerdict status={batch.status} gatesFailed={batch.gatesFailed} />
           {!isTerminal(batch.status) && <LiveSign />}
         </h1>
       </div>
@@ -43,13 +43,6 @@ function judgeBatch({ status, gatesFailed }: Batch): "work" | "off" | "calm" | "
   if (!isTerminal(status)) return "work";
   if (status === "Cancelled") return "off";
   return status === "Failed" || gatesFailed > 0 ? "bad" : "calm";
-}
-
-/** How a batch stands: one whose jobs fail gates is no good news. */
-function BatchVerdict({ batch: { status, gatesFailed } }: BatchProps) {
-  if (status !== "Completed" || gatesFailed === 0) return <Status status={status} />;
-  const jobs = gatesFailed === 1 ? "1 job fails a gate" : `${gatesFailed} jobs fail a gate`;
-  return <ToneSign tone="bad" icon="bad" words={`Completed, ${jobs}`} />;
 }
 
 function BatchActions({ batch: { id, status, counts } }: BatchProps) {

@@ -6,7 +6,8 @@ import { isTerminal } from "../../contract/jobs/status.ts";
 import { LiveSign } from "../live/live-sign.tsx";
 import { service } from "../session/service.ts";
 import { mayDo } from "../session/session.ts";
-import { GatesCell, ProgressBar, Status } from "../shared/status.tsx";
+import { BatchVerdict } from "../shared/batch-verdict.tsx";
+import { GatesCell, ProgressBar } from "../shared/status.tsx";
 import { EmptyState, MaybeError } from "../shared/notice.tsx";
 import { Age, PageHead } from "../shared/page-head.tsx";
 import { TableHead } from "../shared/table-head.tsx";
@@ -140,7 +141,7 @@ function BatchRow({ batch: { id, name, suite, status, ...batch } }: { batch: Bat
   return (
     <tr>
       <td>
-        <Status status={status} />
+        <BatchVerdict status={status} gatesFailed={batch.gatesFailed} isShort />
       </td>
       <BatchNameCell id={id} name={name} suite={suite} />
       <td>

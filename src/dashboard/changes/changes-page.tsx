@@ -9,7 +9,11 @@ import type { JobDetail } from "../../contract/jobs/job.ts";
 import { isSameModel, type ModelDiff } from "../../contract/jobs/model-diff.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import { changesAddress, jobAddress } from "../../contract/page-addresses.ts";
-import { describeSameModel, summarizeChanges } from "../../contract/jobs/describe-model-diff.ts";
+import {
+  describeSameModel,
+  isMostlyAnother,
+  summarizeChanges,
+} from "../../contract/jobs/describe-model-diff.ts";
 import { useLive } from "../live/use-live.ts";
 import { service } from "../session/service.ts";
 import { describeCommit, shortJobName } from "../shared/format.ts";
@@ -151,7 +155,7 @@ function DiffSheet({ job, of, diff }: DiffSheetProps) {
       <div class="sheet changes">
         <CountTable diff={diff} of={of} />
         <InterfaceTable values={diff.values} />
-        <ChangeDrawing changes={diff.nodeChanges} />
+        {!isMostlyAnother(diff.nodes) && <ChangeDrawing changes={diff.nodeChanges} />}
         <WeightChangeTable diff={diff} of={of} />
         <NodeTable diff={diff} />
       </div>

@@ -52,8 +52,10 @@ function CountRow({ title, counts }: { title: string; counts: ModelDiff["nodes"]
 const interfaceColumns = { What: "", Name: "", Before: "", Now: "" };
 
 export function InterfaceTable({ values }: Pick<ModelDiff, "values">) {
+  // Types and shapes are long.
+  const isWide = values.some(({ what }) => what !== "opset");
   return (
-    <section class="card c5">
+    <section class={isWide ? "card c12" : "card c5"}>
       <header>
         <h2>Opset, inputs and outputs</h2>
       </header>

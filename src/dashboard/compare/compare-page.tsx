@@ -133,10 +133,22 @@ function BestResult({ figure, jobs, names }: BestResultsProps & { readonly figur
             {names.get(job.id)}
           </a>
           <p class="soft">{describeResult(job)}</p>
+          {figure === "latency" && <AsFast best={job} {...{ jobs, names }} />}
         </>
       )}
     </section>
   );
+}
+
+/** Results that are not known to be slower than the fastest one. */
+function AsFast({ best, jobs, names }: BestResultsProps & { readonly best: JobSummary }) {
+  const high = best.figures.latencyRatioHigh;
+  const tied = jobs.filter(({ id, figures: { latencyRatioLow } }) => {
+    return id !== best.id && high !== null && latencyRatioLow !== null && latencyRatioLow <= high;
+  });
+  if (tied.length === 0) return undefined;
+  const letters = tied.map(({ id }) => names.get(id)?.split(",")[0]);
+  return <p class="soft">{letters.join(", ")} may be as fast: the intervals overlap.</p>;
 }
 
 function findBest(figure: FigureName, jobs: readonly JobSummary[]): JobSummary | undefined {

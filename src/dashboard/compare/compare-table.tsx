@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { letterOf, type NamedJob } from "./name-jobs.ts";
 import type { Job } from "../../contract/jobs/job.ts";
+import { explainWideInterval, type Latency } from "../../contract/jobs/latency.ts";
 import type { TermName } from "../../contract/jobs/terms.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { formatDecibels } from "../../contract/text/format-figure.ts";
@@ -130,7 +131,7 @@ const figureRows: readonly FigureRow[] = [
     term: "latency",
     read: ({ telemetry }) => telemetry.latency?.ratio,
     format: (ratio, { telemetry }) =>
-      `×${ratio.toFixed(2)}, ${formatMs(telemetry.latency?.result.p50Ms ?? 0)}`,
+      [`×${ratio.toFixed(2)}`, ...describeTimes(telemetry.latency)].join(", "),
     best: "least",
   },
   {
@@ -228,6 +229,16 @@ interface ComparedFact {
   readonly name: string;
   readonly values: readonly string[];
   readonly differs: boolean;
+}
+
+/** The interval of a ratio, and what the result's median is. */
+function describeTimes(latency: Latency | undefined): string[] {
+  if (latency === undefined) return [];
+  const { ratioLow, ratioHigh, result } = latency;
+  const isKnown = ratioLow !== undefined && ratioHigh !== undefined;
+  const interval = isKnown ? [`${ratioLow.toFixed(2)} to ${ratioHigh.toFixed(2)}`] : [];
+  const wide = explainWideInterval(latency);
+  return [...(wide === undefined ? interval : [wide]), formatMs(result.p50Ms)];
 }
 
 function listFacts(jobs: readonly Job[]): ComparedFact[] {

@@ -1,12 +1,12 @@
 import { type Camera, readableScale, type ViewSize } from "./graph-camera.ts";
 import { type GraphLayout, type PlacedBlock, type Point, rowHeight } from "./lay-out-graph.ts";
-import type { ModelGraph } from "../../contract/jobs/model-graph.ts";
+import type { ShownNode, ShownPart } from "./shown-part.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { sqnrThresholdsDb } from "../shared/figures.ts";
 import type { Palette } from "../shared/palette.ts";
 
 export interface Drawing {
-  readonly graph: ModelGraph;
+  readonly part: ShownPart;
   readonly layout: GraphLayout;
   readonly palette: Palette;
   /** Of each node. */
@@ -18,7 +18,10 @@ export interface Drawing {
 const rowInset = 4;
 const edgeOfTone = 6;
 const textInset = 14;
+const wordGap = 8;
 const corner = 6;
+/** Of inputs and outputs. */
+const roundCorner = 14;
 
 type Context = CanvasRenderingContext2D;
 
@@ -85,12 +88,13 @@ function drawEdge(context: Context, points: readonly Point[], top: number, botto
 }
 
 function drawBlock(context: Context, drawing: Drawing, block: PlacedBlock, scale: number) {
-  const { palette, tones, selected } = drawing;
+  const { palette, part, tones, selected } = drawing;
   const left = block.x - block.width / 2;
-  context.fillStyle = palette.surface;
+  const isEnd = part.nodes[block.nodes[0] ?? -1]?.kind !== "node";
+  context.fillStyle = isEnd ? palette.sunken : palette.surface;
   context.strokeStyle = palette.control;
   context.beginPath();
-  context.roundRect(left, block.y, block.width, block.height, corner);
+  context.roundRect(left, block.y, block.width, block.height, isEnd ? roundCorner : corner);
   context.fill();
   context.stroke();
   for (const [row, node] of block.nodes.entries()) {
@@ -100,25 +104,71 @@ function drawBlock(context: Context, drawing: Drawing, block: PlacedBlock, scale
       context.fillStyle = palette.selected;
       context.fillRect(left + 1, top, block.width - 2, rowHeight);
     }
-    context.fillStyle = toneColour(palette, tone);
+    context.fillStyle = isEnd ? palette.sunken : toneColour(palette, tone);
     if (scale < readableScale) {
       if (tone !== "none") context.fillRect(left + 2, top + 1, block.width - 4, rowHeight - 2);
     } else {
       // What needs a person has a wider edge too, not only a colour.
       const width = tone === "bad" ? 2 * edgeOfTone : edgeOfTone;
       context.fillRect(left + rowInset, top + 2, width, rowHeight - 4);
-      drawLabel(context, drawing, node, { x: left + textInset + width - edgeOfTone, y: top });
+      const start = left + textInset + width - edgeOfTone;
+      drawLabel(context, drawing, node, {
+        left: start,
+        top,
+        width: block.x + block.width / 2 - start,
+      });
     }
     if (node === selected) drawFocus(context, palette, { left, top, width: block.width });
   }
 }
 
-function drawLabel(context: Context, { graph, palette, tones }: Drawing, node: number, at: Point) {
-  context.fillStyle = tones[node] === "none" ? palette["text-3"] : palette.text;
+/** The operator, or the name of an input or output, and what the first output is, as far as it fits. */
+function drawLabel(context: Context, { part, palette, tones }: Drawing, node: number, box: RowBox) {
+  const shown = part.nodes[node];
+  if (shown === undefined) throw new RangeError("A row stands for no node");
+  const middle = box.top + rowHeight / 2;
   context.font = "12px Inter, system-ui, sans-serif";
   context.textBaseline = "middle";
-  const label = graph.nodes[node]?.opType ?? "";
-  context.fillText(label.slice(0, 24), at.x, at.y + rowHeight / 2);
+  const label = fitText(context, labelOf(shown), box.width - textInset);
+  const isQuiet = shown.kind === "node" && tones[node] === "none";
+  context.fillStyle = isQuiet ? palette["text-3"] : palette.text;
+  context.fillText(label, box.left, middle);
+  const shape = describeShape(shown, part);
+  const room = box.width - context.measureText(label).width - textInset - wordGap;
+  if (context.measureText(shape).width > room) return;
+  context.fillStyle = palette["text-3"];
+  context.textAlign = "right";
+  context.fillText(shape, box.left + box.width - textInset, middle);
+  context.textAlign = "left";
+}
+
+function labelOf({ kind, name, opType, subgraphs }: ShownNode): string {
+  if (kind !== "node") return name;
+  return subgraphs.length > 0 ? `${opType} ▸` : opType;
+}
+
+function fitText(context: Context, text: string, width: number): string {
+  let fitting = text.slice(0, 40);
+  while (fitting.length > 1 && context.measureText(fitting).width > width) {
+    fitting = `${fitting.slice(0, -2)}…`;
+  }
+  return fitting;
+}
+
+/** Longer names of dimensions are made by programs. */
+const longestDimension = 8;
+
+/** Dimensions of what a node gives first, and of what leads to an output. */
+function describeShape({ gives, takes }: ShownNode, { values }: ShownPart): string {
+  const { value } = gives[0] ?? takes[0] ?? {};
+  const type = value === undefined ? undefined : values[value]?.type;
+  const dims = /\[(?<dims>.*)\]$/.exec(type ?? "")?.groups?.["dims"];
+  if (dims === undefined) return "";
+  if (dims === "") return "scalar";
+  return dims
+    .split(",")
+    .map((size) => (size.length > longestDimension ? "?" : size))
+    .join(" × ");
 }
 
 interface RowBox {
@@ -178,7 +228,10 @@ export interface NodeFacts {
 
 const noFacts: NodeFacts = { bytes: 0, sqnrDb: undefined, isChanged: false, hasWeights: false };
 
-export function listNodeFacts({ nodes, weights }: ModelGraph): NodeFacts[] {
+export function listNodeFacts({
+  nodes,
+  weights,
+}: Pick<ShownPart, "nodes" | "weights">): NodeFacts[] {
   return nodes.map((node) => {
     if (node.weights.length === 0) return noFacts;
     const own = node.weights.flatMap((position) => weights[position] ?? []);

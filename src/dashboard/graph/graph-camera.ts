@@ -25,11 +25,9 @@ function wholeScale({ left, right, bottom }: Ends, view: ViewSize): number {
   return Math.min(1, view.width / width, view.height / height);
 }
 
-/** The start of the drawing, at a size that can be read. */
+/** The start of the drawing, at the size of the text around it. */
 export function firstCamera(ends: Ends, view: ViewSize): Camera {
-  const fitting = view.width / (ends.right - ends.left + 2 * margin);
-  const scale = Math.min(1, Math.max(fitting, readableScale));
-  return clampCamera({ x: 0, y: -margin, scale }, ends, view);
+  return clampCamera({ x: 0, y: -margin, scale: 1 }, ends, view);
 }
 
 export function wholeCamera(ends: Ends, view: ViewSize): Camera {

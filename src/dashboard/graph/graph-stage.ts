@@ -137,6 +137,7 @@ export class GraphStage {
     canvas.addEventListener("wheel", (event) => this.#turnWheel(event), { signal, passive: false });
     canvas.addEventListener("keydown", (event) => this.#pressKey(event), { signal });
     canvas.addEventListener("pointerdown", (event) => this.#drag(event), { signal });
+    canvas.addEventListener("dblclick", () => this.#shown.enter(), { signal });
     map.addEventListener("pointerdown", (event) => this.#goTo(event), { signal });
     map.addEventListener("pointermove", (event) => event.buttons > 0 && this.#goTo(event), {
       signal,
@@ -161,6 +162,8 @@ export class GraphStage {
     else if (event.key === "+" || event.key === "=") this.zoom(keyZoom);
     else if (event.key === "-") this.zoom(1 / keyZoom);
     else if (event.key === "0") this.showAll();
+    else if (event.key === "Enter") this.#shown.enter();
+    else if (event.key === "Backspace") this.#shown.leave();
     else return;
     event.preventDefault();
   }

@@ -6,7 +6,7 @@ import "./graph.css";
 import { type DrawnGraph, loadGraph } from "./load-graph.ts";
 import { NodeDetails } from "./node-details.tsx";
 import { NodeList } from "./node-list.tsx";
-import { ShownGraph } from "./shown-graph.ts";
+import { chooseNothing, type GraphChoice, ShownGraph } from "./shown-graph.ts";
 import { Button } from "../shared/button.tsx";
 import { ErrorNotice } from "../shared/notice.tsx";
 
@@ -14,16 +14,19 @@ import { ErrorNotice } from "../shared/notice.tsx";
 export function GraphView({ address }: { readonly address: string }) {
   const loaded = useSignal<DrawnGraph | undefined>(undefined);
   const error = useSignal<unknown>(undefined);
-  const stop = useMemo(() => new AbortController(), [address]);
+  const choice = useMemo(chooseNothing, [address]);
+  const path = choice.path.value;
+  const stop = useMemo(() => new AbortController(), [address, path]);
   useEffect(() => {
-    loadGraph(address, stop.signal).then(
+    loaded.value = undefined;
+    loadGraph(address, path, stop.signal).then(
       (drawn) => (loaded.value = drawn),
       (thrown: unknown) => (error.value = thrown),
     );
     return () => stop.abort();
   }, [stop]);
   if (error.value !== undefined) return <ErrorNotice error={error.value} />;
-  if (loaded.value !== undefined) return <GraphParts drawn={loaded.value} />;
+  if (loaded.value !== undefined) return <GraphParts drawn={loaded.value} choice={choice} />;
   return (
     <div class="graph-wait" role="status">
       Laying out the graph…
@@ -32,10 +35,11 @@ export function GraphView({ address }: { readonly address: string }) {
   );
 }
 
-function GraphParts({ drawn }: { readonly drawn: DrawnGraph }) {
-  const shown = useMemo(() => new ShownGraph(drawn), [drawn]);
+function GraphParts({ drawn, choice }: { drawn: DrawnGraph; choice: GraphChoice }) {
+  const shown = useMemo(() => new ShownGraph(drawn, choice), [drawn]);
   return (
     <>
+      <GraphTrail shown={shown} />
       <GraphBar shown={shown} />
       <div class="graph">
         <GraphCanvas shown={shown} />
@@ -54,10 +58,32 @@ const modes: Readonly<Record<ColourMode, string>> = {
   change: "Change",
 };
 
+/** The graphs around a subgraph, to go back to. */
+function GraphTrail({ shown }: { readonly shown: ShownGraph }) {
+  const { trail } = shown.drawn.part;
+  if (trail.length === 1) return undefined;
+  return (
+    <nav class="graph-trail" aria-label="Graphs around this one">
+      {trail.map((name, depth) => (
+        <span key={depth}>
+          {depth === trail.length - 1 ? (
+            <b>{name}</b>
+          ) : (
+            <Button look="quiet" onClick={() => shown.leaveTo(depth)}>
+              {name}
+            </Button>
+          )}
+        </span>
+      ))}
+    </nav>
+  );
+}
+
 /** What the colours stand for, and how much is shown. */
 function GraphBar({ shown }: { readonly shown: ShownGraph }) {
-  const { graph, layout } = shown.drawn;
-  const nodes = graph.nodes.length.toLocaleString("en");
+  const { part, layout } = shown.drawn;
+  const count = part.nodes.filter(({ kind }) => kind === "node").length;
+  const nodes = `${count.toLocaleString("en")} ${count === 1 ? "node" : "nodes"}`;
   const blocks = layout.blockCount.toLocaleString("en");
   return (
     <div class="graph-bar">
@@ -65,7 +91,7 @@ function GraphBar({ shown }: { readonly shown: ShownGraph }) {
       <Legend shown={shown} />
       <span class="grow" />
       <span class="dim">
-        {nodes} nodes without constants, in {blocks} blocks
+        {nodes} without constants, in {blocks} blocks
       </span>
     </div>
   );
@@ -103,8 +129,8 @@ function Legend({ shown }: { readonly shown: ShownGraph }) {
 
 const zoomStep = 1.4;
 const canvasLabel =
-  "Graph: arrow keys move it, + and - zoom, 0 shows the whole graph. The list beside it has the " +
-  "same nodes.";
+  "Graph: arrow keys move it, + and - zoom, 0 shows the whole graph, Enter opens the selected " +
+  "node's subgraph and Backspace leaves it. The list beside it has the same nodes.";
 
 /** The drawing of a graph: it is moved and zoomed by pointer, wheel and keys. */
 function GraphCanvas({ shown }: { readonly shown: ShownGraph }) {

@@ -1,19 +1,30 @@
 import "../shared/plain-zod.ts";
-import { type ModelGraph, modelGraph } from "../../contract/jobs/model-graph.ts";
+import { modelGraph } from "../../contract/jobs/model-graph.ts";
 import { jsonValue } from "../../contract/text/json-value.ts";
 import { type GraphLayout, layOutGraph } from "./lay-out-graph.ts";
+import { type GraphPath, listShownPart, type ShownPart } from "./shown-part.ts";
+
+interface GraphRequest {
+  readonly content: ArrayBuffer;
+  readonly path: GraphPath;
+}
 
 /** A graph that can be drawn, or why it cannot. */
 export type GraphAnswer =
-  | { readonly graph: ModelGraph; readonly layout: GraphLayout }
+  | { readonly part: ShownPart; readonly layout: GraphLayout }
   | { readonly error: string };
 
 const jsonGraph = jsonValue.pipe(modelGraph);
 
-function answer(content: ArrayBuffer): GraphAnswer {
+function answer({ content, path }: GraphRequest): GraphAnswer {
   const parsed = jsonGraph.safeParse(new TextDecoder().decode(content));
-  if (!parsed.success) return { error: "The graph was written by another version of the service" };
-  return { graph: parsed.data, layout: layOutGraph(parsed.data.nodes) };
+  if (!parsed.success) {
+    return {
+      error: "Another version of the service wrote this graph: run the job again to see it",
+    };
+  }
+  const part = listShownPart(parsed.data, path);
+  return { part, layout: layOutGraph(part.nodes) };
 }
 
-addEventListener("message", ({ data }: MessageEvent<ArrayBuffer>) => postMessage(answer(data)));
+addEventListener("message", ({ data }: MessageEvent<GraphRequest>) => postMessage(answer(data)));

@@ -1,5 +1,5 @@
 import { graphlib, layout } from "@dagrejs/dagre";
-import type { ModelGraphNode } from "../../contract/jobs/model-graph.ts";
+import type { ShownNode } from "./shown-part.ts";
 
 /** Nodes of a block from top to bottom, with the middle of its top. */
 export interface PlacedBlock extends Point, Size {
@@ -24,9 +24,11 @@ export interface GraphLayout {
   readonly blockCount: number;
 }
 
+type LaidOutNode = Pick<ShownNode, "kind" | "inputs">;
+
 /** Pixels of a block's row, which is a node, and of a block. */
 export const rowHeight = 20;
-const blockWidth = 168;
+const blockWidth = 236;
 const blockPadding = 4;
 const segmentGap = 28;
 
@@ -34,7 +36,7 @@ const segmentGap = 28;
  * Lays a graph out from top to bottom. Rows of nodes are folded into blocks, and the graph is cut
  * where it is narrow: models repeat themselves, and each different part is laid out once.
  */
-export function layOutGraph(nodes: readonly Pick<ModelGraphNode, "inputs">[]): GraphLayout {
+export function layOutGraph(nodes: readonly LaidOutNode[]): GraphLayout {
   const blocks = foldChains(nodes);
   const sizes = blocks.map((block) => ({
     width: blockWidth,
@@ -260,7 +262,7 @@ function findUses(blocks: readonly Block[]): [first: Uint32Array, last: Uint32Ar
   return [first, last];
 }
 
-/** Nodes in a row, each of which feeds only the next, shown as one. */
+/** Nodes in a row, each of which feeds only the next, shown as one; inputs and outputs stand apart. */
 interface Block {
   /** Positions of its nodes, in the order of the graph. */
   readonly nodes: readonly number[];
@@ -272,7 +274,7 @@ interface Block {
 const maxBlockNodes = 12;
 
 /** Folds the nodes of a graph into blocks, in an order in which each comes behind its inputs. */
-function foldChains(nodes: readonly Pick<ModelGraphNode, "inputs">[]): Block[] {
+function foldChains(nodes: readonly LaidOutNode[]): Block[] {
   // ONNX files are sorted: other edges would be circles.
   const inputs = nodes.map((node, position) => node.inputs.filter((each) => each < position));
   const consumers = new Uint32Array(nodes.length);
@@ -282,9 +284,8 @@ function foldChains(nodes: readonly Pick<ModelGraphNode, "inputs">[]): Block[] {
   const blocks: { nodes: number[]; inputs: number[] }[] = [];
   const blockAt = new Uint32Array(nodes.length);
   for (const [position, taken] of inputs.entries()) {
-    const [before, ...others] = taken;
-    const isAlone = before !== undefined && others.length === 0 && consumers[before] === 1;
-    const row = isAlone ? blocks[blockAt[before] ?? 0] : undefined;
+    const before = findRowEnd(nodes, position, { taken, consumers });
+    const row = before === undefined ? undefined : blocks[blockAt[before] ?? 0];
     if (row !== undefined && row.nodes.length < maxBlockNodes) {
       blockAt[position] = blockAt[before ?? 0] ?? 0;
       row.nodes.push(position);
@@ -295,4 +296,15 @@ function foldChains(nodes: readonly Pick<ModelGraphNode, "inputs">[]): Block[] {
     }
   }
   return blocks;
+}
+
+/** The node whose row a node goes on: that of its only input, which feeds no other. */
+function findRowEnd(
+  nodes: readonly LaidOutNode[],
+  position: number,
+  { taken, consumers }: { readonly taken: readonly number[]; readonly consumers: Uint32Array },
+): number | undefined {
+  const [before, ...others] = taken;
+  if (before === undefined || others.length > 0 || consumers[before] !== 1) return undefined;
+  return nodes[before]?.kind === nodes[position]?.kind ? before : undefined;
 }

@@ -1,16 +1,20 @@
-import type { ModelGraph } from "../../contract/jobs/model-graph.ts";
 import { trustWorkerAddress } from "../shared/trust-worker-address.ts";
 import type { GraphAnswer } from "./graph-worker.ts";
 import graphWorkerAddress from "./graph-worker.ts?worker&url";
 import type { GraphLayout } from "./lay-out-graph.ts";
+import type { GraphPath, ShownPart } from "./shown-part.ts";
 
 export interface DrawnGraph {
-  readonly graph: ModelGraph;
+  readonly part: ShownPart;
   readonly layout: GraphLayout;
 }
 
-/** Loads a graph and lays it out in a thread of its own. */
-export async function loadGraph(address: string, signal: AbortSignal): Promise<DrawnGraph> {
+/** Loads a graph of a model and lays it out in a thread of its own. */
+export async function loadGraph(
+  address: string,
+  path: GraphPath,
+  signal: AbortSignal,
+): Promise<DrawnGraph> {
   const answer = await fetch(address, { signal });
   if (!answer.ok) throw new Error(`The graph cannot be loaded: status ${answer.status}`);
   const content = await answer.arrayBuffer();
@@ -19,7 +23,7 @@ export async function loadGraph(address: string, signal: AbortSignal): Promise<D
   worker.addEventListener("message", ({ data }: MessageEvent<GraphAnswer>) => resolve(data));
   worker.addEventListener("error", () => reject(new Error("The graph cannot be laid out")));
   signal.addEventListener("abort", () => reject(signal.reason));
-  worker.postMessage(content, [content]);
+  worker.postMessage({ content, path }, [content]);
   const laidOut = await promise.finally(() => worker.terminate());
   if ("error" in laidOut) throw new Error(laidOut.error);
   return laidOut;

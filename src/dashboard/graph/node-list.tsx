@@ -24,7 +24,7 @@ export function NodeList({ shown }: NodeListProps) {
   const rows = positions.slice(start, start + viewRows + 2 * margin);
   return (
     <section class="node-list" aria-label="Nodes">
-      <NodeSearch wanted={wanted} found={positions.length} />
+      <NodeSearch {...{ shown, wanted, positions }} />
       <div
         ref={view}
         class="node-rows"
@@ -43,17 +43,30 @@ export function NodeList({ shown }: NodeListProps) {
   );
 }
 
-function NodeSearch({ wanted, found }: { wanted: Signal<string>; found: number }) {
+interface NodeSearchProps extends NodeListProps {
+  readonly wanted: Signal<string>;
+  readonly positions: readonly number[];
+}
+
+/** Enter goes from one match to the next, with the shift key to the one before. */
+function NodeSearch({ shown: { selected }, wanted, positions }: NodeSearchProps) {
+  const step = (event: KeyboardEvent) => {
+    if (event.key !== "Enter" || positions.length === 0) return;
+    const at = positions.indexOf(selected.value ?? -1);
+    const next = event.shiftKey ? Math.max(at, 0) - 1 : at + 1;
+    selected.value = positions.at(next % positions.length);
+  };
   return (
     <div class="node-search">
       <input
         type="search"
         aria-label="Find nodes"
         placeholder="Name or operator"
+        onKeyDown={step}
         onInput={({ currentTarget }) => (wanted.value = currentTarget.value)}
       />
       <span class="dim" role="status">
-        {found.toLocaleString("en")}
+        {positions.length.toLocaleString("en")}
       </span>
     </div>
   );
@@ -65,7 +78,7 @@ interface NodeRowProps extends NodeListProps {
 }
 
 function NodeRow({ shown, position, top }: NodeRowProps) {
-  const { name, opType } = shown.drawn.graph.nodes[position] ?? { name: "", opType: "" };
+  const { name, opType } = shown.drawn.part.nodes[position] ?? { name: "", opType: "" };
   return (
     <button
       type="button"

@@ -1,4 +1,4 @@
-import { computed, type ReadonlySignal, signal } from "@preact/signals";
+import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import {
   type ColourMode,
   findTone,
@@ -7,22 +7,38 @@ import {
   type Tone,
 } from "./draw-graph.ts";
 import type { DrawnGraph } from "./load-graph.ts";
+import type { GraphPath } from "./shown-part.ts";
+
+/** What a person has chosen to see of a model. */
+export interface GraphChoice {
+  readonly mode: Signal<ColourMode>;
+  readonly path: Signal<GraphPath>;
+  /** Position of the node that is selected in the graph at the end of the path. */
+  readonly selected: Signal<number | undefined>;
+}
+
+export function chooseNothing(): GraphChoice {
+  return { mode: signal("error"), path: signal([]), selected: signal(undefined) };
+}
 
 /** A graph with what a person has chosen to see of it. */
 export class ShownGraph {
   readonly drawn: DrawnGraph;
   readonly facts: readonly NodeFacts[];
   readonly mostBytes: number;
-  readonly mode = signal<ColourMode>("error");
-  /** Position of a node. */
-  readonly selected = signal<number | undefined>(undefined);
+  readonly mode: GraphChoice["mode"];
+  readonly selected: GraphChoice["selected"];
   /** Of each node. */
   readonly tones: ReadonlySignal<readonly Tone[]>;
+  readonly #path: GraphChoice["path"];
   readonly #ranked: ReadonlySignal<readonly number[]>;
 
-  constructor(drawn: DrawnGraph) {
+  constructor(drawn: DrawnGraph, { mode, path, selected }: GraphChoice) {
     this.drawn = drawn;
-    this.facts = listNodeFacts(drawn.graph);
+    this.mode = mode;
+    this.selected = selected;
+    this.#path = path;
+    this.facts = listNodeFacts(drawn.part);
     this.mostBytes = this.facts.reduce((most, { bytes }) => Math.max(most, bytes), 0);
     this.tones = computed(() =>
       this.facts.map((facts) => findTone(this.mode.value, facts, this.mostBytes)),
@@ -30,11 +46,32 @@ export class ShownGraph {
     this.#ranked = computed(() => this.#rank());
   }
 
+  /** Shows a subgraph of the selected node, by default its first, in place of this graph. */
+  enter(subgraph = 0): void {
+    const node = this.selected.value ?? -1;
+    if (this.drawn.part.nodes[node]?.subgraphs[subgraph] === undefined) return;
+    this.#path.value = [...this.#path.value, { node, subgraph }];
+    this.selected.value = undefined;
+  }
+
+  /** Shows a graph around this one again; its node is selected there. */
+  leaveTo(depth: number): void {
+    const left = this.#path.value[depth];
+    if (left === undefined) return;
+    this.#path.value = this.#path.value.slice(0, depth);
+    this.selected.value = left.node;
+  }
+
+  /** Shows the graph whose node has this one. */
+  leave(): void {
+    this.leaveTo(this.#path.value.length - 1);
+  }
+
   /** Positions of the nodes whose name or operator has a text, what matters most first. */
   find(text: string): readonly number[] {
     const wanted = text.trim().toLowerCase();
     if (wanted === "") return this.#ranked.value;
-    const { nodes } = this.drawn.graph;
+    const { nodes } = this.drawn.part;
     return this.#ranked.value.filter((position) => {
       const { name = "", opType = "" } = nodes[position] ?? {};
       return name.toLowerCase().includes(wanted) || opType.toLowerCase().includes(wanted);

@@ -15,7 +15,15 @@ interface JobNoticesProps {
 
 /** What a job does now, or why it failed. */
 export function JobNotices({ job, wasLive }: JobNoticesProps) {
-  if (!wasLive) return job.error && <Failure error={job.error} />;
+  // In a box of its own: notices of the page itself lie over it.
+  if (!wasLive)
+    return (
+      job.error && (
+        <div>
+          <Failure error={job.error} />
+        </div>
+      )
+    );
   return (
     <div class="watched">
       {job.error && <Failure error={job.error} />}

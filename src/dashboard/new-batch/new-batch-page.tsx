@@ -12,6 +12,7 @@ import { service } from "../session/service.ts";
 import { Button, Icon } from "../shared/button.tsx";
 import { TextField } from "../shared/field.tsx";
 import { useLeaveQuestion } from "../shared/leave-question.ts";
+import { DropZone } from "../shared/drop-zone.tsx";
 import { MaybeError } from "../shared/notice.tsx";
 import { PageHead } from "../shared/page-head.tsx";
 
@@ -106,8 +107,8 @@ function ModelList({ models }: { readonly models: BatchChoices["models"] }) {
           </li>
         ))}
       </ul>
-      <ModelPicker label="Add a model that is known here" value="" onPick={add} />
       <UploadList onModel={add} />
+      <ModelPicker label="or a model that is known here" value="" onPick={add} />
     </fieldset>
   );
 }
@@ -128,15 +129,7 @@ function UploadList({ onModel }: { readonly onModel: (model: ChosenModel) => voi
   };
   return (
     <>
-      <label class="labelled">
-        <span>or add files</span>
-        <input
-          type="file"
-          accept=".onnx"
-          multiple
-          onChange={({ currentTarget }) => void take([...(currentTarget.files ?? [])])}
-        />
-      </label>
+      <DropZone title="Drop ONNX files here" multiple onFiles={(files) => void take(files)} />
       {uploads.value.map((upload) => (
         <div key={upload.file.name} class="soft" role="status">
           {upload.file.name}: {upload.step.value}

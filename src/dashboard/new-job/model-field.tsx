@@ -1,6 +1,6 @@
-import { useSignal } from "@preact/signals";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { Button } from "../shared/button.tsx";
+import { DropZone } from "../shared/drop-zone.tsx";
 import { MaybeError } from "../shared/notice.tsx";
 import { ProgressBar } from "../shared/status.tsx";
 import { TextField } from "../shared/field.tsx";
@@ -15,7 +15,10 @@ export function ModelField({ form }: { readonly form: JobForm }) {
   return (
     <fieldset class="labelled">
       <legend>Model</legend>
-      <DropZone onFile={(file) => file && sendModel(form, file)} />
+      <DropZone
+        title="Drop an ONNX file here"
+        onFiles={([file]) => file !== undefined && sendModel(form, file)}
+      />
       <ModelPicker
         label="or a model that is known here"
         value={form.source.value}
@@ -33,38 +36,6 @@ export function ModelField({ form }: { readonly form: JobForm }) {
 export function sendModel({ upload }: JobForm, file: File): void {
   upload.value = new ModelUpload(file);
   void upload.value.start();
-}
-
-interface DropZoneProps {
-  readonly onFile: (file: File | undefined) => void;
-}
-
-function DropZone({ onFile }: DropZoneProps) {
-  const isOver = useSignal(false);
-  const drag = (event: DragEvent) => {
-    event.preventDefault();
-    isOver.value = event.type === "dragover";
-    if (event.type === "drop") onFile(event.dataTransfer?.files[0]);
-  };
-  const look = isOver.value ? "drop is-over" : "drop";
-  return (
-    <label class={look} onDragOver={drag} onDragLeave={drag} onDrop={drag}>
-      <b>Drop an ONNX file here</b>
-      <span class="soft">or choose one; it is sent only to this service</span>
-      <FileInput onFile={onFile} />
-    </label>
-  );
-}
-
-function FileInput({ onFile }: DropZoneProps) {
-  return (
-    <input
-      type="file"
-      class="sr"
-      accept=".onnx"
-      onChange={({ currentTarget }) => onFile(currentTarget.files?.[0])}
-    />
-  );
 }
 
 const sourceHint = "An https://, s3://, gs://, hf:// or file:// address that the service reads";

@@ -133,8 +133,12 @@ function coverAll({ lines, limit }: FigureChart, least: number | null, most: num
 }
 
 function drawIntervals(plot: uPlot, { lines }: FigureChart, palette: Palette): void {
-  const { ctx } = plot;
+  const { ctx, bbox } = plot;
   ctx.save();
+  // An interval that is wider than the scale would cross the axis and its texts.
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
   ctx.lineWidth = devicePixelRatio;
   for (const [index, { lows, highs }] of lines.entries()) {
     ctx.strokeStyle = palette[lineLook(index).colour];

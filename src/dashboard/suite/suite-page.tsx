@@ -11,6 +11,7 @@ import { EmptyState, MaybeError } from "../shared/notice.tsx";
 import { useTitle } from "../shared/page-head.tsx";
 import { CommitTable } from "./commit-table.tsx";
 import { SuiteChart } from "./suite-chart.tsx";
+import { SuiteVerdict } from "./suite-verdict.tsx";
 import { lineLook, listBranches, listCharts, listTargets, ofBranch } from "./suite-lines.ts";
 
 /** Figures of a suite's models over its commits. */
@@ -93,6 +94,7 @@ function SuiteSheet({ history: whole, branch }: SuiteSheetProps) {
       )}
       <TargetLegend targets={listTargets(history)} />
       <div class="sheet">
+        <SuiteVerdict history={history} />
         {charts.map((chart) => (
           <SuiteChart key={chart.title} chart={chart} commits={commits} chosen={chosen} />
         ))}

@@ -1,7 +1,8 @@
 import type { Suite } from "../../contract/jobs/suite.ts";
 import { suiteAddress } from "../../contract/page-addresses.ts";
 import { service } from "../session/service.ts";
-import { GatesCell, Status } from "../shared/status.tsx";
+import { BatchVerdict } from "../shared/batch-verdict.tsx";
+import { GatesCell } from "../shared/status.tsx";
 import { EmptyState, MaybeError } from "../shared/notice.tsx";
 import { Age, PageHead } from "../shared/page-head.tsx";
 import { TableHead } from "../shared/table-head.tsx";
@@ -88,7 +89,7 @@ function NewestBatchCell({ suite, newest }: NewestBatchCellProps) {
   return (
     <td>
       <a href={`/batches/${newest.id}`}>
-        <Status status={newest.status} />
+        <BatchVerdict status={newest.status} gatesFailed={newest.gatesFailed} isShort />
         <span class="sr">, newest batch of {suite}</span>
       </a>
     </td>

@@ -55,7 +55,12 @@ function describeValue(
   return { type, shape: isInferred ? shape : sampleShape.map(() => ""), sampleShape, sampleBytes };
 }
 
-async function inferTypes(model: OnnxModel, values: readonly string[], options: ProbeOptions) {
+/** Types and shapes of values as the runtime infers them; it is given no values of a subgraph. */
+export async function inferTypes(
+  model: OnnxModel,
+  values: readonly string[],
+  options: ProbeOptions,
+) {
   const declared = new Map(model.proto.graph?.output.map((output) => [output.name, output]));
   const output = values.map((name) => declared.get(name) ?? create(ValueInfoProtoSchema, { name }));
   const probe = withGraph(model, { output });

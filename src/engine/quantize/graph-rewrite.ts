@@ -8,12 +8,12 @@ import {
   NodeProtoSchema,
   OperatorSetIdProtoSchema,
 } from "../onnx/onnx_pb.js";
-import type { AttributeProto, NodeProto, TensorProto } from "../onnx/onnx_pb.js";
+import type { AttributeProto, ModelProto, NodeProto, TensorProto } from "../onnx/onnx_pb.js";
 import { addComputedTensor, payloadIndex } from "../onnx/payload.ts";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { UniqueNames } from "../onnx/names.ts";
 import type { Weight } from "./find-weights.ts";
-import type { Scope } from "./graph-index.ts";
+import { GraphIndex, type Scope } from "./graph-index.ts";
 import type { PlanRevision } from "./plan-revision.ts";
 import type { WeightTask } from "./tasks/weight-task.ts";
 
@@ -60,7 +60,11 @@ export class GraphRewrite {
   readonly recurrentWeights = new Map<NodeProto, Map<number, QuantizedMatrix>>();
   /** Activations that are rounded by their ranges, by the name of the value. */
   readonly roundedActivations = new Map<string, string>();
+  /** Names of the scale and the zero point that a value is rounded by, by its name. */
+  readonly activationParameters = new Map<string, readonly string[]>();
   readonly activationRanges: PlanRevision["ranges"];
+  /** Of the model before it is changed. */
+  readonly index: GraphIndex;
   readonly #prepended = new Map<Body, NodeProto[]>();
   readonly #replaced = new Map<NodeProto, NodeProto[]>();
   readonly #dropped = new Map<Body, Set<TensorProto>>();
@@ -71,6 +75,7 @@ export class GraphRewrite {
     this.model = model;
     this.activationRanges = activationRanges;
     this.names = UniqueNames.forModel(model.proto);
+    this.index = new GraphIndex(model.proto);
   }
 
   /** Makes the model import ONNX Runtime's own operators. */
@@ -153,7 +158,12 @@ export class GraphRewrite {
   }
 
   /** Removes the weight itself from its graph. */
-  removeWeight({ name, scope, tensor, constantNode }: Weight): void {
+  removeWeight({
+    name,
+    scope,
+    tensor,
+    constantNode,
+  }: Pick<Weight, "name" | "scope" | "tensor" | "constantNode">): void {
     if (constantNode !== undefined) {
       this.removeNode(constantNode);
       return;
@@ -189,7 +199,7 @@ export class GraphRewrite {
     }
     for (const graph of outermostGraphs(this.model.proto)) sortNodes(graph);
     for (const body of this.model.proto.functions) body.node = sortTopologically(body.node);
-    if (this.#requiresContribOperators) this.#importContribOperators();
+    if (this.#requiresContribOperators) importContribOperators(this.model.proto);
     return fixedInputs;
   }
 
@@ -205,13 +215,6 @@ export class GraphRewrite {
     });
   }
 
-  #importContribOperators(): void {
-    for (const { opsetImport } of [this.model.proto, ...this.model.proto.functions]) {
-      if (opsetImport.some(({ domain }) => domain === "com.microsoft")) continue;
-      opsetImport.push(create(OperatorSetIdProtoSchema, { domain: "com.microsoft", version: 1n }));
-    }
-  }
-
   #createNode({ name, output, opType, ...rest }: NodeDescription): NodeProto {
     return create(NodeProtoSchema, {
       ...rest,
@@ -220,5 +223,13 @@ export class GraphRewrite {
       name:
         name === undefined || name === "" ? this.names.allocate(`${output[0]}_${opType}`) : name,
     });
+  }
+}
+
+/** Makes a model and its functions import ONNX Runtime's own operators. */
+export function importContribOperators(model: ModelProto): void {
+  for (const { opsetImport } of [model, ...model.functions]) {
+    if (opsetImport.some(({ domain }) => domain === "com.microsoft")) continue;
+    opsetImport.push(create(OperatorSetIdProtoSchema, { domain: "com.microsoft", version: 1n }));
   }
 }

@@ -274,7 +274,10 @@ async function openSearchSamples(
   return openCalibrationSamples(session, {
     ...options,
     outputs,
-    recipe: { evaluation, calibration: { ...calibration, samples: auto?.samples ?? 1 } },
+    recipe: {
+      evaluation,
+      calibration: { method: "auto", ...calibration, samples: auto?.samples ?? 1 },
+    },
     calibrationPath: recipe.calibration === undefined ? dataPath : calibrationPath,
   });
 }

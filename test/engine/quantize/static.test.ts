@@ -9,8 +9,14 @@ import { openModel } from "../../../src/engine/onnx/open-model.ts";
 import { createNormal, createRandom } from "../../../src/engine/evaluate/generate-sample.ts";
 import { quantizeRange } from "../../../src/engine/quantize/formats/multiply-static.ts";
 import { writeFloatsNpz } from "../../support/npz.ts";
-import { pythonMissing } from "../../support/python.ts";
-import { floatInitializer, node, tensorInfo, writeTinyModel } from "../../support/tiny-model.ts";
+import { pythonMissing, runPython } from "../../support/python.ts";
+import {
+  floatInitializer,
+  integerAttribute,
+  node,
+  tensorInfo,
+  writeTinyModel,
+} from "../../support/tiny-model.ts";
 import { compareResult, contribTarget, makeFolder, weightNamed } from "./compress.ts";
 
 const calibration = { data: "file:///samples.npz", samples: 8 } as const;
@@ -31,7 +37,7 @@ async function writeModels(folder: string, scale = 1): Promise<{ model: string; 
     output: [tensorInfo("y", [1, 8, 14, 32])],
     initializer: [
       floatInitializer("kernel", [8, 4, 3, 3], normal),
-      floatInitializer("scale", [1], () => scale),
+      floatInitializer("scale", [14], () => scale),
       floatInitializer("matrix", [14, 32], normal),
     ],
   });
@@ -44,8 +50,18 @@ async function compress(
   recipe: PartialRecipe,
   { scale, candidates }: { scale?: number; candidates?: CandidateRunner } = {},
 ) {
-  const { model, data } = await writeModels(folder, scale);
-  const report = await compressModel(model, {
+  const files = await writeModels(folder, scale);
+  const report = await compressStatic(files, folder, recipe, candidates);
+  return { model: files.model, report };
+}
+
+function compressStatic(
+  { model, data }: { model: string; data: string },
+  folder: string,
+  recipe: PartialRecipe,
+  candidates?: CandidateRunner,
+) {
+  return compressModel(model, {
     kind: "compress",
     recipe: resolveRecipe({ scheme: "int8-static", ...recipe }),
     target: contribTarget,
@@ -56,7 +72,6 @@ async function compress(
     onProgress: () => {},
     log: () => {},
   });
-  return { model, report };
 }
 
 test(
@@ -73,6 +88,76 @@ test(
     assert.equal(report.calibration?.fittedWeights, 2);
     const { form } = weightNamed(report, "kernel");
     assert.equal(form, "int8 with a scale for each output, inputs in uint8 by calibration");
+  },
+);
+
+/** Convolutions with what exporters leave between them. */
+async function writeNetwork(folder: string): Promise<string> {
+  const file = join(folder, "network.onnx");
+  const positive = () => 0.5 + Math.abs(normal());
+  await writeTinyModel(file, {
+    node: [
+      node("Conv", ["x", "first"], ["a"]),
+      node("BatchNormalization", ["a", "gain", "shift", "mean", "variance"], ["b"]),
+      node("Identity", ["b"], ["c"]),
+      node("Relu", ["c"], ["d"]),
+      node("Conv", ["d", "second"], ["e"]),
+      node("Add", ["e", "bias"], ["f"]),
+      node("Div", ["f", "root"], ["g"]),
+      node("Erf", ["g"], ["h"]),
+      node("Add", ["h", "one"], ["i"]),
+      node("Mul", ["f", "i"], ["j"]),
+      node("Mul", ["j", "half"], ["k"]),
+      node("Conv", ["k", "third"], ["y"], [integerAttribute("group", 8)]),
+    ],
+    input: [tensorInfo("x", shape)],
+    output: [tensorInfo("y", [1, 8, 10, 10])],
+    initializer: [
+      floatInitializer("first", [8, 4, 3, 3], normal),
+      ...["gain", "shift", "mean"].map((name) => floatInitializer(name, [8], normal)),
+      floatInitializer("variance", [8], positive),
+      floatInitializer("second", [8, 8, 3, 3], normal),
+      floatInitializer("bias", [1, 8, 1, 1], normal),
+      floatInitializer("root", [], () => Math.SQRT2),
+      floatInitializer("one", [], () => 1),
+      floatInitializer("half", [], () => 0.5),
+      floatInitializer("third", [8, 1, 3, 3], normal),
+    ],
+  });
+  return file;
+}
+
+const optimizedOperators = `
+import json, sys
+import onnx, onnxruntime as ort
+options = ort.SessionOptions()
+options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+options.optimized_model_filepath = sys.argv[1] + ".optimized"
+options.log_severity_level = 3
+ort.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])
+print(json.dumps([node.op_type for node in onnx.load(options.optimized_model_filepath).graph.node]))
+`;
+
+test(
+  "the runtime computes a convolution with its normalization, bias and activation in integers",
+  { skip: pythonMissing },
+  async () => {
+    await using folder = await makeFolder();
+    const [{ data }, model] = [await writeModels(folder.path), await writeNetwork(folder.path)];
+    const recipe = { calibration, minElements: 0, operators: "contrib" } as const;
+    await compressStatic({ model, data }, folder.path, recipe);
+    const { sqnrDb } = await compareResult(model, folder.path);
+    assert.ok(sqnrDb > 30, `${sqnrDb} dB`);
+    const file = join(folder.path, "model.onnx");
+    const operators: string[] = JSON.parse(await runPython(optimizedOperators, [file]));
+    const counts = Object.groupBy(operators, (operator) => operator);
+    assert.equal(counts["QLinearConv"]?.length, 3);
+    assert.equal(counts["Gelu"]?.length, 1);
+    const others = ["Add", "BatchNormalization", "Conv", "Identity", "Relu"];
+    assert.deepEqual(
+      operators.filter((each) => others.includes(each)),
+      [],
+    );
   },
 );
 

@@ -33,6 +33,9 @@ export const s3Missing: string | false = await missingReason(requirements.s3Miss
 /** The same for a browser. */
 export const chromiumMissing: string | false = await missingReason(requirements.chromiumMissing);
 
+/** The same for Firefox. */
+export const firefoxMissing: string | false = await missingReason(requirements.firefoxMissing);
+
 /** The same for a PostgreSQL server. */
 export const postgresMissing: string | false = await missingReason(requirements.postgresMissing);
 

@@ -63,6 +63,12 @@ export const requirements = {
     packages: { chromium: "chromium" },
     root: false,
   },
+  firefoxMissing: {
+    title: "Another browser",
+    modules: [],
+    packages: { "firefox-esr": "firefox-esr" },
+    root: false,
+  },
   prometheusMissing: {
     title: "Prometheus",
     modules: [],

@@ -5,13 +5,18 @@ import {
   TensorProto_DataType as DataType,
   TensorProtoSchema,
 } from "../../onnx/onnx_pb.js";
+import { findAttribute } from "../../onnx/node-attributes.ts";
+import { tensorSource } from "../../onnx/read-tensor.ts";
 import { operatorName } from "../channel-axis.ts";
-import type { WeightConsumer } from "../find-weights.ts";
+import type { Weight, WeightConsumer } from "../find-weights.ts";
+import type { GraphIndex, Scope } from "../graph-index.ts";
 import type { GraphRewrite, NodeDescription } from "../graph-rewrite.ts";
 import { Obstacle } from "../obstacle.ts";
 import type { ActivationRange } from "../plan-revision.ts";
 import type { AffineStorage, WeightFormat } from "../weight-format.ts";
 import { findReplaceableProduct } from "./consumer-matrix.ts";
+import type { ProductBias } from "../tasks/weight-task.ts";
+import { intAttributes } from "./int-attributes.ts";
 import type { StoredWeight } from "./stored-weight.ts";
 
 /** Why an operator cannot take a weight and activations that are quantized in advance. */
@@ -38,42 +43,189 @@ export function findStaticObstacle(
  * The values whose ranges the operator needs. Runtimes compute a convolution in integers only
  * where its result is quantized too; products of matrices may give floating point.
  */
-export function listStaticValues(node: NodeProto): string[] {
-  const [data] = node.input;
-  return [data, ...(isConvolution(node) ? node.output : [])].filter((name) => name !== undefined);
+export function listStaticValues(index: GraphIndex, consumer: WeightConsumer): string[] {
+  const { node, scope } = consumer;
+  const data = findSource(index, scope, at(node.input, 0));
+  return isConvolution(node) ? [data, findResult(index, consumer).value] : [data];
 }
 
 function isConvolution(node: NodeProto): boolean {
   return operatorName(node) === "Conv";
 }
 
-/** Puts QuantizeLinear and DequantizeLinear around an operator, whose weight is dequantized. */
-export function multiplyStatic({ rewrite }: StoredWeight, { node }: WeightConsumer): void {
-  const before: NodeDescription[] = [];
-  const after: NodeDescription[] = [];
-  const data = at(node.input, 0);
-  const input = [restoreRounded(rewrite, data, before), ...node.input.slice(1)];
-  const [result = ""] = node.output;
-  const output = isConvolution(node) ? [rewrite.names.allocate(`${result}_exact`)] : node.output;
-  if (isConvolution(node)) {
-    addPair(rewrite, { value: result, source: at(output, 0), restored: result }, after);
-    rewrite.roundedActivations.set(result, result);
+/** Operators that give elements of their first input, in the same codes. */
+const movers: ReadonlySet<string> = new Set([
+  "Flatten",
+  "MaxPool",
+  "Reshape",
+  "Squeeze",
+  "Transpose",
+  "Unsqueeze",
+]);
+
+/** The value whose codes a value has: runtimes move codes only where the scales are the same. */
+function findSource(index: GraphIndex, scope: Scope, name: string): string {
+  let source = name;
+  for (let steps = 0; steps < maxMoves; steps++) {
+    const producer = index.find(scope, source)?.producer;
+    if (producer === undefined || !movers.has(operatorName(producer))) return source;
+    source = at(producer.input, 0);
   }
-  rewrite.replaceWithCopy(node, { before, changes: { input, output }, after });
+  return source;
+}
+
+/** Nodes in a row that a value is followed through. */
+const maxMoves = 16;
+
+/** Operators after a convolution that runtimes make a part of rounding its result. */
+const activations: ReadonlySet<string> = new Set(["Relu", "Clip"]);
+
+/** What is rounded of a convolution: the value behind its activation, where it has one. */
+function findResult(index: GraphIndex, { node, scope }: WeightConsumer) {
+  const own = at(node.output, 0);
+  const value = index.find(scope, own);
+  const [use, ...others] = value?.uses ?? [];
+  const isOnly = others.length === 0 && value?.isOutput === false && use?.scope.body === scope.body;
+  if (!isOnly || use === undefined || !activations.has(operatorName(use.node))) {
+    return { value: own, activation: undefined };
+  }
+  return { value: at(use.node.output, 0), activation: use.node };
+}
+
+/** Puts QuantizeLinear and DequantizeLinear around an operator, whose weight is dequantized. */
+export function multiplyStatic({ rewrite, bias }: StoredWeight, consumer: WeightConsumer): void {
+  const { node, scope } = consumer;
+  const before: NodeDescription[] = [];
+  const data = restoreRounded(rewrite, scope, at(node.input, 0), before);
+  const input = [data, ...node.input.slice(1)];
+  if (bias !== undefined) input[2] = bias;
+  if (!isConvolution(node)) {
+    rewrite.replaceWithCopy(node, { before, changes: { input }, after: [] });
+    return;
+  }
+  const { value, activation } = findResult(rewrite.index, consumer);
+  const source = rewrite.names.allocate(`${value}_exact`);
+  const after: NodeDescription[] = [];
+  addPair(
+    rewrite,
+    { parameters: addParameters(rewrite, value), value, source, restored: value },
+    after,
+  );
+  rewrite.roundedActivations.set(value, value);
+  const output = activation === undefined ? [source] : node.output;
+  const changes = { input, output };
+  rewrite.replaceWithCopy(node, { before, changes, after: activation === undefined ? after : [] });
+  if (activation !== undefined) {
+    rewrite.replaceWithCopy(activation, { before: [], changes: { output: [source] }, after });
+  }
+}
+
+/** An int32 bias that is computed with a weight. */
+export interface StaticBias {
+  readonly task: ProductBias;
+  readonly outputs: { readonly biasValues: number; readonly biasScales: number };
+  /** Its value as the operator takes it. */
+  readonly name: string;
+}
+
+/** Adds the bias of the only operator that takes a weight; undefined where it has none of a form. */
+export function addStaticBias(
+  rewrite: GraphRewrite,
+  weight: Weight,
+  { axis }: Pick<AffineStorage, "axis">,
+): StaticBias | undefined {
+  const [consumer, ...others] = weight.consumers;
+  const name = consumer?.node.input[2] ?? "";
+  if (consumer === undefined || others.length > 0 || !takesBias(consumer.node)) return undefined;
+  const { node, scope } = consumer;
+  const value = rewrite.index.find(scope, name);
+  const tensor = value?.constant;
+  if (tensor?.dataType !== DataType.FLOAT || tensor.dims.length !== 1) return undefined;
+  const elements = Number(tensor.dims[0]);
+  const source = findSource(rewrite.index, scope, at(node.input, 0));
+  const { scale: inputScale } = quantizeRange(rewrite.activationRanges.get(source));
+  const task = { source: tensorSource(rewrite.model, tensor), elements, inputScale };
+  const [values, scales, restored] = ["quantized", "scale", "rounded"].map((part) =>
+    rewrite.names.allocate(`${name}_${part}`),
+  );
+  if (values === undefined || scales === undefined || restored === undefined) return undefined;
+  const dims = [elements];
+  const bytes = elements * 4;
+  const scaleDims = axis === null ? [] : dims;
+  const scaleBytes = axis === null ? 4 : bytes;
+  const outputs = {
+    biasValues: rewrite.addComputedTensor(weight, {
+      name: values,
+      dims,
+      dataType: DataType.INT32,
+      bytes,
+    }),
+    biasScales: rewrite.addComputedTensor(weight, {
+      name: scales,
+      dims: scaleDims,
+      dataType: DataType.FLOAT,
+      bytes: scaleBytes,
+    }),
+  };
+  const attribute = axis === null ? [] : intAttributes({ axis: 0 });
+  rewrite.prependNode(scope.body, {
+    opType: "DequantizeLinear",
+    input: [values, scales],
+    output: [restored],
+    attribute,
+  });
+  if (value !== undefined && value.uses.length === 1 && !value.isOutput) {
+    rewrite.removeWeight({ name, scope: value.scope, tensor, constantNode: value.producer });
+  }
+  return { task, outputs, name: restored };
+}
+
+/** Whether the third input of an operator is added to its product as it is. */
+function takesBias(node: NodeProto): boolean {
+  if (isConvolution(node)) return true;
+  const isOne = (name: string) => (findAttribute(node, name)?.f ?? 1) === 1;
+  return operatorName(node) === "Gemm" && isOne("alpha") && isOne("beta");
 }
 
 /** The rounded version of a value, which all its users in the graph share. */
-function restoreRounded(rewrite: GraphRewrite, value: string, nodes: NodeDescription[]): string {
+function restoreRounded(
+  rewrite: GraphRewrite,
+  scope: Scope,
+  value: string,
+  nodes: NodeDescription[],
+): string {
   const known = rewrite.roundedActivations.get(value);
   if (known !== undefined) return known;
   const restored = rewrite.names.allocate(`${value}_rounded`);
   rewrite.roundedActivations.set(value, restored);
-  addPair(rewrite, { value, source: value, restored }, nodes);
+  const parameters = addParameters(rewrite, findSource(rewrite.index, scope, value));
+  addPair(rewrite, { parameters, value, source: value, restored }, nodes);
   return restored;
 }
 
+/** Names of the scale and the zero point of a value whose range is known. */
+function addParameters(rewrite: GraphRewrite, value: string): readonly string[] {
+  const known = rewrite.activationParameters.get(value);
+  if (known !== undefined) return known;
+  const { scale, zeroPoint } = quantizeRange(rewrite.activationRanges.get(value));
+  const { graph } = rewrite.model.proto;
+  if (graph === undefined) throw new TypeError("A model without a graph was planned");
+  const constants = [
+    { part: "scale", dataType: DataType.FLOAT, content: Float32Array.of(scale) },
+    { part: "zero_point", dataType: DataType.UINT8, content: Uint8Array.of(zeroPoint) },
+  ];
+  const names = constants.map(({ part, dataType, content }) => {
+    const name = rewrite.names.allocate(`${value}_${part}`);
+    const rawData = new Uint8Array(content.buffer);
+    rewrite.addConstantTensor(graph, create(TensorProtoSchema, { name, dataType, rawData }));
+    return name;
+  });
+  rewrite.activationParameters.set(value, names);
+  return names;
+}
+
 interface Pair {
-  /** The value whose range is known. */
+  readonly parameters: readonly string[];
   readonly value: string;
   readonly source: string;
   readonly restored: string;
@@ -81,25 +233,10 @@ interface Pair {
 
 function addPair(
   rewrite: GraphRewrite,
-  { value, source, restored }: Pair,
+  { parameters, value, source, restored }: Pair,
   nodes: NodeDescription[],
 ): void {
-  const { scale, zeroPoint } = quantizeRange(rewrite.activationRanges.get(value));
-  const names = ["quantized", "scale", "zero_point"].map((part) =>
-    rewrite.names.allocate(`${value}_${part}`),
-  );
-  const [codes = "", scaleName = "", zeroPointName = ""] = names;
-  const { graph } = rewrite.model.proto;
-  if (graph === undefined) throw new TypeError("A model without a graph was planned");
-  const constants = [
-    { name: scaleName, dataType: DataType.FLOAT, content: Float32Array.of(scale) },
-    { name: zeroPointName, dataType: DataType.UINT8, content: Uint8Array.of(zeroPoint) },
-  ];
-  for (const { content, ...tensor } of constants) {
-    const rawData = new Uint8Array(content.buffer);
-    rewrite.addConstantTensor(graph, create(TensorProtoSchema, { ...tensor, rawData }));
-  }
-  const parameters = [scaleName, zeroPointName];
+  const codes = rewrite.names.allocate(`${value}_quantized`);
   nodes.push(
     { opType: "QuantizeLinear", input: [source, ...parameters], output: [codes] },
     { opType: "DequantizeLinear", input: [codes, ...parameters], output: [restored] },

@@ -16,19 +16,27 @@ export class StoredWeight {
   readonly scales: string;
   /** Absent where all are 0. */
   readonly zeroPoints: string | undefined;
+  /** The int32 bias of the operator that takes the weight by codes, dequantized. */
+  readonly bias: string | undefined;
   readonly #derived = new Map<string, string>();
   readonly #copiedViews = new Map<NodeProto, readonly string[]>();
 
   constructor(
     rewrite: GraphRewrite,
     weight: Weight,
-    names: { quantizedValues: string; scales: string; zeroPoints: string | undefined },
+    names: {
+      quantizedValues: string;
+      scales: string;
+      zeroPoints: string | undefined;
+      bias: string | undefined;
+    },
   ) {
     this.rewrite = rewrite;
     this.weight = weight;
     this.quantizedValues = names.quantizedValues;
     this.scales = names.scales;
     this.zeroPoints = names.zeroPoints;
+    this.bias = names.bias;
   }
 
   /** Adds a node before all others of the weight's body. @returns the name of its output */

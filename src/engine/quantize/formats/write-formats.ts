@@ -1,6 +1,7 @@
 import { at } from "../../onnx/at.ts";
 import type { FormatPlan } from "./choose-formats.ts";
 import { countStorageBytes, describeStorage } from "./describe-storage.ts";
+import { addStaticBias, isStatic, type StaticBias } from "./multiply-static.ts";
 import { restoreWeight } from "./restore-weight.ts";
 import { StoredWeight } from "./stored-weight.ts";
 import { affineOperations, blockOperations, type OperationTable } from "./weight-operations.ts";
@@ -50,7 +51,11 @@ function writeQuantizedFormat(
   format: QuantizedFormat,
 ): void {
   const { storage, restoration } = format;
-  const stored = addStorage(rewrite, weight, storage);
+  const bias =
+    isAffine(format) && isStatic(format)
+      ? addStaticBias(rewrite, weight, format.storage)
+      : undefined;
+  const stored = addStorage(rewrite, weight, { storage, bias });
   if (restoration !== null) restoreWeight(stored, storage, restoration);
   else for (const node of weight.viewNodes) rewrite.removeNode(node);
   if (isAffine(format)) writeOperations(stored, format, affineOperations);
@@ -77,7 +82,7 @@ function writeOperations<Storage, Operation extends AffineOperation | BlockOpera
 function addStorage(
   rewrite: GraphRewrite,
   weight: Weight,
-  storage: QuantizedStorage,
+  { storage, bias }: { storage: QuantizedStorage; bias: StaticBias | undefined },
 ): StoredWeight {
   const stored = describeStorage(weight, storage);
   const { quantizedValues, scaleDims } = stored;
@@ -97,18 +102,24 @@ function addStorage(
       bytes: countElements(scaleDims) * floatBytes(weight),
     }),
     zeroPoints: zeroPoints && rewrite.addComputedTensor(weight, zeroPoints),
+    ...bias?.outputs,
   };
   rewrite.removeWeight(weight);
   const resultBytes = countStorageBytes(weight, storage);
   const scaleType = requireFloatType(weight);
   rewrite.tasks.push({
     ...describeTask(weight, storage),
+    ...(bias && { bias: bias.task }),
     ...source,
     resultBytes,
     scaleType,
     outputs,
   });
-  return new StoredWeight(rewrite, weight, { ...names, zeroPoints: zeroPoints?.name });
+  return new StoredWeight(rewrite, weight, {
+    ...names,
+    zeroPoints: zeroPoints?.name,
+    bias: bias?.name,
+  });
 }
 
 function describeTask(weight: Weight, storage: QuantizedStorage) {

@@ -3,7 +3,8 @@ import { convertScales } from "./run-block-task.ts";
 import { releaseBuffers, SourceReader } from "./source-reader.ts";
 import type { TileLimits } from "./tile-limits.ts";
 import { type ChannelSlice, channelSlices, sliceTiles } from "./tiles.ts";
-import type { AffineTask, FloatType, TaskResult } from "./weight-task.ts";
+import type { AffineTask, FloatType, ProductBias, TaskResult } from "./weight-task.ts";
+import { at } from "../../onnx/at.ts";
 import { emptyErrorSums, type ErrorSums } from "../../evaluate/error-metrics.ts";
 import { affineParameters, type AffineParameters } from "../kernels/affine-parameters.ts";
 import {
@@ -21,17 +22,20 @@ export function* runAffineTask(
   limits: TileLimits,
 ): Generator<number, TaskResult> {
   const { weight } = task;
+  const bias = task.bias && readBias(task.bias);
   const sums = emptyErrorSums();
   using reader = new SourceReader(task);
   const context = { task, reader, output, limits, sums };
   for (const slice of channelSlices(task, limits)) {
     const ranges = yield* measureRanges(context, slice);
     const parameters = affineParameters(ranges, task.format);
+    if (bias !== undefined) widenForBias(parameters, bias, slice);
     const scales = roundScales(parameters, task.scaleType);
     const rejection = findRejection(ranges, parameters);
     if (rejection !== undefined) return { weight, sums, rejection };
     yield* quantizeTiles(context, slice, parameters);
     writeParameters(context, slice, { scales, zeroPoints: parameters.zeroPoints });
+    if (bias !== undefined) writeBias(context, slice, { ...bias, scales: parameters.scales });
     releaseBuffers(ranges.min, ranges.max, scales, parameters.scales, parameters.zeroPoints);
   }
   return { weight, sums, rejection: undefined };
@@ -95,6 +99,51 @@ function writeParameters(
   const scaleBytes = scales.byteLength / layout.channels;
   output.write(outputs.scales, scales, first * scaleBytes);
   if (outputs.zeroPoints !== undefined) output.write(outputs.zeroPoints, zeroPoints, first);
+}
+
+interface Bias extends Pick<ProductBias, "inputScale"> {
+  readonly numbers: Float32Array;
+}
+
+function readBias({ source, elements, inputScale }: ProductBias): Bias {
+  using reader = new SourceReader({ source, sourceType: "float32" });
+  const row = { start: 0, rows: 1, columns: elements, pitch: elements };
+  return { numbers: reader.read(row).slice(), inputScale };
+}
+
+/** Largest code of a bias: sums of products are added to it. */
+const largestBias = 2 ** 30;
+
+/** A scale that is so small that the bias has no code in int32 is enlarged. */
+function widenForBias({ scales }: AffineParameters, bias: Bias, slice: ChannelSlice): void {
+  for (const { number, scale } of biasChannels(scales, bias, slice)) {
+    const least = Math.abs(number) / bias.inputScale / largestBias;
+    if (at(scales, scale) < least) scales[scale] = least;
+  }
+}
+
+/** Each number of the bias that is of a slice, and the position of its scale there. */
+function* biasChannels(scales: Float32Array, { numbers }: Bias, { firstChannel }: ChannelSlice) {
+  const isVector = scales.length > 1 || firstChannel > 0;
+  const end = isVector ? firstChannel + scales.length : numbers.length;
+  for (let channel = firstChannel; channel < end; channel++) {
+    yield { number: at(numbers, channel), scale: isVector ? channel - firstChannel : 0 };
+  }
+}
+
+function writeBias(
+  { task: { outputs }, output }: SliceContext,
+  slice: ChannelSlice,
+  { scales, ...bias }: Bias & { readonly scales: Float32Array },
+): void {
+  const products = scales.map((scale) => scale * bias.inputScale);
+  const codes = Array.from(biasChannels(scales, bias, slice), ({ number, scale }) =>
+    Math.round(number / at(products, scale)),
+  );
+  const offset = slice.firstChannel * 4;
+  if (outputs.biasValues !== undefined)
+    output.write(outputs.biasValues, Int32Array.from(codes), offset);
+  if (outputs.biasScales !== undefined) output.write(outputs.biasScales, products, offset);
 }
 
 /** What the quantization of a slice reads and writes. */

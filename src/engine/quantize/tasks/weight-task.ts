@@ -13,6 +13,13 @@ export interface TaskOutputs {
   readonly zeroPoints: number | undefined;
 }
 
+/** A bias that is added to the products of codes, in int32: its scales are input · weight. */
+export interface ProductBias {
+  readonly source: TensorSource;
+  readonly elements: number;
+  readonly inputScale: number;
+}
+
 /** Types of weights that can be quantized, and of their scales; tasks compute in float32. */
 export type FloatType = "float32" | "float16" | "bfloat16";
 
@@ -37,8 +44,9 @@ export interface AffineTask extends PlannedWeight, ChannelLayout {
   /** Matrices of a batch, one behind the other, with scales of their own; 1 for other tensors. */
   readonly matrices: number;
   readonly format: AffineFormat;
+  readonly bias?: ProductBias;
   readonly scaleType: FloatType;
-  readonly outputs: TaskOutputs;
+  readonly outputs: TaskOutputs & { readonly biasValues?: number; readonly biasScales?: number };
 }
 
 /** Second moments of a product's inputs, one segment of them after the other. */

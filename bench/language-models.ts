@@ -1,0 +1,146 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
+import { z } from "zod";
+import { hashStoredFile } from "../src/storage/hash-stored-file.ts";
+import { realModel } from "../test/support/real-models.ts";
+import { serveCheckpoint, type Size, sizes } from "./language-models/serve-checkpoint.ts";
+import { type BenchRow, limitRow, reportBench } from "./result.ts";
+
+/**
+ * From a checkpoint to a language model in 4 bits: a real GGUF file, and random Llamas that a range
+ * server makes up. Arguments: their sizes, by default 0.85B and 7B, which takes 9 GB of the disk. The
+ * result of 70B is hashed share by share, and not kept. There is no peer: ONNX Runtime GenAI's builder
+ * needs torch and the weights on the disk.
+ */
+const [, ...chosen] = process.argv.slice(2);
+
+const exec = promisify(execFile);
+const cost = z.object({ seconds: z.number(), cpuSeconds: z.number(), peakBytes: z.number() });
+const kills = 10;
+
+await using cleanup = new AsyncDisposableStack();
+const owner = { after: (work: () => unknown) => cleanup.defer(async () => void (await work())) };
+const folder = await mkdtemp(join(tmpdir(), "language-models-"));
+owner.after(() => rm(folder, { recursive: true }));
+
+const rows: BenchRow[] = await measureSmolLm();
+for (const size of chosen.length === 0 ? ["0.85B", "7B"] : chosen) {
+  if (!isSize(size)) throw new TypeError(`"${size}" is none of ${Object.keys(sizes).join(", ")}`);
+  const source = await serveCheckpoint(owner, size);
+  rows.push(...(size === "70B" ? await measureShares(source) : await measureSize(size, source)));
+}
+await reportBench("language-models", rows);
+
+function isSize(name: string): name is Size {
+  return Object.hasOwn(sizes, name);
+}
+
+async function measureSmolLm(): Promise<BenchRow[]> {
+  const { seconds, cpuSeconds, peakBytes } = await convert(
+    pathToFileURL(realModel("smollm2")).href,
+  );
+  return [
+    figure("SmolLM2-135M", "s", seconds),
+    figure("its time of processors", "s", cpuSeconds),
+    figure("its memory", "MB", peakBytes / 1e6),
+  ];
+}
+
+async function measureSize(size: Size, source: string): Promise<BenchRow[]> {
+  const { seconds, cpuSeconds, peakBytes } = await convert(source);
+  const hashes = await hashResult();
+  return [
+    size === "7B" ? limitRow(size, "s", seconds, 120) : figure(size, "s", seconds),
+    figure("its time of processors", "s", cpuSeconds),
+    limitRow("its memory", "MB", peakBytes / 1e6, 400),
+    ...(await measureKills(source, { hashes, seconds })),
+  ];
+}
+
+/** As a job of several pods, of which the one that works is killed now and then. */
+async function measureKills(
+  source: string,
+  whole: { readonly hashes: string; readonly seconds: number },
+): Promise<BenchRow[]> {
+  const shares = Math.max(12, Math.ceil(whole.seconds / 5));
+  const works = [...Array.from({ length: shares }, (_, share) => [String(share)]), []];
+  const lost: number[] = [];
+  let seconds = whole.seconds / shares;
+  for (const [index, work] of works.entries()) {
+    const killed = (seconds * (index + 1)) / works.length;
+    if (lost.length < kills && (await killAfter(killed, source, [String(shares), ...work]))) {
+      lost.push(killed);
+    }
+    ({ seconds } = await convert(source, [String(shares), ...work]));
+  }
+  const isSame = (await hashResult()) === whole.hashes;
+  for (let share = 0; share < shares; share++) await rm(join(folder, `share-${share}`));
+  return [
+    limitRow(`killed ${lost.length} times: most that is repeated`, "s", Math.max(...lost), 10),
+    limitRow("results that differ then", "results", isSame ? 0 : 1, 0),
+  ];
+}
+
+/** @returns whether it was still at work then */
+async function killAfter(seconds: number, source: string, work: readonly string[]) {
+  try {
+    await run(source, work, { timeout: Math.ceil(seconds * 1000), killSignal: "SIGKILL" });
+    return false;
+  } catch (error) {
+    if (error instanceof Error && "signal" in error && error.signal === "SIGKILL") return true;
+    throw error;
+  }
+}
+
+/** The shares of a model whose result does not fit on the disk, one after the other. */
+async function measureShares(source: string): Promise<BenchRow[]> {
+  const shares = 80;
+  let [seconds, peakBytes, bytes] = [0, 0, 0];
+  for (let share = 0; share < shares; share++) {
+    const made = await convert(source, [String(shares), String(share)]);
+    const file = join(folder, `share-${share}`);
+    const hashed = await hashStoredFile(file, { signal: undefined });
+    await rm(file);
+    bytes += hashed.bytes;
+    seconds += made.seconds;
+    peakBytes = Math.max(peakBytes, made.peakBytes);
+  }
+  return [
+    limitRow("70B in 80 shares", "s", seconds, 1200),
+    limitRow("its memory", "MB", peakBytes / 1e6, 400),
+    figure("its result", "GB", bytes / 1e9),
+  ];
+}
+
+async function convert(source: string, work: readonly string[] = []) {
+  const { stdout } = await run(source, work);
+  const measured = cost.parse(JSON.parse(stdout));
+  process.stdout.write(`${source} ${work.join(" ")}: ${stdout}\n`);
+  return measured;
+}
+
+async function run(source: string, work: readonly string[], options: object = {}) {
+  const script = join(import.meta.dirname, "language-models", "convert.ts");
+  // As the thread of a worker's job has it.
+  const program = ["--max-semi-space-size=2", script];
+  return exec(process.execPath, [...program, source, folder, ...work], options);
+}
+
+async function hashResult(): Promise<string> {
+  const result = join(folder, "result");
+  const hashes: string[] = [];
+  for (const name of (await readdir(result)).toSorted()) {
+    const { sha256 } = await hashStoredFile(join(result, name), { signal: undefined });
+    hashes.push(`${name} ${sha256}`);
+  }
+  await rm(result, { recursive: true });
+  return hashes.join("\n");
+}
+
+function figure(what: string, unit: string, ours: number): BenchRow {
+  return { what, unit, ours, peer: null, bar: "none", met: null };
+}

@@ -1,0 +1,112 @@
+import type {
+  ModelGraph,
+  ModelGraphNode,
+  ModelGraphPart,
+  ModelGraphWeight,
+} from "../../contract/jobs/model-graph.ts";
+
+/** Which graph of a model is shown: from the outermost, the nodes whose subgraphs lead there. */
+export type GraphPath = readonly { readonly node: number; readonly subgraph: number }[];
+
+/** One graph of a model as it is drawn; its inputs and outputs are drawn as nodes are. */
+export interface ShownPart {
+  readonly nodes: readonly ShownNode[];
+  readonly values: ModelGraphPart["values"];
+  readonly weights: readonly ModelGraphWeight[];
+  /** What each graph on the way to this one is called. */
+  readonly trail: readonly string[];
+}
+
+export interface ShownNode {
+  /** Whether the operator is in the model, or stands for a value from outside or for the outside. */
+  readonly kind: "input" | "node" | "output";
+  readonly name: string;
+  readonly opType: string;
+  /** Positions of the drawn nodes whose values it takes, each once. */
+  readonly inputs: readonly number[];
+  readonly takes: readonly TakenValue[];
+  readonly gives: readonly GivenValue[];
+  readonly attributes: readonly ModelGraphNode["attributes"][number][];
+  readonly weights: readonly number[];
+  readonly subgraphs: readonly { readonly name: string; readonly nodes: number }[];
+}
+
+interface TakenValue {
+  readonly value: number;
+  /** The drawn node that gives it; a constant has none. */
+  readonly from: number | undefined;
+}
+
+interface GivenValue {
+  readonly value: number;
+  readonly to: readonly number[];
+}
+
+/** The graph at the end of a path. */
+export function listShownPart({ graph, weights }: ModelGraph, path: GraphPath): ShownPart {
+  const trail = ["Model"];
+  let part = graph;
+  for (const { node, subgraph } of path) {
+    // The nodes of a graph are drawn behind its inputs.
+    const entered = part.nodes[node - part.inputs.length];
+    const inner = entered?.subgraphs[subgraph];
+    if (entered === undefined || inner === undefined) throw new Error("No such subgraph");
+    trail.push(`${entered.opType}, ${inner.name}`);
+    part = inner;
+  }
+  return { nodes: listNodes(part), values: part.values, weights, trail };
+}
+
+type Outline = Omit<ShownNode, "inputs" | "takes" | "gives"> & {
+  readonly taken: readonly number[];
+  readonly given: readonly number[];
+};
+
+function listNodes(part: ModelGraphPart): ShownNode[] {
+  const outlines = [
+    ...part.inputs.map((value) => outlineEnd(part, "input", value)),
+    ...part.nodes.map(outlineNode),
+    ...part.outputs.map((value) => outlineEnd(part, "output", value)),
+  ];
+  const givers = new Map<number, number>();
+  const takers = new Map<number, number[]>();
+  for (const [position, { given, taken }] of outlines.entries()) {
+    for (const value of given) givers.set(value, position);
+    for (const value of new Set(taken)) {
+      const known = takers.get(value);
+      if (known === undefined) takers.set(value, [position]);
+      else known.push(position);
+    }
+  }
+  return outlines.map(({ taken, given, ...outline }) => {
+    const takes = taken.map((value) => ({ value, from: givers.get(value) }));
+    return {
+      ...outline,
+      takes,
+      inputs: [...new Set(takes.flatMap(({ from }) => from ?? []))],
+      gives: given.map((value) => ({ value, to: takers.get(value) ?? [] })),
+    };
+  });
+}
+
+const plain = { attributes: [], weights: [], subgraphs: [] } as const;
+
+function outlineEnd(part: ModelGraphPart, kind: "input" | "output", value: number): Outline {
+  const name = part.values[value]?.name ?? "";
+  const ends = kind === "input" ? { taken: [], given: [value] } : { taken: [value], given: [] };
+  return { ...plain, kind, name, opType: kind === "input" ? "Input" : "Output", ...ends };
+}
+
+function outlineNode(node: ModelGraphNode): Outline {
+  const { name, opType, attributes, weights } = node;
+  return {
+    kind: "node",
+    name,
+    opType,
+    attributes,
+    weights,
+    subgraphs: node.subgraphs.map((part) => ({ name: part.name, nodes: part.nodes.length })),
+    taken: [...node.inputs.flatMap((value) => value ?? []), ...node.captured],
+    given: node.outputs.flatMap((value) => value ?? []),
+  };
+}
