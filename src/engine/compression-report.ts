@@ -3,7 +3,7 @@ import { errorMetrics, type ErrorMetrics, type ErrorSums } from "./evaluate/erro
 import { elementTypeName } from "./onnx/element-type.ts";
 import type { WrittenFile } from "./onnx/write-model.ts";
 import type { ModelCalibration } from "./calibrate-model.ts";
-import type { FoundRecipe } from "./describe-search.ts";
+import type { FoundRecipe, WeightSensitivity } from "./describe-search.ts";
 import type { CompressionPlan } from "./plan-compression.ts";
 import type { TaskResult } from "./quantize/tasks/weight-task.ts";
 import { isStatic } from "./quantize/formats/multiply-static.ts";
@@ -17,7 +17,7 @@ import { textLimits } from "../contract/limits.ts";
 import { truncate } from "../contract/text/bounded-text.ts";
 import { quoteName } from "../contract/text/quote-name.ts";
 
-export interface WeightReport {
+export interface WeightReport extends WeightSensitivity {
   readonly name: string;
   readonly shape: readonly number[];
   readonly dataType: string;
@@ -31,10 +31,6 @@ export interface WeightReport {
   readonly reason: string | null;
   /** Difference of the weight's new form from the original; null where it does not change. */
   readonly error: ErrorMetrics | null;
-  /** SQNR of the worst output where only this weight had a form, dB, as a search measured it. */
-  readonly outputSqnrDb?: Readonly<Record<string, number>>;
-  /** The same of a language model: KL divergence that a form adds where all others have 8 bits. */
-  readonly outputKlDivergence?: Readonly<Record<string, number>>;
 }
 
 export interface CompressionReport {

@@ -1,4 +1,3 @@
-import type { WeightReport } from "./compression-report.ts";
 import type { CandidateRuns, VerifiedPoint } from "./search-runs.ts";
 import type { Sensitivity } from "./search-sensitivity.ts";
 import { describeForm } from "./search/forms.ts";
@@ -15,8 +14,13 @@ import { textLimits } from "../contract/limits.ts";
 import { truncate } from "../contract/text/bounded-text.ts";
 import { replaceHiddenCharacters } from "../contract/text/hidden-characters.ts";
 
-/** What a weight costs, as its report has it. */
-type WeightSensitivity = Pick<WeightReport, "outputSqnrDb" | "outputKlDivergence">;
+/** What the forms of a weight cost, as a search measured it. */
+export interface WeightSensitivity {
+  /** SQNR of the worst output where only this weight had a form, dB. */
+  readonly outputSqnrDb?: Readonly<Record<string, number>>;
+  /** The same of a language model: KL divergence that a form adds where all others have 8 bits. */
+  readonly outputKlDivergence?: Readonly<Record<string, number>>;
+}
 
 export interface FoundRecipe {
   /** The ordinary recipe that was found. */
@@ -59,7 +63,7 @@ export async function describeSearch(
 function pickBest(verified: readonly VerifiedPoint[], auto: Auto): VerifiedPoint {
   const { minimize, maxBytes = Infinity } = auto;
   const bytes = ({ figures }: VerifiedPoint) => figures.bytes;
-  const loss = ({ figures }: VerifiedPoint) => -figures.lossDb;
+  const loss = ({ lossDb }: VerifiedPoint) => -lossDb;
   const isReached = (point: VerifiedPoint) => point.marginDb >= 0 && bytes(point) <= maxBytes;
   const [first, second] = minimize === "bytes" ? [bytes, loss] : [loss, bytes];
   const reached = verified.filter(isReached);
@@ -75,7 +79,7 @@ function pickBest(verified: readonly VerifiedPoint[], auto: Auto): VerifiedPoint
 }
 
 function describePoint(
-  { choice, predictedDb, figures: { lossDb: _, ...figures } }: VerifiedPoint,
+  { choice, predictedDb, figures }: VerifiedPoint,
   runs: CandidateRuns,
 ): Omit<SearchPoint, "chosen"> {
   const form = runs.forms.find((each) => runs.chooseUniform(each).join() === choice.join());
@@ -113,24 +117,21 @@ function listSensitivities(
 
 /** By the first form in which each was measured. */
 function listMostSensitive(
-  { forms }: CandidateRuns,
+  { forms, trials }: CandidateRuns,
   sensitivities: FoundRecipe["sensitivities"],
 ): SearchSummary["mostSensitive"] {
   const weights = forms[0]?.plan.weights;
-  return [...sensitivities]
-    .flatMap(([weight, { outputSqnrDb, outputKlDivergence }]) => {
-      const [first] = Object.entries(outputKlDivergence ?? outputSqnrDb ?? {});
-      const name = weights?.[weight]?.weight.name;
-      if (first === undefined || name === undefined) return [];
-      const [form, figure] = first;
-      const shown = truncate(replaceHiddenCharacters(name), textLimits.name);
-      return [
-        outputKlDivergence === undefined
-          ? { name: shown, form, sqnrDb: figure, loss: -figure }
-          : { name: shown, form, klDivergence: figure, loss: figure },
-      ];
-    })
-    .toSorted((a, b) => b.loss - a.loss)
+  const measured = [...sensitivities].flatMap(([weight, found]) => {
+    const [first] = Object.entries(found.outputKlDivergence ?? found.outputSqnrDb ?? {});
+    const name = weights?.[weight]?.weight.name;
+    if (first === undefined || name === undefined) return [];
+    const [form, figure] = first;
+    return [{ name: truncate(replaceHiddenCharacters(name), textLimits.name), form, figure }];
+  });
+  return measured
+    .toSorted((a, b) => (trials.isLanguage ? b.figure - a.figure : a.figure - b.figure))
     .slice(0, maxSensitiveWeights)
-    .map(({ loss: _, ...weight }) => weight);
+    .map(({ figure, ...weight }) =>
+      trials.isLanguage ? { ...weight, klDivergence: figure } : { ...weight, sqnrDb: figure },
+    );
 }

@@ -32,14 +32,11 @@ export interface VerifiedPoint {
   readonly recipe: Recipe;
   /** Undefined where nothing was predicted before it was run; of a language model as lossDb. */
   readonly predictedDb: number | undefined;
-  readonly figures: VerifiedFigures;
-  /** How far the goals of accuracy are reached, dB. */
-  readonly marginDb: number;
-}
-
-interface VerifiedFigures extends GoalFigures {
+  readonly figures: GoalFigures;
   /** SQNR of the worst output; of a language model its KL divergence as if it were that noise. */
   readonly lossDb: number;
+  /** How far the goals of accuracy are reached, dB. */
+  readonly marginDb: number;
 }
 
 /** Runs candidates, side by side as far as processors and memory allow, within the budget. */
@@ -198,7 +195,8 @@ export class CandidateRuns implements AsyncDisposable {
     const candidate = this.#compose(choice);
     return this.#run(candidate, async (file, bytes) => {
       const figures = listFigures(await this.trials.compare(file), bytes);
-      const { lossDb, klDivergence } = figures;
+      const { klDivergence } = figures;
+      const lossDb = klDivergence === undefined ? figures.sqnrDb : noiseToDb([klDivergence]);
       const describe = (decibels: number) =>
         klDivergence === undefined
           ? `${decibels.toFixed(2)} dB`
@@ -207,7 +205,7 @@ export class CandidateRuns implements AsyncDisposable {
       const name = klDivergence === undefined ? "SQNR" : "KL divergence";
       this.#options.log(`Search: ${formatBytes(bytes)}, ${name} ${describe(lossDb)}${predicted}`);
       const marginDb = goalMarginDb(this.#auto, figures);
-      return { choice, recipe: candidate.recipe, predictedDb, figures, marginDb };
+      return { choice, recipe: candidate.recipe, predictedDb, figures, lossDb, marginDb };
     });
   }
 
@@ -226,14 +224,11 @@ interface Candidate {
   readonly rejected: ReadonlyMap<number, string>;
 }
 
-function listFigures(
-  { sqnrDb, cosine, outputs, language }: Accuracy,
-  bytes: number,
-): VerifiedFigures {
+function listFigures({ sqnrDb, cosine, outputs, language }: Accuracy, bytes: number): GoalFigures {
   const agreements = outputs.flatMap(({ top1Agreement }) => top1Agreement ?? []);
   const top1Agreement = agreements.length === 0 ? null : Math.min(...agreements);
   const figures = { bytes, sqnrDb, cosine, top1Agreement };
-  if (language === undefined) return { ...figures, lossDb: sqnrDb };
+  if (language === undefined) return figures;
   const { perplexityRatio, klDivergence } = language;
-  return { ...figures, perplexityRatio, klDivergence, lossDb: noiseToDb([klDivergence]) };
+  return { ...figures, perplexityRatio, klDivergence };
 }

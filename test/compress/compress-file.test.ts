@@ -85,7 +85,7 @@ const wrong: [name: string, args: (out: string) => string[], message: RegExp][] 
   [
     "an unknown goal",
     (out) => [model, "--goal", "minPsnr=3", "--out", out],
-    /--goal "minPsnr=3" is not one of minSqnrDb, minCosine, minTop1, maxBytes/,
+    /--goal "minPsnr=3" is not one of minSqnrDb, minCosine, minTop1, maxPerplexityRatio, maxKlDivergence, maxBytes/,
   ],
   [
     "a goal without a number",

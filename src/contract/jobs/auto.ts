@@ -102,34 +102,51 @@ export interface GoalFigures {
 
 /** The goals that figures miss, in words; none where they reach them all. */
 export function listMissedGoals(goal: Goals, figures: GoalFigures): string[] {
-  const { minSqnrDb, minCosine, minTop1, maxPerplexityRatio, maxKlDivergence, maxBytes } = goal;
-  const { bytes, sqnrDb, cosine, top1Agreement, perplexityRatio, klDivergence } = figures;
-  const missed: string[] = [];
-  if (minSqnrDb !== undefined && sqnrDb < minSqnrDb) {
-    missed.push(`SQNR ${sqnrDb.toFixed(2)} dB, at least ${minSqnrDb} wanted`);
-  }
-  if (minCosine !== undefined && cosine < minCosine) {
-    missed.push(`cosine ${cosine.toFixed(6)}, at least ${minCosine} wanted`);
-  }
-  if (minTop1 !== undefined && (top1Agreement ?? 0) < minTop1) {
-    const found = top1Agreement === null ? "no output with rows" : top1Agreement.toFixed(4);
-    missed.push(`top-1 agreement ${found}, at least ${minTop1} wanted`);
-  }
-  if (maxPerplexityRatio !== undefined && !(Number(perplexityRatio) <= maxPerplexityRatio)) {
-    missed.push(
-      `perplexity ${perplexityRatio?.toFixed(4)} of the original's, at most ${maxPerplexityRatio} wanted`,
-    );
-  }
-  if (maxKlDivergence !== undefined && !(Number(klDivergence) <= maxKlDivergence)) {
-    missed.push(
-      `KL divergence ${klDivergence?.toFixed(4)} nats, at most ${maxKlDivergence} wanted`,
-    );
-  }
-  if (maxBytes !== undefined && bytes > maxBytes) {
-    missed.push(`${bytes} bytes, at most ${maxBytes} wanted`);
-  }
-  return missed;
+  return goalNames.flatMap((name) => {
+    const limit = goal[name];
+    if (limit === undefined) return [];
+    const { found, text, isLeast } = describeFigure[name](figures);
+    const isReached = found !== undefined && (isLeast ? found >= limit : found <= limit);
+    return isReached ? [] : [`${text}, at ${isLeast ? "least" : "most"} ${limit} wanted`];
+  });
 }
+
+interface DescribedFigure {
+  /** Undefined where the model has none. */
+  readonly found: number | undefined;
+  readonly text: string;
+  /** Whether a goal is the least value, and not the most. */
+  readonly isLeast: boolean;
+}
+
+const describeFigure: Readonly<Record<keyof Goals, (figures: GoalFigures) => DescribedFigure>> = {
+  minSqnrDb: ({ sqnrDb }) => ({
+    found: sqnrDb,
+    text: `SQNR ${sqnrDb.toFixed(2)} dB`,
+    isLeast: true,
+  }),
+  minCosine: ({ cosine }) => ({
+    found: cosine,
+    text: `cosine ${cosine.toFixed(6)}`,
+    isLeast: true,
+  }),
+  minTop1: ({ top1Agreement }) => ({
+    found: top1Agreement ?? undefined,
+    text: `top-1 agreement ${top1Agreement?.toFixed(4) ?? "no output with rows"}`,
+    isLeast: true,
+  }),
+  maxPerplexityRatio: ({ perplexityRatio }) => ({
+    found: perplexityRatio,
+    text: `perplexity ${perplexityRatio?.toFixed(4) ?? "not known"} of the original's`,
+    isLeast: false,
+  }),
+  maxKlDivergence: ({ klDivergence }) => ({
+    found: klDivergence,
+    text: `KL divergence ${klDivergence?.toFixed(4) ?? "not known"} nats`,
+    isLeast: false,
+  }),
+  maxBytes: ({ bytes }) => ({ found: bytes, text: `${bytes} bytes`, isLeast: false }),
+};
 
 /** An agreement or a cosine of 1, and a perplexity of the original's, have no loss, and a logarithm needs some. */
 const leastLoss = 1e-9;

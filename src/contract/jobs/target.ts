@@ -110,7 +110,7 @@ export function lacksDotProducts({ instructionSets: declared }: Target): boolean
 const sensitiveWeights = [
   "*lm_head*",
   "*layers.0.*",
-  "*o_proj*",
+  "*qkv_proj*",
   ...[1, 3, 5, 7, 9].map((digit) => `*${digit}.mlp.down_proj*`),
 ];
 
@@ -153,7 +153,7 @@ export const builtinTargets: readonly Target[] = [
       scheme: "int4-weight",
       granularity: "block",
       operators: "contrib",
-      overrides: sensitiveWeights.map((match) => ({ match, scheme: "int8-weight" })),
+      overrides: sensitiveWeights.map((match) => ({ match, scheme: "int8-weight", blockSize: 64 })),
     },
     presets: {
       smallest: { overrides: [{ match: "*lm_head*", scheme: "int8-weight" }] },
