@@ -3,7 +3,7 @@ import { copyFile } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
 import { realModel } from "../support/real-models.ts";
-import { prepareStep } from "./prepare-step.ts";
+import { type PreparedStep, prepareStep } from "./prepare-step.ts";
 import { commits, type WorkflowEvent, workflowEvents } from "./support/workflow-event.ts";
 import { writeWorkspaceModel } from "./workspace-models.ts";
 
@@ -35,143 +35,163 @@ function pullRequest({
   return { environment, payload: changed };
 }
 
-test("a base that moved on is compared with where the pull request left it, else with its newest", async (t) => {
-  const { gitHub, run } = await prepareStep(t);
-  await run({ gates, recipe: larger }, toBase(commits.base));
-  await run({ gates, recipe: smaller }, toBase(movedBase));
-  const propose = async (base: string, attempt: string) => {
-    const options = { event: pullRequest({ base }), environment: { GITHUB_RUN_ID: attempt } };
-    return (await run({ gates, recipe: larger, "job-checks": "none" }, options)).summary;
-  };
-  assert.match(await propose(commits.base, "10"), /1 job passed/);
+/** A step whose check runs have a name of their own, so that its suite is nobody else's. */
+type NamedStep = PreparedStep & { readonly checkRuns: PreparedStep["gitHub"]["checkRuns"] };
 
-  // The commit that GitHub names was never built; the one that both have in common was.
-  const unbuilt = "8".repeat(40);
-  gitHub.mergeBases.set(`${unbuilt}...${commits.head}`, commits.base);
-  assert.match(await propose(unbuilt, "11"), /1 job passed/);
-  gitHub.mergeBases.set(`${unbuilt}...${commits.head}`, unbuilt);
-  assert.match(await propose(unbuilt, "12"), /grew by .* against main; 5 % are allowed/);
-});
+const cases: Readonly<Record<string, (step: NamedStep) => Promise<void>>> = {
+  "a base that moved on is compared with where the pull request left it, else with its newest":
+    async ({ gitHub, run }) => {
+      await run({ gates, recipe: larger }, toBase(commits.base));
+      await run({ gates, recipe: smaller }, toBase(movedBase));
+      const propose = async (base: string, id: string) => {
+        const options = { event: pullRequest({ base }), environment: { GITHUB_RUN_ID: id } };
+        return (await run({ gates, recipe: larger, "job-checks": "none" }, options)).summary;
+      };
+      assert.match(await propose(commits.base, "10"), /1 job passed/);
 
-test("a group of the merge queue is checked on its own commit, and records no baseline", async (t) => {
-  const { service, gitHub, run } = await prepareStep(t);
-  await run({ recipe: smaller }, toBase(commits.base));
-  const { code, outputs } = await run(
-    { gates, recipe: larger },
-    { event: workflowEvents.mergeGroup },
-  );
-  assert.deepEqual([code, outputs["conclusion"]], [1, "failure"]);
-  const checks = gitHub.checkRuns().filter(({ head_sha: sha }) => sha === commits.head);
-  assert.deepEqual(
-    checks.map(({ name, conclusion }) => [name, conclusion]),
-    [
-      ["Model compression", "failure"],
-      ["Model compression: a for cpu", "failure"],
-    ],
-  );
-  const params = { id: outputs["batch-id"] ?? "" };
-  const { revision } = await service.client.call("getBatch", { params });
-  assert.deepEqual(revision?.recordBaseline, false);
-});
+      // The commit that GitHub names was never built; the one that both have in common was.
+      const unbuilt = "8".repeat(40);
+      gitHub.mergeBases.set(`${unbuilt}...${commits.head}`, commits.base);
+      assert.match(await propose(unbuilt, "11"), /1 job passed/);
+      gitHub.mergeBases.set(`${unbuilt}...${commits.head}`, unbuilt);
+      assert.match(await propose(unbuilt, "12"), /grew by .* against main; 5 % are allowed/);
+    },
 
-test("a push that a newer one replaces ends as cancelled, and the newer one is not touched", async (t) => {
-  const { service, gitHub, runner, inputs, run } = await prepareStep(t, {
-    environment: { MOS_WORKERS: "1" },
-  });
-  await copyFile(realModel("ocr-recognition"), path.join(runner.workspace, "slow.onnx"));
-  const slow = {
-    ...inputs,
-    models: "slow.onnx",
-    recipe: "evaluation: { samples: 1024, latencyBudgetSeconds: 0 }",
-  };
-  const older = await runner.start(slow, { event: pullRequest({}) });
-  await older.untilLog(/^\[evaluate\]/m);
-  const newer = run(
-    { "job-checks": "none" },
-    { event: pullRequest({ head: laterHead }), environment: { GITHUB_RUN_ID: "2" } },
-  );
-  const { outputs } = await older.cancel();
-  assert.equal(outputs["conclusion"], "cancelled");
-  const { outputs: ofNewer, log } = await newer;
-  assert.equal(ofNewer["conclusion"], "success", log);
-  assert.deepEqual(
-    new Map(gitHub.checkRuns().map(({ head_sha: sha, conclusion }) => [sha, conclusion])),
-    new Map([
-      [commits.head, "cancelled"],
-      [laterHead, "success"],
-    ]),
-  );
-  const { batches } = await service.client.call("listBatches", {});
-  assert.deepEqual(
-    new Set(batches.map(({ status }) => status)),
-    new Set(["Cancelled", "Completed"]),
-  );
-});
+  "a group of the merge queue is checked on its own commit, and records no baseline": async ({
+    service,
+    run,
+    checkRuns,
+  }) => {
+    await run({ recipe: smaller }, toBase(commits.base));
+    const event = workflowEvents.mergeGroup;
+    const { code, outputs } = await run({ gates, recipe: larger }, { event });
+    assert.deepEqual([code, outputs["conclusion"]], [1, "failure"]);
+    const checks = checkRuns().filter(({ head_sha: sha }) => sha === commits.head);
+    assert.equal(checks.length, 2);
+    assert.ok(checks.every(({ conclusion }) => conclusion === "failure"));
+    const params = { id: outputs["batch-id"] ?? "" };
+    const { revision } = await service.client.call("getBatch", { params });
+    assert.equal(revision?.recordBaseline, false);
+  },
 
-test("of a hundred models, those two are sent that a pull request changes", async (t) => {
-  const { runner, run } = await prepareStep(t);
-  const write = (i: number, seed: number) =>
-    writeWorkspaceModel(runner.workspace, `m${i}.onnx`, seed);
-  for (let i = 0; i < 100; i++) await write(i, i);
-  const left = { models: "m*.onnx", wait: "false", "github-token": "" };
-  const first = await run(left);
-  assert.equal(first.log.match(/^\[upload\] m\d+\.onnx: uploaded, /gm)?.length, 100, first.log);
-  await write(17, 1017);
-  await write(60, 1060);
-  const second = await run(left, { event: pullRequest({}), environment: { GITHUB_RUN_ID: "2" } });
-  const sent = second.log.match(/^\[upload\] m\d+\.onnx: uploaded/gm) ?? [];
-  assert.deepEqual(
-    new Set(sent),
-    new Set(["[upload] m17.onnx: uploaded", "[upload] m60.onnx: uploaded"]),
-  );
-  assert.equal(second.log.match(/^\[upload\] m\d+\.onnx: unchanged, /gm)?.length, 98);
-});
-
-test("a later push runs what it changes; what passed with the same bytes is reported for its commit", async (t) => {
-  const { service, gitHub, runner, run } = await prepareStep(t);
-  await writeWorkspaceModel(runner.workspace, "b.onnx", 2);
-  const inputs = { models: "*.onnx", recipe: larger, gates };
-  await run(inputs, toBase(commits.base));
-  const propose = (head: string, id: string, more = {}) =>
-    run(
-      { ...inputs, ...more },
-      { event: pullRequest({ head }), environment: { GITHUB_RUN_ID: id } },
+  "a push that a newer one replaces ends as cancelled, and the newer one is not touched": async ({
+    service,
+    runner,
+    inputs,
+    run,
+    checkRuns,
+  }) => {
+    await copyFile(realModel("ocr-recognition"), path.join(runner.workspace, "slow.onnx"));
+    const slow = {
+      ...inputs,
+      models: "slow.onnx",
+      recipe: "evaluation: { samples: 1024, latencyBudgetSeconds: 0 }",
+    };
+    const older = await runner.start(slow, { event: pullRequest() });
+    await older.untilLog(/^\[evaluate\]/m);
+    const newer = run(
+      { "job-checks": "none" },
+      { event: pullRequest({ head: laterHead }), environment: { GITHUB_RUN_ID: "2" } },
     );
-  await propose(commits.head, "10");
-  await writeWorkspaceModel(runner.workspace, "b.onnx", 3);
-  const later = await propose(laterHead, "11");
-  assert.match(later.log, /^a for cpu: passed in an earlier run, with the same bytes$/m);
-  const params = { id: later.outputs["batch-id"] ?? "" };
-  const { jobs } = await service.client.call("getBatch", { params });
-  assert.deepEqual(
-    jobs.map(({ model }) => model),
-    ["b"],
-  );
-  assert.deepEqual([later.outputs["jobs"], later.outputs["conclusion"]], ["2", "success"]);
-  const checks = gitHub.checkRuns().filter(({ head_sha: sha }) => sha === laterHead);
-  assert.deepEqual(
-    new Set(checks.map(({ name }) => name)),
-    new Set(["Model compression", "Model compression: a for cpu", "Model compression: b for cpu"]),
-  );
-  assert.ok(checks.every(({ conclusion }) => conclusion === "success"));
+    const cancelled = await older.cancel();
+    assert.equal(cancelled.outputs["conclusion"], "cancelled");
+    const passed = await newer;
+    assert.equal(passed.outputs["conclusion"], "success", passed.log);
+    assert.deepEqual(
+      new Map(checkRuns().map(({ head_sha: sha, conclusion }) => [sha, conclusion])),
+      new Map([
+        [commits.head, "cancelled"],
+        [laterHead, "success"],
+      ]),
+    );
+    for (const [{ outputs }, status] of [
+      [cancelled, "Cancelled"],
+      [passed, "Completed"],
+    ] as const) {
+      const params = { id: outputs["batch-id"] ?? "" };
+      assert.equal((await service.client.call("getBatch", { params })).status, status);
+    }
+  },
 
-  // Another request, and a commit of the base branch, are run whole.
-  const other = await propose(laterHead, "12", { gates: "maxSizeRegression: 0.06" });
-  const pushed = await run(inputs, toBase(movedBase));
-  for (const { log } of [other, pushed]) assert.doesNotMatch(log, /passed in an earlier run/);
-});
+  "a later push runs what it changes; what passed with the same bytes is reported for its commit":
+    async ({ service, runner, run, checkRuns }) => {
+      await writeWorkspaceModel(runner.workspace, "b.onnx", 2);
+      const given = { models: "a.onnx\nb.onnx", recipe: larger, gates };
+      await run(given, toBase(commits.base));
+      const propose = (head: string, id: string, more = {}) => {
+        const options = { event: pullRequest({ head }), environment: { GITHUB_RUN_ID: id } };
+        return run({ ...given, ...more }, options);
+      };
+      await propose(commits.head, "10");
+      await writeWorkspaceModel(runner.workspace, "b.onnx", 3);
+      const later = await propose(laterHead, "11");
+      assert.match(later.log, /^a for cpu: passed in an earlier run, with the same bytes$/m);
+      const params = { id: later.outputs["batch-id"] ?? "" };
+      const { jobs } = await service.client.call("getBatch", { params });
+      assert.deepEqual(
+        jobs.map(({ model }) => model),
+        ["b"],
+      );
+      assert.deepEqual([later.outputs["jobs"], later.outputs["conclusion"]], ["2", "success"]);
+      const checks = checkRuns().filter(({ head_sha: sha }) => sha === laterHead);
+      assert.equal(checks.length, 3);
+      assert.ok(checks.some(({ name }) => name.endsWith(": a for cpu")));
+      assert.ok(checks.every(({ conclusion }) => conclusion === "success"));
 
-test("what had no baseline is compared once there is one, when its run is repeated", async (t) => {
-  const { run } = await prepareStep(t);
-  const inputs = { gates, recipe: larger };
-  const propose = (attempt: string) =>
-    run(inputs, { event: pullRequest(), environment: { GITHUB_RUN_ATTEMPT: attempt } });
-  const first = await propose("1");
-  assert.equal(first.outputs["conclusion"], "neutral");
-  assert.match(first.summary, /Run the workflow on the base branch once/);
-  await run(inputs, toBase(commits.base));
-  assert.equal((await propose("2")).outputs["conclusion"], "success");
-  const third = await propose("3");
-  assert.match(third.log, /^a for cpu: passed in an earlier run/m);
-  assert.deepEqual([third.outputs["conclusion"], third.outputs["jobs"]], ["success", "1"]);
+      // Another request, and a commit of the base branch, are run whole.
+      const other = await propose(laterHead, "12", { gates: "maxSizeRegression: 0.06" });
+      const pushed = await run(given, toBase(movedBase));
+      for (const { log } of [other, pushed]) assert.doesNotMatch(log, /passed in an earlier run/);
+    },
+
+  "what had no baseline is compared once there is one, when its run is repeated": async ({
+    run,
+  }) => {
+    const given = { gates, recipe: larger };
+    const propose = (attempt: string) =>
+      run(given, { event: pullRequest(), environment: { GITHUB_RUN_ATTEMPT: attempt } });
+    const first = await propose("1");
+    assert.equal(first.outputs["conclusion"], "neutral");
+    assert.match(first.summary, /Run the workflow on the base branch once/);
+    await run(given, toBase(commits.base));
+    assert.equal((await propose("2")).outputs["conclusion"], "success");
+    const third = await propose("3");
+    assert.match(third.log, /^a for cpu: passed in an earlier run/m);
+    assert.deepEqual([third.outputs["conclusion"], third.outputs["jobs"]], ["success", "1"]);
+  },
+
+  "of a hundred models, those two are sent that a pull request changes": async ({
+    runner,
+    run,
+  }) => {
+    const write = (i: number, seed: number) =>
+      writeWorkspaceModel(runner.workspace, `m${i}.onnx`, seed);
+    for (let i = 0; i < 100; i++) await write(i, 100 + i);
+    const left = { models: "m*.onnx", wait: "false", "github-token": "" };
+    const first = await run(left);
+    assert.equal(first.log.match(/^\[upload\] m\d+\.onnx: uploaded, /gm)?.length, 100, first.log);
+    await write(17, 1017);
+    await write(60, 1060);
+    const options = { event: pullRequest(), environment: { GITHUB_RUN_ID: "2" } };
+    const { log } = await run(left, options);
+    assert.deepEqual(
+      new Set(log.match(/^\[upload\] m\d+\.onnx: uploaded/gm)),
+      new Set(["[upload] m17.onnx: uploaded", "[upload] m60.onnx: uploaded"]),
+    );
+    assert.equal(log.match(/^\[upload\] m\d+\.onnx: unchanged, /gm)?.length, 98);
+  },
+};
+
+test("a pull request", async (t) => {
+  const step = await prepareStep(t, { environment: { MOS_WORKERS: "1" } });
+  for (const [name, check] of Object.entries(cases)) {
+    const own = { "check-name": name };
+    const named: NamedStep = {
+      ...step,
+      inputs: { ...step.inputs, ...own },
+      run: (inputs, options) => step.run({ ...own, ...inputs }, options),
+      checkRuns: () => step.gitHub.checkRuns().filter((each) => each.name.startsWith(name)),
+    };
+    await t.test(name, () => check(named));
+  }
 });

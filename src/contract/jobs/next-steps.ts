@@ -51,11 +51,12 @@ export function nextStep({
     return "Run the workflow on the base branch once: it records there what is compared with.";
   }
   if (gate.actual === null) return "Have the figure measured: see `recipe.evaluation`.";
-  if (gate.interval && isUndecided(gate)) return decide(gate.actual, gate.limit, gate.interval);
+  if (gate.interval && isUndecided(gate))
+    return sayWhatDecides(gate.actual, gate.limit, gate.interval);
   return gateTable[gate.gate].advice;
 }
 
-function decide(
+function sayWhatDecides(
   actual: number,
   limit: number,
   interval: NonNullable<GateResult["interval"]>,
