@@ -98,14 +98,13 @@ async function openSharedCheckpoint(
  * this machine: nothing runs or describes the original, and plans need no values.
  */
 function canReadRanges({ model, recipe, dryRun, part, comparison }: FetchAssignment): boolean {
-  const isEvaluated = !dryRun && (part === null || part.step === "assemble");
+  const runsModels = !dryRun && (part === null || part.step === "assemble");
   const { evaluation, calibration, auto } = recipe;
   const runsOriginal =
-    (isEvaluated && evaluation.level === "outputs") ||
-    calibration !== undefined ||
-    auto !== undefined;
+    evaluation.level === "outputs" || calibration !== undefined || auto !== undefined;
   const isPinned = model.sha256 !== undefined;
-  return !runsOriginal && !isPinned && comparison === null && recipe.scheme !== "fp16";
+  const staysElsewhere = !(runsModels && runsOriginal) && comparison === null;
+  return staysElsewhere && !isPinned && recipe.scheme !== "fp16";
 }
 
 type DataPurpose = "evaluation" | "calibration";

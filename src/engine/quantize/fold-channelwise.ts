@@ -96,8 +96,8 @@ function foldInto(conv: NodeProto, folding: Folding): void {
 function findNext({ index, graph }: Folding, node: NodeProto): NodeProto | undefined {
   const value = index.find({ body: graph, outer: undefined }, node.output[0] ?? "");
   const [use, ...others] = value?.uses ?? [];
-  const isOnly = others.length === 0 && value?.isOutput === false && use?.scope.body === graph;
-  return isOnly ? use?.node : undefined;
+  if (use === undefined || others.length > 0 || value?.isOutput !== false) return undefined;
+  return use.scope.body === graph ? use.node : undefined;
 }
 
 function findConstant({ index, graph, inputs }: Folding, name = ""): GraphValue | undefined {

@@ -4,7 +4,12 @@ import { GraphIndex, type GraphValue } from "./graph-index.ts";
 import { foldChannelwise } from "./fold-channelwise.ts";
 import { operatorName } from "./channel-axis.ts";
 import { importContribOperators } from "./graph-rewrite.ts";
-import { type GraphProto, type NodeProto, NodeProtoSchema } from "../onnx/onnx_pb.js";
+import {
+  type GraphProto,
+  type NodeProto,
+  NodeProtoSchema,
+  TensorProto_DataType as DataType,
+} from "../onnx/onnx_pb.js";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { readTensor, tensorByteLength } from "../onnx/read-tensor.ts";
 import { sortNodes } from "../onnx/sort-nodes.ts";
@@ -92,27 +97,29 @@ interface GeluPattern {
 
 function matchGelu(model: OnnxModel, erf: NodeProto, find: FindValue): GeluPattern | undefined {
   const scaling = find(erf.input[0])?.producer;
-  const [input, divisor] = scaling?.input ?? [];
-  if (scaling === undefined || operatorName(scaling) !== "Div" || input === undefined) {
-    return undefined;
-  }
   const one = findOnlyUser(find(erf.output[0]), "Add");
   const product = one && findOnlyUser(find(one.output[0]), "Mul");
   const last = product && findOnlyUser(find(product.output[0]), "Mul");
-  if (one === undefined || product === undefined || last === undefined) return undefined;
-  if (find(scaling.output[0])?.uses.length !== 1) return undefined;
-  const other = (node: NodeProto, known: string | undefined) =>
-    node.input.find((name) => name !== known);
-  const isNumber = (name: string | undefined, number: number) => {
+  if (!scaling || !one || !product || !last) return undefined;
+  if (findOnlyUser(find(scaling.output[0]), "Erf") === undefined) return undefined;
+  const [input, divisor] = scaling.input;
+  const others = [
+    [divisor, Math.SQRT2],
+    [otherInput(one, erf), 1],
+    [otherInput(last, product), 0.5],
+  ] as const;
+  const hasNumbers = others.every(([name, number]) => {
     const found = readNumber(model, find(name));
     return found !== undefined && Math.abs(found - number) < 1e-6;
-  };
-  const isGelu =
-    isNumber(divisor, Math.SQRT2) &&
-    isNumber(other(one, erf.output[0]), 1) &&
-    other(product, one.output[0]) === input &&
-    isNumber(other(last, product.output[0]), 0.5);
-  return isGelu ? { input, nodes: [scaling, erf, one, product], last } : undefined;
+  });
+  const isGelu = operatorName(scaling) === "Div" && otherInput(product, one) === input;
+  if (!isGelu || !hasNumbers || input === undefined) return undefined;
+  return { input, nodes: [scaling, erf, one, product], last };
+}
+
+/** What a node of two inputs takes besides the result of another. */
+function otherInput(node: NodeProto, other: NodeProto): string | undefined {
+  return node.input.find((name) => name !== other.output[0]);
 }
 
 function findOnlyUser(value: GraphValue | undefined, operator: string): NodeProto | undefined {
@@ -124,7 +131,7 @@ function findOnlyUser(value: GraphValue | undefined, operator: string): NodeProt
 /** The only element of a float32 constant. */
 function readNumber(model: OnnxModel, value: GraphValue | undefined): number | undefined {
   const tensor = value?.constant;
-  if (tensor === undefined || tensor.dataType !== 1 || tensorByteLength(tensor) !== 4)
+  if (tensor === undefined || tensor.dataType !== DataType.FLOAT || tensorByteLength(tensor) !== 4)
     return undefined;
   return new Float32Array(readTensor(model, tensor).slice().buffer)[0];
 }

@@ -49,14 +49,14 @@ test("a bound by entropy is the one of the definition that TensorRT published", 
 function publishedBins(bins: Float64Array): number {
   let best = { bins: 0, divergence: Infinity };
   for (let i = 128; i <= bins.length; i++) {
-    const reference = [...bins.slice(0, i)];
+    const reference = Array.from(bins.subarray(0, i));
     const outliers = bins.slice(i).reduce((sum, each) => sum + each, 0);
     reference[i - 1] = (reference[i - 1] ?? 0) + outliers;
-    const candidate = new Array<number>(i).fill(0);
+    const candidate = Array.from({ length: i }, () => 0);
     for (let level = 0; level < 128; level++) {
       const start = Math.floor((level * i) / 128);
       const end = Math.floor(((level + 1) * i) / 128);
-      const filled = [...bins.slice(start, end)].filter((each) => each > 0);
+      const filled = bins.slice(start, end).filter((each) => each > 0);
       const mean = filled.reduce((sum, each) => sum + each, 0) / filled.length;
       for (let bin = start; bin < end; bin++) candidate[bin] = (bins[bin] ?? 0) > 0 ? mean : 0;
     }

@@ -5,18 +5,14 @@ import {
   TensorProto_DataType as DataType,
   TensorProtoSchema,
 } from "../../onnx/onnx_pb.js";
-import { findAttribute } from "../../onnx/node-attributes.ts";
-import { tensorSource } from "../../onnx/read-tensor.ts";
 import { operatorName } from "../channel-axis.ts";
-import type { Weight, WeightConsumer } from "../find-weights.ts";
+import type { WeightConsumer } from "../find-weights.ts";
 import type { GraphIndex, Scope } from "../graph-index.ts";
 import type { GraphRewrite, NodeDescription } from "../graph-rewrite.ts";
 import { Obstacle } from "../obstacle.ts";
 import type { ActivationRange } from "../plan-revision.ts";
 import type { AffineStorage, WeightFormat } from "../weight-format.ts";
 import { findReplaceableProduct } from "./consumer-matrix.ts";
-import type { ProductBias } from "../tasks/weight-task.ts";
-import { intAttributes } from "./int-attributes.ts";
 import type { StoredWeight } from "./stored-weight.ts";
 
 /** Why an operator cannot take a weight and activations that are quantized in advance. */
@@ -49,7 +45,7 @@ export function listStaticValues(index: GraphIndex, consumer: WeightConsumer): s
   return isConvolution(node) ? [data, findResult(index, consumer).value] : [data];
 }
 
-function isConvolution(node: NodeProto): boolean {
+export function isConvolution(node: NodeProto): boolean {
   return operatorName(node) === "Conv";
 }
 
@@ -64,7 +60,7 @@ const movers: ReadonlySet<string> = new Set([
 ]);
 
 /** The value whose codes a value has: runtimes move codes only where the scales are the same. */
-function findSource(index: GraphIndex, scope: Scope, name: string): string {
+export function findSource(index: GraphIndex, scope: Scope, name: string): string {
   let source = name;
   for (let steps = 0; steps < maxMoves; steps++) {
     const producer = index.find(scope, source)?.producer;
@@ -85,8 +81,8 @@ function findResult(index: GraphIndex, { node, scope }: WeightConsumer) {
   const own = at(node.output, 0);
   const value = index.find(scope, own);
   const [use, ...others] = value?.uses ?? [];
-  const isOnly = others.length === 0 && value?.isOutput === false && use?.scope.body === scope.body;
-  if (!isOnly || use === undefined || !activations.has(operatorName(use.node))) {
+  const isAlone = others.length === 0 && value?.isOutput === false;
+  if (use?.scope.body !== scope.body || !isAlone || !activations.has(operatorName(use.node))) {
     return { value: own, activation: undefined };
   }
   return { value: at(use.node.output, 0), activation: use.node };
@@ -118,73 +114,6 @@ export function multiplyStatic({ rewrite, bias }: StoredWeight, consumer: Weight
   if (activation !== undefined) {
     rewrite.replaceWithCopy(activation, { before: [], changes: { output: [source] }, after });
   }
-}
-
-/** An int32 bias that is computed with a weight. */
-export interface StaticBias {
-  readonly task: ProductBias;
-  readonly outputs: { readonly biasValues: number; readonly biasScales: number };
-  /** Its value as the operator takes it. */
-  readonly name: string;
-}
-
-/** Adds the bias of the only operator that takes a weight; undefined where it has none of a form. */
-export function addStaticBias(
-  rewrite: GraphRewrite,
-  weight: Weight,
-  { axis }: Pick<AffineStorage, "axis">,
-): StaticBias | undefined {
-  const [consumer, ...others] = weight.consumers;
-  const name = consumer?.node.input[2] ?? "";
-  if (consumer === undefined || others.length > 0 || !takesBias(consumer.node)) return undefined;
-  const { node, scope } = consumer;
-  const value = rewrite.index.find(scope, name);
-  const tensor = value?.constant;
-  if (tensor?.dataType !== DataType.FLOAT || tensor.dims.length !== 1) return undefined;
-  const elements = Number(tensor.dims[0]);
-  const source = findSource(rewrite.index, scope, at(node.input, 0));
-  const { scale: inputScale } = quantizeRange(rewrite.activationRanges.get(source));
-  const task = { source: tensorSource(rewrite.model, tensor), elements, inputScale };
-  const [values, scales, restored] = ["quantized", "scale", "rounded"].map((part) =>
-    rewrite.names.allocate(`${name}_${part}`),
-  );
-  if (values === undefined || scales === undefined || restored === undefined) return undefined;
-  const dims = [elements];
-  const bytes = elements * 4;
-  const scaleDims = axis === null ? [] : dims;
-  const scaleBytes = axis === null ? 4 : bytes;
-  const outputs = {
-    biasValues: rewrite.addComputedTensor(weight, {
-      name: values,
-      dims,
-      dataType: DataType.INT32,
-      bytes,
-    }),
-    biasScales: rewrite.addComputedTensor(weight, {
-      name: scales,
-      dims: scaleDims,
-      dataType: DataType.FLOAT,
-      bytes: scaleBytes,
-    }),
-  };
-  const attribute = axis === null ? [] : intAttributes({ axis: 0 });
-  rewrite.prependNode(scope.body, {
-    opType: "DequantizeLinear",
-    input: [values, scales],
-    output: [restored],
-    attribute,
-  });
-  if (value !== undefined && value.uses.length === 1 && !value.isOutput) {
-    rewrite.removeWeight({ name, scope: value.scope, tensor, constantNode: value.producer });
-  }
-  return { task, outputs, name: restored };
-}
-
-/** Whether the third input of an operator is added to its product as it is. */
-function takesBias(node: NodeProto): boolean {
-  if (isConvolution(node)) return true;
-  const isOne = (name: string) => (findAttribute(node, name)?.f ?? 1) === 1;
-  return operatorName(node) === "Gemm" && isOne("alpha") && isOne("beta");
 }
 
 /** The rounded version of a value, which all its users in the graph share. */

@@ -1,7 +1,8 @@
 import { at } from "../../onnx/at.ts";
 import type { FormatPlan } from "./choose-formats.ts";
 import { countStorageBytes, describeStorage } from "./describe-storage.ts";
-import { addStaticBias, isStatic, type StaticBias } from "./multiply-static.ts";
+import { isStatic } from "./multiply-static.ts";
+import { addStaticBias, type StaticBias } from "./static-bias.ts";
 import { restoreWeight } from "./restore-weight.ts";
 import { StoredWeight } from "./stored-weight.ts";
 import { affineOperations, blockOperations, type OperationTable } from "./weight-operations.ts";

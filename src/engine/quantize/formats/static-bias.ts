@@ -1,0 +1,80 @@
+import { at } from "../../onnx/at.ts";
+import { findAttribute } from "../../onnx/node-attributes.ts";
+import { type NodeProto, TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
+import { tensorSource } from "../../onnx/read-tensor.ts";
+import { operatorName } from "../channel-axis.ts";
+import type { Weight } from "../find-weights.ts";
+import type { GraphRewrite } from "../graph-rewrite.ts";
+import type { ProductBias } from "../tasks/weight-task.ts";
+import type { AffineStorage } from "../weight-format.ts";
+import { intAttributes } from "./int-attributes.ts";
+import { findSource, isConvolution, quantizeRange } from "./multiply-static.ts";
+
+/** An int32 bias that is computed with a weight. */
+export interface StaticBias {
+  readonly task: ProductBias;
+  readonly outputs: { readonly biasValues: number; readonly biasScales: number };
+  /** Its value as the operator takes it. */
+  readonly name: string;
+}
+
+/** Adds the bias of the only operator that takes a weight; undefined where it has none of a form. */
+export function addStaticBias(
+  rewrite: GraphRewrite,
+  weight: Weight,
+  storage: AffineStorage,
+): StaticBias | undefined {
+  const found = takeBias(rewrite, weight);
+  if (found === undefined) return undefined;
+  const { name, task } = found;
+  const dims = [task.elements];
+  const bytes = 4 * task.elements;
+  const values = rewrite.names.allocate(`${name}_quantized`);
+  const integers = { name: values, dims, dataType: DataType.INT32, bytes };
+  const scales = rewrite.names.allocate(`${name}_scale`);
+  const isVector = storage.axis !== null;
+  const numbers = { name: scales, dims: isVector ? dims : [], dataType: DataType.FLOAT };
+  const restored = rewrite.names.allocate(`${name}_rounded`);
+  rewrite.prependNode(weight.scope.body, {
+    opType: "DequantizeLinear",
+    input: [values, scales],
+    output: [restored],
+    attribute: isVector ? intAttributes({ axis: 0 }) : [],
+  });
+  const outputs = {
+    biasValues: rewrite.addComputedTensor(weight, integers),
+    biasScales: rewrite.addComputedTensor(weight, { ...numbers, bytes: isVector ? bytes : 4 }),
+  };
+  return { task, outputs, name: restored };
+}
+
+/** Takes the constant bias of an operator out of the graph, where nothing else uses it. */
+function takeBias(rewrite: GraphRewrite, { consumers }: Weight) {
+  const [consumer, ...others] = consumers;
+  if (consumer === undefined || others.length > 0 || !addsBias(consumer.node)) return undefined;
+  const { node, scope } = consumer;
+  const value = rewrite.index.find(scope, node.input[2] ?? "");
+  const tensor = value?.constant;
+  if (value === undefined || tensor?.dataType !== DataType.FLOAT) return undefined;
+  if (tensor.dims.length !== 1) return undefined;
+  const input = findSource(rewrite.index, scope, at(node.input, 0));
+  const task = {
+    source: tensorSource(rewrite.model, tensor),
+    elements: Number(tensor.dims[0]),
+    inputScale: quantizeRange(rewrite.activationRanges.get(input)).scale,
+  };
+  const { name, producer: constantNode, uses, isOutput, scope: owner } = value;
+  if (uses.length === 1 && !isOutput) {
+    rewrite.removeWeight({ name, scope: owner, tensor, constantNode });
+  } else {
+    rewrite.makeConstant(owner, name);
+  }
+  return { name, task };
+}
+
+/** Whether the third input of an operator is added to its product as it is. */
+function addsBias(node: NodeProto): boolean {
+  if (isConvolution(node)) return true;
+  const isOne = (name: string) => (findAttribute(node, name)?.f ?? 1) === 1;
+  return operatorName(node) === "Gemm" && isOne("alpha") && isOne("beta");
+}
