@@ -54044,8 +54044,8 @@ var markdown = __nccwpck_require__(8186);
 var compose_sections = __nccwpck_require__(1580);
 // EXTERNAL MODULE: ./report/explain-job.js
 var explain_job = __nccwpck_require__(7650);
-// EXTERNAL MODULE: ./report/model-diff-section.js
-var model_diff_section = __nccwpck_require__(9442);
+// EXTERNAL MODULE: ./report/model-diff-section.js + 1 modules
+var model_diff_section = __nccwpck_require__(2188);
 // EXTERNAL MODULE: ./contract/text/format-bytes.js
 var format_bytes = __nccwpck_require__(6874);
 // EXTERNAL MODULE: ./contract/text/format-figure.js
@@ -54059,23 +54059,31 @@ function searchSections({ telemetry: { search } }) {
     if (search === undefined)
         return [];
     const { points, mostSensitive } = search;
-    const head = (0,markdown/* tableHead */.PP)(["", "size", "SQNR", "predicted", "all weights"]);
+    const accuracy = points.some(({ perplexityRatio }) => perplexityRatio !== undefined)
+        ? ["perplexity / original's", "KL divergence", "predicted"]
+        : ["SQNR", "predicted"];
+    const head = (0,markdown/* tableHead */.PP)(["", "size", ...accuracy, "all weights"]);
     const front = (0,compose_sections/* foldSection */.D)("The search's results", { head, rows: points.map(pointRow) });
     if (mostSensitive.length === 0)
         return [front];
-    const rows = mostSensitive.map(({ name, form, sqnrDb }) => (0,markdown/* tableRow */.jD)([(0,markdown/* inlineCode */.ti)(name), form, (0,format_figure/* formatDecibels */.Tb)(sqnrDb)]));
-    const weights = { head: (0,markdown/* tableHead */.PP)(["weight", "only it in", "SQNR of the outputs"]), rows };
+    const rows = mostSensitive.map(({ name, form, sqnrDb, klDivergence }) => (0,markdown/* tableRow */.jD)([(0,markdown/* inlineCode */.ti)(name), form, formatLoss(klDivergence, sqnrDb)]));
+    const isLanguage = mostSensitive.some(({ klDivergence }) => klDivergence !== undefined);
+    const loss = isLanguage ? "KL divergence" : "SQNR of the outputs";
+    const weights = { head: (0,markdown/* tableHead */.PP)(["weight", "only it in", loss]), rows };
     return [front, (0,compose_sections/* foldSection */.D)("Weights that hurt most", weights)];
 }
-function pointRow({ bytes, sqnrDb, predictedSqnrDb, form = "", chosen }) {
-    const predicted = predictedSqnrDb === undefined ? "" : (0,format_figure/* formatDecibels */.Tb)(predictedSqnrDb);
-    return (0,markdown/* tableRow */.jD)([
-        chosen ? "➡️" : "",
-        (0,format_bytes/* formatBytes */.z)(bytes),
-        (0,format_figure/* formatDecibels */.Tb)(sqnrDb),
-        predicted,
-        form,
-    ]);
+function pointRow(point) {
+    const { bytes, sqnrDb, perplexityRatio, klDivergence, form = "", chosen } = point;
+    const predicted = formatLoss(point.predictedKlDivergence, point.predictedSqnrDb);
+    const accuracy = perplexityRatio === undefined
+        ? [(0,format_figure/* formatDecibels */.Tb)(sqnrDb)]
+        : [perplexityRatio.toFixed(3), formatLoss(klDivergence)];
+    return (0,markdown/* tableRow */.jD)([chosen ? "➡️" : "", (0,format_bytes/* formatBytes */.z)(bytes), ...accuracy, predicted, form]);
+}
+function formatLoss(klDivergence, sqnrDb) {
+    if (klDivergence !== undefined)
+        return `${klDivergence.toFixed(4)} nats`;
+    return sqnrDb === undefined ? "" : (0,format_figure/* formatDecibels */.Tb)(sqnrDb);
 }
 
 // EXTERNAL MODULE: ./report/figures.js
@@ -54176,9 +54184,9 @@ function outputRows({ name, sqnrDb, cosine, top1Agreement }, top1) {
     return rows;
 }
 function memoryRows({ telemetry: { memory } }) {
-    if (!memory)
+    const peaks = [memory?.originalPeakBytes, memory?.resultPeakBytes];
+    if (peaks.every((bytes) => bytes === undefined))
         return [];
-    const peaks = [memory.originalPeakBytes, memory.resultPeakBytes];
     return [
         [figure_names/* figureNames */.$.memory, ...peaks.map((bytes) => (bytes === undefined ? "" : (0,format_bytes/* formatBytes */.z)(bytes)))],
     ];
@@ -54242,13 +54250,14 @@ var next_steps = __nccwpck_require__(6669);
 
 
 function renderJobCheck(row, output) {
-    const { logUrl: url, job } = row;
+    const { logUrl: url, changesUrl, job } = row;
     const maxBytes = markdown/* githubLimits */.Q0.checkFieldBytes;
     const code = job.error && { head: `Error code: ${(0,markdown/* inlineCode */.ti)(job.error.code)}`, rows: [] };
     const measurements = [
         ...(0,model_diff_section/* modelDiffSections */.d)(job),
+        ...(job.status === "Completed" ? [changesLink(changesUrl)] : []),
         ...searchSections(job),
-        (0,compose_sections/* foldSection */.D)("All figures", measurementTable(job)),
+        ...figureSections(job),
         ...measurementNotes(job),
         ...(code ? [code] : []),
     ];
@@ -54259,6 +54268,13 @@ function renderJobCheck(row, output) {
         summary: (0,compose_sections/* composeSections */.z)(summarySections(row), { url, maxBytes }),
         text: `${text}\n\n${tail}`,
     };
+}
+function figureSections(job) {
+    const table = measurementTable(job);
+    return table.rows.length === 0 ? [] : [(0,compose_sections/* foldSection */.D)("All figures", table)];
+}
+function changesLink(url) {
+    return { head: `[What changed in the graph and its weights](${url})`, rows: [] };
 }
 function jobCheckTitle(row) {
     const reason = (0,explain_job/* explainShortly */.DR)(row.job);
@@ -54289,8 +54305,10 @@ function summarySections(row) {
     return sections;
 }
 function summaryHead(row) {
-    const { mark, words } = report/* outcomes */.KI[(0,report/* classifyOutcome */.$p)(row)];
-    const passed = `${(0,markdown/* inlineCode */.ti)(row.model)} for ${(0,markdown/* inlineCode */.ti)(row.target)} ${words}`;
+    const outcome = (0,report/* classifyOutcome */.$p)(row);
+    const { mark, words } = report/* outcomes */.KI[outcome];
+    const verb = outcome === "cancelled" ? "was " : "";
+    const passed = `${(0,markdown/* inlineCode */.ti)(row.model)} for ${(0,markdown/* inlineCode */.ti)(row.target)} ${verb}${words}.`;
     return `${mark} ${(0,explain_job/* explainInMarkdown */.OB)(row) ?? passed}`;
 }
 function gateRow({ baseline }) {
@@ -55390,7 +55408,8 @@ async function printOutputs(client, { jobs }, options) {
     const { tracker, signal, onJobEnd } = options;
     for (const job of jobs) {
         if (job.former) {
-            core/* info */.pq(`${(0,report/* jobTitle */.a9)(job)}: completed by an earlier attempt of this run`);
+            core/* info */.pq(`${(0,report/* jobTitle */.a9)(job)}: passed in an earlier run, with the same bytes`);
+            onJobEnd(job.former, []);
             continue;
         }
         const lastLines = await printJobOutput(client, job, options);
@@ -58206,9 +58225,7 @@ function resolveCredentials(inputs, { untrusted }, environment) {
 /* harmony import */ var _workflow_run_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6793);
 /* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(8931);
 /* harmony import */ var _contract_jobs_batch_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(810);
-/* harmony import */ var _contract_jobs_gate_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(9517);
-/* harmony import */ var _contract_text_redact_source_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(3662);
-
+/* harmony import */ var _contract_text_redact_source_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(3662);
 
 
 
@@ -58216,7 +58233,7 @@ function resolveCredentials(inputs, { untrusted }, environment) {
 
 async function submitBatches(client, request) {
     const { plan, models, identity } = request;
-    const contentLabel = { "github-request": (0,_workflow_run_js__WEBPACK_IMPORTED_MODULE_1__/* .digest */ .br)(plan.fields) };
+    const contentLabel = { "github-request": (0,_workflow_run_js__WEBPACK_IMPORTED_MODULE_1__/* .digest */ .br)([plan.fields, request.revision?.base]) };
     const former = await listReusableJobs(client, request, contentLabel);
     const pairs = models.flatMap((model) => plan.targets.map((target) => ({ model, target, former: findFormerJob(former, model, target) })));
     _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .saveState */ .LZ("submitted", "true");
@@ -58236,9 +58253,13 @@ async function submitBatches(client, request) {
     }
     return { batches, jobs: stepJobs(pairs, batches) };
 }
-async function listReusableJobs(client, { attempt, report, identity }, contentLabel) {
-    const isWhole = attempt === 1 || report !== undefined;
-    return isWhole ? [] : listFormerJobs(client, { ...identity.runLabels, ...contentLabel });
+async function listReusableJobs(client, { attempt, report, revision, identity }, contentLabel) {
+    if (report !== undefined)
+        return [];
+    if (!revision?.recordBaseline) {
+        return listPassedJobs(client, { ...identity.stepLabel, ...contentLabel });
+    }
+    return attempt === 1 ? [] : listPassedJobs(client, { ...identity.runLabels, ...contentLabel });
 }
 function stepJobs(pairs, batches) {
     const submitted = batches.flatMap((batch) => batch.jobs);
@@ -58264,9 +58285,9 @@ async function submitPlannedBatch(client, body) {
 async function submitIdempotently(client, body) {
     return client.call("submitBatch", { headers: { "idempotency-key": (0,_workflow_run_js__WEBPACK_IMPORTED_MODULE_1__/* .digest */ .br)(body) }, body });
 }
-async function listFormerJobs(client, labels) {
+async function listPassedJobs(client, labels) {
     const jobs = await listJobs(client, { labels, status: ["Completed"] });
-    return jobs.filter(({ gates }) => !(0,_contract_jobs_gate_js__WEBPACK_IMPORTED_MODULE_4__/* .hasFailedGate */ .x6)(gates));
+    return jobs.filter(({ gates }) => gates.every(({ passed }) => passed));
 }
 function findFormerJob(jobs, model, target) {
     const { name, source, sha256 } = model;
@@ -58274,7 +58295,7 @@ function findFormerJob(jobs, model, target) {
         return undefined;
     return jobs.find((job) => job.target === target &&
         job.model.name === name &&
-        job.model.source === (0,_contract_text_redact_source_js__WEBPACK_IMPORTED_MODULE_5__/* .redactSource */ .b)(source) &&
+        job.model.source === (0,_contract_text_redact_source_js__WEBPACK_IMPORTED_MODULE_4__/* .redactSource */ .b)(source) &&
         job.model.sha256 === sha256);
 }
 async function getBatches(client, ids, signal) {
@@ -58414,11 +58435,14 @@ const defaultCheckName = "Model compression";
 function stepIdentity(run, { "check-name": given, matrix = [] }) {
     const leg = matrix.length === 0 ? "" : ` (${matrix.join(", ")})`;
     const checkName = given ?? `${defaultCheckName}${leg}`;
-    const runLabels = {
-        "github-run": run.runId,
-        "github-step": digest([run.repository, run.step, checkName, leg]),
+    const stepLabel = { "github-step": digest([run.repository, run.step, checkName, leg]) };
+    const runLabels = { "github-run": run.runId, ...stepLabel };
+    return {
+        checkName,
+        stepLabel,
+        runLabels,
+        labels: { ...runLabels, "github-attempt": String(run.attempt) },
     };
-    return { checkName, runLabels, labels: { ...runLabels, "github-attempt": String(run.attempt) } };
 }
 function digest(value) {
     return (0,external_node_crypto_.createHash)("sha256").update(JSON.stringify(value)).digest("hex").slice(0, 40);
@@ -59456,6 +59480,8 @@ const createdBy = zod__WEBPACK_IMPORTED_MODULE_2__/* .object */ .Ikc({
 /* harmony export */ });
 /* unused harmony export describeLimit */
 /* harmony import */ var _gate_table_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1820);
+/* harmony import */ var _undecided_gate_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(8169);
+
 
 function describeGate(result, { against = "the baseline", quote = (text) => text } = {}) {
     const { limit, actual, interval, note } = result;
@@ -59464,12 +59490,13 @@ function describeGate(result, { against = "the baseline", quote = (text) => text
     if (actual === null) {
         return note === undefined
             ? `has no measured figure for "${title}"; ${allowance(bound, formatLimit(result))}`
-            : `cannot be compared for "${title}"${reason}`;
+            : `has no verdict on "${title}"${reason}`;
     }
     const size = "change" in _gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateTable */ .k[result.gate] ? Math.abs(actual) : actual;
     const figure = format(size, distinctDigits(size, limit, format));
     const found = finding(figure, actual, against) + describeInterval(interval, format);
-    return `${found}; ${allowance(bound, formatLimit(result))}${reason}`;
+    const sentence = `${found}; ${allowance(bound, formatLimit(result))}`;
+    return (0,_undecided_gate_js__WEBPACK_IMPORTED_MODULE_1__/* .isUndecided */ .A)(result) ? `is not decided: it ${sentence}` : sentence + reason;
 }
 function describeInterval(interval, format) {
     if (interval === undefined)
@@ -59552,9 +59579,10 @@ const finer = "Have less of the model quantized: see which weights differ most o
     "them in `recipe.exclude`, or use a finer `granularity` or a scheme with more bits.";
 const finerBits = "Have more of the weights in 8 bits by `recipe.overrides`: the head and the products " +
     "`down_proj` first, and those whose weights differ most on the job's page.";
-const coarser = "Use a scheme with fewer bits, or allow a larger result. What stays as it is, and why, is in " +
+const coarser = "Use a scheme with fewer bits, or raise the gate's limit. What stays as it is, and why, is in " +
     "the job's log.";
-const compared = "See what changed between the two models. If it is meant, accept the results as the baseline.";
+const compared = "See what changed between the two models. If it is meant, press *Accept as baseline* on the check " +
+    "run, which the GitHub App offers, or raise the gate's limit in the workflow.";
 function pick(change, better, worse, same) {
     if (change === 0)
         return same;
@@ -59632,9 +59660,9 @@ const gateTable = {
     },
     maxSizeRegression: {
         bound: "max",
-        title: "Growth",
+        title: "Growth of the size",
         format: percent,
-        finding: (figure, actual, against) => `${pick(actual, `shrank by ${figure}`, `grew by ${figure}`, "has the same size")} against ${against}`,
+        finding: (figure, actual, against) => `${pick(actual, `is ${figure} smaller than`, `is ${figure} larger than`, "is as large as")} that of ${against}`,
         advice: compared,
         description: "Largest growth of the result relative to the baseline's; 0.05 allows 5 % more bytes.",
         figure: ({ size }) => size?.resultBytes,
@@ -60032,7 +60060,8 @@ const job = schemas/* object */.Ikc({
         name: schemas/* string */.YjP(),
         bytes: schemas/* int */.Whr()
             .nullable(),
-        actualSha256: model/* sha256 */.sc.nullable(),
+        actualSha256: model/* sha256 */.sc
+            .nullable(),
     }),
     target: target/* targetName */.je,
     recipe: recipe/* recipe */.D4,
@@ -60162,44 +60191,48 @@ function formatRatio(latency) {
 /* harmony export */   SQ: () => (/* binding */ isSameModel),
 /* harmony export */   nz: () => (/* binding */ shortModelDiff)
 /* harmony export */ });
-/* unused harmony exports maxDistance, modelDiffLimits, modelDiff, shortenModelDiff */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3045);
+/* unused harmony exports maxDistance, modelDiffLimits, modelDiff, shortenModelDiff, showPart */
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(3045);
 /* harmony import */ var _models_graph_limits_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2063);
-/* harmony import */ var _text_shown_line_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(7293);
+/* harmony import */ var _text_hidden_characters_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3024);
+/* harmony import */ var _text_shown_line_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(7293);
 
 
 
-const name = (0,_text_shown_line_js__WEBPACK_IMPORTED_MODULE_1__/* .shownLine */ .Q)(200);
-const count = zod__WEBPACK_IMPORTED_MODULE_2__/* .int */ .Whr()
+
+
+const maxNameLength = 200;
+const name = (0,_text_shown_line_js__WEBPACK_IMPORTED_MODULE_2__/* .shownLine */ .Q)(maxNameLength);
+const count = zod__WEBPACK_IMPORTED_MODULE_3__/* .int */ .Whr()
     .min(0)
     .max(2 * _models_graph_limits_js__WEBPACK_IMPORTED_MODULE_0__/* .graphLimits */ .H.parts);
 const maxDistance = 1e155;
-const valueChange = zod__WEBPACK_IMPORTED_MODULE_2__/* .object */ .Ikc({
-    what: zod__WEBPACK_IMPORTED_MODULE_2__/* ["enum"] */ .k5n(["input", "output", "opset"]),
+const valueChange = zod__WEBPACK_IMPORTED_MODULE_3__/* .object */ .Ikc({
+    what: zod__WEBPACK_IMPORTED_MODULE_3__/* ["enum"] */ .k5n(["input", "output", "opset"]),
     name,
     before: name.nullable(),
     after: name.nullable(),
 });
-const nodeChange = zod__WEBPACK_IMPORTED_MODULE_2__/* .object */ .Ikc({
-    how: zod__WEBPACK_IMPORTED_MODULE_2__/* ["enum"] */ .k5n(["added", "removed", "changed"]),
+const nodeChange = zod__WEBPACK_IMPORTED_MODULE_3__/* .object */ .Ikc({
+    how: zod__WEBPACK_IMPORTED_MODULE_3__/* ["enum"] */ .k5n(["added", "removed", "changed"]),
     name,
     op: name,
-    what: zod__WEBPACK_IMPORTED_MODULE_2__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_2__/* ["enum"] */ .k5n(["operator", "attributes", "inputs"]))
+    what: zod__WEBPACK_IMPORTED_MODULE_3__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_3__/* ["enum"] */ .k5n(["operator", "attributes", "inputs"]))
         .max(3),
-    from: zod__WEBPACK_IMPORTED_MODULE_2__/* .array */ .YOg(name).max(3),
-    to: zod__WEBPACK_IMPORTED_MODULE_2__/* .array */ .YOg(name).max(3),
+    from: zod__WEBPACK_IMPORTED_MODULE_3__/* .array */ .YOg(name).max(3),
+    to: zod__WEBPACK_IMPORTED_MODULE_3__/* .array */ .YOg(name).max(3),
 });
-const weightChange = zod__WEBPACK_IMPORTED_MODULE_2__/* .object */ .Ikc({
-    how: zod__WEBPACK_IMPORTED_MODULE_2__/* ["enum"] */ .k5n(["added", "removed", "changed"]),
+const weightChange = zod__WEBPACK_IMPORTED_MODULE_3__/* .object */ .Ikc({
+    how: zod__WEBPACK_IMPORTED_MODULE_3__/* ["enum"] */ .k5n(["added", "removed", "changed"]),
     name,
     before: name.nullable(),
     after: name.nullable(),
-    distance: zod__WEBPACK_IMPORTED_MODULE_2__/* .number */ .aig()
+    distance: zod__WEBPACK_IMPORTED_MODULE_3__/* .number */ .aig()
         .min(0)
         .max(maxDistance)
         .nullable(),
 });
-const counts = zod__WEBPACK_IMPORTED_MODULE_2__/* .object */ .Ikc({
+const counts = zod__WEBPACK_IMPORTED_MODULE_3__/* .object */ .Ikc({
     added: count,
     removed: count,
     changed: count,
@@ -60207,18 +60240,18 @@ const counts = zod__WEBPACK_IMPORTED_MODULE_2__/* .object */ .Ikc({
     same: count,
 });
 const modelDiffLimits = { entries: 1_000, telemetryEntries: 12 };
-const modelDiff = zod__WEBPACK_IMPORTED_MODULE_2__/* .object */ .Ikc({
-    values: zod__WEBPACK_IMPORTED_MODULE_2__/* .array */ .YOg(valueChange),
+const modelDiff = zod__WEBPACK_IMPORTED_MODULE_3__/* .object */ .Ikc({
+    values: zod__WEBPACK_IMPORTED_MODULE_3__/* .array */ .YOg(valueChange),
     nodes: counts,
     weights: counts,
-    nodeChanges: zod__WEBPACK_IMPORTED_MODULE_2__/* .array */ .YOg(nodeChange),
-    weightChanges: zod__WEBPACK_IMPORTED_MODULE_2__/* .array */ .YOg(weightChange),
+    nodeChanges: zod__WEBPACK_IMPORTED_MODULE_3__/* .array */ .YOg(nodeChange),
+    weightChanges: zod__WEBPACK_IMPORTED_MODULE_3__/* .array */ .YOg(weightChange),
 });
 const { telemetryEntries } = modelDiffLimits;
 const shortModelDiff = modelDiff.extend({
-    values: zod__WEBPACK_IMPORTED_MODULE_2__/* .array */ .YOg(valueChange).max(telemetryEntries),
-    nodeChanges: zod__WEBPACK_IMPORTED_MODULE_2__/* .array */ .YOg(nodeChange).max(telemetryEntries),
-    weightChanges: zod__WEBPACK_IMPORTED_MODULE_2__/* .array */ .YOg(weightChange).max(telemetryEntries),
+    values: zod__WEBPACK_IMPORTED_MODULE_3__/* .array */ .YOg(valueChange).max(telemetryEntries),
+    nodeChanges: zod__WEBPACK_IMPORTED_MODULE_3__/* .array */ .YOg(nodeChange).max(telemetryEntries),
+    weightChanges: zod__WEBPACK_IMPORTED_MODULE_3__/* .array */ .YOg(weightChange).max(telemetryEntries),
 });
 function shortenModelDiff(diff) {
     return {
@@ -60227,6 +60260,9 @@ function shortenModelDiff(diff) {
         nodeChanges: diff.nodeChanges.slice(0, telemetryEntries),
         weightChanges: diff.weightChanges.slice(0, telemetryEntries),
     };
+}
+function showPart(text) {
+    return truncate(replaceHiddenCharacters(text), maxNameLength);
 }
 function isSameModel({ values, nodes, weights }) {
     const parts = [nodes, weights];
@@ -60246,6 +60282,8 @@ function isSameModel({ values, nodes, weights }) {
 /* harmony import */ var _errors_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6828);
 /* harmony import */ var _describe_gate_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(871);
 /* harmony import */ var _gate_table_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(1820);
+/* harmony import */ var _undecided_gate_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(8169);
+
 
 
 
@@ -60274,7 +60312,7 @@ const errorAdvice = {
     out_of_memory: "Give the target's workers more memory.",
     deadline_exceeded: "Give the job more time with `deadlineSeconds`.",
 };
-function nextStep({ status, error, gates, }) {
+function nextStep({ status, error, gates, telemetry, }) {
     if (error) {
         const again = "Run it again: this can pass without a change.";
         return errorAdvice[error.code] ?? (_errors_js__WEBPACK_IMPORTED_MODULE_0__/* .errorTable */ .NN[error.code].retryable ? again : askAdministrator);
@@ -60284,12 +60322,39 @@ function nextStep({ status, error, gates, }) {
     const [gate] = (0,_describe_gate_js__WEBPACK_IMPORTED_MODULE_1__/* .rankMissedGates */ .uV)(gates);
     if (gate === undefined)
         return undefined;
+    const isGuess = telemetry.accuracy?.data === "generated" && accuracyGates.has(gate.gate);
+    return [
+        ...(gate.level === "warn" ? ["This is a warning, which does not block merging."] : []),
+        ...(isGuess && gate.actual !== null ? [giveSamples] : []),
+        adviseOnGate(gate),
+    ].join(" ");
+}
+const accuracyGates = new Set([
+    "minSqnrDb",
+    "minCosine",
+    "minTop1",
+    "maxSqnrDropDb",
+]);
+const giveSamples = "Give real samples as `recipe.evaluation.data` first: generated ones show gross damage only.";
+function adviseOnGate(gate) {
     if (gate.actual === null && "change" in _gate_table_js__WEBPACK_IMPORTED_MODULE_2__/* .gateTable */ .k[gate.gate]) {
-        return "Run the workflow on the base branch once: it records there what is compared with.";
+        return ("Run the workflow on the base branch once, which records what is compared with, and then " +
+            "this one again.");
     }
     if (gate.actual === null)
         return "Have the figure measured: see `recipe.evaluation`.";
+    if (gate.interval && (0,_undecided_gate_js__WEBPACK_IMPORTED_MODULE_3__/* .isUndecided */ .A)(gate))
+        return sayWhatDecides(gate.actual, gate.limit, gate.interval);
     return _gate_table_js__WEBPACK_IMPORTED_MODULE_2__/* .gateTable */ .k[gate.gate].advice;
+}
+function sayWhatDecides(actual, limit, interval) {
+    const times = (0,_undecided_gate_js__WEBPACK_IMPORTED_MODULE_3__/* .timesToDecide */ .W)(actual, limit, interval);
+    if (times === undefined) {
+        return ("The figure is so near the limit that measuring it longer decides nothing: set the limit a " +
+            "little higher, or lower.");
+    }
+    return (`About ${times} times as many sessions of timing would decide it: allow more of ` +
+        "`recipe.evaluation.latencyBudgetSeconds`, or time it on a machine that does nothing else.");
 }
 
 
@@ -60353,7 +60418,7 @@ __nccwpck_require__.d(__webpack_exports__, {
   vJ: () => (/* binding */ requestedRecipe)
 });
 
-// UNUSED EXPORTS: chooseGranularity, granularitiesByScheme, maxPatternLength
+// UNUSED EXPORTS: chooseGranularity, granularitiesByScheme, maxPatternLength, rangeMethods
 
 // EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
 var schemas = __nccwpck_require__(3045);
@@ -60369,6 +60434,12 @@ const goals = schemas/* strictObject */.rej({
     minTop1: schemas/* number */.aig()
         .min(0)
         .max(1)
+        .optional(),
+    maxPerplexityRatio: schemas/* number */.aig()
+        .positive()
+        .optional(),
+    maxKlDivergence: schemas/* number */.aig()
+        .min(0)
         .optional(),
     maxBytes: schemas/* int */.Whr().min(1).optional(),
 });
@@ -60387,41 +60458,69 @@ const auto = schemas/* strictObject */.rej({
         .max(86_400),
 });
 const defaultAuto = { minimize: "bytes", samples: 16, points: 6, budgetSeconds: 900 };
+const accuracyGoals = goalNames.filter((name) => name !== "maxBytes");
 function explainMissingGoal({ minimize, ...goal }) {
-    const { minSqnrDb, minCosine, minTop1, maxBytes } = goal;
     if (minimize === "loss") {
-        return maxBytes === undefined ? "minimizes the loss: give `maxBytes`" : undefined;
+        return goal.maxBytes === undefined ? "minimizes the loss: give `maxBytes`" : undefined;
     }
-    const hasAccuracy = [minSqnrDb, minCosine, minTop1].some((each) => each !== undefined);
-    if (hasAccuracy)
+    if (accuracyGoals.some((name) => goal[name] !== undefined))
         return undefined;
-    return "minimizes bytes: give `minSqnrDb`, `minCosine` or `minTop1`, or minimize the loss";
+    const names = accuracyGoals.map((name) => `\`${name}\``);
+    const listed = `${names.slice(0, -1).join(", ")} or ${names.at(-1)}`;
+    return `minimizes bytes: give ${listed}, or minimize the loss`;
+}
+function findLanguageGoal(goal) {
+    const names = ["maxPerplexityRatio", "maxKlDivergence"];
+    return names.find((name) => goal[name] !== undefined);
 }
 function listMissedGoals(goal, figures) {
-    const { minSqnrDb, minCosine, minTop1, maxBytes } = goal;
-    const { bytes, sqnrDb, cosine, top1Agreement } = figures;
-    const missed = [];
-    if (minSqnrDb !== undefined && sqnrDb < minSqnrDb) {
-        missed.push(`SQNR ${sqnrDb.toFixed(2)} dB, at least ${minSqnrDb} wanted`);
-    }
-    if (minCosine !== undefined && cosine < minCosine) {
-        missed.push(`cosine ${cosine.toFixed(6)}, at least ${minCosine} wanted`);
-    }
-    if (minTop1 !== undefined && (top1Agreement ?? 0) < minTop1) {
-        const found = top1Agreement === null ? "no output with rows" : top1Agreement.toFixed(4);
-        missed.push(`top-1 agreement ${found}, at least ${minTop1} wanted`);
-    }
-    if (maxBytes !== undefined && bytes > maxBytes) {
-        missed.push(`${bytes} bytes, at most ${maxBytes} wanted`);
-    }
-    return missed;
+    return goalNames.flatMap((name) => {
+        const limit = goal[name];
+        if (limit === undefined)
+            return [];
+        const { found, text, isLeast } = describeFigure[name](figures);
+        const isReached = found !== undefined && (isLeast ? found >= limit : found <= limit);
+        return isReached ? [] : [`${text}, at ${isLeast ? "least" : "most"} ${limit} wanted`];
+    });
 }
+const describeFigure = {
+    minSqnrDb: ({ sqnrDb }) => ({
+        found: sqnrDb,
+        text: `SQNR ${sqnrDb.toFixed(2)} dB`,
+        isLeast: true,
+    }),
+    minCosine: ({ cosine }) => ({
+        found: cosine,
+        text: `cosine ${cosine.toFixed(6)}`,
+        isLeast: true,
+    }),
+    minTop1: ({ top1Agreement }) => ({
+        found: top1Agreement ?? undefined,
+        text: `top-1 agreement ${top1Agreement?.toFixed(4) ?? "no output with rows"}`,
+        isLeast: true,
+    }),
+    maxPerplexityRatio: ({ perplexityRatio }) => ({
+        found: perplexityRatio,
+        text: `perplexity ${perplexityRatio?.toFixed(4) ?? "not known"} of the original's`,
+        isLeast: false,
+    }),
+    maxKlDivergence: ({ klDivergence }) => ({
+        found: klDivergence,
+        text: `KL divergence ${klDivergence?.toFixed(4) ?? "not known"} nats`,
+        isLeast: false,
+    }),
+    maxBytes: ({ bytes }) => ({ found: bytes, text: `${bytes} bytes`, isLeast: false }),
+};
 const leastLoss = 1e-9;
 function goalMarginDb(goal, figures) {
-    const { minSqnrDb, minCosine, minTop1 } = goal;
-    const { sqnrDb, cosine, top1Agreement } = figures;
-    const ratio = (allowed, found) => 10 * Math.log10((1 - allowed + leastLoss) / (1 - found + leastLoss));
-    return Math.min(minSqnrDb === undefined ? Infinity : sqnrDb - minSqnrDb, minCosine === undefined ? Infinity : ratio(minCosine, cosine), minTop1 === undefined ? Infinity : ratio(minTop1, top1Agreement ?? 0));
+    const { minSqnrDb, minCosine, minTop1, maxPerplexityRatio, maxKlDivergence } = goal;
+    const { sqnrDb, cosine, top1Agreement, perplexityRatio = Infinity } = figures;
+    const { klDivergence = Infinity } = figures;
+    const ratioOfLosses = (allowed, found) => 10 * Math.log10((Math.max(0, allowed) + leastLoss) / (Math.max(0, found) + leastLoss));
+    const ratio = (allowed, found) => ratioOfLosses(1 - allowed, 1 - found);
+    return Math.min(minSqnrDb === undefined ? Infinity : sqnrDb - minSqnrDb, minCosine === undefined ? Infinity : ratio(minCosine, cosine), minTop1 === undefined ? Infinity : ratio(minTop1, top1Agreement ?? 0), maxPerplexityRatio === undefined
+        ? Infinity
+        : ratioOfLosses(Math.log(maxPerplexityRatio), Math.log(perplexityRatio)), maxKlDivergence === undefined ? Infinity : ratioOfLosses(maxKlDivergence, klDivergence));
 }
 
 // EXTERNAL MODULE: ./contract/text/kubernetes-names.js
@@ -60493,11 +60592,13 @@ const evaluation = schemas/* strictObject */.rej({
         .min(-1)
         .max(1),
 });
+const rangeMethods = ["minmax", "percentile", "entropy", "mse"];
 const calibration = schemas/* strictObject */.rej({
     data: model_source/* modelSource */.zA
         .optional(),
     generated: schemas/* boolean */.zMY(),
     samples: schemas/* int */.Whr().min(1).max(4096),
+    method: schemas/* enum */.k5n(["auto", ...rangeMethods]),
 });
 const recipe = schemas/* strictObject */.rej({
     scheme: schemas/* enum */.k5n(schemes),
@@ -60706,7 +60807,7 @@ function lacksDotProducts({ instructionSets: declared }) {
 const sensitiveWeights = [
     "*lm_head*",
     "*layers.0.*",
-    "*o_proj*",
+    "*qkv_proj*",
     ...[1, 3, 5, 7, 9].map((digit) => `*${digit}.mlp.down_proj*`),
 ];
 const builtinTargets = [
@@ -60744,7 +60845,7 @@ const builtinTargets = [
             scheme: "int4-weight",
             granularity: "block",
             operators: "contrib",
-            overrides: sensitiveWeights.map((match) => ({ match, scheme: "int8-weight" })),
+            overrides: sensitiveWeights.map((match) => ({ match, scheme: "int8-weight", blockSize: 64 })),
         },
         presets: {
             smallest: { overrides: [{ match: "*lm_head*", scheme: "int8-weight" }] },
@@ -60782,6 +60883,7 @@ var shown_line = __nccwpck_require__(7293);
 
 
 
+
 const maxSearchPoints = 64;
 const maxSensitiveWeights = 8;
 const decibels = schemas/* number */.aig().min(-150).max(150);
@@ -60792,15 +60894,21 @@ const point = schemas/* object */.Ikc({
     sqnrDb: decibels,
     cosine: schemas/* number */.aig().min(-1).max(1),
     top1Agreement: schemas/* number */.aig().min(0).max(1).nullable(),
+    predictedKlDivergence: schemas/* number */.aig()
+        .min(0)
+        .optional(),
+    klDivergence: latency/* measuredRatio */.Yb.optional(),
+    perplexityRatio: latency/* measuredRatio */.Yb
+        .optional(),
     form: (0,shown_line/* shownLine */.Q)(64).optional(),
     chosen: schemas/* boolean */.zMY(),
 });
 const searchSummary = schemas/* object */.Ikc({
     reached: schemas/* boolean */.zMY(),
     missed: schemas/* array */.YOg((0,shown_line/* shownLine */.Q)(200))
-        .max(4),
+        .max(6),
     outOfBudget: schemas/* boolean */.zMY(),
-    data: schemas/* enum */.k5n(["caller", "generated"]),
+    data: schemas/* enum */.k5n(["caller", "generated", "builtin"]),
     samples: schemas/* int */.Whr().min(1),
     evaluationSamples: schemas/* int */.Whr()
         .min(1)
@@ -60812,7 +60920,11 @@ const searchSummary = schemas/* object */.Ikc({
     mostSensitive: schemas/* array */.YOg(schemas/* object */.Ikc({
         name: (0,shown_line/* shownLine */.Q)(limits/* textLimits */.I6.name),
         form: (0,shown_line/* shownLine */.Q)(64),
-        sqnrDb: decibels,
+        sqnrDb: decibels
+            .optional(),
+        klDivergence: schemas/* number */.aig()
+            .min(0)
+            .optional(),
     }))
         .max(maxSensitiveWeights),
 });
@@ -60957,7 +61069,7 @@ const telemetry = schemas/* object */.Ikc({
         .max(16)
         .optional(),
     calibration: schemas/* object */.Ikc({
-        data: schemas/* enum */.k5n(["caller", "generated"]),
+        data: schemas/* enum */.k5n(["caller", "generated", "builtin"]),
         samples: schemas/* int */.Whr().min(1),
         evaluationSamples: schemas/* int */.Whr()
             .min(1)
@@ -61001,6 +61113,26 @@ const telemetry = schemas/* object */.Ikc({
         .max(maxWarnings),
 })
     .meta({ id: "Telemetry" });
+
+
+/***/ }),
+
+/***/ 8169:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   A: () => (/* binding */ isUndecided),
+/* harmony export */   W: () => (/* binding */ timesToDecide)
+/* harmony export */ });
+function isUndecided({ limit, interval }) {
+    return interval !== undefined && interval.low <= limit && limit < interval.high;
+}
+const mostTimes = 20;
+function timesToDecide(actual, limit, { low, high }) {
+    const side = limit > actual ? high - actual : actual - low;
+    const times = Math.ceil((side / Math.abs(limit - actual)) ** 2);
+    return times <= mostTimes ? times : undefined;
+}
 
 
 /***/ }),
@@ -61159,7 +61291,10 @@ function isRemoteSource(source) {
     return /^(https?|s3|gs|hf):/.test(source);
 }
 function isFolderSource(source) {
-    return /^hf:\/\/[^/]+\/[^/]+$|^(file|hf|s3|gs):.*\/$/.test(source);
+    return isRepository(source) || /^(file|hf|s3|gs|https?):.*\/$/.test(source);
+}
+function isRepository(source) {
+    return /^hf:\/\/[^/]+\/[^/]+$/.test(source);
 }
 function isLocatedSource(source) {
     return /^(s3|gs|hf):/.test(source);
@@ -61191,7 +61326,7 @@ function isSourceBeside(source, other) {
     return isBelow && url.href === base.href;
 }
 function folderPart(path) {
-    return path.replace(/[^/]*$/, "");
+    return isRepository(path) ? `${path}/` : path.replace(/[^/]*$/, "");
 }
 
 
@@ -61235,17 +61370,23 @@ const modelReference = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej(
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   Qp: () => (/* binding */ jobAddress),
-/* harmony export */   hM: () => (/* binding */ batchAddress)
+/* harmony export */   hM: () => (/* binding */ batchAddress),
+/* harmony export */   o8: () => (/* binding */ changesAddress)
 /* harmony export */ });
 /* unused harmony exports pagePaths, suiteAddress, jobsOfFirstView */
 const pagePaths = {
     job: "/jobs/:id",
+    changes: "/jobs/:id/changes",
     batch: "/batches/:id",
     suite: "/suites/:name",
 };
 function jobAddress(id, part) {
     const page = pagePaths.job.replace(":id", id);
     return part === undefined ? page : `${page}#${part}`;
+}
+function changesAddress(id, of) {
+    const page = pagePaths.changes.replace(":id", id);
+    return of === undefined ? page : `${page}?of=${of}`;
 }
 function batchAddress(id) {
     return pagePaths.batch.replace(":id", id);
@@ -61827,7 +61968,7 @@ const abortVerdicts = {
     timed_out: {
         conclusion: "timed_out",
         words: "Out of time",
-        advice: "Give the step more time with `timeout`; what ended is not run again.",
+        advice: "Give the step more time with `timeout`; jobs that ended are kept.",
     },
     unreachable: {
         conclusion: "failure",
@@ -62084,47 +62225,66 @@ const githubLimits = {
 
 /***/ }),
 
-/***/ 9442:
+/***/ 2188:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   d: () => (/* binding */ modelDiffSections)
-/* harmony export */ });
-/* harmony import */ var _compose_sections_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1580);
-/* harmony import */ var _markdown_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(8186);
-/* harmony import */ var _contract_jobs_model_diff_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(5);
-/* harmony import */ var _contract_text_format_figure_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(6113);
 
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  d: () => (/* binding */ modelDiffSections)
+});
 
+// EXTERNAL MODULE: ./report/compose-sections.js
+var compose_sections = __nccwpck_require__(1580);
+// EXTERNAL MODULE: ./report/markdown.js
+var markdown = __nccwpck_require__(8186);
+// EXTERNAL MODULE: ./contract/jobs/model-diff.js
+var model_diff = __nccwpck_require__(5);
+// EXTERNAL MODULE: ./contract/text/format-figure.js
+var format_figure = __nccwpck_require__(6113);
+;// CONCATENATED MODULE: ./contract/jobs/describe-model-diff.js
 
-
-function modelDiffSections({ telemetry: { modelDiff }, baseline }) {
-    if (modelDiff === undefined || baseline === null)
-        return [];
-    const against = `the model of ${(0,_markdown_js__WEBPACK_IMPORTED_MODULE_1__/* .inlineCode */ .ti)(baseline.branch)}`;
-    if ((0,_contract_jobs_model_diff_js__WEBPACK_IMPORTED_MODULE_2__/* .isSameModel */ .SQ)(modelDiff))
-        return [{ head: `The same model as ${against}.`, rows: [] }];
-    const title = `Against the model of ${codeInHtml(baseline.branch)}: ${summarize(modelDiff)}`;
+function summarizeChanges({ values, nodes, weights, weightChanges }, quote = (text) => text) {
+    const largest = weightChanges.reduce((most, { distance }) => Math.max(most, distance ?? 0), 0);
+    const by = largest > 1 ? ", some wholly" : ` by up to ${(0,format_figure/* formatPercent */.l9)(largest)}`;
+    const ofValues = countValues(values, quote);
+    if (isMostlyAnother(nodes))
+        return [describeKept(nodes), ...ofValues].join(", ");
     const parts = [
-        valueRows(modelDiff),
-        nodeRows(modelDiff),
-        weightRows(modelDiff),
-        [drawing(modelDiff)],
-    ];
-    const [head = "", ...others] = parts
-        .map((lines) => lines.join("\n"))
-        .filter((text) => text !== "");
-    return [(0,_compose_sections_js__WEBPACK_IMPORTED_MODULE_0__/* .foldSection */ .D)(title, { head: [head, ...others].join("\n\n"), rows: [] })];
-}
-function summarize({ values, nodes, weights, weightChanges }) {
-    const [largest] = weightChanges.flatMap(({ distance }) => distance ?? []);
-    const by = largest === undefined ? "" : ` by up to ${(0,_contract_text_format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatPercent */ .l9)(largest)}`;
-    const parts = [
-        values.length > 0 ? "another interface or opset" : "",
+        ...ofValues,
         ...countWords("node", nodes),
-        ...countWords("weight", weights).map((text) => (text.endsWith("changed") ? text + by : text)),
+        ...countWords("weight", weights).map((text) => largest > 0 && text.endsWith("changed") ? text + by : text),
     ];
-    return parts.filter((text) => text !== "").join(", ");
+    return parts.join(", ");
+}
+function describeKept({ removed, changed, renamed, same }) {
+    const kept = renamed + same;
+    return `mostly another graph: ${kept} of ${kept + removed + changed} nodes are as they were`;
+}
+function isMostlyAnother({ removed, changed, renamed, same }) {
+    return renamed + same < removed + changed;
+}
+function describeSameModel(other, { nodes, weights }) {
+    const renamed = [
+        ...(nodes.renamed > 0 ? [`${nodes.renamed} nodes`] : []),
+        ...(weights.renamed > 0 ? [`${weights.renamed} weights`] : []),
+    ];
+    const names = renamed.length === 0 ? "" : `, with other names of ${renamed.join(" and ")}`;
+    return `The same model as ${other}${names}.`;
+}
+function describeDistance(distance) {
+    return distance > 1 ? "more than 100 %" : (0,format_figure/* formatPercent */.l9)(distance);
+}
+function countValues(values, quote) {
+    const opsets = values.filter(({ what }) => what === "opset");
+    const other = values.length - opsets.length;
+    const named = opsets.map(({ name, before, after }) => {
+        const domain = name === "ai.onnx" ? "" : ` of ${quote(name)}`;
+        return `opset${domain} ${quote(before ?? "none")} → ${quote(after ?? "none")}`;
+    });
+    if (other === 0)
+        return named;
+    return [...named, `${other} ${other === 1 ? "input or output" : "inputs and outputs"} changed`];
 }
 function countWords(what, counts) {
     return ["added", "removed", "changed"].flatMap((how) => {
@@ -62132,43 +62292,64 @@ function countWords(what, counts) {
         return count === 0 ? [] : `${count} ${what}${count === 1 ? "" : "s"} ${how}`;
     });
 }
+function describeNodeChange({ how, what }) {
+    return what.length === 0 ? how : `other ${what.join(" and ")}`;
+}
+
+;// CONCATENATED MODULE: ./report/model-diff-section.js
+
+
+
+
+function modelDiffSections({ telemetry: { modelDiff }, baseline }) {
+    if (modelDiff === undefined || baseline === null)
+        return [];
+    const against = `the model of ${(0,markdown/* inlineCode */.ti)(baseline.branch)}`;
+    if ((0,model_diff/* isSameModel */.SQ)(modelDiff))
+        return [{ head: describeSameModel(against, modelDiff), rows: [] }];
+    const changes = summarizeChanges(modelDiff, escapeInHtml);
+    const title = `Against the model of <code>${escapeInHtml(baseline.branch)}</code>: ${changes}`;
+    const details = [nodeRows(modelDiff), weightRows(modelDiff), [drawing(modelDiff)]];
+    const parts = [valueRows(modelDiff), ...(isMostlyAnother(modelDiff.nodes) ? [] : details)];
+    const [head = "", ...others] = parts
+        .map((lines) => lines.join("\n"))
+        .filter((text) => text !== "");
+    return [(0,compose_sections/* foldSection */.D)(title, { head: [head, ...others].join("\n\n"), rows: [] })];
+}
 function valueRows({ values }) {
     if (values.length === 0)
         return [];
-    const rows = values.map(({ what, name, before, after }) => (0,_markdown_js__WEBPACK_IMPORTED_MODULE_1__/* .tableRow */ .jD)([what, (0,_markdown_js__WEBPACK_IMPORTED_MODULE_1__/* .inlineCode */ .ti)(name), code(before), code(after)]));
-    return [(0,_markdown_js__WEBPACK_IMPORTED_MODULE_1__/* .tableHead */ .PP)(["", "name", "before", "now"]), ...rows];
+    const rows = values.map(({ what, name, before, after }) => (0,markdown/* tableRow */.jD)([what, (0,markdown/* inlineCode */.ti)(name), code(before), code(after)]));
+    return [(0,markdown/* tableHead */.PP)(["", "name", "before", "now"]), ...rows];
 }
 function nodeRows({ nodeChanges, nodes }) {
     if (nodeChanges.length === 0)
         return [];
-    const rows = nodeChanges.map(({ how, name, op, what }) => {
-        const changed = what.length === 0 ? how : `other ${what.join(" and ")}`;
-        return (0,_markdown_js__WEBPACK_IMPORTED_MODULE_1__/* .tableRow */ .jD)([(0,_markdown_js__WEBPACK_IMPORTED_MODULE_1__/* .inlineCode */ .ti)(name), (0,_markdown_js__WEBPACK_IMPORTED_MODULE_1__/* .inlineCode */ .ti)(op), changed]);
-    });
+    const rows = nodeChanges.map((change) => (0,markdown/* tableRow */.jD)([(0,markdown/* inlineCode */.ti)(change.name), (0,markdown/* inlineCode */.ti)(change.op), describeNodeChange(change)]));
     const more = nodes.added + nodes.removed + nodes.changed - nodeChanges.length;
-    return [(0,_markdown_js__WEBPACK_IMPORTED_MODULE_1__/* .tableHead */ .PP)(["node", "operator", "change"]), ...rows, ...moreLine(more, "nodes")];
+    return [(0,markdown/* tableHead */.PP)(["node", "operator", "change"]), ...rows, ...moreLine(more, "nodes")];
 }
 function weightRows({ weightChanges, weights }) {
     if (weightChanges.length === 0)
         return [];
-    const rows = weightChanges.map((change) => (0,_markdown_js__WEBPACK_IMPORTED_MODULE_1__/* .tableRow */ .jD)([
-        (0,_markdown_js__WEBPACK_IMPORTED_MODULE_1__/* .inlineCode */ .ti)(change.name),
+    const rows = weightChanges.map((change) => (0,markdown/* tableRow */.jD)([
+        (0,markdown/* inlineCode */.ti)(change.name),
         code(change.before),
         code(change.after),
         describeWeightChange(change),
     ]));
     const more = weights.added + weights.removed + weights.changed - weightChanges.length;
-    const head = (0,_markdown_js__WEBPACK_IMPORTED_MODULE_1__/* .tableHead */ .PP)(["weight", "before", "now", "change"]);
+    const head = (0,markdown/* tableHead */.PP)(["weight", "before", "now", "change"]);
     return [head, ...rows, ...moreLine(more, "weights")];
 }
 function describeWeightChange({ how, distance }) {
-    return distance === null ? how : `by about ${(0,_contract_text_format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatPercent */ .l9)(distance)} of its norm`;
+    return distance === null ? how : `by about ${describeDistance(distance)} of its norm`;
 }
 function moreLine(count, what) {
     return count > 0 ? ["", `${count} more ${what} in \`diff.json\`.`] : [];
 }
 function code(text) {
-    return text === null ? "–" : (0,_markdown_js__WEBPACK_IMPORTED_MODULE_1__/* .inlineCode */ .ti)(text);
+    return text === null ? "–" : (0,markdown/* inlineCode */.ti)(text);
 }
 const classes = {
     added: "fill:#dafbe1,stroke:#1a7f37,color:#1f2328",
@@ -62192,14 +62373,14 @@ function drawing({ nodeChanges }) {
     const operators = new Map(nodeChanges.map(({ name, op }) => [name, op]));
     const nodes = [...ids].map(([name, id]) => {
         const text = [operators.get(name) ?? "", name].filter((part) => part !== "").join(" ");
-        return `  ${id}["${(0,_markdown_js__WEBPACK_IMPORTED_MODULE_1__/* .mermaidLabel */ ._b)(text)}"]`;
+        return `  ${id}["${(0,markdown/* mermaidLabel */._b)(text)}"]`;
     });
     const styles = Object.entries(classes).map(([name, style]) => `  classDef ${name} ${style}`);
     const lines = ["flowchart LR", ...nodes, ...new Set(edges), ...styles, ...marks];
     return ["```mermaid", ...lines, "```"].join("\n");
 }
-function codeInHtml(text) {
-    return `<code>${text.replaceAll(/[^\w ./-]/g, "_")}</code>`;
+function escapeInHtml(text) {
+    return (0,markdown/* toOneLine */.GX)(text).replaceAll(/[&<>"'@#]/g, (char) => `&#${char.charCodeAt(0)};`);
 }
 
 
@@ -62228,8 +62409,8 @@ var markdown = __nccwpck_require__(8186);
 var report = __nccwpck_require__(6605);
 // EXTERNAL MODULE: ./report/figures.js
 var figures = __nccwpck_require__(9074);
-// EXTERNAL MODULE: ./report/model-diff-section.js
-var model_diff_section = __nccwpck_require__(9442);
+// EXTERNAL MODULE: ./report/model-diff-section.js + 1 modules
+var model_diff_section = __nccwpck_require__(2188);
 // EXTERNAL MODULE: ./contract/jobs/gate.js
 var gate = __nccwpck_require__(9517);
 // EXTERNAL MODULE: ./contract/text/format-figure.js
@@ -62319,7 +62500,7 @@ function baselineNote(jobs) {
     const shown = [...commits].slice(0, maxBaselines).map(markdown/* inlineCode */.ti).join(", ");
     const left = jobs.length - baselines.length;
     const without = left === 0 ? "" : `; ${left} of ${jobs.length} jobs have no baseline`;
-    return `\n\n▲ and ▼ compare with ${shown}${without}.`;
+    return `\n\n▲, ▼ and = compare with ${shown}${without}.`;
 }
 function warningNotes(jobs) {
     const warnings = jobs.flatMap(({ telemetry }) => telemetry.warnings);
@@ -62411,7 +62592,8 @@ function problemSections(rows) {
 }
 function problemLine(row, reasons) {
     const { mark } = report/* outcomes */.KI[(0,report/* classifyOutcome */.$p)(row)];
-    return `- ${mark} ${reasons} ([job](${row.url}), [log](${row.logUrl}))`;
+    const changes = row.job?.telemetry.modelDiff ? `, [what changed](${row.changesUrl})` : "";
+    return `- ${mark} ${reasons} ([job](${row.url})${changes}, [log](${row.logUrl}))`;
 }
 const maxSteps = 3;
 function nextSections({ rows, abortReason }) {
@@ -62472,6 +62654,7 @@ function ratioChart(title, rows, measure) {
 function jobLinks(serviceUrl, id) {
     return {
         url: `${serviceUrl}${(0,_contract_page_addresses_js__WEBPACK_IMPORTED_MODULE_1__/* .jobAddress */ .Qp)(id)}`,
+        changesUrl: `${serviceUrl}${(0,_contract_page_addresses_js__WEBPACK_IMPORTED_MODULE_1__/* .changesAddress */ .o8)(id)}`,
         logUrl: `${serviceUrl}${(0,_contract_page_addresses_js__WEBPACK_IMPORTED_MODULE_1__/* .jobAddress */ .Qp)(id, "log")}`,
     };
 }
