@@ -14,7 +14,7 @@ import { preparePython } from "../test/support/prepare-python.ts";
 const named = process.argv.slice(2);
 const runsAll = named.length === 0;
 /** More than a machine of two cores has, since many wait for pods and timers. */
-const filesAtOnce = 4;
+const filesAtOnce = 3;
 const slowestFiles = 15;
 /** Longer than any test is silent. */
 const silenceMs = 10 * 60_000;

@@ -9,6 +9,8 @@ export const maxSearchPoints = 64;
 export const maxSensitiveWeights = 8;
 
 const decibels = z.number().min(-150).max(150);
+/** Nats for each token. */
+const divergence = z.number().min(0).max(1e6);
 
 const point = z.object({
   bytes: z.int().min(0).describe("Of the result."),
@@ -18,9 +20,7 @@ const point = z.object({
   sqnrDb: decibels.describe("Of the worst output on the evaluation's samples, dB."),
   cosine: z.number().min(-1).max(1).describe("Of the worst output on the same samples."),
   top1Agreement: z.number().min(0).max(1).nullable().describe("Of the worst output that has rows."),
-  predictedKlDivergence: z
-    .number()
-    .min(0)
+  predictedKlDivergence: divergence
     .optional()
     .describe("The same as `predictedSqnrDb` of a language model, nats for each token."),
   klDivergence: measuredRatio.optional().describe("Of a language model on the same samples, nats."),
@@ -68,9 +68,7 @@ export const searchSummary = z.object({
         sqnrDb: decibels
           .optional()
           .describe("Of the worst output where only this weight is so, dB."),
-        klDivergence: z
-          .number()
-          .min(0)
+        klDivergence: divergence
           .optional()
           .describe(
             "Of a language model where only this weight is so and all others are in 8 bits, " +
