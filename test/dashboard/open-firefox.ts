@@ -11,6 +11,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 /** Longest wait: a busy machine is no reason to fail. */
 const patienceMs = 120_000;
+/** As long as two drawings of a loaded machine. */
+const stillMs = 300;
 const pollMs = 100;
 
 interface Message {
@@ -89,7 +91,7 @@ export class FirefoxPage {
   }
 
   async click(selector: string, text = ""): Promise<void> {
-    const { x, y } = await this.#find(selector, text);
+    const { x, y } = await this.#findStill(selector, text);
     const moves = { type: "pointerMove", x: Math.round(x), y: Math.round(y) };
     const presses = ["pointerDown", "pointerUp"].map((type) => ({ type, button: 0 }));
     const pointer = { type: "pointer", id: "mouse", actions: [moves, ...presses] };
@@ -123,6 +125,16 @@ export class FirefoxPage {
       if (found !== null) return found;
     }
     throw new Error(`${selector} with "${text}" is not shown`);
+  }
+
+  /** Where something is once it no longer moves, as what is above it appears. */
+  async #findStill(selector: string, text: string): Promise<Point> {
+    for (let before = await this.#find(selector, text); ;) {
+      await sleep(stillMs);
+      const now = await this.#find(selector, text);
+      if (now.x === before.x && now.y === before.y) return now;
+      before = now;
+    }
   }
 
   #receive(message: Message): void {
