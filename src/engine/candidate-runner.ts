@@ -33,15 +33,15 @@ interface RunnerOptions {
 interface Reference {
   /** One for each input shape. */
   readonly timed: readonly Sample[];
-  readonly samples: readonly Sample[];
   readonly outputs: readonly string[];
-  readonly tensors: readonly (readonly TensorData[])[];
+  readonly compared: readonly { sample: Sample; tensors: readonly TensorData[] }[];
 }
 
 /** Input shapes that candidates are timed on. */
 const maxShapes = 2;
-/** Samples that outputs are compared on. */
-const maxCompared = 8;
+/** Samples that outputs are compared on, and the bytes of the original's outputs from which on less. */
+const maxCompared = 16;
+const maxComparedBytes = 256 * 1024 ** 2;
 
 /**
  * Runs candidates beside the original on this machine. Where they cannot be run or do not fit the
@@ -103,12 +103,15 @@ async function runOriginal(settings: Settings): Promise<Reference> {
     outputs,
   });
   const timed = (await findDistinctSamples(source)).slice(0, maxShapes);
-  const samples: Sample[] = [];
+  const compared: { sample: Sample; tensors: readonly TensorData[] }[] = [];
+  let bytes = 0;
   for await (const sample of source.samples) {
-    if (samples.push(sample) === maxCompared) break;
+    const running = session.run(sample, outputs);
+    const tensors = await labelRuntimeErrors("original", running, settings.signal);
+    bytes += tensors.reduce((sum, tensor) => sum + tensor.bytes.length, 0);
+    if (compared.push({ sample, tensors }) === maxCompared || bytes > maxComparedBytes) break;
   }
-  const labels = { which: "original", signal: settings.signal } as const;
-  return { timed, samples, outputs, tensors: await runOn(session, { samples, outputs }, labels) };
+  return { timed, outputs, compared };
 }
 
 async function openCandidateSession(
@@ -118,19 +121,6 @@ async function openCandidateSession(
 ): Promise<ModelSession> {
   const opening = ModelSession.open(path, { executionProvider, threads, signal });
   return labelRuntimeErrors(which, opening, signal);
-}
-
-async function runOn(
-  session: ModelSession,
-  { samples, outputs }: Pick<Reference, "samples" | "outputs">,
-  { which, signal }: { which: keyof ModelPair; signal: AbortSignal },
-): Promise<TensorData[][]> {
-  const tensors: TensorData[][] = [];
-  for (const sample of samples) {
-    const running = session.run(sample, outputs);
-    tensors.push(await labelRuntimeErrors(which, running, signal));
-  }
-  return tensors;
 }
 
 async function timeCandidate(
@@ -154,17 +144,17 @@ async function timeCandidate(
 /** SQNR of the worst output, dB. */
 async function compareOutputs(
   path: string,
-  { samples, outputs, tensors }: Reference,
+  { compared, outputs }: Reference,
   settings: Settings,
 ): Promise<number> {
   await using session = await openCandidateSession("result", path, settings);
   const comparisons = outputs.map(emptyOutputComparison);
-  const labels = { which: "result", signal: settings.signal } as const;
-  const results = await runOn(session, { samples, outputs }, labels);
-  for (const [index, ofSample] of results.entries()) {
+  for (const { sample, tensors } of compared) {
+    const running = session.run(sample, outputs);
+    const results = await labelRuntimeErrors("result", running, settings.signal);
     for (const comparison of comparisons) {
       const isSame = ({ name }: TensorData) => name === comparison.name;
-      const [original, result] = [tensors[index]?.find(isSame), ofSample.find(isSame)];
+      const [original, result] = [tensors.find(isSame), results.find(isSame)];
       if (original && result) addSampleOutput(comparison, original, result);
     }
   }

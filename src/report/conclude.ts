@@ -46,7 +46,7 @@ const abortVerdicts: Record<NonNullable<Report["abortReason"]>, AbortVerdict> = 
   timed_out: {
     conclusion: "timed_out",
     words: "Out of time",
-    advice: "Give the step more time with `timeout`; what ended is not run again.",
+    advice: "Give the step more time with `timeout`; jobs that ended are kept.",
   },
   unreachable: {
     conclusion: "failure",

@@ -97,7 +97,7 @@ function baselineNote(jobs: readonly Job[]): string {
   const shown = [...commits].slice(0, maxBaselines).map(inlineCode).join(", ");
   const left = jobs.length - baselines.length;
   const without = left === 0 ? "" : `; ${left} of ${jobs.length} jobs have no baseline`;
-  return `\n\n▲ and ▼ compare with ${shown}${without}.`;
+  return `\n\n▲, ▼ and = compare with ${shown}${without}.`;
 }
 
 function warningNotes(jobs: readonly Job[]): string[] {

@@ -13,7 +13,7 @@ test("a pull request that makes the result larger than the base branch's fails",
   assert.equal(pushed.code, 0, pushed.log);
   const { code, summary } = await run({ gates, recipe: "scheme: int8-weight" }, pullRequest);
   assert.equal(code, 1);
-  assert.match(summary, /grew by .* against main; 5 % are allowed/);
+  assert.match(summary, /is .* % larger than that of main; 5 % are allowed/);
   assert.equal(gitHub.checkRuns().at(-1)?.conclusion, "failure");
 });
 

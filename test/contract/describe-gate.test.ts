@@ -35,7 +35,7 @@ const sentences: readonly [Partial<GateResult> & Pick<GateResult, "gate">, strin
   ],
   [
     { gate: "maxSizeRegression", actual: -0.025, limit: 0.05, passed: true },
-    "shrank by 2.5 % against main; 5 % are allowed",
+    "is 2.5 % smaller than that of main; 5 % are allowed",
   ],
   [
     {
@@ -52,7 +52,7 @@ const sentences: readonly [Partial<GateResult> & Pick<GateResult, "gate">, strin
   ],
   [
     { gate: "maxSizeRegression", actual: null, level: "warn", note: "There is no baseline" },
-    'has no verdict on "Growth" (There is no baseline)',
+    'has no verdict on "Growth of the size" (There is no baseline)',
   ],
   [
     {
@@ -84,29 +84,48 @@ test("a figure beyond its limit never reads as the limit itself", () => {
   }
 });
 
+const telemetry = { progress: { fraction: 1 }, warnings: [] };
+
 test("every gate has a limit in words, and something to do where it fails", () => {
   for (const gate of gateName.options) {
     assert.match(describeLimit({ gate, limit: 0.5 }), /^[A-Z].+: at (most|least) \S+/);
     const failed = { status: "Completed" as const, error: null, gates: [makeGate({ gate })] };
-    assert.match(nextStep(failed) ?? "", /\.$/);
+    assert.match(nextStep({ ...failed, telemetry }) ?? "", /\.$/);
   }
 });
 
 test("what comes next follows from why a job did not pass", () => {
-  const job = { status: "Failed" as const, gates: [] };
+  const job = { status: "Failed" as const, gates: [], telemetry };
   const after = (code: "model_invalid" | "worker_crashed" | "internal_error") =>
     nextStep({ ...job, error: { code, message: "" } });
   assert.match(after("model_invalid") ?? "", /^Correct the model/);
   assert.match(after("worker_crashed") ?? "", /^Run it again/);
-  assert.equal(nextStep({ status: "Completed", gates: [], error: null }), undefined);
+  assert.equal(nextStep({ status: "Completed", gates: [], error: null, telemetry }), undefined);
   const withoutBaseline = makeGate({ gate: "maxSqnrDropDb", actual: null, level: "warn" });
-  const next = nextStep({ status: "Completed", error: null, gates: [withoutBaseline] });
+  const next = nextStep({ status: "Completed", error: null, gates: [withoutBaseline], telemetry });
   assert.match(next ?? "", /on the base branch once/);
+  const accuracy = {
+    level: "outputs" as const,
+    data: "generated" as const,
+    samples: 8,
+    sqnrDb: 9,
+    cosine: 1,
+    outputs: [],
+  };
+  const ruined = makeGate({ gate: "minSqnrDb", actual: 9, limit: 20 });
+  const measured = { ...telemetry, accuracy };
+  const samples = nextStep({
+    status: "Completed",
+    error: null,
+    gates: [ruined],
+    telemetry: measured,
+  });
+  assert.match(samples ?? "", /^Give real samples .* Have less of the model quantized/);
   const undecided = (actual: number) => {
     const interval = { low: 0.96, high: 1.04 };
     const gate = makeGate({ gate: "maxLatencyRatio", limit: 1, actual, interval, level: "warn" });
-    return nextStep({ status: "Completed", error: null, gates: [gate] }) ?? "";
+    return nextStep({ status: "Completed", error: null, gates: [gate], telemetry }) ?? "";
   };
-  assert.match(undecided(0.98), /^Nothing is wrong so far\. About 9 times as many sessions/);
-  assert.match(undecided(1.001), /no number of sessions decides: set the limit/);
+  assert.match(undecided(0.98), /does not block merging\. About 9 times as many sessions/);
+  assert.match(undecided(1.001), /measuring it longer decides nothing: set the limit/);
 });

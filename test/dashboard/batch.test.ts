@@ -66,7 +66,7 @@ test("a batch, its suite, a job's graph and the palette", { skip }, async (t) =>
     await page.goto(`${dashboard.origin}/batches/${id}`);
     await page.getByText("aaaaaaa on main").waitFor();
     const cell = page.getByRole("link", { name: /^product for cpu: A gate warns\./ });
-    await cell.getByText(/^grew by [\d.]+ % against main; 5 % are allowed/).waitFor();
+    await cell.getByText(/^is [\d.]+ % larger than that of main; 5 % are allowed/).waitFor();
     await page.getByRole("list", { name: "Signs" }).getByText("A gate warns").waitFor();
     await page.getByText("1 warned").waitFor();
     assert.deepEqual(await findBarriers(page), []);

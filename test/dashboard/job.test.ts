@@ -17,50 +17,59 @@ async function startJob({ client }: Dashboard, file: string, name: string) {
   return client.call("startCompression", { body });
 }
 
-test(
-  "a model that is dropped becomes a job, live to its end, with its log",
-  { skip },
-  async (t) => {
-    const dashboard = await openDashboard(t);
-    const page = await signInByLink(dashboard);
-    await page.getByRole("link", { name: "New job" }).first().click();
-    await page.locator("input[type=file]").setInputFiles(await writeProduct(t));
-    await page.getByText("Uploaded").waitFor();
-    await page.getByLabel("Maximum size").fill("0.9");
-    await page.getByRole("button", { name: "Predict size" }).click();
-    await page.getByText(/% of 16\.\d kB$/).waitFor();
-    await page.getByRole("button", { name: "Start job" }).click();
+test("jobs in the page", { skip }, async (t) => {
+  const environment = { MOS_ALLOW_PRIVATE_ADDRESSES: "true" };
+  const dashboard = await openDashboard(t, { environment });
+  const parts = {
+    "the list of jobs is live, and new ones wait to be shown": watchList,
+    "a model that is dropped becomes a job, live to its end, with its log": dropModel,
+    "an upload survives a lost connection and a wrong part": loseConnection,
+    "a job is cancelled and run again": cancelAndRepeat,
+    "names, log lines, labels and nodes with HTML are shown as text": openHostile,
+  };
+  for (const [name, part] of Object.entries(parts)) {
+    await t.test(name, () => part(t, dashboard));
+  }
+});
 
-    await page.waitForURL(/\/jobs\/job-/);
-    await page.locator("h1 .status").getByText("Completed").waitFor();
-    await page.getByText("1 of 1 passed").waitFor();
-    await page.getByRole("heading", { name: "Latency" }).waitFor();
-    const log = page.getByRole("log");
-    await log.getByText(/^Size: 16\.\d kB to/).waitFor();
-    await page.getByLabel("Search the log").fill("[optimize]");
-    await page
-      .getByRole("status")
-      .getByText(/^1 of \d/)
-      .waitFor();
-    await page.getByRole("heading", { name: "Weights" }).waitFor();
+async function dropModel(t: TestContext, dashboard: Dashboard): Promise<void> {
+  const page = await signInByLink(dashboard);
+  await page.getByRole("link", { name: "New job" }).first().click();
+  await page.locator("input[type=file]").setInputFiles(await writeProduct(t));
+  await page.getByText("Uploaded").waitFor();
+  await page.getByLabel("Maximum size").fill("0.9");
+  await page.getByRole("button", { name: "Predict size" }).click();
+  await page.getByText(/% of 16\.\d kB$/).waitFor();
+  await page.getByRole("button", { name: "Start job" }).click();
 
-    await page.locator("summary").getByText("More").click();
-    await page.getByRole("button", { name: "Copy as" }).click();
-    await page.getByRole("button", { name: "YAML for kubectl" }).click();
-    await page.getByText("kind: CompressionJob").waitFor();
-    assert.deepEqual(await findBarriers(page), []);
-    await page.getByRole("button", { name: "Close" }).click();
+  await page.waitForURL(/\/jobs\/job-/);
+  await page.locator("h1 .status").getByText("Completed").waitFor();
+  await page.getByText("1 of 1 passed").waitFor();
+  await page.getByRole("heading", { name: "Latency" }).waitFor();
+  const log = page.getByRole("log");
+  await log.getByText(/^Size: 16\.\d kB to/).waitFor();
+  await page.getByLabel("Search the log").fill("[optimize]");
+  await page
+    .getByRole("status")
+    .getByText(/^1 of \d/)
+    .waitFor();
+  await page.getByRole("heading", { name: "Weights" }).waitFor();
 
-    assert.deepEqual(await findBarriers(page), []);
-    const download = page.waitForEvent("download");
-    await page.getByRole("link", { name: "Download model" }).click();
-    assert.equal((await download).suggestedFilename(), "model.onnx");
-    assert.deepEqual(dashboard.complaints, []);
-  },
-);
+  await page.locator("summary").getByText("More").click();
+  await page.getByRole("button", { name: "Copy as" }).click();
+  await page.getByRole("button", { name: "YAML for kubectl" }).click();
+  await page.getByText("kind: CompressionJob").waitFor();
+  assert.deepEqual(await findBarriers(page), []);
+  await page.getByRole("button", { name: "Close" }).click();
 
-test("an upload survives a lost connection and a wrong part", { skip }, async (t) => {
-  const dashboard = await openDashboard(t);
+  assert.deepEqual(await findBarriers(page), []);
+  const download = page.waitForEvent("download");
+  await page.getByRole("link", { name: "Download model" }).click();
+  assert.equal((await download).suggestedFilename(), "model.onnx");
+  assert.deepEqual(dashboard.complaints, []);
+}
+
+async function loseConnection(t: TestContext, dashboard: Dashboard): Promise<void> {
   const page = await signInByLink(dashboard);
   const file = await writeProduct(t);
   const { size } = await stat(file);
@@ -80,7 +89,7 @@ test("an upload survives a lost connection and a wrong part", { skip }, async (t
   await page.locator("input[type=file]").setInputFiles(file);
   await page.getByText("Uploaded").waitFor();
   assert.deepEqual(ranges, [undefined, `bytes 100-${size - 1}/${size}`, undefined]);
-});
+}
 
 const checksumMismatch = {
   status: 422,
@@ -94,8 +103,7 @@ const checksumMismatch = {
   }),
 };
 
-test("the list of jobs is live, and new ones wait to be shown", { skip }, async (t) => {
-  const dashboard = await openDashboard(t);
+async function watchList(t: TestContext, dashboard: Dashboard): Promise<void> {
   const page = await signInByLink(dashboard);
   const file = await writeProduct(t);
   await page.getByText("No jobs yet").waitFor();
@@ -116,7 +124,7 @@ test("the list of jobs is live, and new ones wait to be shown", { skip }, async 
   await page.getByText("No jobs match these filters").waitFor();
   assert.ok(page.url().endsWith("/jobs?status=Failed"));
   await checkAgesOnOtherClock(page, dashboard);
-});
+}
 
 async function checkDeletion(page: Page, dashboard: Dashboard, file: string): Promise<void> {
   const { id } = await startJob(dashboard, file, "second of them");
@@ -142,10 +150,8 @@ async function checkAgesOnOtherClock(signedIn: Page, { openBrowser, origin }: Da
   }
 }
 
-test("a job is cancelled and run again", { skip }, async (t) => {
+async function cancelAndRepeat(t: TestContext, dashboard: Dashboard): Promise<void> {
   const host = await listenLocally(t, createServer());
-  const environment = { MOS_ALLOW_PRIVATE_ADDRESSES: "true" };
-  const dashboard = await openDashboard(t, { environment });
   const page = await signInByLink(dashboard);
   const body = { model: { source: `${host}/silent.onnx` }, target: "cpu" };
   const job = await dashboard.client.call("startCompression", { body });
@@ -156,7 +162,7 @@ test("a job is cancelled and run again", { skip }, async (t) => {
   await page.waitForURL((url) => !url.href.endsWith(job.id));
   await page.getByRole("button", { name: "Cancel job" }).click();
   await page.locator("h1 .status").getByText("Cancelled").waitFor();
-});
+}
 
 const hostile = `<img src=x onerror="document.title='hit'"><script>document.title='hit'</script>`;
 
@@ -175,8 +181,7 @@ async function submitHostile(t: TestContext, { client }: Dashboard) {
   return { job: `/jobs/${id}`, batch: `/batches/${batch.id}` };
 }
 
-test("names, log lines, labels and nodes with HTML are shown as text", { skip }, async (t) => {
-  const dashboard = await openDashboard(t);
+async function openHostile(t: TestContext, dashboard: Dashboard): Promise<void> {
   const page = await signInByLink(dashboard);
   const { job, batch } = await submitHostile(t, dashboard);
   const written = encodeURIComponent(hostile);
@@ -199,7 +204,7 @@ test("names, log lines, labels and nodes with HTML are shown as text", { skip },
     assert.notEqual(await page.title(), "hit");
   }
   assert.deepEqual(dashboard.complaints, []);
-});
+}
 
 test("the page says that the service is away, and goes on when it is back", { skip }, async (t) => {
   const first = await openDashboard(t);

@@ -51,12 +51,22 @@ export async function openDashboard(
   return { ...service, origin, openBrowser, complaints };
 }
 
-/** Opens the page in a browser that is signed in by the link that the service printed. */
-export async function signInByLink({ openBrowser, signInLink }: Dashboard): Promise<Page> {
-  const page = await openBrowser();
-  await page.goto(signInLink);
-  await page.getByRole("heading", { name: "Jobs", level: 1 }).waitFor();
-  return page;
+type Session = Exclude<BrowserContextOptions["storageState"], string | undefined>;
+/** Of the first sign-in, since a link can be used once. */
+const sessions = new WeakMap<Dashboard, Session>();
+
+/**
+ * Opens the list of jobs signed in, first by the link that the service printed.
+ * @param page by default one of another browser
+ */
+export async function signInByLink(dashboard: Dashboard, page?: Page): Promise<Page> {
+  const { openBrowser, origin, signInLink } = dashboard;
+  const storageState = sessions.get(dashboard);
+  const opened = page ?? (await openBrowser(storageState && { storageState }));
+  await opened.goto(storageState === undefined ? signInLink : `${origin}/jobs`);
+  await opened.getByRole("heading", { name: "Jobs", level: 1 }).waitFor();
+  if (storageState === undefined) sessions.set(dashboard, await opened.context().storageState());
+  return opened;
 }
 
 /** Ends all sessions of the person who is signed in there, of which the page knows nothing. */

@@ -9,7 +9,6 @@ import {
   signInByLink,
 } from "./open-dashboard.ts";
 
-const skip = chromiumMissing;
 const paths = [
   "/jobs",
   "/batches",
@@ -35,80 +34,79 @@ const paths = [
 /** First view: everything that the browser loads, compressed. */
 const firstViewBytes = 200 * 1024;
 
-test("no page has a barrier, light, dark or on a phone", { skip }, async (t) => {
+test("pages of a service without jobs", { skip: chromiumMissing }, async (t) => {
   const dashboard = await openDashboard(t);
-  const page = await signInByLink(dashboard);
-  for (const path of paths) {
-    await page.goto(dashboard.origin + path);
-    await page.locator("main :is(h1, h2)").first().waitFor();
-    await assertFitsAllLooks(page, path);
-  }
-  assertNoComplaints(dashboard);
-});
-
-test("a service that does not answer, and a job that is deleted, are said", { skip }, async (t) => {
-  const dashboard = await openDashboard(t);
-  const { client, origin } = dashboard;
-  const page = await signInByLink(dashboard);
-  const model = { source: "https://models.invalid/m.onnx" };
-  const { id } = await client.call("startCompression", { body: { model, target: "cpu" } });
-  await page.goto(`${origin}/jobs/${id}`);
-  await page.getByRole("log").waitFor();
-  await client.call("cancelJob", { params: { id } });
-  await client.call("getJob", { params: { id }, headers: { prefer: "wait=60" } });
-  await client.callEmpty("deleteJob", { params: { id } });
-  await page.getByRole("heading", { name: "No such job" }).waitFor();
-  assert.equal(await page.getByRole("log").count(), 0);
-  await page.route("**/v1/self", (route) => route.fulfill({ status: 500, body: "broken" }));
-  await page.reload();
-  await page.getByRole("heading", { name: "The service does not answer" }).waitFor();
-  assert.deepEqual(await findBarriers(page), []);
-  await page.unroute("**/v1/self");
-  await page.getByRole("button", { name: "Try again" }).click();
-  await page.getByRole("heading", { name: "No such job" }).waitFor();
-});
-
-test("the first view is small", { skip }, async (t) => {
-  const { openBrowser, signInLink } = await openDashboard(t);
-  const page = await openBrowser();
-  let bytes = 0;
-  page.on("response", (response) => {
-    void response
-      .request()
-      .sizes()
-      .then(({ responseBodySize }) => (bytes += responseBodySize));
-  });
-  await page.goto(signInLink);
-  await page.getByRole("heading", { name: "Jobs", level: 1 }).waitFor();
-  await page.getByText("No jobs yet").waitFor();
-  assert.ok(bytes > 20_000 && bytes < firstViewBytes, `${bytes} bytes`);
-  const asked: string[] = [];
-  page.on("request", (request) => asked.push(new URL(request.url()).pathname));
-  await page.reload();
-  await page.getByText("No jobs yet").waitFor();
-  for (const path of ["/v1/self", "/v1/jobs/summaries"]) {
-    assert.equal(asked.filter((each) => each === path).length, 1, `${path} is asked for once`);
-  }
-  assert.equal(asked.filter((path) => path.endsWith(".js")).length, 2);
-  await page.route("**/*.js", () => undefined);
-  await page.goto(page.url(), { waitUntil: "commit" });
-  await page.getByText("Model Optimization").waitFor();
-  await page.locator("main .ghost").first().waitFor();
-});
-
-test(
-  "programs get pages and their icon too, and no page where there is none",
-  { skip },
-  async (t) => {
-    const { origin } = await openDashboard(t);
-    const ask = (path: string) => fetch(origin + path, { headers: { accept: "*/*" } });
-    for (const path of ["/", "/jobs", "/jobs/job-1", "/models", "/sign-in"]) {
-      const answer = await ask(path);
-      assert.equal(answer.status, 200, path);
-      assert.match(answer.headers.get("content-type") ?? "", /^text\/html/);
+  await t.test("the first view is small", async () => {
+    const page = await dashboard.openBrowser();
+    let bytes = 0;
+    page.on("response", (response) => {
+      void response
+        .request()
+        .sizes()
+        .then(({ responseBodySize }) => (bytes += responseBodySize));
+    });
+    await signInByLink(dashboard, page);
+    await page.getByText("No jobs yet").waitFor();
+    assert.ok(bytes > 20_000 && bytes < firstViewBytes, `${bytes} bytes`);
+    const asked: string[] = [];
+    page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+    await page.reload();
+    await page.getByText("No jobs yet").waitFor();
+    for (const path of ["/v1/self", "/v1/jobs/summaries"]) {
+      assert.equal(asked.filter((each) => each === path).length, 1, `${path} is asked for once`);
     }
-    const icon = await ask("/favicon.ico");
-    assert.equal(icon.headers.get("content-type"), "image/svg+xml");
-    for (const path of ["/nothing", "/jobsite"]) assert.equal((await ask(path)).status, 404, path);
-  },
-);
+    assert.equal(asked.filter((path) => path.endsWith(".js")).length, 2);
+    await page.route("**/*.js", () => undefined);
+    await page.goto(page.url(), { waitUntil: "commit" });
+    await page.getByText("Model Optimization").waitFor();
+    await page.locator("main .ghost").first().waitFor();
+  });
+
+  await t.test(
+    "programs get pages and their icon too, and no page where there is none",
+    async () => {
+      const { origin } = dashboard;
+      const ask = (path: string) => fetch(origin + path, { headers: { accept: "*/*" } });
+      for (const path of ["/", "/jobs", "/jobs/job-1", "/models", "/sign-in"]) {
+        const answer = await ask(path);
+        assert.equal(answer.status, 200, path);
+        assert.match(answer.headers.get("content-type") ?? "", /^text\/html/);
+      }
+      const icon = await ask("/favicon.ico");
+      assert.equal(icon.headers.get("content-type"), "image/svg+xml");
+      for (const path of ["/nothing", "/jobsite"])
+        assert.equal((await ask(path)).status, 404, path);
+    },
+  );
+
+  await t.test("no page has a barrier, light, dark or on a phone", async () => {
+    const page = await signInByLink(dashboard);
+    for (const path of paths) {
+      await page.goto(dashboard.origin + path);
+      await page.locator("main :is(h1, h2)").first().waitFor();
+      await assertFitsAllLooks(page, path);
+    }
+    assertNoComplaints(dashboard);
+  });
+
+  await t.test("a service that does not answer, and a job that is deleted, are said", async () => {
+    const { client, origin } = dashboard;
+    const page = await signInByLink(dashboard);
+    const model = { source: "https://models.invalid/m.onnx" };
+    const { id } = await client.call("startCompression", { body: { model, target: "cpu" } });
+    await page.goto(`${origin}/jobs/${id}`);
+    await page.getByRole("log").waitFor();
+    await client.call("cancelJob", { params: { id } });
+    await client.call("getJob", { params: { id }, headers: { prefer: "wait=60" } });
+    await client.callEmpty("deleteJob", { params: { id } });
+    await page.getByRole("heading", { name: "No such job" }).waitFor();
+    assert.equal(await page.getByRole("log").count(), 0);
+    await page.route("**/v1/self", (route) => route.fulfill({ status: 500, body: "broken" }));
+    await page.reload();
+    await page.getByRole("heading", { name: "The service does not answer" }).waitFor();
+    assert.deepEqual(await findBarriers(page), []);
+    await page.unroute("**/v1/self");
+    await page.getByRole("button", { name: "Try again" }).click();
+    await page.getByRole("heading", { name: "No such job" }).waitFor();
+  });
+});

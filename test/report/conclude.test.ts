@@ -47,7 +47,7 @@ const cases: readonly (readonly [
     "gates",
     undefined,
     "neutral",
-    'recognition for cpu has no measured figure for "Growth"; 0 % are allowed',
+    'recognition for cpu has no measured figure for "Growth of the size"; 0 % are allowed',
   ],
   [
     "a gate warns",
@@ -55,7 +55,7 @@ const cases: readonly (readonly [
     "warnings",
     undefined,
     "failure",
-    'recognition for cpu has no measured figure for "Growth"; 0 % are allowed',
+    'recognition for cpu has no measured figure for "Growth of the size"; 0 % are allowed',
   ],
   [
     "a gate failed that only warns",

@@ -54,11 +54,11 @@ const finerBits =
   "Have more of the weights in 8 bits by `recipe.overrides`: the head and the products " +
   "`down_proj` first, and those whose weights differ most on the job's page.";
 const coarser =
-  "Use a scheme with fewer bits, or allow a larger result. What stays as it is, and why, is in " +
+  "Use a scheme with fewer bits, or raise the gate's limit. What stays as it is, and why, is in " +
   "the job's log.";
 const compared =
   "See what changed between the two models. If it is meant, press *Accept as baseline* on the check " +
-  "run, which the GitHub App offers, or raise the limit in this pull request.";
+  "run, which the GitHub App offers, or raise the gate's limit in the workflow.";
 
 /** The words for a change by its direction; above 0 it is worse. */
 function pick(change: number, better: string, worse: string, same: string): string {
@@ -144,10 +144,10 @@ export const gateTable = {
   },
   maxSizeRegression: {
     bound: "max",
-    title: "Growth",
+    title: "Growth of the size",
     format: percent,
     finding: (figure, actual, against) =>
-      `${pick(actual, `shrank by ${figure}`, `grew by ${figure}`, "has the same size")} against ${against}`,
+      `${pick(actual, `is ${figure} smaller than`, `is ${figure} larger than`, "is as large as")} that of ${against}`,
     advice: compared,
     description:
       "Largest growth of the result relative to the baseline's; 0.05 allows 5 % more bytes.",

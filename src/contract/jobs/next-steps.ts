@@ -1,6 +1,6 @@
 import { type ErrorCode, errorTable } from "../errors.ts";
 import { rankMissedGates } from "./describe-gate.ts";
-import { gateTable } from "./gate-table.ts";
+import { type GateName, gateTable } from "./gate-table.ts";
 import type { GateResult } from "./gate.ts";
 import type { Job } from "./job.ts";
 import { isUndecided, timesToDecide } from "./undecided-gate.ts";
@@ -39,7 +39,8 @@ export function nextStep({
   status,
   error,
   gates,
-}: Pick<Job, "status" | "error" | "gates">): string | undefined {
+  telemetry,
+}: Pick<Job, "status" | "error" | "gates" | "telemetry">): string | undefined {
   if (error) {
     const again = "Run it again: this can pass without a change.";
     return errorAdvice[error.code] ?? (errorTable[error.code].retryable ? again : askAdministrator);
@@ -47,8 +48,29 @@ export function nextStep({
   if (status === "Cancelled") return "Run it again, if it was not meant to be cancelled.";
   const [gate] = rankMissedGates(gates);
   if (gate === undefined) return undefined;
+  const isGuess = telemetry.accuracy?.data === "generated" && accuracyGates.has(gate.gate);
+  return [
+    ...(gate.level === "warn" ? ["This is a warning, which does not block merging."] : []),
+    ...(isGuess && gate.actual !== null ? [giveSamples] : []),
+    adviseOnGate(gate),
+  ].join(" ");
+}
+
+const accuracyGates: ReadonlySet<GateName> = new Set([
+  "minSqnrDb",
+  "minCosine",
+  "minTop1",
+  "maxSqnrDropDb",
+]);
+const giveSamples =
+  "Give real samples as `recipe.evaluation.data` first: generated ones show gross damage only.";
+
+function adviseOnGate(gate: GateResult): string {
   if (gate.actual === null && "change" in gateTable[gate.gate]) {
-    return "Run the workflow on the base branch once: it records there what is compared with.";
+    return (
+      "Run the workflow on the base branch once, which records what is compared with, and then " +
+      "this one again."
+    );
   }
   if (gate.actual === null) return "Have the figure measured: see `recipe.evaluation`.";
   if (gate.interval && isUndecided(gate))
@@ -64,12 +86,12 @@ function sayWhatDecides(
   const times = timesToDecide(actual, limit, interval);
   if (times === undefined) {
     return (
-      "Nothing is wrong so far. The figure is at the limit, where no number of sessions decides: " +
-      "set the limit a little higher, or lower."
+      "The figure is so near the limit that measuring it longer decides nothing: set the limit a " +
+      "little higher, or lower."
     );
   }
   return (
-    `Nothing is wrong so far. About ${times} times as many sessions would decide it: allow more of ` +
+    `About ${times} times as many sessions of timing would decide it: allow more of ` +
     "`recipe.evaluation.latencyBudgetSeconds`, or time it on a machine that does nothing else."
   );
 }

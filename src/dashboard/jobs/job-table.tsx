@@ -65,7 +65,9 @@ export function JobTable({ list, rows, selected }: JobTableProps) {
 function sayLoaded(list: JobList, count: number): string {
   const jobs = count.toLocaleString("en");
   if (list.grows) return `${jobs} loaded, more when you scroll`;
-  return list.hasMore ? `The newest ${jobs} jobs, sorted` : `${jobs} jobs`;
+  return list.hasMore
+    ? `The newest ${jobs} jobs, sorted`
+    : `${jobs} ${count === 1 ? "job" : "jobs"}`;
 }
 
 interface VisibleRows {

@@ -10,8 +10,8 @@ import { useLive } from "../live/use-live.ts";
 import type { JobFields } from "./read-job-form.ts";
 
 const kinds: Readonly<Record<JobKind, string>> = {
-  compress: "Shard and optimize",
-  quantize: "Quantize directly for the target's hardware, without shards",
+  compress: "The usual choice: weights are cut into shards, so that models of any size fit",
+  quantize: "In one piece, without shards",
 };
 
 export function KindField({ form: { kind } }: { readonly form: JobFields }) {
