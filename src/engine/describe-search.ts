@@ -3,6 +3,7 @@ import type { Sensitivity } from "./search-sensitivity.ts";
 import { describeForm } from "./search/forms.ts";
 import { noiseToDb } from "./search/prediction.ts";
 import { type Auto, listMissedGoals } from "../contract/jobs/auto.ts";
+import { maxRatio } from "../contract/jobs/latency.ts";
 import type { Recipe } from "../contract/jobs/recipe.ts";
 import {
   maxSearchPoints,
@@ -87,7 +88,7 @@ function describePoint(
     ...figures,
     ...(predictedDb !== undefined &&
       (runs.trials.isLanguage
-        ? { predictedKlDivergence: 10 ** (-predictedDb / 10) }
+        ? { predictedKlDivergence: Math.min(maxRatio, 10 ** (-predictedDb / 10)) }
         : { predictedSqnrDb: predictedDb })),
     ...(form !== undefined && { form: describeForm(form.form) }),
   };

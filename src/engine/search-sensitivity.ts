@@ -66,13 +66,15 @@ async function measureLanguageUnits(
       unit === index ? Number(references[index]?.option) : option,
     );
     const [divergence = 0] = await runs.measureNoise(choice);
-    costs[index] = Math.max(0, divergence - baseDivergence) / Number(references[index]?.noise);
+    const noise = Number(references[index]?.noise);
+    // Weights that are exact in 4 bits cost nothing in any form.
+    costs[index] = noise === 0 ? 0 : Math.max(0, divergence - baseDivergence) / noise;
     done += 1;
     onProgress(done / references.length, `Measuring weights: ${done} of ${references.length}`);
   };
   await runs.forEach([...references.keys()], measure, measuringShare);
-  const known = costs.filter((cost) => cost !== undefined && Number.isFinite(cost));
-  const usual = known.reduce<number>((sum, cost) => sum + Number(cost), 0) / known.length;
+  const known = costs.filter((cost) => cost !== undefined);
+  const usual = known.reduce((sum, cost) => sum + cost, 0) / Math.max(1, known.length);
   return {
     noise: runs.units.map((unit, index) => {
       const cost = costs[index] ?? usual;

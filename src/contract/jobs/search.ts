@@ -20,7 +20,7 @@ const point = z.object({
   sqnrDb: decibels.describe("Of the worst output on the evaluation's samples, dB."),
   cosine: z.number().min(-1).max(1).describe("Of the worst output on the same samples."),
   top1Agreement: z.number().min(0).max(1).nullable().describe("Of the worst output that has rows."),
-  predictedKlDivergence: divergence
+  predictedKlDivergence: measuredRatio
     .optional()
     .describe("The same as `predictedSqnrDb` of a language model, nats for each token."),
   klDivergence: measuredRatio.optional().describe("Of a language model on the same samples, nats."),
@@ -68,7 +68,7 @@ export const searchSummary = z.object({
         sqnrDb: decibels
           .optional()
           .describe("Of the worst output where only this weight is so, dB."),
-        klDivergence: divergence
+        klDivergence: measuredRatio
           .optional()
           .describe(
             "Of a language model where only this weight is so and all others are in 8 bits, " +
