@@ -60887,7 +60887,6 @@ var shown_line = __nccwpck_require__(7293);
 const maxSearchPoints = 64;
 const maxSensitiveWeights = 8;
 const decibels = schemas/* number */.aig().min(-150).max(150);
-const divergence = schemas/* number */.aig().min(0).max(1e6);
 const point = schemas/* object */.Ikc({
     bytes: schemas/* int */.Whr().min(0),
     predictedSqnrDb: decibels
@@ -60895,7 +60894,7 @@ const point = schemas/* object */.Ikc({
     sqnrDb: decibels,
     cosine: schemas/* number */.aig().min(-1).max(1),
     top1Agreement: schemas/* number */.aig().min(0).max(1).nullable(),
-    predictedKlDivergence: divergence
+    predictedKlDivergence: latency/* measuredRatio */.Yb
         .optional(),
     klDivergence: latency/* measuredRatio */.Yb.optional(),
     perplexityRatio: latency/* measuredRatio */.Yb
@@ -60922,7 +60921,7 @@ const searchSummary = schemas/* object */.Ikc({
         form: (0,shown_line/* shownLine */.Q)(64),
         sqnrDb: decibels
             .optional(),
-        klDivergence: divergence
+        klDivergence: latency/* measuredRatio */.Yb
             .optional(),
     }))
         .max(maxSensitiveWeights),

@@ -9,8 +9,6 @@ export const maxSearchPoints = 64;
 export const maxSensitiveWeights = 8;
 
 const decibels = z.number().min(-150).max(150);
-/** Nats for each token. */
-const divergence = z.number().min(0).max(1e6);
 
 const point = z.object({
   bytes: z.int().min(0).describe("Of the result."),
