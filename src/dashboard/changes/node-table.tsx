@@ -2,10 +2,8 @@ import { useSignal } from "@preact/signals";
 import type { ModelDiff, NodeChange } from "../../contract/jobs/model-diff.ts";
 import { describeNodeChange } from "../../contract/jobs/describe-model-diff.ts";
 import { TableHead } from "../shared/table-head.tsx";
-import { ChangeSign } from "./change-sign.tsx";
+import { ChangeSign, FindChanges, mostRows, RestNote } from "./change-list.tsx";
 
-/** Rows that are drawn at once. */
-const mostRows = 100;
 const columns = { Change: "", Node: "", Between: "phone-off" };
 
 /** Nodes that were added, removed or changed, after a count of each by operator. */
@@ -22,34 +20,20 @@ export function NodeTable({ diff: { nodes, nodeChanges } }: { readonly diff: Mod
       {count > 0 && (
         <>
           <p class="card-text">{countByOperator(nodeChanges)}</p>
-          <div class="card-tools">
-            <input
-              type="search"
-              aria-label="Find changed nodes"
-              placeholder="Name or operator"
-              onInput={({ currentTarget }) => (wanted.value = currentTarget.value)}
-            />
-            <span class="dim" role="status">
-              {found.length} found
-            </span>
-          </div>
+          <FindChanges
+            what="nodes"
+            placeholder="Name or operator"
+            wanted={wanted}
+            found={found.length}
+          />
           <NodeRows changes={found.slice(0, mostRows)} />
-          <Rest shown={Math.min(mostRows, found.length)} found={found.length} />
+          <RestNote found={found.length} />
           {count > nodeChanges.length && (
             <p class="card-note">The first {nodeChanges.length} changes are kept.</p>
           )}
         </>
       )}
     </section>
-  );
-}
-
-function Rest({ shown, found }: { readonly shown: number; readonly found: number }) {
-  if (shown === found) return undefined;
-  return (
-    <p class="card-note">
-      The first {shown} of {found}: search to see others.
-    </p>
   );
 }
 

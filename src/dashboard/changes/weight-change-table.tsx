@@ -2,10 +2,8 @@ import { useSignal } from "@preact/signals";
 import type { ModelDiff, WeightChange } from "../../contract/jobs/model-diff.ts";
 import { describeDistance } from "../../contract/jobs/describe-model-diff.ts";
 import { TableHead } from "../shared/table-head.tsx";
-import { ChangeSign } from "./change-sign.tsx";
+import { ChangeSign, FindChanges, mostRows, RestNote } from "./change-list.tsx";
 
-/** Rows that are drawn at once. */
-const mostRows = 100;
 const columns = { Change: "", Weight: "", "By, of its norm": "num" };
 
 interface WeightChangeTableProps {
@@ -30,17 +28,7 @@ export function WeightChangeTable({ diff, of }: WeightChangeTableProps) {
       </header>
       {count > 0 && (
         <>
-          <div class="card-tools">
-            <input
-              type="search"
-              aria-label="Find changed weights"
-              placeholder="Name"
-              onInput={({ currentTarget }) => (wanted.value = currentTarget.value)}
-            />
-            <span class="dim" role="status">
-              {found.length} found
-            </span>
-          </div>
+          <FindChanges what="weights" placeholder="Name" wanted={wanted} found={found.length} />
           <table class="change-rows">
             <caption class="sr">Changed weights</caption>
             <TableHead columns={columns} />
@@ -50,11 +38,7 @@ export function WeightChangeTable({ diff, of }: WeightChangeTableProps) {
               ))}
             </tbody>
           </table>
-          {found.length > mostRows && (
-            <p class="card-note">
-              The first {mostRows} of {found.length}: search to see others.
-            </p>
-          )}
+          <RestNote found={found.length} />
           {of === "model" && (
             <p class="card-note">
               The change is the norm of the difference relative to the weight’s own, estimated to
