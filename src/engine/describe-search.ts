@@ -1,7 +1,7 @@
 import type { CandidateRuns, VerifiedPoint } from "./search-runs.ts";
 import type { Sensitivity } from "./search-sensitivity.ts";
 import { describeForm } from "./search/forms.ts";
-import { noiseToDb } from "./search/prediction.ts";
+import { dbToNoise, noiseToDb } from "./search/prediction.ts";
 import { type Auto, listMissedGoals } from "../contract/jobs/auto.ts";
 import { maxRatio } from "../contract/jobs/latency.ts";
 import type { Recipe } from "../contract/jobs/recipe.ts";
@@ -88,7 +88,7 @@ function describePoint(
     ...figures,
     ...(predictedDb !== undefined &&
       (runs.trials.isLanguage
-        ? { predictedKlDivergence: Math.min(maxRatio, 10 ** (-predictedDb / 10)) }
+        ? { predictedKlDivergence: Math.min(maxRatio, dbToNoise(predictedDb)) }
         : { predictedSqnrDb: predictedDb })),
     ...(form !== undefined && { form: describeForm(form.form) }),
   };

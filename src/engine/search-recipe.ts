@@ -5,7 +5,7 @@ import { CandidateRuns } from "./search-runs.ts";
 import { describeSearch, type FoundRecipe } from "./describe-search.ts";
 import { measureSensitivity } from "./search-sensitivity.ts";
 import { type Choice, Front } from "./search/front.ts";
-import { noiseToDb, Prediction } from "./search/prediction.ts";
+import { dbToNoise, noiseToDb, Prediction } from "./search/prediction.ts";
 import type { Auto } from "../contract/jobs/auto.ts";
 import { formatBytes } from "../contract/text/format-bytes.ts";
 
@@ -91,7 +91,7 @@ async function reachAccuracy(search: RunningSearch): Promise<void> {
   let next = nats > 0 ? noiseToDb([nats]) : (minSqnrDb ?? (low + high) / 4);
   for (let tries = 0; tries < maxTries && high - low > narrowestDb; tries++) {
     if (runs.isOver) return;
-    const point = await tryChoice(search, front.chooseWithin(10 ** (-next / 10)));
+    const point = await tryChoice(search, front.chooseWithin(dbToNoise(next)));
     const margin = point?.marginDb ?? Infinity;
     if (margin >= 0 && margin < narrowestDb) return;
     if (margin >= 0) high = next;
@@ -111,12 +111,12 @@ async function reachSize(search: RunningSearch): Promise<void> {
   let { low, high } = range;
   while (high - low > narrowestDb / 10) {
     const middle = (low + high) / 2;
-    const bytes = graphBytes + front.sumBytes(front.chooseWithin(10 ** (-middle / 10)));
+    const bytes = graphBytes + front.sumBytes(front.chooseWithin(dbToNoise(middle)));
     if (bytes <= maxBytes) low = middle;
     else high = middle;
   }
   for (let tries = 0; tries < maxTries && !runs.isOver; tries++) {
-    const limit = 10 ** (-(low - tries * narrowestDb) / 10);
+    const limit = dbToNoise(low - tries * narrowestDb);
     const point = await tryChoice(search, front.chooseWithin(limit));
     if (point === undefined || point.figures.bytes <= maxBytes) return;
   }

@@ -7,7 +7,7 @@ import {
 } from "./search-candidates.ts";
 import { composeRecipe } from "./search/forms.ts";
 import type { Choice } from "./search/front.ts";
-import { noiseToDb } from "./search/prediction.ts";
+import { dbToNoise, noiseToDb } from "./search/prediction.ts";
 import { Trials } from "./search/trials.ts";
 import { divideUnits, type Unit } from "./search-units.ts";
 import { ServiceError } from "../contract/errors.ts";
@@ -200,7 +200,7 @@ export class CandidateRuns implements AsyncDisposable {
       const describe = (decibels: number) =>
         klDivergence === undefined
           ? `${decibels.toFixed(2)} dB`
-          : `${(10 ** (-decibels / 10)).toFixed(4)} nats`;
+          : `${dbToNoise(decibels).toFixed(4)} nats`;
       const predicted = predictedDb === undefined ? "" : `, ${describe(predictedDb)} predicted`;
       const name = klDivergence === undefined ? "SQNR" : "KL divergence";
       this.#options.log(`Search: ${formatBytes(bytes)}, ${name} ${describe(lossDb)}${predicted}`);

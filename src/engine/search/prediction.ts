@@ -47,6 +47,11 @@ export function noiseToDb(noise: readonly number[]): number {
   return limitDb(-10 * Math.log10(Math.max(0, ...noise)));
 }
 
+/** Noise relative to the signal at an SQNR. */
+export function dbToNoise(decibels: number): number {
+  return 10 ** (-decibels / 10);
+}
+
 function limitDb(decibels: number): number {
   return Math.min(maxSqnrDb, Math.max(-maxSqnrDb, decibels));
 }

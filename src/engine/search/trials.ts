@@ -1,3 +1,4 @@
+import { dbToNoise } from "./prediction.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import type { Recipe } from "../../contract/jobs/recipe.ts";
 import { maxRatio } from "../../contract/jobs/latency.ts";
@@ -112,7 +113,7 @@ export class Trials implements AsyncDisposable {
   async measureNoise(path: string): Promise<number[]> {
     if (this.isLanguage) return [await this.#measureDivergence(path)];
     const { outputs } = await this.#compare(path, "search");
-    const noise = new Map(outputs.map(({ name, sqnrDb }) => [name, 10 ** (-sqnrDb / 10)]));
+    const noise = new Map(outputs.map(({ name, sqnrDb }) => [name, dbToNoise(sqnrDb)]));
     return this.outputs.map((name) => noise.get(name) ?? 0);
   }
 
