@@ -31,7 +31,7 @@ const maxLossDb = 3;
 /** Parts that are measured one by one: each costs a run of the model. */
 const maxParts = 80;
 /** Part of all multiplications that an operator saves whatever its size. */
-const overhead = 1 / 256;
+const overhead = 1 / 64;
 
 /**
  * The static operators that stay in floating point, by their weights, and why: the errors of

@@ -28,7 +28,11 @@ async function choose(sqnrDb: (noise: number, beforeSoftmax: boolean) => number)
       return Promise.resolve(sqnrDb(noise, options?.beforeSoftmax ?? false));
     },
   });
-  return { chosen: [...chosen.keys()].toSorted(), reasons: [...chosen.values()], runs };
+  return {
+    chosen: [...chosen.keys()].toSorted((a, b) => a - b),
+    reasons: [...chosen.values()],
+    runs,
+  };
 }
 
 const toDb = (noise: number) => -10 * Math.log10(noise);
