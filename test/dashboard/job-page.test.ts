@@ -220,7 +220,10 @@ async function checkLongTexts(page: Page, dashboard: Dashboard, id: string): Pro
   const message = "Quantized the weights of encoder.layers.12.attention.self.query. ".repeat(9);
   const latency = telemetry.latency && {
     ...telemetry.latency,
-    ...{ ratio: 0.98, ratioLow: 0.2, ratioHigh: 9.5, sessions: 2 },
+    ratio: 0.98,
+    ratioLow: 0.2,
+    ratioHigh: 9.5,
+    sessions: 2,
     original: { ...telemetry.latency.original, p50Ms: 1234.5 },
     result: { ...telemetry.latency.result, p50Ms: 1345.6 },
   };
