@@ -141,7 +141,7 @@ function WeightRow({ weight }: { readonly weight: ReportedWeight }) {
         </small>
       </td>
       <td class="two cut" title={[form, reason].filter((each) => each !== null).join(": ")}>
-        {form ?? "unchanged"}
+        <span class={reason === null ? "clamped" : ""}>{form ?? "unchanged"}</span>
         <small>{reason}</small>
       </td>
       <td class="num phone-off">{formatBytes(originalBytes)}</td>
