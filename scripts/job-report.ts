@@ -15,6 +15,7 @@ export const jobReport = z.object({
   /** What was carried out where the recipe has a goal. */
   foundRecipe: recipe.optional(),
   restoredAtLoad: z.array(z.int().min(0)),
+  unrounded: z.array(z.int().min(0)).optional(),
   files: z.array(artifact),
   weights: z.array(
     z.object({

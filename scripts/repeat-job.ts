@@ -18,7 +18,8 @@ export async function repeatJob(
   modelPath: string,
   calibrationPath?: string,
 ): Promise<void> {
-  const { kind, target, restoredAtLoad, model, foundRecipe: recipe = report.recipe } = report;
+  const { kind, target, restoredAtLoad, unrounded, model } = report;
+  const { foundRecipe: recipe = report.recipe } = report;
   const given = await hashFile(modelPath);
   if (given !== model.sha256) {
     throw new VerificationError(`The model has the SHA-256 ${given}, the report's ${model.sha256}`);
@@ -33,6 +34,7 @@ export async function repeatJob(
       target,
       recipe,
       restoredAtLoad,
+      unrounded,
       calibrationPath,
       maxModelBytes: model.bytes,
       outputDirectory,

@@ -22,6 +22,7 @@ import {
 import { GraphIndex } from "./quantize/graph-index.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
 import { at } from "./onnx/at.ts";
+import { countElements } from "./onnx/tensor-shape.ts";
 import { findProductMatrix, gathersRows } from "./quantize/formats/consumer-matrix.ts";
 import { InputMoments, momentBytes } from "./quantize/kernels/input-moments.ts";
 import { Obstacle } from "./quantize/obstacle.ts";
@@ -34,6 +35,8 @@ export interface ModelCalibration {
   readonly histograms: ReadonlyMap<string, ValueHistogram>;
   /** Weights whose operators take or give values that no range holds, by their position, and why. */
   readonly unfit: ReadonlyMap<number, string>;
+  /** Of the operators that take a static weight on the samples, by the weight's position. */
+  readonly multiplications: ReadonlyMap<number, number>;
   /** Moments of a weight's inputs, by the position of the weight. */
   readonly moments: ReadonlyMap<number, MomentsFile>;
 }
@@ -78,6 +81,14 @@ export async function calibrateModel(
     at(weights, plan.weight.index).consumers.flatMap((consumer) =>
       listStaticValues(index, consumer),
     );
+  const multiplicationsOf = ({ weight: { index: position } }: WeightPlan) => {
+    const weight = at(weights, position);
+    const counts = weight.consumers.map((consumer) => {
+      const count = histograms.get(listStaticValues(index, consumer).at(-1) ?? "")?.count ?? 0;
+      return count * countProducts(weight, consumer);
+    });
+    return [position, counts.reduce((sum, each) => sum + each, 0)] as const;
+  };
   const values = [...new Set(statics.flatMap(valuesOf))];
   let histograms: ModelCalibration["histograms"] = new Map();
   if (values.length > 0) {
@@ -90,8 +101,17 @@ export async function calibrateModel(
     summary: summary && { ...summary, fittedWeights: files.size + statics.length },
     histograms,
     unfit: listUnfit(statics, valuesOf, histograms),
+    multiplications: new Map(statics.map(multiplicationsOf)),
     moments: files,
   };
+}
+
+/** Products for each element of the last value that an operator's range is needed of. */
+function countProducts(weight: Weight, consumer: WeightConsumer): number {
+  const dims = weightDims(weight);
+  const matrix = findProductMatrix(consumer);
+  // A convolution's result is observed, of a product of matrices the input.
+  return matrix instanceof Obstacle ? countElements(dims.slice(1)) : matrix.n.size;
 }
 
 /** Largest size of an activation: constants such as those of attention masks stand for infinity. */

@@ -3,7 +3,14 @@ import { ServiceError } from "../contract/errors.ts";
 import type { Evaluation } from "../contract/jobs/recipe.ts";
 import { planModelRuns } from "./accuracy/model-run.ts";
 import { readAvailableMemoryBytes } from "./accuracy/available-memory.ts";
-import type { CandidateRatio, CandidateRunner, TimingOptions } from "./candidate.ts";
+import type {
+  CandidateRatio,
+  CandidateRunner,
+  MeasureOptions,
+  TimingOptions,
+} from "./candidate.ts";
+import { findSoftmaxOutputs } from "./evaluate/bounded-outputs.ts";
+import { invertSoftmax } from "./evaluate/invert-softmax.ts";
 import {
   addSampleOutput,
   comparableOutputs,
@@ -16,6 +23,7 @@ import { findDistinctSamples, openSamples } from "./evaluate/open-samples.ts";
 import { labelRuntimeErrors } from "./evaluate/label-runtime-errors.ts";
 import { type ModelPair, ModelSession } from "./evaluate/model-session.ts";
 import type { Sample, TensorData } from "./evaluate/tensor-data.ts";
+import { memoize } from "./quantize/memoize.ts";
 
 interface RunnerOptions {
   readonly originalPath: string;
@@ -34,6 +42,10 @@ interface Reference {
   /** One for each input shape. */
   readonly timed: readonly Sample[];
   readonly outputs: readonly string[];
+  /** Outputs that are a softmax. */
+  readonly probabilities: ReadonlySet<string>;
+  /** What the softmax of an output below was taken of. */
+  readonly invert: (tensor: TensorData) => TensorData;
   readonly compared: readonly { sample: Sample; tensors: readonly TensorData[] }[];
 }
 
@@ -70,9 +82,12 @@ export function createCandidateRunner(options: RunnerOptions): CandidateRunner {
         const { timed } = await (opening ??= runOriginal(settings));
         return timeCandidate(path, timed, { ...settings, ...timing });
       }),
-    measureSqnrDb: (path) =>
+    measureSqnrDb: (path, measuring) =>
       whereItRuns(async () =>
-        compareOutputs(path, await (opening ??= runOriginal(settings)), settings),
+        compareOutputs(path, await (opening ??= runOriginal(settings)), {
+          ...settings,
+          beforeSoftmax: measuring?.beforeSoftmax ?? false,
+        }),
       ),
   };
 }
@@ -111,7 +126,8 @@ async function runOriginal(settings: Settings): Promise<Reference> {
     bytes += tensors.reduce((sum, tensor) => sum + tensor.bytes.length, 0);
     if (compared.push({ sample, tensors }) === maxCompared || bytes > maxComparedBytes) break;
   }
-  return { timed, outputs, compared };
+  const probabilities = await findSoftmaxOutputs(originalPath);
+  return { timed, outputs, probabilities, invert: memoize(invertSoftmax), compared };
 }
 
 async function openCandidateSession(
@@ -144,8 +160,8 @@ async function timeCandidate(
 /** SQNR of the worst output, dB. */
 async function compareOutputs(
   path: string,
-  { compared, outputs }: Reference,
-  settings: Settings,
+  { compared, outputs, probabilities, invert }: Reference,
+  { beforeSoftmax, ...settings }: Settings & MeasureOptions,
 ): Promise<number> {
   await using session = await openCandidateSession("result", path, settings);
   const comparisons = outputs.map(emptyOutputComparison);
@@ -155,7 +171,10 @@ async function compareOutputs(
     for (const comparison of comparisons) {
       const isSame = ({ name }: TensorData) => name === comparison.name;
       const [original, result] = [tensors.find(isSame), results.find(isSame)];
-      if (original && result) addSampleOutput(comparison, original, result);
+      if (original === undefined || result === undefined) continue;
+      const isInverted = beforeSoftmax && probabilities.has(comparison.name);
+      const [a, b] = isInverted ? [invert(original), invertSoftmax(result)] : [original, result];
+      addSampleOutput(comparison, a, b);
     }
   }
   return Math.min(...comparisons.map((each) => summarizeOutputAccuracy(each).sqnrDb));

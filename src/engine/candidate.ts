@@ -15,11 +15,22 @@ export interface TimingOptions {
   readonly isDecided?: (interval: Pick<CandidateRatio, "low" | "high">) => boolean;
 }
 
+export interface MeasureOptions {
+  /**
+   * Compares what a softmax is taken of, where an output is one: probabilities jump where the
+   * largest changes, so that errors of a few samples say little of others.
+   */
+  readonly beforeSoftmax: boolean;
+}
+
 /** Runs whole models; the figures are undefined where that is not possible. */
 export interface CandidateRunner {
   readonly budgetSeconds: number;
   /** Times a model in pairs with the original. */
   readonly time: (modelPath: string, options: TimingOptions) => Promise<CandidateRatio | undefined>;
   /** SQNR of a model's worst output to the original's, dB. */
-  readonly measureSqnrDb: (modelPath: string) => Promise<number | undefined>;
+  readonly measureSqnrDb: (
+    modelPath: string,
+    options?: MeasureOptions,
+  ) => Promise<number | undefined>;
 }

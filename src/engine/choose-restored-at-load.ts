@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { mkdir, rm } from "node:fs/promises";
 import path from "node:path";
 import type { CandidateRatio, CandidateRunner } from "./candidate.ts";
+import { chooseUnrounded, type StaticPart } from "./choose-unrounded.ts";
 import { minDecisionRounds } from "./evaluate/interim-analysis.ts";
 import { reusePayloads, type WrittenPlan } from "./execute-plan.ts";
 import { writeLayout } from "./onnx/write-model.ts";
@@ -13,13 +14,25 @@ import { weightDims } from "./quantize/find-weights.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
 import { formatRatio } from "../contract/jobs/latency.ts";
 
+/** Weights whose operators compute as the original's, by their position, and why. */
+export interface RestoredWeights {
+  /** Stored quantized, and restored when the runtime loads the model. */
+  readonly folded: ReadonlyMap<number, string>;
+  /** Stored as they are. */
+  readonly unrounded: ReadonlyMap<number, string>;
+}
+
+const nothing: RestoredWeights = { folded: new Map(), unrounded: new Map() };
+
 interface ChooseOptions {
   /** Absent where the recipe does not have the result run. */
   readonly candidates: CandidateRunner | undefined;
   /** Whether the target's processor is known to have no integer dot products. */
   readonly lacksDotProducts: boolean;
-  /** Plans the model once more, with formats that are free at run time for some weights. */
-  readonly replan: (folded: ReadonlyMap<number, string>) => Promise<CompressionPlan>;
+  /** Plans the model once more, with what is restored of it. */
+  readonly replan: (restored: RestoredWeights) => Promise<CompressionPlan>;
+  /** Multiplications of the operators that take a static weight, by the weight's position. */
+  readonly multiplications: ReadonlyMap<number, number>;
   /** Folder for candidates. */
   readonly scratch: string;
   readonly signal: AbortSignal;
@@ -34,36 +47,34 @@ const firstShare = 0.5;
 const smallestGain = 0.03;
 /** SQNR that products of activations rounded to int8 may cost, dB: the error doubles. */
 const maxActivationLossDb = 6;
-/** SQNR from which on activations quantized in advance are never restored, dB. */
-const minStaticSqnrDb = 20;
-/** SQNR that they may cost where the rounding of weights leaves little more than that, dB. */
-const maxStaticLossDb = 3;
 
 /**
  * Times the result against the original. Where it is not faster as a whole, each region is timed in
  * a model that has no other, since runtimes fuse operators across nodes; regions that are not
  * faster get the format that costs nothing when the model runs.
- * @returns the weights that get that format, by their position, and why
  */
 export async function chooseRestoredAtLoad(
   written: WrittenPlan,
   options: ChooseOptions,
-): Promise<ReadonlyMap<number, string>> {
+): Promise<RestoredWeights> {
   const regions = findRegions(written.plan.weights);
-  if (regions.length === 0) return new Map();
+  if (regions.length === 0) return nothing;
   const { candidates, log } = options;
   const all = await candidates?.time(path.join(written.directory, "model.onnx"), {
     share: firstShare,
     isDecided,
   });
-  if (candidates === undefined || all === undefined) return foldUntimed(regions, options);
+  if (candidates === undefined || all === undefined) {
+    return { ...nothing, folded: foldUntimed(regions, options) };
+  }
   log(`With quantized operators: latency ${formatInterval(all)} of the original's`);
   const work = { ...options, candidates, written, regions };
   if (all.high <= 1) return restoreInaccurate(regions, work);
   const faster = await findFaster(all, work);
-  if (faster.kept.length === 0) return foldOthers(regions, [], faster.ratios);
-  const inaccurate = await restoreInaccurate(faster.kept, work);
-  return new Map([...foldOthers(regions, faster.kept, faster.ratios), ...inaccurate]);
+  const others = foldOthers(regions, faster.kept, faster.ratios);
+  if (faster.kept.length === 0) return { ...nothing, folded: others };
+  const { folded, unrounded } = await restoreInaccurate(faster.kept, work);
+  return { folded: new Map([...others, ...folded]), unrounded };
 }
 
 function isDecided({ low, high }: Pick<CandidateRatio, "low" | "high">): boolean {
@@ -142,101 +153,82 @@ async function timeRegions(
 async function restoreInaccurate(
   quantized: readonly Region[],
   work: CandidateWork,
-): Promise<ReadonlyMap<number, string>> {
+): Promise<RestoredWeights> {
   if (quantized.some((region) => region.isStatic)) return restoreHarmful(quantized, work);
   const rounding = quantized.filter(({ roundsActivations }) => roundsActivations);
-  if (rounding.length === 0) return new Map();
+  if (rounding.length === 0) return nothing;
   const { measureSqnrDb } = work.candidates;
   const rounded = await withCandidate(quantized, work, measureSqnrDb);
   const others = quantized.filter((region) => !rounding.includes(region));
   const exact = await withCandidate(others, work, measureSqnrDb);
-  if (rounded === undefined || exact === undefined) return new Map();
-  if (exact - rounded <= maxActivationLossDb) return new Map();
+  if (rounded === undefined || exact === undefined) return nothing;
+  if (exact - rounded <= maxActivationLossDb) return nothing;
   const loss = `${(exact - rounded).toFixed(1)} dB`;
   const reason = `would lose ${loss} of SQNR by activations that are rounded to int8`;
-  return new Map(rounding.flatMap(({ weights }) => weights.map((index) => [index, reason])));
+  const folded = rounding.flatMap(({ weights }) =>
+    weights.map((index) => [index, reason] as const),
+  );
+  return { ...nothing, folded: new Map(folded) };
 }
 
-/** Parts of a model that are measured one by one: each costs a run of the model. */
-const maxMeasuredParts = 24;
-
-/**
- * The static parts that cost most by themselves, until what the others cost is allowed. Where none
- * can stay, or the model is not faster without some of them, all are restored.
- */
+/** The static operators that cost too much accuracy; all where the others are not faster. */
 async function restoreHarmful(
   quantized: readonly Region[],
   work: CandidateWork,
-): Promise<ReadonlyMap<number, string>> {
-  const parts = divideStatics(quantized, work.written.plan.weights);
-  const others = quantized.filter((region) => !region.isStatic);
-  const divided = {
-    ...work,
-    regions: [...work.regions.filter(notIn(quantized)), ...others, ...parts],
-  };
-  const measure = (kept: readonly Region[]) =>
-    withCandidate(kept, divided, work.candidates.measureSqnrDb);
-  const all = await measure([...others, ...parts]);
-  if (all === undefined || all >= minStaticSqnrDb) return new Map();
-  work.log(`With all static operators: SQNR ${all.toFixed(1)} dB`);
-  const exact = (await measure(others)) ?? Infinity;
-  const least = Math.min(minStaticSqnrDb, exact - maxStaticLossDb);
-  const losses = new Map<Region, number>();
-  for (const part of parts) losses.set(part, (await measure([part])) ?? -Infinity);
-  const statics = [...losses].toSorted(([, a], [, b]) => a - b).map(([part]) => part);
-  const isAllowed = async (kept: readonly Region[]) =>
-    ((await measure([...others, ...kept])) ?? -Infinity) >= least;
-  const count = (await isAllowed(statics)) ? 0 : await countHarmful(statics, isAllowed);
-  const kept = [...others, ...statics.slice(count)];
-  const time = kept.length === 0 ? undefined : await timeRegions(kept, 1 - firstShare, divided);
-  const isFaster = time !== undefined && time.high <= 1;
-  const restored = isFaster ? statics.slice(0, count) : statics;
-  const lost = (region: Region) => `${losses.get(region)?.toFixed(1)} dB of SQNR alone`;
-  return new Map(
-    restored.flatMap((region) =>
-      region.weights.map((index) => [index, `would cost too much: ${lost(region)}`]),
-    ),
-  );
-}
-
-/** How many of the parts, the most harmful first, have to go: in steps, until the rest is allowed. */
-async function countHarmful(
-  parts: readonly Region[],
-  isAllowed: (kept: readonly Region[]) => Promise<boolean>,
-): Promise<number> {
-  for (let count = 1; count < parts.length; count++) {
-    if (await isAllowed(parts.slice(count))) return count;
-  }
-  return parts.length;
-}
-
-/** Static weights in the order of the graph, a few next to each other in a part. */
-function divideStatics(quantized: readonly Region[], plans: readonly WeightPlan[]): Region[] {
+): Promise<RestoredWeights> {
+  const { regions, written, candidates, log } = work;
   const statics = new Set(
     quantized.filter(({ isStatic }) => isStatic).flatMap(({ weights }) => weights),
   );
-  const members = plans.filter(({ weight }) => statics.has(weight.index));
-  const size = Math.ceil(members.length / maxMeasuredParts);
-  const parts: Region[] = [];
-  for (let first = 0; first < members.length; first += size) {
-    const part = members.slice(first, first + size);
-    parts.push(createRegion(`weights ${first + 1} to ${first + part.length}`, part));
-  }
-  return parts;
-}
-
-function notIn(regions: readonly Region[]) {
-  return (region: Region) => !regions.includes(region);
+  const parts = written.plan.weights.flatMap(({ weight: { index } }): StaticPart[] =>
+    statics.has(index)
+      ? [{ weights: [index], multiplications: work.multiplications.get(index) ?? 0 }]
+      : [],
+  );
+  const folded = foldOthers(regions, quantized, new Map());
+  const without = (unrounded: RestoredWeights["unrounded"]): RestoredWeights => ({
+    folded,
+    unrounded,
+  });
+  const hasOthers = written.plan.weights.some(
+    ({ weight, format }) => format !== undefined && !statics.has(weight.index),
+  );
+  const chosen = await chooseUnrounded(parts, {
+    log,
+    hasOthers,
+    measureSqnrDb: (unrounded, options) =>
+      withPlan(without(unrounded), work, (file) => candidates.measureSqnrDb(file, options)),
+  });
+  if (chosen.size === 0) return nothing;
+  const isFaster = async () => {
+    const timing = { share: 1 - firstShare, isDecided };
+    const time = await withPlan(without(chosen), work, (file) => candidates.time(file, timing));
+    if (time !== undefined) log(`Without them: latency ${formatInterval(time)} of the original's`);
+    return time !== undefined && time.high <= 1;
+  };
+  if (chosen.size < statics.size && (await isFaster())) return { ...nothing, unrounded: chosen };
+  const reason = "would cost too much accuracy, or is not faster without operators that do";
+  return { ...nothing, folded: new Map([...statics].map((index) => [index, reason])) };
 }
 
 /** Writes the model with the other regions folded, if there are any, for as long as it is used. */
 async function withCandidate<T>(
   quantized: readonly Region[],
-  { regions, written, replan, scratch, signal }: CandidateWork,
+  work: CandidateWork,
   use: (modelPath: string) => Promise<T>,
 ): Promise<T> {
-  if (quantized.length === regions.length) return use(path.join(written.directory, "model.onnx"));
-  const plan = await replan(foldOthers(regions, quantized, new Map()));
+  const folded = foldOthers(work.regions, quantized, new Map());
+  return withPlan({ ...nothing, folded }, work, use);
+}
+
+async function withPlan<T>(
+  restored: RestoredWeights,
+  { written, replan, scratch, signal }: CandidateWork,
+  use: (modelPath: string) => Promise<T>,
+): Promise<T> {
+  if (restored.folded.size + restored.unrounded.size === 0)
+    return use(path.join(written.directory, "model.onnx"));
+  const plan = await replan(restored);
   reusePayloads(plan, written);
   const directory = path.join(scratch, `candidate-${randomUUID()}`);
   await mkdir(directory);

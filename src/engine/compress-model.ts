@@ -3,7 +3,7 @@ import { ServiceError } from "../contract/errors.ts";
 import { constants, copyFile, link, mkdir, rename, rm } from "node:fs/promises";
 import path from "node:path";
 import { calibrateModel, chooseRanges, fitPlan, type ModelCalibration } from "./calibrate-model.ts";
-import { chooseRestoredAtLoad } from "./choose-restored-at-load.ts";
+import { chooseRestoredAtLoad, type RestoredWeights } from "./choose-restored-at-load.ts";
 import { buildCompressionReport, type CompressionReport } from "./compression-report.ts";
 import {
   type CompressOptions,
@@ -65,7 +65,11 @@ export async function predictCompression(
   }
   const plan = known ?? (await planCompression(modelPath, options));
   for (const line of describePlan(plan)) options.log(line);
-  return buildCompressionReport(plan, { files: [], restoredAtLoad: [] }, { results: [] });
+  return buildCompressionReport(
+    plan,
+    { files: [], restoredAtLoad: [], unrounded: [] },
+    { results: [] },
+  );
 }
 
 interface Pass extends WrittenPlan {
@@ -93,7 +97,7 @@ async function carryOutPasses(
     const made = { ...options, onProgress };
     const work = { shares, modelPath, scratch, isKept, options: made, logged };
     const { found, ...calibrated } = await findRecipe(await calibratePlan(work));
-    const { pass, restoredAtLoad } = await findFinalPass(calibrated);
+    const { pass, ...restored } = await findFinalPass(calibrated);
     const { plan, directory, files, results } = pass;
     for (const { name } of files.toReversed()) {
       const place = isKept ? linkOrCopy : rename;
@@ -101,7 +105,7 @@ async function carryOutPasses(
     }
     const { calibration } = calibrated;
     const measured = { results: [...results.values()], calibration, found };
-    return buildCompressionReport(plan, { files, restoredAtLoad }, measured);
+    return buildCompressionReport(plan, { files, ...restored }, measured);
   } finally {
     if (!isKept) await rm(scratch, { recursive: true, force: true });
   }
@@ -205,6 +209,8 @@ interface FinalPass {
   readonly pass: Pass;
   /** Positions of the weights that are, as times decided. */
   readonly restoredAtLoad: readonly number[];
+  /** Positions of the weights that stay as they are, as losses decided. */
+  readonly unrounded: readonly number[];
 }
 
 /** A plan that was carried out, and what it was made for. */
@@ -228,7 +234,7 @@ async function runBestPass(work: PassWork): Promise<FirstPass> {
   for (const each of rangeMethods) {
     const first = await runFirstPass(work, chooseRanges(calibration, each));
     const file = path.join(first.pass.directory, "model.onnx");
-    const sqnrDb = (await candidates.measureSqnrDb(file)) ?? -Infinity;
+    const sqnrDb = (await candidates.measureSqnrDb(file, { beforeSoftmax: true })) ?? -Infinity;
     log(`With ranges of activations by ${each}: SQNR ${sqnrDb.toFixed(1)} dB`);
     const isBest = best === undefined || sqnrDb > best.sqnrDb;
     const other = isBest ? best : first;
@@ -252,23 +258,40 @@ async function runFirstPass(work: PassWork, ranges: PlanRevision["ranges"]): Pro
 
 async function findFinalPass(work: PassWork): Promise<FinalPass> {
   const { pass, revision } = await runBestPass(work);
-  if (work.options.recipe.dequantize === "run") return { pass, restoredAtLoad: [] };
-  const folded = await chooseFolded(pass, revision, work);
-  const restoredAtLoad = [...folded.keys()].toSorted((a, b) => a - b);
-  if (folded.size === 0) return { pass, restoredAtLoad };
-  const final = { ...revision, folded: new Map([...revision.folded, ...folded]) };
-  return { pass: await runPass(work, final, pass), restoredAtLoad };
+  if (work.options.recipe.dequantize === "run") return { pass, restoredAtLoad: [], unrounded: [] };
+  const restored = await chooseRestored(pass, revision, work);
+  const restoredAtLoad = sortPositions(restored.folded);
+  const unrounded = sortPositions(restored.unrounded);
+  if (restoredAtLoad.length + unrounded.length === 0) return { pass, restoredAtLoad, unrounded };
+  const final = await runPass(work, addRestored(revision, restored), pass);
+  return { pass: final, restoredAtLoad, unrounded };
 }
 
-/** The weights that are restored at load, by times or as an earlier run had them. */
-async function chooseFolded(
+function sortPositions(weights: ReadonlyMap<number, string>): number[] {
+  return [...weights.keys()].toSorted((a, b) => a - b);
+}
+
+function addRestored(revision: PlanRevision, { folded, unrounded }: RestoredWeights): PlanRevision {
+  return {
+    ...revision,
+    folded: new Map([...revision.folded, ...folded]),
+    rejected: new Map([...revision.rejected, ...unrounded]),
+  };
+}
+
+/** The weights that are restored, by times and losses or as an earlier run had them. */
+async function chooseRestored(
   pass: Pass,
   revision: PlanRevision,
   work: PassWork,
-): Promise<PlanRevision["folded"]> {
-  const { candidates, target, signal, log, restoredAtLoad } = work.options;
+): Promise<RestoredWeights> {
+  const { candidates, target, signal, log, restoredAtLoad, unrounded = [] } = work.options;
   if (restoredAtLoad !== undefined) {
-    return new Map(restoredAtLoad.map((weight) => [weight, "was not faster when it was timed"]));
+    const slow = restoredAtLoad.map(
+      (weight) => [weight, "was not faster when it was timed"] as const,
+    );
+    const harmful = unrounded.map((weight) => [weight, "cost too much when it was run"] as const);
+    return { folded: new Map(slow), unrounded: new Map(harmful) };
   }
   return chooseRestoredAtLoad(pass, {
     ...work,
@@ -276,9 +299,10 @@ async function chooseFolded(
     log,
     candidates,
     lacksDotProducts: lacksDotProducts(target),
-    replan: async (slow) => {
-      const folded = new Map([...revision.folded, ...slow]);
-      const plan = await planCompression(work.modelPath, work.options, { ...revision, folded });
+    multiplications: work.calibration?.multiplications ?? new Map(),
+    replan: async (restored) => {
+      const revised = addRestored(revision, restored);
+      const plan = await planCompression(work.modelPath, work.options, revised);
       return fitPlan(plan, work.calibration);
     },
   });

@@ -41,6 +41,8 @@ export interface CompressionReport {
   readonly shards: number;
   /** Positions of the weights that are restored at load, as times decided. */
   readonly restoredAtLoad: readonly number[];
+  /** Positions of the weights that stay as they are, as losses decided. */
+  readonly unrounded: readonly number[];
   readonly weights: readonly WeightReport[];
   /** The original's, whose nodes name weights by their positions. */
   readonly graph: ModelGraphPart;
@@ -66,7 +68,7 @@ interface Measured {
 
 export function buildCompressionReport(
   plan: CompressionPlan,
-  written: Pick<CompressionReport, "files" | "restoredAtLoad">,
+  written: Pick<CompressionReport, "files" | "restoredAtLoad" | "unrounded">,
   { results, calibration, found }: Measured,
 ): CompressionReport {
   const sums = new Map(results.map((result) => [result.weight, result.sums]));

@@ -39,6 +39,8 @@ export interface CompressOptions extends PlanOptions {
    * same are again, and nothing is timed.
    */
   readonly restoredAtLoad?: readonly number[] | undefined;
+  /** Those that it left as they are, by losses. */
+  readonly unrounded?: readonly number[] | undefined;
   /** The caller's `.npz` file for the recipe's calibration. */
   readonly calibrationPath?: string | undefined;
   /** The caller's `.npz` file for the evaluation, which a search for a recipe runs candidates on. */

@@ -18,7 +18,7 @@ const maxFailureMessageBytes = 4_000;
 /** The batch in the summary of a workflow's job. */
 export function renderJobSummary(report: Report, verdict: Verdict): string {
   const sections = [
-    headlineSection(report, verdict, `## ${inlineCode(report.name)}\n\n`),
+    headlineSection(report, `## ${inlineCode(report.name)}\n\n**${verdict.title}** · `),
     ...firstLook(report),
     ...detailSections(report.rows),
     ...ratioCharts(report.rows),
@@ -26,9 +26,9 @@ export function renderJobSummary(report: Report, verdict: Verdict): string {
   return composeSections(sections, { url: report.url, maxBytes: githubLimits.jobSummaryBytes });
 }
 
-/** The check run of the batch. */
+/** The check run of the batch, whose title has the verdict. */
 export function renderBatchCheck(report: Report, verdict: Verdict): CheckOutput {
-  const sections = [headlineSection(report, verdict, ""), ...firstLook(report)];
+  const sections = [headlineSection(report, ""), ...firstLook(report)];
   const details = [...detailSections(report.rows), ...ratioCharts(report.rows)];
   const limits = { url: report.url, maxBytes: githubLimits.checkFieldBytes };
   return {
@@ -40,8 +40,9 @@ export function renderBatchCheck(report: Report, verdict: Verdict): CheckOutput 
 
 /** The batch in a comment on a pull request, which starts with the marker. */
 export function renderComment(report: Report, verdict: Verdict, marker: string): string {
+  const title = `### ${inlineCode(report.name)}\n\n**${verdict.title}** · `;
   const sections = [
-    headlineSection(report, verdict, `${marker}\n### ${inlineCode(report.name)}\n\n`),
+    headlineSection(report, `${marker}\n${title}`),
     ...firstLook(report),
     ...detailSections(report.rows),
   ];
@@ -54,12 +55,8 @@ function firstLook(report: Report): Section[] {
   return [...problemSections(rows), ...nextSections(report), ...jobSections(rows)];
 }
 
-function headlineSection(
-  { url, rows, failureMessage }: Report,
-  { title }: Verdict,
-  before: string,
-): Section {
-  const parts = [`${before}**${title}** · [details](${url})`, outcomeCounts(rows)];
+function headlineSection({ url, rows, failureMessage }: Report, before: string): Section {
+  const parts = [`${before}[details](${url})`, outcomeCounts(rows)];
   if (failureMessage !== undefined) {
     const message = truncateToBytes(failureMessage, maxFailureMessageBytes);
     parts.push(codeBlock(message.split("\n")));
@@ -67,9 +64,11 @@ function headlineSection(
   return { head: parts.filter((part) => part !== "").join("\n\n"), rows: [] };
 }
 
+/** Empty where all jobs ended alike, which the title says. */
 function outcomeCounts(rows: Report["rows"]): string {
   const counts = countOutcomes(rows);
   const present = (Object.keys(outcomes) as Outcome[]).filter((outcome) => counts[outcome] > 0);
+  if (present.length < 2) return "";
   const parts = present.map((outcome) => {
     const { mark, words } = outcomes[outcome];
     return `${mark} ${counts[outcome]} ${words}`;

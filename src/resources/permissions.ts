@@ -148,7 +148,7 @@ export const servicePermissions: readonly Permission[] = [
     apiGroups: [apiGroup],
     resources: ["compressionjobs/status"],
     verbs: ["patch"],
-    why: "Reports of workers: progress, telemetry, artifacts, result",
+    why: "`status.report` of CompressionJobs, what workers reported",
   },
   {
     apiGroups: [apiGroup],

@@ -144,9 +144,10 @@ function listDocuments(
   { assignment: { id, kind, recipe, target } }: JobContext,
   { report, model, files, changes, evaluation, error }: ReportContent,
 ) {
-  const { weights, choice, restoredAtLoad, calibration, search, foundRecipe } = report;
+  const { weights, choice, restoredAtLoad, unrounded } = report;
+  const { calibration, search, foundRecipe } = report;
   const asked = { job: id, kind, model, target, recipe, foundRecipe, search };
-  const work = { ...asked, calibration, choice, restoredAtLoad, files };
+  const work = { ...asked, calibration, choice, restoredAtLoad, unrounded, files };
   const { interface: io } = report;
   const content = { ...work, interface: io, weights, changes, ...evaluation, error };
   const text = `${JSON.stringify(content, null, 2)}\n`;

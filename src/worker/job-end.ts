@@ -1,5 +1,4 @@
 import type { WorkerEnd } from "./job-thread-message.ts";
-import { ServiceRefusal } from "./service-connection.ts";
 import { terminationMessage, type TerminationMessage } from "../contract/jobs/worker.ts";
 import { workerExit } from "../contract/jobs/worker-exit.ts";
 import { textLimits } from "../contract/limits.ts";
@@ -10,9 +9,7 @@ export function crashEnd(
   error: unknown,
   isStopped: boolean,
 ): { readonly end: WorkerEnd; readonly details?: string } {
-  if (isStopped || (error instanceof ServiceRefusal && error.code === "job_finished")) {
-    return { end: { code: workerExit.cancelled, outcome: "Cancelled" } };
-  }
+  if (isStopped) return { end: { code: workerExit.cancelled, outcome: "Cancelled" } };
   const [message, details] =
     error instanceof Error ? [error.message, error.stack] : [String(error), String(error)];
   const failure = { code: "worker_crashed", message } as const;

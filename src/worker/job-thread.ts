@@ -10,6 +10,7 @@ import {
   createServiceConnection,
   type RequestTimeouts,
   type ServiceConnection,
+  ServiceRefusal,
 } from "./service-connection.ts";
 import { workOnAssignment } from "./work-on-assignment.ts";
 import { type WorkerSettings, workerSettings } from "./worker-settings.ts";
@@ -43,7 +44,8 @@ function post(message: JobThreadMessage): void {
 }
 
 function crash(error: unknown): void {
-  const { details, end } = crashEnd(error, stop.signal.aborted);
+  const hasEnded = error instanceof ServiceRefusal && error.code === "job_finished";
+  const { details, end } = crashEnd(error, stop.signal.aborted || hasEnded);
   if (details !== undefined) post({ kind: "error", text: details });
   post({ kind: "end", end });
 }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import test, { type TestContext } from "node:test";
 import type { Page } from "playwright-core";
+import type { JobDetail } from "../../src/contract/jobs/job.ts";
 import { demoModels } from "../../src/demo/demo-models.ts";
 import { chromiumMissing } from "../support/cluster/cluster-missing.ts";
 import { listenLocally } from "../support/listen-locally.ts";
@@ -42,6 +43,7 @@ test("the page of a job says first what matters", { skip }, async (t) => {
   );
   await t.test("words say what they mean", () => readTerm(page, dashboard, id));
   await t.test("its weights are searched, sorted and closed again", () => checkWeights(page));
+  await t.test("its worst weight is shown in the graph", () => openAtWorst(page));
   await t.test("it is run again without its worst weight", () => runWithout(page));
   await t.test("times have the reader's zone", () => checkZone(page, dashboard, id));
   await t.test("the menu of the person closes", () => checkMenu(page, dashboard, id));
@@ -94,6 +96,22 @@ async function checkWeights(page: Page): Promise<void> {
   assert.match(await rows.first().innerText(), /^If_0_else_branch__Inline_0__\/stft/);
   await page.getByRole("button", { name: "Show fewer" }).click();
   assert.equal(await rows.count(), 12);
+}
+
+async function openAtWorst(page: Page): Promise<void> {
+  await page.getByRole("link", { name: "Show it in the graph" }).click();
+  const node = page.getByRole("region", { name: "Selected node" });
+  await node
+    .getByText(/^If_0_/)
+    .first()
+    .waitFor();
+  await page.getByRole("navigation", { name: "Graphs around this one" }).waitFor();
+  assert.match(page.url(), /#graph=If_0_/);
+  await page.reload();
+  await node
+    .getByText(/^If_0_/)
+    .first()
+    .waitFor();
 }
 
 async function runWithout(page: Page): Promise<void> {
@@ -200,9 +218,62 @@ test(
     await note();
     assert.equal(places.size, 1, `the log moved: ${[...places].join(", ")}`);
     assert.deepEqual(await findBarriers(page), []);
+    await t.test("nor does it where texts are long", () => checkLongTexts(page, dashboard, job));
     assertNoComplaints(dashboard);
   },
 );
+
+/** Shows a job that has ended as if it ran, each time with other texts. */
+async function checkLongTexts(page: Page, dashboard: Dashboard, id: string): Promise<void> {
+  const ended = await dashboard.client.call("getJob", { params: { id } });
+  const { telemetry } = ended;
+  const running: JobDetail = {
+    ...ended,
+    status: "Optimizing",
+    finishedAt: null,
+    artifacts: [],
+    telemetry: { warnings: [], progress: { fraction: 0.5, message: "Optimizing" } },
+  };
+  const message = "Quantized the weights of encoder.layers.12.attention.self.query. ".repeat(9);
+  const latency = telemetry.latency && {
+    ...telemetry.latency,
+    ratio: 0.98,
+    ratioLow: 0.2,
+    ratioHigh: 9.5,
+    sessions: 2,
+    original: { ...telemetry.latency.original, p50Ms: 1234.5 },
+    result: { ...telemetry.latency.result, p50Ms: 1345.6 },
+  };
+  const progress = { fraction: 0.6, message };
+  const stageSeconds = { fetch: 86000, shard: 86000, optimize: 86000, evaluate: 86000, publish: 9 };
+  const shown: JobDetail[] = [
+    running,
+    { ...running, status: "Pending", statusMessage: message, statusReason: "waiting_for_pod" },
+    { ...running, telemetry: { ...running.telemetry, progress } },
+    { ...ended, name: message.slice(0, 128), telemetry: { ...telemetry, latency, stageSeconds } },
+    { ...running, status: "Failed", startedAt: null, error: { code: "model_invalid", message } },
+  ];
+  let [json] = shown;
+  await page.route(`**/v1/jobs/${id}`, (route) => route.fulfill({ json }));
+  await page.goto(`${dashboard.origin}/jobs/${id}`);
+  const log = page.getByRole("heading", { name: "Log" });
+  await log.waitFor();
+  const place = (await log.boundingBox())?.y;
+  for (json of shown.slice(1)) {
+    const status = page.locator("h1 .status").getByText(json.status).waitFor();
+    const answer = page.waitForResponse(`**/v1/jobs/${id}`);
+    await page.evaluate(tellChange, id);
+    await (await answer).finished();
+    await status;
+    assert.equal((await log.boundingBox())?.y, place, `the log of a ${json.status} job moved`);
+  }
+  await page.unroute(`**/v1/jobs/${id}`);
+}
+
+/** Tells all tabs that a job changed. */
+function tellChange(id: string): void {
+  new BroadcastChannel("changes").postMessage({ change: { seq: 1, job: { id } } });
+}
 
 async function startProduct(t: TestContext, { client }: Dashboard): Promise<string> {
   const { source } = await client.uploadModel(await writeProduct(t));

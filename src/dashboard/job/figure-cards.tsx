@@ -208,7 +208,7 @@ function FigureCard({
       <div class="big">
         {big} <small>{beside}</small>
       </div>
-      <p>{below}</p>
+      <p title={below}>{below}</p>
       <ChangeLine {...compared} />
       <FigureScale scale={scale} />
     </section>

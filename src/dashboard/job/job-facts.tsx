@@ -13,13 +13,16 @@ interface Fact {
   readonly text: ComponentChildren;
 }
 
-/**
- * What a job does and where it ran. What is not known yet has its place, so that nothing moves once
- * it is.
- */
-export function JobFacts({ job }: { readonly job: JobDetail }) {
+interface JobFactsProps {
+  readonly job: JobDetail;
+  /** Whether somebody watches it: what is not known has its place then, and nothing moves. */
+  readonly wasLive: boolean;
+}
+
+/** What a job does and where it ran. */
+export function JobFacts({ job, wasLive }: JobFactsProps) {
   const id: Fact = { name: "Id", text: <span class="mono">{job.id}</span> };
-  const facts = [...listRequestFacts(job), ...listRunFacts(job), id];
+  const facts = [...listRequestFacts(job), ...listRunFacts(job, wasLive), id];
   return (
     <dl class="facts in-columns">
       {facts.map(({ name, term, text }) => (
@@ -60,10 +63,11 @@ function ModelLink({ model, rest }: { readonly model: JobDetail["model"]; readon
   );
 }
 
-function listRunFacts({ telemetry, startedAt, finishedAt }: JobDetail): Fact[] {
+function listRunFacts(job: JobDetail, wasLive: boolean): Fact[] {
+  const { telemetry, startedAt, finishedAt } = job;
   const { device } = telemetry;
-  const isOver = finishedAt !== null;
-  const unknown = isOver ? undefined : <span class="dim">not yet</span>;
+  const none = <span class="dim">{finishedAt === null ? "not yet" : "none"}</span>;
+  const unknown = wasLive ? none : undefined;
   const ran = startedAt !== null && <Duration from={startedAt} to={finishedAt} />;
   const facts: Fact[] = [
     { name: "Run time", text: ran || unknown },

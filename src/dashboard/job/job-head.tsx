@@ -17,7 +17,7 @@ export function JobHead({ job }: { readonly job: JobDetail }) {
       <div>
         <JobCrumbs job={job} />
         <h1 class="title">
-          <span>
+          <span title={job.name}>
             {shortJobName({ ...job, model: job.model.name })} <span class="dim">for</span>{" "}
             {job.target}
           </span>

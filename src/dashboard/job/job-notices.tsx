@@ -59,7 +59,7 @@ function Failure({
     <div class="notice bad" role="alert">
       <Icon name="bad" />
       <div>
-        <p>{message}</p>
+        <p title={message}>{message}</p>
         <p class="dim">
           <code>{code}</code> ·{" "}
           <a class="linked" href="#log">
@@ -74,9 +74,10 @@ function Failure({
 function Progress({ job }: { readonly job: JobDetail }) {
   const { fraction, message } = job.telemetry.progress;
   const isWaiting = job.status === "Pending";
+  const words = isWaiting ? job.statusMessage : (message ?? job.statusMessage);
   return (
     <div class="card progress">
-      <p>{isWaiting ? job.statusMessage : (message ?? job.statusMessage)}</p>
+      <p title={words}>{words}</p>
       {isWaiting ? (
         <p class="soft">
           {job.queuePosition !== null && `${formatOrdinal(job.queuePosition)} in the queue. `}

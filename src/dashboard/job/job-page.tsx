@@ -53,19 +53,19 @@ function JobSheet({ job }: { readonly job: JobDetail }) {
   const { value: weights = noWeights } = useLive(() => loadWeights(job), {
     of: [job.artifacts.length],
   });
-  // Who watches a job reads its log: what becomes known later comes below it, and moves nothing.
+  // Who watches a job reads its log: what is above it has a fixed height, and all else is below.
   const wasLive = useRef(!isTerminal(job.status)).current;
   const log = <JobLogCard key={job.id} job={job} />;
   const findings = <LookFirst job={job} weights={weights} />;
   return (
-    <>
+    <div class={wasLive ? "is-watched" : ""}>
       <JobHead job={job} />
-      <JobFacts job={job} />
+      <JobFacts job={job} wasLive={wasLive} />
       <JobNotices job={job} wasLive={wasLive} />
       <div class="sheet">
         <FigureCards job={job} wasLive={wasLive} />
-        {wasLive && <JobTimeline job={job} wasLive={wasLive} />}
         {wasLive && log}
+        {wasLive && <JobTimeline job={job} />}
         {findings}
         {job.baseline && (
           <BaselineCard key={job.baseline.jobId} job={job} baseline={job.baseline} />
@@ -75,10 +75,10 @@ function JobSheet({ job }: { readonly job: JobDetail }) {
         )}
         <JobDetails job={job} weights={weights} />
         <GraphCard job={job} />
-        {!wasLive && <JobTimeline job={job} wasLive={wasLive} />}
+        {!wasLive && <JobTimeline job={job} />}
         {!wasLive && log}
       </div>
-    </>
+    </div>
   );
 }
 
@@ -170,7 +170,9 @@ function ArtifactList({ job: { id, artifacts } }: { readonly job: JobDetail }) {
     <section class="card">
       <header>
         <h2>Artifacts</h2>
-        <span class="dim">{artifacts.length} files</span>
+        <span class="dim">
+          {artifacts.length} {artifacts.length === 1 ? "file" : "files"}
+        </span>
       </header>
       <ul class="list">
         {artifacts.map((artifact) => (

@@ -4,15 +4,12 @@ import { serviceNow } from "../shared/clock.ts";
 import { formatClock, formatDuration, formatExactTime } from "../shared/format.ts";
 
 /** How long a job was in each status or step, to scale. */
-export function JobTimeline({ job, wasLive }: { readonly job: JobDetail; wasLive: boolean }) {
+export function JobTimeline({ job }: { readonly job: JobDetail }) {
   const spans = listSpans(job, serviceNow.value);
   const timed = spans.filter(({ ms }) => ms !== undefined && ms > 0);
   const [end] = spans.filter(({ ms }) => ms === undefined);
   return (
-    <section
-      class={wasLive ? "card c12 timeline is-watched" : "card c12 timeline"}
-      aria-label="Time in each status"
-    >
+    <section class="card c12 timeline" aria-label="Time in each status">
       <div class="timeline-bar" aria-hidden="true">
         {timed.map((span, index) => (
           <i

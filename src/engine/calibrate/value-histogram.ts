@@ -32,9 +32,14 @@ export class ValueHistogram {
     }
   }
 
+  /** Values that were counted. */
+  get count(): number {
+    return this.counts.reduce((sum, count) => sum + count, 0);
+  }
+
   /** The value that a share of all values lie below, to the width of a bin. */
   quantile(share: number): number {
-    let rest = share * this.counts.reduce((sum, count) => sum + count, 0);
+    let rest = share * this.count;
     for (const [bin, count] of this.counts.entries()) {
       if (count > rest) return this.center(bin);
       rest -= count;
