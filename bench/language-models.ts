@@ -21,6 +21,8 @@ const [, ...chosen] = process.argv.slice(2);
 const exec = promisify(execFile);
 const cost = z.object({ seconds: z.number(), cpuSeconds: z.number(), peakBytes: z.number() });
 const kills = 10;
+/** What passes before the first weight is worked on, about. */
+const startSeconds = 0.7;
 
 await using cleanup = new AsyncDisposableStack();
 const owner = { after: (work: () => unknown) => cleanup.defer(async () => void (await work())) };
@@ -61,34 +63,28 @@ async function measureSize(size: Size, source: string): Promise<BenchRow[]> {
   ];
 }
 
-/** As a job of several pods, of which the one that works is killed now and then. */
+/** One process, which is killed again and again and goes on with what is not finished. */
 async function measureKills(
   source: string,
   whole: { readonly hashes: string; readonly seconds: number },
 ): Promise<BenchRow[]> {
-  const shares = Math.max(12, Math.ceil(whole.seconds / 5));
-  const works = [...Array.from({ length: shares }, (_, share) => [String(share)]), []];
-  const lost: number[] = [];
-  let seconds = whole.seconds / shares;
-  for (const [index, work] of works.entries()) {
-    const killed = (seconds * (index + 1)) / works.length;
-    if (lost.length < kills && (await killAfter(killed, source, [String(shares), ...work]))) {
-      lost.push(killed);
-    }
-    ({ seconds } = await convert(source, [String(shares), ...work]));
-  }
+  // In the first half of the work, so that none of them comes after its end.
+  const killAt = startSeconds + whole.seconds / 2 / kills;
+  let killed = 0;
+  while (killed < kills && (await killAfter(killAt, source))) killed++;
+  const { seconds } = await convert(source);
+  const repeated = (killed * killAt + seconds - whole.seconds) / killed;
   const isSame = (await hashResult()) === whole.hashes;
-  for (let share = 0; share < shares; share++) await rm(join(folder, `share-${share}`));
   return [
-    limitRow(`killed ${lost.length} times: most that is repeated`, "s", Math.max(...lost), 10),
+    limitRow(`killed ${killed} times: repeated each time, with the start`, "s", repeated, 10),
     limitRow("results that differ then", "results", isSame ? 0 : 1, 0),
   ];
 }
 
 /** @returns whether it was still at work then */
-async function killAfter(seconds: number, source: string, work: readonly string[]) {
+async function killAfter(seconds: number, source: string) {
   try {
-    await run(source, work, { timeout: Math.ceil(seconds * 1000), killSignal: "SIGKILL" });
+    await run(source, [], { timeout: Math.ceil(seconds * 1000), killSignal: "SIGKILL" });
     return false;
   } catch (error) {
     if (error instanceof Error && "signal" in error && error.signal === "SIGKILL") return true;
@@ -138,6 +134,7 @@ async function hashResult(): Promise<string> {
     hashes.push(`${name} ${sha256}`);
   }
   await rm(result, { recursive: true });
+  await rm(join(folder, "kept"), { recursive: true });
   return hashes.join("\n");
 }
 

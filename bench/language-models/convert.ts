@@ -2,15 +2,15 @@ import { mkdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { findTarget, resolveRecipe } from "../../src/contract/jobs/resolve-recipe.ts";
 import { builtinTargets } from "../../src/contract/jobs/target.ts";
-import { assembleShares, compressModel } from "../../src/engine/compress-model.ts";
+import { compressModel } from "../../src/engine/compress-model.ts";
 import { readPeakMemoryBytes } from "../../src/engine/evaluate/read-peak-memory-bytes.ts";
 import { optimizeShare } from "../../src/engine/partial-plan.ts";
 import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
 import { fetchModelFiles } from "../../src/worker/fetch-model-files.ts";
 
 /**
- * Converts a checkpoint as a worker does: arguments are its source, a folder, a number of shares, and
- * the index of the one to make; without an index the result is made, of the shares if there are any.
+ * Converts a checkpoint as a worker does, going on where an earlier process was killed: arguments are
+ * its source and a folder, and for a share of the work their number and its index.
  */
 const [source = "", folder = "", count = "0", index] = process.argv.slice(2);
 
@@ -48,12 +48,8 @@ const work = {
   onProgress: () => {},
 } as const;
 if (index === undefined) {
-  const shares = Array.from({ length: Number(count) }, (_, share) =>
-    join(folder, `share-${share}`),
-  );
-  const options = { ...work, outputDirectory, log: () => {} };
-  if (shares.length === 0) await compressModel(path, options);
-  else await assembleShares(path, options, shares);
+  const keptDirectory = join(folder, "kept");
+  await compressModel(path, { ...work, keptDirectory, outputDirectory, log: () => {} });
 } else {
   const outputPath = join(scratch, "share");
   const share = { index: Number(index), count: Number(count) };
