@@ -1,6 +1,7 @@
 import { preparePython } from "../test/support/prepare-python.ts";
-import { measureFitted } from "./accuracy/measure-fitted.ts";
+import { measureAccuracies } from "./accuracy/measure-accuracies.ts";
+import { measureRecognition } from "./accuracy/measure-recognition.ts";
 import { reportBench } from "./result.ts";
 
 await preparePython();
-await reportBench("accuracy", await measureFitted());
+await reportBench("accuracy", [...(await measureAccuracies()), ...(await measureRecognition())]);

@@ -9,25 +9,13 @@ import { evaluateModels } from "../src/engine/evaluate-models.ts";
 import { contribTarget } from "../test/engine/quantize/compress.ts";
 import { minilmData, realModel, type RealModelName } from "../test/support/real-models.ts";
 import { type BenchRow, reportBench } from "./result.ts";
-import { prepareRealSamples } from "./samples/real-samples.ts";
+import { realKinds, writeRealSamples } from "./samples/real-samples.ts";
 
 /**
  * SQNR of results on generated samples beside that on real data: text rendered in an outline font,
  * recorded speech, and English sentences.
  */
-const models: Readonly<Partial<Record<RealModelName, string>>> = {
-  "ocr-detection": "detection",
-  "ocr-detection-v6": "detection",
-  "ocr-recognition": "recognition",
-  "ocr-recognition-v6": "recognition",
-  "ocr-orientation": "line-orientation",
-  "page-orientation": "page-orientation",
-  "voice-legacy": "voice-512",
-  "voice-v5": "voice-576",
-  "voice-openvino": "voice-576",
-  "voice-without-if": "voice-576",
-  minilm: "sentences",
-};
+const models = [...(Object.keys(realKinds) as RealModelName[]), "minilm"] as const;
 
 const recipes: Readonly<Record<string, PartialRecipe>> = {
   "int8-weight": { scheme: "int8-weight" },
@@ -44,18 +32,17 @@ const quiet = { signal: new AbortController().signal, onProgress: () => {}, log:
 const folder = await mkdtemp(join(tmpdir(), "samples-"));
 const rows: BenchRow[] = [];
 try {
-  for (const [model, kind] of Object.entries(models)) {
-    rows.push(...(await compareModel(model as RealModelName, kind)));
-  }
+  for (const model of models) rows.push(...(await compareModel(model)));
 } finally {
   await rm(folder, { recursive: true });
 }
 await reportBench("samples", rows);
 
-async function compareModel(model: RealModelName, kind: string): Promise<BenchRow[]> {
+async function compareModel(model: RealModelName): Promise<BenchRow[]> {
   const originalPath = realModel(model);
-  const dataPath =
-    kind === "sentences" ? minilmData : await prepareRealSamples(kind, originalPath, folder);
+  const kind = realKinds[model];
+  const dataPath = kind === undefined ? minilmData : join(folder, "real.npz");
+  if (kind !== undefined) await writeRealSamples(kind, originalPath, [dataPath]);
   const found: BenchRow[] = [];
   for (const [name, recipe] of Object.entries(recipes)) {
     const outputDirectory = await mkdtemp(join(folder, "result-"));

@@ -41,7 +41,7 @@ async function measureCost(run: CostRun): Promise<BenchRow[]> {
   for (let round = 0; round < rounds; round++) {
     process.stdout.write(`${model} ${work}, round ${round + 1} of ${rounds}\n`);
     const ours = await runOurs({ model: path, output, work });
-    costs.push({ ours, peer: await runPeer({ model: path, output, work }) });
+    costs.push({ ours, peer: await runPeer(work, { model: path, output }) });
   }
   await rm(output, { recursive: true });
   const figures = (figure: (cost: QuantizerCost) => number) => ({

@@ -1,4 +1,8 @@
 import type { PartialRecipe } from "../../src/contract/jobs/recipe.ts";
+import { findTarget } from "../../src/contract/jobs/resolve-recipe.ts";
+import { builtinTargets } from "../../src/contract/jobs/target.ts";
+
+export const target = findTarget(builtinTargets, "cpu-int8");
 
 /** The same work for both: our recipe, and by its name the function of peer.py. */
 export const works = {
@@ -18,8 +22,14 @@ export const works = {
   },
   dynamic: { scheme: "int8-dynamic", granularity: "channel", reduceRange: false },
   "dynamic-reduced": { scheme: "int8-dynamic", granularity: "channel", reduceRange: true },
+  static: {
+    scheme: "int8-static",
+    granularity: "channel",
+    operators: "contrib",
+    fallback: "int8-weight",
+  },
+  /** Without a peer. */
+  target: target.recipe,
 } as const satisfies Record<string, PartialRecipe>;
 
 export type Work = keyof typeof works;
-
-export const everyWork = Object.keys(works) as readonly Work[];

@@ -2,7 +2,9 @@ import { execFile } from "node:child_process";
 import { mkdir, rename } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
+import { z } from "zod";
 import { installOnce } from "../../test/support/prepare-python.ts";
+import type { RealModelName } from "../../test/support/real-models.ts";
 import { benchCache } from "../engine/bench-cache.ts";
 
 const exec = promisify(execFile);
@@ -31,15 +33,35 @@ async function prepareTools(): Promise<{ interpreter: string; speech: string }> 
   return { interpreter, speech: join(environment, basename(recording)) };
 }
 
-/** Writes real data for a model; returns the file. */
-export async function prepareRealSamples(
+/** The kind of real data of each model, but for `minilm`, which has its own. */
+export const realKinds: Readonly<Partial<Record<RealModelName, string>>> = {
+  "ocr-detection": "detection",
+  "ocr-detection-v6": "detection",
+  "ocr-recognition": "recognition",
+  "ocr-recognition-v6": "recognition",
+  "ocr-orientation": "line-orientation",
+  "page-orientation": "page-orientation",
+  "voice-legacy": "voice-512",
+  "voice-v5": "voice-576",
+  "voice-openvino": "voice-576",
+  "voice-without-if": "voice-576",
+};
+
+/** Writes real data for a model to each of the files: other samples in each. */
+export async function writeRealSamples(
   kind: string,
   model: string,
-  folder: string,
-): Promise<string> {
+  outputs: readonly string[],
+): Promise<void> {
   const { interpreter, speech } = await prepareTools();
-  const output = join(folder, "real.npz");
   const script = join(import.meta.dirname, "real_samples.py");
-  await exec(interpreter, [script, kind, model, output, speech]);
-  return output;
+  await exec(interpreter, [script, kind, model, speech, ...outputs]);
+}
+
+/** Character error rates of models that recognize text, the first of them the original, on rendered lines. */
+export async function readCharacterErrors(models: readonly string[]): Promise<number[]> {
+  const { interpreter } = await prepareTools();
+  const script = join(import.meta.dirname, "character_errors.py");
+  const { stdout } = await exec(interpreter, [script, ...models]);
+  return z.array(z.number()).length(models.length).parse(JSON.parse(stdout));
 }

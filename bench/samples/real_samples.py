@@ -1,6 +1,6 @@
 """Renders real data for a model: pages and lines of text in an outline font, or windows of recorded speech with the model's own states.
 
-Usage: real_samples.py KIND MODEL OUTPUT.npz SPEECH.wav
+Usage: real_samples.py KIND MODEL SPEECH.wav OUTPUT.npz..., each with other samples.
 """
 
 import sys
@@ -42,9 +42,12 @@ def page(width, height):
 
 
 def line():
+    return render(words(int(random.integers(2, 5)))[:22], 320)
+
+
+def render(text, width):
     light, dark = int(random.integers(180, 256)), int(random.integers(0, 90))
-    image = Image.new("RGB", (320, 48), (light, light, light))
-    text = words(int(random.integers(2, 5)))[:22]
+    image = Image.new("RGB", (width, 48), (light, light, light))
     ImageDraw.Draw(image).text((6, 4), text, fill=(dark, dark, dark), font=ImageFont.load_default(size=30))
     return image
 
@@ -73,7 +76,7 @@ def open_session(model):
     return onnxruntime.InferenceSession(model, options)
 
 
-def voice(session, speech, window):
+def voice(session, speech, window, position):
     """Every fourth window of the recording, with the states that the windows before it leave."""
     with wave.open(speech) as recording:
         sound = np.frombuffer(recording.readframes(recording.getnframes()), np.int16).astype(np.float32) / 32768
@@ -93,13 +96,19 @@ def voice(session, speech, window):
         results = session.run(None, feeds)
         values = dict(zip(states, results[1:]))
     stride = max(1, len(samples) // SAMPLES)
-    samples = samples[stride // 2 :: stride][:SAMPLES]
+    samples = samples[(stride // 2 + position) % stride :: stride][:SAMPLES]
     return {name: np.stack([sample[name] for sample in samples]) for name in samples[0]}
 
 
-kind, model, output, speech = sys.argv[1:]
-session = open_session(model)
-if kind in IMAGES:
-    np.savez(output, **{session.get_inputs()[0].name: np.stack([IMAGES[kind](i) for i in range(SAMPLES)])})
-else:
-    np.savez(output, **voice(session, speech, int(kind.removeprefix("voice-"))))
+def main(kind, model, speech, *outputs):
+    session = open_session(model)
+    for position, output in enumerate(outputs):
+        if kind in IMAGES:
+            samples = {session.get_inputs()[0].name: np.stack([IMAGES[kind](i) for i in range(SAMPLES)])}
+        else:
+            samples = voice(session, speech, int(kind.removeprefix("voice-")), position)
+        np.savez(output, **samples)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

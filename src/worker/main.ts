@@ -8,7 +8,9 @@ let stop: (reason: string) => void = () => process.exit(workerExit.cancelled);
  * Calls `stop` when the worker has to stop: on SIGTERM or SIGINT, and when standard input closes,
  * where that is a pipe: then the process that started the worker has ended.
  */
-for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => stop(signal));
+for (const signal of ["SIGTERM", "SIGINT"] as const) {
+  process.on(signal, () => stop(`the worker was told to end (${signal})`));
+}
 const input = fstatSync(0);
 if (input.isFIFO() || input.isSocket()) {
   process.stdin.resume();

@@ -264,7 +264,7 @@ async function checkColumns(t: TestContext, dashboard: Dashboard, page: Page): P
     [`/jobs/${batch.jobs[0]?.id}`]: "Same recipe, machine and runtime",
     "/tokens": "first",
     "/project": "vision",
-    "/audit": "submitBatch",
+    "/audit": "Submit batch",
   };
   for (const [path, text] of Object.entries(texts)) {
     await page.goto(origin + path);

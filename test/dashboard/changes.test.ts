@@ -77,6 +77,7 @@ test("the page of changes says what a commit and the compression changed", { ski
   });
   await t.test("against the baseline", () => checkModelChanges(page));
   await t.test("by the compression", () => checkResultChanges(page));
+  await t.test("a name leads to the graph", () => checkGraphLink(page));
   await t.test("nobody is kept out", async () => assert.deepEqual(await findBarriers(page), []));
   await t.test("without a baseline, the compression's are shown", async () => {
     await page.goto(`${dashboard.origin}/jobs/${first}/changes`);
@@ -120,4 +121,12 @@ async function checkResultChanges(page: Page): Promise<void> {
   await weights.getByRole("row", { name: /second\.weight float32\[128,128\] → int4/ }).waitFor();
   await page.getByLabel("Find changed weights").fill("first");
   await weights.getByText("second.weight").waitFor({ state: "detached" });
+}
+
+async function checkGraphLink(page: Page): Promise<void> {
+  await page.getByRole("link", { name: "first.weight" }).click();
+  const node = page.getByRole("region", { name: "Selected node" });
+  await node.getByText("first", { exact: true }).waitFor();
+  await page.goBack();
+  await page.getByRole("heading", { level: 1, name: "What changed in net" }).waitFor();
 }

@@ -43,6 +43,7 @@ test("the page of a job says first what matters", { skip }, async (t) => {
   );
   await t.test("words say what they mean", () => readTerm(page, dashboard, id));
   await t.test("its weights are searched, sorted and closed again", () => checkWeights(page));
+  await t.test("its worst weight is shown in the graph", () => openAtWorst(page));
   await t.test("it is run again without its worst weight", () => runWithout(page));
   await t.test("times have the reader's zone", () => checkZone(page, dashboard, id));
   await t.test("the menu of the person closes", () => checkMenu(page, dashboard, id));
@@ -95,6 +96,22 @@ async function checkWeights(page: Page): Promise<void> {
   assert.match(await rows.first().innerText(), /^If_0_else_branch__Inline_0__\/stft/);
   await page.getByRole("button", { name: "Show fewer" }).click();
   assert.equal(await rows.count(), 12);
+}
+
+async function openAtWorst(page: Page): Promise<void> {
+  await page.getByRole("link", { name: "Show it in the graph" }).click();
+  const node = page.getByRole("region", { name: "Selected node" });
+  await node
+    .getByText(/^If_0_/)
+    .first()
+    .waitFor();
+  await page.getByRole("navigation", { name: "Graphs around this one" }).waitFor();
+  assert.match(page.url(), /#graph=If_0_/);
+  await page.reload();
+  await node
+    .getByText(/^If_0_/)
+    .first()
+    .waitFor();
 }
 
 async function runWithout(page: Page): Promise<void> {

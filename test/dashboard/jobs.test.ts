@@ -39,11 +39,15 @@ test("lists of jobs, batches and the audit, longer than a page", { skip }, async
   await t.test("what is new moves nothing, and counts only where it fits", () =>
     checkNew(page, dashboard),
   );
+  await t.test("a job that never ran has no time", async () => {
+    await page.goto(`${dashboard.origin}/jobs?status=Cancelled`);
+    await page.getByRole("cell", { name: "not run", exact: true }).first().waitFor();
+  });
   await t.test("it is sorted, and chosen jobs are deleted with an answer", () =>
     checkBulk(page, dashboard),
   );
   await t.test("every batch can be reached", () => checkBatches(page, dashboard));
-  await t.test("every entry of the audit can be reached", () => checkAudit(page, dashboard));
+  await t.test("every entry of the audit can be reached", () => checkAudit(page, dashboard, id));
   assertNoComplaints(dashboard);
 });
 
@@ -186,7 +190,7 @@ async function checkBatches(page: Page, { client, origin }: Dashboard): Promise<
   assert.ok(page.url().endsWith("/batches?suite=the-first"));
 }
 
-async function checkAudit(page: Page, { client, origin }: Dashboard): Promise<void> {
+async function checkAudit(page: Page, { client, origin }: Dashboard, id: string): Promise<void> {
   for (let index = 0; index < 60; index++) {
     await client.call("createToken", { body: { name: `token-${index}`, scopes: ["jobs:read"] } });
   }
@@ -194,6 +198,10 @@ async function checkAudit(page: Page, { client, origin }: Dashboard): Promise<vo
   await page.getByText("100 entries shown").waitFor();
   await page.getByRole("button", { name: "Show more" }).click();
   await page.getByText(/^1\d\d entries$/).waitFor();
-  const link = page.getByRole("link", { name: /^batch-/ }).first();
-  await link.waitFor();
+  await page.getByRole("cell", { name: "Create token" }).first().waitFor();
+  await page.getByRole("row", { name: "Submit batch" }).getByRole("link", { name: id }).click();
+  await page.getByRole("region", { name: "Models and targets" }).waitFor();
+  const heads = page.locator(".matrix thead th:not(:first-child)");
+  const widths = await heads.evaluateAll((found) => found.map(({ offsetWidth }) => offsetWidth));
+  assert.deepEqual(widths, Array(2).fill(widths[0]));
 }

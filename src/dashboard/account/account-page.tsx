@@ -1,4 +1,5 @@
 import { roleTable } from "../../contract/people/role.ts";
+import { administratorId } from "../../contract/people/person.ts";
 import type { Self, Session } from "../../contract/people/session.ts";
 import { service } from "../session/service.ts";
 import { self } from "../session/session-state.ts";
@@ -32,10 +33,12 @@ function MembershipCard() {
         {projects.map((membership) => (
           <MembershipPair key={membership.name} {...membership} />
         ))}
-        <div class="pair">
-          <dt>Your id</dt>
-          <dd class="mono">{personId}</dd>
-        </div>
+        {personId !== administratorId && (
+          <div class="pair">
+            <dt>Your id</dt>
+            <dd class="mono">{personId}</dd>
+          </div>
+        )}
       </dl>
     </section>
   );

@@ -55,7 +55,7 @@ function EntryRow({ entry }: { readonly entry: AuditEntry }) {
         {tokenName}
         <small>{describeCaller(entry)}</small>
       </td>
-      <td class="mono">{action}</td>
+      <td title={action}>{sayAction(action)}</td>
       <td class="mono">
         <Subject id={subject} />
       </td>
@@ -73,6 +73,12 @@ function LoadingRow({ isFailed }: { readonly isFailed: boolean }) {
   );
 }
 
+/** The words of an operation: `Start compression`. */
+function sayAction(action: string): string {
+  const words = action.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
 /** Names are everybody's own choice: ids distinguish people and tokens. */
 function describeCaller({ personId, tokenId }: AuditEntry): string {
   if (personId !== null)
@@ -84,6 +90,7 @@ function describeCaller({ personId, tokenId }: AuditEntry): string {
 function Subject({ id }: { readonly id: string }) {
   if (/^[0-9a-f]{64}$/.test(id))
     return <a href={`/models/${id}`} title={id}>{`${id.slice(0, 12)}…`}</a>;
+  if (id === administratorId) return <>administrator</>;
   const [isJob, isBatch] = [isId("job", id), isId("batch", id)];
   if (isJob) return <a href={`/jobs/${id}`}>{id}</a>;
   return isBatch ? <a href={`/batches/${id}`}>{id}</a> : <>{id}</>;

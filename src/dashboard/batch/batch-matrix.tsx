@@ -18,7 +18,7 @@ export function BatchMatrix({ jobs, summaries, view }: BatchMatrixProps) {
   );
   return (
     <div class="card wide matrix-card" tabIndex={0} role="region" aria-label="Models and targets">
-      <table class="matrix">
+      <table class="matrix" style={{ minWidth: `${240 + 160 * targets.length}px` }}>
         <caption class="sr">Models and targets, compared with the baseline</caption>
         <MatrixHead targets={targets} />
         <tbody>

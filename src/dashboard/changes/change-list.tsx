@@ -1,5 +1,7 @@
 import type { Signal } from "@preact/signals";
+import type { Job } from "../../contract/jobs/job.ts";
 import type { NodeChange } from "../../contract/jobs/model-diff.ts";
+import { graphAddress } from "../shared/addresses.ts";
 import { Icon, type IconName } from "../shared/button.tsx";
 
 const signs = {
@@ -14,6 +16,23 @@ export function ChangeSign({ how }: Pick<NodeChange, "how">) {
     <span class={`change-sign ${tone}`}>
       <Icon name={icon} /> {how}
     </span>
+  );
+}
+
+interface ChangedNameProps {
+  readonly job: Job;
+  readonly of: "model" | "result";
+  readonly change: Pick<NodeChange, "how" | "name">;
+}
+
+/** The name of a node or weight, which leads to the job's graph if that is of a model with it. */
+export function ChangedName({ job: { id }, of, change: { how, name } }: ChangedNameProps) {
+  const isInGraph = how !== (of === "model" ? "removed" : "added");
+  if (!isInGraph) return <span class="mono">{name}</span>;
+  return (
+    <a class="mono" href={graphAddress(id, name)}>
+      {name}
+    </a>
   );
 }
 

@@ -156,8 +156,8 @@ function DiffSheet({ job, of, diff }: DiffSheetProps) {
         <CountTable diff={diff} of={of} />
         <InterfaceTable values={diff.values} />
         {!isMostlyAnother(diff.nodes) && <ChangeDrawing changes={diff.nodeChanges} />}
-        <WeightChangeTable diff={diff} of={of} />
-        <NodeTable diff={diff} />
+        <WeightChangeTable job={job} diff={diff} of={of} />
+        <NodeTable job={job} diff={diff} of={of} />
       </div>
     </>
   );

@@ -1,13 +1,21 @@
 import { useSignal } from "@preact/signals";
+import type { Job } from "../../contract/jobs/job.ts";
 import type { ModelDiff, NodeChange } from "../../contract/jobs/model-diff.ts";
 import { describeNodeChange } from "../../contract/jobs/describe-model-diff.ts";
 import { TableHead } from "../shared/table-head.tsx";
-import { ChangeSign, FindChanges, mostRows, RestNote } from "./change-list.tsx";
+import { ChangedName, ChangeSign, FindChanges, mostRows, RestNote } from "./change-list.tsx";
 
 const columns = { Change: "", Node: "", Between: "phone-off" };
 
+interface NodeTableProps {
+  readonly job: Job;
+  readonly diff: ModelDiff;
+  readonly of: "model" | "result";
+}
+
 /** Nodes that were added, removed or changed, after a count of each by operator. */
-export function NodeTable({ diff: { nodes, nodeChanges } }: { readonly diff: ModelDiff }) {
+export function NodeTable({ job, diff, of }: NodeTableProps) {
+  const { nodes, nodeChanges } = diff;
   const wanted = useSignal("");
   const count = nodes.added + nodes.removed + nodes.changed;
   const found = nodeChanges.filter(matches(wanted.value));
@@ -26,7 +34,7 @@ export function NodeTable({ diff: { nodes, nodeChanges } }: { readonly diff: Mod
             wanted={wanted}
             found={found.length}
           />
-          <NodeRows changes={found.slice(0, mostRows)} />
+          <NodeRows job={job} of={of} changes={found.slice(0, mostRows)} />
           <RestNote found={found.length} />
           {count > nodeChanges.length && (
             <p class="card-note">The first {nodeChanges.length} changes are kept.</p>
@@ -57,7 +65,11 @@ function countByOperator(changes: readonly NodeChange[]): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-function NodeRows({ changes }: { readonly changes: readonly NodeChange[] }) {
+interface NodeRowsProps extends Pick<NodeTableProps, "job" | "of"> {
+  readonly changes: readonly NodeChange[];
+}
+
+function NodeRows({ job, of, changes }: NodeRowsProps) {
   return (
     <table class="change-rows">
       <caption class="sr">Changed nodes</caption>
@@ -69,7 +81,7 @@ function NodeRows({ changes }: { readonly changes: readonly NodeChange[] }) {
               <ChangeSign how={change.how} />
             </td>
             <td class="two cut" title={change.name}>
-              <span class="mono">{change.name}</span>
+              <ChangedName job={job} of={of} change={change} />
               <small>
                 {change.op}
                 {change.what.length > 0 && `: ${describeNodeChange(change)}`}

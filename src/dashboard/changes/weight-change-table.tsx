@@ -1,18 +1,20 @@
 import { useSignal } from "@preact/signals";
+import type { Job } from "../../contract/jobs/job.ts";
 import type { ModelDiff, WeightChange } from "../../contract/jobs/model-diff.ts";
 import { describeDistance } from "../../contract/jobs/describe-model-diff.ts";
 import { TableHead } from "../shared/table-head.tsx";
-import { ChangeSign, FindChanges, mostRows, RestNote } from "./change-list.tsx";
+import { ChangedName, ChangeSign, FindChanges, mostRows, RestNote } from "./change-list.tsx";
 
 const columns = { Change: "", Weight: "", "By, of its norm": "num" };
 
 interface WeightChangeTableProps {
+  readonly job: Job;
   readonly diff: ModelDiff;
   readonly of: "model" | "result";
 }
 
 /** Weights that changed, those that changed most first. */
-export function WeightChangeTable({ diff, of }: WeightChangeTableProps) {
+export function WeightChangeTable({ job, diff, of }: WeightChangeTableProps) {
   const { weights, weightChanges } = diff;
   const wanted = useSignal("");
   const count = weights.added + weights.removed + weights.changed;
@@ -34,7 +36,7 @@ export function WeightChangeTable({ diff, of }: WeightChangeTableProps) {
             <TableHead columns={columns} />
             <tbody>
               {found.slice(0, mostRows).map((change, i) => (
-                <WeightRow key={i} change={change} largest={largest} />
+                <WeightRow key={i} {...{ job, of, change, largest }} />
               ))}
             </tbody>
           </table>
@@ -51,13 +53,14 @@ export function WeightChangeTable({ diff, of }: WeightChangeTableProps) {
   );
 }
 
-interface WeightRowProps {
+interface WeightRowProps extends Pick<WeightChangeTableProps, "job" | "of"> {
   readonly change: WeightChange;
   /** Of all distances. */
   readonly largest: number;
 }
 
-function WeightRow({ change: { how, name, before, after, distance }, largest }: WeightRowProps) {
+function WeightRow({ job, of, change, largest }: WeightRowProps) {
+  const { how, name, before, after, distance } = change;
   const forms = [before, after].filter((form) => form !== null);
   return (
     <tr>
@@ -65,7 +68,7 @@ function WeightRow({ change: { how, name, before, after, distance }, largest }: 
         <ChangeSign how={how} />
       </td>
       <td class="two cut" title={name}>
-        <span class="mono">{name}</span>
+        <ChangedName job={job} of={of} change={change} />
         <small>{[...new Set(forms)].join(" → ")}</small>
       </td>
       <td class="num">

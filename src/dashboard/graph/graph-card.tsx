@@ -1,32 +1,49 @@
 import { useSignal } from "@preact/signals";
+import type { ComponentProps } from "preact";
 import { useEffect } from "preact/hooks";
 import type { Job } from "../../contract/jobs/job.ts";
 import { changesAddress } from "../../contract/page-addresses.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { artifactAddress } from "../shared/addresses.ts";
 import { Button } from "../shared/button.tsx";
+import { useScrollFromAddress } from "../shared/scroll-from-address.ts";
 import { MaybeError } from "../shared/notice.tsx";
 import type { GraphView as LoadedView } from "./graph-view.tsx";
 
-/** The address's mark of a graph that is open. */
-const openHash = "#graph";
+/** The address's mark of a graph that is open, at a node or weight where that is named. */
+const openHash = /^#graph(?:=(?<name>.*))?$/;
+
+/** The name in the address of an open graph; null where none is open, undefined without one. */
+function readOpenName(): string | undefined | null {
+  const open = openHash.exec(location.hash);
+  if (open === null) return null;
+  const name = open.groups?.["name"];
+  return name === undefined ? undefined : decodeURIComponent(name);
+}
 
 /** The model's graph, which is loaded when somebody opens it. */
 export function GraphCard({ job: { id, artifacts } }: { readonly job: Job }) {
-  const isOpen = useSignal(location.hash === openHash);
+  const name = useSignal(readOpenName());
+  const isOpen = name.value !== null;
+  const card = useScrollFromAddress("graph");
   useEffect(() => {
-    const open = () => (isOpen.value ||= location.hash === openHash);
+    const open = () => {
+      const wanted = readOpenName();
+      if (wanted === null) return;
+      name.value = wanted;
+      card.current?.scrollIntoView();
+    };
     addEventListener("hashchange", open);
     return () => removeEventListener("hashchange", open);
   }, []);
   const file = artifacts.find(({ kind }) => kind === "graph");
   if (file === undefined) return undefined;
   const toggle = () => {
-    isOpen.value = !isOpen.value;
-    history.replaceState(history.state, "", isOpen.value ? openHash : location.pathname);
+    name.value = isOpen ? null : undefined;
+    history.replaceState(history.state, "", isOpen ? location.pathname : "#graph");
   };
   return (
-    <section class="card c12">
+    <section ref={card} class="card c12">
       <header>
         <h2>Graph</h2>
         <span class="dim">
@@ -34,14 +51,16 @@ export function GraphCard({ job: { id, artifacts } }: { readonly job: Job }) {
         </span>
         <span class="grow" />
         <a href={changesAddress(id)}>What changed in it</a>
-        <Button onClick={toggle}>{isOpen.value ? "Close the graph" : "Open the graph"}</Button>
+        <Button onClick={toggle}>{isOpen ? "Close the graph" : "Open the graph"}</Button>
       </header>
-      {isOpen.value && <LazyView address={artifactAddress(id, file.name)} />}
+      {name.value !== null && (
+        <LazyView address={artifactAddress(id, file.name)} name={name.value} />
+      )}
     </section>
   );
 }
 
-function LazyView({ address }: { readonly address: string }) {
+function LazyView(view: ComponentProps<typeof LoadedView>) {
   const View = useSignal<typeof LoadedView | undefined>(undefined);
   const error = useSignal<unknown>(undefined);
   useEffect(() => {
@@ -51,5 +70,5 @@ function LazyView({ address }: { readonly address: string }) {
     );
   }, []);
   if (View.value === undefined) return <MaybeError error={error.value} />;
-  return <View.value address={address} />;
+  return <View.value {...view} />;
 }

@@ -6,21 +6,30 @@ import "./graph.css";
 import { type DrawnGraph, loadGraph } from "./load-graph.ts";
 import { NodeDetails } from "./node-details.tsx";
 import { NodeList } from "./node-list.tsx";
-import { chooseNothing, type GraphChoice, ShownGraph } from "./shown-graph.ts";
+import { chooseFirst, type GraphChoice, ShownGraph } from "./shown-graph.ts";
 import { Button } from "../shared/button.tsx";
 import { ErrorNotice } from "../shared/notice.tsx";
 
+interface GraphViewProps {
+  readonly address: string;
+  /** Of the node or weight that is shown first. */
+  readonly name: string | undefined;
+}
+
 /** A graph to look at: a drawing, and the same nodes as a list. */
-export function GraphView({ address }: { readonly address: string }) {
+export function GraphView({ address, name }: GraphViewProps) {
   const loaded = useSignal<DrawnGraph | undefined>(undefined);
   const error = useSignal<unknown>(undefined);
-  const choice = useMemo(chooseNothing, [address]);
-  const path = choice.path.value;
-  const stop = useMemo(() => new AbortController(), [address, path]);
+  const choice = useMemo(() => chooseFirst(name), [address, name]);
+  const at = choice.at.value;
+  const stop = useMemo(() => new AbortController(), [address, at]);
   useEffect(() => {
     loaded.value = undefined;
-    loadGraph(address, path, stop.signal).then(
-      (drawn) => (loaded.value = drawn),
+    loadGraph(address, at, stop.signal).then(
+      (drawn) => {
+        if (drawn.found !== undefined) choice.selected.value = drawn.found;
+        loaded.value = drawn;
+      },
       (thrown: unknown) => (error.value = thrown),
     );
     return () => stop.abort();

@@ -1,18 +1,17 @@
 import { trustWorkerAddress } from "../shared/trust-worker-address.ts";
 import type { GraphAnswer } from "./graph-worker.ts";
 import graphWorkerAddress from "./graph-worker.ts?worker&url";
-import type { GraphLayout } from "./lay-out-graph.ts";
-import type { GraphPath, ShownPart } from "./shown-part.ts";
+import type { GraphPath } from "./shown-part.ts";
 
-export interface DrawnGraph {
-  readonly part: ShownPart;
-  readonly layout: GraphLayout;
-}
+export type DrawnGraph = Exclude<GraphAnswer, { readonly error: string }>;
 
-/** Loads a graph of a model and lays it out in a thread of its own. */
+/**
+ * Loads a graph of a model and lays it out in a thread of its own.
+ * @param at which graph, or a name for that which has the node
+ */
 export async function loadGraph(
   address: string,
-  path: GraphPath,
+  at: GraphPath | string,
   signal: AbortSignal,
 ): Promise<DrawnGraph> {
   const answer = await fetch(address, { signal });
@@ -23,7 +22,7 @@ export async function loadGraph(
   worker.addEventListener("message", ({ data }: MessageEvent<GraphAnswer>) => resolve(data));
   worker.addEventListener("error", () => reject(new Error("The graph cannot be laid out")));
   signal.addEventListener("abort", () => reject(signal.reason));
-  worker.postMessage({ content, path }, [content]);
+  worker.postMessage({ content, at }, [content]);
   const laidOut = await promise.finally(() => worker.terminate());
   if ("error" in laidOut) throw new Error(laidOut.error);
   return laidOut;

@@ -12,13 +12,15 @@ import type { GraphPath } from "./shown-part.ts";
 /** What a person has chosen to see of a model. */
 export interface GraphChoice {
   readonly mode: Signal<ColourMode>;
-  readonly path: Signal<GraphPath>;
-  /** Position of the node that is selected in the graph at the end of the path. */
+  /** Which graph, or a name for that which has the node. */
+  readonly at: Signal<GraphPath | string>;
+  /** Position of the node that is selected in that graph. */
   readonly selected: Signal<number | undefined>;
 }
 
-export function chooseNothing(): GraphChoice {
-  return { mode: signal("error"), path: signal([]), selected: signal(undefined) };
+/** @param name of the node or weight that is shown first */
+export function chooseFirst(name: string | undefined): GraphChoice {
+  return { mode: signal("error"), at: signal(name ?? []), selected: signal(undefined) };
 }
 
 /** A graph with what a person has chosen to see of it. */
@@ -30,14 +32,14 @@ export class ShownGraph {
   readonly selected: GraphChoice["selected"];
   /** Of each node. */
   readonly tones: ReadonlySignal<readonly Tone[]>;
-  readonly #path: GraphChoice["path"];
+  readonly #at: GraphChoice["at"];
   readonly #ranked: ReadonlySignal<readonly number[]>;
 
-  constructor(drawn: DrawnGraph, { mode, path, selected }: GraphChoice) {
+  constructor(drawn: DrawnGraph, { mode, at, selected }: GraphChoice) {
     this.drawn = drawn;
     this.mode = mode;
     this.selected = selected;
-    this.#path = path;
+    this.#at = at;
     this.facts = listNodeFacts(drawn.part);
     this.mostBytes = this.facts.reduce((most, { bytes }) => Math.max(most, bytes), 0);
     this.tones = computed(() =>
@@ -50,21 +52,21 @@ export class ShownGraph {
   enter(subgraph = 0): void {
     const node = this.selected.value ?? -1;
     if (this.drawn.part.nodes[node]?.subgraphs[subgraph] === undefined) return;
-    this.#path.value = [...this.#path.value, { node, subgraph }];
+    this.#at.value = [...this.drawn.path, { node, subgraph }];
     this.selected.value = undefined;
   }
 
   /** Shows a graph around this one again; its node is selected there. */
   leaveTo(depth: number): void {
-    const left = this.#path.value[depth];
+    const left = this.drawn.path[depth];
     if (left === undefined) return;
-    this.#path.value = this.#path.value.slice(0, depth);
+    this.#at.value = this.drawn.path.slice(0, depth);
     this.selected.value = left.node;
   }
 
   /** Shows the graph whose node has this one. */
   leave(): void {
-    this.leaveTo(this.#path.value.length - 1);
+    this.leaveTo(this.drawn.path.length - 1);
   }
 
   /** Positions of the nodes whose name or operator has a text, what matters most first. */

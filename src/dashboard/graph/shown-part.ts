@@ -1,9 +1,11 @@
-import type {
-  ModelGraph,
-  ModelGraphNode,
-  ModelGraphPart,
-  ModelGraphWeight,
+import {
+  type ModelGraph,
+  modelGraphLimits,
+  type ModelGraphNode,
+  type ModelGraphPart,
+  type ModelGraphWeight,
 } from "../../contract/jobs/model-graph.ts";
+import { truncate } from "../../contract/text/bounded-text.ts";
 
 /** Which graph of a model is shown: from the outermost, the nodes whose subgraphs lead there. */
 export type GraphPath = readonly { readonly node: number; readonly subgraph: number }[];
@@ -55,6 +57,33 @@ export function listShownPart({ graph, weights }: ModelGraph, path: GraphPath): 
     part = inner;
   }
   return { nodes: listNodes(part), values: part.values, weights, trail };
+}
+
+/** Where a node is that has a name, or computes with a weight of that name. */
+export interface NodePlace {
+  readonly path: GraphPath;
+  /** Its position among the drawn nodes of the graph at the end of the path. */
+  readonly node: number;
+}
+
+/** The first node of a name, or with a weight of that name, as deep as it is in subgraphs. */
+export function findNode({ graph, weights }: ModelGraph, name: string): NodePlace | undefined {
+  const shown = truncate(name, modelGraphLimits.text);
+  const weight = weights.findIndex((each) => each.name === shown);
+  const isWanted = (node: ModelGraphNode) => node.name === shown || node.weights.includes(weight);
+  return findIn(graph, []);
+
+  function findIn(part: ModelGraphPart, path: GraphPath): NodePlace | undefined {
+    for (const [index, node] of part.nodes.entries()) {
+      const position = part.inputs.length + index;
+      for (const [subgraph, inner] of node.subgraphs.entries()) {
+        const found = findIn(inner, [...path, { node: position, subgraph }]);
+        if (found !== undefined) return found;
+      }
+      if (isWanted(node)) return { path, node: position };
+    }
+    return undefined;
+  }
 }
 
 type Outline = Omit<ShownNode, "inputs" | "takes" | "gives"> & {

@@ -170,7 +170,9 @@ function ArtifactList({ job: { id, artifacts } }: { readonly job: JobDetail }) {
     <section class="card">
       <header>
         <h2>Artifacts</h2>
-        <span class="dim">{artifacts.length} files</span>
+        <span class="dim">
+          {artifacts.length} {artifacts.length === 1 ? "file" : "files"}
+        </span>
       </header>
       <ul class="list">
         {artifacts.map((artifact) => (

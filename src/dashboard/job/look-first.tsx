@@ -4,6 +4,7 @@ import { summarizeJob } from "../../contract/jobs/job-summary.ts";
 import type { JobDetail } from "../../contract/jobs/job.ts";
 import { mayDo } from "../session/session.ts";
 import { Icon } from "../shared/button.tsx";
+import { graphHash } from "../shared/addresses.ts";
 import { compareFigures, sqnrThresholdsDb } from "../shared/figures.ts";
 import { describeCommit } from "../shared/format.ts";
 import { type GateResult, gateWords, listMissed, sayGate } from "../shared/gate-words.ts";
@@ -121,7 +122,7 @@ function describeWorst({ name, error, form }: ReportedWeight): string {
 }
 
 function listWeightLinks({ id }: JobDetail, { name }: ReportedWeight): Finding["links"] {
-  const shown = { text: "Show the weights", href: "#weights" };
+  const shown = { text: "Show it in the graph", href: graphHash(name) };
   if (!mayDo("startWork")) return [shown];
   const without = `/new?${new URLSearchParams({ from: id, exclude: name })}`;
   return [shown, { text: "Run again without it", href: without }];

