@@ -167,6 +167,7 @@ test("values that stand for infinity are never quantized", async () => {
   assert.match(weightNamed(report, "matrix").form ?? "", /restored at load/v);
   assert.match(weightNamed(report, "matrix").reason ?? "", /"scaled", which has values of no/v);
   assert.match(weightNamed(report, "kernel").form ?? "", /by calibration/v);
+  assert.equal(report.calibration?.fittedWeights, 1);
 });
 
 test("the operators that lose most stay in floating point until the loss is allowed", async () => {
