@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { ServiceError } from "../contract/errors.ts";
-import { mkdir, rename, rm } from "node:fs/promises";
+import { constants, copyFile, link, mkdir, rename, rm } from "node:fs/promises";
 import path from "node:path";
 import { calibrateModel, chooseRanges, fitPlan, type ModelCalibration } from "./calibrate-model.ts";
 import { chooseRestoredAtLoad, type RestoredWeights } from "./choose-restored-at-load.ts";
@@ -19,6 +19,7 @@ import type { FoundRecipe } from "./describe-search.ts";
 import { searchRecipe } from "./search-recipe.ts";
 import { firstPlan, type PlanRevision } from "./quantize/plan-revision.ts";
 import { type CompletedTasks, readPartitions } from "./quantize/tasks/partition.ts";
+import { digestWork, TaskJournal } from "./quantize/tasks/task-journal.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
 import { rangeMethods } from "../contract/jobs/recipe.ts";
 import { requireSupportedRecipe } from "../contract/jobs/resolve-recipe.ts";
@@ -86,24 +87,39 @@ async function carryOutPasses(
   modelPath: string,
   options: CompressOptions,
 ): Promise<CompressionReport> {
-  const scratch = path.join(options.outputDirectory, `.passes-${randomUUID()}`);
+  const keptDirectory = findKeptDirectory(options);
+  const isKept = keptDirectory !== undefined;
+  const scratch = keptDirectory ?? path.join(options.outputDirectory, `.passes-${randomUUID()}`);
   const onProgress = createRisingProgress(options.onProgress);
   try {
-    await mkdir(scratch);
+    await mkdir(scratch, { recursive: true });
     const logged = new Set<string>();
-    const work = { shares, modelPath, scratch, options: { ...options, onProgress }, logged };
+    const made = { ...options, onProgress };
+    const work = { shares, modelPath, scratch, isKept, options: made, logged };
     const { found, ...calibrated } = await findRecipe(await calibratePlan(work));
     const { pass, ...restored } = await findFinalPass(calibrated);
     const { plan, directory, files, results } = pass;
     for (const { name } of files.toReversed()) {
-      await rename(path.join(directory, name), path.join(options.outputDirectory, name));
+      const place = isKept ? linkOrCopy : rename;
+      await place(path.join(directory, name), path.join(options.outputDirectory, name));
     }
     const { calibration } = calibrated;
     const measured = { results: [...results.values()], calibration, found };
     return buildCompressionReport(plan, { files, ...restored }, measured);
   } finally {
-    await rm(scratch, { recursive: true, force: true });
+    if (!isKept) await rm(scratch, { recursive: true, force: true });
   }
+}
+
+/** What is measured differs from one process to the next, and so does what follows from it. */
+function findKeptDirectory({ recipe, keptDirectory }: CompressOptions): string | undefined {
+  const isMeasured = recipe.calibration !== undefined || recipe.auto !== undefined;
+  return isMeasured ? undefined : keptDirectory;
+}
+
+/** Not every file system has links. */
+async function linkOrCopy(from: string, to: string): Promise<void> {
+  await link(from, to).catch(async () => copyFile(from, to, constants.COPYFILE_FICLONE));
 }
 
 /** Fractions of later passes start from 0; the caller sees none that is less than one before. */
@@ -120,6 +136,8 @@ interface PassWork {
   readonly modelPath: string;
   /** Folder of all passes. */
   readonly scratch: string;
+  /** Whether an earlier process worked in it, and a later one goes on. */
+  readonly isKept: boolean;
   readonly options: CompressOptions;
   readonly calibration?: ModelCalibration | undefined;
   /** What was said of earlier plans, which later ones do not repeat. */
@@ -296,7 +314,7 @@ function listRejections({ results }: Pass): WeightResult[] {
 
 /** Carries out a plan, with what an earlier pass has written, whose files go afterwards. */
 async function runPass(
-  { shares, modelPath, scratch, options, calibration, logged }: PassWork,
+  { shares, modelPath, scratch, isKept, options, calibration, logged }: PassWork,
   revision: PlanRevision,
   earlier: Pass | undefined,
 ): Promise<Pass> {
@@ -310,11 +328,12 @@ async function runPass(
   }
   const isWritten = earlier !== undefined && earlier.files.length > 0;
   const tasks = isWritten ? reusePayloads(plan, earlier) : plan.tasks;
-  const directory = path.join(scratch, randomUUID());
+  const directory = path.join(scratch, isKept ? digestWork(tasks, plan.layout) : randomUUID());
   await mkdir(directory, { recursive: true });
   const { files, results } = await executePlan({ ...plan, tasks }, shares, {
     ...options,
     outputDirectory: directory,
+    journal: isKept ? await TaskJournal.open(directory) : undefined,
   });
   const remaining = new Set(plan.tasks.map(({ weight }) => weight));
   const kept = [...(isWritten ? earlier.results : [])].filter(([weight]) => remaining.has(weight));

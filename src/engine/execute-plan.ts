@@ -8,7 +8,9 @@ import { type Destination, writeLayout, type WrittenFile } from "./onnx/write-mo
 import type { CompressionPlan, PlanOptions } from "./plan-compression.ts";
 import { outputPayloads } from "./quantize/tasks/output-writer.ts";
 import { adoptCompletedTasks, type CompletedTasks } from "./quantize/tasks/partition.ts";
+import type { TaskJournal } from "./quantize/tasks/task-journal.ts";
 import type { RemoteFiles } from "./checkpoints/remote-files.ts";
+import { at } from "./onnx/at.ts";
 import { runTasks } from "./quantize/tasks/run-tasks.ts";
 import type { CopyTask, ModelTask, TaskResult, WeightTask } from "./quantize/tasks/weight-task.ts";
 
@@ -23,6 +25,11 @@ export interface CompressOptions extends PlanOptions {
   readonly fetchRanges?: FetchRanges | undefined;
   /** Where the files of a checkpoint are elsewhere. */
   readonly remote?: RemoteFiles | undefined;
+  /**
+   * Folder of this model only, where weights that are finished outlive the process: another one with
+   * the same options goes on with the rest. Its files may be linked to those of the result.
+   */
+  readonly keptDirectory?: string | undefined;
   readonly signal: AbortSignal;
   /** Called with the fraction of the work that is done, from 0 to 1. */
   readonly onProgress: (fraction: number, message: string) => void;
@@ -42,13 +49,18 @@ export interface CompressOptions extends PlanOptions {
   readonly candidates?: CandidateRunner | undefined;
 }
 
+interface ExecuteOptions extends CompressOptions {
+  /** Of the output directory, where it has work that was finished before. */
+  readonly journal?: TaskJournal | undefined;
+}
+
 /** Computes and writes what a plan asks for; what shares have is taken from them. */
 export async function executePlan(
   { model, tasks: weightTasks, layout }: CompressionPlan,
   shares: CompletedTasks,
-  { outputDirectory: directory, modelSha256, signal, ...report }: CompressOptions,
+  { outputDirectory: directory, modelSha256, signal, ...report }: ExecuteOptions,
 ): Promise<{ files: WrittenFile[]; results: WeightResult[] }> {
-  const { fetchRanges, remote, onProgress, log } = report;
+  const { fetchRanges, remote, journal, onProgress, log } = report;
   const planned = [...weightTasks, ...takeCopies({ model, layout })];
   const adopting = { completed: shares, modelSha256, signal };
   const completed = await adoptCompletedTasks(model, planned, adopting);
@@ -56,9 +68,16 @@ export async function executePlan(
   if (adopted.some(({ rejection }) => rejection !== undefined)) {
     return { files: [], results: adopted.filter(isWeightResult) };
   }
-  const tasks = planned.filter((_, index) => completed[index] === undefined);
+  const finished = journal?.finished ?? new Map<number, TaskResult>();
+  const waiting = planned.flatMap((task, index) => {
+    return completed[index] === undefined && !finished.has(index) ? [{ task, index }] : [];
+  });
+  const tasks = waiting.map(({ task }) => task);
   if (shares.size > 0) {
     log(`${planned.length - tasks.length} of ${planned.length} weights come from shares`);
+  }
+  if (finished.size > 0) {
+    log(`${finished.size} of ${planned.length} weights were finished by an earlier attempt`);
   }
   const copied = copiedPayloads(model, layout);
   await fetchRanges?.(rangesInModel(model, [...copied, ...tasks.map(({ source }) => source)]));
@@ -67,11 +86,16 @@ export async function executePlan(
   const onBytes = createByteProgress(total, "Compressing weights", onProgress);
   let results: TaskResult[] = [];
   const writeComputedPayloads = async (destinations: FindDestinations) => {
-    results = await runTasks(placeTasks(tasks, destinations), { remote, signal, onBytes });
+    const onResult = (position: number, result: TaskResult) =>
+      journal?.add(at(waiting, position).index, result);
+    const placed = placeTasks(tasks, destinations);
+    results = await runTasks(placed, { remote, signal, onBytes, onResult });
   };
-  const options = { directory, layout, signal, onBytes, writeComputedPayloads };
+  const isResumed = journal !== undefined;
+  const options = { directory, layout, signal, onBytes, writeComputedPayloads, isResumed };
   const files = await writeLayout(model, options);
-  return { files, results: [...adopted, ...results].filter(isWeightResult) };
+  const all = [...adopted, ...finished.values(), ...results];
+  return { files, results: all.filter(isWeightResult) };
 }
 
 export type WeightResult = TaskResult & { readonly weight: number };

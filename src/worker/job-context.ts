@@ -8,6 +8,8 @@ export interface JobDependencies {
   readonly blobs: BlobFiles;
   /** Scratch folder of this attempt. */
   readonly directory: string;
+  /** Folder of all attempts at the job on this machine. */
+  readonly workDirectory: string;
   readonly reporter: Reporter;
   readonly signal: AbortSignal;
   /** Where a source of the job is that the service has credentials for. */

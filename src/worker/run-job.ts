@@ -8,6 +8,7 @@ import { fetchInputs, type JobInputs } from "./fetch-inputs.ts";
 import { finishJob } from "./finish-job.ts";
 import type { JobDependencies, JobContext } from "./job-context.ts";
 import { assembleModel, optimizePart, shardModel } from "./worker-steps.ts";
+import { openKeptWork } from "./kept-work.ts";
 import { createStageClock } from "./reporter.ts";
 
 /** Does the work of a job, or the worker's part of it, until its files are stored and reported. */
@@ -69,6 +70,7 @@ async function compressInputs(context: JobContext, inputs: JobInputs): Promise<C
       ...context,
       ...stage,
       remote: inputs.model.remote,
+      keptDirectory: await openKeptWork(context.workDirectory, inputs.model),
       calibrationPath,
       dataPath,
       candidates,

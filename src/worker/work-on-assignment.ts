@@ -77,7 +77,8 @@ async function runAndReportResult(
     const locateSource = (source: string) => connection.locateSource(source, signal);
     const blobs = await openBlobs();
     const { relay } = connection;
-    await runJob(assignment, { blobs, directory, reporter, signal, locateSource, relay });
+    const scratch = { directory, workDirectory };
+    await runJob(assignment, { blobs, ...scratch, reporter, signal, locateSource, relay });
     reporter.result("Completed");
     return { outcome: "Completed" };
   } catch (error) {

@@ -1,5 +1,13 @@
 import assert from "node:assert/strict";
-import { copyFile, mkdir, readdir, readFile, truncate, writeFile } from "node:fs/promises";
+import {
+  appendFile,
+  copyFile,
+  mkdir,
+  readdir,
+  readFile,
+  truncate,
+  writeFile,
+} from "node:fs/promises";
 import { basename, join } from "node:path";
 import { test } from "node:test";
 import { resolveRecipe } from "../../src/contract/jobs/resolve-recipe.ts";
@@ -303,3 +311,41 @@ async function writeVersion(
   await writeFile(dataPath, Buffer.concat([0, 1].map((w) => Buffer.from(numbers(w).buffer))));
   return [path, dataPath];
 }
+
+test("work that was interrupted goes on after what it had finished, with the same bytes", async () => {
+  await using folder = await makeFolder();
+  const model = realModel("ocr-recognition-v6");
+  const recipe: PartialRecipe = { scheme: "int8-weight", dequantize: "run" };
+  const expected = await compressWithoutShares(model, join(folder.path, "whole"), recipe);
+  const keptDirectory = join(folder.path, "kept");
+  const stop = new AbortController();
+  const options = { ...optionsFor(recipe), keptDirectory };
+  const outputDirectory = join(folder.path, "interrupted");
+  await mkdir(outputDirectory);
+  const interrupted = compressModel(model, {
+    ...options,
+    outputDirectory,
+    log: () => {},
+    signal: stop.signal,
+    onProgress: (fraction) => fraction > 0.8 && stop.abort(new Error("interrupted")),
+  });
+  await assert.rejects(interrupted, /interrupted/);
+  const [work = ""] = await readdir(keptDirectory);
+  // The process was killed while it wrote.
+  await appendFile(join(keptDirectory, work, "finished-tasks"), '{"index":');
+  const goOn = (name: string) =>
+    compressed(join(folder.path, name), (where) => compressModel(model, { ...options, ...where }));
+  const finished = ({ lines }: Compressed) => {
+    const found = lines.flatMap((line) => /^(\d+) of (\d+) weights were finished/.exec(line) ?? []);
+    return found.slice(1).map(Number);
+  };
+  const resumed = await goOn("resumed");
+  const [some = 0, all = 0] = finished(resumed);
+  assert.ok(some > 0 && some < all, `${some} of ${all}`);
+  const again = await goOn("again");
+  assert.deepEqual(finished(again), [all, all]);
+  for (const { report, files } of [resumed, again]) {
+    assert.deepEqual(files, expected.files);
+    assert.deepEqual(report.weights, expected.report.weights);
+  }
+});

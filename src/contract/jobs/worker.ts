@@ -162,6 +162,9 @@ export const terminationMessage = z.object({
 });
 export type TerminationMessage = z.infer<typeof terminationMessage>;
 
+/** In the folder of a job on this machine: what its worker keeps for the next attempt. */
+export const keptFolder = "kept";
+
 /** Name of the worker's container in its pod. */
 export const workerContainer = "worker";
 

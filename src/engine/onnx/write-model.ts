@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { type FileHandle, open, rename, rm } from "node:fs/promises";
+import { constants, type FileHandle, open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { at } from "./at.ts";
 import { CheckpointValues } from "../checkpoints/checkpoint-values.ts";
@@ -33,6 +33,8 @@ interface WriteLayoutOptions {
   ) => Promise<void>;
   readonly onBytes?: (bytes: number) => void;
   readonly signal?: AbortSignal | undefined;
+  /** Whether an earlier process may have written a part, and a later one goes on after an error. */
+  readonly isResumed?: boolean;
 }
 
 /** Writes a model as an ONNX file, with one external data file where it would be too large. */
@@ -47,26 +49,28 @@ export async function writeModel(
 
 /**
  * Writes a model's files under temporary names and renames them when all are complete; on any error
- * it deletes them.
+ * it deletes them, unless the work is resumed.
  * @throws ServiceError storage_full
  */
 export async function writeLayout(
   model: OnnxModel,
   options: WriteLayoutOptions,
 ): Promise<WrittenFile[]> {
-  const { directory, layout, signal } = options;
-  const suffix = `.${randomUUID()}.partial`;
+  const { directory, layout, signal, isResumed = false } = options;
+  const suffix = isResumed ? "" : `.${randomUUID()}.partial`;
   const partial = (name: string) => join(directory, name + suffix);
   const index = weightIndexFile(model, layout);
   const files = index === undefined ? layout.files : [...layout.files, index];
   try {
-    for (const file of files) await writeLiterals(partial(file.name), file);
+    for (const file of files) await writeLiterals(partial(file.name), file, isResumed);
     await copyPayloads(model, options, partial);
     await options.writeComputedPayloads?.((payload) => findDestinations(layout, payload, partial));
     signal?.throwIfAborted();
     for (const { name } of files.toReversed()) await rename(partial(name), join(directory, name));
   } catch (error) {
-    await Promise.all(files.map(({ name }) => rm(partial(name), { force: true })));
+    if (!isResumed) {
+      await Promise.all(files.map(({ name }) => rm(partial(name), { force: true })));
+    }
     if (!isDiskFull(error)) throw error;
     const message = `The disk is full: cannot write ${files.length} files of the result`;
     throw new ServiceError("storage_full", message, { cause: error });
@@ -91,8 +95,13 @@ function isDiskFull(error: unknown): boolean {
   );
 }
 
-async function writeLiterals(path: string, { bytes, literals }: FileLayout): Promise<void> {
-  await using file = await open(path, "wx");
+async function writeLiterals(
+  path: string,
+  { bytes, literals }: FileLayout,
+  mayExist: boolean,
+): Promise<void> {
+  const { O_CREAT, O_EXCL, O_WRONLY } = constants;
+  await using file = await open(path, O_CREAT | O_WRONLY | (mayExist ? 0 : O_EXCL));
   await file.truncate(bytes);
   for (const literal of literals) await writeAllBytes(file, literal.bytes, literal.offset);
 }

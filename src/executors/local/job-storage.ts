@@ -3,9 +3,10 @@ import { randomUUID } from "node:crypto";
 import { mkdir, rename } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
+import { keptFolder } from "../../contract/jobs/worker.ts";
 import type { BlobStore } from "../../storage/blob-store.ts";
 import { blobPath } from "../../storage/directory-blob-store.ts";
-import { systemErrorCode } from "../../storage/file-error.ts";
+import { statOrUndefined, systemErrorCode } from "../../storage/file-error.ts";
 
 /**
  * Makes the folder of the blobs that a job's worker reads: as links where the file system has them,
@@ -39,9 +40,10 @@ export function scratchOwner(name: string): string {
 
 /**
  * Removes a scratch folder, which is renamed first: what a worker left so that it cannot be removed
- * is never used by another attempt. `rm` takes paths that are longer than those of the system.
+ * is never used by another attempt, besides what it keeps for that, where there will be one. `rm`
+ * takes paths that are longer than those of the system.
  */
-export async function removeScratch(folder: string): Promise<void> {
+export async function removeScratch(folder: string, keepsWork = false): Promise<void> {
   const name = path.basename(folder);
   const isRenamed = name.includes(marker);
   const removed = isRenamed ? folder : `${folder}${marker}${randomUUID()}`;
@@ -50,6 +52,11 @@ export async function removeScratch(folder: string): Promise<void> {
   } catch (error) {
     if (systemErrorCode(error) === "ENOENT") return;
     throw error;
+  }
+  const kept = path.join(removed, keptFolder);
+  if (keepsWork && !isRenamed && (await statOrUndefined(kept)) !== undefined) {
+    await mkdir(folder);
+    await rename(kept, path.join(folder, keptFolder));
   }
   await run("rm", ["-rf", "--", removed]);
 }

@@ -6,6 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { hashSecret } from "../../auth/access-token.ts";
 import type { JobError } from "../../contract/errors.ts";
 import { maxAttempts, projectWait, silentWorkerSeconds } from "../../contract/limits.ts";
+import { isTerminal } from "../../contract/jobs/status.ts";
 import { errorMessage } from "../../log/error-message.ts";
 import type { Disruption } from "../../records/jobs/attempt-records.ts";
 import type { ProcessIdentity } from "../../records/database/replica.ts";
@@ -103,7 +104,12 @@ class LocalExecutor implements Executor {
     const { changes } = records;
     const stop = (jobId: string) => this.#stops.get(jobId)?.abort();
     const remove = (jobId: string) => this.#queue.remove(jobId);
-    this.#unsubscribe = [changes.onCancelling(stop), changes.onEnded(remove)];
+    const onEnded = (jobId: string) => {
+      remove(jobId);
+      // What was kept for an attempt that does not come.
+      if (!this.#stops.has(jobId)) void this.#removeScratch(jobId);
+    };
+    this.#unsubscribe = [changes.onCancelling(stop), changes.onEnded(onEnded)];
     const add = (project: string, jobIds: readonly string[]) => this.submit(project, jobIds);
     const listRunning = () => [...this.#stops.keys()];
     this.#replicas = followReplicas({ add, remove, listRunning, stop }, options);
@@ -200,7 +206,7 @@ class LocalExecutor implements Executor {
     const outcome = await this.#runProcess(run, stop.signal);
     for (const timer of timers) clearTimeout(timer);
     this.#silence.delete(jobId);
-    await this.#removeScratch(jobId);
+    await this.#removeScratch(jobId, await this.#isTriedAgain(run, stop.signal));
     const isSilent = stop.signal.reason === silent;
     const lines = stop.signal.aborted ? [] : outcome.lines;
     if (isSilent) lines.push(silentWorkerMessage(this.#silentSeconds));
@@ -211,6 +217,14 @@ class LocalExecutor implements Executor {
     };
     const { attempts } = this.#options.records;
     await this.#recordWithRetry(() => attempts.end(jobId, attempt, end));
+  }
+
+  async #isTriedAgain(run: LocalAttempt, signal: AbortSignal): Promise<boolean> {
+    const isSilent = signal.reason === silent && !isLastAttempt(run);
+    if (!isSilent && this.#findDisruption(signal) === undefined) return false;
+    const { jobs } = this.#options.records;
+    const status = await this.#recordWithRetry(() => jobs.findStatus(run.jobId));
+    return status !== undefined && !isTerminal(status);
   }
 
   #findDisruption({ reason }: AbortSignal): Disruption | undefined {
@@ -226,10 +240,10 @@ class LocalExecutor implements Executor {
     return [silence, setTimeout(() => stop.abort(deadlineReached), deadlineSeconds * 1000)];
   }
 
-  async #removeScratch(jobId: string): Promise<void> {
+  async #removeScratch(jobId: string, keepsWork = false): Promise<void> {
     const { workDirectory, log } = this.#options;
     try {
-      await removeScratch(join(workDirectory, jobId));
+      await removeScratch(join(workDirectory, jobId), keepsWork);
     } catch (error) {
       log(`Cannot remove the scratch folder of job "${jobId}": ${errorMessage(error)}`);
     }
@@ -260,7 +274,7 @@ class LocalExecutor implements Executor {
       const message = `No worker can be run: ${errorMessage(error)}`;
       log(`${message} (job "${jobId}")`);
       if (isStorageFailure(error) && !signal.aborted) {
-        await this.#removeScratch(jobId);
+        await this.#removeScratch(jobId, true);
         await delay(retryMs, undefined, { signal }).catch(() => {});
         return this.#runProcess(run, signal);
       }

@@ -16,7 +16,7 @@ interface ResumeOptions {
 
 /**
  * Ends the attempts of an earlier run of the service, with their processes, and removes the scratch
- * folders here. Where others work on the same records, one look does not say that a replica is
+ * folders here, but not what workers keep for the next attempt. Where others work on the same records, one look does not say that a replica is
  * gone: `followReplicas()` looks again.
  */
 export async function resumeUnfinishedJobs(
@@ -27,7 +27,9 @@ export async function resumeUnfinishedJobs(
     const interrupted = await listInterrupted(records, new Set());
     await Promise.all(interrupted.map((job) => endInterrupted(records, job)));
   }
-  await removeAllScratch({ workDirectory, log });
+  const unfinished = await records.attempts.listUnfinished();
+  const ids = new Set(unfinished.map(({ jobId }) => jobId));
+  await removeAllScratch({ workDirectory, log }, ids);
 }
 
 /** Jobs with a process of a replica that does not run. */
@@ -58,11 +60,14 @@ function serviceDeathsError(deaths: number): JobError {
 }
 
 /** A worker can leave what cannot be removed: the service starts all the same. */
-async function removeAllScratch({ workDirectory, log }: ResumeOptions): Promise<void> {
+async function removeAllScratch(
+  { workDirectory, log }: ResumeOptions,
+  unfinished: ReadonlySet<string>,
+): Promise<void> {
   const names = await readdir(workDirectory);
   const scratch = names.filter((name) => jobIdSchema.safeParse(scratchOwner(name)).success);
   const removals = scratch.map((name) =>
-    removeScratch(join(workDirectory, name)).catch((error: unknown) =>
+    removeScratch(join(workDirectory, name), unfinished.has(name)).catch((error: unknown) =>
       log(`Cannot remove the scratch folder "${name}": ${errorMessage(error)}`),
     ),
   );

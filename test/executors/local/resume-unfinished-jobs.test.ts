@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { type TestContext } from "node:test";
@@ -26,4 +26,21 @@ test("a service that is alone runs the jobs again that ran when it ended", async
 
 test("a replica that starts leaves jobs to others that it does not see at once", async (t) => {
   assert.equal(await isLeftAlone(t, true), true);
+});
+
+test("what workers keep stays for jobs that go on, and nothing else of their folders", async (t) => {
+  const workDirectory = await mkdtemp(join(tmpdir(), "resume-"));
+  const records = await openTestRecords();
+  t.after(() => Promise.all([records.close(), rm(workDirectory, { recursive: true })]));
+  const { id } = await records.jobs.create("default", makeNewJob());
+  const { id: other } = await records.jobs.create("default", makeNewJob());
+  await records.jobs.cancel("default", other);
+  for (const job of [id, other]) {
+    await mkdir(join(workDirectory, job, "kept"), { recursive: true });
+    await writeFile(join(workDirectory, job, "kept", "weights"), "");
+    await mkdir(join(workDirectory, job, "attempt-1"));
+  }
+  await resumeUnfinishedJobs(records, { workDirectory, log: () => {} });
+  const left = await readdir(workDirectory, { recursive: true });
+  assert.deepEqual(left.toSorted(), [id, join(id, "kept"), join(id, "kept", "weights")]);
 });

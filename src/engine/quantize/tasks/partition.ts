@@ -94,13 +94,17 @@ const errorSums = z.object({
   notFinite: z.boolean(),
 });
 
+/** A TaskResult in a file. */
+export const taskResult = z.object({
+  weight: z.int().min(0).optional(),
+  sums: errorSums,
+  rejection: z.string().optional(),
+});
+
 const trailer = z.array(
-  z.object({
+  taskResult.extend({
     task: z.string().describe("Digest of the task."),
     bytes: z.int().min(0).describe("Length of its outputs."),
-    weight: z.int().min(0).optional(),
-    sums: errorSums,
-    rejection: z.string().optional(),
   }),
 );
 

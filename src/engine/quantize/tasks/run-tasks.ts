@@ -67,7 +67,11 @@ async function runInThreads(
   await using fetched = remote && new FetchedTasks(tasks, remote, signal);
   const queue = fetched ?? new TaskQueue(tasks, signal);
   const serve = async (run: (task: PlacedTask) => Promise<TaskResult>) => {
-    for await (const [index, task] of queue.take()) results[index] = await run(task);
+    for await (const [index, task] of queue.take()) {
+      const result = await run(task);
+      results[index] = result;
+      options.onResult?.(index, result);
+    }
   };
   const serving = [
     ...workers.map((worker) => serve((task) => runInThread(worker, task, { ...options, signal }))),

@@ -113,4 +113,6 @@ export interface RunTasksOptions {
   readonly signal: AbortSignal;
   /** Called with the source bytes done since the last call. */
   readonly onBytes: (bytes: number) => void;
+  /** Called with the result of each task, by its position, as soon as its outputs are written. */
+  readonly onResult?: ((index: number, result: TaskResult) => void) | undefined;
 }
