@@ -1,13 +1,13 @@
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { observeActivations, type ObserveOptions } from "./calibrate/observe-activations.ts";
-import { chooseRange, type RangeMethod } from "./calibrate/choose-range.ts";
+import { chooseRange } from "./calibrate/choose-range.ts";
 import type { ValueHistogram } from "./calibrate/value-histogram.ts";
 import { observeRanges } from "./calibrate/observe-ranges.ts";
 import { isStatic, listStaticValues } from "./quantize/formats/multiply-static.ts";
 import type { ActivationRange } from "./quantize/plan-revision.ts";
 import { quoteName } from "../contract/text/quote-name.ts";
-import type { Recipe } from "../contract/jobs/recipe.ts";
+import type { RangeMethod, Recipe } from "../contract/jobs/recipe.ts";
 import type { Telemetry } from "../contract/jobs/telemetry.ts";
 import { type TensorData, tensorNumbers } from "./evaluate/tensor-data.ts";
 import { openOriginal } from "./language/open-original.ts";

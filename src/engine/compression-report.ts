@@ -10,7 +10,7 @@ import { isStatic } from "./quantize/formats/multiply-static.ts";
 import type { WeightOperation } from "./quantize/weight-format.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
 import type { ModelGraphPart } from "../contract/jobs/model-graph.ts";
-import type { Recipe } from "../contract/jobs/recipe.ts";
+import type { RangeMethod, Recipe } from "../contract/jobs/recipe.ts";
 import type { SearchSummary } from "../contract/jobs/search.ts";
 import type { Telemetry } from "../contract/jobs/telemetry.ts";
 import type { WarningCode } from "../contract/jobs/warnings.ts";
@@ -64,16 +64,18 @@ interface Measured {
   readonly results: readonly TaskResult[];
   /** Absent where nothing was observed, though the recipe may ask for it. */
   readonly calibration?: ModelCalibration | undefined;
+  /** How ranges of activations were found; undefined where there are none. */
+  readonly method?: RangeMethod | undefined;
   readonly found?: FoundRecipe | undefined;
 }
 
 export function buildCompressionReport(
   plan: CompressionPlan,
   written: Pick<CompressionReport, "files" | "restoredAtLoad" | "unrounded">,
-  { results, calibration, found }: Measured,
+  { results, calibration, method, found }: Measured,
 ): CompressionReport {
   const summary = calibration?.summary;
-  const fitted = summary && { ...summary, fittedWeights: countFitted(plan) };
+  const fitted = summary && { ...summary, method, fittedWeights: countFitted(plan) };
   const sums = new Map(results.map((result) => [result.weight, result.sums]));
   return {
     ...written,
