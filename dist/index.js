@@ -62529,7 +62529,7 @@ var next_steps = __nccwpck_require__(6669);
 const maxFailureMessageBytes = 4_000;
 function renderJobSummary(report, verdict) {
     const sections = [
-        headlineSection(report, verdict, `## ${(0,markdown/* inlineCode */.ti)(report.name)}\n\n`),
+        headlineSection(report, `## ${(0,markdown/* inlineCode */.ti)(report.name)}\n\n**${verdict.title}** · `),
         ...firstLook(report),
         ...detailSections(report.rows),
         ...ratioCharts(report.rows),
@@ -62537,7 +62537,7 @@ function renderJobSummary(report, verdict) {
     return (0,compose_sections/* composeSections */.z)(sections, { url: report.url, maxBytes: markdown/* githubLimits */.Q0.jobSummaryBytes });
 }
 function renderBatchCheck(report, verdict) {
-    const sections = [headlineSection(report, verdict, ""), ...firstLook(report)];
+    const sections = [headlineSection(report, ""), ...firstLook(report)];
     const details = [...detailSections(report.rows), ...ratioCharts(report.rows)];
     const limits = { url: report.url, maxBytes: markdown/* githubLimits */.Q0.checkFieldBytes };
     return {
@@ -62547,8 +62547,9 @@ function renderBatchCheck(report, verdict) {
     };
 }
 function renderComment(report, verdict, marker) {
+    const title = `### ${(0,markdown/* inlineCode */.ti)(report.name)}\n\n**${verdict.title}** · `;
     const sections = [
-        headlineSection(report, verdict, `${marker}\n### ${(0,markdown/* inlineCode */.ti)(report.name)}\n\n`),
+        headlineSection(report, `${marker}\n${title}`),
         ...firstLook(report),
         ...detailSections(report.rows),
     ];
@@ -62558,8 +62559,8 @@ function firstLook(report) {
     const { rows } = report;
     return [...problemSections(rows), ...nextSections(report), ...jobSections(rows)];
 }
-function headlineSection({ url, rows, failureMessage }, { title }, before) {
-    const parts = [`${before}**${title}** · [details](${url})`, outcomeCounts(rows)];
+function headlineSection({ url, rows, failureMessage }, before) {
+    const parts = [`${before}[details](${url})`, outcomeCounts(rows)];
     if (failureMessage !== undefined) {
         const message = (0,markdown/* truncateToBytes */.Ln)(failureMessage, maxFailureMessageBytes);
         parts.push((0,markdown/* codeBlock */.DV)(message.split("\n")));
@@ -62569,6 +62570,8 @@ function headlineSection({ url, rows, failureMessage }, { title }, before) {
 function outcomeCounts(rows) {
     const counts = (0,conclude/* countOutcomes */.XF)(rows);
     const present = Object.keys(report/* outcomes */.KI).filter((outcome) => counts[outcome] > 0);
+    if (present.length < 2)
+        return "";
     const parts = present.map((outcome) => {
         const { mark, words } = report/* outcomes */.KI[outcome];
         return `${mark} ${counts[outcome]} ${words}`;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { artifact } from "../src/contract/jobs/artifact.ts";
-import { recipe } from "../src/contract/jobs/recipe.ts";
+import { rangeMethods, recipe } from "../src/contract/jobs/recipe.ts";
 import { jobKind } from "../src/contract/jobs/status.ts";
 import { target } from "../src/contract/jobs/target.ts";
 import { sha256 } from "../src/contract/models/model.ts";
@@ -16,6 +16,8 @@ export const jobReport = z.object({
   foundRecipe: recipe.optional(),
   restoredAtLoad: z.array(z.int().min(0)),
   unrounded: z.array(z.int().min(0)).optional(),
+  /** The way to find ranges that was chosen, where the recipe says `auto`. */
+  calibration: z.object({ method: z.enum(rangeMethods).optional() }).optional(),
   files: z.array(artifact),
   weights: z.array(
     z.object({

@@ -6,6 +6,7 @@ import path from "node:path";
 import type { JobReport } from "./job-report.ts";
 import { VerificationError } from "./verify-attestations.ts";
 import { compressModel } from "../src/engine/compress-model.ts";
+import type { Recipe } from "../src/contract/jobs/recipe.ts";
 import type { CompressionReport } from "../src/engine/compression-report.ts";
 
 /**
@@ -19,7 +20,7 @@ export async function repeatJob(
   calibrationPath?: string,
 ): Promise<void> {
   const { kind, target, restoredAtLoad, unrounded, model } = report;
-  const { foundRecipe: recipe = report.recipe } = report;
+  const recipe = findRecipe(report);
   const given = await hashFile(modelPath);
   if (given !== model.sha256) {
     throw new VerificationError(`The model has the SHA-256 ${given}, the report's ${model.sha256}`);
@@ -47,6 +48,13 @@ export async function repeatJob(
   } finally {
     await rm(outputDirectory, { recursive: true });
   }
+}
+
+/** The recipe with what was chosen for it. */
+function findRecipe({ recipe, foundRecipe = recipe, calibration: chosen }: JobReport): Recipe {
+  const { calibration } = foundRecipe;
+  if (calibration === undefined || chosen?.method === undefined) return foundRecipe;
+  return { ...foundRecipe, calibration: { ...calibration, method: chosen.method } };
 }
 
 async function compareFiles(

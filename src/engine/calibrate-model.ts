@@ -1,13 +1,13 @@
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { observeActivations, type ObserveOptions } from "./calibrate/observe-activations.ts";
-import { chooseRange, type RangeMethod } from "./calibrate/choose-range.ts";
+import { chooseRange } from "./calibrate/choose-range.ts";
 import type { ValueHistogram } from "./calibrate/value-histogram.ts";
 import { observeRanges } from "./calibrate/observe-ranges.ts";
 import { isStatic, listStaticValues } from "./quantize/formats/multiply-static.ts";
 import type { ActivationRange } from "./quantize/plan-revision.ts";
 import { quoteName } from "../contract/text/quote-name.ts";
-import type { Recipe } from "../contract/jobs/recipe.ts";
+import type { RangeMethod, Recipe } from "../contract/jobs/recipe.ts";
 import type { Telemetry } from "../contract/jobs/telemetry.ts";
 import { type TensorData, tensorNumbers } from "./evaluate/tensor-data.ts";
 import { openOriginal } from "./language/open-original.ts";
@@ -30,7 +30,7 @@ import type { BlockTask, MomentsFile } from "./quantize/tasks/weight-task.ts";
 
 export interface ModelCalibration {
   /** Undefined where no weight is in blocks of a product. */
-  readonly summary: Telemetry["calibration"];
+  readonly summary: Omit<NonNullable<Telemetry["calibration"]>, "fittedWeights"> | undefined;
   /** Of the activations that are quantized in advance, by their names. */
   readonly histograms: ReadonlyMap<string, ValueHistogram>;
   /** Weights whose operators take or give values that no range holds, by their position, and why. */
@@ -68,7 +68,7 @@ export async function calibrateModel(
       visit: (tensor) => addTensor(moments, tensor),
     });
     const { data, count: samples, evaluationSamples } = observed;
-    summary = { data, samples, evaluationSamples, fittedWeights: 0 };
+    summary = { data, samples, evaluationSamples };
     for (const [position, [group, sums]] of [...moments].entries()) {
       const file = path.join(options.scratchDirectory, `moments-${index}-${position}`);
       if (!(await writeMoments(file, sums))) continue;
@@ -95,10 +95,10 @@ export async function calibrateModel(
     const found = await observeRanges(model, values, options);
     histograms = found.histograms;
     const { data, count: samples, evaluationSamples } = found.observed;
-    summary = { data, samples, evaluationSamples, fittedWeights: 0 };
+    summary = { data, samples, evaluationSamples };
   }
   return {
-    summary: summary && { ...summary, fittedWeights: files.size + statics.length },
+    summary,
     histograms,
     unfit: listUnfit(statics, valuesOf, histograms),
     multiplications: new Map(statics.map(multiplicationsOf)),

@@ -22,7 +22,7 @@ interface UnroundedOptions {
 
 /** SQNR from which on all operators stay in integers, dB. */
 const minSqnrDb = 20;
-/** SQNR of probabilities that other samples will not take below that. */
+/** SQNR of an output from which on what its softmax is taken of does not count. */
 const sureSqnrDb = 30;
 /** What the SQNR is to have beyond that where some do not, dB: other samples have less. */
 const marginDb = 1;
@@ -31,7 +31,7 @@ const maxLossDb = 3;
 /** Parts that are measured one by one: each costs a run of the model. */
 const maxParts = 80;
 /** Part of all multiplications that an operator saves whatever its size. */
-const overhead = 1 / 64;
+const overhead = 1 / 256;
 
 /**
  * The static operators that stay in floating point, by their weights, and why: the errors of
@@ -43,17 +43,20 @@ export async function chooseUnrounded(
   all: readonly StaticPart[],
   { hasOthers, measureSqnrDb, log }: UnroundedOptions,
 ): Promise<ReadonlyMap<number, string>> {
-  const measure = async (unrounded: ReadonlyMap<number, string>) => {
-    const output = await measureSqnrDb(unrounded);
-    if (output === undefined || output < minSqnrDb || output >= sureSqnrDb) return output;
+  const addInputs = async (unrounded: ReadonlyMap<number, string>, sqnrDb: number) => {
+    if (sqnrDb < minSqnrDb) return sqnrDb;
     const before = await measureSqnrDb(unrounded, { beforeSoftmax: true });
-    return before === undefined ? undefined : Math.min(output, before);
+    return Math.min(sqnrDb, before ?? -Infinity);
   };
-  const sqnrDb = await measure(new Map());
-  if (sqnrDb === undefined || sqnrDb >= minSqnrDb) return new Map();
+  const measure = async (unrounded: ReadonlyMap<number, string>) =>
+    addInputs(unrounded, (await measureSqnrDb(unrounded)) ?? -Infinity);
+  const output = await measureSqnrDb(new Map());
+  if (output === undefined || output >= sureSqnrDb) return new Map();
+  const sqnrDb = await addInputs(new Map(), output);
+  if (sqnrDb >= minSqnrDb) return new Map();
   log(`With all static operators: SQNR ${sqnrDb.toFixed(1)} dB`);
   const everything = nameWeights(all, () => "is measured without");
-  const others = hasOthers ? ((await measure(everything)) ?? Infinity) : Infinity;
+  const others = hasOthers ? await measure(everything) : Infinity;
   const least = Math.min(minSqnrDb + marginDb, others - maxLossDb);
   if (sqnrDb >= least) return new Map();
   const parts = joinNeighbours(all);
@@ -74,7 +77,7 @@ export async function chooseUnrounded(
     );
   const count = await findLeastCount(
     ordered.length,
-    async (some) => ((await measure(nameFirst(some))) ?? -Infinity) >= least,
+    async (some) => (await measure(nameFirst(some))) >= least,
   );
   log(`${count} of ${parts.length} parts of the static operators cost too much accuracy`);
   return nameFirst(count);

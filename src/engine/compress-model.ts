@@ -21,7 +21,7 @@ import { firstPlan, type PlanRevision } from "./quantize/plan-revision.ts";
 import { type CompletedTasks, readPartitions } from "./quantize/tasks/partition.ts";
 import { digestWork, TaskJournal } from "./quantize/tasks/task-journal.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
-import { rangeMethods } from "../contract/jobs/recipe.ts";
+import { type RangeMethod, rangeMethods } from "../contract/jobs/recipe.ts";
 import { requireSupportedRecipe } from "../contract/jobs/resolve-recipe.ts";
 import { lacksDotProducts } from "../contract/jobs/target.ts";
 
@@ -97,14 +97,14 @@ async function carryOutPasses(
     const made = { ...options, onProgress };
     const work = { shares, modelPath, scratch, isKept, options: made, logged };
     const { found, ...calibrated } = await findRecipe(await calibratePlan(work));
-    const { pass, ...restored } = await findFinalPass(calibrated);
+    const { pass, method, ...restored } = await findFinalPass(calibrated);
     const { plan, directory, files, results } = pass;
     for (const { name } of files.toReversed()) {
       const place = isKept ? linkOrCopy : rename;
       await place(path.join(directory, name), path.join(options.outputDirectory, name));
     }
     const { calibration } = calibrated;
-    const measured = { results: [...results.values()], calibration, found };
+    const measured = { results: [...results.values()], calibration, method, found };
     return buildCompressionReport(plan, { files, ...restored }, measured);
   } finally {
     if (!isKept) await rm(scratch, { recursive: true, force: true });
@@ -205,8 +205,7 @@ async function findRecipe(
   };
 }
 
-interface FinalPass {
-  readonly pass: Pass;
+interface FinalPass extends Pick<FirstPass, "pass" | "method"> {
   /** Positions of the weights that are, as times decided. */
   readonly restoredAtLoad: readonly number[];
   /** Positions of the weights that stay as they are, as losses decided. */
@@ -217,6 +216,8 @@ interface FinalPass {
 interface FirstPass {
   readonly pass: Pass;
   readonly revision: PlanRevision;
+  /** How ranges of activations were found; undefined where there are none. */
+  readonly method: RangeMethod | undefined;
 }
 
 /** The pass by the recipe's ranges of activations, else by those whose result loses least. */
@@ -225,14 +226,16 @@ async function runBestPass(work: PassWork): Promise<FirstPass> {
   const { candidates, log } = options;
   const method = options.recipe.calibration?.method ?? "minmax";
   if (calibration === undefined || calibration.histograms.size === 0) {
-    return runFirstPass(work, firstPlan.ranges);
+    return { ...(await runFirstPass(work, firstPlan.ranges)), method: undefined };
   }
-  if (method !== "auto" || candidates === undefined) {
-    return runFirstPass(work, chooseRanges(calibration, method === "auto" ? "minmax" : method));
-  }
+  const runWith = async (each: RangeMethod) => {
+    return { ...(await runFirstPass(work, chooseRanges(calibration, each))), method: each };
+  };
+  if (method !== "auto") return runWith(method);
+  if (candidates === undefined) return runWith("minmax");
   let best: (FirstPass & { readonly sqnrDb: number }) | undefined;
   for (const each of rangeMethods) {
-    const first = await runFirstPass(work, chooseRanges(calibration, each));
+    const first = await runWith(each);
     const file = path.join(first.pass.directory, "model.onnx");
     const sqnrDb = (await candidates.measureSqnrDb(file, { beforeSoftmax: true })) ?? -Infinity;
     log(`With ranges of activations by ${each}: SQNR ${sqnrDb.toFixed(1)} dB`);
@@ -245,7 +248,10 @@ async function runBestPass(work: PassWork): Promise<FirstPass> {
   return best;
 }
 
-async function runFirstPass(work: PassWork, ranges: PlanRevision["ranges"]): Promise<FirstPass> {
+async function runFirstPass(
+  work: PassWork,
+  ranges: PlanRevision["ranges"],
+): Promise<Omit<FirstPass, "method">> {
   const rejected = new Map<number, string>();
   const revision = { rejected, folded: work.calibration?.unfit ?? new Map(), ranges };
   let pass = await runPass(work, revision, undefined);
@@ -257,14 +263,15 @@ async function runFirstPass(work: PassWork, ranges: PlanRevision["ranges"]): Pro
 }
 
 async function findFinalPass(work: PassWork): Promise<FinalPass> {
-  const { pass, revision } = await runBestPass(work);
-  if (work.options.recipe.dequantize === "run") return { pass, restoredAtLoad: [], unrounded: [] };
+  const { pass, revision, method } = await runBestPass(work);
+  const asWritten = { method, restoredAtLoad: [], unrounded: [] };
+  if (work.options.recipe.dequantize === "run") return { pass, ...asWritten };
   const restored = await chooseRestored(pass, revision, work);
   const restoredAtLoad = sortPositions(restored.folded);
   const unrounded = sortPositions(restored.unrounded);
-  if (restoredAtLoad.length + unrounded.length === 0) return { pass, restoredAtLoad, unrounded };
+  if (restoredAtLoad.length + unrounded.length === 0) return { pass, ...asWritten };
   const final = await runPass(work, addRestored(revision, restored), pass);
-  return { pass: final, restoredAtLoad, unrounded };
+  return { pass: final, method, restoredAtLoad, unrounded };
 }
 
 function sortPositions(weights: ReadonlyMap<number, string>): number[] {

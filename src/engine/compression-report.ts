@@ -10,8 +10,9 @@ import { isStatic } from "./quantize/formats/multiply-static.ts";
 import type { WeightOperation } from "./quantize/weight-format.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
 import type { ModelGraphPart } from "../contract/jobs/model-graph.ts";
-import type { Recipe } from "../contract/jobs/recipe.ts";
+import type { RangeMethod, Recipe } from "../contract/jobs/recipe.ts";
 import type { SearchSummary } from "../contract/jobs/search.ts";
+import type { Telemetry } from "../contract/jobs/telemetry.ts";
 import type { WarningCode } from "../contract/jobs/warnings.ts";
 import { textLimits } from "../contract/limits.ts";
 import { truncate } from "../contract/text/bounded-text.ts";
@@ -56,21 +57,25 @@ export interface CompressionReport {
   /** The recipe that was found. */
   readonly foundRecipe: Recipe | undefined;
   /** What the rounding was fitted to; undefined where it was not. */
-  readonly calibration: ModelCalibration["summary"] | undefined;
+  readonly calibration: Telemetry["calibration"];
 }
 
 interface Measured {
   readonly results: readonly TaskResult[];
   /** Absent where nothing was observed, though the recipe may ask for it. */
   readonly calibration?: ModelCalibration | undefined;
+  /** How ranges of activations were found; undefined where there are none. */
+  readonly method?: RangeMethod | undefined;
   readonly found?: FoundRecipe | undefined;
 }
 
 export function buildCompressionReport(
   plan: CompressionPlan,
   written: Pick<CompressionReport, "files" | "restoredAtLoad" | "unrounded">,
-  { results, calibration, found }: Measured,
+  { results, calibration, method, found }: Measured,
 ): CompressionReport {
+  const summary = calibration?.summary;
+  const fitted = summary && { ...summary, method, fittedWeights: countFitted(plan) };
   const sums = new Map(results.map((result) => [result.weight, result.sums]));
   return {
     ...written,
@@ -85,12 +90,12 @@ export function buildCompressionReport(
     choice: describeFallback(plan),
     warnings: [
       ...listCompressionWarnings(plan),
-      ...warnOfCalibration(calibration),
+      ...(calibration === undefined ? [] : warnOfCalibration(fitted)),
       ...warnOfSearch(found?.summary),
     ],
     search: found?.summary,
     foundRecipe: found?.recipe,
-    calibration: calibration?.summary,
+    calibration: fitted,
     interface: describeInterface(plan.model.proto),
   };
 }
@@ -117,9 +122,13 @@ interface CompressionWarning {
   readonly message: string;
 }
 
-function warnOfCalibration(calibration: ModelCalibration | undefined): CompressionWarning[] {
-  if (calibration === undefined) return [];
-  const { summary } = calibration;
+/** Weights whose rounding, or that of the values beside them, follows from the calibration. */
+function countFitted({ tasks, weights }: CompressionPlan): number {
+  const rounded = tasks.filter((task) => task.kind === "blocks" && task.moments !== undefined);
+  return rounded.length + weights.filter(({ format }) => isStatic(format)).length;
+}
+
+function warnOfCalibration(summary: Telemetry["calibration"]): CompressionWarning[] {
   if (summary === undefined) {
     const message = "The calibration had no use: no product takes a weight in blocks";
     return [{ code: "calibration_unused", message }];

@@ -56,7 +56,11 @@ test("one measurement is enough where the result is accurate", async () => {
 
 test("probabilities that happen to be right on few samples do not hide the error before them", async () => {
   const { chosen } = await choose((noise, beforeSoftmax) =>
-    beforeSoftmax ? toDb(noise / 3.1) : toDb(noise / 10),
+    beforeSoftmax ? toDb(noise / 3.1) : noise < 0.03 ? 40 : 25,
   );
   assert.deepEqual(chosen, [1]);
+  const more = await choose((noise, beforeSoftmax) =>
+    beforeSoftmax ? toDb(noise / 2) : noise < 0.03 ? 40 : 25,
+  );
+  assert.deepEqual(more.chosen, [0, 1, 2]);
 });

@@ -119,6 +119,7 @@ const evaluation = z.strictObject({
 
 /** How a range follows from the values that were observed. */
 export const rangeMethods = ["minmax", "percentile", "entropy", "mse"] as const;
+export type RangeMethod = (typeof rangeMethods)[number];
 
 const calibration = z.strictObject({
   data: modelSource

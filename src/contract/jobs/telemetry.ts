@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { latency, measuredRatio } from "./latency.ts";
 import { shortModelDiff } from "./model-diff.ts";
+import { rangeMethods } from "./recipe.ts";
 import { searchSummary } from "./search.ts";
 import { textLimits } from "../limits.ts";
 import { listCodes } from "../text/describe-choices.ts";
@@ -205,6 +206,13 @@ export const telemetry = z
           .describe(
             "Samples at the beginning of the same file that are the evaluation's, where one file " +
               "serves both.",
+          ),
+        method: z
+          .enum(rangeMethods)
+          .optional()
+          .describe(
+            "How ranges of activations followed from what was observed: the best way where the " +
+              "recipe says `auto`. Absent where none are needed.",
           ),
         fittedWeights: z
           .int()

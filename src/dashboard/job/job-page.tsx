@@ -50,13 +50,13 @@ function LiveJob({ id }: { id: string }) {
 
 /** The parts of the page in the order of interest. */
 function JobSheet({ job }: { readonly job: JobDetail }) {
-  const { value: weights = noWeights } = useLive(() => loadWeights(job), {
-    of: [job.artifacts.length],
-  });
+  const { value, error } = useLive(() => loadWeights(job), { of: [job.artifacts.length] });
+  const weights = value ?? noWeights;
   // Who watches a job reads its log: what is above it has a fixed height, and all else is below.
   const wasLive = useRef(!isTerminal(job.status)).current;
   const log = <JobLogCard key={job.id} job={job} />;
-  const findings = <LookFirst job={job} weights={weights} />;
+  // The weights decide what stands where below, which would move once they are loaded.
+  const areWeightsKnown = value !== undefined || error !== undefined;
   return (
     <div class={wasLive ? "is-watched" : ""}>
       <JobHead job={job} />
@@ -66,19 +66,23 @@ function JobSheet({ job }: { readonly job: JobDetail }) {
         <FigureCards job={job} wasLive={wasLive} />
         {wasLive && log}
         {wasLive && <JobTimeline job={job} />}
-        {findings}
-        {job.baseline && (
-          <BaselineCard key={job.baseline.jobId} job={job} baseline={job.baseline} />
-        )}
-        {job.telemetry.search && (
-          <SearchCard search={job.telemetry.search} auto={job.recipe.auto} />
-        )}
-        <JobDetails job={job} weights={weights} />
-        <GraphCard job={job} />
-        {!wasLive && <JobTimeline job={job} />}
-        {!wasLive && log}
+        {areWeightsKnown && <JobFindings job={job} weights={weights} />}
+        {areWeightsKnown && !wasLive && <JobTimeline job={job} />}
+        {areWeightsKnown && !wasLive && log}
       </div>
     </div>
+  );
+}
+
+function JobFindings({ job, weights }: JobDetailsProps) {
+  return (
+    <>
+      <LookFirst job={job} weights={weights} />
+      {job.baseline && <BaselineCard key={job.baseline.jobId} job={job} baseline={job.baseline} />}
+      {job.telemetry.search && <SearchCard search={job.telemetry.search} auto={job.recipe.auto} />}
+      <JobDetails job={job} weights={weights} />
+      <GraphCard job={job} />
+    </>
   );
 }
 

@@ -1,8 +1,6 @@
-import type { Calibration } from "../../contract/jobs/recipe.ts";
+import type { RangeMethod } from "../../contract/jobs/recipe.ts";
 import type { ActivationRange } from "../quantize/plan-revision.ts";
 import type { ValueHistogram } from "./value-histogram.ts";
-
-export type RangeMethod = Exclude<Calibration["method"], "auto">;
 
 /** The range that a value is rounded in: what lies outside gets the code of the nearest end. */
 export function chooseRange(histogram: ValueHistogram, method: RangeMethod): ActivationRange {

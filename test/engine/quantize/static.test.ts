@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import type { JobReport } from "../../../scripts/job-report.ts";
+import { hashFile, repeatJob } from "../../../scripts/repeat-job.ts";
 import type { PartialRecipe } from "../../../src/contract/jobs/recipe.ts";
 import { resolveRecipe } from "../../../src/contract/jobs/resolve-recipe.ts";
 import { compressModel } from "../../../src/engine/compress-model.ts";
@@ -167,6 +170,7 @@ test("values that stand for infinity are never quantized", async () => {
   assert.match(weightNamed(report, "matrix").form ?? "", /restored at load/v);
   assert.match(weightNamed(report, "matrix").reason ?? "", /"scaled", which has values of no/v);
   assert.match(weightNamed(report, "kernel").form ?? "", /by calibration/v);
+  assert.equal(report.calibration?.fittedWeights, 1);
 });
 
 test("the operators that lose most stay in floating point until the loss is allowed", async () => {
@@ -189,6 +193,40 @@ test("the operators that lose most stay in floating point until the loss is allo
     /too much in integers: 12\.0 dB of SQNR alone/v,
   );
   assert.match(weightNamed(report, "matrix").form ?? "", /by calibration/v);
+});
+
+test("a job whose ranges were chosen by what they lose is repeated from its report", async () => {
+  await using folder = await makeFolder();
+  const found = [30, 31, 32, 33];
+  const candidates: CandidateRunner = {
+    budgetSeconds: 20,
+    time: () => Promise.resolve({ ratio: 0.6, low: 0.58, high: 0.62, secondsPerRound: 0.1 }),
+    measureSqnrDb: () => Promise.resolve(found.shift() ?? 40),
+  };
+  const { report, model } = await compress(folder.path, { calibration }, { candidates });
+  assert.equal(report.calibration?.method, "mse");
+  const files = report.files.map(async ({ name }) => {
+    const file = join(folder.path, name);
+    const { size: bytes } = await stat(file);
+    return { name, kind: "model", bytes, sha256: await hashFile(file) } as const;
+  });
+  const job: JobReport = {
+    ...report,
+    job: "job-0",
+    kind: "compress",
+    model: { bytes: (await stat(model)).size, sha256: await hashFile(model) },
+    target: contribTarget,
+    recipe: resolveRecipe({ scheme: "int8-static", calibration }),
+    unrounded: [...report.unrounded],
+    restoredAtLoad: [...report.restoredAtLoad],
+    weights: [...report.weights],
+    files: await Promise.all(files),
+  };
+  const data = join(folder.path, "x.npz");
+  await repeatJob(job, model, data);
+  await assert.rejects(repeatJob({ ...job, calibration: { method: "minmax" } }, model, data), {
+    message: /Repeated, "model.onnx" has the SHA-256/v,
+  });
 });
 
 test("int8-static without calibration is refused with what to do", async () => {
