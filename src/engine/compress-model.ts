@@ -99,8 +99,9 @@ async function carryOutPasses(
     const { found, ...calibrated } = await findRecipe(await calibratePlan(work));
     const { pass, method, ...restored } = await findFinalPass(calibrated);
     const { plan, directory, files, results } = pass;
+    // External data may not be a hard link: what is in several files is not kept any longer.
+    const place = isKept && files.length === 1 ? linkOrCopy : rename;
     for (const { name } of files.toReversed()) {
-      const place = isKept ? linkOrCopy : rename;
       await place(path.join(directory, name), path.join(options.outputDirectory, name));
     }
     const { calibration } = calibrated;
@@ -340,7 +341,7 @@ async function runPass(
   const { files, results } = await executePlan({ ...plan, tasks }, shares, {
     ...options,
     outputDirectory: directory,
-    journal: isKept ? await TaskJournal.open(directory) : undefined,
+    journal: isKept ? await TaskJournal.open(directory, plan.layout) : undefined,
   });
   const remaining = new Set(plan.tasks.map(({ weight }) => weight));
   const kept = [...(isWritten ? earlier.results : [])].filter(([weight]) => remaining.has(weight));

@@ -29,6 +29,9 @@ after(async () => {
   await rm(folder, { recursive: true });
 });
 
+/** The result has external data too. */
+const recipe = { sharding: { maxShardBytes: 65_536 }, evaluation: { level: "none" } } as const;
+
 async function untilEnded(id: string, { client } = service): Promise<Job> {
   const log = client.followLogs(id);
   while (!(await log.next()).done);
@@ -46,7 +49,7 @@ test("an uploaded model with external data is compressed, evaluated and tried ag
     body: {
       models: [{ source: uploaded.source, sha256: uploaded.sha256, name: "net" }],
       targets: ["cpu"],
-      recipe: { scheme: "int8-weight", evaluation },
+      recipe: { scheme: "int8-weight", sharding: recipe.sharding, evaluation },
     },
   });
   const job = await untilEnded(jobs[0]?.id ?? "");
@@ -58,9 +61,6 @@ test("an uploaded model with external data is compressed, evaluated and tried ag
   const again = await untilEnded(retried.id);
   assert.deepEqual(hashes(again)[0], hashes(job)[0]);
 });
-
-/** The result has external data too. */
-const recipe = { sharding: { maxShardBytes: 65_536 }, evaluation: { level: "none" } } as const;
 
 test("a batch's archive has the results of models with external data, whole", async () => {
   const { client, baseUrl, token } = service;

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { appendFileSync } from "node:fs";
-import { open } from "node:fs/promises";
+import { open, readdir } from "node:fs/promises";
 import path from "node:path";
 import { z } from "zod";
 import type { ModelLayout } from "../../onnx/layout-model.ts";
@@ -11,7 +11,7 @@ const entry = taskResult.extend({ index: z.int().min(0) });
 
 /**
  * Which tasks have written their outputs to the files of a folder, so that another process goes on
- * where one was killed. What a killed process wrote to a file is there.
+ * where one was killed. What a killed process wrote to a file is there, unless the file is gone.
  */
 export class TaskJournal {
   readonly #file: string;
@@ -23,10 +23,12 @@ export class TaskJournal {
     this.finished = finished;
   }
 
-  static async open(directory: string): Promise<TaskJournal> {
+  static async open(directory: string, layout: Pick<ModelLayout, "files">): Promise<TaskJournal> {
+    const names = await readdir(directory);
+    const hasFiles = layout.files.every(({ name }) => names.includes(name));
     const file = path.join(directory, "finished-tasks");
     await using handle = await open(file, "a+");
-    const text = await handle.readFile("utf8");
+    const text = hasFiles ? await handle.readFile("utf8") : "";
     // The last line may have been cut.
     const lines = text.slice(0, text.lastIndexOf("\n") + 1);
     await handle.truncate(Buffer.byteLength(lines));
