@@ -60414,11 +60414,12 @@ const pipelineManifest = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
 __nccwpck_require__.d(__webpack_exports__, {
   S6: () => (/* binding */ partialRecipe),
   jL: () => (/* binding */ presetName),
+  AR: () => (/* binding */ rangeMethods),
   D4: () => (/* binding */ recipe),
   vJ: () => (/* binding */ requestedRecipe)
 });
 
-// UNUSED EXPORTS: chooseGranularity, granularitiesByScheme, maxPatternLength, rangeMethods
+// UNUSED EXPORTS: chooseGranularity, granularitiesByScheme, maxPatternLength
 
 // EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
 var schemas = __nccwpck_require__(3045);
@@ -60875,6 +60876,8 @@ var schemas = __nccwpck_require__(3045);
 var latency = __nccwpck_require__(3994);
 // EXTERNAL MODULE: ./contract/jobs/model-diff.js
 var model_diff = __nccwpck_require__(5);
+// EXTERNAL MODULE: ./contract/jobs/recipe.js + 1 modules
+var recipe = __nccwpck_require__(4817);
 // EXTERNAL MODULE: ./contract/limits.js
 var limits = __nccwpck_require__(1351);
 // EXTERNAL MODULE: ./contract/text/shown-line.js
@@ -60978,6 +60981,7 @@ const warningTable = {
 
 
 
+
 const maxSqnrDb = 150;
 const maxReportedOutputs = 64;
 const maxWarnings = 64;
@@ -61071,6 +61075,8 @@ const telemetry = schemas/* object */.Ikc({
         samples: schemas/* int */.Whr().min(1),
         evaluationSamples: schemas/* int */.Whr()
             .min(1)
+            .optional(),
+        method: schemas/* enum */.k5n(recipe/* rangeMethods */.AR)
             .optional(),
         fittedWeights: schemas/* int */.Whr()
             .min(0),
