@@ -75,7 +75,11 @@ export function buildCompressionReport(
   { results, calibration, method, found }: Measured,
 ): CompressionReport {
   const summary = calibration?.summary;
-  const fitted = summary && { ...summary, method, fittedWeights: countFitted(plan) };
+  const fitted = summary && {
+    ...summary,
+    ...(method !== undefined && { method }),
+    fittedWeights: countFitted(plan),
+  };
   const sums = new Map(results.map((result) => [result.weight, result.sums]));
   return {
     ...written,
