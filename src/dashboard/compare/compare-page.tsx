@@ -5,6 +5,7 @@ import { ParetoCard } from "./pareto-chart.tsx";
 import { axisFigures, type FigureName } from "./pareto.ts";
 import { describeResult } from "./describe-result.ts";
 import { isId } from "../../contract/id.ts";
+import { explainWideInterval } from "../../contract/jobs/latency.ts";
 import { type JobSummary, summarizeJob } from "../../contract/jobs/job-summary.ts";
 import { useLive } from "../live/use-live.ts";
 import { service } from "../session/service.ts";
@@ -147,8 +148,21 @@ function AsFast({ best, jobs, names }: BestResultsProps & { readonly best: JobSu
     return id !== best.id && high !== null && latencyRatioLow !== null && latencyRatioLow <= high;
   });
   if (tied.length === 0) return undefined;
+  const reason = [best, ...tied].some(isTimedTooBriefly)
+    ? "some were timed in too few sessions for an interval"
+    : "the intervals overlap";
   const letters = tied.map(({ id }) => names.get(id)?.split(",")[0]);
-  return <p class="soft">{letters.join(", ")} may be as fast: the intervals overlap.</p>;
+  return (
+    <p class="soft">
+      {letters.join(", ")} may be as fast: {reason}.
+    </p>
+  );
+}
+
+function isTimedTooBriefly({ figures }: JobSummary): boolean {
+  const { latencyRatioLow: ratioLow, latencyRatioHigh: ratioHigh } = figures;
+  if (ratioLow === null || ratioHigh === null) return false;
+  return explainWideInterval({ ratioLow, ratioHigh }) !== undefined;
 }
 
 function findBest(figure: FigureName, jobs: readonly JobSummary[]): JobSummary | undefined {

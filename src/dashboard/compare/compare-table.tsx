@@ -102,6 +102,8 @@ interface FigureRow {
   readonly format: (value: number, job: Job) => string;
   /** Undefined where neither is better. */
   readonly best?: "least" | "most";
+  /** Whether the best figure is known to be better than the others; by default it is. */
+  readonly isSure?: (best: Job, others: readonly Job[]) => boolean;
 }
 
 const figureRows: readonly FigureRow[] = [
@@ -127,12 +129,13 @@ const figureRows: readonly FigureRow[] = [
     best: "most",
   },
   {
-    title: "Latency of the original",
+    title: "Latency, relative to the original",
     term: "latency",
     read: ({ telemetry }) => telemetry.latency?.ratio,
     format: (ratio, { telemetry }) =>
       [`×${ratio.toFixed(2)}`, ...describeTimes(telemetry.latency)].join(", "),
     best: "least",
+    isSure: isKnownToBeFastest,
   },
   {
     title: "Peak memory",
@@ -154,6 +157,14 @@ const figureRows: readonly FigureRow[] = [
     format: formatDuration,
   },
 ];
+
+/** Whether the interval of a job's latency ends before those of the others begin. */
+function isKnownToBeFastest(best: Job, others: readonly Job[]): boolean {
+  const { ratio = Infinity, ratioHigh = ratio } = best.telemetry.latency ?? {};
+  return others.every(({ telemetry: { latency } }) => {
+    return latency === undefined || (latency.ratioLow ?? latency.ratio) > ratioHigh;
+  });
+}
 
 function FigureRows({ jobs }: CompareTableProps) {
   const rows = figureRows.filter(({ read }) => jobs.some(({ job }) => isKnown(read(job))));
@@ -194,7 +205,7 @@ function isKnown(value: number | null | undefined): value is number {
 }
 
 function FigureCells({ row, jobs }: CompareTableProps & { readonly row: FigureRow }) {
-  const { title, term, read, format, best } = row;
+  const { title, term, read, format, best, isSure = () => true } = row;
   const values = jobs.map(({ job }) => read(job)).filter(isKnown);
   const differ = new Set(values).size > 1;
   const wanted = best === "least" ? Math.min(...values) : Math.max(...values);
@@ -211,7 +222,8 @@ function FigureCells({ row, jobs }: CompareTableProps & { readonly row: FigureRo
               not measured
             </td>
           );
-        const isBest = best !== undefined && differ && value === wanted;
+        const others = jobs.flatMap((each) => (each.job === job ? [] : each.job));
+        const isBest = best !== undefined && differ && value === wanted && isSure(job, others);
         return (
           <td key={job.id}>
             {format(value, job)}

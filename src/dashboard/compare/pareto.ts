@@ -14,7 +14,7 @@ interface AxisFigure {
 
 export const axisFigures = {
   size: {
-    title: "Size of the original",
+    title: "Size, relative to the original",
     read: ({ figures }) => figures.sizeRatio,
     isLowerBetter: true,
     format: (ratio) => `${Math.round(100 * ratio)} %`,
@@ -28,7 +28,7 @@ export const axisFigures = {
     gate: "minSqnrDb",
   },
   latency: {
-    title: "Latency of the original",
+    title: "Latency, relative to the original",
     read: ({ figures }) => figures.latencyRatio,
     isLowerBetter: true,
     format: (ratio) => `×${ratio.toFixed(2)}`,

@@ -45,7 +45,7 @@ function FileLink({ job }: { readonly job: JobDetail }) {
   };
   return (
     <>
-      <p class="soft">For everybody who has it, a link to a file that ends by itself:</p>
+      <p class="soft">For anyone who has it, a link to one file, which expires:</p>
       <MaybeError error={failure.value} />
       <div class="columns">
         <Choice

@@ -72,7 +72,7 @@ function BatchForm({ models }: { readonly models: readonly ChosenModel[] }) {
         <GateFields form={form} />
         <TextField
           label="Name"
-          hint="Empty for the models and targets in words."
+          hint="Leave it empty for a name made of the models and targets."
           text={form.name}
         />
         <SizePredictions plan={readChoices(form)} />

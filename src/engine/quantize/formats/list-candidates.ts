@@ -225,7 +225,8 @@ function planMatrixShape(weight: Weight): MatrixShape | Obstacle {
   const dims = weightDims(weight);
   const [first, second] = dims.flatMap((size, axis) => (size === 1 ? [] : [axis]));
   if (first === undefined || second === undefined || dims.filter((size) => size > 1).length > 2) {
-    return new Obstacle(`has ${dims.length} dimensions, and blocks are cut from matrices`);
+    const count = dims.length === 1 ? "1 dimension" : `${dims.length} dimensions`;
+    return new Obstacle(`has ${count}, and blocks are cut from matrices`);
   }
   const axes = weight.consumers.map((consumer) => findInputAxis(weight, consumer));
   const inputAxes = new Set(axes.filter((axis) => typeof axis === "number"));
