@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { z } from "zod";
+import { goBuildFlags, kubernetesPrograms } from "../test/support/cluster/programs.ts";
 
 /**
  * Builds the programs of another release of Kubernetes than the tests' own, to test an installation
@@ -13,38 +14,19 @@ if (!/^1\.\d+\.\d+$/.test(version) || folder === "") {
   throw new TypeError("Usage: node scripts/build-kubernetes.ts 1.MINOR.PATCH FOLDER");
 }
 
-const programs = [
-  "kube-apiserver",
-  "kube-controller-manager",
-  "kube-proxy",
-  "kube-scheduler",
-  "kubectl",
-  "kubelet",
-];
-
 const module = mkdtempSync(join(tmpdir(), "kubernetes-"));
 try {
   const stagedVersion = `v0.${version.slice("1.".length)}`;
   const lines = [
     "module modeloptimization.dev/kubernetes",
     "go 1.26.0",
-    ...programs.map((program) => `tool k8s.io/kubernetes/cmd/${program}`),
+    ...kubernetesPrograms.map((program) => `tool k8s.io/kubernetes/cmd/${program}`),
     `require k8s.io/kubernetes v${version}`,
     ...listStaged().map((name) => `replace ${name} => ${name} ${stagedVersion}`),
   ];
   writeFileSync(join(module, "go.mod"), lines.join("\n"));
   go("mod", "tidy");
-  const flags = `-s -w -X k8s.io/component-base/version.gitVersion=v${version}`;
-  go(
-    "build",
-    "-trimpath",
-    "-buildvcs=false",
-    "-ldflags",
-    flags,
-    "-o",
-    `${resolve(folder)}/`,
-    "tool",
-  );
+  go("build", ...goBuildFlags(`v${version}`), "-o", `${resolve(folder)}/`, "tool");
 } finally {
   rmSync(module, { recursive: true });
 }

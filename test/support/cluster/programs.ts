@@ -12,20 +12,22 @@ const tests = fileURLToPath(new URL("../..", import.meta.url));
 /** What is built once for many runs. */
 export const cacheFolder = join(homedir(), ".cache", "model-optimization-service", "cluster");
 
+export const kubernetesPrograms = [
+  "kube-apiserver",
+  "kube-controller-manager",
+  "kube-scheduler",
+  "kubectl",
+  "kubelet",
+  "kube-proxy",
+] as const;
+
 /** The Go modules, each with the folder of its source, how long it is built on two cores, and its programs. */
 const modules = {
   etcd: { source: "support/cluster/tools/etcd", minutes: 1, programs: ["etcd"] },
   kubernetes: {
     source: "support/cluster/tools/kubernetes",
     minutes: 8,
-    programs: [
-      "kube-apiserver",
-      "kube-controller-manager",
-      "kube-scheduler",
-      "kubectl",
-      "kubelet",
-      "kube-proxy",
-    ],
+    programs: kubernetesPrograms,
   },
   kwok: { source: "support/cluster/tools/kwok", minutes: 1, programs: ["kwok"] },
   kueue: { source: "support/cluster/tools/kueue", minutes: 4, programs: ["kueue"] },
@@ -82,15 +84,19 @@ export async function buildModule(name: ToolModule): Promise<void> {
     const folder = await moduleFolder(name);
     const partial = `${folder}.partial`;
     await rm(partial, { recursive: true, force: true });
-    // Without its version the API server calls itself v0.0.0, which charts' version checks refuse.
-    const version = `-X k8s.io/component-base/version.gitVersion=${await kubernetesVersion()}`;
-    const flags = ["-trimpath", "-buildvcs=false", "-ldflags", `-s -w ${version}`];
+    const flags = goBuildFlags(await kubernetesVersion());
     const packages = (await isAccessible(join(sourceFolder(name), "main.go"))) ? "." : "tool";
     await exec("go", ["build", ...flags, "-o", `${partial}/`, packages], {
       cwd: sourceFolder(name),
     });
     await rename(partial, folder);
   });
+}
+
+/** Without its version the API server calls itself v0.0.0, which charts' version checks refuse. */
+export function goBuildFlags(kubernetesVersion: string): string[] {
+  const version = `-X k8s.io/component-base/version.gitVersion=${kubernetesVersion}`;
+  return ["-trimpath", "-buildvcs=false", "-ldflags", `-s -w ${version}`];
 }
 
 /** About how long a module takes to build on two cores, minutes. */
