@@ -42,8 +42,8 @@ interface Reference {
   /** One for each input shape. */
   readonly timed: readonly Sample[];
   readonly outputs: readonly string[];
-  /** Outputs that are a softmax. */
-  readonly probabilities: ReadonlySet<string>;
+  /** Finds the outputs that are a softmax. */
+  readonly findProbabilities: () => Promise<ReadonlySet<string>>;
   /** What the softmax of an output below was taken of. */
   readonly invert: (tensor: TensorData) => TensorData;
   readonly compared: readonly { sample: Sample; tensors: readonly TensorData[] }[];
@@ -126,8 +126,9 @@ async function runOriginal(settings: Settings): Promise<Reference> {
     bytes += tensors.reduce((sum, tensor) => sum + tensor.bytes.length, 0);
     if (compared.push({ sample, tensors }) === maxCompared || bytes > maxComparedBytes) break;
   }
-  const probabilities = await findSoftmaxOutputs(originalPath);
-  return { timed, outputs, probabilities, invert: memoize(invertSoftmax), compared };
+  let probabilities: Promise<ReadonlySet<string>> | undefined;
+  const findProbabilities = async () => (probabilities ??= findSoftmaxOutputs(originalPath));
+  return { timed, outputs, findProbabilities, invert: memoize(invertSoftmax), compared };
 }
 
 async function openCandidateSession(
@@ -160,9 +161,10 @@ async function timeCandidate(
 /** SQNR of the worst output, dB. */
 async function compareOutputs(
   path: string,
-  { compared, outputs, probabilities, invert }: Reference,
+  { compared, outputs, findProbabilities, invert }: Reference,
   { beforeSoftmax, ...settings }: Settings & MeasureOptions,
 ): Promise<number> {
+  const probabilities = beforeSoftmax ? await findProbabilities() : undefined;
   await using session = await openCandidateSession("result", path, settings);
   const comparisons = outputs.map(emptyOutputComparison);
   for (const { sample, tensors } of compared) {
@@ -172,7 +174,7 @@ async function compareOutputs(
       const isSame = ({ name }: TensorData) => name === comparison.name;
       const [original, result] = [tensors.find(isSame), results.find(isSame)];
       if (original === undefined || result === undefined) continue;
-      const isInverted = beforeSoftmax && probabilities.has(comparison.name);
+      const isInverted = probabilities?.has(comparison.name) ?? false;
       const [a, b] = isInverted ? [invert(original), invertSoftmax(result)] : [original, result];
       addSampleOutput(comparison, a, b);
     }
