@@ -63,8 +63,8 @@ export async function chooseUnrounded(
   const losses = new Map<StaticPart, number>();
   for (const part of parts) {
     const rest = parts.filter((each) => each !== part);
-    const alone = nameWeights(rest, () => "is measured without");
-    losses.set(part, (await measureSqnrDb(alone, { beforeSoftmax: true })) ?? -Infinity);
+    const unrounded = nameWeights(rest, () => "is measured without");
+    losses.set(part, (await measureSqnrDb(unrounded, { beforeSoftmax: true })) ?? -Infinity);
   }
   const total = parts.reduce((sum, { multiplications }) => sum + multiplications, 0);
   const harm = ([{ multiplications }, lossDb]: [StaticPart, number]) =>
@@ -73,7 +73,8 @@ export async function chooseUnrounded(
   const nameFirst = (count: number) =>
     nameWeights(
       ordered.slice(0, count),
-      (part) => `would cost too much in integers: ${losses.get(part)?.toFixed(1)} dB of SQNR alone`,
+      (part) =>
+        `would cost too much in integers: ${losses.get(part)?.toFixed(1)} dB of SQNR by itself`,
     );
   const count = await findLeastCount(
     ordered.length,

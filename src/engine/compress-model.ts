@@ -227,11 +227,9 @@ async function runBestPass(work: PassWork): Promise<FirstPass> {
   const { candidates, log } = options;
   const method = options.recipe.calibration?.method ?? "minmax";
   if (calibration === undefined || calibration.histograms.size === 0) {
-    return { ...(await runFirstPass(work, firstPlan.ranges)), method: undefined };
+    return runFirstPass(work, firstPlan.ranges, undefined);
   }
-  const runWith = async (each: RangeMethod) => {
-    return { ...(await runFirstPass(work, chooseRanges(calibration, each))), method: each };
-  };
+  const runWith = (each: RangeMethod) => runFirstPass(work, chooseRanges(calibration, each), each);
   if (method !== "auto") return runWith(method);
   if (candidates === undefined) return runWith("minmax");
   let best: (FirstPass & { readonly sqnrDb: number }) | undefined;
@@ -252,7 +250,8 @@ async function runBestPass(work: PassWork): Promise<FirstPass> {
 async function runFirstPass(
   work: PassWork,
   ranges: PlanRevision["ranges"],
-): Promise<Omit<FirstPass, "method">> {
+  method: FirstPass["method"],
+): Promise<FirstPass> {
   const rejected = new Map<number, string>();
   const revision = { rejected, folded: work.calibration?.unfit ?? new Map(), ranges };
   let pass = await runPass(work, revision, undefined);
@@ -260,7 +259,7 @@ async function runFirstPass(
     for (const { weight, rejection = "" } of found) rejected.set(weight, rejection);
     pass = await runPass(work, revision, pass);
   }
-  return { pass, revision };
+  return { pass, revision, method };
 }
 
 async function findFinalPass(work: PassWork): Promise<FinalPass> {

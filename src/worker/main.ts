@@ -9,7 +9,7 @@ let stop: (reason: string) => void = () => process.exit(workerExit.cancelled);
  * where that is a pipe: then the process that started the worker has ended.
  */
 for (const signal of ["SIGTERM", "SIGINT"] as const) {
-  process.on(signal, () => stop(`the worker was told to end (${signal})`));
+  process.on(signal, () => stop(`the worker received ${signal}`));
 }
 const input = fstatSync(0);
 if (input.isFIFO() || input.isSocket()) {

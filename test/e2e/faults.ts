@@ -80,7 +80,7 @@ export async function testFaults(
       await untilField("cpj/evicted", ".status.status", "Completed");
       assert.match(
         await readFullLog(installation, id),
-        /attempt 1:[^]*\nStopped: the worker was told to end \(SIGTERM\)\n[^]*attempt 2:/,
+        /attempt 1:[^]*\nStopped: the worker received SIGTERM\n[^]*attempt 2:/,
       );
     }),
   ]);

@@ -215,7 +215,7 @@ test("a pod that is stopped says so, in its output, its exit code and its messag
   pod.process.kill("SIGTERM");
   const { code, events } = await waitForPodEnd(pod);
   assert.equal(code, workerExit.cancelled);
-  assert.equal(textsIn(events).at(-1), "Stopped: the worker was told to end (SIGTERM)");
+  assert.equal(textsIn(events).at(-1), "Stopped: the worker received SIGTERM");
   const { outcome, lastSeq, delivered } = await parsePodMessage(pod);
   assert.deepEqual({ outcome, lastSeq }, { outcome: "Cancelled", lastSeq: events.length });
   assert.notEqual(delivered, true);

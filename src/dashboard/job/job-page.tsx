@@ -66,9 +66,13 @@ function JobSheet({ job }: { readonly job: JobDetail }) {
         <FigureCards job={job} wasLive={wasLive} />
         {wasLive && log}
         {wasLive && <JobTimeline job={job} />}
-        {areWeightsKnown && <JobFindings job={job} weights={weights} />}
-        {areWeightsKnown && !wasLive && <JobTimeline job={job} />}
-        {areWeightsKnown && !wasLive && log}
+        {areWeightsKnown && (
+          <>
+            <JobFindings job={job} weights={weights} />
+            {!wasLive && <JobTimeline job={job} />}
+            {!wasLive && log}
+          </>
+        )}
       </div>
     </div>
   );

@@ -6,7 +6,7 @@ export interface ActivationRange {
 
 /** What is known about a model's weights from earlier work on it, by their indices. */
 export interface PlanRevision {
-  /** Weights that stay as they are, and why: they fit no format when they were read, or cost too much. */
+  /** Weights that stay as they are, and why: no format fits them, or it costs too much. */
   readonly rejected: ReadonlyMap<number, string>;
   /** Weights whose operators are not faster with quantized values, and what was measured. */
   readonly folded: ReadonlyMap<number, string>;

@@ -16,8 +16,8 @@ interface ResumeOptions {
 
 /**
  * Ends the attempts of an earlier run of the service, with their processes, and removes the scratch
- * folders here, but not what workers keep for the next attempt. Where others work on the same records, one look does not say that a replica is
- * gone: `followReplicas()` looks again.
+ * folders here, but not what workers keep for the next attempt. Where others work on the same
+ * records, one look does not say that a replica is gone: `followReplicas()` looks again.
  */
 export async function resumeUnfinishedJobs(
   records: Records,

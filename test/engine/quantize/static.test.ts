@@ -190,7 +190,7 @@ test("the operators that lose most stay in floating point until the loss is allo
   assert.equal(weightNamed(report, "kernel").form, null);
   assert.match(
     weightNamed(report, "kernel").reason ?? "",
-    /too much in integers: 12\.0 dB of SQNR alone/v,
+    /too much in integers: 12\.0 dB of SQNR by itself/v,
   );
   assert.match(weightNamed(report, "matrix").form ?? "", /by calibration/v);
 });
