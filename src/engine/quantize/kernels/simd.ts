@@ -10,6 +10,7 @@ interface SimdKernels {
   roundLinear: (...numbers: number[]) => void;
   toHalves: (...numbers: number[]) => void;
   fromHalves: (...numbers: number[]) => void;
+  fromBfloat16: (...numbers: number[]) => void;
 }
 
 declare const WebAssembly: {
