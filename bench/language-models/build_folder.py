@@ -1,4 +1,4 @@
-"""Runs the model builder of ONNX Runtime GenAI, in int4 for CPUs; prints its most resident memory as JSON.
+"""Runs the model builder of ONNX Runtime GenAI, in int4 for CPUs; prints what that cost as JSON.
 
 Usage: build_folder.py CHECKPOINT OUTPUT CACHE
 """
@@ -18,5 +18,6 @@ sys.path.insert(0, models)
 sys.argv = ["builder", "-i", checkpoint, "-o", output, "-c", cache, "-p", "int4", "-e", "cpu"]
 sys.argv += ["--extra_options", "hf_token=false"]
 runpy.run_path(os.path.join(models, "builder.py"), run_name="__main__")
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-print(f"\n{json.dumps({'peakBytes': peak})}")
+usage = resource.getrusage(resource.RUSAGE_SELF)
+cost = {"cpuSeconds": usage.ru_utime + usage.ru_stime, "peakBytes": usage.ru_maxrss * 1024}
+print(f"\n{json.dumps(cost)}")

@@ -11,10 +11,11 @@ import { type Size, writeCheckpoint } from "./random-checkpoint.ts";
 import { convert } from "./run-convert.ts";
 
 const exec = promisify(execFile);
-const building = z.object({ peakBytes: z.number() });
+const building = z.object({ cpuSeconds: z.number(), peakBytes: z.number() });
 const loading = z.object({ seconds: z.number(), peakBytes: z.number() });
 const predicting = z.object({ perplexity: z.number() });
-type Cost = z.infer<typeof loading>;
+type Load = z.infer<typeof loading>;
+type Cost = z.infer<typeof building> & { readonly seconds: number };
 
 const repository = join(import.meta.dirname, "../..");
 const texts = ["LICENSE", "README.md", "docs/security.md"];
@@ -65,16 +66,16 @@ export async function compareRandomModel(
 /** Both are whole processes, with what they load first. */
 async function timeOurs(source: string, folder: string): Promise<Cost> {
   const start = performance.now();
-  const { peakBytes } = await convert(source, folder);
-  return { seconds: (performance.now() - start) / 1000, peakBytes };
+  const cost = await convert(source, folder);
+  return { ...cost, seconds: (performance.now() - start) / 1000 };
 }
 
 async function timeBuilder(interpreter: string, checkpoint: string, folder: string): Promise<Cost> {
   const start = performance.now();
   const places = [checkpoint, join(folder, "peer"), join(folder, "peer-cache")];
   const printed = await runScript(interpreter, "build_folder.py", places);
-  const { peakBytes } = building.parse(JSON.parse(printed));
-  return { seconds: (performance.now() - start) / 1000, peakBytes };
+  const cost = building.parse(JSON.parse(printed));
+  return { ...cost, seconds: (performance.now() - start) / 1000 };
 }
 
 interface Folders {
@@ -104,13 +105,13 @@ async function comparePerplexity(
 async function compareLoads(interpreter: string, folders: Folders): Promise<BenchRow[]> {
   const measure = async (of: string) =>
     loading.parse(JSON.parse(await runScript(interpreter, "load_folder.py", [of])));
-  const [ours, peer]: [Cost[], Cost[]] = [[], []];
+  const [ours, peer]: [Load[], Load[]] = [[], []];
   for (let round = 0; round < loads; round++) {
     ours.push(await measure(folders.ours));
     peer.push(await measure(folders.peer));
   }
-  const seconds = (costs: readonly Cost[]) => median(costs.map((cost) => cost.seconds));
-  const megabytes = (costs: readonly Cost[]) =>
+  const seconds = (costs: readonly Load[]) => median(costs.map((cost) => cost.seconds));
+  const megabytes = (costs: readonly Load[]) =>
     median(costs.map(({ peakBytes }) => peakBytes)) / 1e6;
   return [
     compareRow("its result, loaded", "s", [seconds(ours), seconds(peer)], 1.1),
@@ -129,6 +130,7 @@ function costRows(what: string, { ours, peer, mostTime, mostMemory }: Costs): Be
   const bytes = [ours.peakBytes / 1e6, peer && peer.peakBytes / 1e6] as const;
   return [
     compareRow(what, "s", [ours.seconds, peer?.seconds], mostTime),
+    compareRow("its time of processors", "s", [ours.cpuSeconds, peer?.cpuSeconds]),
     compareRow("its memory", "MB", bytes, mostMemory),
   ];
 }

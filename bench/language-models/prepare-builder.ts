@@ -36,7 +36,9 @@ async function install(environment: string): Promise<void> {
   if (bavail * bsize < neededBytes) {
     throw new Error(`${benchCache} needs ${neededBytes / 1e9} GB of free disk`);
   }
-  process.stdout.write("Installing ONNX Runtime GenAI's builder with torch from PyPI, 5 GB on the disk\n");
+  process.stdout.write(
+    "Installing ONNX Runtime GenAI's builder with torch from PyPI, 5 GB on the disk\n",
+  );
   await exec("python3", ["-m", "venv", environment]);
   const options = ["--quiet", "--no-cache-dir", "--no-deps", "-r", requirements];
   await exec(join(environment, "bin", "python3"), ["-m", "pip", "install", ...options]);
