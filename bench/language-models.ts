@@ -11,8 +11,8 @@ import { type BenchRow, limitRow, reportBench } from "./result.ts";
 /**
  * From a checkpoint to a language model in 4 bits: a real GGUF file, and random Llamas that a range
  * server makes up. Arguments: their sizes, by default 0.85B and 7B, which takes 9 GB of the disk. The
- * result of 70B is hashed share by share, and not kept. The peer is ONNX Runtime GenAI's builder, in
- * 8 GB of memory for 0.85B; it fails at larger models.
+ * result of 70B is hashed share by share, and not kept. The peer is ONNX Runtime GenAI's builder, up to
+ * 0.85B: it takes 8 bytes of memory for each parameter.
  */
 const [, ...chosen] = process.argv.slice(2);
 
