@@ -1,4 +1,4 @@
-"""Loads a folder in ONNX Runtime GenAI and lets it answer; prints the seconds of loading and the most resident memory as JSON.
+"""Loads a folder in ONNX Runtime GenAI and lets it answer; prints what loading took and the most resident memory as JSON.
 
 Usage: load_folder.py FOLDER
 """
@@ -10,9 +10,9 @@ import time
 
 import onnxruntime_genai as genai
 
-start = time.perf_counter()
+start = time.process_time()
 model = genai.Model(sys.argv[1])
-seconds = time.perf_counter() - start
+cpu_seconds = time.process_time() - start
 tokenizer = genai.Tokenizer(model)
 messages = json.dumps([{"role": "user", "content": "What is the capital of France?"}])
 prompt = tokenizer.encode(tokenizer.apply_chat_template(messages, add_generation_prompt=True))
@@ -23,4 +23,4 @@ generator.append_tokens(prompt)
 while not generator.is_done():
     generator.generate_next_token()
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-print(json.dumps({"seconds": seconds, "peakBytes": peak}))
+print(json.dumps({"cpuSeconds": cpu_seconds, "peakBytes": peak}))
