@@ -142,7 +142,7 @@ function WeightRow({ weight }: { readonly weight: ReportedWeight }) {
           {usedBy.join(", ")} {shape.join("×")}
         </small>
       </td>
-      <td class="two cut" title={[form, reason].filter((each) => each !== null).join(": ")}>
+      <td class="two">
         <span class="form-words">{form ?? "unchanged"}</span>
         <small>{reason}</small>
       </td>
