@@ -82,7 +82,7 @@ async function requireLinked(
   return { artifact, linked };
 }
 
-/** What the route's schema lets through of the job's summary. */
+/** Of the gates what they found: their notes name machines, branches and baselines. */
 async function describeResult(
   { records }: Pick<ServerContext, "records">,
   id: string,
@@ -91,7 +91,10 @@ async function describeResult(
   const job = owner && (await records.jobs.find(owner.project, id));
   if (job === undefined) return null;
   const { model, target, scheme, granularity, blockSize, ...summary } = summarizeJob(job);
-  const { status, dryRun, figures, warnings, gates, finishedAt } = summary;
+  const { status, dryRun, figures, warnings, finishedAt } = summary;
+  const gates = summary.gates.map(({ gate, limit, level, actual, passed }) => {
+    return { gate, limit, level, actual, passed, baseline: null };
+  });
   const recipe = { scheme, granularity, blockSize };
   return { model, target, ...recipe, status, dryRun, figures, warnings, gates, finishedAt };
 }
