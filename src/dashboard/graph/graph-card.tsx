@@ -48,10 +48,7 @@ export function GraphCard({ job }: { readonly job: JobDetail }) {
     <section ref={card} class="card c12">
       <header>
         <h2>Graph</h2>
-        <span class="dim">
-          Nodes of the original and of the result, by error, size or difference ·{" "}
-          {formatBytes(file.bytes)}
-        </span>
+        <span class="dim phone-off">Of original and result, {formatBytes(file.bytes)}</span>
         <span class="grow" />
         <a href={changesAddress(id)}>What changed in it</a>
         <Button onClick={toggle}>{isOpen ? "Close the graph" : "Open the graph"}</Button>
