@@ -54134,11 +54134,19 @@ function latencyRows(job) {
         if (original === undefined || result === undefined)
             return [];
         const name = `latency ${figure.replace("Ms", "")}, ms`;
-        const ratio = figure === "p50Ms" ? (0,jobs_latency/* formatRatio */.B0)(latency) : (result / original).toFixed(3);
-        const change = figure === "p50Ms" ? (0,figures/* describeLatencyChange */.q3)(latency.baseline) : undefined;
-        return [[name, original.toFixed(2), result.toFixed(2), ratio, "", change ?? ""]];
+        const ratio = figure === "p50Ms" ? (0,jobs_latency/* formatRatio */.B0)(latency) : (0,format_figure/* formatTimes */.mg)(result / original);
+        const cells = [name, original.toFixed(2), result.toFixed(2), ratio];
+        return [figure === "p50Ms" ? [...cells, ...compareMedian(job)] : cells];
     });
     return [...percentiles, ...shapeRows(latency)];
+}
+function compareMedian({ telemetry: { latency }, baseline }) {
+    if (!baseline || !latency)
+        return [];
+    const change = (0,figures/* describeLatencyChange */.q3)(latency.baseline);
+    if (!latency.baseline || change === undefined)
+        return [figures/* notTimed */.Zg];
+    return [(latency.result.p50Ms / latency.baseline.ratio).toFixed(2), change];
 }
 function shapeRows({ shapes = [] }) {
     return shapes.map((shape) => [
@@ -56471,8 +56479,11 @@ const jobSummary = job/* job */.Yl
     .extend({
     model: schemas/* string */.YjP(),
     scheme: recipe/* recipe */.D4.shape.scheme,
+    granularity: recipe/* recipe */.D4.shape.granularity,
+    blockSize: recipe/* recipe */.D4.shape.blockSize,
     progress: telemetry/* telemetry */.Y9.shape.progress,
     gatesFailed: schemas/* boolean */.zMY(),
+    warnings: schemas/* int */.Whr().min(0),
     figures: schemas/* object */.Ikc({
         originalBytes: figure,
         resultBytes: figure,
@@ -56514,8 +56525,11 @@ function summarizeJob(whole) {
         finishedAt,
         model: model.name,
         scheme: used.scheme,
+        granularity: used.granularity,
+        blockSize: used.blockSize,
         progress: measured.progress,
         gatesFailed: hasFailedGate(gates),
+        warnings: measured.warnings.length,
         figures: listFigures(measured),
         gates,
         baseline: summarizeBaseline(whole),
@@ -57348,11 +57362,14 @@ var artifact = __nccwpck_require__(4336);
 
 
 
+
 const artifactLinkRequest = schemas/* strictObject */.rej({
     expiresInSeconds: schemas/* int */.Whr()
         .min(1)
         .max(limits/* limits */.Fy.linkSeconds)
         .default(3600),
+    withSummary: schemas/* boolean */.zMY()
+        .default(false),
 })
     .meta({ id: "ArtifactLinkRequest" });
 const artifactLink = schemas/* object */.Ikc({
@@ -57366,9 +57383,35 @@ const linkedArtifactQuery = schemas/* strictObject */.rej({
     sha256: model/* sha256 */.sc,
     by: schemas/* union */.KCZ([id/* tokenId */.jo, id/* personId */.B6])
         .optional(),
+    summary: schemas/* literal */.euz("true")
+        .optional(),
+    download: schemas/* string */.YjP()
+        .max(4)
+        .optional(),
     signature: schemas/* string */.YjP()
         .regex(/^[A-Za-z0-9_-]{43}$/, { error: "must be 43 characters of base64url" }),
 });
+const linkedResult = jobSummary.pick({
+    model: true,
+    target: true,
+    scheme: true,
+    granularity: true,
+    blockSize: true,
+    status: true,
+    dryRun: true,
+    figures: true,
+    warnings: true,
+    gates: true,
+    finishedAt: true,
+});
+const linkedFile = artifact/* artifact */.dj
+    .pick({ name: true, bytes: true, sha256: true })
+    .extend({
+    expiresAt: iso/* datetime */.w$(),
+    result: linkedResult
+        .nullable(),
+})
+    .meta({ id: "LinkedFile" });
 const fileHeaders = ["etag", "accept-ranges", "content-disposition"];
 const downloadHeaders = schemas/* object */.Ikc({
     range: schemas/* string */.YjP().max(200).optional(),
@@ -57443,6 +57486,17 @@ const artifactRoutes = {
         headers: downloadHeaders,
         replies: downloadReplies,
         errors: ["not_found", "artifact_missing", "link_expired", "range_not_satisfiable"],
+    },
+    describeLink: {
+        method: "GET",
+        path: "/links/{id}/{name}/summary",
+        summary: "What a link leads to: the file, and what it is of where the link says so",
+        action: "followLink",
+        open: true,
+        params: linkedArtifactParams,
+        query: linkedArtifactQuery,
+        replies: { 200: { json: linkedFile } },
+        errors: ["not_found", "link_expired"],
     },
     getBatchArtifacts: {
         method: "GET",
@@ -59574,6 +59628,7 @@ const figureNames = {
 const percent = (share, digits) => (0,_text_format_figure_js__WEBPACK_IMPORTED_MODULE_2__/* .formatPercent */ .l9)(share, digits);
 const decibels = (value, digits) => `${(0,_text_format_figure_js__WEBPACK_IMPORTED_MODULE_2__/* .formatQuantity */ .VZ)(value, digits)} dB`;
 const nats = (value, digits) => `${(0,_text_format_figure_js__WEBPACK_IMPORTED_MODULE_2__/* .formatQuantity */ .VZ)(value, digits + 3)} nats`;
+const times = (ratio, digits) => (0,_text_format_figure_js__WEBPACK_IMPORTED_MODULE_2__/* .formatTimes */ .mg)(ratio, digits + 1);
 const plain = _text_format_figure_js__WEBPACK_IMPORTED_MODULE_2__/* .formatQuantity */ .VZ;
 const finer = "Have less of the model quantized: see which weights differ most on the job's page and name " +
     "them in `recipe.exclude`, or use a finer `granularity` or a scheme with more bits.";
@@ -59649,8 +59704,8 @@ const gateTable = {
     maxLatencyRatio: {
         bound: "max",
         title: "Latency against the original",
-        format: percent,
-        finding: (figure) => `takes ${figure} of the original's time`,
+        format: times,
+        finding: (figure) => `takes ${figure} the original's time`,
         advice: "Time it on a machine with the target's processor, or choose a scheme whose operators are " +
             "fast there: the job's log says which were slower.",
         description: "Largest latency of the result relative to the original's in the same run. Fails where the " +
@@ -60108,9 +60163,11 @@ const jobDetail = job
 /* harmony export */   ZK: () => (/* binding */ latency),
 /* harmony export */   eN: () => (/* binding */ explainWideInterval)
 /* harmony export */ });
-/* unused harmony exports maxRatio, maxLatencyShapes */
+/* unused harmony exports maxRatio, maxLatencyShapes, formatInterval */
 /* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
+/* harmony import */ var _text_format_figure_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(6113);
 /* harmony import */ var _text_shown_line_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7293);
+
 
 
 const milliseconds = zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0).max(1e9);
@@ -60174,11 +60231,13 @@ const instructionSets = [
 ];
 function formatRatio(latency) {
     const { ratio, ratioLow, ratioHigh } = latency;
-    const text = ratio.toFixed(2);
+    const text = (0,_text_format_figure_js__WEBPACK_IMPORTED_MODULE_2__/* .formatTimes */ .mg)(ratio);
     if (ratioLow === undefined || ratioHigh === undefined)
         return text;
-    const range = `${ratioLow.toFixed(2)}-${ratioHigh.toFixed(2)}`;
-    return `${text} (${explainWideInterval(latency) ?? range})`;
+    return `${text} (${explainWideInterval(latency) ?? formatInterval(ratioLow, ratioHigh)})`;
+}
+function formatInterval(low, high) {
+    return `${low.toFixed(2)} to ${high.toFixed(2)}`;
 }
 
 
@@ -60419,7 +60478,7 @@ __nccwpck_require__.d(__webpack_exports__, {
   vJ: () => (/* binding */ requestedRecipe)
 });
 
-// UNUSED EXPORTS: chooseGranularity, granularitiesByScheme, maxPatternLength
+// UNUSED EXPORTS: changeScheme, chooseGranularity, describeRecipe, granularitiesByScheme, maxPatternLength, schemeName
 
 // EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
 var schemas = __nccwpck_require__(3045);
@@ -60545,6 +60604,7 @@ var model_source = __nccwpck_require__(8897);
 const quantizedSchemes = ["int8-dynamic", "int8-weight", "int4-weight"];
 const schemes = [...quantizedSchemes, "int8-static", "fp16"];
 const granularities = ["tensor", "channel", "block"];
+const schemeName = schemas/* enum */.k5n(schemes);
 const granularitiesByScheme = {
     "int8-dynamic": ["tensor", "channel"],
     "int8-static": ["tensor", "channel"],
@@ -60553,9 +60613,25 @@ const granularitiesByScheme = {
     fp16: granularities,
 };
 const maxParallelism = 64;
+function describeRecipe({ scheme, granularity, blockSize, }) {
+    const detail = granularity === "block" ? `blocks of ${blockSize}` : `per ${granularity}`;
+    return `${scheme}, ${detail}`;
+}
 function chooseGranularity(scheme, wanted) {
     const allowed = granularitiesByScheme[scheme];
     return allowed.includes(wanted) ? wanted : (allowed.at(-1) ?? wanted);
+}
+function changeScheme(fields, scheme) {
+    const { granularity: wanted, calibration } = fields;
+    const granularity = wanted && chooseGranularity(scheme, wanted);
+    const hasBlocks = scheme === "int4-weight" || (scheme !== "fp16" && granularity === "block");
+    const isCalibrated = hasBlocks || scheme === "int8-static";
+    return {
+        ...fields,
+        granularity,
+        calibration: isCalibrated ? calibration : undefined,
+        auto: undefined,
+    };
 }
 const blockSize = schemas/* literal */.euz([16, 32, 64, 128, 256]);
 const maxPatternLength = 253;
@@ -60602,7 +60678,7 @@ const calibration = schemas/* strictObject */.rej({
     method: schemas/* enum */.k5n(["auto", ...rangeMethods]),
 });
 const recipe = schemas/* strictObject */.rej({
-    scheme: schemas/* enum */.k5n(schemes),
+    scheme: schemeName,
     granularity: schemas/* enum */.k5n(granularities),
     blockSize: blockSize,
     symmetric: schemas/* boolean */.zMY(),
@@ -61218,7 +61294,7 @@ const quotas = {
     waitingJobs: 20_000,
     requestsPerMinute: 60_000,
     exchangesPerMinute: 600,
-    workerRequestsPerMinute: 6_000,
+    workerRequestsPerMinute: 3_000,
     storedBytes: 1024 ** 4,
 };
 const maxAttempts = 3;
@@ -61702,7 +61778,8 @@ function formatBytes(bytes) {
 /* harmony export */   Tb: () => (/* binding */ formatDecibels),
 /* harmony export */   VZ: () => (/* binding */ formatQuantity),
 /* harmony export */   eD: () => (/* binding */ formatChange),
-/* harmony export */   l9: () => (/* binding */ formatPercent)
+/* harmony export */   l9: () => (/* binding */ formatPercent),
+/* harmony export */   mg: () => (/* binding */ formatTimes)
 /* harmony export */ });
 function formatChange(change, format) {
     if (!Number.isFinite(change))
@@ -61713,6 +61790,10 @@ function formatChange(change, format) {
 function formatPercent(share, digits) {
     const percent = 100 * share;
     return `${digits === undefined ? percent.toFixed(1) : formatQuantity(percent, digits)} %`;
+}
+function formatTimes(ratio, digits = 2) {
+    const decimals = formatQuantity(ratio, digits).split(".")[1]?.length ?? 0;
+    return `×${ratio.toFixed(Math.max(2, decimals))}`;
 }
 function formatDecibels(value) {
     return `${value.toFixed(1)} dB`;
@@ -62098,6 +62179,7 @@ function explainInMarkdown({ model, target, job }) {
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   Zg: () => (/* binding */ notTimed),
 /* harmony export */   a4: () => (/* binding */ comparableAccuracy),
 /* harmony export */   q3: () => (/* binding */ describeLatencyChange),
 /* harmony export */   u5: () => (/* binding */ figures)
@@ -62130,11 +62212,12 @@ const figures = {
         const change = before && (0,_contract_text_format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatChange */ .eD)(accuracy.sqnrDb - before.sqnrDb, _contract_text_format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatDecibels */ .Tb);
         return withChange((0,_contract_text_format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatDecibels */ .Tb)(accuracy.sqnrDb), change);
     },
-    [_contract_jobs_figure_names_js__WEBPACK_IMPORTED_MODULE_1__/* .figureNames */ .$.latency]: ({ telemetry: { latency } }) => latency && withChange(`× ${(0,_contract_jobs_latency_js__WEBPACK_IMPORTED_MODULE_2__/* .formatRatio */ .B0)(latency)}`, describeLatencyChange(latency.baseline)),
+    [_contract_jobs_figure_names_js__WEBPACK_IMPORTED_MODULE_1__/* .figureNames */ .$.latency]: ({ telemetry: { latency } }) => latency && withChange((0,_contract_jobs_latency_js__WEBPACK_IMPORTED_MODULE_2__/* .formatRatio */ .B0)(latency), describeLatencyChange(latency.baseline)),
 };
 function withChange(figure, change) {
     return change === undefined ? figure : `${figure} ${change}`;
 }
+const notTimed = "not timed in this run";
 function describeLatencyChange(measured) {
     if (measured === undefined)
         return undefined;
