@@ -35,6 +35,8 @@ interface MatrixPart {
   /** The inputs that the factor is of: from here on. */
   readonly firstInput: number;
   readonly segmentInputs: number;
+  /** What is added to values before they are rounded, as findShifts has it. */
+  readonly shifts?: Float32Array | undefined;
   readonly format: BlockFormat;
 }
 
@@ -90,7 +92,7 @@ interface RoundedColumns {
 }
 
 function roundColumns(part: MatrixPart, into: FittedBlocks, columns: RoundedColumns): void {
-  const { values, outputs, firstOutput, inputs, firstInput, format } = part;
+  const { values, outputs, firstOutput, inputs, firstInput, shifts, format } = part;
   const { order, start, sums, sumPitch, feedback, pitch, errors } = columns;
   const { codes, scales, zeroPoints } = into;
   const blocks = countBlocks(inputs, format);
@@ -102,6 +104,7 @@ function roundColumns(part: MatrixPart, into: FittedBlocks, columns: RoundedColu
       const input = firstInput + Number(order[column]);
       const value = Number(values[output * inputs + input]);
       let wanted = value + Number(sums[output * sumPitch + column]);
+      if (shifts !== undefined) wanted += Number(shifts[errorRow + column]);
       const row = (start + column) * pitch + start;
       for (let before = 0; before < column; before++) {
         wanted += Number(errors[errorRow + before]) * Number(feedback[row + before]);

@@ -19,19 +19,21 @@ function packPanels(from: usize, rows: i32, columns: i32, to: usize): void {
 
 /**
  * Adds to the upper triangle of `moments`, a matrix of `columns` (a multiple of eight) rows and
- * columns, the products of each two columns of `rows` rows. `panels` has space for the rows.
+ * columns, the products of each of the first `leading` columns of `rows` rows with those after it.
+ * `panels` has space for the rows.
  */
 export function addMoments(
   values: usize,
   rows: i32,
   columns: i32,
+  leading: i32,
   panels: usize,
   moments: usize,
 ): void {
   packPanels(values, rows, columns, panels);
   const panelBytes = <usize>rows * 32;
   const pitch = 4 * <usize>columns;
-  for (let first = 0; first < columns; first += 4) {
+  for (let first = 0; first < leading; first += 4) {
     const left = panels + <usize>(first >> 3) * panelBytes + <usize>(first & 4) * 4;
     for (let second = first & ~7; second < columns; second += panelColumns) {
       let a = left;
