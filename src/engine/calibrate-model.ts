@@ -52,7 +52,7 @@ export async function calibrateModel(
   const { recipe } = options;
   normalizeGraph(model, recipe);
   const weights = findWeights(model);
-  const groups = groupByInputs(plan, weights, model.proto.graph);
+  const groups = groupByInputs(plan.tasks, weights, model.proto.graph);
   // What a search measures of each weight by itself has to hold for the recipe that it finds.
   const isFollowed = recipe.auto === undefined && recipe.overrides === undefined;
   const { moments, observed } = await observeMoments(model, groups, { ...options, isFollowed });

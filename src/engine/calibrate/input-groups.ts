@@ -4,7 +4,6 @@ import {
   type NodeProto,
   TensorProto_DataType as DataType,
 } from "../onnx/onnx_pb.js";
-import type { CompressionPlan } from "../plan-compression.ts";
 import { isAttributeSet } from "../quantize/channel-axis.ts";
 import { type Weight, type WeightConsumer, weightDims } from "../quantize/find-weights.ts";
 import {
@@ -13,7 +12,7 @@ import {
   gathersRows,
 } from "../quantize/formats/consumer-matrix.ts";
 import { Obstacle } from "../quantize/obstacle.ts";
-import type { BlockTask } from "../quantize/tasks/weight-task.ts";
+import type { BlockTask, WeightTask } from "../quantize/tasks/weight-task.ts";
 
 /** A product that takes a weight in blocks. */
 export interface Product {
@@ -40,7 +39,7 @@ export interface InputGroup {
 const [mostInputs, mostColumns] = [2048, 4096];
 
 export function groupByInputs(
-  { tasks }: Pick<CompressionPlan, "tasks">,
+  tasks: readonly WeightTask[],
   weights: readonly Weight[],
   graph: GraphProto | undefined,
 ): InputGroup[] {

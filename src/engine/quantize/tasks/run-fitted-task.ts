@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { panelRectangles } from "./matrix-panels.ts";
 import type { OutputWriter } from "./output-writer.ts";
 import { createBlocksByLayout, makeSigned, writeBlocks } from "./run-block-task.ts";
@@ -38,9 +38,8 @@ export function* runFittedTask(
   output: OutputWriter,
 ): Generator<number, TaskResult> {
   const { weight, shape, format } = task;
-  const fitted = createFittedBlocks(shape.n, shape.k, format);
   using reader = new SourceReader(task);
-  yield* fitSegments(task, reader, fitted);
+  const fitted = yield* fitOnce(task, reader);
   const sums = emptyErrorSums();
   for (const range of outputRanges(shape.n)) {
     const values = readOutputs(reader, task, range);
@@ -55,15 +54,38 @@ export function* runFittedTask(
   return { weight, sums, rejection };
 }
 
+/** Rounds a matrix, or reads what an earlier task has made of the same weight and moments. */
+function* fitOnce(task: FittedWeight, reader: SourceReader): Generator<number, FittedBlocks> {
+  const { weight, shape, format, moments } = task;
+  const fitted = createFittedBlocks(shape.n, shape.k, format);
+  const parts = [fitted.scales, fitted.zeroPoints, fitted.codes].map(
+    ({ buffer }) => new Uint8Array(buffer),
+  );
+  const { bits, blockSize, symmetric } = format;
+  const file = `${moments.path}-${weight}-${bits}-${blockSize}-${symmetric}`;
+  if (existsSync(file)) {
+    const bytes = readFileSync(file);
+    let start = 0;
+    for (const part of parts) {
+      part.set(bytes.subarray(start, start + part.length));
+      start += part.length;
+    }
+    yield fittingShare * task.sourceBytes;
+    return fitted;
+  }
+  yield* fitSegments(task, reader, fitted);
+  if (task.kind === "rounded") writeFileSync(file, Buffer.concat(parts));
+  return fitted;
+}
+
 /** Writes what is left of a matrix when runFittedTask has rounded it. */
 export function* runRoundedTask(
   task: RoundedTask,
   output: OutputWriter,
 ): Generator<number, TaskResult> {
   const { weight, shape, format, outputs } = task;
-  const fitted = createFittedBlocks(shape.n, shape.k, format);
   using reader = new SourceReader(task);
-  yield* fitSegments(task, reader, fitted);
+  const fitted = yield* fitOnce(task, reader);
   for (const range of outputRanges(shape.n)) {
     const part = sliceFittedBlocks(fitted, shape.n, range);
     const rounded = restoreValues(part, { outputs: range.outputs, inputs: shape.k, format });

@@ -207,3 +207,43 @@ export function multiplyRows(
     }
   }
 }
+
+/**
+ * Sum of `count` squared errors of rounding values with a scale, each times what it costs: values and
+ * costs are float32.
+ */
+export function roundingLoss(
+  values: usize,
+  costs: usize,
+  count: i32,
+  scale: f32,
+  zeroPoint: f32,
+  highest: f32,
+): f32 {
+  const end = values + 4 * <usize>(count & ~3);
+  const inverse: f32 = 1 / scale;
+  const scales = f32x4.splat(scale);
+  const inverses = f32x4.splat(inverse);
+  const lowest = f32x4.splat(-zeroPoint);
+  const most = f32x4.splat(highest - zeroPoint);
+  let sums = f32x4.splat(0);
+  while (values < end) {
+    const value = v128.load(values);
+    const steps = f32x4.nearest(f32x4.mul(value, inverses));
+    const code = f32x4.min(f32x4.max(steps, lowest), most);
+    const error = f32x4.sub(value, f32x4.mul(code, scales));
+    sums = f32x4.add(sums, f32x4.mul(v128.load(costs), f32x4.mul(error, error)));
+    values += 16;
+    costs += 16;
+  }
+  let sum = sumFour(sums);
+  for (let rest = count & 3; rest > 0; rest--) {
+    const value = load<f32>(values);
+    const code = min(max(nearest(value * inverse), -zeroPoint), highest - zeroPoint);
+    const error = value - code * scale;
+    sum += load<f32>(costs) * error * error;
+    values += 4;
+    costs += 4;
+  }
+  return sum;
+}
