@@ -1,4 +1,3 @@
-import type { BlockFormat } from "./block-format.ts";
 import type { MatrixMemory } from "./second-order.ts";
 
 /** What tells how errors of some inputs are made up for by those after them. */
@@ -14,12 +13,6 @@ export interface InputFactor {
   /** What a squared rounding error of each input costs, when those after it make up for it. */
   readonly costs: Float64Array;
 }
-
-/**
- * Share of the mean diagonal that is added to it. GPTQ has 0.01 for all; large errors are made up for
- * by others to a degree that few samples do not justify. On PP-OCRv6 in 4 bits 4 dB of SQNR.
- */
-const dampings = { 4: 0.1, 8: 0.01 } as const;
 
 /**
  * Products of different inputs count less the fewer rows they are known from, as in the estimator
@@ -40,8 +33,8 @@ export interface Moments {
   readonly inputs: number;
   /** Rows that were summed up. */
   readonly rows: number;
-  /** Of the codes that the inputs' weights get. */
-  readonly bits: BlockFormat["bits"];
+  /** Share of the mean diagonal that is added to it. */
+  readonly damping: number;
 }
 
 /**
@@ -85,7 +78,7 @@ export function factorMoments(memory: MatrixMemory, moments: Moments): InputFact
  */
 function fillReversed(
   matrix: Float64Array,
-  { sums, pitch, inputs, rows, bits }: Moments,
+  { sums, pitch, inputs, rows, damping }: Moments,
   order: Uint32Array,
 ): boolean {
   const kept = shrinkProducts(inputs, rows);
@@ -93,7 +86,7 @@ function fillReversed(
   let sum = 0;
   for (let input = 0; input < inputs; input++) sum += Number(sums[input * pitch + input]);
   if (!Number.isFinite(sum)) return false;
-  const added = sum === 0 ? 1 : (dampings[bits] * sum) / inputs;
+  const added = sum === 0 ? 1 : (damping * sum) / inputs;
   matrix.fill(0);
   for (let index = 0; index < size; index++) matrix[index * size + index] = added;
   for (let first = 0; first < inputs; first++) {

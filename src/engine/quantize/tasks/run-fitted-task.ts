@@ -171,8 +171,8 @@ function* fitSegments(
   const { shape, format, moments: file, sourceBytes } = task;
   const memory = new MatrixMemory();
   for (const { first, size, pitch, sums } of readMoments(file, shape.k)) {
-    const moments = { sums, pitch, inputs: size, rows: file.rows, bits: format.bits };
-    const factor = factorMoments(memory, moments);
+    const { rows, damping } = file;
+    const factor = factorMoments(memory, { sums, pitch, inputs: size, rows, damping });
     if (factor === undefined) throw new TypeError("Moments that were written are not finite");
     const segment = { inputs: shape.k, firstInput: first, segmentInputs: size, format };
     for (const range of outputRanges(shape.n)) {

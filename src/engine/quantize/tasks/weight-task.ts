@@ -54,6 +54,8 @@ export interface MomentsFile {
   readonly path: string;
   /** Rows of inputs that were summed up. */
   readonly rows: number;
+  /** Share of the mean diagonal that is added to it. */
+  readonly damping: number;
   /** The errors beside the inputs that are of the product; absent where none were observed. */
   readonly errors?: { readonly first: number; readonly all: number };
 }

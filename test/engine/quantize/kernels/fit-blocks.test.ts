@@ -11,6 +11,7 @@ import { InputMoments } from "../../../../src/engine/quantize/kernels/input-mome
 import { MatrixMemory } from "../../../../src/engine/quantize/kernels/second-order.ts";
 
 const [inputs, outputs, rows] = [48, 20, 300];
+const damping = 0.01;
 const normal = createNormal(createRandom(5));
 const mixing = Array.from({ length: inputs * inputs }, normal);
 const activations = Float32Array.from(
@@ -92,7 +93,7 @@ for (const hasErrors of [false, true]) {
     const memory = new MatrixMemory();
     const sums = hasErrors ? sumErrorMoments() : sumMoments();
     const pitch = inputs + (hasErrors ? outputs : 0);
-    const factor = factorMoments(memory, { sums, pitch, inputs, rows, bits: 4 });
+    const factor = factorMoments(memory, { sums, pitch, inputs, rows, damping });
     assert.ok(factor);
     const fitted = createFittedBlocks(outputs, inputs, format);
     const range = { firstOutput: 0, outputs };
@@ -105,14 +106,14 @@ for (const hasErrors of [false, true]) {
     // Products of different inputs count less, since they are known from few rows.
     const kept = 1 - (0.25 * inputs) / rows;
     const diagonal = Array.from({ length: inputs }, (_, at) => Number(sums[at * pitch + at]));
-    const damping = (0.1 * diagonal.reduce((sum, value) => sum + value, 0)) / inputs;
+    const added = (damping * diagonal.reduce((sum, value) => sum + value, 0)) / inputs;
     const order = diagonal
       .map((_, at) => at)
       .toSorted((a, b) => (diagonal[b] ?? 0) - (diagonal[a] ?? 0));
     const hessian = (first: number, second: number) =>
       Number(sums[Math.min(first, second) * pitch + Math.max(first, second)]) *
         (first === second ? 1 : kept) +
-      (first === second ? damping : 0);
+      (first === second ? added : 0);
     const inverseOf = (rest: readonly number[]) =>
       invert(rest.map((first) => rest.map((second) => hessian(first, second))));
     const whole = inverseOf(diagonal.map((_, at) => at));
@@ -149,7 +150,7 @@ for (const hasErrors of [false, true]) {
 test("Moments that are not finite are found", () => {
   const sums = new Float32Array(16 * 16).fill(NaN);
   assert.equal(
-    factorMoments(new MatrixMemory(), { sums, pitch: 16, inputs: 16, rows, bits: 4 }),
+    factorMoments(new MatrixMemory(), { sums, pitch: 16, inputs: 16, rows, damping }),
     undefined,
   );
 });
@@ -161,7 +162,7 @@ test("Inputs that are always zero are rounded all the same", () => {
     pitch: inputs,
     inputs,
     rows,
-    bits: 4,
+    damping,
   });
   assert.ok(factor);
   const fitted = createFittedBlocks(outputs, inputs, format);
