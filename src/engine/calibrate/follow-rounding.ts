@@ -1,7 +1,7 @@
 import { at } from "../onnx/at.ts";
 import { UniqueNames } from "../onnx/names.ts";
 import { attributesWithout, nodeWith } from "../onnx/node-attributes.ts";
-import type { GraphProto, NodeProto } from "../onnx/onnx_pb.js";
+import type { ModelProto, NodeProto } from "../onnx/onnx_pb.js";
 import type { InputGroup, Product } from "./input-groups.ts";
 
 interface FollowedRounding {
@@ -21,27 +21,27 @@ interface FollowedRounding {
  * @param canRound whether a weight's rounded values are known
  */
 export function followRounding(
-  graph: GraphProto,
+  model: ModelProto,
   groups: readonly InputGroup[],
   canRound: (product: Product) => boolean,
 ): FollowedRounding {
-  const names = new UniqueNames(namesOf(graph));
+  const names = UniqueNames.forModel(model);
   const products = new Map(
     groups.flatMap((group) => group.products.map((product) => [product.node, { group, product }])),
   );
   const observed = new Set(groups.flatMap(({ values }) => values));
-  const copies = new Map<string, { readonly name: string; readonly node: NodeProto }>();
+  const copies = new Map<string, Copy>();
   const inputs = new Map<InputGroup, string>();
   const rounded = new Map<NodeProto, Product>();
   const copyNode = (node: NodeProto, changes: Parameters<typeof nodeWith>[1]) => {
     const output = node.output.map((name) => name && names.allocate(`${name}_followed`));
     const copy = nodeWith(node, { ...changes, name: "", output });
     for (const [index, name] of node.output.entries()) {
-      copies.set(name, { name: at(output, index), node: copy });
+      if (name !== "") copies.set(name, { name: at(output, index), node: copy });
     }
     return copy;
   };
-  for (const node of graph.node) {
+  for (const node of model.graph?.node ?? []) {
     const { group, product } = products.get(node) ?? {};
     if (group === undefined || product === undefined) {
       const follow = (name: string) =>
@@ -67,16 +67,13 @@ export function followRounding(
   return { nodes, inputs, weights: new Map(weights) };
 }
 
-function* namesOf(graph: GraphProto): Generator<string> {
-  for (const { name } of [...graph.input, ...graph.initializer]) yield name;
-  for (const { output } of graph.node) yield* output;
+interface Copy {
+  readonly name: string;
+  readonly node: NodeProto;
 }
 
 /** The copies that values need, in their order. */
-function takeNeeded(
-  values: readonly string[],
-  copies: ReadonlyMap<string, { readonly name: string; readonly node: NodeProto }>,
-): NodeProto[] {
+function takeNeeded(values: readonly string[], copies: ReadonlyMap<string, Copy>): NodeProto[] {
   const producers = new Map(Array.from(copies.values(), ({ name, node }) => [name, node]));
   const needed = new Set<NodeProto>();
   const waiting = [...values];

@@ -57,7 +57,7 @@ export async function observeMoments(
   const { graph } = model.proto;
   if (graph === undefined) throw new TypeError("A model without a graph was planned");
   sortNodes(graph);
-  const later = isFollowed ? followRounding(graph, groups, () => true).inputs : new Map();
+  const later = isFollowed ? followRounding(model.proto, groups, () => true).inputs : new Map();
   const first = groups.filter((group) => !later.has(group));
   const observing = { ...options, isFollowed };
   const run = { model, rows: first.map(observeInputs), tasks: [] };
@@ -94,9 +94,8 @@ async function sumMoments({ model, rows, tasks }: MomentsRun, options: ObserveMo
       visit: (tensor, mask) => addTensor(sums, tensor, mask),
     });
     for (const [{ group, errors }, found] of sums) {
-      const { node, task } = at(group.products, 0);
-      const name = `moments-${task.weight}-${node.output[0]?.replaceAll(/\W/g, "-")}`;
-      const file = path.join(options.scratchDirectory, name.slice(0, maxNameLength));
+      const { task } = at(group.products, 0);
+      const file = path.join(options.scratchDirectory, `moments-${task.weight}`);
       if (!(await writeMoments(file, found))) continue;
       let firstError = 0;
       for (const product of group.products) {
@@ -111,8 +110,6 @@ async function sumMoments({ model, rows, tasks }: MomentsRun, options: ObserveMo
   }
   return { moments, observed };
 }
-
-const maxNameLength = 100;
 
 /** Divides what is to be summed up so that a run needs no more memory than is allowed. */
 function divideRuns(rows: readonly ObservedRows[]): ObservedRows[][] {
@@ -181,18 +178,15 @@ function addRounding(
   graph: GraphProto,
   { groups, rest, moments }: RoundedGroups,
 ): MomentsRun {
-  const followed = followRounding(graph, groups, ({ task }) => moments.has(task.weight));
+  const followed = followRounding(original.proto, groups, ({ task }) => moments.has(task.weight));
   const payloads = [...original.payloads];
   const tasks: RoundedTask[] = [];
   const initializer = [...graph.initializer];
   for (const [{ task }, name] of followed.weights) {
     const { weight, shape, resultBytes: _, ...fields } = task;
-    const [dims, bytes] = [[shape.k, shape.n], shape.k * shape.n * 4];
-    const tensor = addComputedTensor(
-      { ...original, payloads },
-      { name, dims, dataType: DataType.FLOAT },
-      bytes,
-    );
+    const described = { name, dims: [shape.k, shape.n], dataType: DataType.FLOAT };
+    const bytes = shape.k * shape.n * 4;
+    const tensor = addComputedTensor({ ...original, payloads }, described, bytes);
     initializer.push(tensor);
     const [found, values] = [moments.get(weight), payloadIndex(tensor)];
     if (found === undefined || values === undefined) throw new TypeError("A weight is not rounded");
