@@ -1,6 +1,6 @@
-import { writeFile } from "node:fs/promises";
-import path from "node:path";
-import { observeActivations, type ObserveOptions } from "./calibrate/observe-activations.ts";
+import { groupByInputs } from "./calibrate/input-groups.ts";
+import type { Observed, ObserveOptions } from "./calibrate/observe-activations.ts";
+import { observeMoments } from "./calibrate/observe-moments.ts";
 import { chooseRange } from "./calibrate/choose-range.ts";
 import type { ValueHistogram } from "./calibrate/value-histogram.ts";
 import { observeRanges } from "./calibrate/observe-ranges.ts";
@@ -9,10 +9,8 @@ import type { ActivationRange } from "./quantize/plan-revision.ts";
 import { quoteName } from "../contract/text/quote-name.ts";
 import type { RangeMethod, Recipe } from "../contract/jobs/recipe.ts";
 import type { Telemetry } from "../contract/jobs/telemetry.ts";
-import { type TensorData, tensorNumbers } from "./evaluate/tensor-data.ts";
 import { openOriginal } from "./language/open-original.ts";
 import { type CompressionPlan, normalizeGraph } from "./plan-compression.ts";
-import { isAttributeSet } from "./quantize/channel-axis.ts";
 import {
   findWeights,
   type Weight,
@@ -23,10 +21,9 @@ import { GraphIndex } from "./quantize/graph-index.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
 import { at } from "./onnx/at.ts";
 import { countElements } from "./onnx/tensor-shape.ts";
-import { findProductMatrix, gathersRows } from "./quantize/formats/consumer-matrix.ts";
-import { InputMoments, momentBytes } from "./quantize/kernels/input-moments.ts";
+import { findProductMatrix } from "./quantize/formats/consumer-matrix.ts";
 import { Obstacle } from "./quantize/obstacle.ts";
-import type { BlockTask, MomentsFile } from "./quantize/tasks/weight-task.ts";
+import type { MomentsFile } from "./quantize/tasks/weight-task.ts";
 
 export interface ModelCalibration {
   /** Undefined where no weight is in blocks of a product. */
@@ -41,9 +38,6 @@ export interface ModelCalibration {
   readonly moments: ReadonlyMap<number, MomentsFile>;
 }
 
-/** Most bytes of moments that are summed up in one run of the model. */
-const maxMomentBytes = 512 * 1024 ** 2;
-
 /**
  * Runs the original on the calibration's samples, and sums up the second moments of the inputs of
  * each product that takes a weight in blocks. Memory does not grow with the samples.
@@ -55,26 +49,14 @@ export async function calibrateModel(
   options: ObserveOptions & { readonly recipe: Recipe },
 ): Promise<ModelCalibration> {
   const model = await openOriginal(modelPath, Number.MAX_SAFE_INTEGER);
-  normalizeGraph(model, options.recipe);
+  const { recipe } = options;
+  normalizeGraph(model, recipe);
   const weights = findWeights(model);
-  const wanted = groupByInputs(plan, weights, model.proto.graph);
-  const files = new Map<number, MomentsFile>();
-  let summary: ModelCalibration["summary"];
-  for (const [index, groups] of divideRuns(wanted).entries()) {
-    const moments = new Map(groups.map((group) => [group, new InputMoments(group.inputs)]));
-    const values = [...new Set(groups.flatMap((group) => group.values))];
-    const observed = await observeActivations(model, values, {
-      ...options,
-      visit: (tensor) => addTensor(moments, tensor),
-    });
-    const { data, count: samples, evaluationSamples } = observed;
-    summary = { data, samples, evaluationSamples };
-    for (const [position, [group, sums]] of [...moments].entries()) {
-      const file = path.join(options.scratchDirectory, `moments-${index}-${position}`);
-      if (!(await writeMoments(file, sums))) continue;
-      for (const weight of group.weights) files.set(weight, { path: file, rows: sums.rows });
-    }
-  }
+  const groups = groupByInputs(plan.tasks, weights, model.proto.graph);
+  // What a search measures of each weight by itself has to hold for the recipe that it finds.
+  const isFollowed = recipe.auto === undefined && recipe.overrides === undefined;
+  const { moments, observed } = await observeMoments(model, groups, { ...options, isFollowed });
+  let summary = observed && summarize(observed);
   const statics = plan.weights.filter(({ format }) => isStatic(format));
   const index = new GraphIndex(model.proto);
   const valuesOf = (plan: WeightPlan) =>
@@ -94,16 +76,19 @@ export async function calibrateModel(
   if (values.length > 0) {
     const found = await observeRanges(model, values, options);
     histograms = found.histograms;
-    const { data, count: samples, evaluationSamples } = found.observed;
-    summary = { data, samples, evaluationSamples };
+    summary = summarize(found.observed);
   }
   return {
     summary,
     histograms,
     unfit: listUnfit(statics, valuesOf, histograms),
     multiplications: new Map(statics.map(multiplicationsOf)),
-    moments: files,
+    moments,
   };
+}
+
+function summarize({ data, count: samples, evaluationSamples }: Observed) {
+  return { data, samples, evaluationSamples };
 }
 
 /** Products for each element of the last value that an operator's range is needed of. */
@@ -146,88 +131,6 @@ export function chooseRanges(
   return new Map(
     Array.from(histograms, ([name, histogram]) => [name, chooseRange(histogram, method)]),
   );
-}
-
-/** Weights whose products have the same inputs. */
-interface InputGroup {
-  readonly values: readonly string[];
-  readonly inputs: number;
-  readonly weights: number[];
-}
-
-function groupByInputs(
-  { tasks }: CompressionPlan,
-  weights: readonly Weight[],
-  graph: object | undefined,
-): InputGroup[] {
-  const groups = new Map<string, InputGroup>();
-  for (const task of tasks) {
-    const weight = weights[task.weight];
-    if (weight === undefined || task.kind !== "blocks" || task.matrices > 1) continue;
-    const values = listInputs(weight, task, graph);
-    if (values.length === 0) continue;
-    const key = JSON.stringify([values, task.shape.k]);
-    const group = groups.get(key) ?? { values, inputs: task.shape.k, weights: [] };
-    groups.set(key, group);
-    group.weights.push(task.weight);
-  }
-  return [...groups.values()];
-}
-
-/**
- * Values that products multiply the whole weight with, as rows of its inputs; none where rows are
- * gathered too, as those of a tied embedding are: rounding that spares products spoils the rows.
- */
-function listInputs(weight: Weight, { shape }: BlockTask, graph: object | undefined): string[] {
-  if (weight.consumers.some((consumer) => gathersRows(weight, consumer))) return [];
-  const isProduct = (consumer: WeightConsumer): boolean => {
-    const matrix = findProductMatrix(consumer);
-    return (
-      !(matrix instanceof Obstacle) &&
-      consumer.scope.body === graph &&
-      matrix.k.size === shape.k &&
-      weightDims(weight)[matrix.k.source] === shape.k &&
-      !isAttributeSet(consumer.node, "transA")
-    );
-  };
-  const values = weight.consumers.filter(isProduct).flatMap(({ node }) => node.input.slice(0, 1));
-  return [...new Set(values)].toSorted();
-}
-
-/** Divides what is to be summed up so that a run needs no more memory than is allowed. */
-function divideRuns(groups: readonly InputGroup[]): InputGroup[][] {
-  const runs: InputGroup[][] = [];
-  let bytes = Infinity;
-  for (const group of groups) {
-    const needed = momentBytes(group.inputs);
-    if (bytes + needed > maxMomentBytes) {
-      runs.push([]);
-      bytes = 0;
-    }
-    runs.at(-1)?.push(group);
-    bytes += needed;
-  }
-  return runs;
-}
-
-function addTensor(moments: ReadonlyMap<InputGroup, InputMoments>, tensor: TensorData): void {
-  for (const [{ values, inputs }, sums] of moments) {
-    if (!values.includes(tensor.name)) continue;
-    if (tensor.shape.at(-1) !== inputs) {
-      const shape = `[${tensor.shape.join()}]`;
-      throw new TypeError(`"${tensor.name}" has shape ${shape} and is to have rows of ${inputs}`);
-    }
-    const numbers = tensorNumbers(tensor);
-    sums.add(numbers instanceof Float32Array ? numbers : Float32Array.from(numbers));
-  }
-}
-
-/** @returns false for moments that are not finite, which no rounding can be fitted to */
-async function writeMoments(file: string, sums: InputMoments): Promise<boolean> {
-  const segments = [...sums.read()];
-  if (!segments.every((segment) => segment.every(Number.isFinite))) return false;
-  await writeFile(file, segments);
-  return true;
 }
 
 /** The plan with each weight's rounding fitted to the moments that are known. */

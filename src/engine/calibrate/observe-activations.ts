@@ -13,11 +13,14 @@ import { runOnSamples } from "../accuracy/run-whole-model.ts";
 import { SpoolMemory } from "../accuracy/tensor-spool.ts";
 import { logitsName } from "../evaluate/language-inputs.ts";
 import type { RunnableModel } from "../evaluate/model-session.ts";
-import type { TensorData } from "../evaluate/tensor-data.ts";
+import { type Sample, type TensorData, tensorNumbers } from "../evaluate/tensor-data.ts";
+import { layoutModel } from "../onnx/layout-model.ts";
 import { UniqueNames } from "../onnx/names.ts";
 import { NodeProtoSchema, ValueInfoProtoSchema } from "../onnx/onnx_pb.js";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
-import { writeModel } from "../onnx/write-model.ts";
+import { type Destination, writeLayout } from "../onnx/write-model.ts";
+import { runTasks } from "../quantize/tasks/run-tasks.ts";
+import type { RoundedTask } from "../quantize/tasks/weight-task.ts";
 
 export interface ObserveOptions {
   readonly recipe: Pick<Recipe, "calibration" | "evaluation">;
@@ -28,6 +31,16 @@ export interface ObserveOptions {
   readonly onProgress: (fraction: number, message: string) => void;
   readonly log: (line: string) => void;
 }
+
+interface ObserveActivationsOptions extends ObserveOptions {
+  /** Of weights that the model has beside its own. */
+  readonly tasks?: readonly RoundedTask[];
+  /** @param mask of the sample: which of its positions are no padding, where it says so */
+  readonly visit: (tensor: TensorData, mask: readonly boolean[] | undefined) => void;
+}
+
+/** What was observed on. */
+export type Observed = Omit<CalibrationSource, "samples" | keyof AsyncDisposable>;
 
 /** Most bytes of tensors that cross from stage to stage in memory. */
 const spoolBytes = 64 * 1024 ** 2;
@@ -41,15 +54,22 @@ const spoolBytes = 64 * 1024 ** 2;
 export async function observeActivations(
   model: OnnxModel,
   values: readonly string[],
-  { visit, ...options }: ObserveOptions & { readonly visit: (tensor: TensorData) => void },
-): Promise<Omit<CalibrationSource, "samples" | keyof AsyncDisposable>> {
+  { visit, tasks = [], ...options }: ObserveActivationsOptions,
+): Promise<Observed> {
   const { scratchDirectory, signal, log, onProgress } = options;
   const folder = await mkdtemp(path.join(scratchDirectory, "calibration-"));
   await using resources = new AsyncDisposableStack();
   resources.defer(() => rm(folder, { recursive: true }));
   const observed = withOutputs(model, values);
-  await writeModel(observed.model, { directory: folder, name: "model", signal });
+  await writeObserved(observed.model, folder, { tasks, signal });
   const outputs = [...observed.names.keys()];
+  let mask: readonly boolean[] | undefined;
+  async function* readMasks(samples: AsyncIterable<Sample>) {
+    for await (const sample of samples) {
+      mask = findMask(sample);
+      yield sample;
+    }
+  }
   const visitor = {
     prepare: async (session: RunnableModel) => {
       const opened = await openCalibrationSamples(session, {
@@ -57,11 +77,13 @@ export async function observeActivations(
         modelPath: model.path,
         outputs,
       });
-      return { source: resources.use(opened), outputs };
+      const source = resources.use(opened);
+      const samples = { [Symbol.asyncIterator]: () => readMasks(source.samples) };
+      return { source: { ...source, samples }, outputs };
     },
     visit: (_sample: number, tensors: readonly TensorData[]) => {
       for (const tensor of tensors) {
-        visit({ ...tensor, name: observed.names.get(tensor.name) ?? tensor.name });
+        visit({ ...tensor, name: observed.names.get(tensor.name) ?? tensor.name }, mask);
       }
       return Promise.resolve();
     },
@@ -83,6 +105,30 @@ export async function observeActivations(
   const { work } = await asCalibrationError(running);
   const { data, count, unused, failureCode, evaluationSamples } = work.source;
   return { data, count, unused, failureCode, evaluationSamples };
+}
+
+/** The input that says which tokens are padding, in exports of language models and embeddings. */
+const maskName = "attention_mask";
+
+function findMask(sample: Sample): boolean[] | undefined {
+  const mask = sample.find(({ name }) => name === maskName);
+  return mask && Array.from(tensorNumbers(mask), Boolean);
+}
+
+async function writeObserved(
+  model: OnnxModel,
+  directory: string,
+  { tasks, signal }: { readonly tasks: readonly RoundedTask[]; readonly signal: AbortSignal },
+): Promise<void> {
+  const layout = layoutModel(model, { name: "model", shards: 1, assignShard: () => 0 });
+  const writeComputedPayloads = async (find: (payload: number) => readonly Destination[]) => {
+    const placed = tasks.map((task) => {
+      const { values } = task.outputs;
+      return { task, destinations: new Map([[values, find(values)]]) };
+    });
+    await runTasks(placed, { signal, onBytes: () => {} });
+  };
+  await writeLayout(model, { directory, layout, signal, writeComputedPayloads });
 }
 
 /** A copy of the model whose outputs are these values. A value that is an input is copied first. */

@@ -35,7 +35,7 @@ export function attributeText(attribute: AttributeProto): string {
 /** A shallow copy of a node with other fields. */
 export function nodeWith(
   node: NodeProto,
-  changes: { opType?: string; input?: string[]; output?: string[]; attribute?: AttributeProto[] },
+  changes: Partial<Pick<NodeProto, "name" | "opType" | "input" | "output" | "attribute">>,
 ): NodeProto {
   return Object.assign(create(NodeProtoSchema), node, changes);
 }

@@ -70,7 +70,8 @@ export function composeRecipe(
       dequantize: recipe.dequantize === "run" ? "run" : "load-only",
     }),
     fallback: "none",
-    ...(overrides.length > 0 && { overrides }),
+    // Also where there are none: weights of a recipe with overrides are rounded each by itself.
+    overrides,
   };
 }
 

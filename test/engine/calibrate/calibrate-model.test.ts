@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { ServiceError } from "../../../src/contract/errors.ts";
@@ -9,7 +9,7 @@ import { compressModel } from "../../../src/engine/compress-model.ts";
 import { writeRunnableOriginal } from "../../../src/engine/language/runnable-original.ts";
 import { evaluateModels } from "../../../src/engine/evaluate-models.ts";
 import { createNormal, createRandom } from "../../../src/engine/evaluate/generate-sample.ts";
-import { writeFloatsNpz } from "../../support/npz.ts";
+import { writeArraysNpz, writeFloatsNpz } from "../../support/npz.ts";
 import { english, makeCheckpointFolder } from "../../support/checkpoint-folder.ts";
 import { minilmData, realModel, realModelMissing } from "../../support/real-models.ts";
 import { floatInitializer, node, tensorInfo, writeTinyModel } from "../../support/tiny-model.ts";
@@ -117,6 +117,74 @@ for (const [scheme, gainDb] of [
     });
   }
 }
+
+/** Two products one after the other. */
+async function writeChain(folder: string): Promise<string> {
+  const path = join(folder, "chain.onnx");
+  const weight = createNormal(createRandom(3));
+  await writeTinyModel(path, {
+    node: [
+      node("MatMul", ["x", "a"], ["wide"]),
+      node("Relu", ["wide"], ["hidden"]),
+      node("Gemm", ["hidden", "b"], ["y"]),
+    ],
+    input: [tensorInfo("x", ["rows", inputs])],
+    output: [tensorInfo("y", ["rows", outputs])],
+    initializer: [
+      floatInitializer("a", [inputs, 2 * inputs], weight),
+      floatInitializer("b", [2 * inputs, outputs], weight),
+    ],
+  });
+  return path;
+}
+
+test("A product makes up for what rounding has changed in its inputs", async () => {
+  await using folder = await makeFolder();
+  const model = await writeChain(folder.path);
+  const values = Array.from({ length: 72 * 8 * inputs }, createNormal(createRandom(4)));
+  const data = await writeFloatsNpz(folder.path, "x", { shape: [72, 8, inputs], values });
+  const calibration = { data: "file:///x.npz", samples: 64 };
+  const evaluation = { data: "file:///x.npz", samples: 8 };
+  const recipe = { ...int4, granularity: "block", calibration, evaluation } as const;
+  const measure = async (changes: PartialRecipe) => {
+    await compress(model, folder.path, { recipe: { ...recipe, ...changes }, data });
+    return measureSqnrDb(model, folder.path, data);
+  };
+  const alone = await measure({ overrides: [] });
+  const following = await measure({});
+  assert.ok(following > alone + 0.5, `${following} dB, and ${alone} dB each by itself`);
+});
+
+test("Padding is not calibrated on", async () => {
+  await using folder = await makeFolder();
+  const model = join(folder.path, "masked.onnx");
+  await writeTinyModel(model, {
+    node: [node("MatMul", ["x", "w"], ["all"]), node("Mul", ["all", "attention_mask"], ["y"])],
+    input: [tensorInfo("x", [8, inputs]), tensorInfo("attention_mask", [8, 1])],
+    output: [tensorInfo("y", [8, outputs])],
+    initializer: [floatInitializer("w", [inputs, outputs], createNormal(createRandom(1)))],
+  });
+  const values = drawRows(16 * 8);
+  const isUsed = (row: number) => row % 8 > 0 && row % 8 < 6;
+  const results = await Promise.all(
+    [1, 100].map(async (padding) => {
+      const data = join(folder.path, `${padding}.npz`);
+      const padded = values.map((value, index) =>
+        isUsed(Math.floor(index / inputs)) ? value : value * padding,
+      );
+      const mask = Array.from({ length: 16 * 8 }, (_, row) => Number(isUsed(row)));
+      await writeArraysNpz(data, {
+        x: { shape: [16, 8, inputs], values: padded },
+        attention_mask: { shape: [16, 8, 1], values: mask },
+      });
+      const place = join(folder.path, String(padding));
+      const recipe = { ...int4, granularity: "block", calibration: caller } as const;
+      await compress(model, place, { recipe, data });
+      return readFile(join(place, "result", "model.onnx"));
+    }),
+  );
+  assert.deepEqual(results[0], results[1]);
+});
 
 test("the rounding of a checkpoint is fitted to text, the caller's or the built-in one", async (t) => {
   const folder = await makeCheckpointFolder(t, "llama3", english);

@@ -35,6 +35,8 @@ interface MatrixPart {
   /** The inputs that the factor is of: from here on. */
   readonly firstInput: number;
   readonly segmentInputs: number;
+  /** What is added to values before they are rounded, as findShifts has it. */
+  readonly shifts?: Float32Array | undefined;
   readonly format: BlockFormat;
 }
 
@@ -54,10 +56,10 @@ export function fitBlocks(
   const { outputs, segmentInputs, format } = part;
   const { blockSize } = format;
   const rows = Math.ceil(outputs / 4) * 4;
+  chooseScales(memory, factor, part, into);
   const errors = memory.allocate(rows * factor.size * 4);
   const sums = memory.allocate(rows * blockSize * 4);
   memory.floats(errors, rows * factor.size).fill(0);
-  chooseScales(factor, part, into);
   for (let start = 0; start < segmentInputs; start += blockSize) {
     const columns = Math.min(blockSize, segmentInputs - start);
     const padded = Math.ceil(columns / 2) * 2;
@@ -90,7 +92,7 @@ interface RoundedColumns {
 }
 
 function roundColumns(part: MatrixPart, into: FittedBlocks, columns: RoundedColumns): void {
-  const { values, outputs, firstOutput, inputs, firstInput, format } = part;
+  const { values, outputs, firstOutput, inputs, firstInput, shifts, format } = part;
   const { order, start, sums, sumPitch, feedback, pitch, errors } = columns;
   const { codes, scales, zeroPoints } = into;
   const blocks = countBlocks(inputs, format);
@@ -102,6 +104,7 @@ function roundColumns(part: MatrixPart, into: FittedBlocks, columns: RoundedColu
       const input = firstInput + Number(order[column]);
       const value = Number(values[output * inputs + input]);
       let wanted = value + Number(sums[output * sumPitch + column]);
+      if (shifts !== undefined) wanted += Number(shifts[errorRow + column]);
       const row = (start + column) * pitch + start;
       for (let before = 0; before < column; before++) {
         wanted += Number(errors[errorRow + before]) * Number(feedback[row + before]);
@@ -116,22 +119,31 @@ function roundColumns(part: MatrixPart, into: FittedBlocks, columns: RoundedColu
 }
 
 function chooseScales(
+  memory: MatrixMemory,
   { costs }: InputFactor,
   { values, outputs, firstOutput, inputs, firstInput, segmentInputs, format }: MatrixPart,
   { scales, zeroPoints }: FittedBlocks,
 ): void {
   const blocks = countBlocks(inputs, format);
+  const [valuesAt, costsAt] = [memory.allocate(values.length * 4), memory.allocate(inputs * 4)];
+  memory.floats(valuesAt, values.length).set(values);
+  memory.floats(costsAt, segmentInputs).set(costs);
   for (let output = 0; output < outputs; output++) {
     for (let start = 0; start < segmentInputs; start += format.blockSize) {
-      const end = Math.min(segmentInputs, start + format.blockSize);
-      const row = output * inputs + firstInput;
-      const block = values.subarray(row + start, row + end);
+      const count = Math.min(segmentInputs - start, format.blockSize);
+      const first = output * inputs + firstInput + start;
       const index = (firstOutput + output) * blocks + (firstInput + start) / format.blockSize;
-      const choice = chooseScale(block, costs.subarray(start, end), format);
+      const block = { values, first, count };
+      const choice = chooseScale(block, format, ({ scale, zeroPoint }) => {
+        const [from, weighed] = [valuesAt + first * 4, costsAt + start * 4];
+        const highest = 2 ** format.bits - 1;
+        return memory.kernels.roundingLoss(from, weighed, count, scale, zeroPoint, highest);
+      });
       scales[index] = choice.scale;
       zeroPoints[index] = choice.zeroPoint;
     }
   }
+  memory.free(valuesAt);
 }
 
 interface ScaleChoice {
@@ -139,23 +151,30 @@ interface ScaleChoice {
   readonly zeroPoint: number;
 }
 
-function chooseScale(values: Float32Array, costs: Float64Array, format: BlockFormat): ScaleChoice {
-  const low = values.reduce((least, value) => Math.min(least, value), 0);
-  const high = values.reduce((most, value) => Math.max(most, value), 0);
-  const highest = 2 ** format.bits - 1;
-  let best: ScaleChoice = { scale: 1, zeroPoint: format.symmetric ? (highest + 1) / 2 : 0 };
+interface Block {
+  readonly values: Float32Array;
+  readonly first: number;
+  readonly count: number;
+}
+
+function chooseScale(
+  { values, first, count }: Block,
+  format: BlockFormat,
+  lossOf: (choice: ScaleChoice) => number,
+): ScaleChoice {
+  let [low, high] = [0, 0];
+  for (let index = first; index < first + count; index++) {
+    const value = Number(values[index]);
+    if (value < low) low = value;
+    if (value > high) high = value;
+  }
+  const middle = 2 ** (format.bits - 1);
+  let best: ScaleChoice = { scale: 1, zeroPoint: format.symmetric ? middle : 0 };
   let least = Infinity;
   for (const shrinkage of shrinkages) {
     const choice = scaleOf(low * shrinkage, high * shrinkage, format);
     if (choice === undefined) return best;
-    let loss = 0;
-    for (let column = 0; column < values.length && loss < least; column++) {
-      const value = Number(values[column]);
-      const rounded = Math.round(value / choice.scale) + choice.zeroPoint;
-      const code = rounded < 0 ? 0 : rounded > highest ? highest : rounded;
-      const error = value - (code - choice.zeroPoint) * choice.scale;
-      loss += Number(costs[column]) * error * error;
-    }
+    const loss = lossOf(choice);
     if (loss >= least) continue;
     least = loss;
     best = choice;

@@ -6,14 +6,13 @@ export interface InputFactor {
   readonly size: number;
   /** Address of the rows: row j has for each input before j what its error adds to input j. */
   readonly feedback: number;
+  /** Address of the same, row j having what each input after j gets of j's error. */
+  readonly ahead: number;
   /** Inputs in the order in which they are rounded. */
   readonly order: Uint32Array;
   /** What a squared rounding error of each input costs, when those after it make up for it. */
   readonly costs: Float64Array;
 }
-
-/** Share of the mean diagonal that is added to it: GPTQ's own value. */
-const damping = 0.01;
 
 /**
  * Products of different inputs count less the fewer rows they are known from, as in the estimator
@@ -27,11 +26,15 @@ const shrinkage = 0.25;
 const mostShrinkage = 0.25;
 
 export interface Moments {
-  /** Sums of the products of each two inputs; the upper triangle counts. */
+  /** Sums of the products of each two inputs, a row for each; the upper triangle counts. */
   readonly sums: Float32Array;
+  /** Length of a row, which may have more than the inputs. */
+  readonly pitch: number;
   readonly inputs: number;
   /** Rows that were summed up. */
   readonly rows: number;
+  /** Share of the mean diagonal that is added to it. */
+  readonly damping: number;
 }
 
 /**
@@ -47,23 +50,26 @@ export function factorMoments(memory: MatrixMemory, moments: Moments): InputFact
   const size = Math.ceil(inputs / 4) * 4;
   const matrix = memory.allocate(size * size * 8);
   const feedback = memory.allocate(size * size * 4);
+  const ahead = memory.allocate(size * size * 4);
   const order = orderInputs(moments);
   if (!fillReversed(memory.doubles(matrix, size * size), moments, order)) return undefined;
   if (memory.kernels.factorize(matrix, size) === 0) return undefined;
   const factor = memory.doubles(matrix, size * size);
   const costs = new Float64Array(inputs);
-  const rows = memory.floats(feedback, size * size);
-  rows.fill(0);
+  const rows = memory.floats(feedback, size * size).fill(0);
+  const columns = memory.floats(ahead, size * size).fill(0);
   for (let input = 0; input < inputs; input++) {
     const column = size - 1 - input;
     const diagonal = Number(factor[column * size + column]);
     costs[Number(order[input])] = diagonal * diagonal;
     for (let before = 0; before < input; before++) {
       const row = size - 1 - before;
-      rows[input * size + before] = Number(factor[row * size + column]) / diagonal;
+      const share = Number(factor[row * size + column]) / diagonal;
+      rows[input * size + before] = share;
+      columns[before * size + input] = share;
     }
   }
-  return { size, feedback, order, costs };
+  return { size, feedback, ahead, order, costs };
 }
 
 /**
@@ -72,13 +78,13 @@ export function factorMoments(memory: MatrixMemory, moments: Moments): InputFact
  */
 function fillReversed(
   matrix: Float64Array,
-  { sums, inputs, rows }: Moments,
+  { sums, pitch, inputs, rows, damping }: Moments,
   order: Uint32Array,
 ): boolean {
   const kept = shrinkProducts(inputs, rows);
   const size = Math.sqrt(matrix.length);
   let sum = 0;
-  for (let input = 0; input < inputs; input++) sum += Number(sums[input * inputs + input]);
+  for (let input = 0; input < inputs; input++) sum += Number(sums[input * pitch + input]);
   if (!Number.isFinite(sum)) return false;
   const added = sum === 0 ? 1 : (damping * sum) / inputs;
   matrix.fill(0);
@@ -88,7 +94,7 @@ function fillReversed(
     const input = Number(order[first]);
     for (let second = first; second < inputs; second++) {
       const other = Number(order[second]);
-      const index = Math.min(input, other) * inputs + Math.max(input, other);
+      const index = Math.min(input, other) * pitch + Math.max(input, other);
       const product = Number(sums[index]);
       matrix[row + size - 1 - second] = first === second ? product + added : product * kept;
     }
@@ -97,8 +103,8 @@ function fillReversed(
 }
 
 /** Inputs with the largest values first: their errors have the most others to make up for them. */
-function orderInputs({ sums, inputs }: Moments): Uint32Array {
-  const size = (input: number) => Number(sums[input * inputs + input]);
+function orderInputs({ sums, pitch, inputs }: Moments): Uint32Array {
+  const size = (input: number) => Number(sums[input * pitch + input]);
   return Uint32Array.from({ length: inputs }, (_, index) => index).sort(
     (a, b) => size(b) - size(a) || a - b,
   );

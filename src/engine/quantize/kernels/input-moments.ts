@@ -19,71 +19,91 @@ export function momentSegments(inputs: number): { first: number; size: number }[
   });
 }
 
-/** Bytes of the moments of so many inputs. */
-export function momentBytes(inputs: number): number {
-  return momentSegments(inputs).reduce((sum, { size }) => sum + 4 * size * size, 0);
+/** Bytes of the moments of rows that have so many inputs, and errors after them. */
+export function momentBytes(inputs: number, errors: number): number {
+  return segmentRows(inputs, errors).reduce((sum, { rows, size }) => sum + 4 * rows * size, 0);
 }
 
-/** Sums of the products of each two inputs of a segment, over all rows of an activation. */
+/** Rows and columns of sums that a segment has; with errors there is only one. */
+function segmentRows(inputs: number, errors: number) {
+  if (errors > 0) return [{ first: 0, rows: inputs, size: inputs + errors }];
+  return momentSegments(inputs).map((each) => ({ ...each, rows: each.size }));
+}
+
+/**
+ * Sums of the products of each input with the inputs and the errors of its segment, over all rows of
+ * an activation.
+ */
 export class InputMoments {
-  readonly #inputs: number;
+  readonly #columns: number;
   #rows = 0;
   readonly #memory = new MatrixMemory();
-  readonly #segments: { first: number; size: number; padded: number; sums: number }[];
+  readonly #segments: Segment[];
   readonly #values: number;
   readonly #panels: number;
 
-  constructor(inputs: number) {
-    this.#inputs = inputs;
-    const segments = momentSegments(inputs).map((each) => {
+  constructor(inputs: number, errors: number) {
+    this.#columns = inputs + errors;
+    const segments = segmentRows(inputs, errors).map((each) => {
       return { ...each, padded: Math.ceil(each.size / 8) * 8 };
     });
     const widest = Math.max(...segments.map(({ padded }) => padded));
     this.#values = this.#memory.allocate(chunkRows * widest * 4);
     this.#panels = this.#memory.allocate(chunkRows * widest * 4);
     this.#segments = segments.map((each) => {
-      return { ...each, sums: this.#memory.allocate(each.padded ** 2 * 4) };
+      const bytes = Math.ceil(each.rows / 4) * 4 * each.padded * 4;
+      return { ...each, sums: this.#memory.allocate(bytes) };
     });
   }
 
   /** Adds rows of values, one behind the other. */
   add(values: Float32Array): void {
-    const rows = values.length / this.#inputs;
-    this.#rows += rows;
+    const count = values.length / this.#columns;
+    this.#rows += count;
     for (const segment of this.#segments) {
-      for (let row = 0; row < rows; row += chunkRows) {
-        this.#addRows(values, segment, { row, rows: Math.min(chunkRows, rows - row) });
+      for (let row = 0; row < count; row += chunkRows) {
+        this.#addRows(values, segment, { row, count: Math.min(chunkRows, count - row) });
       }
     }
   }
 
   #addRows(
     values: Float32Array,
-    { first, size, padded, sums }: { first: number; size: number; padded: number; sums: number },
-    { row, rows }: { row: number; rows: number },
+    { first, rows, size, padded, sums }: Segment,
+    { row, count }: { row: number; count: number },
   ): void {
-    const staged = this.#memory.floats(this.#values, rows * padded);
+    const staged = this.#memory.floats(this.#values, count * padded);
     if (padded > size) staged.fill(0);
-    for (let index = 0; index < rows; index++) {
-      const start = (row + index) * this.#inputs + first;
+    for (let index = 0; index < count; index++) {
+      const start = (row + index) * this.#columns + first;
       staged.set(values.subarray(start, start + size), index * padded);
     }
-    this.#memory.kernels.addMoments(this.#values, rows, padded, this.#panels, sums);
+    this.#memory.kernels.addMoments(this.#values, count, padded, rows, this.#panels, sums);
   }
 
   get rows(): number {
     return this.#rows;
   }
 
-  /** The sums of each segment, of which the upper triangle counts. */
+  /** The sums of each segment, a row for each input, of which the upper triangle counts. */
   *read(): Generator<Float32Array> {
-    for (const { size, padded, sums } of this.#segments) {
-      const all = this.#memory.floats(sums, padded * padded);
-      const moments = new Float32Array(size * size);
-      for (let row = 0; row < size; row++) {
+    for (const { rows, size, padded, sums } of this.#segments) {
+      const all = this.#memory.floats(sums, rows * padded);
+      const moments = new Float32Array(rows * size);
+      for (let row = 0; row < rows; row++) {
         moments.set(all.subarray(row * padded, row * padded + size), row * size);
       }
       yield moments;
     }
   }
+}
+
+interface Segment {
+  readonly first: number;
+  readonly rows: number;
+  readonly size: number;
+  /** The size, to a multiple of eight. */
+  readonly padded: number;
+  /** Address. */
+  readonly sums: number;
 }

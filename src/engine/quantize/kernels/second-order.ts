@@ -6,6 +6,7 @@ interface SecondOrderKernels {
   addMoments: (...numbers: number[]) => void;
   factorize: (matrix: number, size: number) => number;
   multiplyRows: (...numbers: number[]) => void;
+  roundingLoss: (...numbers: number[]) => number;
 }
 
 declare const WebAssembly: {

@@ -1,11 +1,10 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { panelRectangles } from "./matrix-panels.ts";
 import type { OutputWriter } from "./output-writer.ts";
 import { createBlocksByLayout, makeSigned, writeBlocks } from "./run-block-task.ts";
 import { releaseBuffers, SourceReader } from "./source-reader.ts";
-import type { BlockTask, MomentsFile, TaskResult } from "./weight-task.ts";
+import type { BlockTask, MomentsFile, RoundedTask, TaskResult } from "./weight-task.ts";
 import { addErrors, emptyErrorSums } from "../../evaluate/error-metrics.ts";
-import type { MatrixShape } from "../kernels/block-format.ts";
 import {
   createFittedBlocks,
   fitBlocks,
@@ -13,12 +12,14 @@ import {
   restoreValues,
   sliceFittedBlocks,
 } from "../kernels/fit-blocks.ts";
+import { findShifts } from "../kernels/find-shifts.ts";
 import { factorMoments } from "../kernels/input-factor.ts";
 import { momentSegments } from "../kernels/input-moments.ts";
 import { packFittedBlocks } from "../kernels/pack-fitted-blocks.ts";
 import { MatrixMemory } from "../kernels/second-order.ts";
 
 type FittedTask = BlockTask & { readonly moments: MomentsFile };
+export type FittedWeight = FittedTask | RoundedTask;
 
 /** Outputs that are rounded at once. */
 const panelOutputs = 512;
@@ -37,9 +38,8 @@ export function* runFittedTask(
   output: OutputWriter,
 ): Generator<number, TaskResult> {
   const { weight, shape, format } = task;
-  const fitted = createFittedBlocks(shape.n, shape.k, format);
   using reader = new SourceReader(task);
-  yield* fitSegments(task, reader, fitted);
+  const fitted = yield* fitOnce(task, reader);
   const sums = emptyErrorSums();
   for (const range of outputRanges(shape.n)) {
     const values = readOutputs(reader, task, range);
@@ -54,10 +54,70 @@ export function* runFittedTask(
   return { weight, sums, rejection };
 }
 
+/** Rounds a matrix, or reads what an earlier task has made of the same weight and moments. */
+function* fitOnce(task: FittedWeight, reader: SourceReader): Generator<number, FittedBlocks> {
+  const { weight, shape, format, moments } = task;
+  const fitted = createFittedBlocks(shape.n, shape.k, format);
+  const parts = [fitted.scales, fitted.zeroPoints, fitted.codes].map(
+    ({ buffer }) => new Uint8Array(buffer),
+  );
+  const { bits, blockSize, symmetric } = format;
+  const file = `${moments.path}-${weight}-${bits}-${blockSize}-${symmetric}`;
+  if (existsSync(file)) {
+    const bytes = readFileSync(file);
+    let start = 0;
+    for (const part of parts) {
+      part.set(bytes.subarray(start, start + part.length));
+      start += part.length;
+    }
+    yield fittingShare * task.sourceBytes;
+    return fitted;
+  }
+  yield* fitSegments(task, reader, fitted);
+  if (task.kind === "rounded") writeFileSync(file, Buffer.concat(parts));
+  return fitted;
+}
+
+/** Writes what is left of a matrix when runFittedTask has rounded it. */
+export function* runRoundedTask(
+  task: RoundedTask,
+  output: OutputWriter,
+): Generator<number, TaskResult> {
+  const { weight, shape, format, outputs } = task;
+  using reader = new SourceReader(task);
+  const fitted = yield* fitOnce(task, reader);
+  for (const range of outputRanges(shape.n)) {
+    const part = sliceFittedBlocks(fitted, shape.n, range);
+    const rounded = restoreValues(part, { outputs: range.outputs, inputs: shape.k, format });
+    output.writeRectangle(outputs.values, transpose(rounded, range.outputs), {
+      bits: 32,
+      rowElements: shape.n,
+      firstRow: 0,
+      firstElement: range.firstOutput,
+      rows: shape.k,
+      elements: range.outputs,
+    });
+  }
+  releaseBuffers(fitted.codes, fitted.scales, fitted.zeroPoints);
+  return { weight, sums: emptyErrorSums(), rejection: undefined };
+}
+
+function transpose(values: Float32Array, rows: number): Float32Array {
+  const columns = values.length / rows;
+  const transposed = new Float32Array(values.length);
+  for (let row = 0; row < rows; row++) {
+    for (let column = 0; column < columns; column++) {
+      transposed[column * rows + row] = Number(values[row * columns + column]);
+    }
+  }
+  return transposed;
+}
+
 /** Memory that fitting takes: codes of the matrix, and of a segment moments, factor and feedback. */
-export function fittingBytes({ k, n }: MatrixShape): number {
+export function fittingBytes({ shape: { k, n }, moments }: FittedWeight): number {
   const [{ size } = { size: 0 }] = momentSegments(k);
-  return n * k + size * size * (4 + 8 + 4) + 3 * panelOutputs * k * 4;
+  const sumBytes = size * (size + (moments.errors?.all ?? 0)) * 4;
+  return n * k + sumBytes + size * size * (8 + 4 + 4) + 4 * panelOutputs * k * 4;
 }
 
 /** Share of the work that the fitting is. */
@@ -86,7 +146,7 @@ function writeOutputs(
 /** The values of some outputs: [output, input]. */
 function readOutputs(
   reader: SourceReader,
-  { shape: { order, k, n } }: BlockTask,
+  { shape: { order, k, n } }: Pick<BlockTask, "shape">,
   { firstOutput, outputs }: OutputRange,
 ): Float32Array {
   if (order === "nk") {
@@ -104,19 +164,22 @@ function readOutputs(
 }
 
 function* fitSegments(
-  task: FittedTask,
+  task: FittedWeight,
   reader: SourceReader,
   fitted: FittedBlocks,
 ): Generator<number> {
   const { shape, format, moments: file, sourceBytes } = task;
   const memory = new MatrixMemory();
-  for (const { first, size, sums } of readMoments(file, shape.k)) {
-    const factor = factorMoments(memory, { sums, inputs: size, rows: file.rows });
+  for (const { first, size, pitch, sums } of readMoments(file, shape.k)) {
+    const { rows, damping } = file;
+    const factor = factorMoments(memory, { sums, pitch, inputs: size, rows, damping });
     if (factor === undefined) throw new TypeError("Moments that were written are not finite");
     const segment = { inputs: shape.k, firstInput: first, segmentInputs: size, format };
     for (const range of outputRanges(shape.n)) {
       const values = readOutputs(reader, task, range);
-      fitBlocks(memory, factor, { ...segment, ...range, values }, fitted);
+      const products = file.errors && { sums, pitch, firstError: size + file.errors.first };
+      const shifts = products && findShifts(memory, factor, products, range);
+      fitBlocks(memory, factor, { ...segment, ...range, values, shifts }, fitted);
       const share = (range.outputs / shape.n) * (size / shape.k);
       yield fittingShare * share * sourceBytes;
     }
@@ -124,12 +187,13 @@ function* fitSegments(
   }
 }
 
-function* readMoments({ path }: MomentsFile, inputs: number) {
+function* readMoments({ path, errors }: MomentsFile, inputs: number) {
   const bytes = readFileSync(path);
   let offset = bytes.byteOffset;
   for (const segment of momentSegments(inputs)) {
-    const length = segment.size ** 2;
-    yield { ...segment, sums: new Float32Array(bytes.buffer, offset, length) };
+    const pitch = segment.size + (errors?.all ?? 0);
+    const length = segment.size * pitch;
+    yield { ...segment, pitch, sums: new Float32Array(bytes.buffer, offset, length) };
     offset += length * 4;
   }
 }

@@ -4,11 +4,11 @@ import { setImmediate } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { at } from "../../onnx/at.ts";
 import { FetchedTasks } from "./fetched-tasks.ts";
-import { fittingBytes } from "./run-fitted-task.ts";
+import { type FittedWeight, fittingBytes } from "./run-fitted-task.ts";
 import { runWeightTask } from "./run-weight-task.ts";
 import type { ThreadMessage } from "./task-thread.ts";
 import { defaultTileLimits } from "./tile-limits.ts";
-import type { PlacedTask, RunTasksOptions, TaskResult } from "./weight-task.ts";
+import type { ModelTask, PlacedTask, RunTasksOptions, TaskResult } from "./weight-task.ts";
 
 /** Source bytes below which threads are not worth their start, which takes some 40 ms. */
 const minParallelBytes = 64 * 1024 * 1024;
@@ -21,7 +21,7 @@ export async function runTasks(
   tasks: readonly PlacedTask[],
   options: RunTasksOptions,
 ): Promise<TaskResult[]> {
-  const bytes = tasks.reduce((sum, { task }) => sum + task.sourceBytes, 0);
+  const bytes = tasks.reduce((sum, { task }) => sum + task.sourceBytes * workOf(task), 0);
   const threads = Math.min(maxThreads, availableParallelism(), tasks.length);
   if (bytes < minParallelBytes) return runInThreads(tasks, 0, options);
   // The calling thread is busy enough with what it fetches.
@@ -29,6 +29,17 @@ export async function runTasks(
     return runInThreads(tasks, Math.min(threads, maxFetchingThreads), options);
   }
   return runInThreads(tasks, Math.max(0, threads - 1), options);
+}
+
+/** Work of a task's bytes, as a multiple of what rounding to nearest is. */
+function workOf(task: ModelTask): number {
+  return isFitted(task) ? fittingWork : 1;
+}
+
+const fittingWork = 16;
+
+function isFitted(task: ModelTask): task is FittedWeight {
+  return (task.kind === "blocks" || task.kind === "rounded") && task.moments !== undefined;
 }
 
 /** Runs a task in this thread, which turns to other work between tiles. */
@@ -167,7 +178,6 @@ class TaskQueue {
 function memoryBytes(placed: PlacedTask | undefined): number {
   if (placed === undefined) return 0;
   const { task } = placed;
-  const fitting =
-    task.kind === "blocks" && task.moments !== undefined ? fittingBytes(task.shape) : 0;
+  const fitting = isFitted(task) ? fittingBytes(task) : 0;
   return Math.min(task.resultBytes, defaultTileLimits.resultBytes) + tileBytes + fitting;
 }

@@ -1,7 +1,7 @@
 import { OutputWriter } from "./output-writer.ts";
 import { runAffineTask } from "./run-affine-task.ts";
 import { runBlockTask } from "./run-block-task.ts";
-import { runFittedTask } from "./run-fitted-task.ts";
+import { runFittedTask, runRoundedTask } from "./run-fitted-task.ts";
 import { releaseBuffers, SourceReader } from "./source-reader.ts";
 import { defaultTileLimits, type TileLimits } from "./tile-limits.ts";
 import type { CopyTask, HalfTask, PlacedTask, TaskResult } from "./weight-task.ts";
@@ -21,6 +21,8 @@ export function* runWeightTask(
       return yield* task.moments === undefined
         ? runBlockTask(task, output, limits)
         : runFittedTask({ ...task, moments: task.moments }, output);
+    case "rounded":
+      return yield* runRoundedTask(task, output);
     case "half":
       return yield* runHalfTask(task, output, limits);
     case "copy":

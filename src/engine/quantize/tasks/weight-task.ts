@@ -49,11 +49,15 @@ export interface AffineTask extends PlannedWeight, ChannelLayout {
   readonly outputs: TaskOutputs & { readonly biasValues?: number; readonly biasScales?: number };
 }
 
-/** Second moments of a product's inputs, one segment of them after the other. */
+/** Second moments of a product's inputs, as InputMoments gives them: one segment after the other. */
 export interface MomentsFile {
   readonly path: string;
   /** Rows of inputs that were summed up. */
   readonly rows: number;
+  /** Share of the mean diagonal that is added to it. */
+  readonly damping: number;
+  /** The errors beside the inputs that are of the product; absent where none were observed. */
+  readonly errors?: { readonly first: number; readonly all: number };
 }
 
 /** Quantizes with a scale for each block of a matrix, or of each matrix of a batch. */
@@ -90,7 +94,14 @@ export interface CopyTask extends Omit<PlannedWeight, "weight"> {
   readonly outputs: { readonly values: number };
 }
 
-export type ModelTask = WeightTask | CopyTask;
+/** Rounds a matrix as its BlockTask does, and writes the values that are left: [input, output]. */
+export interface RoundedTask extends Omit<BlockTask, "kind" | "outputs"> {
+  readonly kind: "rounded";
+  readonly moments: MomentsFile;
+  readonly outputs: { readonly values: number };
+}
+
+export type ModelTask = WeightTask | CopyTask | RoundedTask;
 
 export interface TaskResult {
   /** Undefined for a copy. */

@@ -5,11 +5,13 @@ import {
   createFittedBlocks,
   fitBlocks,
 } from "../../../../src/engine/quantize/kernels/fit-blocks.ts";
+import { findShifts } from "../../../../src/engine/quantize/kernels/find-shifts.ts";
 import { factorMoments } from "../../../../src/engine/quantize/kernels/input-factor.ts";
 import { InputMoments } from "../../../../src/engine/quantize/kernels/input-moments.ts";
 import { MatrixMemory } from "../../../../src/engine/quantize/kernels/second-order.ts";
 
 const [inputs, outputs, rows] = [48, 20, 300];
+const damping = 0.01;
 const normal = createNormal(createRandom(5));
 const mixing = Array.from({ length: inputs * inputs }, normal);
 const activations = Float32Array.from(
@@ -24,7 +26,7 @@ const values = Float32Array.from({ length: inputs * outputs }, normal);
 const format = { bits: 4, blockSize: 16, symmetric: false } as const;
 
 function sumMoments(): Float32Array {
-  const sums = new InputMoments(inputs);
+  const sums = new InputMoments(inputs, 0);
   sums.add(activations.subarray(0, 7 * inputs));
   sums.add(activations.subarray(7 * inputs));
   const [moments] = sums.read();
@@ -69,55 +71,99 @@ function invert(matrix: readonly (readonly number[])[]): number[][] {
   return work.map((row) => row.slice(size));
 }
 
-test("Codes are those of GPTQ as its paper has it, with an inverse for each step", () => {
-  const memory = new MatrixMemory();
-  const moments = sumMoments();
-  const factor = factorMoments(memory, { sums: moments, inputs, rows });
-  assert.ok(factor);
-  const fitted = createFittedBlocks(outputs, inputs, format);
-  const part = { values, firstOutput: 0, outputs, inputs, firstInput: 0, segmentInputs: inputs };
-  fitBlocks(memory, factor, { ...part, format }, fitted);
+/** Errors that the products' inputs have already, in the products: a row for each of the inputs. */
+const inputErrors = Float32Array.from({ length: rows * outputs }, normal);
 
-  // Products of different inputs count less, since they are known from few rows.
-  const kept = 1 - (0.25 * inputs) / rows;
-  const diagonal = Array.from({ length: inputs }, (_, at) => Number(moments[at * inputs + at]));
-  const damping = (0.01 * diagonal.reduce((sum, value) => sum + value, 0)) / inputs;
-  const order = diagonal
-    .map((_, at) => at)
-    .toSorted((a, b) => (diagonal[b] ?? 0) - (diagonal[a] ?? 0));
-  const hessian = (first: number, second: number) =>
-    Number(moments[Math.min(first, second) * inputs + Math.max(first, second)]) *
-      (first === second ? 1 : kept) +
-    (first === second ? damping : 0);
-  let differing = 0;
-  for (let output = 0; output < outputs; output++) {
-    const row = Array.from(values.subarray(output * inputs, (output + 1) * inputs));
-    for (let step = 0; step < inputs; step++) {
-      const rest = order.slice(step);
-      const inverse = invert(rest.map((first) => rest.map((second) => hessian(first, second))));
-      const input = Number(rest[0]);
-      const block = output * 3 + Math.floor(input / 16);
-      const [scale, zero] = [Number(fitted.scales[block]), Number(fitted.zeroPoints[block])];
-      const code = Math.min(15, Math.max(0, Math.round(Number(row[input]) / scale) + zero));
-      differing += Number(code !== fitted.codes[output * inputs + input]);
-      const error = (Number(row[input]) - (code - zero) * scale) / Number(inverse[0]?.[0]);
-      for (const [at, other] of rest.entries()) {
-        row[other] = Number(row[other]) - error * Number(inverse[0]?.[at]);
+/** Moments of the inputs, with their products with the errors behind them. */
+function sumErrorMoments(): Float32Array {
+  const sums = new InputMoments(inputs, outputs);
+  const columns = Array.from({ length: rows }, (_, row) => [
+    ...activations.subarray(row * inputs, (row + 1) * inputs),
+    ...inputErrors.subarray(row * outputs, (row + 1) * outputs),
+  ]);
+  sums.add(Float32Array.from(columns.flat()));
+  const [moments] = sums.read();
+  assert.ok(moments);
+  return moments;
+}
+
+for (const hasErrors of [false, true]) {
+  const whose = hasErrors ? "GPTAQ, with errors of the inputs" : "GPTQ";
+  test(`Codes are those of ${whose}, as its paper has it with an inverse for each step`, () => {
+    const memory = new MatrixMemory();
+    const sums = hasErrors ? sumErrorMoments() : sumMoments();
+    const pitch = inputs + (hasErrors ? outputs : 0);
+    const factor = factorMoments(memory, { sums, pitch, inputs, rows, damping });
+    assert.ok(factor);
+    const fitted = createFittedBlocks(outputs, inputs, format);
+    const range = { firstOutput: 0, outputs };
+    const shifts = hasErrors
+      ? findShifts(memory, factor, { sums, pitch, firstError: inputs }, range)
+      : undefined;
+    const part = { values, ...range, inputs, firstInput: 0, segmentInputs: inputs, shifts };
+    fitBlocks(memory, factor, { ...part, format }, fitted);
+
+    // Products of different inputs count less, since they are known from few rows.
+    const kept = 1 - (0.25 * inputs) / rows;
+    const diagonal = Array.from({ length: inputs }, (_, at) => Number(sums[at * pitch + at]));
+    const added = (damping * diagonal.reduce((sum, value) => sum + value, 0)) / inputs;
+    const order = diagonal
+      .map((_, at) => at)
+      .toSorted((a, b) => (diagonal[b] ?? 0) - (diagonal[a] ?? 0));
+    const hessian = (first: number, second: number) =>
+      Number(sums[Math.min(first, second) * pitch + Math.max(first, second)]) *
+        (first === second ? 1 : kept) +
+      (first === second ? added : 0);
+    const inverseOf = (rest: readonly number[]) =>
+      invert(rest.map((first) => rest.map((second) => hessian(first, second))));
+    const whole = inverseOf(diagonal.map((_, at) => at));
+    let differing = 0;
+    for (let output = 0; output < outputs; output++) {
+      const row = Array.from(values.subarray(output * inputs, (output + 1) * inputs));
+      if (hasErrors) {
+        for (const [input, products] of whole.entries()) {
+          const change = products.map(
+            (value, other) => value * Number(sums[other * pitch + inputs + output]),
+          );
+          row[input] = Number(row[input]) + change.reduce((sum, value) => sum + value, 0);
+        }
+      }
+      for (let step = 0; step < inputs; step++) {
+        const rest = order.slice(step);
+        const inverse = inverseOf(rest);
+        const input = Number(rest[0]);
+        const block = output * 3 + Math.floor(input / 16);
+        const [scale, zero] = [Number(fitted.scales[block]), Number(fitted.zeroPoints[block])];
+        const code = Math.min(15, Math.max(0, Math.round(Number(row[input]) / scale) + zero));
+        differing += Number(code !== fitted.codes[output * inputs + input]);
+        const error = (Number(row[input]) - (code - zero) * scale) / Number(inverse[0]?.[0]);
+        for (const [at, other] of rest.entries()) {
+          row[other] = Number(row[other]) - error * Number(inverse[0]?.[at]);
+        }
       }
     }
-  }
-  // A value can lie as good as halfway between two codes.
-  assert.ok(differing <= 2, `${differing} of ${inputs * outputs} codes differ`);
-});
+    // A value can lie as good as halfway between two codes.
+    assert.ok(differing <= 2, `${differing} of ${inputs * outputs} codes differ`);
+  });
+}
 
 test("Moments that are not finite are found", () => {
   const sums = new Float32Array(16 * 16).fill(NaN);
-  assert.equal(factorMoments(new MatrixMemory(), { sums, inputs: 16, rows }), undefined);
+  assert.equal(
+    factorMoments(new MatrixMemory(), { sums, pitch: 16, inputs: 16, rows, damping }),
+    undefined,
+  );
 });
 
 test("Inputs that are always zero are rounded all the same", () => {
   const memory = new MatrixMemory();
-  const factor = factorMoments(memory, { sums: new Float32Array(inputs * inputs), inputs, rows });
+  const factor = factorMoments(memory, {
+    sums: new Float32Array(inputs * inputs),
+    pitch: inputs,
+    inputs,
+    rows,
+    damping,
+  });
   assert.ok(factor);
   const fitted = createFittedBlocks(outputs, inputs, format);
   const part = { values, firstOutput: 0, outputs, inputs, firstInput: 0, segmentInputs: inputs };

@@ -19,19 +19,21 @@ function packPanels(from: usize, rows: i32, columns: i32, to: usize): void {
 
 /**
  * Adds to the upper triangle of `moments`, a matrix of `columns` (a multiple of eight) rows and
- * columns, the products of each two columns of `rows` rows. `panels` has space for the rows.
+ * columns, the products of each of the first `leading` columns of `rows` rows with those after it.
+ * `panels` has space for the rows.
  */
 export function addMoments(
   values: usize,
   rows: i32,
   columns: i32,
+  leading: i32,
   panels: usize,
   moments: usize,
 ): void {
   packPanels(values, rows, columns, panels);
   const panelBytes = <usize>rows * 32;
   const pitch = 4 * <usize>columns;
-  for (let first = 0; first < columns; first += 4) {
+  for (let first = 0; first < leading; first += 4) {
     const left = panels + <usize>(first >> 3) * panelBytes + <usize>(first & 4) * 4;
     for (let second = first & ~7; second < columns; second += panelColumns) {
       let a = left;
@@ -204,4 +206,44 @@ export function multiplyRows(
       store<f32>(to + 3 * outputPitch, sumFour(s31), 4);
     }
   }
+}
+
+/**
+ * Sum of `count` squared errors of rounding values with a scale, each times what it costs: values and
+ * costs are float32.
+ */
+export function roundingLoss(
+  values: usize,
+  costs: usize,
+  count: i32,
+  scale: f32,
+  zeroPoint: f32,
+  highest: f32,
+): f32 {
+  const end = values + 4 * <usize>(count & ~3);
+  const inverse: f32 = 1 / scale;
+  const scales = f32x4.splat(scale);
+  const inverses = f32x4.splat(inverse);
+  const lowest = f32x4.splat(-zeroPoint);
+  const most = f32x4.splat(highest - zeroPoint);
+  let sums = f32x4.splat(0);
+  while (values < end) {
+    const value = v128.load(values);
+    const steps = f32x4.nearest(f32x4.mul(value, inverses));
+    const code = f32x4.min(f32x4.max(steps, lowest), most);
+    const error = f32x4.sub(value, f32x4.mul(code, scales));
+    sums = f32x4.add(sums, f32x4.mul(v128.load(costs), f32x4.mul(error, error)));
+    values += 16;
+    costs += 16;
+  }
+  let sum = sumFour(sums);
+  for (let rest = count & 3; rest > 0; rest--) {
+    const value = load<f32>(values);
+    const code = min(max(nearest(value * inverse), -zeroPoint), highest - zeroPoint);
+    const error = value - code * scale;
+    sum += load<f32>(costs) * error * error;
+    values += 4;
+    costs += 4;
+  }
+  return sum;
 }
