@@ -18,6 +18,8 @@ export interface Dialect {
   readonly roundedResults: ReadonlySet<string>;
   /** Those that are only where the model has the weight's zero points, though they are 0. */
   readonly writtenZeroPoints: ReadonlySet<string>;
+  /** Whether MatMul and Add become a Gemm as the model is loaded, which is in integers or not. */
+  readonly joinsAdditions: boolean;
 }
 
 /** Operators that are computed in integers in every dialect. */
@@ -46,6 +48,7 @@ const onnxRuntime = {
   biases: "int32",
   roundedResults: new Set(["Conv"]),
   writtenZeroPoints: new Set(["Gemm"]),
+  joinsAdditions: true,
 } as const;
 
 /** The dialect of a recipe's runtime. */
@@ -65,7 +68,8 @@ const dialects: Readonly<Record<DialectName, Dialect>> = {
    * ONNX Runtime's selectors of QDQ groups (`optimizer/qdq_transformer/selectors_actions`): a
    * convolution needs its result rounded to the type of its input, products do not
    * (MatMulIntegerToFloat, QGemm); int8 activations are for ARM only. QGemm needs zero points, which
-   * those of other operators (`qdq_actions.cc`, `SetOptionalZeroPoint`) are added for.
+   * those of other operators (`qdq_actions.cc`, `SetOptionalZeroPoint`) are added for. MatMul and Add of
+   * matrices become a Gemm before (`matmul_add_fusion.cc`).
    */
   cpu: { ...onnxRuntime, runtime: "ONNX Runtime on CPUs" },
   /**
@@ -86,6 +90,7 @@ const dialects: Readonly<Record<DialectName, Dialect>> = {
     biases: "float32",
     roundedResults: new Set(),
     writtenZeroPoints: new Set(),
+    joinsAdditions: false,
   },
   /**
    * Qualcomm's QNN by ONNX Runtime's provider, which takes whole QDQ groups: without a rounded result a
@@ -98,6 +103,7 @@ const dialects: Readonly<Record<DialectName, Dialect>> = {
     channelScales: new Set(["Conv"]),
     roundedResults: integerOperators,
     writtenZeroPoints: new Set(),
+    joinsAdditions: false,
   },
   /**
    * OpenVINO's low precision transformations: activations with one scale, since only such a
@@ -112,5 +118,6 @@ const dialects: Readonly<Record<DialectName, Dialect>> = {
     biases: "either",
     roundedResults: new Set(),
     writtenZeroPoints: new Set(),
+    joinsAdditions: false,
   },
 };

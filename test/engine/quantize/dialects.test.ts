@@ -37,7 +37,7 @@ const shape = [1, 4, 12, 12];
 const normal = createNormal(createRandom(11));
 const draw = (count: number) => Array.from({ length: count }, () => normal() / 2);
 
-/** Convolutions with biases and activations, moves of elements, a residual and a product. */
+/** Convolutions with biases and activations, moves of elements, a residual, a product of matrices. */
 async function writeNetwork(folder: string): Promise<string> {
   const file = join(folder, "network.onnx");
   const kernelShape = { name: "kernel_shape", type: AttributeType.INTS, ints: [2n, 2n] };
@@ -49,8 +49,12 @@ async function writeNetwork(folder: string): Promise<string> {
       node("Conv", ["c", "second", "second_bias"], ["d"]),
       node("Add", ["c", "d"], ["e"]),
       node("Conv", ["e", "third"], ["f"], [integerAttribute("group", 8)]),
-      node("Flatten", ["f"], ["g"]),
-      node("Gemm", ["g", "matrix", "matrix_bias"], ["y"]),
+      node("Shape", ["f"], ["f_shape"]),
+      node("Slice", ["f_shape", "zero", "one"], ["batch"]),
+      node("Concat", ["batch", "rest"], ["g_shape"], [integerAttribute("axis", 0)]),
+      node("Reshape", ["f", "g_shape"], ["g"]),
+      node("MatMul", ["g", "matrix"], ["h"]),
+      node("Add", ["matrix_bias", "h"], ["y"]),
     ].map((each) => ({ ...each, name: each.output?.[0] ?? "" })),
     input: [tensorInfo("x", shape)],
     output: [tensorInfo("y", [1, 16])],
@@ -62,6 +66,7 @@ async function writeNetwork(folder: string): Promise<string> {
       floatInitializer("third", [8, 1, 3, 3], normal),
       floatInitializer("matrix", [8 * 49, 16], normal),
       floatInitializer("matrix_bias", [16], normal),
+      ...listIntegers({ zero: 0, one: 1, rest: -1 }),
     ],
   });
   await writeFloatsNpz(folder, "x", { shape: [8, ...shape], values: draw(8 * 576) });
@@ -132,7 +137,7 @@ const plants: Readonly<Record<DialectName, readonly Plant[]>> = {
       plant: (graph) => {
         nodeNamed(graph, "matrix_DequantizeLinear").input.pop();
       },
-      nodes: ["y"],
+      nodes: ["h"],
       reason: /^takes "matrix" without zero points, which ONNX Runtime on CPUs needs for Gemm$/v,
     },
     otherScale,
@@ -161,12 +166,12 @@ const plants: Readonly<Record<DialectName, readonly Plant[]>> = {
     {
       what: "a product whose result is not rounded",
       plant: (graph) => {
-        const rounding = roundingOf(graph, nodeNamed(graph, "y").output[0]);
+        const rounding = roundingOf(graph, nodeNamed(graph, "h").output[0]);
         const [codes] = rounding.output;
         graph.node = graph.node.filter((each) => each !== rounding && each.input[0] !== codes);
-        nodeNamed(graph, "y").output = ["y"];
+        nodeNamed(graph, "h").output = ["y"];
       },
-      nodes: ["y"],
+      nodes: ["h"],
       reason: /^gives "y" in floating point, and QNN rounds what Gemm gives$/v,
     },
     otherScale,
@@ -190,6 +195,15 @@ async function plantIn(file: string, { plant }: Plant): Promise<string> {
   const planted = file.replace("model.onnx", `planted-${randomUUID()}.onnx`);
   await writeFile(planted, toBinary(ModelProtoSchema, proto));
   return planted;
+}
+
+function listIntegers(values: Readonly<Record<string, number>>) {
+  return Object.entries(values).map(([name, value]) => ({
+    name,
+    dims: [1n],
+    dataType: DataType.INT64,
+    rawData: new Uint8Array(BigInt64Array.of(BigInt(value)).buffer),
+  }));
 }
 
 async function compressFor(

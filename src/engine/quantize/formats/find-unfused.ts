@@ -11,6 +11,7 @@ import { channelAxis, operatorName } from "../channel-axis.ts";
 import { clippers, type Dialect, integerOperators } from "../dialects.ts";
 import { findSource } from "./multiply-static.ts";
 import { roundHalfToEven } from "../kernels/affine-parameters.ts";
+import { isMatrix } from "../join-additions.ts";
 import { GraphIndex, type GraphValue, type Scope } from "../graph-index.ts";
 
 /** A node around which values are quantized to no use, and why. */
@@ -97,7 +98,8 @@ function explainProduct(lint: Lint, node: NodeProto): string | undefined {
     explainData(lint, node) ??
     explainWeight(lint, node) ??
     explainResult(lint, node) ??
-    explainBias(lint, node)
+    explainBias(lint, node) ??
+    explainJoint(lint, node)
   );
 }
 
@@ -174,6 +176,19 @@ function explainBias(lint: Lint, node: NodeProto): string | undefined {
   if (codes !== DataType.INT32 && !isRoundedAtLoad) return `adds ${name}, which is not int32`;
   const beta = findAttribute(node, "beta")?.f ?? 1;
   return beta === 1 ? undefined : `adds ${name} ${beta} times`;
+}
+
+function explainJoint(lint: Lint, node: NodeProto): string | undefined {
+  if (!lint.dialect.joinsAdditions || operatorName(node) !== "MatMul") return undefined;
+  const codes = find(lint, findRestoring(lint, node.input[0])?.input[0]);
+  const addition = findOnlyUser(lint, at(node.output, 0));
+  const isJoined =
+    addition !== undefined &&
+    operatorName(addition) === "Add" &&
+    isMatrix(lint, codes?.producer?.input[0] ?? "");
+  return isJoined
+    ? `is made a Gemm with ${quoteName(addition.name)}, whose other input is no constant vector`
+    : undefined;
 }
 
 /** The node that takes a value, where it is the only one. */
