@@ -59,7 +59,7 @@ export interface CompressionReport {
   readonly foundRecipe: Recipe | undefined;
   /** What the rounding was fitted to; undefined where it was not. */
   readonly calibration: Telemetry["calibration"];
-  /** How the recipe's runtime takes what was quantized in advance; undefined for other schemes. */
+  /** How the recipe's runtime takes what is rounded by ranges; undefined where none are known. */
   readonly qdq: QdqFindings | undefined;
 }
 

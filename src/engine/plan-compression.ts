@@ -50,7 +50,7 @@ export interface CompressionPlan {
   /** Of the original, after functions are inlined. */
   readonly graph: ModelGraphPart;
   readonly tasks: readonly WeightTask[];
-  /** How the recipe's runtime takes what was quantized in advance; undefined for other schemes. */
+  /** How the recipe's runtime takes what is rounded by ranges; undefined before they are known. */
   readonly qdq: QdqFindings | undefined;
   readonly shards: ShardPlan;
   readonly layout: ModelLayout;
@@ -80,7 +80,8 @@ export async function planCompression(
   raiseVersions(model.proto, plan.opset);
   writeFormats(rewrite, plan);
   const fixedInputs = rewrite.apply();
-  const qdq = recipe.scheme === "int8-static" ? findUnfused(model, findDialect(recipe)) : undefined;
+  const isStatic = recipe.scheme === "int8-static" && revision.ranges.size > 0;
+  const qdq = isStatic ? findUnfused(model, findDialect(recipe)) : undefined;
   const shards = planShards(model, maxShardBytes(options));
   const layout = layoutModel(model, {
     name: "model",

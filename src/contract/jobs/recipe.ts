@@ -196,7 +196,7 @@ export const recipe = z
       .describe(
         "Runtime that `int8-static` places QuantizeLinear and DequantizeLinear for: ONNX Runtime on " +
           "CPUs (`cpu`) or in browsers (WebAssembly), TensorRT, Qualcomm's QNN, OpenVINO. " +
-          "Without it `cpu`. Results for others are run with CPU kernels here, and not timed.",
+          "Without it `cpu`. Results for others are run by ONNX Runtime here, and not timed.",
       ),
     dequantize: z
       .enum(["load", "load-only", "run"])

@@ -94,8 +94,9 @@ const dialects: Readonly<Record<DialectName, Dialect>> = {
   },
   /**
    * Qualcomm's QNN by ONNX Runtime's provider, which takes whole QDQ groups: without a rounded result a
-   * product is none (`selectors_actions/shared/utils.cc`). Scales of outputs for convolutions only
-   * (`quantization/execution_providers/qnn/quant_config.py`).
+   * product is none (`selectors_actions/shared/utils.cc`). Scales of outputs are for convolutions by
+   * its own tool (`quantization/execution_providers/qnn/quant_config.py`); onnxruntime-qnn 2.7 has them
+   * for products too.
    */
   qnn: {
     ...onnxRuntime,

@@ -8,11 +8,11 @@ import { readTensor } from "../../onnx/read-tensor.ts";
 import { countElements } from "../../onnx/tensor-shape.ts";
 import { quoteName } from "../../../contract/text/quote-name.ts";
 import { channelAxis, operatorName } from "../channel-axis.ts";
-import { clippers, type Dialect, integerOperators } from "../dialects.ts";
+import { clippers, type Dialect, integerOperators, movers } from "../dialects.ts";
 import { findSource } from "./multiply-static.ts";
 import { roundHalfToEven } from "../kernels/affine-parameters.ts";
 import { isMatrix } from "../join-additions.ts";
-import { GraphIndex, type GraphValue, type Scope } from "../graph-index.ts";
+import { GraphIndex, type GraphValue, type Scope, type ValueUse } from "../graph-index.ts";
 
 /** A node around which values are quantized to no use, and why. */
 interface Unfused {
@@ -41,21 +41,13 @@ export function findUnfused(model: OnnxModel, dialect: Dialect): QdqFindings {
   const scope = { body: graph, outer: undefined };
   const lint: Lint = { model, dialect, index, scope };
   const products = graph.node.filter((node) => hasStoredWeight(lint, node));
-  const unfused: Unfused[] = [];
-  const used = new Set<NodeProto>();
-  for (const node of products) {
-    const reason = explainProduct(lint, node);
-    if (reason !== undefined) unfused.push(describe(node, reason));
-    for (const each of listRoundings(lint, node)) used.add(each);
-  }
+  const unfused = products.flatMap((node) => describe(node, explainProduct(lint, node)));
+  const operators = products.length - unfused.length;
   for (const node of graph.node) {
     if (node.opType !== "QuantizeLinear") continue;
-    const moved = explainMove(lint, node);
-    if (moved !== undefined) unfused.push(moved);
-    else if (!used.has(node)) unfused.push(describe(node, explainUseless(lint, node)));
+    unfused.push(...explainMove(lint, node), ...describe(node, explainUseless(lint, node)));
   }
-  const failed = new Set(unfused.map(({ node }) => node));
-  return { runtime, operators: products.filter(({ name }) => !failed.has(name)).length, unfused };
+  return { runtime, operators, unfused };
 }
 
 interface Lint {
@@ -65,8 +57,9 @@ interface Lint {
   readonly scope: Scope;
 }
 
-function describe(node: NodeProto, reason: string): Unfused {
-  return { node: node.name, operator: operatorName(node), reason };
+function describe(node: NodeProto, reason: string | undefined): Unfused[] {
+  const name = node.name === "" ? (node.output[0] ?? "") : node.name;
+  return reason === undefined ? [] : [{ node: name, operator: operatorName(node), reason }];
 }
 
 function find({ index, scope }: Lint, name: string | undefined): GraphValue | undefined {
@@ -143,7 +136,7 @@ function explainWeight(lint: Lint, node: NodeProto): string | undefined {
   const operator = operatorName(node);
   if (countScales(lint, restoring) > 1) {
     if (!channelScales.has(operator)) {
-      return `takes ${name} with a scale for each output, and ${runtime} has one scale for ${operator}`;
+      return `takes ${name} with a scale for each output, which not every ${runtime} has for ${operator}`;
     }
     const axis = Number(findAttribute(restoring, "axis")?.i ?? 1n);
     const expected = channelAxis({ node, input: 1, scope: lint.scope }, codes.dims.length);
@@ -162,11 +155,10 @@ function explainWeight(lint: Lint, node: NodeProto): string | undefined {
 function explainBias(lint: Lint, node: NodeProto): string | undefined {
   const { runtime, biases, roundedResults } = lint.dialect;
   const value = find(lint, node.input[2]);
-  if (value === undefined) return undefined;
+  if (value === undefined || biases === "either") return undefined;
   const name = quoteName(value.name);
   const restoring = findRestoring(lint, value.name);
   const codes = find(lint, restoring?.input[0])?.constant?.dataType;
-  if (biases === "either") return undefined;
   if (biases === "float32") {
     return restoring === undefined ? undefined : `adds ${name} from codes, and ${runtime} float32`;
   }
@@ -178,16 +170,20 @@ function explainBias(lint: Lint, node: NodeProto): string | undefined {
   return beta === 1 ? undefined : `adds ${name} ${beta} times`;
 }
 
+/** A product of matrices that becomes a Gemm whose bias is not in integers. */
 function explainJoint(lint: Lint, node: NodeProto): string | undefined {
   if (!lint.dialect.joinsAdditions || operatorName(node) !== "MatMul") return undefined;
-  const codes = find(lint, findRestoring(lint, node.input[0])?.input[0]);
+  const [result] = node.output;
   const addition = findOnlyUser(lint, at(node.output, 0));
-  const isJoined =
-    addition !== undefined &&
-    operatorName(addition) === "Add" &&
-    isMatrix(lint, codes?.producer?.input[0] ?? "");
-  return isJoined
-    ? `is made a Gemm with ${quoteName(addition.name)}, whose other input is no constant vector`
+  if (addition === undefined || operatorName(addition) !== "Add") return undefined;
+  const codes = find(lint, findRestoring(lint, node.input[0])?.input[0]);
+  if (!isMatrix(lint, codes?.producer?.input[0] ?? "")) return undefined;
+  const other = addition.input.find((name) => name !== result);
+  const [last = 0n, first = 1n, ...rest] = find(lint, other)?.constant?.dims.toReversed() ?? [-1n];
+  const columns = findWeight(lint, node)?.codes.dims[1];
+  const isBias = last === -1n || (last === columns && first === 1n && rest.length === 0);
+  return isBias
+    ? `is made a Gemm with ${quoteName(addition.name)}, which adds no int32`
     : undefined;
 }
 
@@ -239,28 +235,31 @@ function isPartOf(lint: Lint, clipper: NodeProto, rounding: NodeProto): boolean 
   return code(low ?? NaN) <= lowest && code(high ?? NaN) >= lowest + 255;
 }
 
-/** The QuantizeLinear nodes that an operator has a use for. */
-function listRoundings(lint: Lint, node: NodeProto): NodeProto[] {
-  const data = find(lint, findData(lint, node)?.input[0])?.producer;
-  const direct = find(lint, findRestoring(lint, node.input[0])?.input[0])?.producer;
-  return [data, direct, findRounding(lint, node).rounding].filter((each) => each !== undefined);
-}
-
 /** Why nodes that only move elements cannot move codes: they are rounded again by another scale. */
-function explainMove(lint: Lint, rounding: NodeProto): Unfused | undefined {
-  const value = at(rounding.input, 0);
+function explainMove(lint: Lint, rounding: NodeProto): Unfused[] {
+  const value = rounding.input[0] ?? "";
   const source = findSource(lint.index, lint.scope, value);
   const restoring = source === value ? undefined : findRestoring(lint, source);
   const mover = find(lint, value)?.producer;
-  if (restoring === undefined || mover === undefined) return undefined;
+  if (restoring === undefined || mover === undefined) return [];
   const parameters = (node: NodeProto) =>
     [findCodeType(lint, node), ...node.input.slice(1).map((name) => readNumber(lint, name))].join();
-  if (parameters(restoring) === parameters(rounding)) return undefined;
+  if (parameters(restoring) === parameters(rounding)) return [];
   return describe(mover, `moves ${quoteName(source)}, which is rounded by another scale behind it`);
 }
 
-function explainUseless({ dialect }: Lint, { input }: NodeProto): string {
-  return `rounds ${quoteName(at(input, 0))}, which no operator of ${dialect.runtime} takes or gives in integers`;
+/** Why a value is rounded to no use: it comes from floating point, and goes there. */
+function explainUseless(lint: Lint, { input: [value = ""], output }: NodeProto) {
+  const isRestored = (name: string) => findRestoring(lint, name) !== undefined;
+  const isRounded = ({ node }: ValueUse) =>
+    integerOperators.has(operatorName(node)) ||
+    movers.has(operatorName(node)) ||
+    find(lint, node.output[0])?.uses.some((use) => use.node.opType === "QuantizeLinear") === true;
+  const restored = find(lint, output[0])?.uses.map(({ node }) => find(lint, node.output[0])) ?? [];
+  const isUsed =
+    find(lint, value)?.producer?.input.some(isRestored) === true ||
+    restored.some((each) => each?.isOutput === true || each?.uses.some(isRounded) === true);
+  return isUsed ? undefined : `rounds ${quoteName(value)}, which is used in floating point only`;
 }
 
 /** Type of the codes of a QuantizeLinear or DequantizeLinear. */
