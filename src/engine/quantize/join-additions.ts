@@ -20,14 +20,17 @@ export function joinAdditions(model: OnnxModel, graph: GraphProto): void {
   const lookup = { model, index, scope: { body: graph, outer: undefined } };
   const joined = new Map<NodeProto, NodeProto | undefined>();
   for (const node of graph.node) {
-    if (operatorName(node) !== "MatMul") continue;
-    const { addition, bias } = findAddition(lookup, node) ?? {};
-    if (addition === undefined || bias === undefined) continue;
-    const input = [...node.input, bias];
+    const [data = "", weight] = node.input;
+    const joint = findJoint(lookup, node, data);
+    const dims = find(lookup, weight)?.constant?.dims;
+    const vector = find(lookup, joint?.other)?.constant?.dims;
+    const isBias = dims?.length === 2 && vector?.length === 1 && vector[0] === dims[1];
+    if (joint === undefined || !isBias) continue;
     const { name } = node;
-    const gemm = { name, opType: "Gemm", input, output: addition.output };
+    const input = [...node.input, joint.other];
+    const gemm = { name, opType: "Gemm", input, output: joint.addition.output };
     joined.set(node, undefined);
-    joined.set(addition, create(NodeProtoSchema, gemm));
+    joined.set(joint.addition, create(NodeProtoSchema, gemm));
   }
   graph.node = graph.node.flatMap((node) => (joined.has(node) ? (joined.get(node) ?? []) : [node]));
 }
@@ -38,21 +41,18 @@ interface Lookup {
   readonly scope: Scope;
 }
 
-function findAddition(lookup: Lookup, { input: [data = "", weight = ""], output }: NodeProto) {
-  const product = find(lookup, output[0]);
-  const [use, ...others] = product?.uses ?? [];
-  if (use === undefined || others.length > 0 || product?.isOutput !== false) return undefined;
-  if (operatorName(use.node) !== "Add" || use.scope.body !== lookup.scope.body) return undefined;
-  const bias = use.node.input[1 - use.input];
-  const dims = find(lookup, weight)?.constant?.dims ?? [];
-  const biasDims = find(lookup, bias)?.constant?.dims ?? [];
-  const isBias = biasDims.length === 1 && biasDims[0] === dims[1];
-  const isProduct = dims.length === 2 && isMatrix(lookup, data);
-  return isBias && isProduct ? { addition: use.node, bias } : undefined;
+/** The Add that a MatMul of two matrices becomes a Gemm with, and what it adds. */
+export function findJoint(lookup: Lookup, product: NodeProto, data: string) {
+  if (operatorName(product) !== "MatMul" || !isMatrix(lookup, data)) return undefined;
+  const value = find(lookup, product.output[0]);
+  const [use, ...others] = value?.uses ?? [];
+  if (use === undefined || others.length > 0 || value?.isOutput !== false) return undefined;
+  const isHere = use.scope.body === lookup.scope.body && operatorName(use.node) === "Add";
+  return isHere ? { addition: use.node, other: use.node.input[1 - use.input] ?? "" } : undefined;
 }
 
 /** Whether a value is known to have two dimensions. */
-export function isMatrix(lookup: Lookup, name: string): boolean {
+function isMatrix(lookup: Lookup, name: string): boolean {
   const producer = find(lookup, name)?.producer;
   if (producer === undefined) return false;
   const operator = operatorName(producer);

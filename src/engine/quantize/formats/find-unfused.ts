@@ -11,7 +11,7 @@ import { channelAxis, operatorName } from "../channel-axis.ts";
 import { clippers, type Dialect, integerOperators, movers } from "../dialects.ts";
 import { findSource } from "./multiply-static.ts";
 import { roundHalfToEven } from "../kernels/affine-parameters.ts";
-import { isMatrix } from "../join-additions.ts";
+import { findJoint } from "../join-additions.ts";
 import { GraphIndex, type GraphValue, type Scope, type ValueUse } from "../graph-index.ts";
 
 /** A node around which values are quantized to no use, and why. */
@@ -172,18 +172,13 @@ function explainBias(lint: Lint, node: NodeProto): string | undefined {
 
 /** A product of matrices that becomes a Gemm whose bias is not in integers. */
 function explainJoint(lint: Lint, node: NodeProto): string | undefined {
-  if (!lint.dialect.joinsAdditions || operatorName(node) !== "MatMul") return undefined;
-  const [result] = node.output;
-  const addition = findOnlyUser(lint, at(node.output, 0));
-  if (addition === undefined || operatorName(addition) !== "Add") return undefined;
+  if (!lint.dialect.joinsAdditions) return undefined;
   const codes = find(lint, findRestoring(lint, node.input[0])?.input[0]);
-  if (!isMatrix(lint, codes?.producer?.input[0] ?? "")) return undefined;
-  const other = addition.input.find((name) => name !== result);
-  const [last = 0n, first = 1n, ...rest] = find(lint, other)?.constant?.dims.toReversed() ?? [-1n];
-  const columns = findWeight(lint, node)?.codes.dims[1];
-  const isBias = last === -1n || (last === columns && first === 1n && rest.length === 0);
-  return isBias
-    ? `is made a Gemm with ${quoteName(addition.name)}, which adds no int32`
+  const joint = findJoint(lint, node, codes?.producer?.input[0] ?? "");
+  const dims = find(lint, joint?.other)?.constant?.dims;
+  const isBias = dims === undefined || dims.at(-1) === findWeight(lint, node)?.codes.dims[1];
+  return joint !== undefined && isBias
+    ? `is made a Gemm with ${quoteName(joint.addition.name)}, which adds no int32`
     : undefined;
 }
 
