@@ -85,7 +85,7 @@ COPY package.json ./
 COPY src src
 RUN install --directory --owner=10001 $NODE_COMPILE_CACHE
 USER 10001:10001
-RUN node --input-type=module --eval "await import('./src/worker/work-on-assignment.ts')"
+RUN node src/worker/warm-compile-cache.ts
 ENTRYPOINT ["node"]
 CMD ["src/worker/main.ts"]
 

@@ -1,7 +1,9 @@
+import { execFileSync } from "node:child_process";
 import { glob, readFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
+import { fileURLToPath } from "node:url";
 import { announcePreparation } from "./announce-preparation.ts";
 import { buildDashboard } from "./build-dashboard.ts";
 import { startLongestFirst } from "./start-longest-first.ts";
@@ -18,6 +20,9 @@ const filesAtOnce = 3;
 const slowestFiles = 15;
 /** Longer than any test is silent. */
 const silenceMs = 10 * 60_000;
+const warmCompileCache = fileURLToPath(
+  new URL("../src/worker/warm-compile-cache.ts", import.meta.url),
+);
 
 /** Runs the tests named on the command line, or all of them, and closes with their count. */
 async function runTests(patterns: readonly string[]): Promise<void> {
@@ -101,6 +106,7 @@ async function prepare(title: string, work: () => Promise<void>): Promise<void> 
 
 // Node reads modules that it has compiled before in half the time, and starts a thousand processes here.
 process.env["NODE_COMPILE_CACHE"] ??= join(cacheFolder, "compiled-modules");
+execFileSync(process.execPath, [warmCompileCache], { stdio: "inherit" });
 // Programs in Go, such as control planes, collect garbage a quarter as often.
 process.env["GOGC"] ??= "400";
 await runTests(runsAll ? ["test/**/*.test.ts"] : named);

@@ -32,7 +32,7 @@ import { bindWorkerBlobs } from "./worker-protocol/bind-worker-blobs.ts";
 import { bindWorkerProtocol } from "./worker-protocol/bind-worker-protocol.ts";
 import { bindWorkerSources } from "./worker-protocol/bind-worker-sources.ts";
 import { openApiDocument } from "../contract/openapi/openapi-document.ts";
-import type { Log } from "../log/json-log.ts";
+import { TokenBuckets } from "../limits/token-buckets.ts";
 
 /**
  * The service's HTTP interface, without what the other apps answer on ports of their own: metrics,
@@ -63,7 +63,7 @@ export function createApp(
 /** What holds for every request. */
 function prepareApp(app: Hono, context: ServerContext): void {
   answerErrors(app, context);
-  logRequests(app, context.log);
+  logRequests(app, context);
   if (context.tracing) traceRequests(app, context.tracing);
   addDefaultHeaders(app);
   countRequests(app, context);
@@ -115,7 +115,9 @@ const probes: ReadonlySet<string> = new Set(["/healthz", "/readyz", "/metrics"])
  * Gives each answer the id of its request, and logs a line for it: the path without its query, in
  * which sources with secrets can be.
  */
-function logRequests(app: Hono, log: Log): void {
+function logRequests(app: Hono, { log, now }: ServerContext): void {
+  // One worker that was taken over could fill the disk with what it is refused.
+  const workerFailures = new TokenBuckets({ capacity: 60, refillMs: 1000, maxKeys: 1 });
   app.use(async (c, next) => {
     const start = performance.now();
     await next();
@@ -123,8 +125,10 @@ function logRequests(app: Hono, log: Log): void {
     c.res.headers.set("x-request-id", id);
     const { method, path } = c.req;
     // Machines ask for these every few seconds; a worker's requests are logged where they fail.
-    const isRoutine = probes.has(path) || (path.startsWith("/worker/") && c.res.status < 400);
-    if (isRoutine) return;
+    if (probes.has(path)) return;
+    if (path.startsWith("/worker/")) {
+      if (c.res.status < 400 || !workerFailures.take("all", now().getTime())) return;
+    }
     const ms = Math.round(performance.now() - start);
     log("info", "A request was answered", {
       requestId: id,

@@ -185,6 +185,9 @@ test("requests of one attempt are counted, with what they bring", async (t) => {
   assert.equal((await problemIn(refused)).code, "too_many_requests");
   assert.equal((await send(logEvent("more"))).status, 429);
   assert.equal((await app.ask(`GET /worker/v1/jobs/${id}`, { token: worker.secret })).status, 429);
+  for (let i = 0; i < 100; i++) assert.equal((await heartbeat(100)).status, 429);
+  const countLogged = () => app.logged.filter((line) => line.includes('"status":429')).length;
+  assert.equal(countLogged(), 60, "of 103 refusals");
   assert.equal((await app.ask(`GET /worker/v1/jobs/${other.id}`, { token: secret })).status, 200);
   app.advance(1000);
   assert.equal((await heartbeat(100)).status, 200);

@@ -97,7 +97,7 @@ interface Round {
   readonly isLast: boolean;
 }
 
-/** Milliseconds of runs that a round has for each input shape. */
+/** Milliseconds of runs that a round has for each input shape, but for a budget of less. */
 const timedMsLimits = { least: 150, most: 600 };
 
 /** Measures rounds until there are as many as allowed or the next would end after the budget. */
@@ -130,9 +130,10 @@ async function* measureRounds(options: RoundsOptions): AsyncGenerator<Round, voi
  * decision the least.
  */
 function chooseTimedMs({ budgetSeconds, samples, isDecided }: RoundsOptions): number {
-  if (isDecided !== undefined) return timedMsLimits.least;
-  const share = (budgetSeconds * 1000) / maxRounds / samples.length;
-  return Math.min(timedMsLimits.most, Math.max(timedMsLimits.least, share));
+  const shapeMs = (budgetSeconds * 1000) / samples.length;
+  const least = Math.min(timedMsLimits.least, shapeMs / minRounds);
+  if (isDecided !== undefined) return least;
+  return Math.min(timedMsLimits.most, Math.max(least, shapeMs / maxRounds));
 }
 
 /** Sends the samples to the process. @returns their names there */

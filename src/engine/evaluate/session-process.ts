@@ -1,127 +1,8 @@
+import { flushCompileCache } from "node:module";
 import { Worker } from "node:worker_threads";
-import { InferenceSession, Tensor } from "onnxruntime-node";
-import { logitsName } from "./language-inputs.ts";
-import { addNextTokens, emptyNextTokens } from "./next-tokens.ts";
-import { readPeakMemoryBytes, resetPeakMemory } from "./read-peak-memory-bytes.ts";
-import { type SessionReply, sessionRequest, type SessionRequest } from "./session-protocol.ts";
-import { elementType, rawTensorElements, type TensorData } from "./tensor-data.ts";
+import { sessionRequest } from "./session-protocol.ts";
+import { handleSessionRequest } from "./session-requests.ts";
 import { errorMessage } from "../../log/error-message.ts";
-
-interface OpenModel {
-  readonly session: InferenceSession;
-  readonly threads: number;
-}
-
-const openModels = new Map<string, OpenModel>();
-const feeds = new Map<string, Record<string, Tensor>>();
-/** Resident memory without a model. */
-let baselineBytes = 0;
-
-function requireOpenModel(key: string): OpenModel {
-  const model = openModels.get(key);
-  if (!model) throw new Error("No model is open");
-  return model;
-}
-
-async function createInferenceSession(request: OpenRequest): Promise<SessionReply> {
-  if (openModels.size === 0) baselineBytes = resetPeakMemory();
-  const session = await InferenceSession.create(request.modelPath, sessionOptions(request));
-  openModels.set(request.key, { session, threads: request.threads });
-  const signature = {
-    inputs: session.inputMetadata.map(copyValueMetadata),
-    outputs: session.outputMetadata.map(copyValueMetadata),
-  };
-  return { is: "open", signature };
-}
-
-async function closeSession(key: string): Promise<SessionReply> {
-  await requireOpenModel(key).session.release();
-  openModels.delete(key);
-  return { is: "closed" };
-}
-
-function copyValueMetadata(value: InferenceSession.ValueMetadata) {
-  const { name } = value;
-  return value.isTensor
-    ? { name, isTensor: value.isTensor, type: value.type, shape: [...value.shape] }
-    : { name, isTensor: value.isTensor };
-}
-
-type RunRequest = Extract<SessionRequest, { do: "run" | "time" }>;
-
-async function runSession({
-  key,
-  feed,
-  outputs,
-}: Pick<RunRequest, "key" | "feed" | "outputs">): Promise<TensorData[]> {
-  const results = await requireOpenModel(key).session.run(feeds.get(feed) ?? {}, outputs);
-  return Object.entries(results).map(([name, tensor]) => readTensor(name, tensor));
-}
-
-function readTensor(name: string, { type, dims, data }: Tensor): TensorData {
-  if (!ArrayBuffer.isView(data)) throw new Error(`Output "${name}" has elements of type ${type}`);
-  return {
-    name,
-    type: elementType.parse(type),
-    shape: [...dims],
-    bytes: new Uint8Array(data.buffer, data.byteOffset, data.byteLength),
-  };
-}
-
-/** Logits are large: the process compares them itself, rather than send them. */
-async function compareTokens({
-  key,
-  feed,
-  reference,
-  window,
-}: Extract<SessionRequest, { do: "compare-tokens" }>): Promise<SessionReply> {
-  const original = feeds.get(reference)?.[logitsName];
-  const [result] = await runSession({ key, feed, outputs: [logitsName] });
-  if (original === undefined || result === undefined) throw new Error("No logits are compared");
-  const sums = emptyNextTokens();
-  addNextTokens(sums, window, readTensor(logitsName, original), result);
-  return { is: "divergence", nats: Number.isFinite(sums.divergence) ? sums.divergence : null };
-}
-
-async function timeRuns({ key, feed, outputs }: RunRequest, runs: number): Promise<number[]> {
-  const { session, threads } = requireOpenModel(key);
-  const inputs = feeds.get(feed) ?? {};
-  const times: number[] = [];
-  while (times.length < runs) {
-    const before = process.resourceUsage();
-    const start = performance.now();
-    await session.run(inputs, outputs);
-    const milliseconds = performance.now() - start;
-    times.push(threads === 1 ? leaveOutWaiting(milliseconds, before) : milliseconds);
-  }
-  return times;
-}
-
-async function handleSessionRequest(request: SessionRequest): Promise<SessionReply> {
-  switch (request.do) {
-    case "open":
-      return createInferenceSession(request);
-    case "close":
-      return closeSession(request.key);
-    case "feed":
-      feeds.set(
-        request.feed,
-        Object.fromEntries(request.inputs.map((input) => [input.name, createAlignedTensor(input)])),
-      );
-      return { is: "fed" };
-    case "run":
-      return { is: "outputs", tensors: await runSession(request) };
-    case "compare-tokens":
-      return compareTokens(request);
-    case "time":
-      return { is: "times", milliseconds: await timeRuns(request, request.runs) };
-    case "measure-memory":
-      return { is: "memory", peakBytes: (await readPeakMemoryBytes()) - baselineBytes };
-    case "end-profile":
-      requireOpenModel(request.key).session.endProfiling();
-      return { is: "profiled" };
-  }
-}
 
 // ONNX Runtime's binding takes a Float16Array for empty; without the class, it takes the bits.
 Reflect.deleteProperty(globalThis, "Float16Array");
@@ -129,52 +10,12 @@ Reflect.deleteProperty(globalThis, "Float16Array");
 // A run blocks this thread, so another one waits for the end of the parent.
 new Worker(new URL("exit-with-parent.ts", import.meta.url)).unref();
 
+// The process ends by a signal, after which Node keeps nothing of what it has compiled.
+flushCompileCache();
+
 process.on("message", (message) => {
   handleSessionRequest(sessionRequest.parse(message)).then(
     (reply) => process.send?.(reply),
     (error: unknown) => process.send?.({ is: "error", message: errorMessage(error) }),
   );
 });
-
-type OpenRequest = Extract<SessionRequest, { do: "open" }>;
-
-/** Options of ONNX Runtime for a request to open a model. */
-function sessionOptions(request: OpenRequest): InferenceSession.SessionOptions {
-  const { executionProvider, threads, optimize, profilePrefix } = request;
-  const options: InferenceSession.SessionOptions = {
-    executionProviders: executionProvider === "cpu" ? ["cpu"] : [executionProvider, "cpu"],
-    intraOpNumThreads: threads,
-    graphOptimizationLevel: optimize ? "all" : "disabled",
-    logSeverityLevel: 3,
-    // Threads that spin after a run would slow the other model down, which runs next.
-    extra: { session: { force_spinning_stop: "1" } },
-  };
-  if (profilePrefix === undefined) return options;
-  return { ...options, enableProfiling: true, profileFilePrefix: profilePrefix };
-}
-
-/**
- * The milliseconds of a run of one thread, without those for which others had the processor.
- * @param before this process's resource usage at the run's beginning; the run has just ended
- */
-function leaveOutWaiting(milliseconds: number, before: NodeJS.ResourceUsage): number {
-  const after = process.resourceUsage();
-  if (after.involuntaryContextSwitches === before.involuntaryContextSwitches) return milliseconds;
-  const processorUs =
-    after.userCPUTime - before.userCPUTime + after.systemCPUTime - before.systemCPUTime;
-  return Math.min(milliseconds, processorUs / 1000);
-}
-
-/**
- * The runtime does not copy inputs, and some of its kernels round otherwise on memory that is less
- * aligned than its own. Resizable buffers start at a page.
- */
-function createAlignedTensor({ type, shape, bytes }: TensorData): Tensor {
-  const aligned = new Uint8Array(
-    new ArrayBuffer(bytes.length, { maxByteLength: bytes.length }),
-    0,
-    bytes.length,
-  );
-  aligned.set(bytes);
-  return new Tensor(type, rawTensorElements({ type, bytes: aligned }), shape);
-}
