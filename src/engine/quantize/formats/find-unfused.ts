@@ -12,7 +12,7 @@ import { clippers, type Dialect, integerOperators, movers } from "../dialects.ts
 import { findSource } from "./multiply-static.ts";
 import { roundHalfToEven } from "../kernels/affine-parameters.ts";
 import { findJoint } from "../join-additions.ts";
-import { GraphIndex, type GraphValue, type Scope, type ValueUse } from "../graph-index.ts";
+import { GraphIndex, type GraphValue, type Scope } from "../graph-index.ts";
 
 /** A node around which values are quantized to no use, and why. */
 interface Unfused {
@@ -183,7 +183,7 @@ function explainJoint(lint: Lint, node: NodeProto): string | undefined {
 }
 
 /** The node that takes a value, where it is the only one. */
-function findOnlyUser(lint: Lint, name: string): NodeProto | undefined {
+function findOnlyUser(lint: Lint, name: string | undefined): NodeProto | undefined {
   const value = find(lint, name);
   const [use, ...others] = value?.uses ?? [];
   return others.length > 0 || value?.isOutput === true ? undefined : use?.node;
@@ -191,7 +191,7 @@ function findOnlyUser(lint: Lint, name: string): NodeProto | undefined {
 
 /** The QuantizeLinear of a result, and the Relu or Clip before it. */
 function findRounding(lint: Lint, node: NodeProto) {
-  const user = findOnlyUser(lint, at(node.output, 0));
+  const user = findOnlyUser(lint, node.output[0]);
   const clipper = user !== undefined && clippers.has(operatorName(user)) ? user : undefined;
   const last = clipper === undefined ? user : findOnlyUser(lint, at(clipper.output, 0));
   return { clipper, rounding: last?.opType === "QuantizeLinear" ? last : undefined };
@@ -245,16 +245,30 @@ function explainMove(lint: Lint, rounding: NodeProto): Unfused[] {
 
 /** Why a value is rounded to no use: it comes from floating point, and goes there. */
 function explainUseless(lint: Lint, { input: [value = ""], output }: NodeProto) {
-  const isRestored = (name: string) => findRestoring(lint, name) !== undefined;
-  const isRounded = ({ node }: ValueUse) =>
-    integerOperators.has(operatorName(node)) ||
-    movers.has(operatorName(node)) ||
-    find(lint, node.output[0])?.uses.some((use) => use.node.opType === "QuantizeLinear") === true;
-  const restored = find(lint, output[0])?.uses.map(({ node }) => find(lint, node.output[0])) ?? [];
-  const isUsed =
-    find(lint, value)?.producer?.input.some(isRestored) === true ||
-    restored.some((each) => each?.isOutput === true || each?.uses.some(isRounded) === true);
+  const codes = find(lint, output[0]);
+  const restored = codes?.uses.map(({ node }) => find(lint, node.output[0])) ?? [];
+  const isTaken = restored.some(
+    (each) => each?.isOutput === true || each?.uses.some(({ node }) => takesCodes(lint, node)),
+  );
+  const isUsed = codes?.isOutput === true || isTaken || isGivenInCodes(lint, value);
   return isUsed ? undefined : `rounds ${quoteName(value)}, which is used in floating point only`;
+}
+
+/** Whether a node may take codes, since it gives or moves some. */
+function takesCodes(lint: Lint, node: NodeProto): boolean {
+  const operator = operatorName(node);
+  if (integerOperators.has(operator) || movers.has(operator)) return true;
+  const uses = find(lint, node.output[0])?.uses ?? [];
+  const isRounded = uses.some((use) => use.node.opType === "QuantizeLinear");
+  return isRounded || findRounding(lint, node).rounding !== undefined;
+}
+
+/** Whether the node that gives a value may give codes, since it takes some. */
+function isGivenInCodes(lint: Lint, value: string): boolean {
+  const last = find(lint, value)?.producer;
+  const isClipped = last !== undefined && clippers.has(operatorName(last));
+  const nodes = isClipped ? [last, find(lint, last.input[0])?.producer] : [last];
+  return nodes.some((node) => node?.input.some((name) => findRestoring(lint, name) !== undefined));
 }
 
 /** Type of the codes of a QuantizeLinear or DequantizeLinear. */

@@ -197,10 +197,7 @@ const lastPositiveCode = 127;
  * Scale and zero point of the codes for a range, which 0 is part of: it stays exact. Codes of int8
  * have zero point 0.
  */
-export function quantizeRange(
-  range: ActivationRange | undefined,
-  codes: ActivationCodes = "uint8",
-) {
+export function quantizeRange(range: ActivationRange | undefined, codes: ActivationCodes) {
   const low = Math.min(0, range?.low ?? 0);
   const high = Math.max(0, range?.high ?? lastCode);
   if (codes === "int8") {
