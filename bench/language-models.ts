@@ -1,25 +1,21 @@
-import { execFile } from "node:child_process";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
-import { promisify } from "node:util";
-import { z } from "zod";
 import { hashStoredFile } from "../src/storage/hash-stored-file.ts";
-import { realModel } from "../test/support/real-models.ts";
-import { serveCheckpoint, type Size, sizes } from "./language-models/serve-checkpoint.ts";
+import { compareRandomModel, measureSmolLm } from "./language-models/compare-builder.ts";
+import { prepareBuilder } from "./language-models/prepare-builder.ts";
+import { serveCheckpoint, type Size, sizes } from "./language-models/random-checkpoint.ts";
+import { convert, runConvert } from "./language-models/run-convert.ts";
 import { type BenchRow, limitRow, reportBench } from "./result.ts";
 
 /**
  * From a checkpoint to a language model in 4 bits: a real GGUF file, and random Llamas that a range
  * server makes up. Arguments: their sizes, by default 0.85B and 7B, which takes 9 GB of the disk. The
- * result of 70B is hashed share by share, and not kept. There is no peer: ONNX Runtime GenAI's builder
- * needs torch and the weights on the disk.
+ * result of 70B is hashed share by share, and not kept. The peer is ONNX Runtime GenAI's builder, up to
+ * 0.85B: it takes 8 bytes of memory for each parameter.
  */
 const [, ...chosen] = process.argv.slice(2);
 
-const exec = promisify(execFile);
-const cost = z.object({ seconds: z.number(), cpuSeconds: z.number(), peakBytes: z.number() });
 const kills = 10;
 /** What passes before the first weight is worked on, about. */
 const startSeconds = 0.7;
@@ -29,9 +25,13 @@ const owner = { after: (work: () => unknown) => cleanup.defer(async () => void (
 const folder = await mkdtemp(join(tmpdir(), "language-models-"));
 owner.after(() => rm(folder, { recursive: true }));
 
-const rows: BenchRow[] = await measureSmolLm();
+const builder = await prepareBuilder();
+const rows: BenchRow[] = await measureSmolLm(folder, builder);
 for (const size of chosen.length === 0 ? ["0.85B", "7B"] : chosen) {
   if (!isSize(size)) throw new TypeError(`"${size}" is none of ${Object.keys(sizes).join(", ")}`);
+  if (size === "0.85B" && builder !== undefined) {
+    rows.push(...(await compareRandomModel(size, folder, builder)));
+  }
   const source = await serveCheckpoint(owner, size);
   rows.push(...(size === "70B" ? await measureShares(source) : await measureSize(size, source)));
 }
@@ -41,19 +41,8 @@ function isSize(name: string): name is Size {
   return Object.hasOwn(sizes, name);
 }
 
-async function measureSmolLm(): Promise<BenchRow[]> {
-  const { seconds, cpuSeconds, peakBytes } = await convert(
-    pathToFileURL(realModel("smollm2")).href,
-  );
-  return [
-    figure("SmolLM2-135M", "s", seconds),
-    figure("its time of processors", "s", cpuSeconds),
-    figure("its memory", "MB", peakBytes / 1e6),
-  ];
-}
-
 async function measureSize(size: Size, source: string): Promise<BenchRow[]> {
-  const { seconds, cpuSeconds, peakBytes } = await convert(source);
+  const { seconds, cpuSeconds, peakBytes } = await convert(source, folder);
   const hashes = await hashResult();
   return [
     size === "7B" ? limitRow(size, "s", seconds, 120) : figure(size, "s", seconds),
@@ -72,7 +61,7 @@ async function measureKills(
   const killAt = startSeconds + whole.seconds / 2 / kills;
   let killed = 0;
   while (killed < kills && (await killAfter(killAt, source))) killed++;
-  const { seconds } = await convert(source);
+  const { seconds } = await convert(source, folder);
   const repeated = (killed * killAt + seconds - whole.seconds) / killed;
   const isSame = (await hashResult()) === whole.hashes;
   return [
@@ -84,7 +73,8 @@ async function measureKills(
 /** @returns whether it was still at work then */
 async function killAfter(seconds: number, source: string) {
   try {
-    await run(source, [], { timeout: Math.ceil(seconds * 1000), killSignal: "SIGKILL" });
+    const timeout = Math.ceil(seconds * 1000);
+    await runConvert(source, folder, [], { timeout, killSignal: "SIGKILL" });
     return false;
   } catch (error) {
     if (error instanceof Error && "signal" in error && error.signal === "SIGKILL") return true;
@@ -97,7 +87,7 @@ async function measureShares(source: string): Promise<BenchRow[]> {
   const shares = 80;
   let [seconds, peakBytes, bytes] = [0, 0, 0];
   for (let share = 0; share < shares; share++) {
-    const made = await convert(source, [String(shares), String(share)]);
+    const made = await convert(source, folder, [String(shares), String(share)]);
     const file = join(folder, `share-${share}`);
     const hashed = await hashStoredFile(file, { signal: undefined });
     await rm(file);
@@ -110,20 +100,6 @@ async function measureShares(source: string): Promise<BenchRow[]> {
     limitRow("its memory", "MB", peakBytes / 1e6, 400),
     figure("its result", "GB", bytes / 1e9),
   ];
-}
-
-async function convert(source: string, work: readonly string[] = []) {
-  const { stdout } = await run(source, work);
-  const measured = cost.parse(JSON.parse(stdout));
-  process.stdout.write(`${source} ${work.join(" ")}: ${stdout}\n`);
-  return measured;
-}
-
-async function run(source: string, work: readonly string[], options: object = {}) {
-  const script = join(import.meta.dirname, "language-models", "convert.ts");
-  // As the thread of a worker's job has it.
-  const program = ["--max-semi-space-size=2", script];
-  return exec(process.execPath, [...program, source, folder, ...work], options);
 }
 
 async function hashResult(): Promise<string> {

@@ -7,6 +7,7 @@ import { readPeakMemoryBytes } from "../../src/engine/evaluate/read-peak-memory-
 import { optimizeShare } from "../../src/engine/partial-plan.ts";
 import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
 import { fetchModelFiles } from "../../src/worker/fetch-model-files.ts";
+import { writeLanguageFiles } from "../../src/worker/language-result.ts";
 
 /**
  * Converts a checkpoint as a worker does, going on where an earlier process was killed: arguments are
@@ -50,6 +51,7 @@ const work = {
 if (index === undefined) {
   const keptDirectory = join(folder, "kept");
   await compressModel(path, { ...work, keptDirectory, outputDirectory, log: () => {} });
+  await writeLanguageFiles(path, outputDirectory);
 } else {
   const outputPath = join(scratch, "share");
   const share = { index: Number(index), count: Number(count) };

@@ -15,14 +15,17 @@ import { createCandidateRunner } from "../engine/candidate-runner.ts";
 import { compressModel } from "../engine/compress-model.ts";
 import type { CompressionReport } from "../engine/compression-report.ts";
 import { evaluateModels } from "../engine/evaluate-models.ts";
+import { isCheckpoint } from "../engine/language/open-language-model.ts";
+import { writeRunnableOriginal } from "../engine/language/runnable-original.ts";
 import { explainUntimed } from "../engine/quantize/dialects.ts";
 import { errorMessage } from "../log/error-message.ts";
 import { addMeasured, type Evaluation, weightAccuracy } from "../worker/evaluate-result.ts";
 import { summarizeResult } from "../worker/finish-job.ts";
+import { writeLanguageFiles } from "../worker/language-result.ts";
 
 export const usage =
-  "Usage: npm run compress -- MODEL.onnx --out FOLDER [--target NAME] [--recipe FILE.json] " +
-  `[--data FILE.npz] [--goal NAME=NUMBER]..., the goals ${goalNames.join(", ")}`;
+  "Usage: npm run compress -- MODEL --out FOLDER [--target NAME] [--recipe FILE.json] " +
+  `[--data FILE] [--goal NAME=NUMBER]..., the goals ${goalNames.join(", ")}`;
 
 interface Output {
   readonly signal: AbortSignal;
@@ -48,6 +51,7 @@ export async function compressFile(args: readonly string[], output: Output): Pro
     const { choice, weights, search, foundRecipe, qdq } = report;
     const content = { recipe, foundRecipe, search, choice, qdq, weights, ...evaluation };
     const result = path.join(scratch, "result");
+    await writeLanguageFiles(modelPath, result);
     await writeFile(path.join(result, "report.json"), `${JSON.stringify(content, null, 2)}\n`);
     if (foundRecipe !== undefined) {
       const text = `${JSON.stringify(foundRecipe, null, 2)}\n`;
@@ -72,7 +76,7 @@ function badArgument(message: string, cause?: unknown): ServiceError {
 async function readArguments(args: readonly string[]) {
   const { values, positionals } = parseArguments(args);
   const [modelPath, ...others] = positionals;
-  if (modelPath === undefined) throw badArgument("The model's ONNX file is missing");
+  if (modelPath === undefined) throw badArgument("The model's file is missing");
   if (others.length > 0)
     throw badArgument(`One model is compressed, and "${others[0]}" is another`);
   if (values.out === undefined) throw badArgument("--out is missing, the folder of the result");
@@ -176,7 +180,8 @@ async function compress(
   output: Output,
 ): Promise<CompressionReport> {
   const { evaluation } = recipe;
-  const isTimed = evaluation.level === "outputs" && evaluation.latencyBudgetSeconds > 0;
+  const isRun = evaluation.level === "outputs" && evaluation.latencyBudgetSeconds > 0;
+  const isTimed = isRun && !isCheckpoint(modelPath);
   const runner = () =>
     createCandidateRunner({
       ...output,
@@ -213,7 +218,8 @@ async function evaluate(
   if (level === "weights") return addMeasured(evaluation, weightAccuracy(report.weights));
   await evaluateModels({
     ...output,
-    originalPath: modelPath,
+    originalPath: await writeRunnableOriginal(modelPath, scratch, output.signal),
+    checkpointPath: isCheckpoint(modelPath) ? modelPath : undefined,
     resultPath: path.join(scratch, "result", report.files[0]?.name ?? ""),
     evaluation: {
       ...recipe.evaluation,

@@ -2,6 +2,7 @@ import "./shared/plain-zod.ts";
 import { type ComponentChild, render } from "preact";
 import { App } from "./app.tsx";
 import { followChanges } from "./live/service-changes.ts";
+import { isLinkAddress } from "./link/link-address.ts";
 import { announceSignIn } from "./session/session.ts";
 import { watchLeaving } from "./shared/leave-question.ts";
 import { StartFailure } from "./sign-in/start-failure.tsx";
@@ -16,6 +17,11 @@ function findRoot(): Element {
 
 async function start(): Promise<void> {
   try {
+    if (isLinkAddress(location.pathname)) {
+      const { LinkPage } = await import("./link/link-page.tsx");
+      show(<LinkPage />);
+      return;
+    }
     await announceSignIn();
     // Until it is known who is signed in, the shell of the document stands there.
     show(<App />);
@@ -31,4 +37,4 @@ function show(page: ComponentChild): void {
 
 watchLeaving();
 void start();
-followChanges();
+if (!isLinkAddress(location.pathname)) followChanges();

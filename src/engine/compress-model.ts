@@ -99,8 +99,7 @@ async function carryOutPasses(
     const { found, ...calibrated } = await findRecipe(await calibratePlan(work));
     const { pass, method, ...restored } = await findFinalPass(calibrated);
     const { plan, directory, files, results } = pass;
-    // External data may not be a hard link: what is in several files is not kept any longer.
-    const place = isKept && files.length === 1 ? linkOrCopy : rename;
+    const place = isKept ? findPlacement(files) : rename;
     for (const { name } of files.toReversed()) {
       await place(path.join(directory, name), path.join(options.outputDirectory, name));
     }
@@ -118,9 +117,23 @@ function findKeptDirectory({ recipe, keptDirectory }: CompressOptions): string |
   return isMeasured ? undefined : keptDirectory;
 }
 
+/** Largest result in several files that is copied, bytes. */
+const maxCopiedBytes = 1_500_000_000;
+
+/** External data may not be a hard link: where a copy would take long, nothing is kept any longer. */
+function findPlacement(files: readonly WrittenFile[]) {
+  if (files.length === 1) return linkOrCopy;
+  const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+  return bytes <= maxCopiedBytes ? copy : rename;
+}
+
 /** Not every file system has links. */
 async function linkOrCopy(from: string, to: string): Promise<void> {
-  await link(from, to).catch(async () => copyFile(from, to, constants.COPYFILE_FICLONE));
+  await link(from, to).catch(async () => copy(from, to));
+}
+
+async function copy(from: string, to: string): Promise<void> {
+  await copyFile(from, to, constants.COPYFILE_FICLONE);
 }
 
 /** Fractions of later passes start from 0; the caller sees none that is less than one before. */

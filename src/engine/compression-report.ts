@@ -1,5 +1,6 @@
 import { describeInterface, type ModelInterface } from "./describe-interface.ts";
-import { errorMetrics, type ErrorMetrics, type ErrorSums } from "./evaluate/error-metrics.ts";
+import { errorMetrics, type ErrorMetrics } from "./evaluate/error-metrics.ts";
+import type { ErrorSums } from "./quantize/kernels/error-sums.ts";
 import { elementTypeName } from "./onnx/element-type.ts";
 import type { WrittenFile } from "./onnx/write-model.ts";
 import type { ModelCalibration } from "./calibrate-model.ts";

@@ -26,12 +26,15 @@ export const figures: Readonly<Record<string, FormatFigure>> = {
     return withChange(formatDecibels(accuracy.sqnrDb), change);
   },
   [figureNames.latency]: ({ telemetry: { latency } }) =>
-    latency && withChange(`× ${formatRatio(latency)}`, describeLatencyChange(latency.baseline)),
+    latency && withChange(formatRatio(latency), describeLatencyChange(latency.baseline)),
 };
 
 function withChange(figure: string, change: string | undefined): string {
   return change === undefined ? figure : `${figure} ${change}`;
 }
+
+/** What stands in place of a baseline's latency that this run did not measure. */
+export const notTimed = "not timed in this run";
 
 /**
  * The change of a latency with its interval. There is one only where the baseline's result was

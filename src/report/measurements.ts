@@ -1,11 +1,16 @@
 import type { Section } from "./compose-sections.ts";
 import { inlineCode, tableHead, tableRow } from "./markdown.ts";
-import { comparableAccuracy, describeLatencyChange } from "./figures.ts";
+import { comparableAccuracy, describeLatencyChange, notTimed } from "./figures.ts";
 import { figureNames } from "../contract/jobs/figure-names.ts";
 import type { Job } from "../contract/jobs/job.ts";
 import { formatRatio, type Latency } from "../contract/jobs/latency.ts";
 import { formatBytes } from "../contract/text/format-bytes.ts";
-import { formatChange, formatDecibels, formatPercent } from "../contract/text/format-figure.ts";
+import {
+  formatChange,
+  formatDecibels,
+  formatPercent,
+  formatTimes,
+} from "../contract/text/format-figure.ts";
 
 const columns = ["figure", "original", "result", "ratio", "baseline", "change"];
 
@@ -42,11 +47,19 @@ function latencyRows(job: Job): string[][] {
     const [original, result] = [latency.original[figure], latency.result[figure]];
     if (original === undefined || result === undefined) return [];
     const name = `latency ${figure.replace("Ms", "")}, ms`;
-    const ratio = figure === "p50Ms" ? formatRatio(latency) : (result / original).toFixed(3);
-    const change = figure === "p50Ms" ? describeLatencyChange(latency.baseline) : undefined;
-    return [[name, original.toFixed(2), result.toFixed(2), ratio, "", change ?? ""]];
+    const ratio = figure === "p50Ms" ? formatRatio(latency) : formatTimes(result / original);
+    const cells = [name, original.toFixed(2), result.toFixed(2), ratio];
+    return [figure === "p50Ms" ? [...cells, ...compareMedian(job)] : cells];
   });
   return [...percentiles, ...shapeRows(latency)];
+}
+
+/** The baseline's median as this run found it, and the change since. */
+function compareMedian({ telemetry: { latency }, baseline }: Job): string[] {
+  if (!baseline || !latency) return [];
+  const change = describeLatencyChange(latency.baseline);
+  if (!latency.baseline || change === undefined) return [notTimed];
+  return [(latency.result.p50Ms / latency.baseline.ratio).toFixed(2), change];
 }
 
 function shapeRows({ shapes = [] }: Latency): string[][] {

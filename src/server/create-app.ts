@@ -22,7 +22,7 @@ import { sessionHandlers } from "./handlers/session-handlers.ts";
 import { suiteHandlers } from "./handlers/suite-handlers.ts";
 import { tokenHandlers } from "./handlers/token-handlers.ts";
 import { webhookHandlers } from "./handlers/webhook-handlers.ts";
-import { bindDashboard } from "./http/bind-dashboard.ts";
+import { bindDashboard, bindLinkPage } from "./http/bind-dashboard.ts";
 import { compressJson } from "./http/compress-json.ts";
 import { bindRoutes, type RouteHandlers } from "./http/bind-routes.ts";
 import { notFoundError, problemResponse } from "./http/problem-response.ts";
@@ -50,6 +50,7 @@ export function createApp(
   bindMetrics(monitoring ?? app, context);
   bindHealth(app, context);
   if (monitoring) bindHealth(monitoring, context);
+  if (context.dashboard) bindLinkPage(app, context.dashboard);
   bindRoutes(app, context, createHandlers(context));
   bindGitHubWebhook(app, context);
   bindWorkerProtocol(workers ?? app, context);

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
+import { open } from "node:fs/promises";
 
 interface HashOptions {
   readonly signal: AbortSignal | undefined;
@@ -7,16 +7,29 @@ interface HashOptions {
   readonly onProgress?: (bytes: number) => void;
 }
 
-/** Reads a whole file for its size and its SHA-256 (hexadecimal). */
+const chunkBytes = 1024 * 1024;
+
+/**
+ * Reads a whole file for its size and its SHA-256 (hexadecimal). Two buffers are enough to read a
+ * chunk while the one before is hashed.
+ */
 export async function hashStoredFile(
   path: string,
   { signal, onProgress }: HashOptions,
 ): Promise<{ bytes: number; sha256: string }> {
   const hash = createHash("sha256");
+  await using file = await open(path);
+  let [chunk, next] = [Buffer.allocUnsafe(chunkBytes), Buffer.allocUnsafe(chunkBytes)];
   let bytes = 0;
-  for await (const chunk of createReadStream(path, { signal, highWaterMark: 1 << 20 })) {
-    hash.update(chunk);
-    bytes += chunk.length;
+  let reading = file.read(chunk);
+  for (;;) {
+    const { bytesRead } = await reading;
+    signal?.throwIfAborted();
+    if (bytesRead === 0) break;
+    reading = file.read(next);
+    hash.update(chunk.subarray(0, bytesRead));
+    [chunk, next] = [next, chunk];
+    bytes += bytesRead;
     onProgress?.(bytes);
   }
   return { bytes, sha256: hash.digest("hex") };

@@ -22,7 +22,7 @@ import { truncate } from "../contract/text/bounded-text.ts";
 import { formatBytes } from "../contract/text/format-bytes.ts";
 import { replaceHiddenCharacters } from "../contract/text/hidden-characters.ts";
 import type { CompressionReport } from "../engine/compression-report.ts";
-import { compareResult } from "../engine/diff/compare-result.ts";
+import { type ComparedResult, compareResult } from "../engine/diff/compare-result.ts";
 import { inferGraphTypes } from "../engine/infer-graph-types.ts";
 import { isCheckpoint } from "../engine/language/open-language-model.ts";
 import { errorMessage } from "../log/error-message.ts";
@@ -51,8 +51,10 @@ export async function finishJob(
   const { path: modelPath, sha256 } = inputs.model;
   const beside = dryRun ? [] : await writeLanguageFiles(modelPath, context.outputDirectory);
   const files = dryRun ? [] : await publishFiles(context, [...report.files, ...beside]);
-  const changes = dryRun ? undefined : await compareWithOriginal(context, inputs, report);
-  const made = { report, model: { bytes: report.originalBytes, sha256 }, files, changes };
+  const differing = dryRun ? undefined : await compareWithOriginal(context, inputs, report);
+  const { changes, graph: resultGraph } = differing ?? {};
+  const model = { bytes: report.originalBytes, sha256 };
+  const made = { report, model, files, changes, resultGraph };
   if (!dryRun) {
     try {
       await examineResult(context, inputs, { report, onMeasured });
@@ -78,7 +80,7 @@ async function compareWithOriginal(
   { assignment, outputDirectory, reporter, signal }: JobContext,
   { model: { path: originalPath } }: JobInputs,
   { files: [file], weights }: CompressionReport,
-): Promise<ModelDiff | undefined> {
+): Promise<ComparedResult | undefined> {
   if (file === undefined) throw new TypeError("A result has no files");
   const resultPath = path.join(outputDirectory, file.name);
   const { maxModelBytes } = assignment.limits;
@@ -127,6 +129,7 @@ interface ReportContent {
   readonly files: readonly Artifact[];
   /** How the result differs from the original; undefined where nothing was written. */
   readonly changes: ModelDiff | undefined;
+  readonly resultGraph: ModelGraphPart | undefined;
   readonly evaluation: Evaluation;
   readonly error?: JobError;
 }
@@ -143,7 +146,7 @@ async function publishFailure(context: JobContext, content: ReportContent): Prom
 
 function listDocuments(
   { assignment: { id, kind, recipe, target } }: JobContext,
-  { report, model, files, changes, evaluation, error }: ReportContent,
+  { report, model, files, changes, resultGraph, evaluation, error }: ReportContent,
 ) {
   const { weights, choice, restoredAtLoad, unrounded } = report;
   const { calibration, search, foundRecipe, qdq } = report;
@@ -152,7 +155,7 @@ function listDocuments(
   const { interface: io } = report;
   const content = { ...work, interface: io, weights, changes, ...evaluation, error };
   const text = `${JSON.stringify(content, null, 2)}\n`;
-  const graph = JSON.stringify(listGraph(report));
+  const graph = JSON.stringify(listGraph(report, resultGraph));
   const documents = [
     { name: "graph.json", kind: "graph", content: graph },
     { name: "report.json", kind: "report", content: text },
@@ -279,9 +282,13 @@ function languageLine(language: NonNullable<Accuracy["language"]>): string {
 }
 
 /** Content of `graph.json`. */
-function listGraph({ graph, weights }: CompressionReport): ModelGraph {
+function listGraph(
+  { graph, weights }: CompressionReport,
+  result: ModelGraphPart | undefined,
+): ModelGraph {
   return {
     graph,
+    ...(result && { result: takeTypes(result, listTypes(graph)) }),
     weights: weights.map(({ name, originalBytes, resultBytes, form, reason, error }) => ({
       name: shownText(name),
       originalBytes,
@@ -291,6 +298,20 @@ function listGraph({ graph, weights }: CompressionReport): ModelGraph {
       sqnrDb: error?.sqnrDb ?? null,
     })),
   };
+}
+
+/** The types of a graph's values, by their names. */
+function listTypes(graph: ModelGraphPart): ReadonlyMap<string, string> {
+  return new Map(graph.values.flatMap(({ name, type }) => (type === null ? [] : [[name, type]])));
+}
+
+/** The result has most of the original's values: what their types are was found out there. */
+function takeTypes(graph: ModelGraphPart, types: ReadonlyMap<string, string>): ModelGraphPart {
+  const values = graph.values.map(({ name, type }) => ({
+    name,
+    type: type ?? types.get(name) ?? null,
+  }));
+  return { ...graph, values };
 }
 
 function shownText(name: string): string {

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { compressFile } from "../../src/compress/compress-file.ts";
+import { english, makeCheckpointFolder } from "../support/checkpoint-folder.ts";
 import { writeLayeredModel } from "../support/layered-model.ts";
 import { realModel } from "../support/real-models.ts";
 
@@ -76,6 +77,27 @@ test("the smallest result for a goal comes with the recipe that makes it again",
   assert.deepEqual(first, second);
 });
 
+test("a checkpoint becomes a folder that is run, compared on text", async (t) => {
+  const checkpoint = await makeCheckpointFolder(t, "llama3", english);
+  const recipe = join(folder, "language.json");
+  const fields = { minElements: 0, evaluation: { samples: 1, latencyBudgetSeconds: 0 } };
+  await writeFile(recipe, JSON.stringify(fields));
+  const out = join(folder, "language");
+  const args = [join(checkpoint, "config.json"), "--target", "cpu-llm", "--recipe", recipe];
+  await compressFile([...args, "--out", out], quiet);
+  assert.deepEqual(await readdir(out), [
+    "genai_config.json",
+    "generation_config.json",
+    "model-00001-of-00001.bin",
+    "model.index.json",
+    "model.onnx",
+    "report.json",
+    "tokenizer.json",
+  ]);
+  const report = JSON.parse(await readFile(join(out, "report.json"), "utf8"));
+  assert.ok(report.accuracy.language.originalPerplexity > 1, JSON.stringify(report.accuracy));
+});
+
 test("a cancelled compression leaves nothing", async () => {
   const out = join(folder, "cancelled");
   const stop = new AbortController();
@@ -89,7 +111,7 @@ test("a cancelled compression leaves nothing", async () => {
 });
 
 const wrong: [name: string, args: (out: string) => string[], message: RegExp][] = [
-  ["no model", (out) => ["--out", out], /The model's ONNX file is missing/],
+  ["no model", (out) => ["--out", out], /The model's file is missing/],
   ["no folder", () => [model], /--out is missing/],
   [
     "a model that is not there",

@@ -63,7 +63,7 @@ const sentences: readonly [Partial<GateResult> & Pick<GateResult, "gate">, strin
       level: "warn",
       note: "The confidence interval contains the limit",
     },
-    "is not decided: it takes 102 % of the original's time (95 % sure: 98 % to 106 %); 100 % are allowed",
+    "is not decided: it takes ×1.02 the original's time (95 % sure: ×0.98 to ×1.06); ×1.00 is allowed",
   ],
 ];
 

@@ -67,6 +67,7 @@ test("a batch, its suite, a job's graph and the palette", { skip }, async (t) =>
     await page.getByText("aaaaaaa on main").waitFor();
     const cell = page.getByRole("link", { name: /^product for cpu: A gate warns\./ });
     await cell.getByText(/^is [\d.]+ % larger than that of main; 5 % are allowed/).waitFor();
+    await page.getByRole("columnheader", { name: "cpu fp16, per channel" }).waitFor();
     await page.getByRole("list", { name: "Signs" }).getByText("A gate warns").waitFor();
     await page.getByText("1 warned").waitFor();
     assert.deepEqual(await findBarriers(page), []);
@@ -77,6 +78,7 @@ test("a batch, its suite, a job's graph and the palette", { skip }, async (t) =>
     await page.getByRole("heading", { name: "Compared with aaaaaaa on main" }).waitFor();
     await page.getByRole("row", { name: "scheme int8-weight fp16 differs" }).waitFor();
     await page.getByRole("row", { name: /^size .*worse/ }).waitFor();
+    await page.getByText("misses growth ≤ 5 %").waitFor();
   });
   await t.test("a first run without a baseline is no warning", () =>
     openFirstCommit(page, dashboard),
@@ -86,6 +88,7 @@ test("a batch, its suite, a job's graph and the palette", { skip }, async (t) =>
     await page.goto(`${dashboard.origin}/suites/${suite}`);
     await page.locator("canvas").first().waitFor();
     assert.equal(await page.getByRole("row", { name: /aaaaaaa|bbbbbbb/ }).count(), 2);
+    await page.getByRole("row", { name: /^bbbbbbb .* now fp16, per channel/ }).waitFor();
     await page
       .locator(".u-over")
       .first()
@@ -93,6 +96,7 @@ test("a batch, its suite, a job's graph and the palette", { skip }, async (t) =>
     await page.getByText(/^aaaaaaa: cpu [\d.]+ %$/).waitFor();
     assert.deepEqual(await findBarriers(page), []);
   });
+  await t.test("a suite names other models that do not pass", () => showOthers(page, dashboard));
   await t.test("branches of a suite are apart", () => showBranch(t, page, dashboard));
   await t.test("a job is run again with changes", () => runWithChanges(page));
   await t.test("the graph of a job is drawn, with the list of its nodes", async () => {
@@ -109,6 +113,23 @@ test("a batch, its suite, a job's graph and the palette", { skip }, async (t) =>
   );
   assertNoComplaints(dashboard);
 });
+
+async function showOthers(page: Page, { origin }: Dashboard): Promise<void> {
+  await page.route("**/v1/batches/*", async (route) => {
+    const answer = await route.fetch();
+    const batch = batchSchema.parse(await answer.json());
+    const others = ["detector", "recognizer"].flatMap((model) =>
+      batch.jobs.map((job) => ({ ...job, model, gatesFailed: true })),
+    );
+    await route.fulfill({ response: answer, json: { ...batch, jobs: [...batch.jobs, ...others] } });
+  });
+  await page.goto(`${origin}/suites/${suite}`);
+  await page.getByText("In the newest batch, detector, recognizer do not pass.").waitFor();
+  const other = page.getByRole("link", { name: "recognizer" });
+  assert.match((await other.getAttribute("href")) ?? "", /\?model=recognizer$/);
+  assert.deepEqual(await findBarriers(page), []);
+  await page.unroute("**/v1/batches/*");
+}
 
 async function showBranch(t: TestContext, page: Page, dashboard: Dashboard): Promise<void> {
   const { source } = await dashboard.client.uploadModel(await writeProduct(t));
@@ -175,7 +196,7 @@ async function runWithChanges(page: Page): Promise<void> {
   await page.getByRole("button", { name: "Start job" }).click();
   await page.waitForURL(/\/jobs\/job-/);
   await page.locator("h1 .status").getByText("Completed").waitFor();
-  await page.getByText("int8-weight, per tensor").waitFor();
+  await page.locator("dl.facts").getByText("int8-weight, per tensor").waitFor();
 }
 
 async function useKeys(page: Page): Promise<void> {
@@ -187,7 +208,7 @@ async function useKeys(page: Page): Promise<void> {
   assert.equal(await option.getAttribute("aria-selected"), "true");
   assert.deepEqual(await findBarriers(page), []);
   await page.keyboard.press("Enter");
-  await page.getByText("fp16, per").waitFor();
+  await page.locator("dl.facts").getByText("fp16, per").waitFor();
   await page.keyboard.press("?");
   const help = page.getByRole("dialog", { name: "Keyboard" });
   await help.getByText("Find a page, a job or an action").waitFor();

@@ -127,6 +127,29 @@ async function checkGraphLink(page: Page): Promise<void> {
   await page.getByRole("link", { name: "first.weight" }).click();
   const node = page.getByRole("region", { name: "Selected node" });
   await node.getByText("first", { exact: true }).waitFor();
+  await showResult(page);
   await page.goBack();
   await page.getByRole("heading", { level: 1, name: "What changed in net" }).waitFor();
+}
+
+/** From a node of the original's graph to the result's and back, each time at the same place. */
+async function showResult(page: Page): Promise<void> {
+  const node = page.getByRole("region", { name: "Selected node" });
+  const pressed = (name: string) =>
+    page.getByRole("button", { name, exact: true, pressed: true }).waitFor();
+  await pressed("Original");
+  await node.getByText("changed, other").waitFor();
+  await node.getByRole("button", { name: "Show it in the result" }).click();
+  await pressed("Result");
+  await node.getByText("first", { exact: true }).waitFor();
+  await page.getByRole("button", { name: "Difference" }).click();
+  await page.getByRole("list").getByText("+ added").waitFor();
+  assert.deepEqual(await findBarriers(page), []);
+  // What was added is not in the original: what takes it is shown there.
+  await page.getByLabel("Find nodes").fill("first.weight");
+  await page.getByRole("group", { name: "Matching nodes" }).getByRole("button").first().click();
+  await node.getByText("added", { exact: true }).waitFor();
+  await page.getByRole("button", { name: "Original", exact: true }).click();
+  await pressed("Original");
+  await node.getByText("first", { exact: true }).waitFor();
 }

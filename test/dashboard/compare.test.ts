@@ -85,6 +85,8 @@ async function openModel(page: Page, { origin }: Dashboard): Promise<void> {
   await page.getByRole("heading", { name: "voice-activity", level: 1 }).waitFor();
   const best = page.getByRole("region", { name: "Best result for each target" });
   await best.getByRole("row", { name: /^cpu int8-weight 729 kB \(31 %\)/ }).waitFor();
+  const download = best.getByRole("link", { name: "Download the model for cpu", exact: true });
+  assert.match(String(await download.getAttribute("href")), /\/artifacts\/model\.onnx$/);
   await page.getByRole("cell", { name: "2623a2953f6f…" }).waitFor();
   await page.getByText("opset 16").waitFor();
   await page.getByRole("row", { name: "sr input int64[]" }).waitFor();

@@ -35,6 +35,9 @@ test("the form of a job", { skip }, async (t) => {
   await t.test("a number out of range says the range", () => checkRanges(page, dashboard));
   await t.test("a prediction leaves no job behind", () => predict(t, page, dashboard));
   await t.test("running again with changes keeps every gate", () => keepGates(t, page, dashboard));
+  await t.test("a scheme takes only the fields that it has a place for", () =>
+    changeScheme(t, page, dashboard),
+  );
   assertNoComplaints(dashboard);
 });
 
@@ -169,4 +172,43 @@ async function keepGates(t: TestContext, page: Page, { client, origin }: Dashboa
   assert.deepEqual(after.recipe, before.recipe);
   assert.deepEqual(after.labels, before.labels);
   assert.equal(after.deadlineSeconds, 500);
+}
+
+async function changeScheme(
+  t: TestContext,
+  page: Page,
+  { client, origin }: Dashboard,
+): Promise<void> {
+  const { source } = await client.uploadModel(await writeProduct(t));
+  const { id } = await client.call("startCompression", {
+    body: {
+      model: { source },
+      target: "cpu",
+      recipe: {
+        scheme: "int4-weight",
+        calibration: { generated: true },
+        evaluation: { level: "none" },
+      },
+    },
+  });
+  await client.call("getJob", { params: { id }, headers: { prefer: "wait=60" } });
+  await page.goto(`${origin}/jobs`);
+  const row = page.getByRole("row").filter({ has: page.locator(`a[href="/jobs/${id}"]`) });
+  await row.getByText(/^\d warnings?$/).waitFor();
+  await page.goto(`${origin}/new?from=${id}`);
+  const fields = page.getByLabel("Other recipe fields");
+  const former = await fields.inputValue();
+  await page.getByLabel("Scheme").selectOption("fp16");
+  await page.getByText("With fp16, calibration is left out.", { exact: true }).waitFor();
+  await page.getByLabel("Scheme").selectOption("int8-dynamic");
+  await page
+    .getByText("With int8-dynamic, calibration is left out and the granularity is channel.")
+    .waitFor();
+  assert.ok(!(await fields.inputValue()).includes("calibration"));
+  assert.deepEqual(await findBarriers(page), []);
+  await page.getByLabel("Scheme").selectOption("int4-weight");
+  assert.deepEqual(JSON.parse(await fields.inputValue()), JSON.parse(former));
+  await page.getByLabel("Scheme").selectOption("int8-dynamic");
+  await page.getByRole("button", { name: "Start job" }).click();
+  await page.locator("dl.facts").getByText("int8-dynamic, per channel").waitFor();
 }

@@ -87,7 +87,14 @@ async function checkWeights(page: Page): Promise<void> {
   const rows = page.locator("table.weights tbody tr");
   await rows.first().waitFor();
   assert.equal(await rows.count(), 12);
+  const reasons = rows.locator("td.change");
+  await page.getByText("All that are shown: int8 with one scale, restored at load.").waitFor();
+  assert.equal(await reasons.count(), 0);
   await page.getByRole("button", { name: "Show all weights" }).click();
+  const cut = await reasons.evaluateAll((cells) =>
+    cells.filter((cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.textContent),
+  );
+  assert.deepEqual(cut, [], "reasons are cut");
   assert.equal(await rows.count(), 34);
   await page.getByRole("searchbox", { name: "Find weights" }).fill("lstm");
   assert.ok((await rows.count()) < 34);
@@ -164,8 +171,9 @@ async function shareAndDelete(page: Page, dashboard: Dashboard, id: string): Pro
   await page.getByRole("button", { name: "Share" }).click();
   await page.getByLabel("File").selectOption("model.onnx");
   await page.getByRole("button", { name: "Create a link" }).click();
-  const link = await page.getByRole("region", { name: "Link to the file" }).innerText();
+  const link = await page.getByRole("region", { name: "Link to the result" }).innerText();
   assert.deepEqual(await findBarriers(page), []);
+  await openLink(dashboard, link);
   const { status, headers } = await fetch(link.replace("localhost", "127.0.0.1"));
   assert.equal(status, 200);
   assert.match(headers.get("content-disposition") ?? "", /model\.onnx/);
@@ -177,6 +185,28 @@ async function shareAndDelete(page: Page, dashboard: Dashboard, id: string): Pro
   await page.goto(`${dashboard.origin}/jobs/${id}`);
   await page.getByRole("heading", { name: "No such job", level: 1 }).waitFor();
   assert.deepEqual(await findBarriers(page), []);
+}
+
+/** As a colleague does who is not signed in. */
+async function openLink({ openBrowser }: Dashboard, link: string): Promise<void> {
+  const page = await openBrowser();
+  await page.goto(link);
+  await page.locator("h1").getByText("voice-activity for cpu").waitFor();
+  await page.locator("h1 .status.bad").getByText("Completed, fails 1 gate").waitFor();
+  await page.getByText("int8-weight, per tensor").waitFor();
+  await page.getByText(/^\d+ kB, 31 % of 2\.33 MB$/).waitFor();
+  await page.getByText(/^Accuracy \(SQNR\): at least 40 dB; it is \d\d\.\d dB$/).waitFor();
+  const program = page.getByRole("region", { name: "Python program" });
+  assert.match(await program.innerText(), /InferenceSession\("model\.onnx"\)/);
+  await assertFitsAllLooks(page, "a link to a result");
+  const downloaded = page.waitForEvent("download");
+  await page.getByRole("link", { name: /^Download model\.onnx/ }).click();
+  assert.equal((await downloaded).suggestedFilename(), "model.onnx");
+  const broken = new URL(link);
+  broken.searchParams.set("signature", "A".repeat(43));
+  await page.goto(broken.href);
+  await page.getByRole("heading", { name: "No such link", level: 1 }).waitFor();
+  await page.context().close();
 }
 
 test(
@@ -267,6 +297,9 @@ async function checkLongTexts(page: Page, dashboard: Dashboard, id: string): Pro
     await status;
     assert.equal((await log.boundingBox())?.y, place, `the log of a ${json.status} job moved`);
   }
+  // The last one failed before it measured anything.
+  await page.getByText("The job ended before it measured any. Correct the model").waitFor();
+  assert.equal(await page.getByText("not measured").count(), 0);
   await page.unroute(`**/v1/jobs/${id}`);
 }
 

@@ -99,7 +99,7 @@ test("products that make the model slower get weights that are restored at load"
   assert.deepEqual(operators, { small: false, large: true });
   const { form, reason, error } = weightNamed(report, "small");
   assert.match(form ?? "", /^int8 .*restored at load$/);
-  assert.match(reason ?? "", /is not faster as int8 .*\[128 × 32\]: 1.20 \(1.18-1.22\)/);
+  assert.match(reason ?? "", /is not faster as int8 .*\[128 × 32\]: ×1.20 \(1.18 to 1.22\)/);
   assert.ok(error !== null && error.sqnrDb > 30);
   assert.equal(weightNamed(report, "large").reason, null);
   assert.deepEqual(

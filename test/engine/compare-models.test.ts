@@ -187,7 +187,11 @@ test("a result has its original's nodes, with what restores the weights that cha
   });
   const weights = [weightOf("w1", "int8", 20), weightOf("w2", null, 0)];
   const paths = { originalPath, resultPath, weights, maxModelBytes: 1e9, signal };
-  const diff = await compareResult(paths);
+  const { changes: diff, graph: shown } = await compareResult(paths);
+  assert.deepEqual(
+    shown?.nodes.map(({ name }) => name),
+    ["restore", "first", ...others.map(({ name }) => name)],
+  );
   assert.deepEqual(diff.nodes, { added: 1, removed: 0, changed: 1, renamed: 0, same: 2 });
   assert.deepEqual(
     diff.nodeChanges.map(({ name, how }) => [name, how]),

@@ -11,11 +11,13 @@ import {
 } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { resolveRecipe } from "../../src/contract/jobs/resolve-recipe.ts";
 import type { PartialRecipe } from "../../src/contract/jobs/recipe.ts";
 import { assembleShares, compressModel } from "../../src/engine/compress-model.ts";
 import type { CompressionReport } from "../../src/engine/compression-report.ts";
 import { optimizeShare } from "../../src/engine/partial-plan.ts";
+import { openModel } from "../../src/engine/onnx/open-model.ts";
 import { TensorProto_DataLocation as DataLocation } from "../../src/engine/onnx/onnx_pb.js";
 import { realModel, realModelMissing } from "../support/real-models.ts";
 import type { RealModelName } from "../support/real-models.ts";
@@ -313,6 +315,11 @@ async function writeVersion(
   return [path, dataPath];
 }
 
+function listFinished({ lines }: Compressed): number[] {
+  const found = lines.flatMap((line) => /^(\d+) of (\d+) weights were finished/.exec(line) ?? []);
+  return found.slice(1).map(Number);
+}
+
 test("work that was interrupted goes on after what it had finished, with the same bytes", async () => {
   await using folder = await makeFolder();
   const model = realModel("ocr-recognition-v6");
@@ -336,21 +343,36 @@ test("work that was interrupted goes on after what it had finished, with the sam
   await appendFile(join(keptDirectory, work, "finished-tasks"), '{"index":');
   const goOn = (name: string) =>
     compressed(join(folder.path, name), (where) => compressModel(model, { ...options, ...where }));
-  const finished = ({ lines }: Compressed) => {
-    const found = lines.flatMap((line) => /^(\d+) of (\d+) weights were finished/.exec(line) ?? []);
-    return found.slice(1).map(Number);
-  };
   const resumed = await goOn("resumed");
-  const [some = 0, all = 0] = finished(resumed);
+  const [some = 0, all = 0] = listFinished(resumed);
   assert.ok(some > 0 && some < all, `${some} of ${all}`);
   const again = await goOn("again");
-  assert.deepEqual(finished(again), [all, all]);
+  assert.deepEqual(listFinished(again), [all, all]);
   // The process was killed while it removed what was not needed any longer.
   await rm(join(keptDirectory, work, "model.onnx"));
   const anew = await goOn("anew");
-  assert.deepEqual(finished(anew), []);
+  assert.deepEqual(listFinished(anew), []);
   for (const { report, files } of [resumed, again, anew]) {
     assert.deepEqual(files, expected.files);
     assert.deepEqual(report.weights, expected.report.weights);
   }
+});
+
+test("the finished work of a language model in several files is kept", async () => {
+  await using folder = await makeFolder();
+  const checkpoint = new URL("language/checkpoints/llama3/config.json", import.meta.url);
+  const recipe: PartialRecipe = { scheme: "int8-weight", minElements: 0 };
+  const options = { ...optionsFor(recipe), keptDirectory: join(folder.path, "kept") };
+  const run = (name: string) =>
+    compressed(join(folder.path, name), (where) =>
+      compressModel(fileURLToPath(checkpoint), { ...options, ...where }),
+    );
+  const [first, again] = [await run("first"), await run("again")];
+  assert.deepEqual(listFinished(first), []);
+  const [finished, all] = listFinished(again);
+  assert.ok(Number(finished) > 0 && finished === all, again.lines.join("\n"));
+  assert.equal(again.files.length, 3);
+  assert.deepEqual(again.files, first.files);
+  // It is opened as any other file: hard links are refused.
+  await openModel(join(folder.path, "again", "model.onnx"), 1e9);
 });

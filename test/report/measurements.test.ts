@@ -3,6 +3,24 @@ import { test } from "node:test";
 import { measurementNotes, measurementTable } from "../../src/report/measurements.ts";
 import { makeCompletedJob } from "../support/make-job.ts";
 
+test("a baseline's latency is that of the same run, or said not to be timed", () => {
+  const { telemetry, ...job } = makeCompletedJob();
+  const timed = { p50Ms: 10, runs: 100 };
+  const latency = { original: timed, result: timed, ratio: 1 };
+  const baseline = {
+    jobId: job.id,
+    sha: "5".repeat(40),
+    branch: "main",
+    by: "branch" as const,
+  };
+  const write = (measured: typeof latency & { baseline?: { ratio: number } }) => {
+    const compared = { ...job, baseline, telemetry: { ...telemetry, latency: measured } };
+    return measurementTable(compared).rows.join("\n");
+  };
+  assert.match(write(latency), /^\| latency p50, ms .* ×1\.00 \| not timed in this run \|/m);
+  assert.match(write({ ...latency, baseline: { ratio: 1.25 } }), / \| 8\.00 \| ▲ 25\.0 %/);
+});
+
 test("a language model's check run has its perplexity, divergence and next tokens", () => {
   const logits = { name: "logits", sqnrDb: 9.5, cosine: 0.95, maxAbsoluteError: 17 };
   const job = makeCompletedJob({

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import test, { type TestContext } from "node:test";
-import { artifactLink } from "../../src/contract/routes/artifact-routes.ts";
+import { artifactLink, linkedFile } from "../../src/contract/routes/artifact-routes.ts";
 import { tenantToken } from "./tenant-tokens.ts";
 import { setRole, signInIssued } from "./test-people.ts";
 import { beginTestWorker, makeTestApp, problemIn, startJob } from "./test-app.ts";
@@ -39,6 +39,28 @@ test("a link downloads its file without an access token, whole or in parts", asy
   assert.equal(whole.headers.get("content-disposition"), 'attachment; filename="model.onnx"');
   const part = await follow(url, { range: "bytes=2-4" });
   assert.deepEqual([part.status, await part.text()], [206, "234"]);
+});
+
+test("a link says what its file is where whoever made it chose so, and cannot be made to", async (t) => {
+  const { makeLink, follow } = await linkedArtifact(t);
+  const describe = async (url: URL) => {
+    url.pathname += "/summary";
+    return follow(url.href);
+  };
+  const plain = new URL((await makeLink()).url);
+  const file = linkedFile.parse(await (await describe(new URL(plain))).json());
+  assert.deepEqual([file.name, file.bytes, file.result], ["model.onnx", content.length, null]);
+  plain.searchParams.set("summary", "true");
+  assert.equal((await problemIn(await follow(plain.href))).code, "not_found");
+  assert.equal((await problemIn(await describe(plain))).code, "not_found");
+  const telling = new URL((await makeLink({ withSummary: true })).url);
+  assert.equal(await (await follow(telling.href)).text(), content);
+  const { result } = linkedFile.parse(await (await describe(telling)).json());
+  assert.deepEqual(
+    [result?.model, result?.target, result?.status],
+    ["detector.onnx", "cpu", "Sharding"],
+  );
+  assert.ok(!/createdBy|labels|batchId|"id"/.test(JSON.stringify(result)));
 });
 
 test("a link is no longer valid when its time is over", async (t) => {

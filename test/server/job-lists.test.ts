@@ -48,6 +48,8 @@ test("GET /jobs/summaries gives a row of each job, as its telemetry is now", asy
       finishedAt: null,
       model: "detector.onnx",
       scheme: job.recipe.scheme,
+      granularity: job.recipe.granularity,
+      blockSize: job.recipe.blockSize,
       progress: { fraction: 0.25, message: "Reading" },
       gatesFailed: false,
       figures: {
@@ -62,6 +64,7 @@ test("GET /jobs/summaries gives a row of each job, as its telemetry is now", asy
         latencyMs: null,
       },
       gates: [],
+      warnings: 0,
       baseline: null,
     },
   ]);

@@ -107,6 +107,12 @@ const matrix: Readonly<Record<RouteName, Row>> = {
     owner: 404,
     ...hidden,
   },
+  describeLink: {
+    call: (things) =>
+      `GET /v1/links/${things.job}/model.onnx/summary?expires=4000000000&sha256=${sha256}&signature=${"A".repeat(43)}`,
+    owner: 404,
+    ...hidden,
+  },
   getBatchArtifacts: {
     call: (things) => `GET /v1/batches/${things.batch}/artifacts`,
     owner: 200,

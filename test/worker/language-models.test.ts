@@ -30,6 +30,8 @@ test("a folder becomes one that runs, with an archive of it", async (t) => {
     artifacts.map(({ name, kind }) => [name, kind]),
     [
       ["model.onnx", "model"],
+      ["model-00001-of-00001.bin", "weights"],
+      ["model.index.json", "manifest"],
       ["genai_config.json", "configuration"],
       ["tokenizer.json", "configuration"],
       ["generation_config.json", "configuration"],

@@ -65,7 +65,9 @@ async function convert(service: PodService, source: string) {
 
 async function listLoadedFiles(service: PodService, id: string) {
   const { artifacts } = await service.find(id);
-  const loaded = artifacts.filter(({ kind }) => kind === "model" || kind === "configuration");
+  const loaded = artifacts.filter(({ kind }) =>
+    ["model", "weights", "configuration"].includes(kind),
+  );
   return loaded.map(({ name, sha256 }) => [name, sha256]);
 }
 

@@ -41,7 +41,7 @@ export const artifact = z
         "`model`: the ONNX file; `weights`: its external data; `stage`: a stage of the " +
           "pipeline, an ONNX file or its external data; `manifest`: which file holds which " +
           "weight, or how the stages are linked; `report`: what was done to each weight; `graph`: the " +
-          "original's nodes with what was done to their weights, as the dashboard draws them; " +
+          "nodes of original and result with what was done to the weights, as the dashboard draws them; " +
           "`recipe`: what a search found for its goal, to be run again; " +
           "`description`: what tells the original from other models; `diff`: how it differs from the " +
           "baseline's; " +

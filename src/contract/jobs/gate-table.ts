@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { latencyObstacle, type MeasuredFigures, sqnrObstacle } from "./comparability.ts";
 import { explainWideInterval, type LatencyRatio } from "./latency.ts";
-import { formatPercent, formatQuantity } from "../text/format-figure.ts";
+import { formatPercent, formatQuantity, formatTimes } from "../text/format-figure.ts";
 
 export interface GateKind {
   /** `max`: the figure may not rise above the limit. `min`: it may not fall below it. */
@@ -45,6 +45,7 @@ export interface GateChange {
 const percent = (share: number, digits: number) => formatPercent(share, digits);
 const decibels = (value: number, digits: number) => `${formatQuantity(value, digits)} dB`;
 const nats = (value: number, digits: number) => `${formatQuantity(value, digits + 3)} nats`;
+const times = (ratio: number, digits: number) => formatTimes(ratio, digits + 1);
 const plain = formatQuantity;
 
 const finer =
@@ -131,8 +132,8 @@ export const gateTable = {
   maxLatencyRatio: {
     bound: "max",
     title: "Latency against the original",
-    format: percent,
-    finding: (figure) => `takes ${figure} of the original's time`,
+    format: times,
+    finding: (figure) => `takes ${figure} the original's time`,
     advice:
       "Time it on a machine with the target's processor, or choose a scheme whose operators are " +
       "fast there: the job's log says which were slower.",

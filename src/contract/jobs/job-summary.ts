@@ -33,8 +33,11 @@ export const jobSummary = job
   .extend({
     model: z.string().describe("Name of the model."),
     scheme: recipe.shape.scheme,
+    granularity: recipe.shape.granularity,
+    blockSize: recipe.shape.blockSize,
     progress: telemetry.shape.progress,
     gatesFailed: z.boolean().describe("Whether a gate of the level `fail` did not pass."),
+    warnings: z.int().min(0).describe("Number of warnings in the job's telemetry."),
     figures: z
       .object({
         originalBytes: figure,
@@ -87,8 +90,11 @@ export function summarizeJob(whole: Job): JobSummary {
     finishedAt,
     model: model.name,
     scheme: used.scheme,
+    granularity: used.granularity,
+    blockSize: used.blockSize,
     progress: measured.progress,
     gatesFailed: hasFailedGate(gates),
+    warnings: measured.warnings.length,
     figures: listFigures(measured),
     gates,
     baseline: summarizeBaseline(whole),

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { formatTimes } from "../text/format-figure.ts";
 import { shownLine } from "../text/shown-line.ts";
 
 /** More than the longest deadline of a job has. */
@@ -101,13 +102,17 @@ export const instructionSets = [
 ] as const;
 
 /**
- * A ratio of latencies with its confidence interval, for people: `0.98 (0.97-1.00)`, or why the
- * interval says nothing.
+ * A ratio of latencies with its confidence interval, for people: `×0.98 (0.97 to 1.00)`, or why
+ * the interval says nothing.
  */
 export function formatRatio(latency: LatencyRatio): string {
   const { ratio, ratioLow, ratioHigh } = latency;
-  const text = ratio.toFixed(2);
+  const text = formatTimes(ratio);
   if (ratioLow === undefined || ratioHigh === undefined) return text;
-  const range = `${ratioLow.toFixed(2)}-${ratioHigh.toFixed(2)}`;
-  return `${text} (${explainWideInterval(latency) ?? range})`;
+  return `${text} (${explainWideInterval(latency) ?? formatInterval(ratioLow, ratioHigh)})`;
+}
+
+/** The ends of a ratio's interval: `0.97 to 1.00`. */
+export function formatInterval(low: number, high: number): string {
+  return `${low.toFixed(2)} to ${high.toFixed(2)}`;
 }

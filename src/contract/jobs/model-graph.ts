@@ -68,9 +68,14 @@ const graphWeight = z.object({
 });
 export type ModelGraphWeight = z.infer<typeof graphWeight>;
 
-/** Content of `graph.json`: the original's graph, and what was done to its weights. */
+/** Content of `graph.json`: the graphs of original and result, and what was done to the weights. */
 export const modelGraph = z.object({
   graph: graphPart,
+  result: graphPart
+    .optional()
+    .describe(
+      "The result's, without weights; absent where there is none, or one with too many nodes.",
+    ),
   weights: z.array(graphWeight).max(modelGraphLimits.weights),
 });
 export type ModelGraph = z.infer<typeof modelGraph>;

@@ -10,7 +10,8 @@ const quantizedSchemes = ["int8-dynamic", "int8-weight", "int4-weight"] as const
 const schemes = [...quantizedSchemes, "int8-static", "fp16"] as const;
 const granularities = ["tensor", "channel", "block"] as const;
 
-type Scheme = (typeof schemes)[number];
+export const schemeName = z.enum(schemes);
+type Scheme = z.infer<typeof schemeName>;
 type Granularity = (typeof granularities)[number];
 
 /** The granularities that each scheme can have. */
@@ -25,10 +26,37 @@ export const granularitiesByScheme: Readonly<Record<Scheme, readonly Granularity
 /** Pods that can work on one job at once. */
 const maxParallelism = 64;
 
+/** What a recipe is in a few words: `int8-weight, per channel`, `int4-weight, blocks of 32`. */
+export function describeRecipe({
+  scheme,
+  granularity,
+  blockSize,
+}: Pick<Recipe, "scheme" | "granularity" | "blockSize">): string {
+  const detail = granularity === "block" ? `blocks of ${blockSize}` : `per ${granularity}`;
+  return `${scheme}, ${detail}`;
+}
+
 /** A recipe's granularity, or the finest of a scheme that cannot have it. */
 export function chooseGranularity(scheme: Scheme, wanted: Granularity): Granularity {
   const allowed = granularitiesByScheme[scheme];
   return allowed.includes(wanted) ? wanted : (allowed.at(-1) ?? wanted);
+}
+
+/**
+ * A recipe's fields with another scheme: its granularity is one that the scheme can have, and what
+ * the scheme has no use for is undefined.
+ */
+export function changeScheme(fields: PartialRecipe, scheme: Scheme): PartialRecipe {
+  const { granularity: wanted, calibration } = fields;
+  const granularity = wanted && chooseGranularity(scheme, wanted);
+  const hasBlocks = scheme === "int4-weight" || (scheme !== "fp16" && granularity === "block");
+  const isCalibrated = hasBlocks || scheme === "int8-static";
+  return {
+    ...fields,
+    granularity,
+    calibration: isCalibrated ? calibration : undefined,
+    auto: undefined,
+  };
 }
 
 const blockSize = z.literal([16, 32, 64, 128, 256]);
@@ -159,16 +187,14 @@ const calibration = z.strictObject({
 /** What to do to the model. Fields missing in a request come from the target's default recipe. */
 export const recipe = z
   .strictObject({
-    scheme: z
-      .enum(schemes)
-      .describe(
-        "`int8-dynamic`: weights and activations in int8, activations scaled at run time " +
-          "(MatMul, Gemm; LSTM where `operators` is `contrib`). `int8-static`: the same for Conv, " +
-          "MatMul and Gemm, with scales of activations from `calibration`. `int8-weight` and " +
-          "`int4-weight`: weights stored in 8 or 4 bits, arithmetic in floating point, " +
-          "except for products that are faster with activations " +
-          "rounded to int8 for each block. `fp16`: half precision.",
-      ),
+    scheme: schemeName.describe(
+      "`int8-dynamic`: weights and activations in int8, activations scaled at run time " +
+        "(MatMul, Gemm; LSTM where `operators` is `contrib`). `int8-static`: the same for Conv, " +
+        "MatMul and Gemm, with scales of activations from `calibration`. `int8-weight` and " +
+        "`int4-weight`: weights stored in 8 or 4 bits, arithmetic in floating point, " +
+        "except for products that are faster with activations " +
+        "rounded to int8 for each block. `fp16`: half precision.",
+    ),
     granularity: z
       .enum(granularities)
       .describe(

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { Route } from "./route.ts";
 import { batchId, jobId, personId, tokenId } from "../id.ts";
 import { artifact, artifactName } from "../jobs/artifact.ts";
+import { jobSummary } from "../jobs/job-summary.ts";
 import { integerParameter } from "../jobs/page.ts";
 import { limits } from "../limits.ts";
 import { sha256 } from "../models/model.ts";
@@ -14,12 +15,24 @@ const artifactLinkRequest = z
       .max(limits.linkSeconds)
       .default(3600)
       .describe("For how long the link is valid; it ends with the access token at the latest."),
+    withSummary: z
+      .boolean()
+      .default(false)
+      .describe(
+        "Whether the link also says what the file is: the model's name, the target, the recipe " +
+          "in short, the figures and the gates. Without it there is the file only.",
+      ),
   })
   .meta({ id: "ArtifactLinkRequest" });
 
 export const artifactLink = z
   .object({
-    url: z.string().describe("GET downloads the file; who has the link needs no access token."),
+    url: z
+      .string()
+      .describe(
+        "GET downloads the file; who has the link needs no access token. Browsers get a page " +
+          "that says what the file is; with `download` in the query they get the file too.",
+      ),
     expiresAt: z.iso
       .datetime()
       .describe("When the link ends: after the time that was asked for, or with the token."),
@@ -36,13 +49,49 @@ const linkedArtifactQuery = z.strictObject({
     .union([tokenId, personId])
     .optional()
     .describe("Token or person that made the link; absent for others."),
+  summary: z
+    .literal("true")
+    .optional()
+    .describe("Whether the link also says what the file is, as whoever made it chose."),
+  download: z
+    .string()
+    .max(4)
+    .optional()
+    .describe("With any value, browsers get the file in place of a page. It is not signed."),
   signature: z
     .string()
     .regex(/^[A-Za-z0-9_-]{43}$/, { error: "must be 43 characters of base64url" })
     .describe("HMAC of all the rest."),
 });
 export type LinkedArtifact = z.infer<typeof linkedArtifactParams> &
-  Omit<z.infer<typeof linkedArtifactQuery>, "signature">;
+  Omit<z.infer<typeof linkedArtifactQuery>, "signature" | "download">;
+
+/** What people see of a job by a link to one of its files: no id of others, no owner, no commit. */
+const linkedResult = jobSummary.pick({
+  model: true,
+  target: true,
+  scheme: true,
+  granularity: true,
+  blockSize: true,
+  status: true,
+  dryRun: true,
+  figures: true,
+  warnings: true,
+  gates: true,
+  finishedAt: true,
+});
+export type LinkedResult = z.infer<typeof linkedResult>;
+
+export const linkedFile = artifact
+  .pick({ name: true, bytes: true, sha256: true })
+  .extend({
+    expiresAt: z.iso.datetime(),
+    result: linkedResult
+      .nullable()
+      .describe("What the file is of; null where the link is to the file only."),
+  })
+  .meta({ id: "LinkedFile" });
+export type LinkedFile = z.infer<typeof linkedFile>;
 
 const fileHeaders = ["etag", "accept-ranges", "content-disposition"] as const;
 
@@ -122,6 +171,17 @@ export const artifactRoutes = {
     headers: downloadHeaders,
     replies: downloadReplies,
     errors: ["not_found", "artifact_missing", "link_expired", "range_not_satisfiable"],
+  },
+  describeLink: {
+    method: "GET",
+    path: "/links/{id}/{name}/summary",
+    summary: "What a link leads to: the file, and what it is of where the link says so",
+    action: "followLink",
+    open: true,
+    params: linkedArtifactParams,
+    query: linkedArtifactQuery,
+    replies: { 200: { json: linkedFile } },
+    errors: ["not_found", "link_expired"],
   },
   getBatchArtifacts: {
     method: "GET",

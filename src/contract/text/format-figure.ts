@@ -13,6 +13,12 @@ export function formatPercent(share: number, digits?: number): string {
   return `${digits === undefined ? percent.toFixed(1) : formatQuantity(percent, digits)} %`;
 }
 
+/** A ratio to the original's or the baseline's figure, such as `×0.98`, with two decimals at least. */
+export function formatTimes(ratio: number, digits = 2): string {
+  const decimals = formatQuantity(ratio, digits).split(".")[1]?.length ?? 0;
+  return `×${ratio.toFixed(Math.max(2, decimals))}`;
+}
+
 export function formatDecibels(value: number): string {
   return `${value.toFixed(1)} dB`;
 }

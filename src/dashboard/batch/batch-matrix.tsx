@@ -1,5 +1,6 @@
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
+import { describeRecipe } from "../../contract/jobs/recipe.ts";
 import { Icon } from "../shared/button.tsx";
 import { type BatchJob, describeCell, cellStyles, type MatrixView } from "./describe-cell.ts";
 
@@ -20,7 +21,7 @@ export function BatchMatrix({ jobs, summaries, view }: BatchMatrixProps) {
     <div class="card wide matrix-card" tabIndex={0} role="region" aria-label="Models and targets">
       <table class="matrix" style={{ minWidth: `${240 + 160 * targets.length}px` }}>
         <caption class="sr">Models and targets, compared with the baseline</caption>
-        <MatrixHead targets={targets} />
+        <MatrixHead targets={targets} summaries={summaries} />
         <tbody>
           {rows.map((row) => (
             <MatrixRow key={row[0]?.id} row={row} summaries={summaries} view={view} />
@@ -31,13 +32,24 @@ export function BatchMatrix({ jobs, summaries, view }: BatchMatrixProps) {
   );
 }
 
-function MatrixHead({ targets }: { readonly targets: readonly string[] }) {
+interface MatrixHeadProps extends Pick<BatchMatrixProps, "summaries"> {
+  readonly targets: readonly string[];
+}
+
+/** Targets have recipes of their own, which explain what differs between the columns. */
+function MatrixHead({ targets, summaries }: MatrixHeadProps) {
+  const byTarget = Map.groupBy(summaries.values(), ({ target }) => target);
+  const nameRecipes = (target: string) =>
+    [...new Set(byTarget.get(target)?.map(describeRecipe))].join("; ");
   return (
     <thead>
       <tr>
         <th>Model</th>
         {targets.map((target) => (
-          <th key={target}>{target}</th>
+          <th key={target} class="two">
+            {target}
+            <small>{nameRecipes(target)}</small>
+          </th>
         ))}
       </tr>
     </thead>

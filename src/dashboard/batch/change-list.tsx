@@ -8,6 +8,7 @@ import {
   cellStyles,
 } from "./describe-cell.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
+import { describeRecipe } from "../../contract/jobs/recipe.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import { jobAddress } from "../../contract/page-addresses.ts";
 import { Button, Icon } from "../shared/button.tsx";
@@ -56,7 +57,7 @@ function sayNothingChanged(jobs: readonly BatchJob[]): string {
 }
 
 function ChangeRow({
-  change: { job, look, detail, isCompared },
+  change: { job, look, detail, recipe, isCompared },
 }: {
   readonly change: ListedChange;
 }) {
@@ -69,7 +70,9 @@ function ChangeRow({
         <span class="sr">{words}</span>
       </span>
       <span class="two grow">
-        <a href={jobAddress(job.id)}>{name}</a>
+        <span>
+          <a href={jobAddress(job.id)}>{name}</a> <span class="dim">{recipe}</span>
+        </span>
         <small class="clamped" title={detail}>
           {detail}
         </small>
@@ -87,6 +90,7 @@ interface ListedChange {
   readonly job: BatchJob;
   readonly look: CellStyle;
   readonly detail: string;
+  readonly recipe: string;
   readonly isCompared: boolean;
   readonly severity: number;
 }
@@ -118,6 +122,7 @@ function describeJob(summary: JobSummary, detail: string) {
   const texts = [...listMissedGates(summary), ...changes];
   return {
     detail: texts.length === 0 ? detail : texts.join(" · "),
+    recipe: describeRecipe(summary),
     isCompared: summary.baseline !== null,
     severity: Math.max(0, ...differing.map(({ severity }) => Math.abs(severity))),
   };

@@ -3,7 +3,7 @@ import { describeGate } from "../../contract/jobs/describe-gate.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { isTerminal, type JobStatus } from "../../contract/jobs/status.ts";
-import { formatDecibels } from "../../contract/text/format-figure.ts";
+import { formatDecibels, formatTimes } from "../../contract/text/format-figure.ts";
 import { type ComparedFigure, compareFigures, type FigureChange } from "../shared/figures.ts";
 import { formatMs } from "../shared/format.ts";
 import { lacksBaseline, listMissed } from "../shared/gate-words.ts";
@@ -136,7 +136,7 @@ function describeFigures({ figures: { sizeRatio, sqnrDb, latencyRatio } }: JobSu
   const parts = [
     sizeRatio && `${Math.round(100 * sizeRatio)} %`,
     sqnrDb && formatDecibels(sqnrDb),
-    latencyRatio && `×${latencyRatio.toFixed(2)}`,
+    latencyRatio && formatTimes(latencyRatio),
   ];
   return parts.filter(Boolean).join(" · ");
 }

@@ -1,3 +1,4 @@
+import "./changes.css";
 import type { Signal } from "@preact/signals";
 import type { Job } from "../../contract/jobs/job.ts";
 import type { NodeChange } from "../../contract/jobs/model-diff.ts";

@@ -2,10 +2,10 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { letterOf, type NamedJob } from "./name-jobs.ts";
 import type { Job } from "../../contract/jobs/job.ts";
-import { explainWideInterval, type Latency } from "../../contract/jobs/latency.ts";
+import { explainWideInterval, formatInterval, type Latency } from "../../contract/jobs/latency.ts";
 import type { TermName } from "../../contract/jobs/terms.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
-import { formatDecibels } from "../../contract/text/format-figure.ts";
+import { formatDecibels, formatTimes } from "../../contract/text/format-figure.ts";
 import { compareAddress } from "../shared/addresses.ts";
 import { Button, Icon } from "../shared/button.tsx";
 import { formatDuration, formatMs } from "../shared/format.ts";
@@ -133,7 +133,7 @@ const figureRows: readonly FigureRow[] = [
     term: "latency",
     read: ({ telemetry }) => telemetry.latency?.ratio,
     format: (ratio, { telemetry }) =>
-      [`×${ratio.toFixed(2)}`, ...describeTimes(telemetry.latency)].join(", "),
+      [formatTimes(ratio), ...describeTimes(telemetry.latency)].join(", "),
     best: "least",
     isSure: isKnownToBeFastest,
   },
@@ -248,7 +248,7 @@ function describeTimes(latency: Latency | undefined): string[] {
   if (latency === undefined) return [];
   const { ratioLow, ratioHigh, result } = latency;
   const isKnown = ratioLow !== undefined && ratioHigh !== undefined;
-  const interval = isKnown ? [`${ratioLow.toFixed(2)} to ${ratioHigh.toFixed(2)}`] : [];
+  const interval = isKnown ? [formatInterval(ratioLow, ratioHigh)] : [];
   const wide = explainWideInterval(latency);
   return [...(wide === undefined ? interval : [wide]), formatMs(result.p50Ms)];
 }

@@ -1,6 +1,6 @@
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
-import { formatDecibels } from "../../contract/text/format-figure.ts";
+import { formatDecibels, formatTimes } from "../../contract/text/format-figure.ts";
 import { judgeJob } from "../shared/verdict.ts";
 
 /** A job's figures in a line: `711 kB (31 %), 7.4 dB, ×1.00; Completed, fails 1 gate`. */
@@ -10,7 +10,7 @@ export function describeResult(job: JobSummary): string {
   const figures = [
     resultBytes === null ? [] : `${formatBytes(resultBytes)}${share}`,
     sqnrDb === null ? [] : formatDecibels(sqnrDb),
-    latencyRatio === null ? [] : `×${latencyRatio.toFixed(2)}`,
+    latencyRatio === null ? [] : formatTimes(latencyRatio),
   ].flat();
   return [figures.join(", "), judgeJob(job).words].filter((part) => part !== "").join("; ");
 }

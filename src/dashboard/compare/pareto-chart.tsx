@@ -71,6 +71,9 @@ function Plot({ chart, names }: PlotProps) {
         <Grid axis={down} side="top" />
         <svg viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true">
           <polyline points={corners} />
+          {points.map(({ job, span }) => (
+            <polyline key={job.id} class="plot-span" points={span} />
+          ))}
         </svg>
         {points.map(({ job, left, top, look, hidden }) => (
           <a
@@ -114,6 +117,7 @@ export function Grid({ axis, side }: { readonly axis: Axis; readonly side: "left
 const looks = {
   front: "on the front: nothing that passes is better in both",
   behind: "passes its gates, and another result is better",
+  unsure: "passes its gates, and its latency is not known: timed in too few sessions",
   failing: "fails a gate, or has not completed",
 } as const;
 

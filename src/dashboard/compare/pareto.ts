@@ -1,5 +1,8 @@
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
+import { explainWideInterval } from "../../contract/jobs/latency.ts";
+import { toLatencyRatio } from "../shared/figures.ts";
 import type { GateName } from "../../contract/jobs/gate-table.ts";
+import { formatTimes } from "../../contract/text/format-figure.ts";
 import { isShippable } from "../shared/verdict.ts";
 
 /** A figure that a chart has an axis for. */
@@ -7,6 +10,8 @@ interface AxisFigure {
   readonly title: string;
   readonly read: (job: JobSummary) => number | null;
   readonly isLowerBetter: boolean;
+  /** Ends of the interval that the figure is known to lie in; undefined where it says nothing. */
+  readonly interval?: (job: JobSummary) => readonly [low: number, high: number] | undefined;
   readonly format: (value: number) => string;
   /** The gate whose limit is a line across the axis. */
   readonly gate: GateName;
@@ -31,10 +36,20 @@ export const axisFigures = {
     title: "Latency, relative to the original",
     read: ({ figures }) => figures.latencyRatio,
     isLowerBetter: true,
-    format: (ratio) => `×${ratio.toFixed(2)}`,
+    interval: ({ figures }) => readInterval(figures),
+    format: (ratio) => formatTimes(ratio),
     gate: "maxLatencyRatio",
   },
 } as const satisfies Record<string, AxisFigure>;
+
+/** A latency without an interval is taken as it is. */
+function readInterval(figures: JobSummary["figures"]): readonly [number, number] | undefined {
+  const latency = toLatencyRatio(figures);
+  if (latency === undefined || explainWideInterval(latency) !== undefined) return undefined;
+  const { ratio, ratioLow = ratio, ratioHigh = ratio } = latency;
+  return [ratioLow, ratioHigh];
+}
+
 export type FigureName = keyof typeof axisFigures;
 
 /** A job at its place, percent of the chart from the left and from the top. */
@@ -44,8 +59,13 @@ interface PlacedJob {
   readonly top: number;
   /** How many others lie at the same place and before it. */
   readonly hidden: number;
-  /** `front`: no other result that may be shipped is better in both figures. */
-  readonly look: "front" | "behind" | "failing";
+  /**
+   * `front`: no other result that may be shipped is better in both figures. `unsure`: one of the
+   * figures was measured, and is not known.
+   */
+  readonly look: "front" | "behind" | "unsure" | "failing";
+  /** Corners of a line over the intervals of its figures. */
+  readonly span: string;
 }
 
 export interface ParetoChart {
@@ -76,20 +96,34 @@ export function layOutPareto(
   const scaleOf = (figure: AxisFigure) =>
     chooseScale([...jobs.flatMap((job) => figure.read(job) ?? []), ...listLimits(figure, jobs)]);
   const [scaleX, scaleY] = [scaleOf(x), scaleOf(y)];
-  const front = findFront(measured, x, y);
-  const place = (point: Point) => ({
+  const isUnsure = ({ job }: Point) =>
+    [x, y].some(({ interval }) => interval !== undefined && interval(job) === undefined);
+  const front = findFront(
+    measured.filter((point) => !isUnsure(point)),
+    x,
+    y,
+  );
+  const place = (point: Pick<Point, "x" | "y">) => ({
     left: scaleX.place(point.x),
     top: 100 - scaleY.place(point.y),
   });
   const points = measured.map((point, index): PlacedJob => {
-    const look = front.includes(point) ? "front" : "behind";
+    const look = isUnsure(point) ? "unsure" : front.includes(point) ? "front" : "behind";
     const at = place(point);
     const isHere = (other: Point) => {
       const { left, top } = place(other);
       return Math.abs(left - at.left) < samePlace && Math.abs(top - at.top) < 2 * samePlace;
     };
     const hidden = measured.slice(0, index).filter(isHere).length;
-    return { job: point.job, ...at, hidden, look: isShippable(point.job) ? look : "failing" };
+    const { job } = point;
+    const [[left, right], [low, high]] = [
+      x.interval?.(job) ?? [point.x, point.x],
+      y.interval?.(job) ?? [point.y, point.y],
+    ];
+    const span = [place({ x: left, y: low }), place({ x: right, y: high })]
+      .map((corner) => `${clampPercent(corner.left)},${clampPercent(corner.top)}`)
+      .join(" ");
+    return { job, ...at, hidden, span, look: isShippable(job) ? look : "failing" };
   });
   return {
     points,
@@ -97,6 +131,11 @@ export function layOutPareto(
     across: describeAxis(x, scaleX, jobs, (at) => at),
     down: describeAxis(y, scaleY, jobs, (at) => 100 - at),
   };
+}
+
+/** Intervals may end beyond the chart. */
+function clampPercent(at: number): number {
+  return Math.min(100, Math.max(0, at));
 }
 
 /** Percent within which two points hide each other. */

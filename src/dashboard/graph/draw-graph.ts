@@ -1,6 +1,7 @@
 import { type Camera, readableScale, type ViewSize } from "./graph-camera.ts";
 import { type GraphLayout, type PlacedBlock, type Point, rowHeight } from "./lay-out-graph.ts";
 import type { ShownNode, ShownPart } from "./shown-part.ts";
+import type { NodeChange } from "../../contract/jobs/model-diff.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { sqnrThresholdsDb } from "../shared/figures.ts";
 import type { Palette } from "../shared/palette.ts";
@@ -11,6 +12,8 @@ export interface Drawing {
   readonly palette: Palette;
   /** Of each node. */
   readonly tones: readonly Tone[];
+  /** What the compression changed, of each node. */
+  readonly changes: readonly (NodeChange | undefined)[];
   /** Position of the selected node. */
   readonly selected: number | undefined;
 }
@@ -123,14 +126,17 @@ function drawBlock(context: Context, drawing: Drawing, block: PlacedBlock, scale
 }
 
 /** The operator, or the name of an input or output, and what the first output is, as far as it fits. */
-function drawLabel(context: Context, { part, palette, tones }: Drawing, node: number, box: RowBox) {
+function drawLabel(context: Context, drawing: Drawing, node: number, box: RowBox) {
+  const { part, palette, tones, changes } = drawing;
   const shown = part.nodes[node];
   if (shown === undefined) throw new RangeError("A row stands for no node");
   const middle = box.top + rowHeight / 2;
   context.font = "12px Inter, system-ui, sans-serif";
   context.textBaseline = "middle";
-  const label = fitText(context, labelOf(shown), box.width - textInset);
-  const isQuiet = shown.kind === "node" && tones[node] === "none";
+  const how = changes[node]?.how;
+  const mark = how === undefined ? "" : `${changeMarks[how]} `;
+  const label = fitText(context, mark + labelOf(shown), box.width - textInset);
+  const isQuiet = shown.kind === "node" && tones[node] === "none" && mark === "";
   context.fillStyle = isQuiet ? palette["text-3"] : palette.text;
   context.fillText(label, box.left, middle);
   const shape = describeShape(shown, part);
@@ -141,6 +147,13 @@ function drawLabel(context: Context, { part, palette, tones }: Drawing, node: nu
   context.fillText(shape, box.left + box.width - textInset, middle);
   context.textAlign = "left";
 }
+
+/** Before the operators of nodes that the compression changed. */
+const changeMarks: Readonly<Record<NodeChange["how"], string>> = {
+  added: "+",
+  removed: "−",
+  changed: "≠",
+};
 
 function labelOf({ kind, name, opType, subgraphs }: ShownNode): string {
   if (kind !== "node") return name;
@@ -211,7 +224,7 @@ export function findRow({ segments }: GraphLayout, node: number): Point | undefi
 }
 
 /** What nodes are coloured by. */
-export type ColourMode = "error" | "bytes" | "change";
+export type ColourMode = "error" | "bytes" | "change" | "difference";
 
 /** Names of tokens; `none` for nodes without a weight. */
 export type Tone = "bad" | "warn" | "work" | "better" | "wait" | "none";
@@ -249,7 +262,11 @@ export function listNodeFacts({
 const byteShares = { most: 0.5, much: 0.1 } as const;
 
 /** The colour of a node; `mostBytes` are those of the largest node. */
-export function findTone(mode: ColourMode, facts: NodeFacts, mostBytes: number): Tone {
+export function findTone(
+  mode: Exclude<ColourMode, "difference">,
+  facts: NodeFacts,
+  mostBytes: number,
+): Tone {
   if (!facts.hasWeights) return "none";
   if (mode === "change") return facts.isChanged ? "work" : "wait";
   if (mode === "bytes") {
@@ -261,9 +278,25 @@ export function findTone(mode: ColourMode, facts: NodeFacts, mostBytes: number):
   return facts.sqnrDb < sqnrThresholdsDb.warn ? "warn" : "work";
 }
 
+/** Of nodes by what the compression did to them. */
+export const changeTones = {
+  added: "better",
+  removed: "bad",
+  changed: "warn",
+  same: "none",
+} as const satisfies Record<NodeChange["how"] | "same", Tone>;
+
 /** What the colours mean, worst first. */
 export function listLegend(mode: ColourMode, mostBytes: number): [Tone, string][] {
-  const legends: Readonly<Record<ColourMode, [Tone, string][]>> = {
+  if (mode === "difference") {
+    return [
+      [changeTones.added, "+ added"],
+      [changeTones.removed, "− removed"],
+      [changeTones.changed, "≠ changed"],
+      [changeTones.same, "same"],
+    ];
+  }
+  const legends: Readonly<Record<Exclude<ColourMode, "difference">, [Tone, string][]>> = {
     error: [
       ["bad", `below ${sqnrThresholdsDb.bad} dB`],
       ["warn", `below ${sqnrThresholdsDb.warn} dB`],

@@ -1,7 +1,8 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentProps } from "preact";
 import { useEffect } from "preact/hooks";
-import type { Job } from "../../contract/jobs/job.ts";
+import { loadResultChanges } from "../changes/load-changes.ts";
+import type { JobDetail } from "../../contract/jobs/job.ts";
 import { changesAddress } from "../../contract/page-addresses.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { artifactAddress } from "../shared/addresses.ts";
@@ -22,7 +23,8 @@ function readOpenName(): string | undefined | null {
 }
 
 /** The model's graph, which is loaded when somebody opens it. */
-export function GraphCard({ job: { id, artifacts } }: { readonly job: Job }) {
+export function GraphCard({ job }: { readonly job: JobDetail }) {
+  const { id, artifacts } = job;
   const name = useSignal(readOpenName());
   const isOpen = name.value !== null;
   const card = useScrollFromAddress("graph");
@@ -46,15 +48,17 @@ export function GraphCard({ job: { id, artifacts } }: { readonly job: Job }) {
     <section ref={card} class="card c12">
       <header>
         <h2>Graph</h2>
-        <span class="dim">
-          Nodes of the original model, by error or size · {formatBytes(file.bytes)}
-        </span>
+        <span class="dim phone-off">Of original and result, {formatBytes(file.bytes)}</span>
         <span class="grow" />
         <a href={changesAddress(id)}>What changed in it</a>
         <Button onClick={toggle}>{isOpen ? "Close the graph" : "Open the graph"}</Button>
       </header>
       {name.value !== null && (
-        <LazyView address={artifactAddress(id, file.name)} name={name.value} />
+        <LazyView
+          address={artifactAddress(id, file.name)}
+          name={name.value}
+          loadChanges={() => loadResultChanges(job)}
+        />
       )}
     </section>
   );

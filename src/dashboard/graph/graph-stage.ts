@@ -48,6 +48,7 @@ export class GraphStage {
     this.#canvases = canvases;
     this.#camera = firstCamera(shown.drawn.layout, this.#view);
     this.#listen();
+    shown.findMiddle = () => this.#findMiddle();
     const resized = new ResizeObserver(() => this.#move(this.#camera));
     resized.observe(canvases.canvas);
     const stopColours = watchColours(() => {
@@ -97,6 +98,11 @@ export class GraphStage {
     return this.#move({ x: at.x + x / scale, y: at.y + y / scale, scale });
   }
 
+  #findMiddle(): number | undefined {
+    const { x, y, scale } = this.#camera;
+    return findNodeAt(this.#shown.drawn.layout, { x, y: y + this.#view.height / scale / 2 });
+  }
+
   #showSelected(node: number | undefined): void {
     const row = node === undefined ? undefined : findRow(this.#shown.drawn.layout, node);
     if (row === undefined) return;
@@ -114,11 +120,12 @@ export class GraphStage {
 
   #drawNow(): void {
     const { canvas, map } = this.#canvases;
-    const { drawn, tones, selected } = this.#shown;
+    const { drawn, tones, changes, selected } = this.#shown;
     const drawing: Drawing = {
       ...drawn,
       palette: this.#palette,
       tones: tones.peek(),
+      changes,
       selected: selected.peek(),
     };
     const view = fitCanvas(canvas);

@@ -7,6 +7,8 @@ import { type DrawnGraph, loadGraph } from "./load-graph.ts";
 import { NodeDetails } from "./node-details.tsx";
 import { NodeList } from "./node-list.tsx";
 import { chooseFirst, type GraphChoice, ShownGraph } from "./shown-graph.ts";
+import type { GraphSide } from "./shown-part.ts";
+import type { ModelDiff, NodeChange } from "../../contract/jobs/model-diff.ts";
 import { Button } from "../shared/button.tsx";
 import { ErrorNotice } from "../shared/notice.tsx";
 
@@ -14,28 +16,31 @@ interface GraphViewProps {
   readonly address: string;
   /** Of the node or weight that is shown first. */
   readonly name: string | undefined;
+  /** How the result's graph differs. */
+  readonly loadChanges: () => Promise<ModelDiff | undefined>;
 }
 
 /** A graph to look at: a drawing, and the same nodes as a list. */
-export function GraphView({ address, name }: GraphViewProps) {
-  const loaded = useSignal<DrawnGraph | undefined>(undefined);
+export function GraphView({ address, name, loadChanges }: GraphViewProps) {
+  const loaded = useSignal<LoadedGraph | undefined>(undefined);
+  const diff = useMemo(loadChanges, [address]);
   const error = useSignal<unknown>(undefined);
   const choice = useMemo(() => chooseFirst(name), [address, name]);
-  const at = choice.at.value;
-  const stop = useMemo(() => new AbortController(), [address, at]);
+  const [side, at] = [choice.side.value, choice.at.value];
+  const stop = useMemo(() => new AbortController(), [address, side, at]);
   useEffect(() => {
     loaded.value = undefined;
-    loadGraph(address, at, stop.signal).then(
-      (drawn) => {
+    Promise.all([loadGraph(address, { side, at }, stop.signal), diff]).then(
+      ([drawn, changes]) => {
         if (drawn.found !== undefined) choice.selected.value = drawn.found;
-        loaded.value = drawn;
+        loaded.value = { drawn, changes: changes?.nodeChanges ?? [] };
       },
       (thrown: unknown) => (error.value = thrown),
     );
     return () => stop.abort();
   }, [stop]);
   if (error.value !== undefined) return <ErrorNotice error={error.value} />;
-  if (loaded.value !== undefined) return <GraphParts drawn={loaded.value} choice={choice} />;
+  if (loaded.value !== undefined) return <GraphParts {...loaded.value} choice={choice} />;
   return (
     <div class="graph-wait" role="status">
       Laying out the graph…
@@ -44,8 +49,13 @@ export function GraphView({ address, name }: GraphViewProps) {
   );
 }
 
-function GraphParts({ drawn, choice }: { drawn: DrawnGraph; choice: GraphChoice }) {
-  const shown = useMemo(() => new ShownGraph(drawn, choice), [drawn]);
+interface LoadedGraph {
+  readonly drawn: DrawnGraph;
+  readonly changes: readonly NodeChange[];
+}
+
+function GraphParts({ drawn, changes, choice }: LoadedGraph & { readonly choice: GraphChoice }) {
+  const shown = useMemo(() => new ShownGraph(drawn, changes, choice), [drawn]);
   return (
     <>
       <GraphTrail shown={shown} />
@@ -65,7 +75,29 @@ const modes: Readonly<Record<ColourMode, string>> = {
   error: "Error",
   bytes: "Bytes",
   change: "Change",
+  difference: "Difference",
 };
+
+const sides: Readonly<Record<GraphSide, string>> = { original: "Original", result: "Result" };
+
+/** The two graphs, of which one is drawn; the other is shown at the same place. */
+function SideChoice({ shown }: { readonly shown: ShownGraph }) {
+  if (!shown.drawn.hasResult) return undefined;
+  return (
+    <div class="choices" role="group" aria-label="Graph">
+      {(Object.keys(sides) as GraphSide[]).map((side) => (
+        <button
+          key={side}
+          type="button"
+          aria-pressed={shown.drawn.side === side}
+          onClick={() => shown.drawn.side === side || shown.turn()}
+        >
+          {sides[side]}
+        </button>
+      ))}
+    </div>
+  );
+}
 
 /** The graphs around a subgraph, to go back to. */
 function GraphTrail({ shown }: { readonly shown: ShownGraph }) {
@@ -96,6 +128,7 @@ function GraphBar({ shown }: { readonly shown: ShownGraph }) {
   const blocks = layout.blockCount.toLocaleString("en");
   return (
     <div class="graph-bar">
+      <SideChoice shown={shown} />
       <ModeChoice shown={shown} />
       <Legend shown={shown} />
       <span class="grow" />
@@ -106,10 +139,13 @@ function GraphBar({ shown }: { readonly shown: ShownGraph }) {
   );
 }
 
-function ModeChoice({ shown: { mode } }: { readonly shown: ShownGraph }) {
+function ModeChoice({ shown: { mode, drawn } }: { readonly shown: ShownGraph }) {
+  const offered = (Object.keys(modes) as ColourMode[]).filter(
+    (each) => each !== "difference" || drawn.hasResult,
+  );
   return (
     <div class="choices" role="group" aria-label="Colours">
-      {(Object.keys(modes) as ColourMode[]).map((each) => (
+      {offered.map((each) => (
         <button
           key={each}
           type="button"

@@ -1,3 +1,5 @@
+import { ChangeSign } from "../changes/change-list.tsx";
+import { describeNodeChange } from "../../contract/jobs/describe-model-diff.ts";
 import type { ModelGraphWeight } from "../../contract/jobs/model-graph.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { Button } from "../shared/button.tsx";
@@ -14,12 +16,36 @@ export function NodeDetails({ shown }: { readonly shown: ShownGraph }) {
     <section class="node-details" aria-label="Selected node" tabIndex={0}>
       <h3>{node.opType}</h3>
       <p class="mono cut-anywhere">{node.name}</p>
+      <DifferenceLine shown={shown} />
       <Subgraphs {...{ shown, node }} />
       <ValueList title="Inputs" {...{ shown }} values={node.takes.map(describeTaken)} />
       <ValueList title="Outputs" {...{ shown }} values={node.gives} />
       <Attributes node={node} />
       <NodeWeights {...{ node }} weights={node.weights.flatMap((each) => weights[each] ?? [])} />
     </section>
+  );
+}
+
+/** What the compression did to the selected node, and the way to the other graph. */
+function DifferenceLine({ shown }: { readonly shown: ShownGraph }) {
+  const { side, hasResult } = shown.drawn;
+  if (!hasResult) return undefined;
+  const change = shown.changes[shown.selected.value ?? -1];
+  const other = side === "original" ? "result" : "original";
+  return (
+    <p>
+      {change === undefined ? (
+        <span class="dim">The compression left the node as it was.</span>
+      ) : (
+        <>
+          <ChangeSign how={change.how} />
+          {change.what.length > 0 && `, ${describeNodeChange(change)}`}
+        </>
+      )}{" "}
+      <Button look="quiet" onClick={() => shown.turn()}>
+        Show it in the {other}
+      </Button>
+    </p>
   );
 }
 

@@ -7,8 +7,80 @@ import {
 } from "../../contract/jobs/model-graph.ts";
 import { truncate } from "../../contract/text/bounded-text.ts";
 
+/** Whether a graph is the original's or the result's. */
+export type GraphSide = "original" | "result";
+
+/** The graph of a side. Nodes of the result have the weights of the original's of their name. */
+export function chooseSide(
+  { graph, result, weights }: ModelGraph,
+  side: GraphSide,
+): Pick<ModelGraph, "graph" | "weights"> {
+  if (side === "original" || result === undefined) return { graph, weights };
+  const known = new Map<string, readonly number[]>();
+  const read = ({ nodes }: ModelGraphPart) => {
+    for (const { name, weights: own, subgraphs } of nodes) {
+      known.set(name, own);
+      for (const part of subgraphs) read(part);
+    }
+  };
+  const attach = (part: ModelGraphPart): ModelGraphPart => ({
+    ...part,
+    nodes: putBesideTakers(part).map((node) => ({
+      ...node,
+      weights: [...(known.get(node.name) ?? [])],
+      subgraphs: node.subgraphs.map(attach),
+    })),
+  });
+  read(graph);
+  return { graph: attach(result), weights };
+}
+
 /** Which graph of a model is shown: from the outermost, the nodes whose subgraphs lead there. */
 export type GraphPath = readonly { readonly node: number; readonly subgraph: number }[];
+
+/**
+ * The nodes of a graph in an order in which those that compute with constants only, such as what
+ * restores a weight, come right before the first node that takes it.
+ */
+function putBesideTakers({ inputs, nodes }: ModelGraphPart): ModelGraphNode[] {
+  const flowing = new Set(inputs);
+  const waiting = new Map<number, number>();
+  const ordered: number[] = [];
+  for (const [position, node] of nodes.entries()) {
+    const taken = listTaken(node);
+    const outputs = node.outputs.flatMap((value) => value ?? []);
+    if (!taken.some((value) => flowing.has(value))) {
+      for (const value of outputs) waiting.set(value, position);
+      continue;
+    }
+    for (const value of outputs) flowing.add(value);
+    ordered.push(...takeWaiting(taken), position);
+  }
+  const left = new Set(waiting.values());
+  return [...ordered, ...[...left].toSorted((a, b) => a - b)].flatMap((each) => nodes[each] ?? []);
+
+  /** What the values come from that still waits, in the order of the graph. */
+  function takeWaiting(taken: readonly number[]): number[] {
+    const found = new Set<number>();
+    const open = [...taken];
+    for (let value = open.pop(); value !== undefined; value = open.pop()) {
+      const giver = waiting.get(value);
+      const node = nodes[giver ?? -1];
+      if (giver === undefined || node === undefined) continue;
+      for (const output of node.outputs) if (output !== null) waiting.delete(output);
+      found.add(giver);
+      open.push(...listTaken(node));
+    }
+    return [...found].toSorted((a, b) => a - b);
+  }
+}
+
+function listTaken({ inputs, captured }: ModelGraphNode): number[] {
+  return [...inputs.flatMap((value) => value ?? []), ...captured];
+}
+
+/** A graph of a model, or the first of these names that a node or weight of it has. */
+export type GraphPlace = GraphPath | { readonly names: readonly string[] };
 
 /** One graph of a model as it is drawn; its inputs and outputs are drawn as nodes are. */
 export interface ShownPart {
@@ -18,6 +90,8 @@ export interface ShownPart {
   /** What each graph on the way to this one is called. */
   readonly trail: readonly string[];
 }
+
+type DrawnModel = Pick<ModelGraph, "graph" | "weights">;
 
 export interface ShownNode {
   /** Whether the operator is in the model, or stands for a value from outside or for the outside. */
@@ -45,7 +119,7 @@ interface GivenValue {
 }
 
 /** The graph at the end of a path. */
-export function listShownPart({ graph, weights }: ModelGraph, path: GraphPath): ShownPart {
+export function listShownPart({ graph, weights }: DrawnModel, path: GraphPath): ShownPart {
   const trail = ["Model"];
   let part = graph;
   for (const { node, subgraph } of path) {
@@ -67,7 +141,7 @@ export interface NodePlace {
 }
 
 /** The first node of a name, or with a weight of that name, as deep as it is in subgraphs. */
-export function findNode({ graph, weights }: ModelGraph, name: string): NodePlace | undefined {
+export function findNode({ graph, weights }: DrawnModel, name: string): NodePlace | undefined {
   const shown = truncate(name, modelGraphLimits.text);
   const weight = weights.findIndex((each) => each.name === shown);
   const isWanted = (node: ModelGraphNode) => node.name === shown || node.weights.includes(weight);
@@ -135,7 +209,7 @@ function outlineNode(node: ModelGraphNode): Outline {
     attributes,
     weights,
     subgraphs: node.subgraphs.map((part) => ({ name: part.name, nodes: part.nodes.length })),
-    taken: [...node.inputs.flatMap((value) => value ?? []), ...node.captured],
+    taken: listTaken(node),
     given: node.outputs.flatMap((value) => value ?? []),
   };
 }

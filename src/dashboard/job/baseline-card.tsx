@@ -2,7 +2,7 @@ import { summarizeJob } from "../../contract/jobs/job-summary.ts";
 import type { JobDetail } from "../../contract/jobs/job.ts";
 import { service } from "../session/service.ts";
 import { changesAddress, jobAddress } from "../../contract/page-addresses.ts";
-import { compareFigures } from "../shared/figures.ts";
+import { compareFigures, explainUncompared } from "../shared/figures.ts";
 import { describeCommit } from "../shared/format.ts";
 import { type ComparedJob, listJobFacts } from "../shared/job-facts.ts";
 import { sayError } from "../shared/notice.tsx";
@@ -56,6 +56,16 @@ function FigureRows({ job }: Pick<BaselineCardProps, "job">) {
               <b>{change}</b> {judgement}
             </span>
           </td>
+        </tr>
+      ))}
+      {explainUncompared(job).map(({ figure, now, why }) => (
+        <tr key={figure}>
+          <th scope="row" class="figure-name">
+            {figure}
+          </th>
+          <td class="dim wrapped">{why}</td>
+          <td>{now}</td>
+          <td class="dim">not compared</td>
         </tr>
       ))}
     </tbody>

@@ -1,16 +1,26 @@
 import { summarizeJob } from "../../contract/jobs/job-summary.ts";
+import { type GateName, gateTable } from "../../contract/jobs/gate-table.ts";
 import type { JobDetail } from "../../contract/jobs/job.ts";
-import { explainWideInterval, type LatencyRatio } from "../../contract/jobs/latency.ts";
+import {
+  explainWideInterval,
+  formatInterval,
+  type LatencyRatio,
+} from "../../contract/jobs/latency.ts";
+import { nextStep } from "../../contract/jobs/next-steps.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
+import { formatTimes } from "../../contract/text/format-figure.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import type { TermName } from "../../contract/jobs/terms.ts";
 import {
   compareFigures,
   type ComparedFigure,
+  explainUncompared,
   type FigureChange,
   judgeRatio,
 } from "../shared/figures.ts";
 import { describeCommit, formatMs } from "../shared/format.ts";
+import { lacksBaseline } from "../shared/gate-words.ts";
+import { Prose } from "../shared/prose.tsx";
 import { ToneSign } from "../shared/status.tsx";
 import { Term } from "../shared/term.tsx";
 
@@ -27,13 +37,17 @@ export function FigureCards({ job, wasLive }: FigureCardsProps) {
   const { size, accuracy, latency } = job.telemetry;
   const { gateLimits, baseline } = job;
   const changes = compareFigures(summarizeJob(job));
+  const uncompared = explainUncompared(job);
   const describe = (gate: LimitedGate, figure: ComparedFigure) => ({
     limit: gateLimits[gate],
     warns: gateLimits.warnGates?.includes(gate) ?? false,
+    growth: { gate: changeGates[gate], limit: gateLimits[changeGates[gate]], job },
     change: changes.find((each) => each.figure === figure),
+    whyNot: uncompared.find((each) => each.figure === figure)?.why,
     commit: baseline && describeCommit(baseline),
   });
   const isOver = isTerminal(job.status);
+  if (wasLive && isOver && !size && !accuracy && !latency) return <NoFigures job={job} />;
   return (
     <>
       {size && <SizeCard size={size} {...describe("maxSizeRatio", "size")} />}
@@ -43,6 +57,19 @@ export function FigureCards({ job, wasLive }: FigureCardsProps) {
       {latency && <LatencyCard latency={latency} {...describe("maxLatencyRatio", "latency")} />}
       {!latency && wasLive && <UnknownFigure title="Latency" isOver={isOver} />}
     </>
+  );
+}
+
+/** In place of all figures of a job that ended before it measured any. */
+function NoFigures({ job }: Pick<FigureCardsProps, "job">) {
+  return (
+    <section class="card figure c12">
+      <h2>Size, accuracy and latency</h2>
+      <div class="big dim">No figures</div>
+      <p>
+        The job ended before it measured any. <Prose text={nextStep(job) ?? ""} />
+      </p>
+    </section>
   );
 }
 
@@ -59,12 +86,29 @@ function UnknownFigure({ title, isOver }: { readonly title: string; readonly isO
 
 type LimitedGate = "maxSizeRatio" | "minSqnrDb" | "maxLatencyRatio";
 
+/** The gates that limit how much worse than the baseline's a figure may be. */
+const changeGates = {
+  maxSizeRatio: "maxSizeRegression",
+  minSqnrDb: "maxSqnrDropDb",
+  maxLatencyRatio: "maxLatencyRegression",
+} as const satisfies Record<LimitedGate, GateName>;
+
+interface Growth {
+  readonly gate: GateName;
+  readonly limit: number | undefined;
+  readonly job: JobDetail;
+}
+
 interface LimitProps {
   readonly limit: number | undefined;
+  /** What stands in place of a limit that there is not. */
+  readonly growth: Growth;
   /** Whether a figure beyond the limit warns, and does not fail. */
   readonly warns: boolean;
   /** Against the baseline; undefined where the two cannot be compared. */
   readonly change: FigureChange | undefined;
+  /** Why they cannot. */
+  readonly whyNot: string | undefined;
   /** The baseline's commit; null where there is no baseline. */
   readonly commit: string | null;
 }
@@ -140,13 +184,13 @@ function LatencyCard({ latency, limit, ...judged }: LatencyCardProps) {
     <FigureCard
       title="Latency"
       term="latency"
-      big={`×${ratio.toFixed(2)}`}
+      big={formatTimes(ratio)}
       beside={describeInterval(latency)}
       below={`${medians}, ${result.runs} runs; ${judgement}${paired}`}
       scale={{
         from: 0.4,
         to: 1.6,
-        format: formatTimes,
+        format: (value) => formatTimes(value, 2),
         value: ratio,
         low: ratioLow,
         high: ratioHigh,
@@ -164,7 +208,7 @@ function describeInterval(latency: LatencyRatio): string {
   const { ratioLow, ratioHigh } = latency;
   if (ratioLow === undefined || ratioHigh === undefined) return "";
   if (explainWideInterval(latency) !== undefined) return "";
-  return `95 % interval ${ratioLow.toFixed(2)} to ${ratioHigh.toFixed(2)}`;
+  return `95 % interval ${formatInterval(ratioLow, ratioHigh)}`;
 }
 
 function formatPercentage(share: number): string {
@@ -173,10 +217,6 @@ function formatPercentage(share: number): string {
 
 function formatWholeDb(value: number): string {
   return `${String(Math.round(value)).replace("-", "−")} dB`;
-}
-
-function formatTimes(ratio: number): string {
-  return `×${Number(ratio.toFixed(2))}`;
 }
 
 interface FigureCardProps extends Omit<LimitProps, "limit"> {
@@ -197,13 +237,14 @@ function FigureCard({
   below,
   scale,
   warns,
+  growth,
   ...compared
 }: FigureCardProps) {
   return (
     <section class="card figure c4">
       <h2>
         <Term name={term}>{title}</Term>
-        <Verdict scale={scale} warns={warns} />
+        <Verdict scale={scale} warns={warns} growth={growth} />
       </h2>
       <div class="big">
         {big} <small>{beside}</small>
@@ -216,9 +257,15 @@ function FigureCard({
 }
 
 /** How a figure differs from the baseline's. */
-function ChangeLine({ change, commit }: Pick<LimitProps, "change" | "commit">) {
+function ChangeLine({ change, whyNot, commit }: Pick<LimitProps, "change" | "whyNot" | "commit">) {
   if (commit === null) return undefined;
-  if (change === undefined) return <p class="dim">Not comparable with {commit}</p>;
+  if (change === undefined) {
+    return (
+      <p class="dim" title={whyNot}>
+        {commit}: {whyNot}
+      </p>
+    );
+  }
   const { judgement } = change;
   const same = judgement === "same" ? "same as" : `${judgement} than`;
   return (
@@ -229,9 +276,9 @@ function ChangeLine({ change, commit }: Pick<LimitProps, "change" | "commit">) {
 }
 
 /** Whether the figure is within its limit, as far as its interval says. */
-function Verdict({ scale, warns }: Pick<FigureCardProps, "scale" | "warns">) {
+function Verdict({ scale, warns, growth }: Pick<FigureCardProps, "scale" | "warns" | "growth">) {
   const { limit, bound, value, low = value, high = value, format } = scale;
-  if (limit === undefined) return <span class="dim">no limit</span>;
+  if (limit === undefined) return <GrowthVerdict {...growth} />;
   const relation = bound === "max" ? "≤" : "≥";
   const [best, worst] = bound === "max" ? [low - limit, high - limit] : [limit - high, limit - low];
   const words = `${relation} ${format(limit)}`;
@@ -239,6 +286,21 @@ function Verdict({ scale, warns }: Pick<FigureCardProps, "scale" | "warns">) {
   if (best > 0) return <ToneSign tone="warn" icon="warn" words={`misses ${words}`} />;
   if (worst > 0) return <ToneSign tone="warn" icon="warn" words={`uncertain: ${words}`} />;
   return <ToneSign tone="calm" icon="check" words={`passes ${words}`} />;
+}
+
+/** The verdict on how much worse than the baseline's the figure is, where that is limited. */
+function GrowthVerdict({ gate, limit, job: { gates, baseline } }: Growth) {
+  if (limit === undefined) return <span class="dim">no limit</span>;
+  const { title, format } = gateTable[gate];
+  const words = `${title.split(" ")[0]?.toLowerCase()} ≤ ${format(limit, 6)}`;
+  const result = gates.find((each) => each.gate === gate);
+  if (result === undefined) return <span class="dim">{words}</span>;
+  if (lacksBaseline(result, baseline !== null)) {
+    return <span class="dim">{words}, no baseline yet</span>;
+  }
+  if (result.passed) return <ToneSign tone="calm" icon="check" words={`passes ${words}`} />;
+  if (result.level === "fail") return <ToneSign tone="bad" icon="bad" words={`fails ${words}`} />;
+  return <ToneSign tone="warn" icon="warn" words={`misses ${words}`} />;
 }
 
 interface Scale {

@@ -8,6 +8,7 @@ import { mayDo } from "../session/session.ts";
 import { artifactAddress } from "../shared/addresses.ts";
 import { Button, Icon } from "../shared/button.tsx";
 import { Dialog, DialogRemovalEnd } from "../shared/dialog.tsx";
+import { findDownload } from "../shared/find-download.ts";
 import { Menu } from "../shared/menu.tsx";
 import { MaybeError } from "../shared/notice.tsx";
 import { isShippable } from "../shared/verdict.ts";
@@ -21,9 +22,9 @@ type OpenDialog = "copy" | "share" | "delete";
 export function JobActions({ job }: { readonly job: JobDetail }) {
   const failure = useSignal<unknown>(undefined);
   const dialog = useSignal<OpenDialog | undefined>(undefined);
-  const model = job.artifacts.find(({ kind }) => kind === "model");
+  const file = findDownload(job.artifacts);
   const isGood = isShippable(job);
-  const download = model && <DownloadLink job={job} file={model.name} isMain={isGood} />;
+  const download = file && <DownloadLink job={job} file={file} isMain={isGood} />;
   const open = (name: OpenDialog) => () => (dialog.value = name);
   return (
     <div class="actions">
@@ -36,7 +37,7 @@ export function JobActions({ job }: { readonly job: JobDetail }) {
           <Button look="quiet" onClick={open("copy")}>
             Copy as
           </Button>
-          {model && (
+          {file && (
             <Button look="quiet" onClick={open("share")}>
               Share
             </Button>

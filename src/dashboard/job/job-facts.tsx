@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { JobDetail } from "../../contract/jobs/job.ts";
+import { describeRecipe } from "../../contract/jobs/recipe.ts";
 import type { TermName } from "../../contract/jobs/terms.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { modelAddress } from "../shared/addresses.ts";
@@ -40,12 +41,10 @@ export function JobFacts({ job, wasLive }: JobFactsProps) {
 }
 
 function listRequestFacts({ recipe, baseline, createdBy, createdAt, model }: JobDetail): Fact[] {
-  const { scheme, granularity, blockSize } = recipe;
-  const detail = granularity === "block" ? `blocks of ${blockSize}` : `per ${granularity}`;
   const bytes = model.bytes === null ? "" : `, ${formatBytes(model.bytes)}`;
   const facts: Fact[] = [
     { name: "Model", text: <ModelLink model={model} rest={bytes} /> },
-    { name: "Recipe", term: "recipe", text: `${scheme}, ${detail}` },
+    { name: "Recipe", term: "recipe", text: describeRecipe(recipe) },
   ];
   if (baseline) facts.push({ name: "Baseline", term: "baseline", text: describeCommit(baseline) });
   if (createdBy) facts.push({ name: "Started by", text: createdBy.name });

@@ -13,7 +13,7 @@ import { LookFirst } from "./look-first.tsx";
 import { SearchCard } from "./search-card.tsx";
 import { loadWeights, type ReportedWeight, WeightTable } from "./weight-table.tsx";
 import type { Job, JobDetail } from "../../contract/jobs/job.ts";
-import type { Recipe } from "../../contract/jobs/recipe.ts";
+import { describeRecipe, type Recipe } from "../../contract/jobs/recipe.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import { type TermName, termTable } from "../../contract/jobs/terms.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
@@ -120,9 +120,7 @@ function RecipeCard({ recipe }: { readonly recipe: Recipe }) {
     <details class="card recipe">
       <summary>
         <h2>Recipe</h2>
-        <span class="dim">
-          {recipe.scheme}, {recipe.granularity}
-        </span>
+        <span class="dim">{describeRecipe(recipe)}</span>
       </summary>
       <dl class="pairs">
         {flattenFields(recipe).map(([name, value]) => (

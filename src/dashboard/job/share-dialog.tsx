@@ -37,7 +37,7 @@ function FileLink({ job }: { readonly job: JobDetail }) {
   const failure = useSignal<unknown>(undefined);
   const make = () => {
     const params = { id: job.id, name: file.value };
-    const body = { expiresInSeconds: validities[validity.value] };
+    const body = { expiresInSeconds: validities[validity.value], withSummary: true };
     return service.call("linkArtifact", { params, body }).then(
       (made) => (link.value = made),
       (error: unknown) => (failure.value = error),
@@ -45,7 +45,10 @@ function FileLink({ job }: { readonly job: JobDetail }) {
   };
   return (
     <>
-      <p class="soft">For anyone who has it, a link to one file, which expires:</p>
+      <p class="soft">
+        For anyone who has it, without signing in: a page with the model’s name, the target, the
+        recipe in short, figures and gates, and one file to download. It expires.
+      </p>
       <MaybeError error={failure.value} />
       <div class="columns">
         <Choice
@@ -64,7 +67,10 @@ function FileLink({ job }: { readonly job: JobDetail }) {
       <Button onClick={make}>Create a link</Button>
       {link.value && (
         <div role="status">
-          <Command text={new URL(link.value.url, location.origin).href} label="Link to the file" />
+          <Command
+            text={new URL(link.value.url, location.origin).href}
+            label="Link to the result"
+          />
           <p class="soft">Valid until {formatExactTime(Date.parse(link.value.expiresAt))}.</p>
         </div>
       )}

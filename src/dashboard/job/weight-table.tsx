@@ -109,28 +109,43 @@ function WeightsHead({ weights, children }: WeightsHeadProps) {
   );
 }
 
-const columns = {
-  Weight: "",
-  "Change and reason": "",
-  Original: "num phone-off",
-  SQNR: "num",
-};
+const figureColumns = { Original: "num phone-off col-bytes", SQNR: "num col-sqnr" };
+const shortColumns = { Weight: "", ...figureColumns };
+const columns = { Weight: "", "Change and reason": "", ...figureColumns };
 
+/** What was done to all of them is said once. */
 function WeightRows({ weights }: { readonly weights: readonly ReportedWeight[] }) {
+  const changes = new Set(weights.map(({ form, reason }) => `${form ?? "unchanged"} ${reason}`));
+  const [first, second] = weights;
+  const isSame = changes.size === 1 && second !== undefined;
   return (
-    <table class="weights">
-      <caption class="sr">Weights</caption>
-      <TableHead columns={columns} />
-      <tbody>
-        {weights.map((weight) => (
-          <WeightRow key={weight.name} weight={weight} />
-        ))}
-      </tbody>
-    </table>
+    <>
+      {isSame && first && (
+        <p class="card-note">
+          All that are shown: {first.form ?? "unchanged"}
+          {first.reason !== null && `, ${first.reason}`}.
+        </p>
+      )}
+      <table class={isSame ? "weights is-short" : "weights"}>
+        <caption class="sr">Weights</caption>
+        <TableHead columns={isSame ? shortColumns : columns} />
+        <tbody>
+          {weights.map((weight) => (
+            <WeightRow key={weight.name} weight={weight} isShort={isSame} />
+          ))}
+        </tbody>
+      </table>
+    </>
   );
 }
 
-function WeightRow({ weight }: { readonly weight: ReportedWeight }) {
+interface WeightRowProps {
+  readonly weight: ReportedWeight;
+  /** Without what was done to it. */
+  readonly isShort: boolean;
+}
+
+function WeightRow({ weight, isShort }: WeightRowProps) {
   const { name, shape, usedBy, form, reason, originalBytes, error } = weight;
   return (
     <tr>
@@ -142,10 +157,12 @@ function WeightRow({ weight }: { readonly weight: ReportedWeight }) {
           {usedBy.join(", ")} {shape.join("×")}
         </small>
       </td>
-      <td class="two cut" title={[form, reason].filter((each) => each !== null).join(": ")}>
-        <span class="form-words">{form ?? "unchanged"}</span>
-        <small>{reason}</small>
-      </td>
+      {!isShort && (
+        <td class="two change">
+          <span class="form-words">{form ?? "unchanged"}</span>
+          <small>{reason}</small>
+        </td>
+      )}
       <td class="num phone-off">{formatBytes(originalBytes)}</td>
       <td class="num">{error ? <Sqnr sqnrDb={error.sqnrDb} /> : <span class="dim">exact</span>}</td>
     </tr>

@@ -157,8 +157,9 @@ function JobRow({ row, selected }: JobRowProps) {
   return (
     <tr aria-selected={selected.value.has(id)}>
       <PickCell job={job} selected={selected} />
-      <td>
+      <td class="two">
         <ToneSign {...judgeJob(job)} words={status} />
+        {job.warnings > 0 && <small class="phone-off status-note">{countWarnings(job)}</small>}
       </td>
       <JobName job={job} />
       {status === "Completed" ? <Figures job={job} /> : <ProgressCell job={job} />}
@@ -216,10 +217,15 @@ function JobName({ job }: JobProps) {
       <small>
         {job.target} · {job.scheme}
         {job.dryRun && " · dry run"}
+        {job.warnings > 0 && <span class="phone-only"> · {countWarnings(job)}</span>}
         {isMissed && <span class="phone-only bad"> · {words.replace(/^Completed, /, "")}</span>}
       </small>
     </td>
   );
+}
+
+function countWarnings({ warnings }: JobSummary): string {
+  return `${warnings} ${warnings === 1 ? "warning" : "warnings"}`;
 }
 
 /** The progress of a job that has no figures yet, or why it has none. */

@@ -1,8 +1,11 @@
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { describeResult } from "../compare/describe-result.ts";
 import { jobAddress } from "../../contract/page-addresses.ts";
+import { useLive } from "../live/use-live.ts";
+import { service } from "../session/service.ts";
 import { artifactAddress } from "../shared/addresses.ts";
 import { Icon } from "../shared/button.tsx";
+import { findDownload } from "../shared/find-download.ts";
 import { TableHead } from "../shared/table-head.tsx";
 import { isShippable } from "../shared/verdict.ts";
 
@@ -51,16 +54,27 @@ function BestRow({ target, job }: { readonly target: string; job: JobSummary | u
       </td>
       <td class="soft">{describeResult(job)}</td>
       <td class="num">
-        <a
-          class="button"
-          href={artifactAddress(job.id, "model.onnx")}
-          download
-          aria-label={`Download the model for ${target}`}
-        >
-          <Icon name="down" />
-        </a>
+        <DownloadLink job={job} />
       </td>
     </tr>
+  );
+}
+
+function DownloadLink({ job: { id, target } }: { readonly job: JobSummary }) {
+  const load = async () => service.call("listArtifacts", { params: { id } });
+  const { value } = useLive(load, { of: [id] });
+  const file = value && findDownload(value.artifacts);
+  return (
+    file && (
+      <a
+        class="button"
+        href={artifactAddress(id, file)}
+        download
+        aria-label={`Download the model for ${target}`}
+      >
+        <Icon name="down" />
+      </a>
+    )
   );
 }
 

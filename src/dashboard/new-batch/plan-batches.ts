@@ -24,7 +24,7 @@ export const recipeChoices: Readonly<Record<string, RecipeOption>> = {
     recipe: { scheme: "int8-weight", granularity: "channel" },
   },
   "int4-weight": {
-    hint: "Weights in 4 bits, in blocks; the smallest, and the least accurate.",
+    hint: "Weights of products in 4 bits, in blocks, others in 8: mostly smaller and less accurate than 8 bits; predict the sizes to see.",
     recipe: { scheme: "int4-weight", granularity: "block", fallback: "int8-weight" },
   },
   "int8-dynamic": {

@@ -3,7 +3,14 @@ import { formatProblem } from "../../contract/format-problem.ts";
 import { gateLimits } from "../../contract/jobs/gate.ts";
 import { gateName, type GateName } from "../../contract/jobs/gate-table.ts";
 import { type Job, type JobRequest, jobRequest } from "../../contract/jobs/job.ts";
-import { requestedRecipe, type RequestedRecipe } from "../../contract/jobs/recipe.ts";
+import {
+  changeScheme,
+  partialRecipe,
+  type PartialRecipe,
+  requestedRecipe,
+  type RequestedRecipe,
+  schemeName,
+} from "../../contract/jobs/recipe.ts";
 import type { JobKind } from "../../contract/jobs/status.ts";
 import { parseInput } from "../../contract/parse-input.ts";
 import { modelReference } from "../../contract/models/model.ts";
@@ -28,6 +35,8 @@ export interface JobFields {
   readonly target: Signal<string>;
   /** Empty for the target's own. */
   readonly scheme: Signal<string>;
+  /** What the chosen scheme changed in the other fields. */
+  readonly schemeNote: Signal<string>;
   /** The recipe's other fields as JSON; empty for the target's own. */
   readonly recipe: Signal<string>;
   readonly gates: Readonly<Record<GateName, Signal<string>>>;
@@ -44,6 +53,7 @@ export function createJobFields(from?: Job): JobFields {
     kind: signal<JobKind>(from?.kind ?? "compress"),
     target: signal(from?.target ?? ""),
     scheme: signal(scheme),
+    schemeNote: signal(""),
     recipe: signal(from === undefined ? "" : JSON.stringify(recipe, undefined, 2)),
     gates: createGates(from?.gateLimits),
     messages: signal<FieldMessages>({}),
@@ -54,6 +64,30 @@ export function createJobFields(from?: Job): JobFields {
 function createGates(limits: Job["gateLimits"] = {}): JobFields["gates"] {
   const entries = gateNames.map((gate) => [gate, signal(String(limits[gate] ?? ""))]);
   return Object.fromEntries(entries) as JobFields["gates"];
+}
+
+/** Chooses a scheme. Of a job that is run again, fields that it has no place for go, and come back. */
+export function chooseScheme(form: JobFields, chosen: string): void {
+  const { scheme, recipe, from, schemeNote } = form;
+  scheme.value = chosen;
+  schemeNote.value = "";
+  const typed = partialRecipe.safeParse(jsonValue.safeParse(recipe.peek()).data).data;
+  const known = schemeName.safeParse(chosen).data;
+  if (from === undefined || typed === undefined || known === undefined) return;
+  const { granularity, calibration, auto } = from.recipe;
+  const former: PartialRecipe = { granularity, calibration, auto };
+  const isFormer = known === from.recipe.scheme;
+  const whole = isFormer ? { ...typed, ...former } : { ...former, ...typed };
+  const changed = isFormer ? whole : changeScheme(whole, known);
+  recipe.value = JSON.stringify(changed, undefined, 2);
+  const left = (["calibration", "auto"] as const).filter(
+    (name) => whole[name] !== undefined && changed[name] === undefined,
+  );
+  const notes = left.map((name) => `${name} is left out`);
+  if (changed.granularity !== whole.granularity) {
+    notes.push(`the granularity is ${changed.granularity}`);
+  }
+  if (notes.length > 0) schemeNote.value = `With ${chosen}, ${notes.join(" and ")}.`;
 }
 
 /** What a job that is run again takes from the first one without being asked. */

@@ -1,4 +1,3 @@
-import type { Signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { granularitiesByScheme } from "../../contract/jobs/recipe.ts";
 import type { JobKind } from "../../contract/jobs/status.ts";
@@ -7,7 +6,7 @@ import { service } from "../session/service.ts";
 import { Field } from "../shared/field.tsx";
 import { MaybeError } from "../shared/notice.tsx";
 import { useLive } from "../live/use-live.ts";
-import type { JobFields } from "./read-job-form.ts";
+import { chooseScheme, type JobFields } from "./read-job-form.ts";
 
 const kinds: Readonly<Record<JobKind, string>> = {
   compress: "The usual choice: weights are cut into shards, so that models of any size fit",
@@ -37,7 +36,7 @@ export function KindField({ form: { kind } }: { readonly form: JobFields }) {
 /** For which target, and by which scheme. */
 export function RecipeFields({ form }: { readonly form: JobFields }) {
   const { value: targets = [], error, reload } = useLive(loadTargets);
-  const { target, scheme } = form;
+  const { target, scheme, schemeNote } = form;
   const chosen = targets.find(({ name }) => name === target.value);
   useEffect(() => {
     if (target.peek() === "") target.value = targets[0]?.name ?? "";
@@ -50,10 +49,17 @@ export function RecipeFields({ form }: { readonly form: JobFields }) {
       <Choice
         label="Target"
         hint={chosen?.description ?? ""}
-        value={target}
+        value={target.value}
         options={targets.map(({ name }) => [name, name])}
+        onChange={(name) => (target.value = name)}
       />
-      <Choice label="Scheme" hint="" value={scheme} options={[["", own], ...schemes]} />
+      <Choice
+        label="Scheme"
+        hint={schemeNote.value}
+        value={scheme.value}
+        options={[["", own], ...schemes]}
+        onChange={(name) => chooseScheme(form, name)}
+      />
     </>
   );
 }
@@ -61,20 +67,21 @@ export function RecipeFields({ form }: { readonly form: JobFields }) {
 interface ChoiceProps {
   readonly label: string;
   readonly hint: string;
-  readonly value: Signal<string>;
+  readonly value: string;
   /** Values with their texts. */
   readonly options: readonly (readonly [string, string])[];
+  readonly onChange: (value: string) => void;
 }
 
-function Choice({ label, hint, value, options }: ChoiceProps) {
+function Choice({ label, hint, value, options, onChange }: ChoiceProps) {
   return (
     <Field label={label} hint={hint}>
       {({ id, describedBy }) => (
         <select
           id={id}
           aria-describedby={describedBy}
-          value={value.value}
-          onChange={({ currentTarget }) => (value.value = currentTarget.value)}
+          value={value}
+          onChange={({ currentTarget }) => onChange(currentTarget.value)}
         >
           {options.map(([name, text]) => (
             <option key={name} value={name}>

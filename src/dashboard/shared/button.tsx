@@ -49,7 +49,6 @@ const paths = {
   copy: "M5.5 5.5h8v8h-8zM3 10.5h-.5v-8h8V3",
   again: "M13 8a5 5 0 1 1-1.6-3.7L13 5.8M13 2.5v3.3H9.7",
   person: "M10.5 5.5a2.5 2.5 0 1 1-5 0 2.5 2.5 0 0 1 5 0M3 13.5c.6-2.6 2.6-4 5-4s4.4 1.4 5 4",
-  theme: `${ring}M8 2v12`,
 } as const;
 
 export type IconName = keyof typeof paths;

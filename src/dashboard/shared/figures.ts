@@ -1,8 +1,11 @@
 import { formatMs } from "./format.ts";
-import type { JobSummary } from "../../contract/jobs/job-summary.ts";
+import { sqnrObstacle } from "../../contract/jobs/comparability.ts";
+import type { Job } from "../../contract/jobs/job.ts";
+import { type JobSummary, summarizeJob } from "../../contract/jobs/job-summary.ts";
 import type { LatencyRatio } from "../../contract/jobs/latency.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { formatChange, formatDecibels, formatPercent } from "../../contract/text/format-figure.ts";
+import { notTimed } from "../../report/figures.ts";
 
 type MeasuredJob = Pick<JobSummary, "figures" | "baseline">;
 
@@ -28,6 +31,31 @@ const comparisons = [compareSizes, compareAccuracies, compareLatencies];
 /** The figures that a job and its baseline have in common. */
 export function compareFigures(job: MeasuredJob): FigureChange[] {
   return comparisons.flatMap((compare) => compare(job) ?? []);
+}
+
+/** The figures of a job that its baseline has nothing to compare with, and why. */
+export function explainUncompared(
+  job: Job,
+): { figure: ComparedFigure; now: string; why: string }[] {
+  const { telemetry, baseline } = job;
+  const { figures } = summarizeJob(job);
+  if (!baseline) return [];
+  const compared = compareFigures(summarizeJob(job)).map(({ figure }) => figure);
+  const measured = [
+    {
+      figure: "accuracy" as const,
+      now: figures.sqnrDb === null ? undefined : formatDecibels(figures.sqnrDb),
+      why: baseline.accuracy ? sqnrObstacle(telemetry, baseline) : undefined,
+    },
+    {
+      figure: "latency" as const,
+      now: figures.latencyMs === null ? undefined : formatMs(figures.latencyMs),
+      why: notTimed,
+    },
+  ];
+  return measured.flatMap(({ figure, now, why = "not measured" }) => {
+    return now === undefined || compared.includes(figure) ? [] : [{ figure, now, why }];
+  });
 }
 
 function compareSizes({ figures, baseline }: MeasuredJob): FigureChange | undefined {

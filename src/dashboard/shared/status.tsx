@@ -2,6 +2,7 @@ import { Icon, type IconName } from "./button.tsx";
 import { judgeRatio } from "./figures.ts";
 import type { Verdict } from "./verdict.ts";
 import { formatRatio, type LatencyRatio } from "../../contract/jobs/latency.ts";
+import { formatTimes } from "../../contract/text/format-figure.ts";
 import type { BatchStatus, JobStatus } from "../../contract/jobs/status.ts";
 import type { Suite } from "../../contract/jobs/suite.ts";
 
@@ -85,7 +86,7 @@ export function LatencyMark({ latency }: { readonly latency: LatencyRatio }) {
         <span class="latency-range" style={{ left: `${low}%`, width: `${high - low}%` }} />
         <span class="latency-dot" style={{ left: `${toPercent(ratio)}%` }} />
       </span>
-      ×{ratio.toFixed(2)}
+      {formatTimes(ratio)}
     </span>
   );
 }

@@ -1,11 +1,10 @@
-import type { IconName } from "./button.tsx";
 import { type GateResult, listMissed } from "./gate-words.ts";
 import type { JobStatus } from "../../contract/jobs/status.ts";
 
 /** How a job ended, its gates included: a result that fails one is no good news. */
 export interface Verdict {
   readonly words: string;
-  readonly icon: IconName;
+  readonly icon: "wait" | "work" | "good" | "warn" | "bad" | "stop";
   readonly tone: "wait" | "work" | "calm" | "warn" | "bad" | "off";
 }
 

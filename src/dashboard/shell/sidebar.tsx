@@ -118,7 +118,6 @@ function ThemeButton() {
   const next = themes[(themes.indexOf(current) + 1) % themes.length] ?? "system";
   return (
     <button type="button" class="quiet" onClick={() => chooseTheme(next)}>
-      <Icon name="theme" />
       Colours: {current}
     </button>
   );

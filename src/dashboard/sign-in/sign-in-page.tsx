@@ -80,7 +80,7 @@ export function SignInForm({ isBusy, onSecret }: SignInFormProps) {
         hint="It works once, within an hour."
         error={error.value}
         text={text}
-        placeholder="http://localhost:8080/sign-in#…"
+        placeholder={`${location.origin}/sign-in#…`}
       />
       <button class="main" disabled={isBusy}>
         {isBusy ? "Signing in…" : "Sign in"}

@@ -1,11 +1,13 @@
 import type { Signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import { describeRecipe } from "../../contract/jobs/recipe.ts";
 import type { SuiteBatch, SuiteHistory } from "../../contract/jobs/suite.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
+import { formatDecibels, formatTimes } from "../../contract/text/format-figure.ts";
 import { describeCommit } from "../shared/format.ts";
 import { Status } from "../shared/status.tsx";
 import { Age } from "../shared/page-head.tsx";
-import { indexJobs, listTargets } from "./suite-lines.ts";
+import { findWithFormer, listTargets } from "./suite-lines.ts";
 
 interface CommitTableProps {
   readonly history: SuiteHistory;
@@ -61,7 +63,6 @@ function CommitRow({ history, chosen, targets, place }: CommitRowProps) {
     if (isChosen) row.current?.scrollIntoView({ block: "nearest" });
   }, [isChosen]);
   if (batch === undefined) return undefined;
-  const jobs = indexJobs(history);
   return (
     <tr ref={row} aria-selected={isChosen} onClick={() => (chosen.value = place)}>
       <td>
@@ -72,7 +73,7 @@ function CommitRow({ history, chosen, targets, place }: CommitRowProps) {
       </td>
       {targets.map((target) => (
         <td key={target}>
-          <JobFigures job={jobs.get(`${batch.id} ${target}`)} />
+          <JobFigures {...findWithFormer(history, { place, target })} />
         </td>
       ))}
       <td class="dim">
@@ -110,18 +111,31 @@ function CommitLink({ batch: { revision, check } }: { readonly batch: SuiteBatch
   );
 }
 
-function JobFigures({ job }: { readonly job: SuiteHistory["jobs"][number] | undefined }) {
+type SuiteJob = SuiteHistory["jobs"][number];
+
+interface JobFiguresProps {
+  readonly job: SuiteJob | undefined;
+  /** The one before. */
+  readonly former: SuiteJob | undefined;
+}
+
+function JobFigures({ job, former }: JobFiguresProps) {
   if (job === undefined) return <span class="dim">not run</span>;
+  const recipe = describeRecipe(job);
+  const isOther = former !== undefined && describeRecipe(former) !== recipe;
   const { resultBytes, sqnrDb, latencyRatio } = job.figures;
   const parts = [
     resultBytes !== null && formatBytes(resultBytes),
-    sqnrDb !== null && `${sqnrDb.toFixed(1)} dB`,
-    latencyRatio !== null && `×${latencyRatio.toFixed(2)}`,
+    sqnrDb !== null && formatDecibels(sqnrDb),
+    latencyRatio !== null && formatTimes(latencyRatio),
   ].filter((part) => part !== false);
   return (
-    <a href={`/jobs/${job.id}`} class={job.gatesFailed ? "bad" : ""}>
-      {parts.length === 0 ? <Status status={job.status} /> : parts.join(" · ")}
-      {job.gatesFailed && " fails a gate"}
-    </a>
+    <span class="two">
+      <a href={`/jobs/${job.id}`} class={job.gatesFailed ? "bad" : ""}>
+        {parts.length === 0 ? <Status status={job.status} /> : parts.join(" · ")}
+        {job.gatesFailed && " fails a gate"}
+      </a>
+      <small class={isOther ? "warn" : ""}>{isOther ? `now ${recipe}` : recipe}</small>
+    </span>
   );
 }

@@ -1,4 +1,5 @@
 import type { SuiteHistory } from "../../contract/jobs/suite.ts";
+import { formatTimes } from "../../contract/text/format-figure.ts";
 import type { GateName } from "../../contract/jobs/gate-table.ts";
 import type { Palette } from "../shared/palette.ts";
 
@@ -34,7 +35,7 @@ const figures: readonly (readonly [
     (value) => `${Number((100 * value).toFixed(1))} %`,
   ],
   ["sqnrDb", "Accuracy, SQNR", (value) => `${Number(value.toFixed(1))} dB`],
-  ["latencyRatio", "Latency, relative to the original", (value) => `×${Number(value.toFixed(3))}`],
+  ["latencyRatio", "Latency, relative to the original", (value) => formatTimes(value, 3)],
   ["latencyMs", "Latency, median", (value) => `${Number(value.toPrecision(3))} ms`],
   ["cosine", "Accuracy, cosine", (value) => String(Number(value.toFixed(4)))],
 ];
@@ -93,8 +94,20 @@ export function ofBranch(history: SuiteHistory, branch: string | undefined): Sui
   return { ...history, batches: history.batches.filter((b) => b.revision?.branch === branch) };
 }
 
-export function indexJobs({ jobs }: Pick<SuiteHistory, "jobs">): ReadonlyMap<string, Job> {
+function indexJobs({ jobs }: Pick<SuiteHistory, "jobs">): ReadonlyMap<string, Job> {
   return new Map(jobs.map((job) => [`${job.batchId} ${job.target}`, job]));
+}
+
+/** The job of a target in the batch at a place, and that of the last batch before that has one. */
+export function findWithFormer(
+  { batches, jobs }: Pick<SuiteHistory, "batches" | "jobs">,
+  { place, target }: { readonly place: number; readonly target: string },
+) {
+  const byPlace = indexJobs({ jobs });
+  const at = ({ id }: { readonly id: string }) => byPlace.get(`${id} ${target}`);
+  const batch = batches[place];
+  const former = batches.slice(0, place).findLast((each) => at(each) !== undefined);
+  return { job: batch && at(batch), former: former && at(former) };
 }
 
 const colours = ["accent", "warn", "good", "better", "wait"] as const;

@@ -19,18 +19,28 @@ export function SuitePage() {
   const name = useRoute().params["name"] ?? "";
   const { query } = useLocation();
   const { model, branch } = query;
-  const { value, error, reload } = useLive(
-    () => service.call("getSuiteHistory", { query: { suite: name, model } }),
-    { of: [name, model], concerns: ({ batch }) => batch?.suite === name },
-  );
+  const { value, error, reload } = useLive(() => loadSuite({ suite: name, model }, branch), {
+    of: [name, model, branch],
+    concerns: ({ batch }) => batch?.suite === name,
+  });
   useTitle(name);
   return (
     <main id="main">
-      <SuiteHead name={name} history={value} />
+      <SuiteHead name={name} history={value?.history} />
       <MaybeError error={error} retry={reload} />
-      {value && <SuiteSheet history={value} branch={branch} />}
+      {value && <SuiteSheet {...value} branch={branch} />}
     </main>
   );
+}
+
+/** The history of a model, and which models fail in the newest batch of the branch. */
+async function loadSuite(query: { suite: string; model: string | undefined }, branch?: string) {
+  const history = await service.call("getSuiteHistory", { query });
+  const newest = ofBranch(history, branch ?? listBranches(history)[0]).batches.at(-1);
+  if (newest === undefined) return { history, failing: [] };
+  const { jobs } = await service.call("getBatch", { params: { id: newest.id } });
+  const bad = jobs.filter(({ gatesFailed, status }) => gatesFailed || status === "Failed");
+  return { history, failing: [...new Set(bad.map((job) => job.model))] };
 }
 
 function SuiteHead({ name, history }: { name: string; history: SuiteHistory | undefined }) {
@@ -73,11 +83,12 @@ function ModelChoice({ name, history }: { readonly name: string; history: SuiteH
 
 interface SuiteSheetProps {
   readonly history: SuiteHistory;
+  readonly failing: readonly string[];
   /** By default the one with the most batches. */
   readonly branch: string | undefined;
 }
 
-function SuiteSheet({ history: whole, branch }: SuiteSheetProps) {
+function SuiteSheet({ history: whole, failing, branch }: SuiteSheetProps) {
   const chosen = useSignal<number | undefined>(undefined);
   const branches = listBranches(whole);
   const shown = branch ?? branches[0];
@@ -94,7 +105,7 @@ function SuiteSheet({ history: whole, branch }: SuiteSheetProps) {
       )}
       <TargetLegend targets={listTargets(history)} />
       <div class="sheet">
-        <SuiteVerdict history={history} />
+        <SuiteVerdict history={history} failing={failing} />
         {charts.map((chart) => (
           <SuiteChart key={chart.title} chart={chart} commits={commits} chosen={chosen} />
         ))}

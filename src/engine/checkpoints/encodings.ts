@@ -1,3 +1,6 @@
+import { bfloat16ToFloat32 } from "../quantize/kernels/convert-bfloat16.ts";
+import { float16ToFloat32 } from "../quantize/kernels/convert-floats.ts";
+
 /** How a checkpoint stores values: in blocks of so many, each of so many bytes. */
 interface EncodingFacts {
   /** Values of a block; the blocks of a row follow one another, and no block spans two rows. */
@@ -40,13 +43,11 @@ function decodeF32(bytes: Uint8Array, into: Float32Array): void {
 }
 
 function decodeF16(bytes: Uint8Array, into: Float32Array): void {
-  into.set(asHalves(bytes));
+  float16ToFloat32(new Uint16Array(bytes.buffer, bytes.byteOffset, into.length), into);
 }
 
 function decodeBF16(bytes: Uint8Array, into: Float32Array): void {
-  const halves = new Uint16Array(bytes.buffer, bytes.byteOffset, into.length);
-  const words = new Uint32Array(into.buffer, into.byteOffset, into.length);
-  for (let index = 0; index < halves.length; index++) words[index] = Number(halves[index]) << 16;
+  bfloat16ToFloat32(new Uint16Array(bytes.buffer, bytes.byteOffset, into.length), into);
 }
 
 /** The 256 values of E4M3 without infinities: exponent bias 7, all ones is not a number. */

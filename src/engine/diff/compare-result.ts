@@ -1,10 +1,12 @@
 import { compareModels } from "./compare-models.ts";
 import { describeStructure } from "./describe-model.ts";
+import { describeGraph } from "../describe-graph.ts";
 import type { WeightReport } from "../compression-report.ts";
 import { openOriginal } from "../language/open-original.ts";
 import { inlineFunctions } from "../onnx/inline-functions.ts";
 import { openModel } from "../onnx/open-model.ts";
 import { maxSqnrDb } from "../../contract/jobs/telemetry.ts";
+import { type ModelGraphPart, modelGraphLimits } from "../../contract/jobs/model-graph.ts";
 import {
   maxDistance,
   type ModelDiff,
@@ -24,11 +26,17 @@ interface Compared {
   readonly signal: AbortSignal;
 }
 
+export interface ComparedResult {
+  readonly changes: ModelDiff;
+  /** The result's graph; undefined where it has more nodes than can be looked at. */
+  readonly graph: ModelGraphPart | undefined;
+}
+
 /**
  * How a result differs from its original. No weight is read: what the compression measured of each
  * says how much it changed.
  */
-export async function compareResult(compared: Compared): Promise<ModelDiff> {
+export async function compareResult(compared: Compared): Promise<ComparedResult> {
   const { originalPath, resultPath, weights, maxModelBytes, signal } = compared;
   const original = await openOriginal(originalPath, maxModelBytes);
   inlineFunctions(original.proto);
@@ -38,7 +46,7 @@ export async function compareResult(compared: Compared): Promise<ModelDiff> {
     await describeStructure(result, signal),
   ];
   const changes = weights.flatMap(describeChange).toSorted((a, b) => rank(b) - rank(a));
-  return {
+  const diff = {
     ...compareModels(before, after),
     weights: {
       added: 0,
@@ -49,6 +57,9 @@ export async function compareResult(compared: Compared): Promise<ModelDiff> {
     },
     weightChanges: changes.slice(0, modelDiffLimits.entries),
   };
+  const { graph } = result.proto;
+  const isShown = graph !== undefined && graph.node.length <= modelGraphLimits.nodes;
+  return { changes: diff, graph: isShown ? describeGraph(graph, []) : undefined };
 }
 
 function describeChange({ name, dataType, shape, form, error }: WeightReport): WeightChange[] {

@@ -1,3 +1,4 @@
+import type { ErrorSums } from "../quantize/kernels/error-sums.ts";
 import { maxSqnrDb } from "../../contract/jobs/telemetry.ts";
 
 export interface ErrorMetrics {
@@ -23,17 +24,6 @@ export function errorMetrics(sums: ErrorSums): ErrorMetrics {
     cosine: norms === 0 ? 0 : Math.min(1, Math.max(-1, sums.product / norms)),
     maxAbsoluteError,
   };
-}
-
-/** Running sums over the elements of an original and a changed tensor, in double precision. */
-export interface ErrorSums {
-  signal: number;
-  noise: number;
-  changed: number;
-  product: number;
-  maxAbsoluteError: number;
-  /** Whether a position is finite in only one tensor, or different and not finite in both. */
-  notFinite: boolean;
 }
 
 export function emptyErrorSums(): ErrorSums {

@@ -1,10 +1,5 @@
-import {
-  addErrors,
-  addMissingErrors,
-  emptyErrorSums,
-  errorMetrics,
-  type ErrorSums,
-} from "./error-metrics.ts";
+import { addErrors, addMissingErrors, emptyErrorSums, errorMetrics } from "./error-metrics.ts";
+import type { ErrorSums } from "../quantize/kernels/error-sums.ts";
 import type { EvaluationWarning } from "./evaluation-warning.ts";
 import type { RunnableModel } from "./model-session.ts";
 import { elementType, type TensorData, tensorNumbers } from "./tensor-data.ts";

@@ -1,4 +1,4 @@
-import type { ErrorSums } from "./error-metrics.ts";
+import type { ErrorSums } from "../quantize/kernels/error-sums.ts";
 
 /** How much an output of the original differs between rows along its last axis, of all samples. */
 export interface OutputResponse {

@@ -26,14 +26,16 @@ const minExternalBytes = 1024;
 
 /**
  * Lays out a model's files to the byte without its weights' content. With one shard and less than
- * 1.5 GB, everything goes into the ONNX file.
+ * 1.5 GB, everything goes into the ONNX file, but for weights of a checkpoint: a language model is
+ * loaded to be run, and ONNX Runtime holds an ONNX file twice while it loads it.
  * @throws ServiceError model_unsupported where the ONNX file would be larger than protobuf allows,
  * or the graph larger than can be opened
  */
 export function layoutModel(model: OnnxModel, options: LayoutOptions): ModelLayout {
   const skeleton = ByteWindow.fromBytes(toBinary(ModelProtoSchema, model.proto));
   const inlineBytes = skeleton.length + referencedBytes(model);
-  const isExternal = options.shards > 1 || inlineBytes >= maxInlineBytes;
+  const isCheckpoint = model.payloads.some(({ kind }) => kind === "checkpoint");
+  const isExternal = isCheckpoint || options.shards > 1 || inlineBytes >= maxInlineBytes;
   const external = isExternal ? initializerPayloads(model) : new Set<number>();
   const builder = new LayoutBuilder(model, options, external);
   const editTensor: TensorEditor = (fields, bytes) => builder.editTensor(fields, bytes);

@@ -307,6 +307,9 @@ const calibrationColumn = [
     where calibration_data is not null`,
 ];
 
+/** Summaries of before have no warnings and no granularity; readers make them anew. */
+const forgottenSummaries = [`update jobs set summary = null where summary is not null`];
+
 function createMigrations({ bytes, now, before, triggers }: Dialect): Migrations {
   const statements = [
     ...before,
@@ -324,6 +327,7 @@ function createMigrations({ bytes, now, before, triggers }: Dialect): Migrations
   return {
     "0001-schema": { up: (db) => runStatements(db, statements) },
     "0002-calibration-data": { up: (db) => runStatements(db, calibrationColumn) },
+    "0003-summaries": { up: (db) => runStatements(db, forgottenSummaries) },
   };
 }
 

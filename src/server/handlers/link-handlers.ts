@@ -2,12 +2,17 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { artifactResponse } from "./artifact-handlers.ts";
 import { canRead } from "../../auth/authenticate.ts";
 import { ServiceError } from "../../contract/errors.ts";
-import type { LinkedArtifact } from "../../contract/routes/artifact-routes.ts";
+import { summarizeJob } from "../../contract/jobs/job-summary.ts";
+import type { LinkedArtifact, LinkedResult } from "../../contract/routes/artifact-routes.ts";
 import type { Records } from "../../records/open-records.ts";
 import type { RouteHandlers } from "../http/bind-routes.ts";
+import type { ServerContext } from "../http/server-context.ts";
 import { notFoundError } from "../http/problem-response.ts";
 
-type LinkHandlers = Pick<RouteHandlers, "linkArtifact" | "deleteLinks" | "getLinkedArtifact">;
+type LinkHandlers = Pick<
+  RouteHandlers,
+  "linkArtifact" | "deleteLinks" | "getLinkedArtifact" | "describeLink"
+>;
 
 export const linkHandlers: LinkHandlers = {
   async linkArtifact({ records, publicUrl, now }, { params, caller, body, audit, request }) {
@@ -20,7 +25,8 @@ export const linkHandlers: LinkHandlers = {
     const expires = Math.floor(Math.min(asked, end));
     const key = await records.artifacts.makeLinkKey(id, name, audit);
     const by = caller.tokenId ?? caller.personId ?? undefined;
-    const path = signArtifactLink(key, { id, name, sha256, expires, by });
+    const summary = body.withSummary ? "true" : undefined;
+    const path = signArtifactLink(key, { id, name, sha256, expires, by, summary });
     const base = publicUrl ?? new URL(request.url).origin;
     const expiresAt = new Date(expires * 1000).toISOString();
     return { status: 201, json: { url: `${base}/v1${path}`, expiresAt } };
@@ -32,29 +38,66 @@ export const linkHandlers: LinkHandlers = {
   },
 
   async getLinkedArtifact(context, { params, query, headers }) {
-    const { records, now } = context;
-    const { signature, ...rest } = query;
-    const linked = { ...params, ...rest };
-    // Before the job is read: a guessed link costs no more than this.
-    const key = await records.artifacts.findLinkKey(params.id);
-    if (key === undefined || !isSignedLink(key, linked, signature)) {
-      throw notFoundError("link", `${params.id}/${params.name}`);
-    }
-    if (linked.expires * 1000 <= now().getTime()) {
-      const end = new Date(linked.expires * 1000).toISOString();
-      throw new ServiceError("link_expired", `The link was valid until ${end}`);
-    }
-    if (!(await isMakerAllowed(records, linked, now()))) {
-      const message = "The link ended when whoever made it could no longer read the file";
-      throw new ServiceError("link_expired", message);
-    }
-    const artifact = await records.artifacts.find(params.id, params.name);
-    if (artifact?.sha256 !== linked.sha256) {
-      throw notFoundError("artifact", params.name, `of job "${params.id}"`);
-    }
+    const { artifact } = await requireLinked(context, params, query);
     return artifactResponse(context, { ...artifact, jobId: params.id }, headers);
   },
+
+  async describeLink(context, { params, query }) {
+    const { artifact, linked } = await requireLinked(context, params, query);
+    const { name, bytes, sha256 } = artifact;
+    const expiresAt = new Date(linked.expires * 1000).toISOString();
+    const result = linked.summary ? await describeResult(context, params.id) : null;
+    return { status: 200, json: { name, bytes, sha256, expiresAt, result } };
+  },
 };
+
+/**
+ * A link that somebody made who may still read its file, and the file.
+ * @throws ServiceError not_found, link_expired
+ */
+async function requireLinked(
+  { records, now }: Pick<ServerContext, "records" | "now">,
+  params: Pick<LinkedArtifact, "id" | "name">,
+  query: Omit<LinkedArtifact, "id" | "name"> & { readonly signature: string },
+) {
+  const { expires, sha256, by, summary, signature } = query;
+  const linked = { ...params, expires, sha256, by, summary };
+  // Before the job is read: a guessed link costs no more than this.
+  const key = await records.artifacts.findLinkKey(params.id);
+  if (key === undefined || !isSignedLink(key, linked, signature)) {
+    throw notFoundError("link", `${params.id}/${params.name}`);
+  }
+  if (linked.expires * 1000 <= now().getTime()) {
+    const end = new Date(linked.expires * 1000).toISOString();
+    throw new ServiceError("link_expired", `The link was valid until ${end}`);
+  }
+  if (!(await isMakerAllowed(records, linked, now()))) {
+    const message = "The link ended when whoever made it could no longer read the file";
+    throw new ServiceError("link_expired", message);
+  }
+  const artifact = await records.artifacts.find(params.id, params.name);
+  if (artifact?.sha256 !== linked.sha256) {
+    throw notFoundError("artifact", params.name, `of job "${params.id}"`);
+  }
+  return { artifact, linked };
+}
+
+/** Of the gates what they found: their notes name machines, branches and baselines. */
+async function describeResult(
+  { records }: Pick<ServerContext, "records">,
+  id: string,
+): Promise<LinkedResult | null> {
+  const owner = await records.owners.findOfJob(id);
+  const job = owner && (await records.jobs.find(owner.project, id));
+  if (job === undefined) return null;
+  const { model, target, scheme, granularity, blockSize, ...summary } = summarizeJob(job);
+  const { status, dryRun, figures, warnings, finishedAt } = summary;
+  const gates = summary.gates.map(({ gate, limit, level, actual, passed }) => {
+    return { gate, limit, level, actual, passed, baseline: null };
+  });
+  const recipe = { scheme, granularity, blockSize };
+  return { model, target, ...recipe, status, dryRun, figures, warnings, gates, finishedAt };
+}
 
 /** ServiceAccounts cannot be asked for: what they link ends at its time, or with all links. */
 async function isMakerAllowed(
@@ -70,10 +113,10 @@ async function isMakerAllowed(
 
 /** The path and the query of a link, below the base address with `/v1`. */
 function signArtifactLink(key: Buffer, linked: LinkedArtifact): string {
-  const { id, name, expires, sha256, by } = linked;
+  const { id, name, expires, sha256, by, summary } = linked;
   const signature = computeSignature(key, linked).toString("base64url");
-  const maker = by === undefined ? {} : { by };
-  const query = new URLSearchParams({ expires: String(expires), sha256, ...maker, signature });
+  const chosen = { ...(by !== undefined && { by }), ...(summary !== undefined && { summary }) };
+  const query = new URLSearchParams({ expires: String(expires), sha256, ...chosen, signature });
   return `/links/${id}/${name}?${query.toString()}`;
 }
 
@@ -83,7 +126,10 @@ function isSignedLink(key: Buffer, linked: LinkedArtifact, signature: string): b
   return given.length === expected.length && timingSafeEqual(given, expected);
 }
 
-function computeSignature(key: Buffer, { id, name, expires, sha256, by }: LinkedArtifact): Buffer {
-  const text = ["artifact", id, name, sha256, expires, by ?? ""].join("\n");
-  return createHmac("sha256", key).update(text).digest();
+function computeSignature(key: Buffer, linked: LinkedArtifact): Buffer {
+  const { id, name, expires, sha256, by, summary } = linked;
+  const parts = ["artifact", id, name, sha256, expires, by ?? ""];
+  // A link to the file only says no more if somebody adds to its address.
+  if (summary !== undefined) parts.push("summary");
+  return createHmac("sha256", key).update(parts.join("\n")).digest();
 }

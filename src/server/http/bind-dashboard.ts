@@ -48,6 +48,14 @@ export function bindDashboard(app: Hono, dashboard: Dashboard): void {
   });
 }
 
+/** Gives browsers a page at a link to a file, which says what it is; programs get the file. */
+export function bindLinkPage(app: Hono, { shell }: Dashboard): void {
+  app.get("/v1/links/:id/:name", async (c, next) => {
+    const isPage = acceptsHtml(c.req.header("accept")) && c.req.query("download") === undefined;
+    return isPage ? shellResponse(shell, c.req.raw) : next();
+  });
+}
+
 /** Addresses for programs, which show their answers to browsers too. */
 function isInterface(path: string): boolean {
   return /^\/(v1|worker|auth|assets|github|healthz|readyz|metrics)(\/|$)/.test(path);

@@ -1,7 +1,9 @@
+import { widenHalves } from "./convert-floats.ts";
+import { simd } from "./simd.ts";
+
 /** Widens bfloat16 values, which are the upper halves of float32 values. */
 export function bfloat16ToFloat32(halves: Uint16Array, into: Float32Array): void {
-  const words = new Uint32Array(into.buffer, into.byteOffset, into.length);
-  for (let index = 0; index < halves.length; index++) words[index] = Number(halves[index]) << 16;
+  widenHalves(halves, into, simd.fromBfloat16);
 }
 
 /** Rounds float32 values to bfloat16 (nearest, half to even) and keeps NaN. */

@@ -1,4 +1,4 @@
-import type { ErrorSums } from "../../evaluate/error-metrics.ts";
+import type { ErrorSums } from "./error-sums.ts";
 import {
   clearKernelSums,
   memoryOffsets,
@@ -56,10 +56,19 @@ function sumCounts(index: number): number {
 
 /** Widens half-precision values, all of which single precision has. */
 export function float16ToFloat32(halves: Uint16Array, into: Float32Array): void {
+  widenHalves(halves, into, simd.fromHalves);
+}
+
+/** Widens values of 16 bits, strip by strip in the kernels' memory. */
+export function widenHalves(
+  halves: Uint16Array,
+  into: Float32Array,
+  kernel: (input: number, vectors: number, output: number) => void,
+): void {
   for (let start = 0; start < halves.length; start += stripValues) {
     const part = halves.subarray(start, start + stripValues);
     simdHalves.set(part, memoryOffsets.codes / 2);
-    simd.fromHalves(memoryOffsets.codes, Math.ceil(part.length / 4), memoryOffsets.input);
+    kernel(memoryOffsets.codes, Math.ceil(part.length / 4), memoryOffsets.input);
     const first = memoryOffsets.input / 4;
     into.set(simdFloats.subarray(first, first + part.length), start);
   }

@@ -1,4 +1,4 @@
-import type { ErrorSums } from "../../evaluate/error-metrics.ts";
+import type { ErrorSums } from "./error-sums.ts";
 import { countBlocks } from "./block-format.ts";
 import type { BlockMatrix, QuantizedBlocks, RowTile } from "./block-format.ts";
 import { type BlockStrip, quantizeStrips } from "./block-strips.ts";

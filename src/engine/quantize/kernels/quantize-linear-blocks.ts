@@ -1,4 +1,4 @@
-import type { ErrorSums } from "../../evaluate/error-metrics.ts";
+import type { ErrorSums } from "./error-sums.ts";
 import type { BlockFormat, BlockMatrix, QuantizedBlocks, RowTile } from "./block-format.ts";
 import { type BlockStrip, quantizeStrips } from "./block-strips.ts";
 import { clearKernelSums, memoryOffsets, simdBytes, simdFloats, addKernelSums } from "./simd.ts";

@@ -1,4 +1,4 @@
-import type { ErrorSums } from "../../evaluate/error-metrics.ts";
+import type { ErrorSums } from "./error-sums.ts";
 import type { ChannelLayout, ValueTile } from "./channel-layout.ts";
 import { type ChannelStrip, channelStrips } from "./channel-strips.ts";
 import type { AffineParameters } from "./affine-parameters.ts";

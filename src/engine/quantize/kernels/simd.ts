@@ -1,4 +1,4 @@
-import type { ErrorSums } from "../../evaluate/error-metrics.ts";
+import type { ErrorSums } from "./error-sums.ts";
 import { simdModule } from "./simd-module.ts";
 
 /** Exports of assembly/kernels.ts; all numbers are addresses, byte strides, counts or limits. */
@@ -10,6 +10,7 @@ interface SimdKernels {
   roundLinear: (...numbers: number[]) => void;
   toHalves: (...numbers: number[]) => void;
   fromHalves: (...numbers: number[]) => void;
+  fromBfloat16: (...numbers: number[]) => void;
 }
 
 declare const WebAssembly: {

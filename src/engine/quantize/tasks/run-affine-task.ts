@@ -5,7 +5,7 @@ import type { TileLimits } from "./tile-limits.ts";
 import { type ChannelSlice, channelSlices, sliceTiles } from "./tiles.ts";
 import type { AffineTask, FloatType, ProductBias, TaskResult } from "./weight-task.ts";
 import { at } from "../../onnx/at.ts";
-import { emptyErrorSums, type ErrorSums } from "../../evaluate/error-metrics.ts";
+import { emptyErrorSums } from "../../evaluate/error-metrics.ts";
 import { affineParameters, type AffineParameters } from "../kernels/affine-parameters.ts";
 import {
   type ChannelRanges,
@@ -13,6 +13,7 @@ import {
   widenChannelRanges,
 } from "../kernels/channel-ranges.ts";
 import { bfloat16ToFloat32 } from "../kernels/convert-bfloat16.ts";
+import type { ErrorSums } from "../kernels/error-sums.ts";
 import { quantizeLinear } from "../kernels/quantize-linear.ts";
 
 /** Reads a weight twice: for its ranges, and to quantize it. */

@@ -1,4 +1,4 @@
-import type { ErrorSums } from "../../evaluate/error-metrics.ts";
+import type { ErrorSums } from "../kernels/error-sums.ts";
 import type { RemoteFiles } from "../../checkpoints/remote-files.ts";
 import type { TensorSource } from "../../onnx/read-tensor.ts";
 import type { Destination } from "../../onnx/write-model.ts";

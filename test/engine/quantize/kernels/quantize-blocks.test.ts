@@ -1,11 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import {
-  addErrors,
-  emptyErrorSums,
-  type ErrorSums,
-} from "../../../../src/engine/evaluate/error-metrics.ts";
+import { addErrors, emptyErrorSums } from "../../../../src/engine/evaluate/error-metrics.ts";
+import type { ErrorSums } from "../../../../src/engine/quantize/kernels/error-sums.ts";
 import {
   type QuantizedBlocks,
   type BlockFormat,

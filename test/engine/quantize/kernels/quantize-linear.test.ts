@@ -4,11 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
-import {
-  addErrors,
-  emptyErrorSums,
-  type ErrorSums,
-} from "../../../../src/engine/evaluate/error-metrics.ts";
+import { addErrors, emptyErrorSums } from "../../../../src/engine/evaluate/error-metrics.ts";
+import type { ErrorSums } from "../../../../src/engine/quantize/kernels/error-sums.ts";
 import type { ChannelLayout } from "../../../../src/engine/quantize/kernels/channel-layout.ts";
 import {
   type ChannelRanges,

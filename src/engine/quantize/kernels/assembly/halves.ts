@@ -100,3 +100,12 @@ export function fromHalves(input: usize, vectors: i32, output: usize): void {
     output += 16;
   }
 }
+
+/** Widens vectors of four bfloat16 values, which are the upper halves of float32 values. */
+export function fromBfloat16(input: usize, vectors: i32, output: usize): void {
+  for (let vector = 0; vector < vectors; vector++) {
+    v128.store(output, i32x4.shl(v128.load_ext<u16>(input), 16));
+    input += 8;
+    output += 16;
+  }
+}

@@ -2,4 +2,4 @@
 /* oxlint-disable */
 export { roundColumns, roundRows } from "./blocks";
 export { roundLinear, widenRanges } from "./linear";
-export { fromHalves, toHalves } from "./halves";
+export { fromBfloat16, fromHalves, toHalves } from "./halves";

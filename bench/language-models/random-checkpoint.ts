@@ -1,5 +1,8 @@
+import { createWriteStream } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { join } from "node:path";
 import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { listenLocally } from "../../test/support/listen-locally.ts";
 import { createNormal, createRandom } from "../../src/engine/evaluate/generate-sample.ts";
 
@@ -18,7 +21,7 @@ const maxShardBytes = 5e9;
 interface RemoteFile {
   readonly bytes: number;
   /** @param end behind the last byte */
-  read(start: number, end: number): Iterable<Buffer>;
+  read(this: void, start: number, end: number): Iterable<Buffer>;
 }
 
 /**
@@ -36,6 +39,13 @@ export async function serveCheckpoint(
     else sendFile(file, request, response);
   });
   return `${await listenLocally(owner, server)}/checkpoint/`;
+}
+
+/** Writes the same files to a folder. */
+export async function writeCheckpoint(folder: string, size: Size): Promise<void> {
+  for (const [name, { bytes, read }] of makeFiles(size)) {
+    await pipeline(Readable.from(read(0, bytes)), createWriteStream(join(folder, name)));
+  }
 }
 
 function sendFile(file: RemoteFile, { headers }: IncomingMessage, response: ServerResponse): void {
@@ -70,7 +80,9 @@ function makeFiles(size: Size): Map<string, RemoteFile> {
     eos_token_id: 2,
     torch_dtype: "bfloat16",
   };
-  const tokenizer = { version: "1.0", model: { type: "WordPiece", vocab: { t: 0 } } };
+  const words = { vocab: { t: 0 }, unk_token: "t", continuing_subword_prefix: "##" };
+  const model = { type: "WordPiece", ...words, max_input_chars_per_word: 100 };
+  const tokenizer = { version: "1.0", added_tokens: [], model };
   const weightMap: Record<string, string> = {};
   const files = new Map<string, RemoteFile>();
   const values = makeValues();
@@ -82,7 +94,8 @@ function makeFiles(size: Size): Map<string, RemoteFile> {
   const texts = {
     "config.json": config,
     "tokenizer.json": tokenizer,
-    "model.safetensors.index.json": { weight_map: weightMap },
+    "tokenizer_config.json": { tokenizer_class: "PreTrainedTokenizerFast" },
+    "model.safetensors.index.json": { metadata: {}, weight_map: weightMap },
   };
   for (const [name, content] of Object.entries(texts)) {
     const text = Buffer.from(JSON.stringify(content));

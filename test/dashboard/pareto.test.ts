@@ -1,0 +1,32 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { summarizeJob } from "../../src/contract/jobs/job-summary.ts";
+import { layOutPareto } from "../../src/dashboard/compare/pareto.ts";
+import { makeCompletedJob } from "../support/make-job.ts";
+
+/** A result with a ratio of latencies and the ends of its interval, and an accuracy. */
+function makeResult(ratios: readonly [number, number, number], sqnrDb: number) {
+  const summary = summarizeJob(makeCompletedJob({ gates: [] }));
+  const [latencyRatio, latencyRatioLow, latencyRatioHigh] = ratios;
+  const latency = { latencyRatio, latencyRatioLow, latencyRatioHigh };
+  return { ...summary, figures: { ...summary.figures, ...latency, sqnrDb } };
+}
+
+test("a latency that is not known puts no result on the front, and none behind it", () => {
+  const jobs = [
+    makeResult([0.8, 0.2, 3], 40),
+    makeResult([0.9, 0.88, 0.92], 30),
+    makeResult([0.95, 0.94, 0.96], 20),
+  ];
+  const timed = layOutPareto(jobs, ["latency", "accuracy"]);
+  assert.deepEqual(
+    timed.points.map(({ look }) => look),
+    ["unsure", "front", "behind"],
+  );
+  assert.equal(timed.front.length, 1);
+  const sized = layOutPareto(jobs, ["size", "accuracy"]);
+  assert.deepEqual(
+    sized.points.map(({ look }) => look),
+    ["front", "behind", "behind"],
+  );
+});
