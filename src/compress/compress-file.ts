@@ -17,6 +17,7 @@ import type { CompressionReport } from "../engine/compression-report.ts";
 import { evaluateModels } from "../engine/evaluate-models.ts";
 import { isCheckpoint } from "../engine/language/open-language-model.ts";
 import { writeRunnableOriginal } from "../engine/language/runnable-original.ts";
+import { explainUntimed } from "../engine/quantize/dialects.ts";
 import { errorMessage } from "../log/error-message.ts";
 import { addMeasured, type Evaluation, weightAccuracy } from "../worker/evaluate-result.ts";
 import { summarizeResult } from "../worker/finish-job.ts";
@@ -47,8 +48,8 @@ export async function compressFile(args: readonly string[], output: Output): Pro
     const work = { modelPath, dataPath, recipe, target, scratch };
     const report = await compress(work, output);
     const evaluation = await evaluate(work, report, output);
-    const { choice, weights, search, foundRecipe } = report;
-    const content = { recipe, foundRecipe, search, choice, weights, ...evaluation };
+    const { choice, weights, search, foundRecipe, qdq } = report;
+    const content = { recipe, foundRecipe, search, choice, qdq, weights, ...evaluation };
     const result = path.join(scratch, "result");
     await writeLanguageFiles(modelPath, result);
     await writeFile(path.join(result, "report.json"), `${JSON.stringify(content, null, 2)}\n`);
@@ -224,6 +225,7 @@ async function evaluate(
       ...recipe.evaluation,
       samples: report.search?.evaluationSamples ?? recipe.evaluation.samples,
     },
+    timingObstacle: explainUntimed(recipe),
     executionProvider: target.executionProvider,
     dataPath,
     scratchDirectory: scratch,

@@ -4,7 +4,8 @@ import { observeMoments } from "./calibrate/observe-moments.ts";
 import { chooseRange } from "./calibrate/choose-range.ts";
 import type { ValueHistogram } from "./calibrate/value-histogram.ts";
 import { observeRanges } from "./calibrate/observe-ranges.ts";
-import { isStatic, listStaticValues } from "./quantize/formats/multiply-static.ts";
+import { findDialect } from "./quantize/dialects.ts";
+import { isConvolution, isStatic, listStaticValues } from "./quantize/formats/multiply-static.ts";
 import type { ActivationRange } from "./quantize/plan-revision.ts";
 import { quoteName } from "../contract/text/quote-name.ts";
 import type { RangeMethod, Recipe } from "../contract/jobs/recipe.ts";
@@ -59,15 +60,17 @@ export async function calibrateModel(
   let summary = observed && summarize(observed);
   const statics = plan.weights.filter(({ format }) => isStatic(format));
   const index = new GraphIndex(model.proto);
+  const dialect = findDialect(recipe);
   const valuesOf = (plan: WeightPlan) =>
     at(weights, plan.weight.index).consumers.flatMap((consumer) =>
-      listStaticValues(index, consumer),
+      listStaticValues(index, consumer, dialect),
     );
   const multiplicationsOf = ({ weight: { index: position } }: WeightPlan) => {
     const weight = at(weights, position);
     const counts = weight.consumers.map((consumer) => {
-      const count = histograms.get(listStaticValues(index, consumer).at(-1) ?? "")?.count ?? 0;
-      return count * countProducts(weight, consumer);
+      const [data = "", result = ""] = listStaticValues(index, consumer, dialect);
+      const counted = isConvolution(consumer.node) ? result : data;
+      return (histograms.get(counted)?.count ?? 0) * countProducts(weight, consumer);
     });
     return [position, counts.reduce((sum, each) => sum + each, 0)] as const;
   };
@@ -91,11 +94,10 @@ function summarize({ data, count: samples, evaluationSamples }: Observed) {
   return { data, samples, evaluationSamples };
 }
 
-/** Products for each element of the last value that an operator's range is needed of. */
+/** Products for each element of a convolution's result, or of the input of another product. */
 function countProducts(weight: Weight, consumer: WeightConsumer): number {
   const dims = weightDims(weight);
   const matrix = findProductMatrix(consumer);
-  // A convolution's result is observed, of a product of matrices the input.
   return matrix instanceof Obstacle ? countElements(dims.slice(1)) : matrix.n.size;
 }
 

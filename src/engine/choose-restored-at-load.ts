@@ -27,6 +27,8 @@ const nothing: RestoredWeights = { folded: new Map(), unrounded: new Map() };
 interface ChooseOptions {
   /** Absent where the recipe does not have the result run. */
   readonly candidates: CandidateRunner | undefined;
+  /** Whether the result is for a runtime that is not the one here: times say nothing of it. */
+  readonly isForOtherRuntime: boolean;
   /** Whether the target's processor is known to have no integer dot products. */
   readonly lacksDotProducts: boolean;
   /** Plans the model once more, with what is restored of it. */
@@ -59,7 +61,11 @@ export async function chooseRestoredAtLoad(
 ): Promise<RestoredWeights> {
   const regions = findRegions(written.plan.weights);
   if (regions.length === 0) return nothing;
-  const { candidates, log } = options;
+  const { candidates, log, isForOtherRuntime } = options;
+  if (isForOtherRuntime) {
+    if (candidates === undefined) return nothing;
+    return restoreInaccurate(regions, { ...options, candidates, written, regions });
+  }
   const all = await candidates?.time(path.join(written.directory, "model.onnx"), {
     share: firstShare,
     isDecided,
@@ -206,7 +212,8 @@ async function restoreHarmful(
     if (time !== undefined) log(`Without them: latency ${formatInterval(time)} of the original's`);
     return time !== undefined && time.high <= 1;
   };
-  if (chosen.size < statics.size && (await isFaster())) return { ...nothing, unrounded: chosen };
+  const isKept = chosen.size < statics.size && (work.isForOtherRuntime || (await isFaster()));
+  if (isKept) return { ...nothing, unrounded: chosen };
   const reason = "would cost too much accuracy, or is not faster without operators that do";
   return { ...nothing, folded: new Map([...statics].map((index) => [index, reason])) };
 }

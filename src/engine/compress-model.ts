@@ -21,7 +21,7 @@ import { firstPlan, type PlanRevision } from "./quantize/plan-revision.ts";
 import { type CompletedTasks, readPartitions } from "./quantize/tasks/partition.ts";
 import { digestWork, TaskJournal } from "./quantize/tasks/task-journal.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
-import { type RangeMethod, rangeMethods } from "../contract/jobs/recipe.ts";
+import { isForOtherRuntime, type RangeMethod, rangeMethods } from "../contract/jobs/recipe.ts";
 import { requireSupportedRecipe } from "../contract/jobs/resolve-recipe.ts";
 import { lacksDotProducts } from "../contract/jobs/target.ts";
 
@@ -318,6 +318,7 @@ async function chooseRestored(
     signal,
     log,
     candidates,
+    isForOtherRuntime: isForOtherRuntime(work.options.recipe),
     lacksDotProducts: lacksDotProducts(target),
     multiplications: work.calibration?.multiplications ?? new Map(),
     replan: async (restored) => {

@@ -8,6 +8,7 @@ import type { FoundRecipe, WeightSensitivity } from "./describe-search.ts";
 import type { CompressionPlan } from "./plan-compression.ts";
 import type { TaskResult } from "./quantize/tasks/weight-task.ts";
 import { isStatic } from "./quantize/formats/multiply-static.ts";
+import type { QdqFindings } from "./quantize/formats/find-unfused.ts";
 import type { WeightOperation } from "./quantize/weight-format.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
 import type { ModelGraphPart } from "../contract/jobs/model-graph.ts";
@@ -59,6 +60,8 @@ export interface CompressionReport {
   readonly foundRecipe: Recipe | undefined;
   /** What the rounding was fitted to; undefined where it was not. */
   readonly calibration: Telemetry["calibration"];
+  /** How the recipe's runtime takes what is rounded by ranges; undefined where none are known. */
+  readonly qdq: QdqFindings | undefined;
 }
 
 interface Measured {
@@ -101,6 +104,7 @@ export function buildCompressionReport(
     search: found?.summary,
     foundRecipe: found?.recipe,
     calibration: fitted,
+    qdq: plan.qdq,
     interface: describeInterface(plan.model.proto),
   };
 }
@@ -167,7 +171,7 @@ function warnOfSearch(summary: SearchSummary | undefined): CompressionWarning[] 
 
 /** What a caller has to know of a plan that was carried out. */
 function listCompressionWarnings(plan: CompressionPlan): CompressionWarning[] {
-  return [...warnOfFixedInputs(plan), ...warnOfPatterns(plan)];
+  return [...warnOfFixedInputs(plan), ...warnOfPatterns(plan), ...warnOfUnfused(plan)];
 }
 
 /** Whether a format is what a scheme asks for first. */
@@ -215,4 +219,14 @@ function warnOfPatterns({ unmatchedPatterns }: CompressionPlan): CompressionWarn
   const patterns = unmatchedPatterns.map((pattern) => quoteName(pattern)).join(", ");
   const message = `No weight, and no node that takes one, matches the recipe's ${patterns}`;
   return [{ code: "patterns_unmatched", message: truncate(message, textLimits.telemetryWarning) }];
+}
+
+/** Operators that lose accuracy by rounding and gain nothing. */
+function warnOfUnfused({ qdq }: CompressionPlan): CompressionWarning[] {
+  const [first] = qdq?.unfused ?? [];
+  if (qdq === undefined || first === undefined) return [];
+  const message =
+    `${qdq.runtime} would run QuantizeLinear and DequantizeLinear by themselves at ` +
+    `${qdq.unfused.length} nodes, such as ${first.operator} ${quoteName(first.node)}: it ${first.reason}`;
+  return [{ code: "qdq_unfused", message: truncate(message, textLimits.telemetryWarning) }];
 }

@@ -28,6 +28,8 @@ interface EvaluateOptions {
   readonly resultPath: string;
   readonly evaluation: Pick<Evaluation, "samples" | "latencyBudgetSeconds" | "minCosine">;
   readonly executionProvider: "cpu" | "cuda";
+  /** Why the models are not to be timed, though they could be. */
+  readonly timingObstacle?: string | undefined;
   /** Of the gates that compare latencies with the original's and with the baseline's. */
   readonly latencyLimits?: Pick<GateLimits, "maxLatencyRatio" | "maxLatencyRegression">;
   /**
@@ -100,8 +102,9 @@ async function measureTimes(
   { source }: Recording,
   settings: Settings,
 ): Promise<void> {
-  if (runs.timingObstacle !== undefined) {
-    const message = `Latency was not timed: ${runs.timingObstacle}`;
+  const obstacle = settings.timingObstacle ?? runs.timingObstacle;
+  if (obstacle !== undefined) {
+    const message = `Latency was not timed: ${obstacle}`;
     settings.onMeasured({ warnings: [{ code: "latency_not_timed", message }] });
     return;
   }

@@ -19,6 +19,8 @@ import { planShards } from "./quantize/plan-shards.ts";
 import type { ShardPlan } from "./quantize/plan-shards.ts";
 import { chooseFormats } from "./quantize/formats/choose-formats.ts";
 import { writeFormats } from "./quantize/formats/write-formats.ts";
+import { findDialect } from "./quantize/dialects.ts";
+import { findUnfused, type QdqFindings } from "./quantize/formats/find-unfused.ts";
 import { firstPlan } from "./quantize/plan-revision.ts";
 import { listUnmatchedPatterns } from "./quantize/weight-patterns.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
@@ -48,6 +50,8 @@ export interface CompressionPlan {
   /** Of the original, after functions are inlined. */
   readonly graph: ModelGraphPart;
   readonly tasks: readonly WeightTask[];
+  /** How the recipe's runtime takes what is rounded by ranges; undefined before they are known. */
+  readonly qdq: QdqFindings | undefined;
   readonly shards: ShardPlan;
   readonly layout: ModelLayout;
   readonly originalBytes: number;
@@ -76,6 +80,8 @@ export async function planCompression(
   raiseVersions(model.proto, plan.opset);
   writeFormats(rewrite, plan);
   const fixedInputs = rewrite.apply();
+  const isStatic = recipe.scheme === "int8-static" && revision.ranges.size > 0;
+  const qdq = isStatic ? findUnfused(model, findDialect(recipe)) : undefined;
   const shards = planShards(model, maxShardBytes(options));
   const layout = layoutModel(model, {
     name: "model",
@@ -91,6 +97,7 @@ export async function planCompression(
     unmatchedPatterns: listUnmatchedPatterns(recipe, weights),
     graph,
     tasks: rewrite.tasks,
+    qdq,
     shards,
     layout,
     originalBytes: model.bytes,

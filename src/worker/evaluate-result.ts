@@ -10,6 +10,7 @@ import { evaluateModels } from "../engine/evaluate-models.ts";
 import { isCheckpoint } from "../engine/language/open-language-model.ts";
 import { writeRunnableOriginal } from "../engine/language/runnable-original.ts";
 import { readPeakMemoryBytes } from "../engine/evaluate/read-peak-memory-bytes.ts";
+import { explainUntimed } from "../engine/quantize/dialects.ts";
 import { errorMessage } from "../log/error-message.ts";
 
 interface EvaluationTask extends Pick<
@@ -53,6 +54,7 @@ async function evaluateOutputs(task: EvaluationTask): Promise<void> {
       samples: evaluationSamples ?? evaluation.samples,
     },
     latencyLimits: assignment.latencyLimits,
+    timingObstacle: explainUntimed(assignment.recipe),
     executionProvider: assignment.target.executionProvider,
     dataPath: inputs.dataPath,
     baselinePath: await fetchBaseline(task),

@@ -16,7 +16,8 @@ import {
   modelGraphLimits,
   type ModelGraphPart,
 } from "../contract/jobs/model-graph.ts";
-import type { Accuracy } from "../contract/jobs/telemetry.ts";
+import { type Accuracy, maxUnfusedNodes } from "../contract/jobs/telemetry.ts";
+import { textLimits } from "../contract/limits.ts";
 import { truncate } from "../contract/text/bounded-text.ts";
 import { formatBytes } from "../contract/text/format-bytes.ts";
 import { replaceHiddenCharacters } from "../contract/text/hidden-characters.ts";
@@ -148,9 +149,9 @@ function listDocuments(
   { report, model, files, changes, resultGraph, evaluation, error }: ReportContent,
 ) {
   const { weights, choice, restoredAtLoad, unrounded } = report;
-  const { calibration, search, foundRecipe } = report;
+  const { calibration, search, foundRecipe, qdq } = report;
   const asked = { job: id, kind, model, target, recipe, foundRecipe, search };
-  const work = { ...asked, calibration, choice, restoredAtLoad, unrounded, files };
+  const work = { ...asked, calibration, choice, qdq, restoredAtLoad, unrounded, files };
   const { interface: io } = report;
   const content = { ...work, interface: io, weights, changes, ...evaluation, error };
   const text = `${JSON.stringify(content, null, 2)}\n`;
@@ -174,7 +175,7 @@ function listComparisons(compared: Awaited<ReturnType<typeof compareWithBaseline
 }
 
 function sizeTelemetry(
-  { originalBytes, resultBytes, weights, choice, calibration, search }: CompressionReport,
+  { originalBytes, resultBytes, weights, choice, calibration, search, qdq }: CompressionReport,
   predicted: boolean,
 ) {
   const quantized = weights.filter(({ form }) => form !== null);
@@ -187,8 +188,17 @@ function sizeTelemetry(
       choice,
     },
     ...(calibration && { calibration }),
+    ...(qdq && { qdq: { ...qdq, unfusedNodes: qdq.unfused.length, unfused: shortenUnfused(qdq) } }),
     ...(search && { search }),
   };
+}
+
+function shortenUnfused({ unfused }: NonNullable<CompressionReport["qdq"]>) {
+  return unfused.slice(0, maxUnfusedNodes).map(({ node, operator, reason }) => ({
+    node: shownText(node),
+    operator: shownText(operator),
+    reason: truncate(replaceHiddenCharacters(reason), textLimits.telemetryWarning),
+  }));
 }
 
 type PublishContext = Pick<
@@ -235,7 +245,7 @@ async function publishDocuments(
 
 /** The figures of a job, for the end of its log. */
 export function summarizeResult(
-  { originalBytes, resultBytes, weights, calibration }: CompressionReport,
+  { originalBytes, resultBytes, weights, calibration, qdq }: CompressionReport,
   evaluation: Evaluation,
 ): string[] {
   const { accuracy, latency } = evaluation;
@@ -249,6 +259,7 @@ export function summarizeResult(
     const { fittedWeights, samples, data } = calibration;
     lines.push(`Calibration: ${fittedWeights} weights fitted to ${samples} ${data} samples`);
   }
+  if (qdq) lines.push(`Integers: ${qdq.operators} operators in ${qdq.runtime}`);
   if (accuracy) lines.push(accuracyLine(accuracy));
   if (accuracy?.language) lines.push(languageLine(accuracy.language));
   if (latency) {

@@ -30,6 +30,31 @@ test("a file is compressed and evaluated without a service", async () => {
   assert(lines.some((line) => line.startsWith("Accuracy: SQNR ")));
 });
 
+test("a file for another runtime is run by the kernels here, and not timed", async () => {
+  const layered = join(folder, "layered-tensorrt.onnx");
+  await writeLayeredModel(layered);
+  const recipe = join(folder, "tensorrt.json");
+  const calibration = { generated: true, samples: 2, method: "minmax" };
+  await writeFile(
+    recipe,
+    JSON.stringify({ scheme: "int8-static", dialect: "tensorrt", calibration }),
+  );
+  const out = join(folder, "tensorrt");
+  const lines: string[] = [];
+  await compressFile([layered, "--recipe", recipe, "--out", out], {
+    ...quiet,
+    log: (line) => lines.push(line),
+  });
+  const report = JSON.parse(await readFile(join(out, "report.json"), "utf8"));
+  assert.deepEqual([report.qdq.runtime, report.qdq.unfused], ["TensorRT", []]);
+  assert.ok(report.accuracy.sqnrDb > 20, `${report.accuracy.sqnrDb} dB`);
+  assert.equal(report.latency, undefined);
+  assert.ok(lines.includes(`Integers: ${report.qdq.operators} operators in TensorRT`));
+  const message =
+    "Warning: Latency was not timed: the result is for TensorRT, and was run by ONNX Runtime's own kernels";
+  assert.ok(lines.includes(message));
+});
+
 test("the smallest result for a goal comes with the recipe that makes it again", async () => {
   const layered = join(folder, "layered.onnx");
   await writeLayeredModel(layered);

@@ -68,6 +68,24 @@ const refused: [string, object, string, string][] = [
     "/recipe/granularity",
   ],
   [
+    "operators that the runtime of the dialect lacks",
+    {
+      target: "cpu-int8",
+      recipe: { scheme: "int8-static", dialect: "tensorrt", calibration: { generated: true } },
+    },
+    "recipe_unsupported",
+    "/recipe/operators",
+  ],
+  [
+    "a latency gate for a runtime that is not the one here",
+    {
+      recipe: { scheme: "int8-static", dialect: "tensorrt", calibration: { generated: true } },
+      gates: { maxLatencyRatio: 0.8 },
+    },
+    "recipe_unsupported",
+    "/gates/maxLatencyRatio",
+  ],
+  [
     "an upload that is missing",
     { model: { source: `upload:sha256:${"0".repeat(64)}` } },
     "model_not_found",

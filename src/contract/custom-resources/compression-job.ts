@@ -41,6 +41,7 @@ const statusTelemetry = telemetry
   .omit({
     accuracy: true,
     calibration: true,
+    qdq: true,
     generated: true,
     search: true,
     warnings: true,

@@ -145,6 +145,18 @@ const evaluation = z.strictObject({
     ),
 });
 
+/** Runtimes whose QuantizeLinear and DequantizeLinear `int8-static` writes. */
+export const dialectNames = ["cpu", "browser", "tensorrt", "qnn", "openvino"] as const;
+export type DialectName = (typeof dialectNames)[number];
+
+/** Those whose runtime has ONNX Runtime's own operators. */
+export const contribDialects: readonly DialectName[] = ["cpu", "browser"];
+
+/** Whether a recipe's result is for a runtime that is not the one here, and is not timed. */
+export function isForOtherRuntime({ scheme, dialect = "cpu" }: Recipe): boolean {
+  return scheme === "int8-static" && dialect !== "cpu";
+}
+
 /** How a range follows from the values that were observed. */
 export const rangeMethods = ["minmax", "percentile", "entropy", "mse"] as const;
 export type RangeMethod = (typeof rangeMethods)[number];
@@ -203,6 +215,14 @@ export const recipe = z
       .describe(
         "`standard` uses only the ONNX operator set; `contrib` may use ONNX Runtime's own " +
           "operators (MatMulNBits, GatherBlockQuantized, DynamicQuantizeLSTM).",
+      ),
+    dialect: z
+      .enum(dialectNames)
+      .optional()
+      .describe(
+        "Runtime that `int8-static` places QuantizeLinear and DequantizeLinear for: ONNX Runtime on " +
+          "CPUs (`cpu`) or in browsers (WebAssembly), TensorRT, Qualcomm's QNN, OpenVINO. " +
+          "Without it `cpu`. Results for others are run by ONNX Runtime here, and not timed.",
       ),
     dequantize: z
       .enum(["load", "load-only", "run"])

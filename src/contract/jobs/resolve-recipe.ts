@@ -1,12 +1,15 @@
 import {
   type Calibration,
+  contribDialects,
   granularitiesByScheme,
+  isForOtherRuntime,
   type PartialRecipe,
   type Recipe,
   recipe,
   type RequestedRecipe,
 } from "./recipe.ts";
 import { defaultAuto, explainMissingGoal } from "./auto.ts";
+import type { GateLimits } from "./gate.ts";
 import type { Target } from "./target.ts";
 import { ServiceError } from "../errors.ts";
 
@@ -92,7 +95,7 @@ interface UnsupportedField {
 
 /** What no model of a target can have: the field that asks for it, and why not. */
 export function findUnsupportedField(recipe: Recipe, target: Target): UnsupportedField | undefined {
-  const { scheme, granularity, operators, calibration } = recipe;
+  const { scheme, granularity, operators, calibration, dialect = "cpu" } = recipe;
   const obstacle = findSearchObstacle(recipe);
   if (obstacle !== undefined) {
     return { field: "auto", message: `The recipe's \`auto\` ${obstacle}` };
@@ -112,11 +115,36 @@ export function findUnsupportedField(recipe: Recipe, target: Target): Unsupporte
     const message = `The recipe asks for contrib operators, and ${available}`;
     return { field: "operators", message };
   }
+  if (operators === "contrib" && scheme === "int8-static" && !contribDialects.includes(dialect)) {
+    const message =
+      `The recipe asks for contrib operators, and the runtime of its dialect "${dialect}" has the ` +
+      "standard ones only";
+    return { field: "operators", message };
+  }
   const allowed = granularitiesByScheme[scheme];
   if (allowed.includes(granularity)) return undefined;
   const options = allowed.map((name) => `"${name}"`).join(" or ");
   const message = `Scheme "${scheme}" has granularity "${granularity}", and may have ${options}`;
   return { field: "granularity", message };
+}
+
+interface UnmeasuredGate {
+  readonly gate: "maxLatencyRatio" | "maxLatencyRegression";
+  readonly message: string;
+}
+
+/** A gate that no job of a recipe can pass, since its figure is never measured, and why. */
+export function findUnmeasuredGate(
+  recipe: Recipe,
+  { warnGates = [], ...limits }: GateLimits = {},
+): UnmeasuredGate | undefined {
+  if (!isForOtherRuntime(recipe)) return undefined;
+  const gates = ["maxLatencyRatio", "maxLatencyRegression"] as const;
+  const gate = gates.find((each) => limits[each] !== undefined && !warnGates.includes(each));
+  const message =
+    `The gate ${gate} limits a latency, and no result of the dialect "${recipe.dialect}" is timed: ` +
+    "its runtime is not the one here";
+  return gate && { gate, message };
 }
 
 function findSearchObstacle(recipe: Recipe): string | undefined {
@@ -131,7 +159,7 @@ function findSearchObstacle(recipe: Recipe): string | undefined {
 }
 
 /** @throws ServiceError recipe_unsupported */
-export function requireSupportedRecipe(recipe: Recipe, target: Target): void {
-  const unsupported = findUnsupportedField(recipe, target);
+export function requireSupportedRecipe(recipe: Recipe, target: Target, gates?: GateLimits): void {
+  const unsupported = findUnsupportedField(recipe, target) ?? findUnmeasuredGate(recipe, gates);
   if (unsupported) throw new ServiceError("recipe_unsupported", unsupported.message);
 }

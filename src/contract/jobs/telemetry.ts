@@ -112,6 +112,28 @@ const generatedInput = z.object({
 });
 export type GeneratedInput = z.infer<typeof generatedInput>;
 
+/** Nodes that telemetry names of those with QuantizeLinear and DequantizeLinear of no use. */
+export const maxUnfusedNodes = 16;
+
+const qdq = z.object({
+  runtime: shownLine(64).describe("Of `recipe.dialect`."),
+  operators: z.int().min(0).describe("Operators that it computes in integers."),
+  unfusedNodes: z
+    .int()
+    .min(0)
+    .describe("Nodes around which it runs QuantizeLinear and DequantizeLinear by themselves."),
+  unfused: z
+    .array(
+      z.object({
+        node: shownLine(textLimits.name).describe("Its name."),
+        operator: shownLine(textLimits.name).describe("Its operator."),
+        reason: shownLine(textLimits.telemetryWarning).describe("Why it is not in integers."),
+      }),
+    )
+    .max(maxUnfusedNodes)
+    .describe("The first of them; `report.json` has all."),
+});
+
 const peakMemory = "Peak resident memory, bytes, that running";
 const peakMemoryScope =
   " takes: the model, its inputs and outputs, without Node and the runtime themselves. Absent " +
@@ -221,6 +243,7 @@ export const telemetry = z
       })
       .optional()
       .describe("What the original was run on to fit the result to; absent without calibration."),
+    qdq: qdq.optional().describe("How the runtime takes what `int8-static` quantized in advance."),
     search: searchSummary
       .optional()
       .describe("How the recipe was found, where `recipe.auto` asks for it; `report.json` has it."),

@@ -31,8 +31,9 @@ export const warningTable = {
     "The interval of the latency's ratio stayed wider than ±1.5 %: the machine was busy, or " +
     "`recipe.evaluation.latencyBudgetSeconds` was over before enough sessions were timed.",
   latency_not_timed:
-    "Latency was not measured: the recipe gives it no time, or the models do not fit into the " +
-    "available memory. `telemetry.latency` is absent.",
+    "Latency was not measured: the recipe gives it no time, the models do not fit into the " +
+    "available memory, or the result is for a runtime that is not the one here (`recipe.dialect`). " +
+    "`telemetry.latency` is absent.",
   nodes_on_cpu:
     "Nodes of a model ran on the CPU though the target has another execution provider, since " +
     "that provider does not have their operators.",
@@ -50,6 +51,10 @@ export const warningTable = {
   patterns_unmatched:
     "Patterns of `recipe.exclude` or `recipe.overrides` match no name of a weight or of a node that takes one, so they " +
     "had no effect.",
+  qdq_unfused:
+    "The runtime of `recipe.dialect` would not make all QuantizeLinear and DequantizeLinear a part of " +
+    "operators in integers: some cost time and accuracy for nothing. `telemetry.qdq` names their " +
+    "nodes: put the weights that they take into `recipe.exclude`.",
   samples_left_out:
     "The evaluation data has more samples than `recipe.evaluation.samples`; the first are used.",
   text_not_tokenized:

@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import type { Recipe } from "../../contract/jobs/recipe.ts";
 import { GraphIndex, type GraphValue } from "./graph-index.ts";
 import { foldChannelwise } from "./fold-channelwise.ts";
+import { joinAdditions } from "./join-additions.ts";
 import { operatorName } from "./channel-axis.ts";
 import { importContribOperators } from "./graph-rewrite.ts";
 import {
@@ -25,6 +26,7 @@ export function fuseOperators(model: OnnxModel, operators: Recipe["operators"]):
   const { values: before } = new GraphIndex(model.proto);
   removeIdentities(model, graph);
   foldChannelwise(model, graph);
+  joinAdditions(model, graph);
   if (operators === "contrib") fuseGelu(model, graph);
   dropUnused(model, graph, before);
 }

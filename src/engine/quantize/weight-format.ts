@@ -1,4 +1,5 @@
 import type { AffineFormat } from "./kernels/affine-parameters.ts";
+import type { Dialect } from "./dialects.ts";
 import type { BlockFormat, MatrixShape } from "./kernels/block-format.ts";
 
 /** 8-bit values of a weight with one scale, or one for each slice along an axis. */
@@ -8,6 +9,8 @@ export interface AffineStorage {
   /** Leading axes of a batch of matrices, each of which has scales of its own. */
   readonly batchAxes: number;
   readonly format: AffineFormat;
+  /** Of the runtime, where operators take the weight with activations rounded in advance. */
+  readonly dialect?: Dialect;
 }
 
 /**

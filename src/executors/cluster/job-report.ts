@@ -87,6 +87,7 @@ function summarizeTelemetry(telemetry: Telemetry): JobReport["telemetry"] {
     accuracy,
     calibration: _left,
     generated: _generated,
+    qdq: _qdq,
     search: _search,
     warnings,
     modelDiff: _diff,

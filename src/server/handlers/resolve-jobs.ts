@@ -5,6 +5,7 @@ import { describeExcess } from "../../contract/jobs/jobs-size.ts";
 import {
   effectiveRecipe,
   findTarget,
+  findUnmeasuredGate,
   findUnsupportedField,
 } from "../../contract/jobs/resolve-recipe.ts";
 import { findUploadHash, isLocatedSource } from "../../contract/models/model-source.ts";
@@ -84,7 +85,7 @@ function requireAllowedDeadline(
 
 function resolveTargets(
   context: ServerContext,
-  { recipe: requested = {}, targets }: ResolveJobsRequest,
+  { recipe: requested = {}, gates, targets }: ResolveJobsRequest,
   refusals: Refusal[],
 ): Pick<NewJob, "target" | "recipe">[] {
   const presetPointer = "/recipe/preset";
@@ -94,12 +95,15 @@ function resolveTargets(
     const resolve = () => effectiveRecipe(target, requested);
     const recipe = collectRefusal(refusals, presetPointer, resolve);
     if (!recipe) return [];
+    const refuse = (field: string, message: string) => {
+      refusals.push(buildRefusal(field, new ServiceError("recipe_unsupported", message)));
+      return [];
+    };
     const unsupported = findUnsupportedField(recipe, target);
-    if (unsupported === undefined) return [{ target, recipe }];
-    const { field, message } = unsupported;
-    const error = new ServiceError("recipe_unsupported", message);
-    refusals.push(buildRefusal(`/recipe/${field}`, error));
-    return [];
+    if (unsupported) return refuse(`/recipe/${unsupported.field}`, unsupported.message);
+    const unmeasured = findUnmeasuredGate(recipe, gates);
+    if (unmeasured) return refuse(`/gates/${unmeasured.gate}`, unmeasured.message);
+    return [{ target, recipe }];
   });
 }
 

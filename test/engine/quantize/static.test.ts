@@ -238,11 +238,13 @@ test("int8-static without calibration is refused with what to do", async () => {
 });
 
 test("codes of a range keep 0 exact", () => {
-  assert.deepEqual(quantizeRange({ low: -1, high: 3 }), {
+  assert.deepEqual(quantizeRange({ low: -1, high: 3 }, "uint8"), {
     scale: Math.fround(4 / 255),
     zeroPoint: 64,
   });
-  assert.deepEqual(quantizeRange({ low: 2, high: 255 }), { scale: 1, zeroPoint: 0 });
-  assert.deepEqual(quantizeRange({ low: -255, high: -2 }), { scale: 1, zeroPoint: 255 });
-  assert.deepEqual(quantizeRange({ low: 0, high: 0 }), { scale: 1, zeroPoint: 0 });
+  assert.deepEqual(quantizeRange({ low: 2, high: 255 }, "uint8"), { scale: 1, zeroPoint: 0 });
+  assert.deepEqual(quantizeRange({ low: -255, high: -2 }, "uint8"), { scale: 1, zeroPoint: 255 });
+  assert.deepEqual(quantizeRange({ low: 0, high: 0 }, "uint8"), { scale: 1, zeroPoint: 0 });
+  assert.deepEqual(quantizeRange({ low: -127, high: 3 }, "int8"), { scale: 1, zeroPoint: 0 });
+  assert.deepEqual(quantizeRange({ low: 0, high: 254 }, "int8"), { scale: 2, zeroPoint: 0 });
 });

@@ -56,10 +56,10 @@ export function planWork(
 }
 
 function planSteps(spec: CompressionJobSpec, targets: readonly ConfiguredTarget[]): WorkPlan {
-  const { kind, dryRun, recipe } = spec;
+  const { kind, dryRun, recipe, gates } = spec;
   const target = findTarget(targets, spec.target);
   const effective = effectiveRecipe(target, recipe);
-  requireSupportedRecipe(effective, target);
+  requireSupportedRecipe(effective, target, gates);
   const { parallelism } = effective;
   return { target, parallelism: kind === "compress" && !dryRun ? parallelism : 1 };
 }

@@ -6,6 +6,7 @@ import { lacksDotProducts, type Target } from "../../../contract/jobs/target.ts"
 import { countElements } from "../../onnx/tensor-shape.ts";
 import { channelAxis, operatorName } from "../channel-axis.ts";
 import { type Weight, type WeightConsumer, weightDims } from "../find-weights.ts";
+import { findDialect } from "../dialects.ts";
 import type { AffineFormat } from "../kernels/affine-parameters.ts";
 import { type BlockFormat, countBlocks, type MatrixShape } from "../kernels/block-format.ts";
 import { Obstacle } from "../obstacle.ts";
@@ -54,13 +55,7 @@ export function listCandidates(
     }
     case "int8-static": {
       const required = ["static-product"] as const;
-      return [
-        candidateOf(
-          planAffineStorage(weight, recipe, { ...int8, symmetric: true }),
-          required,
-          required,
-        ),
-      ];
+      return [candidateOf(planStaticStorage(weight, recipe), required, required)];
     }
     case "int4-weight":
       return listBlockCandidates(weight, recipe, 4);
@@ -145,6 +140,19 @@ function planAffineStorage(
   }
   const [axis] = granularity !== "tensor" && axes.size === 1 ? axes : [];
   return { kind: "affine", axis: axis ?? null, batchAxes: 0, format };
+}
+
+function planStaticStorage(weight: Weight, recipe: Recipe): AffineStorage | Obstacle {
+  const dialect = findDialect(recipe);
+  const hasScales = weight.consumers.every(({ node }) =>
+    dialect.channelScales.has(operatorName(node)),
+  );
+  const storage = planAffineStorage(
+    weight,
+    { ...recipe, granularity: hasScales ? recipe.granularity : "tensor" },
+    { type: "int8", symmetric: true, reduceRange: false },
+  );
+  return storage instanceof Obstacle ? storage : { ...storage, dialect };
 }
 
 /** Whether every consumer takes a weight as matrices, one behind the other. */

@@ -9,6 +9,7 @@ import { operatorName } from "../channel-axis.ts";
 import type { WeightConsumer } from "../find-weights.ts";
 import type { GraphIndex, Scope } from "../graph-index.ts";
 import type { GraphRewrite, NodeDescription } from "../graph-rewrite.ts";
+import { type ActivationCodes, clippers, type Dialect, movers } from "../dialects.ts";
 import { Obstacle } from "../obstacle.ts";
 import type { ActivationRange } from "../plan-revision.ts";
 import type { AffineStorage, WeightFormat } from "../weight-format.ts";
@@ -30,34 +31,29 @@ export function findStaticObstacle(
   if (mover !== undefined) {
     return new Obstacle(`is moved by ${mover.node.opType} before its product`);
   }
-  if (operatorName(node) === "Conv" && input === 1) return undefined;
+  if (isConvolution(node) && input === 1) return undefined;
   const matrix = findReplaceableProduct(consumer);
   return matrix instanceof Obstacle ? matrix : undefined;
 }
 
 /**
- * The values whose ranges the operator needs. Runtimes compute a convolution in integers only
- * where its result is quantized too; products of matrices may give floating point.
+ * The values that are observed for the operator: its data, and its result where the runtime has that
+ * rounded too; a convolution's always, whose elements say how much it multiplies.
  */
-export function listStaticValues(index: GraphIndex, consumer: WeightConsumer): string[] {
+export function listStaticValues(
+  index: GraphIndex,
+  consumer: WeightConsumer,
+  { roundedResults }: Dialect,
+): string[] {
   const { node, scope } = consumer;
   const data = findSource(index, scope, at(node.input, 0));
-  return isConvolution(node) ? [data, findResult(index, consumer).value] : [data];
+  const hasResult = isConvolution(node) || roundedResults.has(operatorName(node));
+  return hasResult ? [data, findResult(index, consumer).value] : [data];
 }
 
 export function isConvolution(node: NodeProto): boolean {
   return operatorName(node) === "Conv";
 }
-
-/** Operators that give elements of their first input, in the same codes. */
-const movers: ReadonlySet<string> = new Set([
-  "Flatten",
-  "MaxPool",
-  "Reshape",
-  "Squeeze",
-  "Transpose",
-  "Unsqueeze",
-]);
 
 /** The value whose codes a value has: runtimes move codes only where the scales are the same. */
 export function findSource(index: GraphIndex, scope: Scope, name: string): string {
@@ -73,40 +69,43 @@ export function findSource(index: GraphIndex, scope: Scope, name: string): strin
 /** Nodes in a row that a value is followed through. */
 const maxMoves = 16;
 
-/** Operators after a convolution that runtimes make a part of rounding its result. */
-const activations: ReadonlySet<string> = new Set(["Relu", "Clip"]);
-
-/** What is rounded of a convolution: the value behind its activation, where it has one. */
+/** What is rounded of a result: the value behind its activation, where it has one. */
 function findResult(index: GraphIndex, { node, scope }: WeightConsumer) {
   const own = at(node.output, 0);
   const value = index.find(scope, own);
   const [use, ...others] = value?.uses ?? [];
   const isAlone = others.length === 0 && value?.isOutput === false;
-  if (use?.scope.body !== scope.body || !isAlone || !activations.has(operatorName(use.node))) {
+  if (use?.scope.body !== scope.body || !isAlone || !clippers.has(operatorName(use.node))) {
     return { value: own, activation: undefined };
   }
   return { value: at(use.node.output, 0), activation: use.node };
 }
 
 /** Puts QuantizeLinear and DequantizeLinear around an operator, whose weight is dequantized. */
-export function multiplyStatic({ rewrite, bias }: StoredWeight, consumer: WeightConsumer): void {
+export function multiplyStatic(
+  { rewrite, bias }: StoredWeight,
+  consumer: WeightConsumer,
+  storage: AffineStorage,
+): void {
+  const {
+    activations: [codes],
+    roundedResults,
+  } = requireDialect(storage);
   const { node, scope } = consumer;
   const before: NodeDescription[] = [];
-  const data = restoreRounded(rewrite, scope, at(node.input, 0), before);
+  const rounding = { rewrite, codes };
+  const data = restoreRounded(rounding, scope, at(node.input, 0), before);
   const input = [data, ...node.input.slice(1)];
   if (bias !== undefined) input[2] = bias;
-  if (!isConvolution(node)) {
+  if (!roundedResults.has(operatorName(node))) {
     rewrite.replaceWithCopy(node, { before, changes: { input }, after: [] });
     return;
   }
   const { value, activation } = findResult(rewrite.index, consumer);
   const source = rewrite.names.allocate(`${value}_exact`);
   const after: NodeDescription[] = [];
-  addPair(
-    rewrite,
-    { parameters: addParameters(rewrite, value), value, source, restored: value },
-    after,
-  );
+  const parameters = addParameters(rounding, value);
+  addPair(rewrite, { parameters, value, source, restored: value }, after);
   rewrite.roundedActivations.set(value, value);
   const output = activation === undefined ? [source] : node.output;
   const changes = { input, output };
@@ -116,32 +115,44 @@ export function multiplyStatic({ rewrite, bias }: StoredWeight, consumer: Weight
   }
 }
 
+/** The dialect of a weight that operators take with activations rounded in advance. */
+export function requireDialect({ dialect }: AffineStorage): Dialect {
+  if (dialect === undefined) throw new TypeError("A static weight has no dialect");
+  return dialect;
+}
+
+interface Rounding {
+  readonly rewrite: GraphRewrite;
+  readonly codes: ActivationCodes;
+}
+
 /** The rounded version of a value, which all its users in the graph share. */
 function restoreRounded(
-  rewrite: GraphRewrite,
+  rounding: Rounding,
   scope: Scope,
   value: string,
   nodes: NodeDescription[],
 ): string {
+  const { rewrite } = rounding;
   const known = rewrite.roundedActivations.get(value);
   if (known !== undefined) return known;
   const restored = rewrite.names.allocate(`${value}_rounded`);
   rewrite.roundedActivations.set(value, restored);
-  const parameters = addParameters(rewrite, findSource(rewrite.index, scope, value));
+  const parameters = addParameters(rounding, findSource(rewrite.index, scope, value));
   addPair(rewrite, { parameters, value, source: value, restored }, nodes);
   return restored;
 }
 
 /** Names of the scale and the zero point of a value whose range is known. */
-function addParameters(rewrite: GraphRewrite, value: string): readonly string[] {
+function addParameters({ rewrite, codes }: Rounding, value: string): readonly string[] {
   const known = rewrite.activationParameters.get(value);
   if (known !== undefined) return known;
-  const { scale, zeroPoint } = quantizeRange(rewrite.activationRanges.get(value));
+  const { scale, zeroPoint } = quantizeRange(rewrite.activationRanges.get(value), codes);
   const { graph } = rewrite.model.proto;
   if (graph === undefined) throw new TypeError("A model without a graph was planned");
   const constants = [
     { part: "scale", dataType: DataType.FLOAT, content: Float32Array.of(scale) },
-    { part: "zero_point", dataType: DataType.UINT8, content: Uint8Array.of(zeroPoint) },
+    { part: "zero_point", dataType: codeTypes[codes], content: Uint8Array.of(zeroPoint) },
   ];
   const names = constants.map(({ part, dataType, content }) => {
     const name = rewrite.names.allocate(`${value}_${part}`);
@@ -152,6 +163,8 @@ function addParameters(rewrite: GraphRewrite, value: string): readonly string[] 
   rewrite.activationParameters.set(value, names);
   return names;
 }
+
+const codeTypes = { uint8: DataType.UINT8, int8: DataType.INT8 } as const;
 
 interface Pair {
   readonly parameters: readonly string[];
@@ -178,11 +191,19 @@ export function isStatic(format: WeightFormat | undefined): boolean {
 }
 
 const lastCode = 255;
+const lastPositiveCode = 127;
 
-/** Scale and zero point of uint8 codes for a range, which 0 is part of: it stays exact. */
-export function quantizeRange(range: ActivationRange | undefined) {
+/**
+ * Scale and zero point of the codes for a range, which 0 is part of: it stays exact. Codes of int8
+ * have zero point 0.
+ */
+export function quantizeRange(range: ActivationRange | undefined, codes: ActivationCodes) {
   const low = Math.min(0, range?.low ?? 0);
   const high = Math.max(0, range?.high ?? lastCode);
+  if (codes === "int8") {
+    const scale = Math.fround(Math.max(-low, high) / lastPositiveCode);
+    return { scale: scale === 0 ? 1 : scale, zeroPoint: 0 };
+  }
   const scale = Math.fround((high - low) / lastCode);
   return scale === 0
     ? { scale: 1, zeroPoint: 0 }

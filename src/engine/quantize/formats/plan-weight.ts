@@ -204,7 +204,8 @@ function describeNumbers({ storage }: QuantizedFormat, operation: WeightOperatio
   ) {
     const values = format.reduceRange ? "7-bit values" : format.type;
     const scales = axis === null ? "one scale" : "a scale for each output";
-    return `${values} with ${scales}, ${productInputs[operation]}`;
+    const inputs = storage.dialect?.activations[0] ?? "uint8";
+    return `${values} with ${scales}, ${productInputs[operation](inputs)}`;
   }
   if (axis === null) return `${format.type} with one scale`;
   return operation === "gather-rows"
@@ -213,9 +214,9 @@ function describeNumbers({ storage }: QuantizedFormat, operation: WeightOperatio
 }
 
 const productInputs = {
-  "integer-product": "inputs in uint8",
-  "recurrent-product": "for DynamicQuantizeLSTM",
-  "static-product": "inputs in uint8 by calibration",
+  "integer-product": () => "inputs in uint8",
+  "recurrent-product": () => "for DynamicQuantizeLSTM",
+  "static-product": (codes: string) => `inputs in ${codes} by calibration`,
 } as const;
 
 const blockOperators: Readonly<Partial<Record<WeightOperation, string>>> = {

@@ -1,6 +1,8 @@
+import { at } from "../../onnx/at.ts";
 import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
 import { countBlocks } from "../kernels/block-format.ts";
 import { broadcastScaleDims } from "./describe-storage.ts";
+import { operatorName } from "../channel-axis.ts";
 import { weightDims } from "../find-weights.ts";
 import { intAttributes } from "./int-attributes.ts";
 import type { StoredWeight } from "./stored-weight.ts";
@@ -23,13 +25,24 @@ export function restoreWeight(
 }
 
 function addDequantizeLinear(stored: StoredWeight, storage: QuantizedStorage): void {
-  const { quantizedValues, scales, zeroPoints } = stored;
+  const { quantizedValues, scales, zeroPoints = writeZeros(stored, storage) } = stored;
   const input = [quantizedValues, scales, ...(zeroPoints === undefined ? [] : [zeroPoints])];
   stored.addLastNode({
     opType: "DequantizeLinear",
     input,
     attribute: intAttributes(dequantizeAttributes(storage)),
   });
+}
+
+/** The zero points of a symmetric weight, for a runtime that looks for them. */
+function writeZeros(stored: StoredWeight, storage: QuantizedStorage): string | undefined {
+  if (storage.kind !== "affine") return undefined;
+  const { axis, dialect } = storage;
+  const areNeeded = stored.weight.consumers.some(({ node }) =>
+    dialect?.writtenZeroPoints.has(operatorName(node)),
+  );
+  if (!areNeeded) return undefined;
+  return stored.zeros(axis === null ? [] : [at(weightDims(stored.weight), axis)]);
 }
 
 function dequantizeAttributes(storage: QuantizedStorage): Record<string, number> {

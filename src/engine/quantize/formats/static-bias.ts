@@ -3,12 +3,13 @@ import { findAttribute } from "../../onnx/node-attributes.ts";
 import { type NodeProto, TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
 import { tensorSource } from "../../onnx/read-tensor.ts";
 import { operatorName } from "../channel-axis.ts";
+import type { ActivationCodes } from "../dialects.ts";
 import type { Weight } from "../find-weights.ts";
 import type { GraphRewrite } from "../graph-rewrite.ts";
 import type { ProductBias } from "../tasks/weight-task.ts";
 import type { AffineStorage } from "../weight-format.ts";
 import { intAttributes } from "./int-attributes.ts";
-import { findSource, isConvolution, quantizeRange } from "./multiply-static.ts";
+import { findSource, isConvolution, quantizeRange, requireDialect } from "./multiply-static.ts";
 
 /** An int32 bias that is computed with a weight. */
 export interface StaticBias {
@@ -24,7 +25,11 @@ export function addStaticBias(
   weight: Weight,
   storage: AffineStorage,
 ): StaticBias | undefined {
-  const found = takeBias(rewrite, weight);
+  const {
+    activations: [codes],
+    biases,
+  } = requireDialect(storage);
+  const found = biases === "int32" ? takeBias(rewrite, weight, codes) : undefined;
   if (found === undefined) return undefined;
   const { name, task } = found;
   const dims = [task.elements];
@@ -49,7 +54,7 @@ export function addStaticBias(
 }
 
 /** Takes the constant bias of an operator out of the graph, where nothing else uses it. */
-function takeBias(rewrite: GraphRewrite, { consumers }: Weight) {
+function takeBias(rewrite: GraphRewrite, { consumers }: Weight, codes: ActivationCodes) {
   const [consumer, ...others] = consumers;
   if (consumer === undefined || others.length > 0 || !addsBias(consumer.node)) return undefined;
   const { node, scope } = consumer;
@@ -61,7 +66,7 @@ function takeBias(rewrite: GraphRewrite, { consumers }: Weight) {
   const task = {
     source: tensorSource(rewrite.model, tensor),
     elements: Number(tensor.dims[0]),
-    inputScale: quantizeRange(rewrite.activationRanges.get(input)).scale,
+    inputScale: quantizeRange(rewrite.activationRanges.get(input), codes).scale,
   };
   const { name, producer: constantNode, uses, isOutput, scope: owner } = value;
   if (uses.length === 1 && !isOutput) {

@@ -54,7 +54,7 @@ function codeRange({ type, symmetric, reduceRange }: AffineFormat): [number, num
   return symmetric ? [-127, 127] : [-128, 127];
 }
 
-function roundHalfToEven(value: number): number {
+export function roundHalfToEven(value: number): number {
   const magic = 1.5 * 2 ** 52;
   return value + magic - magic;
 }
