@@ -60478,7 +60478,7 @@ __nccwpck_require__.d(__webpack_exports__, {
   vJ: () => (/* binding */ requestedRecipe)
 });
 
-// UNUSED EXPORTS: changeScheme, chooseGranularity, describeRecipe, granularitiesByScheme, maxPatternLength, schemeName
+// UNUSED EXPORTS: changeScheme, chooseGranularity, contribDialects, describeRecipe, dialectNames, granularitiesByScheme, isForOtherRuntime, maxPatternLength, schemeName
 
 // EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
 var schemas = __nccwpck_require__(3045);
@@ -60669,6 +60669,11 @@ const evaluation = schemas/* strictObject */.rej({
         .min(-1)
         .max(1),
 });
+const dialectNames = ["cpu", "browser", "tensorrt", "qnn", "openvino"];
+const contribDialects = (/* unused pure expression or super */ null && (["cpu", "browser"]));
+function isForOtherRuntime({ scheme, dialect = "cpu" }) {
+    return scheme === "int8-static" && dialect !== "cpu";
+}
 const rangeMethods = ["minmax", "percentile", "entropy", "mse"];
 const calibration = schemas/* strictObject */.rej({
     data: model_source/* modelSource */.zA
@@ -60684,6 +60689,8 @@ const recipe = schemas/* strictObject */.rej({
     symmetric: schemas/* boolean */.zMY(),
     reduceRange: schemas/* boolean */.zMY(),
     operators: schemas/* enum */.k5n(["standard", "contrib"]),
+    dialect: schemas/* enum */.k5n(dialectNames)
+        .optional(),
     dequantize: schemas/* enum */.k5n(["load", "load-only", "run"]),
     fallback: schemas/* enum */.k5n(["none", "int8-weight"]),
     exclude: schemas/* array */.YOg(nodePattern)
@@ -60944,7 +60951,7 @@ __nccwpck_require__.d(__webpack_exports__, {
   Y9: () => (/* binding */ telemetry)
 });
 
-// UNUSED EXPORTS: endedStage, maxReportedOutputs, maxSqnrDb, maxWarnings, stageName
+// UNUSED EXPORTS: endedStage, maxReportedOutputs, maxSqnrDb, maxUnfusedNodes, maxWarnings, stageName
 
 // EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
 var schemas = __nccwpck_require__(3045);
@@ -61028,8 +61035,9 @@ const warningTable = {
         "inputs keep their defaults.",
     latency_noisy: "The interval of the latency's ratio stayed wider than ±1.5 %: the machine was busy, or " +
         "`recipe.evaluation.latencyBudgetSeconds` was over before enough sessions were timed.",
-    latency_not_timed: "Latency was not measured: the recipe gives it no time, or the models do not fit into the " +
-        "available memory. `telemetry.latency` is absent.",
+    latency_not_timed: "Latency was not measured: the recipe gives it no time, the models do not fit into the " +
+        "available memory, or the result is for a runtime that is not the one here (`recipe.dialect`). " +
+        "`telemetry.latency` is absent.",
     nodes_on_cpu: "Nodes of a model ran on the CPU though the target has another execution provider, since " +
         "that provider does not have their operators.",
     output_not_compared: "An output is not a tensor of numbers and was not compared.",
@@ -61041,6 +61049,9 @@ const warningTable = {
     outputs_left_out: "The model has more outputs than telemetry reports; those with the lowest SQNR are reported.",
     patterns_unmatched: "Patterns of `recipe.exclude` or `recipe.overrides` match no name of a weight or of a node that takes one, so they " +
         "had no effect.",
+    qdq_unfused: "The runtime of `recipe.dialect` would not make all QuantizeLinear and DequantizeLinear a part of " +
+        "operators in integers: some cost time and accuracy for nothing. `telemetry.qdq` names their " +
+        "nodes: put the weights that they take into `recipe.exclude`.",
     samples_left_out: "The evaluation data has more samples than `recipe.evaluation.samples`; the first are used.",
     text_not_tokenized: "The checkpoint's tokenizer is of a kind that is not known here, or does not know English words, so " +
         "the models were run on generated tokens, and perplexities are not known.",
@@ -61104,6 +61115,19 @@ const generatedInput = schemas/* object */.Ikc({
     content: (0,shown_line/* shownLine */.Q)(200),
     shapes: schemas/* array */.YOg((0,shown_line/* shownLine */.Q)(200)).max(4),
 });
+const maxUnfusedNodes = 16;
+const qdq = schemas/* object */.Ikc({
+    runtime: (0,shown_line/* shownLine */.Q)(64),
+    operators: schemas/* int */.Whr().min(0),
+    unfusedNodes: schemas/* int */.Whr()
+        .min(0),
+    unfused: schemas/* array */.YOg(schemas/* object */.Ikc({
+        node: (0,shown_line/* shownLine */.Q)(limits/* textLimits */.I6.name),
+        operator: (0,shown_line/* shownLine */.Q)(limits/* textLimits */.I6.name),
+        reason: (0,shown_line/* shownLine */.Q)(limits/* textLimits */.I6.telemetryWarning),
+    }))
+        .max(maxUnfusedNodes),
+});
 const peakMemory = "Peak resident memory, bytes, that running";
 const peakMemoryScope = (/* unused pure expression or super */ null && (" takes: the model, its inputs and outputs, without Node and the runtime themselves. Absent " +
     "for a model that does not fit into the available memory and was run in stages."));
@@ -61158,6 +61182,7 @@ const telemetry = schemas/* object */.Ikc({
             .min(0),
     })
         .optional(),
+    qdq: qdq.optional(),
     search: searchSummary
         .optional(),
     accuracy: accuracy.optional(),
