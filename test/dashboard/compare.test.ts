@@ -72,7 +72,10 @@ async function compareTicked(page: Page, { origin }: Dashboard): Promise<void> {
   await page.getByRole("row", { name: /^minElements 256 256 256$/ }).waitFor();
   const point = page.locator(".plot").getByRole("link", { name: /fails 1 gate$/ });
   assert.equal(await point.count(), 1);
-  await page.getByRole("button", { name: "Latency and accuracy" }).click();
+  const figures = page.getByRole("group", { name: "Figures" });
+  await figures.getByRole("button", { name: "Latency and accuracy" }).click();
+  await figures.getByRole("button", { name: "Latency and accuracy", pressed: true }).waitFor();
+  assert.equal(await figures.getByRole("button", { pressed: true }).count(), 1);
   await assertFitsAllLooks(page, page.url());
   await page.getByRole("link", { name: /^Compare without C/ }).click();
   await page.getByRole("heading", { name: "Compare 2 jobs" }).waitFor();

@@ -1,7 +1,8 @@
 import "./compare.css";
-import { type Signal, useSignal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import { type Axis, type FigureName, layOutPareto, type ParetoChart } from "./pareto.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
+import { Choices } from "../shared/choices.tsx";
 import { describeResult } from "./describe-result.ts";
 
 const views = {
@@ -10,6 +11,7 @@ const views = {
   "Size and latency": ["size", "latency"],
 } as const satisfies Record<string, readonly [FigureName, FigureName]>;
 type ViewName = keyof typeof views;
+const viewNames = Object.keys(views) as ViewName[];
 
 interface ParetoCardProps {
   readonly jobs: readonly JobSummary[];
@@ -27,7 +29,12 @@ export function ParetoCard({ jobs, names }: ParetoCardProps) {
       <header>
         <h2>Which result to ship</h2>
         <span class="grow" />
-        <ViewChoice view={view} />
+        <Choices
+          label="Figures"
+          names={viewNames}
+          chosen={view.value}
+          onChoose={(name) => (view.value = name)}
+        />
       </header>
       {chart.points.length === 0 ? (
         <p class="card-note">No job has measured both figures.</p>
@@ -36,23 +43,6 @@ export function ParetoCard({ jobs, names }: ParetoCardProps) {
       )}
       <ChartLegend chart={chart} left={left} />
     </section>
-  );
-}
-
-function ViewChoice({ view }: { readonly view: Signal<ViewName> }) {
-  return (
-    <div class="choices" role="group" aria-label="Figures">
-      {(Object.keys(views) as ViewName[]).map((name) => (
-        <button
-          key={name}
-          type="button"
-          aria-pressed={view.value === name}
-          onClick={() => (view.value = name)}
-        >
-          {name}
-        </button>
-      ))}
-    </div>
   );
 }
 

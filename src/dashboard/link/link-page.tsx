@@ -13,6 +13,7 @@ import { ProblemError } from "../../client/problem-error.ts";
 import { useLive } from "../live/use-live.ts";
 import { service } from "../session/service.ts";
 import { Command, Icon } from "../shared/button.tsx";
+import { Choices } from "../shared/choices.tsx";
 import { toLatencyRatio } from "../shared/figures.ts";
 import { formatExactTime } from "../shared/format.ts";
 import { describeActual, lacksBaseline } from "../shared/gate-words.ts";
@@ -182,28 +183,24 @@ const programs = {
     "console.log(session.inputNames, session.outputNames);",
   ],
 } as const;
+type Language = keyof typeof programs;
+const languages = Object.keys(programs) as Language[];
 
 /** How a program loads the file, and finds what it takes. */
 function ProgramCard({ name }: { readonly name: string }) {
-  const language = useSignal<keyof typeof programs>("Python");
+  const language = useSignal<Language>("Python");
   return (
     <section class="card">
       <header>
         <h2>Load it</h2>
         <span class="dim">with ONNX Runtime</span>
         <span class="grow" />
-        <div class="choices" role="group" aria-label="Language">
-          {(Object.keys(programs) as (keyof typeof programs)[]).map((each) => (
-            <button
-              key={each}
-              type="button"
-              aria-pressed={language.value === each}
-              onClick={() => (language.value = each)}
-            >
-              {each}
-            </button>
-          ))}
-        </div>
+        <Choices
+          label="Language"
+          names={languages}
+          chosen={language.value}
+          onChoose={(name) => (language.value = name)}
+        />
       </header>
       <Command
         text={programs[language.value](name).join("\n")}
