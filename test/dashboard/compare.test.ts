@@ -129,6 +129,18 @@ async function startBatch(page: Page, { client, origin }: Dashboard): Promise<vo
     }
   }
   await page.getByRole("heading", { name: "Fastest that passes" }).waitFor();
+  await checkPlaces(page);
+}
+
+/** The same recipe for two targets gives equal results, of which none hides the other. */
+async function checkPlaces(page: Page): Promise<void> {
+  await page.getByText("results with the same figures, or nearly").waitFor();
+  const points = page.locator(".plot").getByRole("link");
+  assert.equal(await points.count(), 4);
+  for (const width of [390, 1440]) {
+    await page.setViewportSize({ width, height: 900 });
+    for (const point of await points.all()) await point.click({ trial: true });
+  }
 }
 
 async function pickModel(page: Page, { origin }: Dashboard): Promise<void> {

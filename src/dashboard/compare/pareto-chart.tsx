@@ -52,7 +52,7 @@ interface PlotProps {
 }
 
 function Plot({ chart, names }: PlotProps) {
-  const { points, front, across, down } = chart;
+  const { points, places, front, across, down } = chart;
   const corners = front.map(({ left, top }) => `${left},${top}`).join(" ");
   return (
     <figure class="plot">
@@ -65,19 +65,8 @@ function Plot({ chart, names }: PlotProps) {
             <polyline key={job.id} class="plot-span" points={span} />
           ))}
         </svg>
-        {points.map(({ job, left, top, look, hidden }) => (
-          <a
-            key={job.id}
-            class={`plot-point is-${look}`}
-            href={`/jobs/${job.id}`}
-            style={{ left: `calc(${left}% + ${26 * hidden}px)`, top: `${top}%` }}
-            title={`${names.get(job.id) ?? job.name}: ${describeResult(job)}`}
-          >
-            {(names.get(job.id) ?? "").slice(0, 1)}
-            <span class="sr">
-              {names.get(job.id) ?? job.name}: {describeResult(job)}
-            </span>
-          </a>
+        {places.map((place) => (
+          <PlacePoints key={place.points[0]?.job.id} place={place} names={names} />
         ))}
       </div>
       <figcaption class="plot-across">{across.title}</figcaption>
@@ -85,6 +74,35 @@ function Plot({ chart, names }: PlotProps) {
     </figure>
   );
 }
+
+interface PlacePointsProps {
+  readonly place: ParetoChart["places"][number];
+  readonly names: PlotProps["names"];
+}
+
+/** The signs of the jobs at a place, side by side where there are several. */
+function PlacePoints({ place: { left, top, points }, names }: PlacePointsProps) {
+  const half = (signPx / 2) * Math.min(points.length, signsInRow);
+  return (
+    <div
+      class="plot-place"
+      style={{ left: `clamp(${half}px, ${left}%, 100% - ${half}px)`, top: `${top}%` }}
+    >
+      {points.map(({ job, look }) => {
+        const text = `${names.get(job.id) ?? job.name}: ${describeResult(job)}`;
+        return (
+          <a key={job.id} class={`plot-point is-${look}`} href={`/jobs/${job.id}`} title={text}>
+            {(names.get(job.id) ?? "").slice(0, 1)}
+            <span class="sr">{text}</span>
+          </a>
+        );
+      })}
+    </div>
+  );
+}
+
+/** A sign with the gap beside it, and how many are in a row. */
+const [signPx, signsInRow] = [28, 4];
 
 /** The lines of an axis, its values and its limits. */
 export function Grid({ axis, side }: { readonly axis: Axis; readonly side: "left" | "top" }) {
@@ -122,6 +140,12 @@ function ChartLegend({ chart, left }: { readonly chart: ParetoChart; readonly le
           {looks[look]}
         </li>
       ))}
+      {chart.places.some(({ points }) => points.length > 1) && (
+        <li>
+          <i class="plot-frame" />
+          results with the same figures, or nearly
+        </li>
+      )}
       {left > 0 && chart.points.length > 0 && (
         <li class="dim">
           {left} without {left === 1 ? "both figures is" : "both figures are"} left out
