@@ -70,6 +70,7 @@ function listRunFacts(job: JobDetail, wasLive: boolean): Fact[] {
   const ran = startedAt !== null && <Duration from={startedAt} to={finishedAt} />;
   const facts: Fact[] = [
     { name: "Run time", text: ran || unknown },
+    { name: "Cancelled by", text: wasLive ? undefined : job.cancelledBy?.name },
     { name: "Measured on", text: device ? `${device.name}, ${device.threads} threads` : unknown },
     { name: "Runtime", text: device ? `${device.runtime}, ${device.executionProvider}` : unknown },
   ];
