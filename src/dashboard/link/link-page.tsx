@@ -5,6 +5,7 @@ import { readLink } from "./link-address.ts";
 import { describeLimit } from "../../contract/jobs/describe-gate.ts";
 import { describeRecipe } from "../../contract/jobs/recipe.ts";
 import type { LinkedFile, LinkedResult } from "../../contract/routes/artifact-routes.ts";
+import { sayWeightFiles } from "../../contract/jobs/weight-files.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { formatDecibels } from "../../contract/text/format-figure.ts";
 import { formatRatio } from "../../contract/jobs/latency.ts";
@@ -59,7 +60,7 @@ function NoLink({ error: { problem } }: { readonly error: ProblemError }) {
 }
 
 function FileCard({ file }: { readonly file: LinkedFile }) {
-  const { name, bytes, sha256, expiresAt, result } = file;
+  const { name, bytes, sha256, expiresAt, weightFiles, result } = file;
   const title = result === null ? name : `${result.model} for ${result.target}`;
   useTitle(title);
   const isGood = result === null || isShippable({ ...result, baseline: null });
@@ -78,6 +79,18 @@ function FileCard({ file }: { readonly file: LinkedFile }) {
           Download {name}, {formatBytes(bytes)}
         </a>
       </p>
+      {weightFiles && (
+        <p class="warn">
+          {sayWeightFiles(name, weightFiles)}. Ask whoever sent this for a link to{" "}
+          {weightFiles.archive === null ? (
+            "each of them too."
+          ) : (
+            <>
+              <code>{weightFiles.archive}</code>, which has the model with all of them.
+            </>
+          )}
+        </p>
+      )}
       <dl class="pairs">
         <dt>SHA-256</dt>
         <dd class="mono cut-anywhere">{sha256}</dd>
