@@ -101,7 +101,11 @@ async function openFold(page: Page, title: string): Promise<void> {
 
 /** What is wrong is seen, also where its field was folded away. */
 async function checkRanges(page: Page, { origin }: Dashboard): Promise<void> {
+  const source = `https://models.invalid/${"folder/".repeat(20)}model.onnx`;
+  const versions = [{ name: "model", source, jobs: 1, newestJobId: `job-${"0".repeat(26)}` }];
+  await page.route("**/v1/model-versions", (route) => route.fulfill({ json: { versions } }));
   await page.goto(`${origin}/new`);
+  await page.getByLabel("or a model that is known here").waitFor();
   await page.getByLabel("or its address").fill("https://models.invalid/m.onnx");
   await openFold(page, "More gates none set");
   await page.getByLabel("Minimum cosine").fill("7");
@@ -134,6 +138,7 @@ async function checkRanges(page: Page, { origin }: Dashboard): Promise<void> {
   await page.getByLabel("Other recipe fields").fill('{ "granularity": "tensor" }');
   await page.getByText("compress, granularity").waitFor();
   await assertFitsAllLooks(page, page.url());
+  await page.unroute("**/v1/model-versions");
 }
 
 async function predict(t: TestContext, page: Page, { client, origin }: Dashboard): Promise<void> {
