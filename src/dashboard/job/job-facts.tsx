@@ -70,8 +70,19 @@ function listRunFacts(job: JobDetail, wasLive: boolean): Fact[] {
   const ran = startedAt !== null && <Duration from={startedAt} to={finishedAt} />;
   const facts: Fact[] = [
     { name: "Run time", text: ran || unknown },
+    { name: "Memory", text: describeCost(telemetry, "peakMemoryBytes") ?? unknown },
+    { name: "Disk", text: describeCost(telemetry, "diskBytes") ?? unknown },
     { name: "Measured on", text: device ? `${device.name}, ${device.threads} threads` : unknown },
     { name: "Runtime", text: device ? `${device.runtime}, ${device.executionProvider}` : unknown },
   ];
   return facts.filter(({ text }) => text !== undefined);
+}
+
+/** What was measured, beside what was forecast. */
+function describeCost(
+  { forecast, usage }: JobDetail["telemetry"],
+  cost: "peakMemoryBytes" | "diskBytes",
+): string | undefined {
+  const planned = forecast && `${formatBytes(forecast[cost])} forecast`;
+  return [usage && formatBytes(usage[cost]), planned].filter(Boolean).join(", ") || undefined;
 }

@@ -20,9 +20,13 @@ export async function planJob(kind: JobKind, request: PlannedRequest): Promise<J
   return planned;
 }
 
-/** The size that a plan predicts, or why there is none. */
-export function describePlan({ telemetry: { size }, error, statusMessage }: Job): string {
+/** The size that a plan predicts and what the job would take, or why there is none. */
+export function describePlan({ telemetry, error, statusMessage }: Job): string {
+  const { size, forecast } = telemetry;
   if (!size) return error?.message ?? statusMessage;
   const percent = Math.round(100 * size.ratio);
-  return `${formatBytes(size.resultBytes)}, ${percent} % of ${formatBytes(size.originalBytes)}`;
+  const text = `${formatBytes(size.resultBytes)}, ${percent} % of ${formatBytes(size.originalBytes)}`;
+  if (!forecast) return text;
+  const memory = `${formatBytes(forecast.peakMemoryBytes)} of memory`;
+  return `${text}; the job takes about ${memory} and ${formatBytes(forecast.diskBytes)} of disk`;
 }

@@ -1,0 +1,123 @@
+import type { Recipe } from "../contract/jobs/recipe.ts";
+import type { JobCosts } from "../contract/jobs/telemetry.ts";
+import { readPeakMemoryBytes } from "./evaluate/read-peak-memory-bytes.ts";
+import { maxCopiedBytes } from "./compress-model.ts";
+import type { CompressionPlan } from "./plan-compression.ts";
+import { forecastTaskMemory } from "./quantize/tasks/run-tasks.ts";
+import type { WeightPlan } from "./quantize/weight-plan.ts";
+
+const mebibyte = 1024 ** 2;
+
+/** What `bench -- forecast` measured on Linux, x64. */
+const measured = {
+  /** What the work adds to a worker that has planned, besides tasks: code that is compiled, heap. */
+  workerBytes: 22 * mebibyte,
+  /** A process with ONNX Runtime before it has a model. */
+  runtimeBytes: 150 * mebibyte,
+  /** Samples and outputs in the worker, and values between operators in the runtime. */
+  sampleBytes: { pictures: 70 * mebibyte, others: 15 * mebibyte },
+  /** Most memory of a session for each byte of weights in float32, while it loads the model. */
+  originalFactor: 1.35,
+  restoredFactor: 2.2,
+  /** The same for each byte of weights that operators take as they are stored. */
+  packedFactor: 2.2,
+};
+
+interface ForecastOptions {
+  readonly recipe: Recipe;
+  readonly isCheckpoint: boolean;
+  /** Whether weights are read from elsewhere as tasks need them. */
+  readonly isRemote: boolean;
+  /** Bytes of the files that the job's folder has when it has planned. */
+  readonly folderBytes: number;
+}
+
+/**
+ * What a job takes at most, as its plan says. Its worker, which has read the plan, is measured: what
+ * Node takes differs between machines. The rest are sizes of what is planned, and a few constants.
+ */
+export async function forecastJob(
+  plan: CompressionPlan,
+  options: ForecastOptions,
+): Promise<Omit<JobCosts, "seconds">> {
+  const plannedBytes = await readPeakMemoryBytes();
+  const tasksBytes = forecastTaskMemory(plan.tasks, options.isRemote);
+  const peakMemoryBytes = Math.max(
+    plannedBytes + measured.workerBytes + tasksBytes,
+    isRun(options.recipe) ? plannedBytes + forecastSessions(plan, options.recipe) : 0,
+  );
+  return { peakMemoryBytes: Math.ceil(peakMemoryBytes), diskBytes: forecastDisk(plan, options) };
+}
+
+function isRun({ evaluation }: Recipe): boolean {
+  return evaluation.level === "outputs";
+}
+
+function isTimed(recipe: Recipe): boolean {
+  return isRun(recipe) && recipe.evaluation.latencyBudgetSeconds > 0;
+}
+
+/** Memory of samples, and of both models in one process where they are timed. */
+function forecastSessions({ model, weights }: CompressionPlan, recipe: Recipe): number {
+  const { runtimeBytes, sampleBytes, originalFactor } = measured;
+  const samples = hasPictures(model) ? sampleBytes.pictures : sampleBytes.others;
+  const original = sumBytes(weights, floatBytes) * originalFactor;
+  const result = sumBytes(weights, loadedBytes);
+  const models = isTimed(recipe) ? original + result : Math.max(original, result);
+  return runtimeBytes + samples + models;
+}
+
+/** Images have batch, channels, height and width. */
+function hasPictures({ proto }: CompressionPlan["model"]): boolean {
+  const constants = new Set(proto.graph?.initializer.map(({ name }) => name));
+  return (proto.graph?.input ?? []).some(({ name, type }) => {
+    const value = type?.value;
+    return (
+      !constants.has(name) && value?.case === "tensorType" && value.value.shape?.dim.length === 4
+    );
+  });
+}
+
+function floatBytes({ weight: { tensor } }: WeightPlan): number {
+  return 4 * tensor.dims.reduce((product, size) => product * Number(size), 1);
+}
+
+/** As it is while the result is loaded. */
+function loadedBytes(plan: WeightPlan): number {
+  const { format } = plan;
+  const { originalFactor, restoredFactor, packedFactor } = measured;
+  if (format === undefined || format.storage.kind === "half") {
+    return floatBytes(plan) * originalFactor;
+  }
+  const isRestored = format.operations.some((operation) => operation === "restore");
+  return isRestored ? floatBytes(plan) * restoredFactor : format.bytes * packedFactor;
+}
+
+/** Everything is there at once in the end, and candidates before that. */
+function forecastDisk(
+  { resultBytes, weights, layout: { files } }: CompressionPlan,
+  { recipe, isCheckpoint, folderBytes }: ForecastOptions,
+): number {
+  const { sharding, dequantize } = recipe;
+  const hasCandidates = isTimed(recipe) && dequantize !== "run" && !isCheckpoint;
+  const results = [
+    true,
+    // Links of external data are refused, and what is kept for another attempt stays.
+    files.length > 1 && resultBytes <= maxCopiedBytes,
+    hasCandidates && weights.some(isChosenByTime),
+    sharding.stages !== undefined || sharding.maxStageBytes !== undefined,
+    // The archive of its folder.
+    isCheckpoint,
+  ];
+  const original = isCheckpoint && isRun(recipe) ? sumBytes(weights, floatBytes) : 0;
+  return folderBytes + original + resultBytes * results.filter(Boolean).length;
+}
+
+function isChosenByTime({ format }: WeightPlan): boolean {
+  if (format === undefined || format.storage.kind === "half") return false;
+  return format.restoration !== "fold" || format.operations.some((each) => each !== "restore");
+}
+
+function sumBytes(weights: readonly WeightPlan[], bytesOf: (plan: WeightPlan) => number): number {
+  return weights.reduce((sum, plan) => sum + bytesOf(plan), 0);
+}

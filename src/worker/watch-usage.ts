@@ -1,0 +1,39 @@
+import { lstatSync, readdirSync } from "node:fs";
+import path from "node:path";
+import type { JobCosts } from "../contract/jobs/telemetry.ts";
+import { readPeakMemoryBytes } from "../engine/evaluate/read-peak-memory-bytes.ts";
+import { peakWithRuntime } from "../engine/evaluate/runtime-process.ts";
+
+export interface Usage {
+  /** Looks at the folder: its largest size is that of the moments when it was looked at. */
+  note(this: void): void;
+  read(this: void): Promise<JobCosts>;
+}
+
+/** Measures what a job takes from now on: memory of its processes, files in its folder, time. */
+export function watchUsage(folder: string): Usage {
+  const startedAt = performance.now();
+  let diskBytes = 0;
+  const note = () => {
+    diskBytes = Math.max(diskBytes, countFolderBytes(folder));
+  };
+  return {
+    note,
+    read: async () => {
+      note();
+      const peakMemoryBytes = Math.max(await readPeakMemoryBytes(), peakWithRuntime());
+      const seconds = Number(((performance.now() - startedAt) / 1000).toFixed(3));
+      return { peakMemoryBytes, diskBytes, seconds };
+    },
+  };
+}
+
+/** Bytes of all files in a folder, each link's once. Files may come and go meanwhile. */
+export function countFolderBytes(folder: string): number {
+  const sizes = new Map<number, number>();
+  for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
+    const stats = lstatSync(path.join(folder, name), { throwIfNoEntry: false });
+    if (stats?.isFile() === true) sizes.set(stats.ino, stats.size);
+  }
+  return [...sizes.values()].reduce((sum, size) => sum + size, 0);
+}
