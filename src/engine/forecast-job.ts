@@ -2,6 +2,7 @@ import type { Recipe } from "../contract/jobs/recipe.ts";
 import type { JobCosts } from "../contract/jobs/telemetry.ts";
 import { readPeakMemoryBytes } from "./evaluate/read-peak-memory-bytes.ts";
 import { maxCopiedBytes } from "./compress-model.ts";
+import type { ValueInfoProto } from "./onnx/onnx_pb.js";
 import type { CompressionPlan } from "./plan-compression.ts";
 import { forecastTaskMemory } from "./quantize/tasks/run-tasks.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
@@ -14,8 +15,12 @@ const measured = {
   workerBytes: 22 * mebibyte,
   /** A process with ONNX Runtime before it has a model. */
   runtimeBytes: 150 * mebibyte,
-  /** Samples and outputs in the worker, and values between operators in the runtime. */
-  sampleBytes: { pictures: 70 * mebibyte, others: 15 * mebibyte },
+  /** Samples in the worker, and values between operators in the runtime. */
+  valueBytes: { pictures: 74 * mebibyte, others: 15 * mebibyte },
+  /** Copies of a sample's outputs, of both models in both processes. */
+  outputCopies: 8,
+  /** Of a dimension of an output that the model leaves open. */
+  openSize: 64,
   /** Most memory of a session for each byte of weights in float32, while it loads the model. */
   originalFactor: 1.35,
   restoredFactor: 2.2,
@@ -58,31 +63,42 @@ function isTimed(recipe: Recipe): boolean {
 }
 
 /** Memory of samples, and of both models in one process where they are timed. */
-function forecastSessions({ model, weights }: CompressionPlan, recipe: Recipe): number {
-  const { runtimeBytes, sampleBytes, originalFactor } = measured;
-  const samples = hasPictures(model) ? sampleBytes.pictures : sampleBytes.others;
+function forecastSessions({ model: { proto }, weights }: CompressionPlan, recipe: Recipe): number {
+  const { runtimeBytes, valueBytes, outputCopies, originalFactor } = measured;
+  const constants = new Set(proto.graph?.initializer.map(({ name }) => name));
+  const inputs = (proto.graph?.input ?? []).filter(({ name }) => !constants.has(name));
+  // Pictures have batch, channels, height and width.
+  const hasPictures = inputs.some((input) => listSizes(input).length === 4);
+  const outputs = (proto.graph?.output ?? []).map((output) => 4 * multiply(listSizes(output)));
   const original = sumBytes(weights, floatBytes) * originalFactor;
   const result = sumBytes(weights, loadedBytes);
   const models = isTimed(recipe) ? original + result : Math.max(original, result);
-  return runtimeBytes + samples + models;
+  return (
+    runtimeBytes +
+    (hasPictures ? valueBytes.pictures : valueBytes.others) +
+    outputs.reduce((sum, bytes) => sum + bytes, 0) * outputCopies +
+    models
+  );
 }
 
-/** Images have batch, channels, height and width. */
-function hasPictures({ proto }: CompressionPlan["model"]): boolean {
-  const constants = new Set(proto.graph?.initializer.map(({ name }) => name));
-  return (proto.graph?.input ?? []).some(({ name, type }) => {
-    const value = type?.value;
-    return (
-      !constants.has(name) && value?.case === "tensorType" && value.value.shape?.dim.length === 4
-    );
+function listSizes({ type }: ValueInfoProto): number[] {
+  if (type?.value.case !== "tensorType") return [];
+  const { dim = [] } = type.value.value.shape ?? {};
+  return dim.map(({ value }, axis) => {
+    if (value.case === "dimValue" && value.value > 0n) return Number(value.value);
+    return axis === 0 ? 1 : measured.openSize;
   });
 }
 
-function floatBytes({ weight: { tensor } }: WeightPlan): number {
-  return 4 * tensor.dims.reduce((product, size) => product * Number(size), 1);
+function multiply(sizes: readonly number[]): number {
+  return sizes.reduce((product, size) => product * size, 1);
 }
 
-/** As it is while the result is loaded. */
+function floatBytes({ weight: { tensor } }: WeightPlan): number {
+  return 4 * multiply(tensor.dims.map(Number));
+}
+
+/** Where formats are timed, more of the result may be restored at load, or less. */
 function loadedBytes(plan: WeightPlan): number {
   const { format } = plan;
   const { originalFactor, restoredFactor, packedFactor } = measured;

@@ -62,7 +62,7 @@ export async function explainMissingData<T>(source: string, work: () => Promise<
 
 /** Runs candidates of a job where its recipe has the result evaluated by its outputs. */
 export function createJobCandidates(
-  { assignment, usage, signal }: JobContext,
+  { assignment, signal }: JobContext,
   inputs: JobInputs,
   stage: Stage,
 ): CandidateRunner | undefined {
@@ -79,10 +79,7 @@ export function createJobCandidates(
     dataPath: inputs.dataPath,
     signal,
     // The weights are quantized by then, and may be once more.
-    onProgress: (_fraction, message) => {
-      usage.note();
-      stage.onProgress(1, message);
-    },
+    onProgress: (_fraction, message) => stage.onProgress(1, message),
     log: stage.log,
   });
 }

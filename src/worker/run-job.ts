@@ -12,7 +12,7 @@ import { finishJob } from "./finish-job.ts";
 import type { JobDependencies, JobContext } from "./job-context.ts";
 import { assembleModel, optimizePart, shardModel } from "./worker-steps.ts";
 import { openKeptWork } from "./kept-work.ts";
-import { createStageClock } from "./reporter.ts";
+import { createStageClock, type Stage } from "./reporter.ts";
 import { countFolderBytes, watchUsage } from "./watch-usage.ts";
 
 /** Does the work of a job, or the worker's part of it, until its files are stored and reported. */
@@ -61,13 +61,20 @@ async function runEntireJob(context: JobContext): Promise<void> {
 
 /** The plan of a large model takes much memory, which the evaluation needs: it ends here. */
 async function compressInputs(context: JobContext, inputs: JobInputs): Promise<CompressionReport> {
-  const { assignment, reporter, runStage } = context;
+  const { assignment, reporter, runStage, usage } = context;
   const { kind, dryRun, model, recipe } = assignment;
   // A search decides first what is to be planned.
   const isPlanned = recipe.auto === undefined;
   const early = isPlanned && kind === "compress" ? await planModel(context, inputs) : undefined;
   if (kind === "compress") reporter.status("Optimizing");
-  return runStage("optimize", async (stage) => {
+  return runStage("optimize", async ({ log, onProgress }) => {
+    const stage: Stage = {
+      log,
+      onProgress: (fraction, message) => {
+        usage.note();
+        onProgress(fraction, message);
+      },
+    };
     const candidates = createJobCandidates(context, inputs, stage);
     const { calibrationPath, dataPath } = inputs;
     const options = {

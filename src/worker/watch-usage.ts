@@ -4,8 +4,11 @@ import type { JobCosts } from "../contract/jobs/telemetry.ts";
 import { readPeakMemoryBytes } from "../engine/evaluate/read-peak-memory-bytes.ts";
 import { peakWithRuntime } from "../engine/evaluate/runtime-process.ts";
 
+/** Least time between two looks at the folder, milliseconds. */
+const intervalMs = 100;
+
 export interface Usage {
-  /** Looks at the folder: its largest size is that of the moments when it was looked at. */
+  /** Looks at the folder from time to time, however often it is called: files may not stay. */
   note(this: void): void;
   read(this: void): Promise<JobCosts>;
 }
@@ -14,13 +17,17 @@ export interface Usage {
 export function watchUsage(folder: string): Usage {
   const startedAt = performance.now();
   let diskBytes = 0;
-  const note = () => {
+  let notedAt = -Infinity;
+  const measure = () => {
     diskBytes = Math.max(diskBytes, countFolderBytes(folder));
+    notedAt = performance.now();
   };
   return {
-    note,
+    note() {
+      if (performance.now() - notedAt >= intervalMs) measure();
+    },
     read: async () => {
-      note();
+      measure();
       const peakMemoryBytes = Math.max(await readPeakMemoryBytes(), peakWithRuntime());
       const seconds = Number(((performance.now() - startedAt) / 1000).toFixed(3));
       return { peakMemoryBytes, diskBytes, seconds };

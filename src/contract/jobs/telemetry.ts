@@ -138,7 +138,7 @@ const qdq = z.object({
 const seconds = z.number().min(0).max(1e8);
 
 /** What a job takes of its machine, as it was forecast and as it was measured. */
-export const jobCosts = z.object({
+const jobCosts = z.object({
   peakMemoryBytes: z
     .int()
     .min(0)
