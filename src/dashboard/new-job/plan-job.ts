@@ -3,6 +3,7 @@ import { isTerminal, type JobKind } from "../../contract/jobs/status.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { service } from "../session/service.ts";
 import { mayDo } from "../session/session.ts";
+import { formatDuration } from "../shared/format.ts";
 
 export const startRoutes = { compress: "startCompression", quantize: "startQuantization" } as const;
 
@@ -27,6 +28,8 @@ export function describePlan({ telemetry, error, statusMessage }: Job): string {
   const percent = Math.round(100 * size.ratio);
   const text = `${formatBytes(size.resultBytes)}, ${percent} % of ${formatBytes(size.originalBytes)}`;
   if (!forecast) return text;
-  const memory = `${formatBytes(forecast.peakMemoryBytes)} of memory`;
-  return `${text}; the job takes about ${memory} and ${formatBytes(forecast.diskBytes)} of disk`;
+  const { peakMemoryBytes, diskBytes, seconds } = forecast;
+  const costs = `${formatBytes(peakMemoryBytes)} of memory and ${formatBytes(diskBytes)} of disk`;
+  const time = seconds === undefined ? "time not known yet" : formatDuration(seconds * 1000);
+  return `${text}; the job takes about ${costs}, ${time}`;
 }
