@@ -1,5 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
+import { maxSeconds } from "../contract/jobs/telemetry.ts";
 import type { Assignment } from "../contract/jobs/worker.ts";
 import { compressModel, predictCompression } from "../engine/compress-model.ts";
 import type { CompressionReport } from "../engine/compression-report.ts";
@@ -111,6 +112,7 @@ async function reportForecast(
     isRemote: model.remote !== undefined,
     folderBytes: countFolderBytes(workDirectory),
   });
-  const seconds = secondsPerByte === null ? undefined : secondsPerByte * plan.originalBytes;
+  const seconds =
+    secondsPerByte === null ? undefined : Math.min(maxSeconds, secondsPerByte * plan.originalBytes);
   reporter.telemetry({ forecast: { ...costs, seconds } });
 }

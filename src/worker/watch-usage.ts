@@ -35,12 +35,16 @@ export function watchUsage(folder: string): Usage {
   };
 }
 
-/** Bytes of all files in a folder, each link's once. Files may come and go meanwhile. */
+/** Bytes of all files in a folder, each link's once; 0 where a folder in it goes meanwhile. */
 export function countFolderBytes(folder: string): number {
   const sizes = new Map<number, number>();
-  for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
-    const stats = lstatSync(path.join(folder, name), { throwIfNoEntry: false });
-    if (stats?.isFile() === true) sizes.set(stats.ino, stats.size);
+  try {
+    for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
+      const stats = lstatSync(path.join(folder, name), { throwIfNoEntry: false });
+      if (stats?.isFile() === true) sizes.set(stats.ino, stats.size);
+    }
+  } catch {
+    return 0;
   }
   return [...sizes.values()].reduce((sum, size) => sum + size, 0);
 }

@@ -135,7 +135,8 @@ const qdq = z.object({
 });
 
 /** Of a worker, which works for a week at most and is tried again a few times. */
-const seconds = z.number().min(0).max(1e8);
+export const maxSeconds = 1e8;
+const seconds = z.number().min(0).max(maxSeconds);
 
 /** What a job takes of its machine, as it was forecast and as it was measured. */
 const jobCosts = z.object({
