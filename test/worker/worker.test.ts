@@ -46,6 +46,7 @@ test("the worker compresses a real model, and reports its stages, figures and ar
   assert(telemetry.accuracy.cosine > 0.9, `cosine ${telemetry.accuracy.cosine}`);
   assert(telemetry.latency.result.p50Ms > 0);
   assert(telemetry.memory.workerPeakBytes > 1e7);
+  assert(telemetry.usage.peakMemoryBytes > telemetry.memory.workerPeakBytes + 1e8);
   assert.deepEqual(Object.keys(telemetry.stageSeconds), [
     "fetch",
     "shard",
