@@ -20,13 +20,12 @@ const measured = {
   /** Samples in the worker, and values between operators in the runtime. */
   valueBytes: { pictures: 68 * mebibyte, others: 15 * mebibyte },
   /** Copies of a sample's outputs, of both models in both processes. */
-  outputCopies: 10,
+  outputCopies: 12,
   /** Of a dimension of an output that the model leaves open. */
   openSize: 64,
   /** Most memory of a session for each byte of weights in float32, while it loads the model. */
   originalFactor: 1.35,
-  /** Some that could be taken as they are stored are restored too, where they are not faster so. */
-  restoredFactor: 2.6,
+  restoredFactor: 2.25,
   /** The same for each byte of weights that operators take as they are stored. */
   packedFactor: 2.2,
 };
@@ -53,7 +52,7 @@ export async function forecastJob(
   const tokenizerBytes = options.isCheckpoint ? measured.tokenizerBytes : 0;
   const addedBytes = Math.max(
     measured.workerBytes + tasksBytes + tokenizerBytes,
-    isRun(options.recipe) ? forecastSessions(plan, options.recipe) + tokenizerBytes : 0,
+    isRun(options.recipe) ? forecastSessions(plan, options) + tokenizerBytes : 0,
   );
   // A model can say of its outputs what it likes.
   const peakMemoryBytes = Math.min(Number.MAX_SAFE_INTEGER, Math.ceil(plannedBytes + addedBytes));
@@ -68,8 +67,15 @@ function isTimed(recipe: Recipe): boolean {
   return isRun(recipe) && recipe.evaluation.latencyBudgetSeconds > 0;
 }
 
+function hasCandidates({ recipe, isCheckpoint }: ForecastOptions): boolean {
+  return isTimed(recipe) && recipe.dequantize !== "run" && !isCheckpoint;
+}
+
 /** Memory of samples, and of both models in one process where they are timed. */
-function forecastSessions({ model: { proto }, weights }: CompressionPlan, recipe: Recipe): number {
+function forecastSessions(
+  { model: { proto }, weights }: CompressionPlan,
+  options: ForecastOptions,
+): number {
   const { runtimeBytes, valueBytes, outputCopies, originalFactor } = measured;
   const constants = new Set(proto.graph?.initializer.map(({ name }) => name));
   const inputs = (proto.graph?.input ?? []).filter(({ name }) => !constants.has(name));
@@ -77,8 +83,8 @@ function forecastSessions({ model: { proto }, weights }: CompressionPlan, recipe
   const hasPictures = inputs.some((input) => listSizes(input).length === 4);
   const outputs = (proto.graph?.output ?? []).map((output) => 4 * multiply(listSizes(output)));
   const original = sumBytes(weights, floatBytes) * originalFactor;
-  const result = sumBytes(weights, loadedBytes);
-  const models = isTimed(recipe) ? original + result : Math.max(original, result);
+  const result = sumBytes(weights, (plan) => loadedBytes(plan, hasCandidates(options)));
+  const models = isTimed(options.recipe) ? original + result : Math.max(original, result);
   return (
     runtimeBytes +
     (hasPictures ? valueBytes.pictures : valueBytes.others) +
@@ -104,29 +110,30 @@ function floatBytes({ weight: { tensor } }: WeightPlan): number {
   return 4 * multiply(tensor.dims.map(Number));
 }
 
-/** Where formats are timed, more of the result may be restored at load, or less. */
-function loadedBytes(plan: WeightPlan): number {
+/** A weight whose format is chosen by its time counts as half restored. */
+function loadedBytes(plan: WeightPlan, hasTimes: boolean): number {
   const { format } = plan;
   const { originalFactor, restoredFactor, packedFactor } = measured;
   if (format === undefined || format.storage.kind === "half") {
     return floatBytes(plan) * originalFactor;
   }
-  const isRestored = format.operations.some((operation) => operation === "restore");
-  return isRestored ? floatBytes(plan) * restoredFactor : format.bytes * packedFactor;
+  const [restored, packed] = [floatBytes(plan) * restoredFactor, format.bytes * packedFactor];
+  if (hasTimes && isChosenByTime(plan)) return (restored + packed) / 2;
+  return format.operations.some((operation) => operation === "restore") ? restored : packed;
 }
 
 /** Everything is there at once in the end, and candidates before that. */
 function forecastDisk(
   { resultBytes, weights, layout: { files } }: CompressionPlan,
-  { recipe, isCheckpoint, folderBytes }: ForecastOptions,
+  options: ForecastOptions,
 ): number {
-  const { sharding, dequantize } = recipe;
-  const hasCandidates = isTimed(recipe) && dequantize !== "run" && !isCheckpoint;
+  const { recipe, isCheckpoint, folderBytes } = options;
+  const { sharding } = recipe;
   const results = [
     true,
     // Links of external data are refused, and what is kept for another attempt stays.
     files.length > 1 && resultBytes <= maxCopiedBytes,
-    hasCandidates && weights.some(isChosenByTime),
+    hasCandidates(options) && weights.some(isChosenByTime),
     sharding.stages !== undefined || sharding.maxStageBytes !== undefined,
     // The archive of its folder.
     isCheckpoint,
