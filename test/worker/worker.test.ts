@@ -110,7 +110,7 @@ for (const [kind, recipe] of plannedRecipes) {
     const { forecast, usage } = real.telemetry;
     assert(forecast && usage && dry.telemetry.forecast);
     const memoryRatio = forecast.peakMemoryBytes / usage.peakMemoryBytes;
-    assert(memoryRatio > 0.9 && memoryRatio < 1.1, `memory: ${memoryRatio} of what was measured`);
+    assert(memoryRatio > 0.9 && memoryRatio < 1.2, `memory: ${memoryRatio} of what was measured`);
     const missedBytes = usage.diskBytes - forecast.diskBytes;
     assert(Math.abs(missedBytes) < 1e6, `disk: ${missedBytes} bytes more were measured`);
     const evaluated = dry.telemetry.forecast;
