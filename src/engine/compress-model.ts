@@ -118,7 +118,7 @@ function findKeptDirectory({ recipe, keptDirectory }: CompressOptions): string |
 }
 
 /** Largest result in several files that is copied, bytes. */
-const maxCopiedBytes = 1_500_000_000;
+export const maxCopiedBytes = 1_500_000_000;
 
 /** External data may not be a hard link: where a copy would take long, nothing is kept any longer. */
 function findPlacement(files: readonly WrittenFile[]) {

@@ -17,6 +17,7 @@ import { currentAttempts, findAttempts, type JobPart } from "./find-attempts.ts"
 import { hasJobBlob } from "../blobs/job-blob-records.ts";
 import { findManifestFiles } from "../blobs/manifest-records.ts";
 import { parseOwner } from "../people/owner-records.ts";
+import { findPace } from "./find-pace.ts";
 import { parseJob } from "./find-record.ts";
 import type { WriteTransaction } from "../database/store.ts";
 
@@ -54,6 +55,7 @@ export async function findAssignment(
     baseline: await findBaselineFiles(trx, job, attempt.part),
     latencyLimits: pickLatencyLimits(job.gateLimits),
     comparison: await findComparison(trx, job, attempt.part),
+    secondsPerByte: await findPace(trx, row.project, job),
   };
 }
 
