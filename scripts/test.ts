@@ -2,7 +2,6 @@ import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { glob, readFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
-import { PassThrough } from "node:stream";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
 import { fileURLToPath } from "node:url";
@@ -48,8 +47,6 @@ async function runTests(patterns: readonly string[]): Promise<void> {
     counts.failed += running.size;
     process.exit(1);
   }, silenceMs);
-  const events = new PassThrough({ objectMode: true });
-  events.compose(spec).pipe(process.stdout);
   await Promise.all(
     streams.map(async (stream) => {
       stream.on("data", () => watchdog.refresh());
@@ -69,11 +66,11 @@ async function runTests(patterns: readonly string[]): Promise<void> {
         running.delete(file);
         secondsByFile.set(file, details.duration_ms / 1000);
       });
-      stream.pipe(events, { end: false });
+      // Each has its own: a reporter takes one file's tests after the other's.
+      stream.compose(spec).pipe(process.stdout);
       await once(stream, "end");
     }),
   );
-  events.end();
   clearTimeout(watchdog);
   const nothingRan = counts.passed + counts.failed === 0;
   process.exitCode = counts.failed > 0 || nothingRan ? 1 : 0;
