@@ -4,9 +4,12 @@ import { observeMoments } from "./calibrate/observe-moments.ts";
 import { chooseRange } from "./calibrate/choose-range.ts";
 import type { ValueHistogram } from "./calibrate/value-histogram.ts";
 import { observeRanges } from "./calibrate/observe-ranges.ts";
+import { smoothInputs, type SmoothedWeight } from "./calibrate/smooth-inputs.ts";
+import { findChannelConstants } from "./quantize/formats/divide-inputs.ts";
+import { findSmoothedInput, type SmoothedInput } from "./quantize/formats/smoothed-input.ts";
 import { findDialect } from "./quantize/dialects.ts";
 import { isConvolution, isStatic, listStaticValues } from "./quantize/formats/multiply-static.ts";
-import type { ActivationRange } from "./quantize/plan-revision.ts";
+import type { ActivationRange, PlanRevision } from "./quantize/plan-revision.ts";
 import { quoteName } from "../contract/text/quote-name.ts";
 import type { RangeMethod, Recipe } from "../contract/jobs/recipe.ts";
 import type { Telemetry } from "../contract/jobs/telemetry.ts";
@@ -21,6 +24,7 @@ import {
 import { GraphIndex } from "./quantize/graph-index.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
 import { at } from "./onnx/at.ts";
+import type { GraphProto } from "./onnx/onnx_pb.js";
 import { countElements } from "./onnx/tensor-shape.ts";
 import { findProductMatrix } from "./quantize/formats/consumer-matrix.ts";
 import { Obstacle } from "./quantize/obstacle.ts";
@@ -31,6 +35,8 @@ export interface ModelCalibration {
   readonly summary: Omit<NonNullable<Telemetry["calibration"]>, "fittedWeights"> | undefined;
   /** Of the activations that are quantized in advance, by their names. */
   readonly histograms: ReadonlyMap<string, ValueHistogram>;
+  /** Of the channels of inputs that products take in integers, by their names. */
+  readonly inputScales: PlanRevision["inputScales"];
   /** Weights whose operators take or give values that no range holds, by their position, and why. */
   readonly unfit: ReadonlyMap<number, string>;
   /** Of the operators that take a static weight on the samples, by the weight's position. */
@@ -75,6 +81,9 @@ export async function calibrateModel(
     return [position, counts.reduce((sum, each) => sum + each, 0)] as const;
   };
   const values = [...new Set(statics.flatMap(valuesOf))];
+  const smoothed = listSmoothed(plan, weights, { index, graph: model.proto.graph });
+  const { inputScales, observed: channels } = await smoothInputs(model, smoothed, options);
+  if (channels !== undefined) summary = summarize(channels);
   let histograms: ModelCalibration["histograms"] = new Map();
   if (values.length > 0) {
     const found = await observeRanges(model, values, options);
@@ -84,10 +93,28 @@ export async function calibrateModel(
   return {
     summary,
     histograms,
+    inputScales,
     unfit: listUnfit(statics, valuesOf, histograms),
     multiplications: new Map(statics.map(multiplicationsOf)),
     moments,
   };
+}
+
+/** Weights that products take in integers, where their input comes from a normalization. */
+function listSmoothed(
+  { tasks, weights: plans }: CompressionPlan,
+  weights: readonly Weight[],
+  { index, graph }: { readonly index: GraphIndex; readonly graph: GraphProto | undefined },
+): SmoothedWeight[] {
+  if (graph === undefined) return [];
+  const isNormalized = ({ name, inputs: channels }: SmoothedInput) =>
+    findChannelConstants(index, { body: graph, outer: undefined }, { name, channels }) !==
+    undefined;
+  return tasks.flatMap((task) => {
+    const format = plans[task.weight]?.format;
+    const input = findSmoothedInput(at(weights, task.weight), format, graph);
+    return input === undefined || !isNormalized(input) ? [] : [{ task, input }];
+  });
 }
 
 function summarize({ data, count: samples, evaluationSamples }: Observed) {

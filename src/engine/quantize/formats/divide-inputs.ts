@@ -1,0 +1,154 @@
+import { create } from "@bufbuild/protobuf";
+import { at } from "../../onnx/at.ts";
+import {
+  type NodeProto,
+  type TensorProto,
+  TensorProto_DataType as DataType,
+  TensorProtoSchema,
+} from "../../onnx/onnx_pb.js";
+import { readTensor } from "../../onnx/read-tensor.ts";
+import { operatorName } from "../channel-axis.ts";
+import type { GraphIndex, GraphValue, Scope } from "../graph-index.ts";
+import type { GraphRewrite } from "../graph-rewrite.ts";
+import type { WeightPlan } from "../weight-plan.ts";
+
+/** A constant vector that a value is multiplied by, or that is added to it. */
+interface ChannelConstant {
+  readonly node: NodeProto;
+  readonly input: number;
+  readonly value: GraphValue;
+  readonly tensor: TensorProto;
+}
+
+/**
+ * The scale of each channel at the end of a normalization, and the offset that follows; undefined
+ * for a value that comes from elsewhere.
+ */
+export function findChannelConstants(
+  index: GraphIndex,
+  scope: Scope,
+  { name, channels }: { readonly name: string; readonly channels: number },
+): readonly ChannelConstant[] | undefined {
+  const node = index.find(scope, name)?.producer;
+  if (node === undefined) return undefined;
+  const findConstant = (input: number): ChannelConstant[] => {
+    const value = index.find(scope, node.input[input] ?? "");
+    const tensor = value?.constant;
+    const isVector =
+      tensor?.dataType === DataType.FLOAT &&
+      Number(tensor.dims.at(-1)) === channels &&
+      tensor.dims.slice(0, -1).every((size) => size === 1n);
+    return value !== undefined && isVector ? [{ node, input, value, tensor }] : [];
+  };
+  switch (operatorName(node)) {
+    case "LayerNormalization": {
+      const constants = [...findConstant(1), ...findConstant(2)];
+      const given = node.input.slice(1).filter((each) => each !== "");
+      return constants.length === given.length ? constants : undefined;
+    }
+    case "Mul": {
+      const constants = [...findConstant(0), ...findConstant(1)];
+      return constants.length === 1 ? constants : undefined;
+    }
+    case "Add": {
+      const [offset, ...others] = [...findConstant(0), ...findConstant(1)];
+      if (offset === undefined || others.length > 0) return undefined;
+      const scaled = at(node.input, 1 - offset.input);
+      const producer = index.find(scope, scaled)?.producer;
+      if (producer === undefined || operatorName(producer) !== "Mul") return undefined;
+      const scales = findChannelConstants(index, scope, { name: scaled, channels });
+      return scales && [...scales, offset];
+    }
+    default:
+      return undefined;
+  }
+}
+
+/**
+ * Divides the inputs of smoothed products by the scales of their channels: in the constants of the
+ * normalization before where nothing else takes what it gives, else by a Mul beside it, since
+ * runtimes fuse the nodes of a normalization only where none but the last has other users.
+ */
+export function divideInputs(rewrite: GraphRewrite, plans: readonly WeightPlan[]): void {
+  const inputs = new Map<string, DividedInput>();
+  for (const { weight, format } of plans) {
+    if (format === undefined || !("inputScales" in format.storage)) continue;
+    const { scales } = format.storage.inputScales;
+    for (const { node, scope } of weight.consumers) {
+      const name = at(node.input, 0);
+      const input = inputs.get(name) ?? { name, scope, scales, products: new Set() };
+      inputs.set(name, input);
+      input.products.add(node);
+    }
+  }
+  for (const input of inputs.values()) {
+    const constants = findOwnConstants(rewrite.index, input);
+    if (constants === undefined) addDivision(rewrite, input);
+    else divideConstants(rewrite, input, constants);
+  }
+}
+
+interface DividedInput {
+  readonly name: string;
+  readonly scope: Scope;
+  readonly scales: readonly number[];
+  readonly products: Set<NodeProto>;
+}
+
+/** The constants of a normalization that only these products take; undefined where others do too. */
+function findOwnConstants(
+  index: GraphIndex,
+  { name, scope, scales, products }: DividedInput,
+): readonly ChannelConstant[] | undefined {
+  const value = index.find(scope, name);
+  const isOwn = value?.uses.every(({ node, input }) => input === 0 && products.has(node));
+  if (value === undefined || isOwn !== true || value.isOutput) return undefined;
+  const constants = findChannelConstants(index, scope, { name, channels: scales.length });
+  const isBetweenOwn = constants?.every(({ node }) => {
+    const result = index.find(scope, at(node.output, 0));
+    return result === value || (result?.uses.length === 1 && !result.isOutput);
+  });
+  return isBetweenOwn === true ? constants : undefined;
+}
+
+function divideConstants(
+  rewrite: GraphRewrite,
+  { name: input, scope, scales }: DividedInput,
+  constants: readonly ChannelConstant[],
+): void {
+  rewrite.smoothedInputs.set(input, input);
+  for (const [node, group] of Map.groupBy(constants, (constant) => constant.node)) {
+    const names = [...node.input];
+    for (const { input: position, value, tensor } of group) {
+      const numbers = new Float32Array(readTensor(rewrite.model, tensor).slice().buffer);
+      const divided = Array.from(numbers, (number, channel) => number / at(scales, channel));
+      const { name, producer: constantNode, uses, isOutput, scope: owner } = value;
+      names[position] = addVector(rewrite, scope.body, `${name}_smoothed`, divided);
+      if (uses.length > 1 || isOutput) rewrite.makeConstant(owner, name);
+      else rewrite.removeWeight({ name, scope: owner, tensor, constantNode });
+    }
+    rewrite.replaceWithCopy(node, { before: [], changes: { input: names }, after: [] });
+  }
+}
+
+function addDivision(rewrite: GraphRewrite, { name, scope, scales }: DividedInput): void {
+  const reciprocals = scales.map((scale) => 1 / scale);
+  const factors = addVector(rewrite, scope.body, `${name}_factors`, reciprocals);
+  const result = rewrite.names.allocate(`${name}_smoothed`);
+  rewrite.smoothedInputs.set(name, result);
+  rewrite.prependNode(scope.body, { opType: "Mul", input: [name, factors], output: [result] });
+}
+
+function addVector(
+  rewrite: GraphRewrite,
+  body: Scope["body"],
+  wanted: string,
+  numbers: readonly number[],
+): string {
+  const name = rewrite.names.allocate(wanted);
+  const rawData = new Uint8Array(Float32Array.from(numbers).buffer);
+  const dims = [BigInt(numbers.length)];
+  const tensor = create(TensorProtoSchema, { name, dims, dataType: DataType.FLOAT, rawData });
+  rewrite.addConstantTensor(body, tensor);
+  return name;
+}
