@@ -10,7 +10,8 @@ import { createNormal, createRandom } from "../../../src/engine/evaluate/generat
 import { openModel } from "../../../src/engine/onnx/open-model.ts";
 import { readTensor } from "../../../src/engine/onnx/read-tensor.ts";
 import { SourceReader } from "../../../src/engine/quantize/tasks/source-reader.ts";
-import { writeFloatsNpz } from "../../support/npz.ts";
+import { english, makeCheckpointFolder } from "../../support/checkpoint-folder.ts";
+import { writeArraysNpz, writeFloatsNpz } from "../../support/npz.ts";
 import {
   floatInitializer,
   integerAttribute,
@@ -96,7 +97,7 @@ async function compress(model: string, folder: string, recipe: PartialRecipe) {
     kind: "compress",
     recipe: resolveRecipe(recipe),
     target: contribTarget,
-    calibrationPath: join(folder, "x.npz"),
+    calibrationPath: recipe.calibration?.data && join(folder, "x.npz"),
     outputDirectory,
     signal: new AbortController().signal,
     onProgress: () => {},
@@ -199,6 +200,81 @@ test("A large channel no longer costs the others their codes", async () => {
       assert.ok(gain >= 3, `${gain} dB more than ${rounded}, ${product}`);
     }
   }
+});
+
+test("What products of a language model take from its norms is smoothed", async (t) => {
+  const folder = await makeCheckpointFolder(t, "llama3", english);
+  const checkpoint = join(folder, "config.json");
+  const result = join(folder, "result", "model.onnx");
+  const recipe = { scheme: "int8-dynamic", operators: "contrib", minElements: 0 } as const;
+  await compress(checkpoint, folder, recipe);
+  const before = await readConstants(result);
+  const calibration = { generated: true, samples: 8 };
+  const report = await compress(checkpoint, folder, { ...recipe, calibration });
+  const after = await readConstants(result);
+  assert.deepEqual(after.operators, before.operators);
+  const smoothedWeights = report.weights.filter(({ form }) => form?.endsWith(", smoothed"));
+  assert.deepEqual(
+    smoothedWeights.map(({ name }) => name),
+    [0, 1].flatMap((layer) =>
+      ["attn.qkv_proj", "mlp.gate_proj", "mlp.up_proj"].map(
+        (product) => `model.layers.${layer}.${product}.MatMul.weight`,
+      ),
+    ),
+  );
+  const norms = after.names.filter((name) => name.includes("layernorm"));
+  assert.deepEqual(norms, [
+    "model.layers.2.final_norm_layernorm.weight",
+    ...[0, 1].flatMap((layer) =>
+      ["input", "post_attention"].map(
+        (place) => `model.layers.${layer}.${place}_layernorm.weight_smoothed`,
+      ),
+    ),
+  ]);
+});
+
+test("Padding is not observed", async () => {
+  await using folder = await makeFolder();
+  const model = join(folder.path, "masked.onnx");
+  await writeTinyModel(
+    model,
+    {
+      node: [
+        node("Mul", ["x", "scale"], ["n"]),
+        node("MatMul", ["n", "w"], ["all"]),
+        node("Mul", ["all", "attention_mask"], ["y"]),
+      ],
+      input: [tensorInfo("x", [8, inputs]), tensorInfo("attention_mask", [8, 1])],
+      output: [tensorInfo("y", [8, outputs])],
+      initializer: [
+        floatInitializer("scale", [inputs], (input) => 1 + input),
+        floatInitializer("w", [inputs, outputs], createNormal(createRandom(1))),
+      ],
+    },
+    { opset: 17 },
+  );
+  const normal = createNormal(createRandom(2));
+  const values = Array.from({ length: 16 * 8 * inputs }, normal);
+  const isUsed = (row: number) => row % 8 > 0 && row % 8 < 6;
+  const results = await Promise.all(
+    [1, 100].map(async (padding) => {
+      const place = join(folder.path, String(padding));
+      await mkdir(place);
+      const padded = values.map((value, index) =>
+        isUsed(Math.floor(index / inputs)) ? value : value * (1 + padding * (index % inputs)),
+      );
+      const mask = Array.from({ length: 16 * 8 }, (_, row) => Number(isUsed(row)));
+      await writeArraysNpz(join(place, "x.npz"), {
+        x: { shape: [16, 8, inputs], values: padded },
+        attention_mask: { shape: [16, 8, 1], values: mask },
+      });
+      const { scheme, calibration } = smoothed;
+      const report = await compress(model, place, { scheme, calibration });
+      assert.equal(report.calibration?.fittedWeights, 1);
+      return readFile(join(place, "result", "model.onnx"));
+    }),
+  );
+  assert.deepEqual(results[0], results[1]);
 });
 
 test("Where no normalization comes before a product, nothing changes", async () => {

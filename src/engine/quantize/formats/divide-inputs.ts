@@ -20,6 +20,18 @@ interface ChannelConstant {
   readonly tensor: TensorProto;
 }
 
+/** Inputs that are the scale and the offset of what a normalization gives first. */
+const normalizations: ReadonlyMap<string, readonly number[]> = new Map([
+  ["LayerNormalization", [1, 2]],
+  ["RMSNormalization", [1]],
+  ["SimplifiedLayerNormalization", [1]],
+  ["com.microsoft:SkipLayerNormalization", [2, 3]],
+  ["com.microsoft:SkipSimplifiedLayerNormalization", [2]],
+]);
+
+/** Longest vector that is read. */
+const maxChannels = 256 * 1024;
+
 /**
  * The scale of each channel at the end of a normalization, and the offset that follows; undefined
  * for a value that comes from elsewhere.
@@ -30,38 +42,49 @@ export function findChannelConstants(
   { name, channels }: { readonly name: string; readonly channels: number },
 ): readonly ChannelConstant[] | undefined {
   const node = index.find(scope, name)?.producer;
-  if (node === undefined) return undefined;
-  const findConstant = (input: number): ChannelConstant[] => {
-    const value = index.find(scope, node.input[input] ?? "");
-    const tensor = value?.constant;
-    const isVector =
-      tensor?.dataType === DataType.FLOAT &&
-      Number(tensor.dims.at(-1)) === channels &&
-      tensor.dims.slice(0, -1).every((size) => size === 1n);
-    return value !== undefined && isVector ? [{ node, input, value, tensor }] : [];
-  };
-  switch (operatorName(node)) {
-    case "LayerNormalization": {
-      const constants = [...findConstant(1), ...findConstant(2)];
-      const given = node.input.slice(1).filter((each) => each !== "");
-      return constants.length === given.length ? constants : undefined;
-    }
-    case "Mul": {
-      const constants = [...findConstant(0), ...findConstant(1)];
-      return constants.length === 1 ? constants : undefined;
-    }
-    case "Add": {
-      const [offset, ...others] = [...findConstant(0), ...findConstant(1)];
-      if (offset === undefined || others.length > 0) return undefined;
-      const scaled = at(node.input, 1 - offset.input);
-      const producer = index.find(scope, scaled)?.producer;
-      if (producer === undefined || operatorName(producer) !== "Mul") return undefined;
-      const scales = findChannelConstants(index, scope, { name: scaled, channels });
-      return scales && [...scales, offset];
-    }
-    default:
-      return undefined;
-  }
+  if (node?.output[0] !== name || channels > maxChannels) return undefined;
+  const inputs = normalizations.get(operatorName(node));
+  if (inputs === undefined) return findLastSteps(index, scope, { node, channels });
+  const given = inputs.filter((input) => (node.input[input] ?? "") !== "");
+  const constants = given.flatMap((input) => findVector(index, scope, { node, input, channels }));
+  return constants.length === given.length ? constants : undefined;
+}
+
+/** Of a normalization of several nodes, which ends in a Mul, or in a Mul and an Add. */
+function findLastSteps(
+  index: GraphIndex,
+  scope: Scope,
+  { node, channels }: { readonly node: NodeProto; readonly channels: number },
+): readonly ChannelConstant[] | undefined {
+  const operator = operatorName(node);
+  if (operator !== "Mul" && operator !== "Add") return undefined;
+  const [own, ...others] = [0, 1].flatMap((input) =>
+    findVector(index, scope, { node, input, channels }),
+  );
+  if (own === undefined || others.length > 0) return undefined;
+  if (operator === "Mul") return [own];
+  const producer = index.find(scope, at(node.input, 1 - own.input))?.producer;
+  if (producer === undefined || operatorName(producer) !== "Mul") return undefined;
+  const scales = findLastSteps(index, scope, { node: producer, channels });
+  return scales && [...scales, own];
+}
+
+function findVector(
+  index: GraphIndex,
+  scope: Scope,
+  {
+    node,
+    input,
+    channels,
+  }: { readonly node: NodeProto; readonly input: number; readonly channels: number },
+): ChannelConstant[] {
+  const value = index.find(scope, node.input[input] ?? "");
+  const tensor = value?.constant;
+  const isVector =
+    tensor?.dataType === DataType.FLOAT &&
+    Number(tensor.dims.at(-1)) === channels &&
+    tensor.dims.slice(0, -1).every((size) => size === 1n);
+  return value !== undefined && isVector ? [{ node, input, value, tensor }] : [];
 }
 
 /**
@@ -120,7 +143,9 @@ function divideConstants(
   for (const [node, group] of Map.groupBy(constants, (constant) => constant.node)) {
     const names = [...node.input];
     for (const { input: position, value, tensor } of group) {
-      const numbers = new Float32Array(readTensor(rewrite.model, tensor).slice().buffer);
+      const numbers = new Float32Array(
+        readTensor(rewrite.model, tensor, maxChannels * 4).slice().buffer,
+      );
       const divided = Array.from(numbers, (number, channel) => number / at(scales, channel));
       const { name, producer: constantNode, uses, isOutput, scope: owner } = value;
       names[position] = addVector(rewrite, scope.body, `${name}_smoothed`, divided);
