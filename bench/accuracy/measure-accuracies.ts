@@ -15,7 +15,7 @@ const exec = promisify(execFile);
 
 const matrices = { scope: "matrices" } as const;
 
-/** How ours runs, calibrated, and the works of peer.py that make the same of a model; only `static` is calibrated there. */
+/** How ours runs, and the works of peer.py that make the same of a model: only `static` is calibrated there. */
 const comparisons = {
   int4: { ...matrices, peers: ["int4", "int4-k-quant"] },
   int8: { ...matrices, peers: ["int8"] },
