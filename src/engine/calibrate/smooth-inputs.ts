@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { addRows } from "./add-rows.ts";
 import { observeActivations, type Observed, type ObserveOptions } from "./observe-activations.ts";
 import { at } from "../onnx/at.ts";
@@ -37,13 +38,11 @@ export async function smoothInputs(
   inputScales: ReadonlyMap<string, readonly number[]>;
   observed: Observed | undefined;
 }> {
+  const inputScales = new Map<string, readonly number[]>();
+  if (weights.length === 0) return { inputScales, observed: undefined };
   const groups = Map.groupBy(weights, ({ input }) => input.name);
-  if (groups.size === 0) return { inputScales: new Map(), observed: undefined };
   const channels = new Map(
-    Array.from(groups, ([name, [first]]) => [
-      name,
-      new ChannelMagnitudes(first?.input.inputs ?? 0),
-    ]),
+    Array.from(groups, ([name, group]) => [name, new ChannelMagnitudes(countInputs(group))]),
   );
   const observed = await observeActivations(model, [...groups.keys()], {
     ...options,
@@ -52,13 +51,17 @@ export async function smoothInputs(
       if (found !== undefined) addRows(found, tensor, found.largest.length, mask);
     },
   });
-  const inputScales = new Map<string, readonly number[]>();
-  for (const [name, group] of groups) {
-    const values = channels.get(name)?.largest ?? new Float64Array();
-    const scales = chooseScales(values, readMagnitudes(group));
+  for (const [name, { largest }] of channels) {
+    await setImmediate();
+    options.signal.throwIfAborted();
+    const scales = chooseScales(largest, readMagnitudes(groups.get(name) ?? []));
     if (scales !== undefined) inputScales.set(name, scales);
   }
   return { inputScales, observed };
+}
+
+function countInputs(group: readonly SmoothedWeight[]): number {
+  return at(group, 0).input.inputs;
 }
 
 /** The largest magnitude of each channel. */
@@ -76,7 +79,7 @@ class ChannelMagnitudes {
 
 /** The largest magnitude that the weights of a group have for each input. */
 function readMagnitudes(group: readonly SmoothedWeight[]): Float64Array {
-  const largest = new Float64Array(group[0]?.input.inputs ?? 0);
+  const largest = new Float64Array(countInputs(group));
   for (const { task, input } of group) {
     using reader = new SourceReader(task);
     for (let start = 0; start < task.elements; start += defaultTileLimits.values) {
