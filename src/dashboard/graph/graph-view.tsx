@@ -80,7 +80,7 @@ const modes: Readonly<Record<ColourMode, string>> = {
 
 const sides: Readonly<Record<GraphSide, string>> = { original: "Original", result: "Result" };
 
-/** The two graphs, of which one is drawn; the other is shown at the same place. */
+/** Chooses which of the two graphs is drawn; the other one is shown at the same place. */
 function SideChoice({ shown }: { readonly shown: ShownGraph }) {
   if (!shown.drawn.hasResult) return undefined;
   return (

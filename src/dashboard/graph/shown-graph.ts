@@ -131,7 +131,7 @@ export class ShownGraph {
   }
 }
 
-/** Nodes of which one is also in the other graph, as good as always. */
+/** How many nearby nodes are looked for in the other graph, which nearly always has one of them. */
 const mostNear = 64;
 
 /** Those of this side, of each node. */

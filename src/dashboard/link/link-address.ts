@@ -1,6 +1,6 @@
 const linkAddress = /^\/v1\/links\/(?<id>[^/]+)\/(?<name>[^/]+)$/;
 
-/** Whether an address is that of a link to a file, which whoever has it sees without signing in. */
+/** Whether an address is that of a link to a file, which anyone with it sees without signing in. */
 export function isLinkAddress(path: string): boolean {
   return linkAddress.test(path);
 }

@@ -9,7 +9,7 @@ import { findFirstFailing } from "./find-first-failing.ts";
 
 interface SuiteVerdictProps {
   readonly history: SuiteHistory;
-  /** Models of the newest batch that fail gates there, or of which a job failed. */
+  /** Models of the newest batch that fail gates there, or that have a failed job. */
   readonly failing: readonly string[];
 }
 

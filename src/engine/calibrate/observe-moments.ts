@@ -36,7 +36,7 @@ interface ObservedRows {
  * are followed. These are known from few samples, and so is how others make up for them: on PP-OCRv6
  * 0.01 costs 6 dB of SQNR.
  */
-const dampings = { alone: 0.01, followed: 0.1 } as const;
+const dampings = { independent: 0.01, followed: 0.1 } as const;
 
 interface ObserveMomentsOptions extends ObserveOptions {
   /** Whether errors of products before the inputs are observed too. */
@@ -103,7 +103,7 @@ async function sumMoments({ model, rows, tasks }: MomentsRun, options: ObserveMo
         const { weight, shape } = product.task;
         const own = errors > 0 && { errors: { first: firstError, all: errors } };
         const isDamped = options.isFollowed && product.task.format.bits === 4;
-        const damping = dampings[isDamped ? "followed" : "alone"];
+        const damping = dampings[isDamped ? "followed" : "independent"];
         moments.set(weight, { path: file, rows: found.rows, damping, ...own });
         firstError += shape.n;
       }

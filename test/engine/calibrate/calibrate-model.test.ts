@@ -150,9 +150,9 @@ test("A product makes up for what rounding has changed in its inputs", async () 
     await compress(model, folder.path, { recipe: { ...recipe, ...changes }, data });
     return measureSqnrDb(model, folder.path, data);
   };
-  const alone = await measure({ overrides: [] });
+  const independent = await measure({ overrides: [] });
   const following = await measure({});
-  assert.ok(following > alone + 0.5, `${following} dB, and ${alone} dB each by itself`);
+  assert.ok(following > independent + 0.5, `${following} dB, and ${independent} dB each by itself`);
 });
 
 test("Padding is not calibrated on", async () => {

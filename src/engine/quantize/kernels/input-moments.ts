@@ -85,7 +85,7 @@ export class InputMoments {
     return this.#rows;
   }
 
-  /** The sums of each segment, a row for each input, of which the upper triangle counts. */
+  /** The sums of each segment, a row for each input; only the upper triangle counts. */
   *read(): Generator<Float32Array> {
     for (const { rows, size, padded, sums } of this.#segments) {
       const all = this.#memory.floats(sums, rows * padded);
