@@ -31,7 +31,7 @@ import { Obstacle } from "./quantize/obstacle.ts";
 import type { MomentsFile } from "./quantize/tasks/weight-task.ts";
 
 export interface ModelCalibration {
-  /** Undefined where no weight is in blocks of a product. */
+  /** Undefined where nothing was observed. */
   readonly summary: Omit<NonNullable<Telemetry["calibration"]>, "fittedWeights"> | undefined;
   /** Of the activations that are quantized in advance, by their names. */
   readonly histograms: ReadonlyMap<string, ValueHistogram>;
@@ -46,8 +46,9 @@ export interface ModelCalibration {
 }
 
 /**
- * Runs the original on the calibration's samples, and sums up the second moments of the inputs of
- * each product that takes a weight in blocks. Memory does not grow with the samples.
+ * Runs the original on the calibration's samples for what the plan's formats need of its activations:
+ * second moments of the inputs of weights in blocks, scales of the channels that products in integers
+ * take, and histograms of what is quantized in advance. Memory does not grow with the samples.
  * @throws ServiceError those of observeActivations
  */
 export async function calibrateModel(

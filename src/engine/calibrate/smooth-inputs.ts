@@ -96,8 +96,8 @@ function chooseScales(values: Float64Array, weights: Float64Array): number[] | u
   const isUsable = (largest: number) => largest > 0 && largest < Infinity;
   if (!isUsable(value) || !isUsable(weight)) return undefined;
   return Array.from(values, (each, input) => {
-    const shares = [Math.max(each, value * least), Math.max(at(weights, input), weight * least)];
-    return at(shares, 0) ** strength / at(shares, 1) ** (1 - strength);
+    const divisor = Math.max(at(weights, input), weight * least) ** (1 - strength);
+    return Math.max(each, value * least) ** strength / divisor;
   });
 }
 

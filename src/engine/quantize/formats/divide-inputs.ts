@@ -146,9 +146,11 @@ function divideConstants(
       const numbers = new Float32Array(
         readTensor(rewrite.model, tensor, maxChannels * 4).slice().buffer,
       );
-      const divided = Array.from(numbers, (number, channel) => number / at(scales, channel));
+      const divided = numbers.map((number, channel) => number / at(scales, channel));
       const { name, producer: constantNode, uses, isOutput, scope: owner } = value;
-      names[position] = addVector(rewrite, scope.body, `${name}_smoothed`, divided);
+      const result = floatTensor(rewrite.names.allocate(`${name}_smoothed`), tensor.dims, divided);
+      rewrite.addConstantTensor(scope.body, result);
+      names[position] = result.name;
       if (uses.length > 1 || isOutput) rewrite.makeConstant(owner, name);
       else rewrite.removeWeight({ name, scope: owner, tensor, constantNode });
     }
@@ -157,23 +159,16 @@ function divideConstants(
 }
 
 function addDivision(rewrite: GraphRewrite, { name, scope, scales }: DividedInput): void {
-  const reciprocals = scales.map((scale) => 1 / scale);
-  const factors = addVector(rewrite, scope.body, `${name}_factors`, reciprocals);
+  const reciprocals = Float32Array.from(scales, (scale) => 1 / scale);
+  const dims = [BigInt(scales.length)];
+  const factors = floatTensor(rewrite.names.allocate(`${name}_factors`), dims, reciprocals);
+  rewrite.addConstantTensor(scope.body, factors);
   const result = rewrite.names.allocate(`${name}_smoothed`);
   rewrite.smoothedInputs.set(name, result);
-  rewrite.prependNode(scope.body, { opType: "Mul", input: [name, factors], output: [result] });
+  rewrite.prependNode(scope.body, { opType: "Mul", input: [name, factors.name], output: [result] });
 }
 
-function addVector(
-  rewrite: GraphRewrite,
-  body: Scope["body"],
-  wanted: string,
-  numbers: readonly number[],
-): string {
-  const name = rewrite.names.allocate(wanted);
-  const rawData = new Uint8Array(Float32Array.from(numbers).buffer);
-  const dims = [BigInt(numbers.length)];
-  const tensor = create(TensorProtoSchema, { name, dims, dataType: DataType.FLOAT, rawData });
-  rewrite.addConstantTensor(body, tensor);
-  return name;
+function floatTensor(name: string, dims: readonly bigint[], numbers: Float32Array): TensorProto {
+  const rawData = new Uint8Array(numbers.buffer);
+  return create(TensorProtoSchema, { name, dims: [...dims], dataType: DataType.FLOAT, rawData });
 }
