@@ -6,7 +6,6 @@ import {
   type CalibrationSource,
   openCalibrationSamples,
 } from "./open-calibration-samples.ts";
-import { cutPadding, findMask } from "./cut-padding.ts";
 import type { Recipe } from "../../contract/jobs/recipe.ts";
 import { readAvailableMemoryBytes } from "../accuracy/available-memory.ts";
 import { planModelRun } from "../accuracy/model-run.ts";
@@ -14,7 +13,7 @@ import { runOnSamples } from "../accuracy/run-whole-model.ts";
 import { SpoolMemory } from "../accuracy/tensor-spool.ts";
 import { logitsName } from "../evaluate/language-inputs.ts";
 import type { RunnableModel } from "../evaluate/model-session.ts";
-import type { Sample, TensorData } from "../evaluate/tensor-data.ts";
+import { type Sample, type TensorData, tensorNumbers } from "../evaluate/tensor-data.ts";
 import { layoutModel } from "../onnx/layout-model.ts";
 import { UniqueNames } from "../onnx/names.ts";
 import { NodeProtoSchema, ValueInfoProtoSchema } from "../onnx/onnx_pb.js";
@@ -36,8 +35,6 @@ export interface ObserveOptions {
 interface ObserveActivationsOptions extends ObserveOptions {
   /** Of weights that the model has beside its own. */
   readonly tasks?: readonly RoundedTask[];
-  /** Whether the model runs on the padding at a sample's end too. */
-  readonly isPadded?: boolean;
   /** @param mask of the sample: which of its positions are no padding, where it says so */
   readonly visit: (tensor: TensorData, mask: readonly boolean[] | undefined) => void;
 }
@@ -57,7 +54,7 @@ const spoolBytes = 64 * 1024 ** 2;
 export async function observeActivations(
   model: OnnxModel,
   values: readonly string[],
-  { visit, tasks = [], isPadded = false, ...options }: ObserveActivationsOptions,
+  { visit, tasks = [], ...options }: ObserveActivationsOptions,
 ): Promise<Observed> {
   const { scratchDirectory, signal, log, onProgress } = options;
   const folder = await mkdtemp(path.join(scratchDirectory, "calibration-"));
@@ -67,9 +64,8 @@ export async function observeActivations(
   await writeObserved(observed.model, folder, { tasks, signal });
   const outputs = [...observed.names.keys()];
   let mask: readonly boolean[] | undefined;
-  async function* readMasks(samples: AsyncIterable<Sample>, session: RunnableModel) {
-    for await (const given of samples) {
-      const sample = isPadded ? given : cutPadding(given, session);
+  async function* readMasks(samples: AsyncIterable<Sample>) {
+    for await (const sample of samples) {
       mask = findMask(sample);
       yield sample;
     }
@@ -82,7 +78,7 @@ export async function observeActivations(
         outputs,
       });
       const source = resources.use(opened);
-      const samples = { [Symbol.asyncIterator]: () => readMasks(source.samples, session) };
+      const samples = { [Symbol.asyncIterator]: () => readMasks(source.samples) };
       return { source: { ...source, samples }, outputs };
     },
     visit: (_sample: number, tensors: readonly TensorData[]) => {
@@ -109,6 +105,14 @@ export async function observeActivations(
   const { work } = await asCalibrationError(running);
   const { data, count, unused, failureCode, evaluationSamples } = work.source;
   return { data, count, unused, failureCode, evaluationSamples };
+}
+
+/** The input that says which tokens are padding, in exports of language models and embeddings. */
+const maskName = "attention_mask";
+
+function findMask(sample: Sample): boolean[] | undefined {
+  const mask = sample.find(({ name }) => name === maskName);
+  return mask && Array.from(tensorNumbers(mask), Boolean);
 }
 
 async function writeObserved(

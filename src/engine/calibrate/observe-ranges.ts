@@ -12,7 +12,6 @@ export async function observeRanges(
   const histograms = new Map<string, ValueHistogram>();
   const observed = await observeActivations(model, values, {
     ...options,
-    isPadded: true,
     visit: (tensor) => {
       const histogram = histograms.get(tensor.name) ?? new ValueHistogram();
       histograms.set(tensor.name, histogram);
