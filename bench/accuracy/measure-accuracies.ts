@@ -13,18 +13,16 @@ import { realKinds, writeRealSamples } from "../samples/real-samples.ts";
 
 const exec = promisify(execFile);
 
-const fitted = { scope: "matrices", isCalibrated: true } as const;
-const rounded = { scope: "matrices", isCalibrated: false } as const;
+const matrices = { scope: "matrices" } as const;
 
-/** How ours runs, and the works of peer.py that make the same of a model; only `static` is calibrated there. */
+/** How ours runs, and the works of peer.py that make the same of a model: only `static` is calibrated there. */
 const comparisons = {
-  int4: { ...fitted, peers: ["int4", "int4-k-quant"] },
-  int8: { ...fitted, peers: ["int8"] },
-  dynamic: { ...rounded, peers: ["dynamic"] },
-  "dynamic-reduced": { ...rounded, peers: ["dynamic-reduced"] },
+  int4: { ...matrices, peers: ["int4", "int4-k-quant"] },
+  int8: { ...matrices, peers: ["int8"] },
+  dynamic: { ...matrices, peers: ["dynamic"] },
+  "dynamic-reduced": { ...matrices, peers: ["dynamic-reduced"] },
   static: {
     scope: "all",
-    isCalibrated: true,
     evaluation: {},
     peers: ["static", "static-channel", "static-percentile"],
   },
@@ -108,8 +106,8 @@ async function compareWork(work: Compared, place: Place): Promise<BenchRow[]> {
 /** Undefined for a model of which hardly a byte can change. */
 async function measureOurs(work: Compared, place: Place): Promise<Figures | undefined> {
   const model = realModel(place.name);
-  const { peers: _, isCalibrated, ...run } = comparisons[work];
-  const calibration = isCalibrated ? place.calibration : undefined;
+  const { peers: _, ...run } = comparisons[work];
+  const { calibration } = place;
   const output = join(place.folder, "ours");
   try {
     const { seconds, forms } = await runOurs({ model, output, work, calibration, ...run });

@@ -207,6 +207,37 @@ for (const [what, broken, recipe] of [
   });
 }
 
+test("what a calibration smooths is done again where shares are assembled", async () => {
+  await using folder = await makeFolder();
+  const model = join(folder.path, "net.onnx");
+  const weight = (name: string) => floatInitializer(name, [64, 64], (index) => Math.sin(index));
+  await writeTinyModel(model, {
+    node: [
+      node("Mul", ["x", "scale"], ["n"]),
+      node("MatMul", ["n", "smoothed"], ["y"]),
+      node("MatMul", ["y", "other"], ["z"]),
+    ],
+    input: [tensorInfo("x", ["rows", 64])],
+    output: [tensorInfo("z", ["rows", 64])],
+    initializer: [
+      floatInitializer("scale", [64], (channel) => (channel === 3 ? 40 : 1)),
+      weight("smoothed"),
+      weight("other"),
+    ],
+  });
+  const calibration = { generated: true, samples: 8 };
+  const recipe = { scheme: "int8-dynamic", calibration } as const;
+  const whole = await compressWithoutShares(model, join(folder.path, "whole"), recipe);
+  assert.match(whole.report.weights[1]?.form ?? "", /, smoothed$/);
+  const paths = await writeShares([model], folder.path, recipe, 2);
+  const { report, files, lines } = await compressed(join(folder.path, "assembled"), (where) =>
+    assembleShares(model, { ...optionsFor(recipe), ...where }, paths),
+  );
+  assert.deepEqual(report, whole.report);
+  assert.deepEqual(files, whole.files);
+  assert.ok(lines.includes("1 of 2 weights come from shares"), lines.join("\n"));
+});
+
 test("assembleShares() does itself what no share has done", async () => {
   await using folder = await makeFolder();
   const model = await brokenModel(folder.path, 1);
