@@ -41,7 +41,7 @@ test("jobs.create() keeps whether a job only plans, for its worker too", async (
   await records.close();
 });
 
-test("workers.findAssignment() says how long jobs of the same model and recipe took for each byte", async () => {
+test("workers.findPace() says how long jobs of the same model and recipe took for each byte", async () => {
   const recipe = { ...defaultRecipe, scheme: "fp16" } as const;
   const { records, ids } = await recordsWith([{}, {}, { dryRun: true }, { recipe }, {}]);
   const seconds = [10, 30, undefined, 900];
@@ -61,8 +61,7 @@ test("workers.findAssignment() says how long jobs of the same model and recipe t
       ),
     );
   }
-  const assigned = await records.workers.findAssignment(ids.at(-1) ?? "", 1);
-  assert.equal(assigned?.secondsPerByte, 0.03);
+  assert.equal(await records.workers.findPace(ids.at(-1) ?? ""), 0.03);
   await records.close();
 });
 

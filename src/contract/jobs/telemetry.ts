@@ -271,7 +271,9 @@ export const telemetry = z
         fittedWeights: z
           .int()
           .min(0)
-          .describe("Weights whose rounding, or whose inputs' ranges, were fitted to them."),
+          .describe(
+            "Weights whose rounding, or whose inputs' ranges or scales, were fitted to them.",
+          ),
       })
       .optional()
       .describe("What the original was run on to fit the result to; absent without calibration."),

@@ -17,12 +17,11 @@ import { currentAttempts, findAttempts, type JobPart } from "./find-attempts.ts"
 import { hasJobBlob } from "../blobs/job-blob-records.ts";
 import { findManifestFiles } from "../blobs/manifest-records.ts";
 import { parseOwner } from "../people/owner-records.ts";
-import { findPace } from "./find-pace.ts";
 import { parseJob } from "./find-record.ts";
 import type { WriteTransaction } from "../database/store.ts";
 
-/** An assignment without the limits, which are the service's. */
-type NewAssignment = Omit<Assignment, "limits">;
+/** An assignment without the limits, which are the service's, and without what earlier jobs took. */
+type NewAssignment = Omit<Assignment, "limits" | "secondsPerByte">;
 
 /** What the worker of an attempt does; undefined where the job or the attempt has ended. */
 export async function findAssignment(
@@ -55,7 +54,6 @@ export async function findAssignment(
     baseline: await findBaselineFiles(trx, job, attempt.part),
     latencyLimits: pickLatencyLimits(job.gateLimits),
     comparison: await findComparison(trx, job, attempt.part),
-    secondsPerByte: await findPace(trx, row.project, job),
   };
 }
 
