@@ -3,6 +3,7 @@ import test, { type TestContext } from "node:test";
 import type { Page } from "playwright-core";
 import { batch as batchSchema } from "../../src/contract/jobs/batch.ts";
 import type { JobRequest } from "../../src/contract/jobs/job.ts";
+import { suiteHistory } from "../../src/contract/jobs/suite.ts";
 import { chromiumMissing } from "../support/cluster/cluster-missing.ts";
 import {
   assertNoComplaints,
@@ -70,6 +71,7 @@ test("a batch, its suite, a job's graph and the palette", { skip }, async (t) =>
     await page.getByRole("columnheader", { name: "cpu fp16, per channel" }).waitFor();
     await page.getByRole("list", { name: "Signs" }).getByText("A gate warns").waitFor();
     await page.getByText("1 warned").waitFor();
+    await checkWhole(page);
     assert.deepEqual(await findBarriers(page), []);
     await page.getByRole("link", { name: "Size", exact: true }).click();
     await page.getByRole("link", { name: /Worse than the baseline/ }).waitFor();
@@ -96,6 +98,9 @@ test("a batch, its suite, a job's graph and the palette", { skip }, async (t) =>
     await page.getByText(/^aaaaaaa: cpu [\d.]+ %$/).waitFor();
     assert.deepEqual(await findBarriers(page), []);
   });
+  await t.test("lines that are equal hide none of their targets", () =>
+    showEqualLines(page, dashboard),
+  );
   await t.test("a suite names other models that do not pass", () => showOthers(page, dashboard));
   await t.test("branches of a suite are apart", () => showBranch(t, page, dashboard));
   await t.test("a job is run again with changes", () => runWithChanges(page));
@@ -113,6 +118,41 @@ test("a batch, its suite, a job's graph and the palette", { skip }, async (t) =>
   );
   assertNoComplaints(dashboard);
 });
+
+/** What a gate found is to be read in a matrix and in the list below it, however wide they are. */
+async function checkWhole(page: Page): Promise<void> {
+  const texts = page.locator(".matrix td small, .list small");
+  for (const width of [390, 1024, 1440]) {
+    await page.setViewportSize({ width, height: 800 });
+    const cut = await texts.evaluateAll((all) =>
+      all
+        .filter((text) => text.scrollWidth > text.clientWidth && text.clientWidth > 0)
+        .map((text) => text.textContent),
+    );
+    assert.deepEqual(cut, [], `cut at ${width} pixels`);
+  }
+}
+
+/** As if each job had run for another target too, with the same result. */
+async function showEqualLines(page: Page, { origin }: Dashboard): Promise<void> {
+  await page.route("**/v1/suites/history?*", async (route) => {
+    const answer = await route.fetch();
+    const history = suiteHistory.parse(await answer.json());
+    const others = history.jobs.map((job) => ({ ...job, target: "npu" }));
+    await route.fulfill({
+      response: answer,
+      json: { ...history, jobs: [...history.jobs, ...others] },
+    });
+  });
+  await page.goto(`${origin}/suites/${suite}`);
+  await page.getByText("cpu and npu are one line").first().waitFor();
+  await page
+    .locator(".u-over")
+    .first()
+    .hover({ position: { x: 4, y: 40 } });
+  await page.getByText(/^aaaaaaa: cpu and npu [\d.]+ %$/).waitFor();
+  await page.unroute("**/v1/suites/history?*");
+}
 
 async function showOthers(page: Page, { origin }: Dashboard): Promise<void> {
   await page.route("**/v1/batches/*", async (route) => {
@@ -188,6 +228,7 @@ async function runWithChanges(page: Page): Promise<void> {
   assert.match(await page.getByLabel("or its address").inputValue(), /^upload:sha256:/);
   await page.getByLabel("Scheme").selectOption("int8-weight");
   const fields = page.getByLabel("Other recipe fields");
+  await page.locator("summary", { hasText: "Kind and other recipe fields" }).click();
   await fields.fill('{ "granularity": "none" }');
   await page.getByRole("button", { name: "Start job" }).click();
   await page.getByText(/^granularity is "none" and must be /).waitFor();

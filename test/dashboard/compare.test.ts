@@ -72,7 +72,10 @@ async function compareTicked(page: Page, { origin }: Dashboard): Promise<void> {
   await page.getByRole("row", { name: /^minElements 256 256 256$/ }).waitFor();
   const point = page.locator(".plot").getByRole("link", { name: /fails 1 gate$/ });
   assert.equal(await point.count(), 1);
-  await page.getByRole("button", { name: "Latency and accuracy" }).click();
+  const figures = page.getByRole("group", { name: "Figures" });
+  await figures.getByRole("button", { name: "Latency and accuracy" }).click();
+  await figures.getByRole("button", { name: "Latency and accuracy", pressed: true }).waitFor();
+  assert.equal(await figures.getByRole("button", { pressed: true }).count(), 1);
   await assertFitsAllLooks(page, page.url());
   await page.getByRole("link", { name: /^Compare without C/ }).click();
   await page.getByRole("heading", { name: "Compare 2 jobs" }).waitFor();
@@ -126,6 +129,18 @@ async function startBatch(page: Page, { client, origin }: Dashboard): Promise<vo
     }
   }
   await page.getByRole("heading", { name: "Fastest that passes" }).waitFor();
+  await checkPlaces(page);
+}
+
+/** The same recipe for two targets gives equal results, of which none hides the other. */
+async function checkPlaces(page: Page): Promise<void> {
+  await page.getByText("results with the same figures, or nearly").waitFor();
+  const points = page.locator(".plot").getByRole("link");
+  assert.equal(await points.count(), 4);
+  for (const width of [390, 1440]) {
+    await page.setViewportSize({ width, height: 900 });
+    for (const point of await points.all()) await point.click({ trial: true });
+  }
 }
 
 async function pickModel(page: Page, { origin }: Dashboard): Promise<void> {

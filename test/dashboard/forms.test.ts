@@ -6,6 +6,7 @@ import test, { type TestContext } from "node:test";
 import type { Dialog, Page } from "playwright-core";
 import { chromiumMissing } from "../support/cluster/cluster-missing.ts";
 import {
+  assertFitsAllLooks,
   assertNoComplaints,
   type Dashboard,
   findBarriers,
@@ -65,6 +66,7 @@ async function askBeforeLeaving(page: Page, { origin }: Dashboard): Promise<void
   page.on("dialog", (dialog) => void decide(dialog));
   await page.goto(`${origin}/jobs`);
   await page.getByRole("link", { name: "New job" }).first().click();
+  await openFold(page, "More gates none set");
   await page.getByLabel("Minimum cosine").fill("0.5");
   await page.getByRole("link", { name: "Batches" }).click();
   await page.goBack();
@@ -97,10 +99,22 @@ async function refuseText(t: TestContext, page: Page, { origin }: Dashboard): Pr
   await page.getByRole("button", { name: "Choose another file" }).click();
 }
 
+async function openFold(page: Page, title: string): Promise<void> {
+  await page.locator("summary", { hasText: title }).click();
+}
+
+/** What is wrong is seen, also where its field was folded away. */
 async function checkRanges(page: Page, { origin }: Dashboard): Promise<void> {
+  const source = `https://models.invalid/${"folder/".repeat(20)}model.onnx`;
+  const versions = [{ name: "model", source, jobs: 1, newestJobId: `job-${"0".repeat(26)}` }];
+  await page.route("**/v1/model-versions", (route) => route.fulfill({ json: { versions } }));
   await page.goto(`${origin}/new`);
+  await page.getByLabel("or a model that is known here").waitFor();
   await page.getByLabel("or its address").fill("https://models.invalid/m.onnx");
+  await openFold(page, "More gates none set");
   await page.getByLabel("Minimum cosine").fill("7");
+  await openFold(page, "More gates Cosine similarity 7");
+  await page.getByLabel("Minimum cosine").waitFor({ state: "hidden" });
   await page.getByLabel("Minimum SQNR").fill("abc");
   await page.getByLabel("Maximum size").fill("0");
   await page.getByRole("button", { name: "Start job" }).click();
@@ -121,6 +135,14 @@ async function checkRanges(page: Page, { origin }: Dashboard): Promise<void> {
   const size = await page.getByLabel("Maximum size").boundingBox();
   const sqnr = await page.getByLabel("Minimum SQNR").boundingBox();
   assert.equal(size?.y, sqnr?.y, "fields of a row stay in line");
+  await openFold(page, "More gates");
+  await page.getByRole("button", { name: "Start job" }).click();
+  await page.getByText("Enter a number from -1 to 1").waitFor();
+  await openFold(page, "Kind and other recipe fields compress, the target's recipe");
+  await page.getByLabel("Other recipe fields").fill('{ "granularity": "tensor" }');
+  await page.getByText("compress, granularity").waitFor();
+  await assertFitsAllLooks(page, page.url());
+  await page.unroute("**/v1/model-versions");
 }
 
 /** Of a model that `writeProduct` writes. */
@@ -172,6 +194,9 @@ async function keepGates(t: TestContext, page: Page, { client, origin }: Dashboa
   });
   const before = await client.call("getJob", { params: { id }, headers: { prefer: "wait=60" } });
   await page.goto(`${origin}/new?from=${id}`);
+  await page
+    .getByText(/^More gates Cosine similarity 0.5, .*, Growth of the latency 0.5$/)
+    .waitFor();
   await page.getByRole("button", { name: "Start job" }).click();
   await page.waitForURL((url) => /\/jobs\/job-/.test(url.pathname) && !url.href.endsWith(id));
   const started = page.url().split("/").at(-1) ?? "";

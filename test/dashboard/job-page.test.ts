@@ -45,6 +45,9 @@ test("the page of a job says first what matters", { skip }, async (t) => {
   await t.test("its weights are searched, sorted and closed again", () => checkWeights(page));
   await t.test("its worst weight is shown in the graph", () => openAtWorst(page));
   await t.test("it is run again without its worst weight", () => runWithout(page));
+  await t.test("a model in several files says what it needs", () =>
+    openInFiles(page, dashboard, id),
+  );
   await t.test("times have the reader's zone", () => checkZone(page, dashboard, id));
   await t.test("the menu of the person closes", () => checkMenu(page, dashboard, id));
   await t.test("a file is shared by a link, and the job is deleted", () =>
@@ -128,6 +131,32 @@ async function runWithout(page: Page): Promise<void> {
   assert.deepEqual(await findBarriers(page), []);
 }
 
+/** From the page to the page of a link, both of which lead to a file that is not the whole model. */
+async function openInFiles(
+  page: Page,
+  { client, origin }: Dashboard,
+  whole: string,
+): Promise<void> {
+  const { model } = await client.call("getJob", { params: { id: whole } });
+  const recipe = { sharding: { maxShardBytes: 65_536 }, evaluation: { level: "none" as const } };
+  const { id } = await client.call("startCompression", {
+    body: { model: { source: model.source, name: "shards" }, target: "cpu", recipe },
+  });
+  const job = await client.call("getJob", { params: { id }, headers: { prefer: "wait=60" } });
+  const { length: count } = job.artifacts.filter(({ kind }) => kind === "weights");
+  assert.ok(count > 1);
+  const words = `model.onnx does not hold its weights: it needs ${count} more files, `;
+  await page.goto(`${origin}/jobs/${id}`);
+  await page.getByRole("link", { name: `Download model, 1 of ${count + 1} files` }).waitFor();
+  await page.getByText(words).waitFor();
+  const params = { id, name: "model.onnx" };
+  const { url } = await client.call("linkArtifact", { params, body: { withSummary: true } });
+  await page.goto(url.replace("127.0.0.1", "localhost"));
+  await page.getByText(words).waitFor();
+  await page.getByText("Ask whoever sent this for a link to each of them too.").waitFor();
+  await assertFitsAllLooks(page, "a link to a part of a model");
+}
+
 async function checkZone(page: Page, dashboard: Dashboard, id: string): Promise<void> {
   const storageState = await page.context().storageState();
   const abroad = await dashboard.openBrowser({ storageState, timezoneId: "America/New_York" });
@@ -190,6 +219,8 @@ async function shareAndDelete(page: Page, dashboard: Dashboard, id: string): Pro
 /** As a colleague does who is not signed in. */
 async function openLink({ openBrowser }: Dashboard, link: string): Promise<void> {
   const page = await openBrowser();
+  const errors: string[] = [];
+  page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
   await page.goto(link);
   await page.locator("h1").getByText("voice-activity for cpu").waitFor();
   await page.locator("h1 .status.bad").getByText("Completed, fails 1 gate").waitFor();
@@ -202,6 +233,7 @@ async function openLink({ openBrowser }: Dashboard, link: string): Promise<void>
   const downloaded = page.waitForEvent("download");
   await page.getByRole("link", { name: /^Download model\.onnx/ }).click();
   assert.equal((await downloaded).suggestedFilename(), "model.onnx");
+  assert.deepEqual(errors, []);
   const broken = new URL(link);
   broken.searchParams.set("signature", "A".repeat(43));
   await page.goto(broken.href);

@@ -159,6 +159,11 @@ async function cancelAndRepeat(t: TestContext, dashboard: Dashboard): Promise<vo
   await page.goto(`${dashboard.origin}/jobs/${job.id}`);
   await page.getByRole("button", { name: "Cancel job" }).click();
   await page.locator("h1 .status").getByText("Cancelled").waitFor();
+  const by = page.getByRole("status").getByText(/^Cancelled by \S/);
+  const [, name = ""] = /^Cancelled by (.+?)( after .*)?$/.exec(await by.innerText()) ?? [];
+  await page.reload();
+  const fact = page.locator("dl.facts div").filter({ hasText: "Cancelled by" });
+  assert.equal(await fact.locator("dd").innerText(), name);
   await page.getByRole("button", { name: "Run again" }).click();
   await page.waitForURL((url) => !url.href.endsWith(job.id));
   await page.getByRole("button", { name: "Cancel job" }).click();

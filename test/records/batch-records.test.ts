@@ -90,7 +90,8 @@ test("batches with failFast cancel the jobs that are left when one fails", async
   await records.attempts.begin(running, "hash");
   await fail(records, failing);
   assert.deepEqual(asked, [running]);
-  assert.equal((await records.jobs.find(project, waiting))?.status, "Cancelled");
+  const left = await records.jobs.find(project, waiting);
+  assert.deepEqual([left?.status, left?.cancelledBy], ["Cancelled", undefined]);
   assert.equal((await records.batches.find(project, id))?.status, "Cancelling");
   await records.attempts.end(running, 1, { error: killed, lines: [] });
   assert.equal((await records.batches.find(project, id))?.status, "Failed");

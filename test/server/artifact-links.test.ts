@@ -50,6 +50,7 @@ test("a link says what its file is where whoever made it chose so, and cannot be
   const plain = new URL((await makeLink()).url);
   const file = linkedFile.parse(await (await describe(new URL(plain))).json());
   assert.deepEqual([file.name, file.bytes, file.result], ["model.onnx", content.length, null]);
+  assert.deepEqual(file.weightFiles, { files: 1, bytes: content.length, archive: null });
   plain.searchParams.set("summary", "true");
   assert.equal((await problemIn(await follow(plain.href))).code, "not_found");
   assert.equal((await problemIn(await describe(plain))).code, "not_found");

@@ -145,7 +145,7 @@ for (const [what, fields, pointer] of wrongRevisions) {
 }
 
 test("a batch is cancelled with its jobs, and again", async (t) => {
-  const { ask } = await makeTestApp(t);
+  const { ask, records } = await makeTestApp(t);
   const made = batch.parse(
     await (await ask("POST /v1/batches", { body: { models, targets } })).json(),
   );
@@ -153,6 +153,9 @@ test("a batch is cancelled with its jobs, and again", async (t) => {
     const answer = await ask(`POST /v1/batches/cancel/${made.id}`);
     assert.equal(answer.status, 200);
     assert.equal(batch.parse(await answer.json()).counts.Cancelled, 4);
+  }
+  for (const { id } of made.jobs) {
+    assert.equal((await records.jobs.find("default", id))?.cancelledBy?.name, "test");
   }
 });
 

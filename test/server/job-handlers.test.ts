@@ -202,7 +202,8 @@ test("a job that waits is cancelled at once, and again", async (t) => {
   for (let i = 0; i < 2; i++) {
     const answer = await app.ask(`POST /v1/jobs/cancel/${id}`);
     assert.equal(answer.status, 200);
-    assert.equal(job.parse(await answer.json()).status, "Cancelled");
+    const { status, cancelledBy } = job.parse(await answer.json());
+    assert.deepEqual([status, cancelledBy?.name], ["Cancelled", "test"]);
   }
 });
 

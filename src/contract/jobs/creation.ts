@@ -37,14 +37,23 @@ export const jobCreationErrors = [
   "model_not_found",
 ] as const;
 
-/** Whose request created something. */
-export const createdBy = z
-  .object({
-    tokenId: tokenId
-      .nullable()
-      .describe("Null for a person who was signed in, and a ServiceAccount."),
-    name: z.string().describe("Name of the token, of the person, or of the ServiceAccount."),
-  })
+/** Whose request did something. */
+const requester = z.object({
+  tokenId: tokenId
+    .nullable()
+    .describe("Null for a person who was signed in, and a ServiceAccount."),
+  name: z.string().describe("Name of the token, of the person, or of the ServiceAccount."),
+});
+export type Requester = z.infer<typeof requester>;
+
+export const createdBy = requester
   .optional()
   .describe("Whose request created it; absent where a resource of a cluster did, or a rerun.");
 export type CreatedBy = z.infer<typeof createdBy>;
+
+export const cancelledBy = requester
+  .optional()
+  .describe(
+    "Whose request cancelled the job, or its batch; absent where nobody's did, such as for " +
+      "`failFast`, and where a resource of a cluster was cancelled or deleted.",
+  );

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { artifact, maxArtifacts } from "./artifact.ts";
 import { baseline } from "./baseline.ts";
-import { createdBy } from "./creation.ts";
+import { cancelledBy, createdBy } from "./creation.ts";
 import { gateLimits, gateResult } from "./gate.ts";
 import { recipe, requestedRecipe } from "./recipe.ts";
 import { statusReasonDescription } from "./status-reasons.ts";
@@ -135,6 +135,7 @@ export const job = z
       .describe("Results of the gates; empty until the job is Completed, and in a dry run."),
     error: jobError.nullable().describe("Why the job is Failed; null for all others."),
     createdBy,
+    cancelledBy,
   })
   .meta({ id: "Job" });
 export type Job = z.infer<typeof job>;

@@ -3,6 +3,7 @@ import type { Route } from "./route.ts";
 import { batchId, jobId, personId, tokenId } from "../id.ts";
 import { artifact, artifactName } from "../jobs/artifact.ts";
 import { jobSummary } from "../jobs/job-summary.ts";
+import { weightFiles } from "../jobs/weight-files.ts";
 import { integerParameter } from "../jobs/page.ts";
 import { limits } from "../limits.ts";
 import { sha256 } from "../models/model.ts";
@@ -86,6 +87,7 @@ export const linkedFile = artifact
   .pick({ name: true, bytes: true, sha256: true })
   .extend({
     expiresAt: z.iso.datetime(),
+    weightFiles,
     result: linkedResult
       .nullable()
       .describe("What the file is of; null where the link is to the file only."),

@@ -91,7 +91,7 @@ function MatrixCell({ job, summary, view }: MatrixCellProps) {
           {job.model} for {job.target}: {words}.
         </span>
         <b>{title}</b>
-        <small>{detail}</small>
+        <small class={job.status === "Completed" ? undefined : "message"}>{detail}</small>
         <Icon name={icon} />
         {progress > 0 && <i class="matrix-done" style={{ width: `${100 * progress}%` }} />}
       </a>

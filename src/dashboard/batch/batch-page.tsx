@@ -1,4 +1,5 @@
 import { useLocation, useRoute } from "preact-iso";
+import { useRef } from "preact/hooks";
 import { BatchHead } from "./batch-head.tsx";
 import { BatchMatrix } from "./batch-matrix.tsx";
 import "./batch.css";
@@ -72,18 +73,19 @@ interface BatchSheetProps {
   readonly summaries: ReadonlyMap<string, JobSummary>;
 }
 
-function BatchSheet({ batch: { id, jobs }, summaries }: BatchSheetProps) {
+function BatchSheet({ batch: { id, jobs, status }, summaries }: BatchSheetProps) {
+  const wasLive = useRef(!isTerminal(status)).current;
   const view = parseMatrixView(useLocation().query["show"]);
   const shown = new Set(jobs.map((job) => describeCell(job, summaries.get(job.id), view).look));
   return (
-    <>
+    <div class={wasLive ? "is-watched" : ""}>
       <MatrixBar batchId={id} view={view} shown={shown} />
       <BatchMatrix jobs={jobs} summaries={summaries} view={view} />
       <div class="sheet">
         <ChangeList jobs={jobs} summaries={summaries} />
         <GateSummary summaries={summaries.values()} />
       </div>
-    </>
+    </div>
   );
 }
 

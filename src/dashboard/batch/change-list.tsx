@@ -73,9 +73,7 @@ function ChangeRow({
         <span>
           <a href={jobAddress(job.id)}>{name}</a> <span class="dim">{recipe}</span>
         </span>
-        <small class="clamped" title={detail}>
-          {detail}
-        </small>
+        <small class="cut-anywhere">{detail}</small>
       </span>
       {isCompared && (
         <a class="more" href={jobAddress(job.id, "baseline")} aria-label={`Compare ${name}`}>

@@ -1,7 +1,8 @@
 import "./compare.css";
-import { type Signal, useSignal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import { type Axis, type FigureName, layOutPareto, type ParetoChart } from "./pareto.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
+import { Choices } from "../shared/choices.tsx";
 import { describeResult } from "./describe-result.ts";
 
 const views = {
@@ -10,6 +11,7 @@ const views = {
   "Size and latency": ["size", "latency"],
 } as const satisfies Record<string, readonly [FigureName, FigureName]>;
 type ViewName = keyof typeof views;
+const viewNames = Object.keys(views) as ViewName[];
 
 interface ParetoCardProps {
   readonly jobs: readonly JobSummary[];
@@ -27,7 +29,12 @@ export function ParetoCard({ jobs, names }: ParetoCardProps) {
       <header>
         <h2>Which result to ship</h2>
         <span class="grow" />
-        <ViewChoice view={view} />
+        <Choices
+          label="Figures"
+          names={viewNames}
+          chosen={view.value}
+          onChoose={(name) => (view.value = name)}
+        />
       </header>
       {chart.points.length === 0 ? (
         <p class="card-note">No job has measured both figures.</p>
@@ -39,30 +46,13 @@ export function ParetoCard({ jobs, names }: ParetoCardProps) {
   );
 }
 
-function ViewChoice({ view }: { readonly view: Signal<ViewName> }) {
-  return (
-    <div class="choices" role="group" aria-label="Figures">
-      {(Object.keys(views) as ViewName[]).map((name) => (
-        <button
-          key={name}
-          type="button"
-          aria-pressed={view.value === name}
-          onClick={() => (view.value = name)}
-        >
-          {name}
-        </button>
-      ))}
-    </div>
-  );
-}
-
 interface PlotProps {
   readonly chart: ParetoChart;
   readonly names: ReadonlyMap<string, string>;
 }
 
 function Plot({ chart, names }: PlotProps) {
-  const { points, front, across, down } = chart;
+  const { points, places, front, across, down } = chart;
   const corners = front.map(({ left, top }) => `${left},${top}`).join(" ");
   return (
     <figure class="plot">
@@ -75,19 +65,8 @@ function Plot({ chart, names }: PlotProps) {
             <polyline key={job.id} class="plot-span" points={span} />
           ))}
         </svg>
-        {points.map(({ job, left, top, look, hidden }) => (
-          <a
-            key={job.id}
-            class={`plot-point is-${look}`}
-            href={`/jobs/${job.id}`}
-            style={{ left: `calc(${left}% + ${26 * hidden}px)`, top: `${top}%` }}
-            title={`${names.get(job.id) ?? job.name}: ${describeResult(job)}`}
-          >
-            {(names.get(job.id) ?? "").slice(0, 1)}
-            <span class="sr">
-              {names.get(job.id) ?? job.name}: {describeResult(job)}
-            </span>
-          </a>
+        {places.map((place) => (
+          <PlacePoints key={place.points[0]?.job.id} place={place} names={names} />
         ))}
       </div>
       <figcaption class="plot-across">{across.title}</figcaption>
@@ -95,6 +74,35 @@ function Plot({ chart, names }: PlotProps) {
     </figure>
   );
 }
+
+interface PlacePointsProps {
+  readonly place: ParetoChart["places"][number];
+  readonly names: PlotProps["names"];
+}
+
+/** The signs of the jobs at a place, side by side where there are several. */
+function PlacePoints({ place: { left, top, points }, names }: PlacePointsProps) {
+  const half = (signPx / 2) * Math.min(points.length, signsInRow);
+  return (
+    <div
+      class="plot-place"
+      style={{ left: `clamp(${half}px, ${left}%, 100% - ${half}px)`, top: `${top}%` }}
+    >
+      {points.map(({ job, look }) => {
+        const text = `${names.get(job.id) ?? job.name}: ${describeResult(job)}`;
+        return (
+          <a key={job.id} class={`plot-point is-${look}`} href={`/jobs/${job.id}`} title={text}>
+            {(names.get(job.id) ?? "").slice(0, 1)}
+            <span class="sr">{text}</span>
+          </a>
+        );
+      })}
+    </div>
+  );
+}
+
+/** A sign with the gap beside it, and how many are in a row. */
+const [signPx, signsInRow] = [28, 4];
 
 /** The lines of an axis, its values and its limits. */
 export function Grid({ axis, side }: { readonly axis: Axis; readonly side: "left" | "top" }) {
@@ -132,6 +140,12 @@ function ChartLegend({ chart, left }: { readonly chart: ParetoChart; readonly le
           {looks[look]}
         </li>
       ))}
+      {chart.places.some(({ points }) => points.length > 1) && (
+        <li>
+          <i class="plot-frame" />
+          results with the same figures, or nearly
+        </li>
+      )}
       {left > 0 && chart.points.length > 0 && (
         <li class="dim">
           {left} without {left === 1 ? "both figures is" : "both figures are"} left out

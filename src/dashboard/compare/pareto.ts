@@ -57,8 +57,6 @@ interface PlacedJob {
   readonly job: JobSummary;
   readonly left: number;
   readonly top: number;
-  /** How many others lie at the same place and before it. */
-  readonly hidden: number;
   /**
    * `front`: no other result that may be shipped is better in both figures. `unsure`: one of the
    * figures was measured, and is not known.
@@ -70,6 +68,8 @@ interface PlacedJob {
 
 export interface ParetoChart {
   readonly points: readonly PlacedJob[];
+  /** The same points, each with those that it would hide. */
+  readonly places: readonly Place<PlacedJob>[];
   /** Corners of the front's line, from left to right. */
   readonly front: readonly { readonly left: number; readonly top: number }[];
   readonly across: Axis;
@@ -107,14 +107,9 @@ export function layOutPareto(
     left: scaleX.place(point.x),
     top: 100 - scaleY.place(point.y),
   });
-  const points = measured.map((point, index): PlacedJob => {
+  const points = measured.map((point): PlacedJob => {
     const look = isUnsure(point) ? "unsure" : front.includes(point) ? "front" : "behind";
     const at = place(point);
-    const isHere = (other: Point) => {
-      const { left, top } = place(other);
-      return Math.abs(left - at.left) < samePlace && Math.abs(top - at.top) < 2 * samePlace;
-    };
-    const hidden = measured.slice(0, index).filter(isHere).length;
     const { job } = point;
     const [[left, right], [low, high]] = [
       x.interval?.(job) ?? [point.x, point.x],
@@ -123,10 +118,11 @@ export function layOutPareto(
     const span = [place({ x: left, y: low }), place({ x: right, y: high })]
       .map((corner) => `${clampPercent(corner.left)},${clampPercent(corner.top)}`)
       .join(" ");
-    return { job, ...at, hidden, span, look: isShippable(job) ? look : "failing" };
+    return { job, ...at, span, look: isShippable(job) ? look : "failing" };
   });
   return {
     points,
+    places: gatherPlaces(points, nearPercent),
     front: front.map(place).toSorted((a, b) => a.left - b.left),
     across: describeAxis(x, scaleX, jobs, (at) => at),
     down: describeAxis(y, scaleY, jobs, (at) => 100 - at),
@@ -138,8 +134,32 @@ function clampPercent(at: number): number {
   return Math.min(100, Math.max(0, at));
 }
 
-/** Percent within which two points hide each other. */
-const samePlace = 2;
+/** Percent within which the signs of two jobs hide each other. */
+const nearPercent = 2;
+
+/** A place of a chart, percent from the left and from the top, with what lies there. */
+interface Place<Point> {
+  readonly left: number;
+  readonly top: number;
+  readonly points: readonly Point[];
+}
+
+/** Gathers points that would hide each other: charts are about twice as wide as high. */
+export function gatherPlaces<Point extends { readonly left: number; readonly top: number }>(
+  points: readonly Point[],
+  near: number,
+): Place<Point>[] {
+  const places: (Place<Point> & { points: Point[] })[] = [];
+  for (const point of points) {
+    const { left, top } = point;
+    const here = places.find(
+      (place) => Math.abs(place.left - left) < near && Math.abs(place.top - top) < 2 * near,
+    );
+    if (here === undefined) places.push({ left, top, points: [point] });
+    else here.points.push(point);
+  }
+  return places;
+}
 
 interface Point {
   readonly job: JobSummary;

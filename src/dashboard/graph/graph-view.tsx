@@ -10,6 +10,7 @@ import { chooseFirst, type GraphChoice, ShownGraph } from "./shown-graph.ts";
 import type { GraphSide } from "./shown-part.ts";
 import type { ModelDiff, NodeChange } from "../../contract/jobs/model-diff.ts";
 import { Button } from "../shared/button.tsx";
+import { Choices } from "../shared/choices.tsx";
 import { ErrorNotice } from "../shared/notice.tsx";
 
 interface GraphViewProps {
@@ -84,18 +85,13 @@ const sides: Readonly<Record<GraphSide, string>> = { original: "Original", resul
 function SideChoice({ shown }: { readonly shown: ShownGraph }) {
   if (!shown.drawn.hasResult) return undefined;
   return (
-    <div class="choices" role="group" aria-label="Graph">
-      {(Object.keys(sides) as GraphSide[]).map((side) => (
-        <button
-          key={side}
-          type="button"
-          aria-pressed={shown.drawn.side === side}
-          onClick={() => shown.drawn.side === side || shown.turn()}
-        >
-          {sides[side]}
-        </button>
-      ))}
-    </div>
+    <Choices
+      label="Graph"
+      names={["original", "result"]}
+      words={sides}
+      chosen={shown.drawn.side}
+      onChoose={(side) => shown.drawn.side === side || shown.turn()}
+    />
   );
 }
 
@@ -144,18 +140,13 @@ function ModeChoice({ shown: { mode, drawn } }: { readonly shown: ShownGraph }) 
     (each) => each !== "difference" || drawn.hasResult,
   );
   return (
-    <div class="choices" role="group" aria-label="Colours">
-      {offered.map((each) => (
-        <button
-          key={each}
-          type="button"
-          aria-pressed={mode.value === each}
-          onClick={() => (mode.value = each)}
-        >
-          {modes[each]}
-        </button>
-      ))}
-    </div>
+    <Choices
+      label="Colours"
+      names={offered}
+      words={modes}
+      chosen={mode.value}
+      onChoose={(each) => (mode.value = each)}
+    />
   );
 }
 

@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import { ErrorBoundary, lazy, useLocation } from "preact-iso";
 import type { JobDetail } from "../../contract/jobs/job.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
+import { findWeightFiles, sayWeightFiles } from "../../contract/jobs/weight-files.ts";
 import { EndNoticeButton } from "../live/end-notice-button.tsx";
 import { service } from "../session/service.ts";
 import { mayDo } from "../session/session.ts";
@@ -24,7 +25,7 @@ export function JobActions({ job }: { readonly job: JobDetail }) {
   const dialog = useSignal<OpenDialog | undefined>(undefined);
   const file = findDownload(job.artifacts);
   const isGood = isShippable(job);
-  const download = file && <DownloadLink job={job} file={file} isMain={isGood} />;
+  const download = file !== undefined && <DownloadLink job={job} file={file} isMain={isGood} />;
   const open = (name: OpenDialog) => () => (dialog.value = name);
   return (
     <div class="actions">
@@ -60,11 +61,17 @@ interface DownloadLinkProps {
   readonly isMain: boolean;
 }
 
-function DownloadLink({ job, file, isMain }: DownloadLinkProps) {
+function DownloadLink({ job: { id, artifacts }, file, isMain }: DownloadLinkProps) {
+  const needed = findWeightFiles(artifacts, file);
   return (
-    <a class={isMain ? "button main" : "button"} href={artifactAddress(job.id, file)} download>
+    <a
+      class={isMain ? "button main" : "button"}
+      href={artifactAddress(id, file)}
+      title={needed === null ? undefined : sayWeightFiles(file, needed)}
+      download
+    >
       <Icon name="down" />
-      Download model
+      Download model{needed !== null && `, 1 of ${needed.files + 1} files`}
     </a>
   );
 }

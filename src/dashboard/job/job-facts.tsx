@@ -78,6 +78,7 @@ function listRunFacts(job: JobDetail, wasLive: boolean): Fact[] {
     { name: "Run time", text: ran || unknown },
     { name: "Memory", text: describeCost(telemetry, "peakMemoryBytes") ?? unknown },
     { name: "Disk", text: describeCost(telemetry, "diskBytes") ?? unknown },
+    { name: "Cancelled by", text: wasLive ? undefined : job.cancelledBy?.name },
     { name: "Measured on", text: device ? `${device.name}, ${device.threads} threads` : unknown },
     { name: "Runtime", text: device ? `${device.runtime}, ${device.executionProvider}` : unknown },
   ];

@@ -33,11 +33,13 @@ export function JobNotices({ job, wasLive }: JobNoticesProps) {
   );
 }
 
-function Ended({ job: { status, startedAt, finishedAt } }: { readonly job: JobDetail }) {
+function Ended({ job }: { readonly job: JobDetail }) {
+  const { status, cancelledBy, startedAt, finishedAt } = job;
   return (
     <div class="card progress">
       <p role="status">
         {status}
+        {cancelledBy !== undefined && ` by ${cancelledBy.name}`}
         {startedAt !== null && finishedAt !== null && (
           <>
             {" "}

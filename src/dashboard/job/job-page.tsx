@@ -16,6 +16,7 @@ import type { Job, JobDetail } from "../../contract/jobs/job.ts";
 import { describeRecipe, type Recipe } from "../../contract/jobs/recipe.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import { type TermName, termTable } from "../../contract/jobs/terms.ts";
+import { findWeightFiles, sayWeightFiles } from "../../contract/jobs/weight-files.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { GraphCard } from "../graph/graph-card.tsx";
 import { useLive } from "../live/use-live.ts";
@@ -170,7 +171,7 @@ function WarningLine({ code, message }: Job["telemetry"]["warnings"][number]) {
   );
 }
 
-function ArtifactList({ job: { id, artifacts } }: { readonly job: JobDetail }) {
+function ArtifactList({ job: { id, artifacts, batchId } }: { readonly job: JobDetail }) {
   if (artifacts.length === 0) return undefined;
   return (
     <section class="card">
@@ -180,12 +181,37 @@ function ArtifactList({ job: { id, artifacts } }: { readonly job: JobDetail }) {
           {artifacts.length} {artifacts.length === 1 ? "file" : "files"}
         </span>
       </header>
+      <WeightFilesNote artifacts={artifacts} batchId={batchId} />
       <ul class="list">
         {artifacts.map((artifact) => (
           <ArtifactLine key={artifact.name} jobId={id} artifact={artifact} />
         ))}
       </ul>
     </section>
+  );
+}
+
+/** What a model's file is nothing without, and how to take all of it away. */
+function WeightFilesNote({ artifacts, batchId }: Pick<JobDetail, "artifacts" | "batchId">) {
+  const model = artifacts.find(({ kind }) => kind === "model");
+  const needed = model && findWeightFiles(artifacts, model.name);
+  if (!model || !needed) return undefined;
+  return (
+    <p class="card-note">
+      {sayWeightFiles(model.name, needed)}.
+      {needed.archive !== null && (
+        <>
+          {" "}
+          <code>{needed.archive}</code> has the model with all of them.
+        </>
+      )}
+      {needed.archive === null && batchId !== null && (
+        <>
+          {" "}
+          The archive of <a href={`/batches/${batchId}`}>its batch</a> has them too.
+        </>
+      )}
+    </p>
   );
 }
 

@@ -3,7 +3,7 @@ import { Fragment } from "preact";
 import type { Auto } from "../../contract/jobs/auto.ts";
 import type { SearchPoint, SearchSummary } from "../../contract/jobs/search.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
-import { chooseScale } from "../compare/pareto.ts";
+import { chooseScale, gatherPlaces } from "../compare/pareto.ts";
 import { Grid } from "../compare/pareto-chart.tsx";
 
 interface SearchCardProps {
@@ -59,6 +59,9 @@ function SearchPlot({
   const loss = chooseScale([...points.map(({ sqnrDb }) => sqnrDb), ...limits.loss]);
   const across = (bytes: number) => ({ text: formatBytes(bytes), at: size.place(bytes) });
   const down = (sqnrDb: number) => ({ text: `${sqnrDb} dB`, at: 100 - loss.place(sqnrDb) });
+  const placed = points.map((point) => {
+    return { point, left: across(point.bytes).at, top: down(point.sqnrDb).at };
+  });
   const title = { size: "Size of the result", loss: "Accuracy (SQNR)" };
   return (
     <figure class="plot">
@@ -75,15 +78,22 @@ function SearchPlot({
           axis={{ title: title.loss, ticks: loss.ticks.map(down), limits: limits.loss.map(down) }}
           side="top"
         />
-        {points.map((point) => (
-          <i
-            key={`${point.bytes} ${point.sqnrDb}`}
-            class={`plot-point is-small ${point.chosen ? "is-front" : "is-behind"}`}
-            style={{ left: `${across(point.bytes).at}%`, top: `${down(point.sqnrDb).at}%` }}
-            title={describePoint(point)}
+        {gatherPlaces(placed, nearPercent).map(({ left, top, points: here }) => (
+          <div
+            key={`${left} ${top}`}
+            class="plot-place"
+            style={{ left: `${left}%`, top: `${top}%` }}
           >
-            <span class="sr">{describePoint(point)}</span>
-          </i>
+            {here.map(({ point }, index) => (
+              <i
+                key={index}
+                class={`plot-point is-small ${point.chosen ? "is-front" : "is-behind"}`}
+                title={describePoint(point)}
+              >
+                <span class="sr">{describePoint(point)}</span>
+              </i>
+            ))}
+          </div>
         ))}
       </div>
       <figcaption class="plot-across">{title.size}</figcaption>
@@ -91,6 +101,9 @@ function SearchPlot({
     </figure>
   );
 }
+
+/** Percent within which dots hide each other. */
+const nearPercent = 1;
 
 function listKnown(limit: number | undefined): number[] {
   return limit === undefined ? [] : [limit];

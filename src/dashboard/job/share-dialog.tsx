@@ -1,9 +1,11 @@
 import { useSignal } from "@preact/signals";
 import type { JobDetail } from "../../contract/jobs/job.ts";
+import { findWeightFiles, sayWeightFiles } from "../../contract/jobs/weight-files.ts";
 import { service } from "../session/service.ts";
 import { Button, Command } from "../shared/button.tsx";
 import { Dialog } from "../shared/dialog.tsx";
 import { Field } from "../shared/field.tsx";
+import { findDownload } from "../shared/find-download.ts";
 import { formatExactTime } from "../shared/format.ts";
 import { MaybeError } from "../shared/notice.tsx";
 
@@ -29,12 +31,13 @@ export function ShareDialog({ job, onClose }: { readonly job: JobDetail; onClose
 }
 
 function FileLink({ job }: { readonly job: JobDetail }) {
-  const file = useSignal(job.artifacts[0]?.name ?? "");
+  const file = useSignal(findDownload(job.artifacts) ?? job.artifacts[0]?.name ?? "");
   const validity = useSignal("1 day");
   const link = useSignal<{ readonly url: string; readonly expiresAt: string } | undefined>(
     undefined,
   );
   const failure = useSignal<unknown>(undefined);
+  const needed = findWeightFiles(job.artifacts, file.value);
   const make = () => {
     const params = { id: job.id, name: file.value };
     const body = { expiresInSeconds: validities[validity.value], withSummary: true };
@@ -64,6 +67,12 @@ function FileLink({ job }: { readonly job: JobDetail }) {
           onChange={(name) => (validity.value = name)}
         />
       </div>
+      {needed && (
+        <p class="warn">
+          {sayWeightFiles(file.value, needed)}: share{" "}
+          {needed.archive === null ? "each of them too." : <code>{needed.archive}</code>}
+        </p>
+      )}
       <Button onClick={make}>Create a link</Button>
       {link.value && (
         <div role="status">

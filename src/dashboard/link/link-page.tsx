@@ -5,6 +5,7 @@ import { readLink } from "./link-address.ts";
 import { describeLimit } from "../../contract/jobs/describe-gate.ts";
 import { describeRecipe } from "../../contract/jobs/recipe.ts";
 import type { LinkedFile, LinkedResult } from "../../contract/routes/artifact-routes.ts";
+import { sayWeightFiles } from "../../contract/jobs/weight-files.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { formatDecibels } from "../../contract/text/format-figure.ts";
 import { formatRatio } from "../../contract/jobs/latency.ts";
@@ -13,6 +14,7 @@ import { ProblemError } from "../../client/problem-error.ts";
 import { useLive } from "../live/use-live.ts";
 import { service } from "../session/service.ts";
 import { Command, Icon } from "../shared/button.tsx";
+import { Choices } from "../shared/choices.tsx";
 import { toLatencyRatio } from "../shared/figures.ts";
 import { formatExactTime } from "../shared/format.ts";
 import { describeActual, lacksBaseline } from "../shared/gate-words.ts";
@@ -58,7 +60,7 @@ function NoLink({ error: { problem } }: { readonly error: ProblemError }) {
 }
 
 function FileCard({ file }: { readonly file: LinkedFile }) {
-  const { name, bytes, sha256, expiresAt, result } = file;
+  const { name, bytes, sha256, expiresAt, weightFiles, result } = file;
   const title = result === null ? name : `${result.model} for ${result.target}`;
   useTitle(title);
   const isGood = result === null || isShippable({ ...result, baseline: null });
@@ -77,6 +79,18 @@ function FileCard({ file }: { readonly file: LinkedFile }) {
           Download {name}, {formatBytes(bytes)}
         </a>
       </p>
+      {weightFiles && (
+        <p class="warn">
+          {sayWeightFiles(name, weightFiles)}. Ask whoever sent this for a link to{" "}
+          {weightFiles.archive === null ? (
+            "each of them too."
+          ) : (
+            <>
+              <code>{weightFiles.archive}</code>, which has the model with all of them.
+            </>
+          )}
+        </p>
+      )}
       <dl class="pairs">
         <dt>SHA-256</dt>
         <dd class="mono cut-anywhere">{sha256}</dd>
@@ -182,28 +196,24 @@ const programs = {
     "console.log(session.inputNames, session.outputNames);",
   ],
 } as const;
+type Language = keyof typeof programs;
+const languages = Object.keys(programs) as Language[];
 
 /** How a program loads the file, and finds what it takes. */
 function ProgramCard({ name }: { readonly name: string }) {
-  const language = useSignal<keyof typeof programs>("Python");
+  const language = useSignal<Language>("Python");
   return (
     <section class="card">
       <header>
         <h2>Load it</h2>
         <span class="dim">with ONNX Runtime</span>
         <span class="grow" />
-        <div class="choices" role="group" aria-label="Language">
-          {(Object.keys(programs) as (keyof typeof programs)[]).map((each) => (
-            <button
-              key={each}
-              type="button"
-              aria-pressed={language.value === each}
-              onClick={() => (language.value = each)}
-            >
-              {each}
-            </button>
-          ))}
-        </div>
+        <Choices
+          label="Language"
+          names={languages}
+          chosen={language.value}
+          onChoose={(name) => (language.value = name)}
+        />
       </header>
       <Command
         text={programs[language.value](name).join("\n")}

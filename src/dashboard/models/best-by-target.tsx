@@ -1,4 +1,5 @@
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
+import { findWeightFiles, sayWeightFiles } from "../../contract/jobs/weight-files.ts";
 import { describeResult } from "../compare/describe-result.ts";
 import { jobAddress } from "../../contract/page-addresses.ts";
 import { useLive } from "../live/use-live.ts";
@@ -64,6 +65,7 @@ function DownloadLink({ job: { id, target } }: { readonly job: JobSummary }) {
   const load = async () => service.call("listArtifacts", { params: { id } });
   const { value } = useLive(load, { of: [id] });
   const file = value && findDownload(value.artifacts);
+  const needed = file && findWeightFiles(value.artifacts, file);
   return (
     file && (
       <a
@@ -71,6 +73,7 @@ function DownloadLink({ job: { id, target } }: { readonly job: JobSummary }) {
         href={artifactAddress(id, file)}
         download
         aria-label={`Download the model for ${target}`}
+        title={needed ? sayWeightFiles(file, needed) : undefined}
       >
         <Icon name="down" />
       </a>

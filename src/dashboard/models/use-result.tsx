@@ -4,6 +4,7 @@ import { snippets } from "./snippets.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { useLive } from "../live/use-live.ts";
 import { Command } from "../shared/button.tsx";
+import { Choices } from "../shared/choices.tsx";
 import { TableHead } from "../shared/table-head.tsx";
 
 /** What a model takes and gives, and how a program runs the result. */
@@ -56,26 +57,23 @@ function InterfaceCard({ model: { opset, inputs, outputs } }: InterfaceProps) {
   );
 }
 
+type Language = keyof typeof snippets;
+const languages = Object.keys(snippets) as Language[];
+
 function SnippetCard({ model }: InterfaceProps) {
-  const language = useSignal<keyof typeof snippets>("Python");
+  const language = useSignal<Language>("Python");
   return (
     <section class="card c7">
       <header>
         <h2>Use the result</h2>
         <span class="dim">with ONNX Runtime</span>
         <span class="grow" />
-        <div class="choices" role="group" aria-label="Language">
-          {(Object.keys(snippets) as (keyof typeof snippets)[]).map((name) => (
-            <button
-              key={name}
-              type="button"
-              aria-pressed={language.value === name}
-              onClick={() => (language.value = name)}
-            >
-              {name}
-            </button>
-          ))}
-        </div>
+        <Choices
+          label="Language"
+          names={languages}
+          chosen={language.value}
+          onChoose={(name) => (language.value = name)}
+        />
       </header>
       <div class="snippets">
         <Command text={snippets[language.value](model)} label={`${language.value} program`} />

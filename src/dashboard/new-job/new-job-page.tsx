@@ -2,19 +2,16 @@ import { useSignal } from "@preact/signals";
 import { useLocation } from "preact-iso";
 import { useEffect, useMemo } from "preact/hooks";
 import { createJobForm, type JobForm, type NamedSource } from "./job-form.ts";
+import { GateFields } from "./gate-fields.tsx";
 import { ModelField, sendModel } from "./model-field.tsx";
-import { gateNames, type JobFields, readJobForm } from "./read-job-form.ts";
+import { readJobForm } from "./read-job-form.ts";
 import { describePlan, planJob, startRoutes } from "./plan-job.ts";
-import { KindField, RecipeFields } from "./recipe-fields.tsx";
+import { AdvancedFields, RecipeFields } from "./recipe-fields.tsx";
 import { makeSampleModel } from "./sample-model.ts";
-import { gateLimits } from "../../contract/jobs/gate.ts";
-import { type GateName, gateTable } from "../../contract/jobs/gate-table.ts";
 import type { Job } from "../../contract/jobs/job.ts";
 import { service } from "../session/service.ts";
 import { jobAddress } from "../../contract/page-addresses.ts";
 import { type FieldMessages, refusedFields } from "../shared/field-errors.ts";
-import { Field, TextField } from "../shared/field.tsx";
-import { gateWords } from "../shared/gate-words.ts";
 import { useLeaveQuestion } from "../shared/leave-question.ts";
 import { MissingPage } from "../shared/missing-page.tsx";
 import { MaybeError, sayError } from "../shared/notice.tsx";
@@ -116,9 +113,8 @@ function JobFormCard({ from, model, isSample }: Partial<NewJobProps> & { readonl
       <MaybeError error={failure.value} />
       <form ref={element} class="card form" onSubmit={(event) => void submit(event)} noValidate>
         <ModelField form={form} />
-        <KindField form={form} />
         <RecipeFields form={form} />
-        <RecipeText form={form} />
+        <AdvancedFields form={form} />
         <GateFields form={form} />
         <FormEnd form={form} />
       </form>
@@ -145,91 +141,6 @@ async function startFormJob(form: JobForm): Promise<{ readonly id: string } | un
   if (body === undefined) return undefined;
   const headers = { "idempotency-key": crypto.randomUUID() };
   return service.call(startRoutes[form.kind.value], { body, headers });
-}
-
-const ownGates = gateNames.filter((gate) => !("change" in gateTable[gate]));
-const baselineGates = gateNames.filter((gate) => "change" in gateTable[gate]);
-
-/** Limits on what is measured; empty ones are none. */
-function GateFields({ form }: { readonly form: JobFields }) {
-  const isCompared = baselineGates.some((gate) => form.gates[gate].peek() !== "");
-  return (
-    <>
-      <fieldset class="labelled">
-        <legend>Gates</legend>
-        <div class="columns">
-          {ownGates.map((gate) => (
-            <GateField key={gate} form={form} gate={gate} />
-          ))}
-        </div>
-      </fieldset>
-      <details class="more-fields" open={isCompared}>
-        <summary>Gates against a baseline</summary>
-        <p class="soft">They need a baseline: only jobs of a batch with a suite have one.</p>
-        <div class="columns">
-          {baselineGates.map((gate) => (
-            <GateField key={gate} form={form} gate={gate} />
-          ))}
-        </div>
-      </details>
-    </>
-  );
-}
-
-function GateField({ form, gate }: { readonly form: JobFields; readonly gate: GateName }) {
-  const { label, hint } = gateWords[gate];
-  return (
-    <TextField
-      label={label}
-      hint={hint}
-      error={form.messages.value[gate] && sayRange(gate)}
-      text={form.gates[gate]}
-      placeholder="no limit"
-      inputMode="decimal"
-    />
-  );
-}
-
-/** What a limit may be. */
-function sayRange(gate: GateName): string {
-  const { minValue, maxValue } = gateLimits.shape[gate].unwrap();
-  if (minValue === null || minValue === -Infinity) return "Enter a number";
-  if (maxValue !== null && maxValue !== Infinity) {
-    return `Enter a number from ${minValue} to ${maxValue}`;
-  }
-  return gateLimits.shape[gate].safeParse(minValue).success
-    ? `Enter a number that is ${minValue} or more`
-    : `Enter a number above ${minValue}`;
-}
-
-const hint =
-  "JSON. Fields that you leave out come from the target; the page “Targets” lists its recipes.";
-const mostRows = 24;
-
-/** The recipe's fields besides the scheme, for those who change them. */
-function RecipeText({ form: { recipe, messages } }: { readonly form: JobFields }) {
-  const error = messages.value["recipe"];
-  const isOpen = recipe.peek() !== "" || error !== undefined;
-  return (
-    <details class="more-fields" open={isOpen}>
-      <summary>More recipe fields</summary>
-      <Field label="Other recipe fields" hint={hint} error={error}>
-        {({ id, describedBy }) => (
-          <textarea
-            id={id}
-            class="mono"
-            rows={Math.min(mostRows, recipe.peek().split("\n").length + 2)}
-            spellcheck={false}
-            placeholder={'{ "granularity": "channel" }'}
-            aria-describedby={describedBy}
-            aria-invalid={error !== undefined}
-            value={recipe.value}
-            onInput={({ currentTarget }) => (recipe.value = currentTarget.value)}
-          />
-        )}
-      </Field>
-    </details>
-  );
 }
 
 /** Says how large the result will be, by a dry run that writes nothing. */

@@ -2,36 +2,13 @@ import { useEffect } from "preact/hooks";
 import { granularitiesByScheme } from "../../contract/jobs/recipe.ts";
 import type { JobKind } from "../../contract/jobs/status.ts";
 import type { Target } from "../../contract/jobs/target.ts";
+import { jsonValue } from "../../contract/text/json-value.ts";
 import { service } from "../session/service.ts";
 import { Field } from "../shared/field.tsx";
 import { MaybeError } from "../shared/notice.tsx";
 import { useLive } from "../live/use-live.ts";
+import { Fold } from "./fold.tsx";
 import { chooseScheme, type JobFields } from "./read-job-form.ts";
-
-const kinds: Readonly<Record<JobKind, string>> = {
-  compress: "The usual choice: weights are cut into shards, so that models of any size fit",
-  quantize: "In one piece, without shards",
-};
-
-export function KindField({ form: { kind } }: { readonly form: JobFields }) {
-  return (
-    <fieldset class="labelled">
-      <legend>Kind</legend>
-      {(["compress", "quantize"] as const).map((each) => (
-        <label key={each} class="choice">
-          <input
-            type="radio"
-            name="kind"
-            checked={kind.value === each}
-            onChange={() => (kind.value = each)}
-          />
-          <code>{each}</code>
-          <span class="soft">{kinds[each]}</span>
-        </label>
-      ))}
-    </fieldset>
-  );
-}
 
 /** For which target, and by which scheme. */
 export function RecipeFields({ form }: { readonly form: JobFields }) {
@@ -96,4 +73,75 @@ function Choice({ label, hint, value, options, onChange }: ChoiceProps) {
 
 async function loadTargets(): Promise<readonly Target[]> {
   return (await service.call("listTargets", {})).targets;
+}
+
+const hint =
+  "JSON. Fields that you leave out come from the target; the page “Targets” lists its recipes.";
+const mostRows = 24;
+
+/** The kind of the job, and the recipe's fields besides the scheme. */
+export function AdvancedFields({ form }: { readonly form: JobFields }) {
+  const { kind, recipe, messages } = form;
+  const error = messages.value["recipe"];
+  return (
+    <Fold
+      title="Kind and other recipe fields"
+      summary={`${kind.value}, ${describeRecipeText(recipe.value)}`}
+      names={["recipe"]}
+      messages={messages.value}
+    >
+      <KindField form={form} />
+      <Field label="Other recipe fields" hint={hint} error={error}>
+        {({ id, describedBy }) => (
+          <textarea
+            id={id}
+            class="mono"
+            rows={Math.min(mostRows, recipe.peek().split("\n").length + 2)}
+            spellcheck={false}
+            placeholder={'{ "granularity": "channel" }'}
+            aria-describedby={describedBy}
+            aria-invalid={error !== undefined}
+            value={recipe.value}
+            onInput={({ currentTarget }) => (recipe.value = currentTarget.value)}
+          />
+        )}
+      </Field>
+    </Fold>
+  );
+}
+
+const mostNamed = 3;
+
+/** Which recipe fields are set. */
+function describeRecipeText(text: string): string {
+  const fields = text.trim() === "" ? {} : jsonValue.safeParse(text).data;
+  if (typeof fields !== "object" || fields === null) return "not a JSON object";
+  const names = Object.keys(fields);
+  if (names.length === 0) return "the target's recipe";
+  return names.length > mostNamed ? `${names.length} recipe fields set` : names.join(", ");
+}
+
+const kinds: Readonly<Record<JobKind, string>> = {
+  compress: "The usual choice: weights are cut into shards, so that models of any size fit",
+  quantize: "In one piece, without shards",
+};
+
+function KindField({ form: { kind } }: { readonly form: JobFields }) {
+  return (
+    <fieldset class="labelled">
+      <legend>Kind</legend>
+      {(["compress", "quantize"] as const).map((each) => (
+        <label key={each} class="choice">
+          <input
+            type="radio"
+            name="kind"
+            checked={kind.value === each}
+            onChange={() => (kind.value = each)}
+          />
+          <code>{each}</code>
+          <span class="soft">{kinds[each]}</span>
+        </label>
+      ))}
+    </fieldset>
+  );
 }

@@ -3,6 +3,7 @@ import { type Signal, useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { type Palette, readPalette, watchColours } from "../shared/palette.ts";
+import { chartSpan, groupEqualLines } from "./equal-lines.ts";
 import { type FigureChart, lineLook } from "./suite-lines.ts";
 
 interface SuiteChartProps {
@@ -43,32 +44,51 @@ export function SuiteChart({ chart, commits, chosen }: SuiteChartProps) {
     void chosen.value;
     drawn.current?.redraw(false);
   });
+  const readout =
+    shown.value === undefined
+      ? describeLast(chart)
+      : `${commits[shown.value]}: ${describePoint(chart, shown.value)}`;
   return (
     <section class="card c6 suite-chart">
       <header>
         <h2>{chart.title}</h2>
         <span class="grow" />
-        <span class="dim cut">
-          {shown.value === undefined
-            ? describeLast(chart)
-            : `${commits[shown.value]}: ${describePoint(chart, shown.value)}`}
+        <span class="dim cut" title={readout}>
+          {readout}
         </span>
       </header>
       <div ref={place} class="chart" aria-hidden="true" />
+      {nameEqualLines(chart).map((names) => (
+        <p key={names} class="card-note">
+          {names} are one line
+        </p>
+      ))}
     </section>
   );
 }
 
-/** The figures of each target at a commit, in place of a box over the lines. */
+/** The figures of the targets at a commit, in place of a box over the lines. */
 function describePoint({ lines, format }: FigureChart, index: number): string {
-  return lines
-    .flatMap(({ target, values, lows, highs }) => {
-      const [value, low, high] = [values[index] ?? null, lows[index] ?? null, highs[index] ?? null];
-      if (value === null) return [];
-      const ends = low === null || high === null ? "" : ` (${format(low)} to ${format(high)})`;
-      return [`${target} ${format(value)}${ends}`];
-    })
+  const points = lines.flatMap(({ target, values, lows, highs }) => {
+    const [value, low, high] = [values[index] ?? null, lows[index] ?? null, highs[index] ?? null];
+    if (value === null) return [];
+    const ends = low === null || high === null ? "" : ` (${format(low)} to ${format(high)})`;
+    return [{ target, figure: `${format(value)}${ends}` }];
+  });
+  const byFigure = Map.groupBy(points, ({ figure }) => figure);
+  return [...byFigure]
+    .map(([figure, equal]) => `${joinNames(equal.map(({ target }) => target))} ${figure}`)
     .join(", ");
+}
+
+/** The targets of each line that hides others. */
+function nameEqualLines(chart: FigureChart): string[] {
+  const hidden = groupEqualLines(chart.lines).filter((group) => group.length > 1);
+  return hidden.map((group) => joinNames(group.map((index) => chart.lines[index]?.target ?? "")));
+}
+
+function joinNames(names: readonly string[]): string {
+  return new Intl.ListFormat("en").format(names);
 }
 
 function describeLast({ lines, format, limit }: FigureChart): string {
@@ -102,7 +122,7 @@ function drawChart(
       },
       { ...axis, size: axisPx.down, values: (_, at) => at.map(chart.format) },
     ],
-    series: [{}, ...chart.lines.map((_, index) => describeLine(index, palette))],
+    series: [{}, ...describeLines(chart, palette)],
     cursor: { y: false, points: { size: 9 } },
     hooks: {
       draw: [
@@ -171,13 +191,10 @@ function drawLimit(plot: uPlot, limit: number | undefined, palette: Palette): vo
   ctx.restore();
 }
 
-/** Least height of a scale as a share of its value: smaller changes mean nothing. */
-const leastSpan = 0.04;
-
 function widenRange(least: number | null, most: number | null): [number, number] {
   const [low, high] = [least ?? 0, most ?? 1];
   const middle = (low + high) / 2;
-  const half = Math.max(0.55 * (high - low), (leastSpan / 2) * Math.abs(middle), Number.EPSILON);
+  const half = chartSpan(low, high) / 2;
   return [middle - half, middle + half];
 }
 
@@ -187,16 +204,22 @@ function describeAxis(palette: Palette): uPlot.Axis {
   return { stroke: palette["text-3"], font, grid: lines, ticks: lines };
 }
 
-function describeLine(index: number, palette: Palette): uPlot.Series {
-  const { colour, dash } = lineLook(index);
-  const stroke = palette[colour];
-  return {
-    stroke,
-    width: 1.75,
-    dash: [...dash],
-    spanGaps: true,
-    points: { show: true, size: 6, fill: stroke, stroke },
-  };
+/** Of equal lines, each is drawn over a wider one, which stands out on both sides of it. */
+function describeLines(chart: FigureChart, palette: Palette): uPlot.Series[] {
+  const groups = groupEqualLines(chart.lines);
+  return chart.lines.map((_, index) => {
+    const group = groups.find((each) => each.includes(index)) ?? [index];
+    const above = group.length - 1 - group.indexOf(index);
+    const { colour, dash } = lineLook(index);
+    const stroke = palette[colour];
+    return {
+      stroke,
+      width: 1.75 + 3 * above,
+      dash: [...dash],
+      spanGaps: true,
+      points: { show: true, size: 6 + 5 * above, fill: stroke, stroke },
+    };
+  });
 }
 
 function drawChosen(plot: uPlot, index: number | undefined, palette: Palette): void {

@@ -1,5 +1,6 @@
 import type { JobError } from "../../contract/errors.ts";
 import { type Artifact, maxArtifacts } from "../../contract/jobs/artifact.ts";
+import type { Requester } from "../../contract/jobs/creation.ts";
 import { evaluateGates } from "../../contract/jobs/evaluate-gates.ts";
 import { hasFailedGate } from "../../contract/jobs/gate.ts";
 import type { Job } from "../../contract/jobs/job.ts";
@@ -20,13 +21,19 @@ import { truncate } from "../../contract/text/bounded-text.ts";
 type ServiceEvent =
   /** The job waits for the cause, also again where that interrupts its work. */
   | WaitingEvent
-  | ({ readonly type: "cancel" } & Partial<ObservedCause>)
+  | CancelEvent
   /** No process of the job runs any more. */
   | ({ readonly type: "stopped" } & Partial<ObservedCause>)
   /** The work ended without a result of the worker. */
   | { readonly type: "failure"; readonly error: JobError }
   /** The work starts again from its beginning. */
   | { readonly type: "restart" };
+
+interface CancelEvent extends Partial<ObservedCause> {
+  readonly type: "cancel";
+  /** Whose request it was; absent where nobody asked the service for it. */
+  readonly by?: Requester | undefined;
+}
 
 interface WaitingEvent extends ObservedCause {
   readonly type: "waiting";
@@ -76,14 +83,16 @@ export function applyEvent(job: Job, event: JobEvent, now: Date): Job {
     case "failure":
       return failJob(job, event.error, now);
     case "cancel":
-      return transitionJob(job, "Cancelling", {
-        ...statusCause("cancel_requested"),
-        ...event,
-        now,
-      });
+      return cancelJob(job, event, now);
     case "stopped":
       return transitionJob(job, "Cancelled", { ...statusCause("cancelled"), ...event, now });
   }
+}
+
+function cancelJob(job: Job, { by, ...cause }: CancelEvent, now: Date): Job {
+  const whole = { ...statusCause("cancel_requested"), ...cause, now };
+  const cancelled = transitionJob(job, "Cancelling", whole);
+  return cancelled === job || by === undefined ? cancelled : { ...cancelled, cancelledBy: by };
 }
 
 function changedFacts(job: Job, event: FactEvent): Partial<Job> {

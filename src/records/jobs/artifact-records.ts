@@ -9,15 +9,20 @@ const keyBytes = 32;
 /** Files that jobs produced, and the links to them. */
 export function artifactRecords(store: Store) {
   const { db } = store;
+  /** Of a job of any project; none where there is no such job. */
+  const list = async (jobId: string): Promise<readonly Artifact[]> => {
+    const row = await db
+      .selectFrom("jobs")
+      .select("document")
+      .where("id", "=", jobId)
+      .executeTakeFirst();
+    return row === undefined ? [] : parseJob(row.document).artifacts;
+  };
   return {
-    /** Of any project. */
+    list,
+
     async find(jobId: string, name: string): Promise<Artifact | undefined> {
-      const row = await db
-        .selectFrom("jobs")
-        .select("document")
-        .where("id", "=", jobId)
-        .executeTakeFirst();
-      return row && parseJob(row.document).artifacts.find((artifact) => artifact.name === name);
+      return (await list(jobId)).find((artifact) => artifact.name === name);
     },
 
     /** The key that signs links to a job's files; undefined where none is valid. */

@@ -7,7 +7,7 @@ import { job } from "../../contract/jobs/job.ts";
 import { type BatchPage, type BatchQuery, batchSummary } from "../../contract/jobs/page.ts";
 import type { Origin } from "../../contract/people/principal.ts";
 import { batchStatus, type BatchStatus, type JobStatus } from "../../contract/jobs/status.ts";
-import { addAuditEntry, type AuditedChange } from "../people/add-audit-entry.ts";
+import { addAuditEntry, type AuditedChange, findRequester } from "../people/add-audit-entry.ts";
 import { buildPage, parseCursor } from "../database/rows.ts";
 import { findBatch, listBatchJobs } from "./find-batch.ts";
 import { listCancellableRecords } from "./find-record.ts";
@@ -135,7 +135,8 @@ export function batchRecords(store: Store) {
           const message = `Batch "${id}" cannot be cancelled: it is ${status}`;
           throw new ServiceError("batch_finished", message);
         }
-        await cancelRecords(writing, await listCancellableRecords(writing, id));
+        const records = await listCancellableRecords(writing, id);
+        await cancelRecords(writing, records, findRequester(audit));
         return findBatch(writing.trx, project, id);
       }),
   };

@@ -14,7 +14,7 @@ import type { Origin } from "../../contract/people/principal.ts";
 import { buildPage, countFitting } from "../database/rows.ts";
 import { runWriteTransaction, type Store } from "../database/store.ts";
 import { queueWebhookEvents } from "../deliveries/queue-webhook-events.ts";
-import { addAuditEntry, type AuditedChange } from "../people/add-audit-entry.ts";
+import { addAuditEntry, type AuditedChange, findRequester } from "../people/add-audit-entry.ts";
 import { createOnce, type CreatingRequest } from "../people/idempotency-records.ts";
 
 export function jobRecords(store: Store) {
@@ -93,7 +93,7 @@ export function jobRecords(store: Store) {
           throw new ServiceError("job_finished", message);
         }
         if (status === "Cancelling" || status === "Cancelled") return record.job;
-        const [cancelled] = await cancelRecords(writing, [record]);
+        const [cancelled] = await cancelRecords(writing, [record], findRequester(audit));
         return cancelled?.job;
       }),
   };

@@ -4,6 +4,7 @@ import { type JobRecord, listCancellableRecords } from "./find-record.ts";
 import { jobColumns } from "./insert-jobs.ts";
 import { type BatchSource, claimSuite, recordsInSuite } from "./suite-records.ts";
 import { baselineFigures, type RecordedBaseline } from "../../contract/jobs/baseline.ts";
+import type { Requester } from "../../contract/jobs/creation.ts";
 import { deriveBatchStatus, zeroCounts } from "../../contract/jobs/batch.ts";
 import { hasFailedGate } from "../../contract/jobs/gate.ts";
 import type { Job } from "../../contract/jobs/job.ts";
@@ -120,13 +121,15 @@ function withoutBaseline(record: JobRecord, suite: string): JobRecord {
 /**
  * Cancels jobs: at once where no worker may be running, else `effects.cancelling` makes the
  * executor stop the worker.
+ * @param by whose request it was; by default nobody's
  */
 export async function cancelRecords(
   writing: WriteTransaction,
   records: readonly JobRecord[],
+  by?: Requester,
 ): Promise<JobRecord[]> {
   const changes = records.map((before) => {
-    const events: JobEvent[] = [{ type: "cancel" }];
+    const events: JobEvent[] = [{ type: "cancel", by }];
     if (!before.live) events.push({ type: "stopped" });
     return { before, after: { ...before, job: applyEvents(before.job, events, writing.now) } };
   });

@@ -1,4 +1,5 @@
 import type { AuditEntry } from "../../contract/people/audit.ts";
+import type { Requester } from "../../contract/jobs/creation.ts";
 import { newId } from "../../contract/id.ts";
 import type { WriteTransaction } from "../database/store.ts";
 
@@ -8,6 +9,11 @@ export interface AuditedChange extends Pick<AuditEntry, "action" | "tokenId" | "
   readonly project: string;
   /** Who was signed in. */
   readonly personId?: string | null;
+}
+
+/** Who asked for a change, as records name them; undefined where nobody did. */
+export function findRequester(change: AuditedChange | undefined): Requester | undefined {
+  return change && { tokenId: change.tokenId, name: change.tokenName };
 }
 
 /**

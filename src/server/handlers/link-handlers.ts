@@ -3,6 +3,7 @@ import { artifactResponse } from "./artifact-handlers.ts";
 import { canRead } from "../../auth/authenticate.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { summarizeJob } from "../../contract/jobs/job-summary.ts";
+import { findWeightFiles } from "../../contract/jobs/weight-files.ts";
 import type { LinkedArtifact, LinkedResult } from "../../contract/routes/artifact-routes.ts";
 import type { Records } from "../../records/open-records.ts";
 import type { RouteHandlers } from "../http/bind-routes.ts";
@@ -47,7 +48,8 @@ export const linkHandlers: LinkHandlers = {
     const { name, bytes, sha256 } = artifact;
     const expiresAt = new Date(linked.expires * 1000).toISOString();
     const result = linked.summary ? await describeResult(context, params.id) : null;
-    return { status: 200, json: { name, bytes, sha256, expiresAt, result } };
+    const weightFiles = findWeightFiles(await context.records.artifacts.list(params.id), name);
+    return { status: 200, json: { name, bytes, sha256, expiresAt, weightFiles, result } };
   },
 };
 

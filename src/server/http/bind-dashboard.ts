@@ -44,7 +44,7 @@ export function bindDashboard(app: Hono, dashboard: Dashboard): void {
     // Programs such as link previews say nothing of HTML, and ask for pages all the same.
     const isPage = acceptsHtml(c.req.header("accept")) ? !isInterface(path) : isPagePath(path);
     if (!isPage) return next();
-    return shellResponse(dashboard.shell, c.req.raw);
+    return shellResponse(dashboard.shell, c.req.raw, listFirstRequests(c.req.raw));
   });
 }
 
@@ -72,7 +72,12 @@ function isPagePath(path: string): boolean {
   return new RegExp(`^/((${pages}|health|sign-in)(/|$)|$)`).test(path);
 }
 
-function shellResponse(shell: string, { url, headers: asked }: Request): Response {
+/** @param preloaded what browsers ask for while they load the scripts; by default nothing */
+function shellResponse(
+  shell: string,
+  { headers: asked }: Request,
+  preloaded: readonly string[] = [],
+): Response {
   const cookies = asked.get("cookie") ?? "";
   const theme = /(?:^|; )mos-theme=(light|dark)(?:;|$)/.exec(cookies)?.[1];
   const html = theme === undefined ? shell : shell.replace("<html", `<html data-theme="${theme}"`);
@@ -81,13 +86,18 @@ function shellResponse(shell: string, { url, headers: asked }: Request): Respons
     "content-type": "text/html; charset=utf-8",
     "cache-control": "no-cache",
   });
-  if (cookies.includes("mos-session") && isAllJobs(new URL(url))) headers.set("link", firstJobs);
+  for (const path of preloaded) {
+    headers.append("link", `<${path}>; rel=preload; as=fetch; crossorigin`);
+  }
   return new Response(html, { headers });
 }
 
-/** Has browsers ask for the first jobs while they load the scripts. */
-const firstJobs =
-  `</v1/jobs/summaries?limit=${jobsOfFirstView}>; ` + "rel=preload; as=fetch; crossorigin";
+/** What a page asks for first: who is signed in, and for the list of all jobs its first rows. */
+function listFirstRequests({ url, headers }: Request): string[] {
+  const isKnown = headers.get("cookie")?.includes("mos-session") ?? false;
+  const jobs = `/v1/jobs/summaries?limit=${jobsOfFirstView}`;
+  return isKnown && isAllJobs(new URL(url)) ? ["/v1/self", jobs] : ["/v1/self"];
+}
 
 function isAllJobs({ pathname, search }: URL): boolean {
   return search === "" && (pathname === "/" || pathname === "/jobs");
