@@ -107,7 +107,7 @@ async function openSharedCheckpoint(
   const kept = await findKeptRanges(shares);
   const fetchedBytes = await checkpoint.remote.fetchAll(kept, options.signal);
   const [total, fetched] = [checkpoint.bytes, fetchedBytes].map(formatBytes);
-  stage.log(`Of the checkpoint's ${total}, ${fetched} were read again, the rest is from shares`);
+  stage.log(`Of the checkpoint's ${total}, shares have all but ${fetched}, which was fetched`);
   return { ...checkpoint, remote: undefined };
 }
 

@@ -6,7 +6,7 @@ import { ServiceError } from "../contract/errors.ts";
 import { sourceBeside } from "../contract/models/model-source.ts";
 import { quoteName } from "../contract/text/quote-name.ts";
 import { encodedBytes } from "../engine/checkpoints/encodings.ts";
-import { writeFileHead } from "../engine/checkpoints/remote-files.ts";
+import { locateFileHead, writeFileHead } from "../engine/checkpoints/remote-files.ts";
 import {
   lengthBytes,
   readSafetensors,
@@ -101,7 +101,8 @@ export async function openRemoteShards(
   const fetchAll: RemoteShards["fetchAll"] = async (kept, signal) => {
     let fetched = 0;
     for (const [file, { name, bytes }] of byPath) {
-      const parts = kept.filter((range) => range.file === name);
+      const head = { ...locateFileHead(file), file: name, offset: 0, position: 0 };
+      const parts = [head, ...kept.filter((range) => range.file === name)];
       for (const part of parts) await copyPart(part, file);
       for (const { offset, length } of listGaps(parts, bytes)) {
         await fetch({ path: file, offset, length }, { path: file, offset }, signal);
