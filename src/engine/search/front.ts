@@ -57,6 +57,35 @@ export class Front {
     return choice;
   }
 
+  /** The cheapest moves until no more bytes are left than the limit; what they saved too much is spent. */
+  chooseBytes(limit: number): Choice {
+    let count = 0;
+    while (count < this.length && this.sumBytes(this.takeMoves(count)) > limit) count += 1;
+    let choice = this.takeMoves(count);
+    for (;;) {
+      const next = this.#findPurchase(choice, limit - this.sumBytes(choice));
+      if (next === undefined) return choice;
+      choice = choice.map((option, unit) => (unit === next.unit ? next.to : option));
+    }
+  }
+
+  /** What takes most noise away for each of the bytes that it costs, of which there are so many. */
+  #findPurchase(choice: Choice, bytes: number): Move | undefined {
+    let best: Move | undefined;
+    for (const [unit, options] of this.units.entries()) {
+      const from = choice[unit] ?? 0;
+      const current = options[from];
+      if (current?.noise === undefined) continue;
+      for (const [to, option] of options.entries()) {
+        const cost = option.bytes - current.bytes;
+        if (cost <= 0 || cost > bytes || option.noise === undefined) continue;
+        const price = (sum(current.noise) - sum(option.noise)) / cost;
+        if (price > (best?.price ?? 0)) best = { unit, from, to, price };
+      }
+    }
+    return best;
+  }
+
   /** Of each output. */
   sumNoise(choice: Choice): number[] {
     const sums: number[] = [];
