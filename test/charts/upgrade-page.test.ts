@@ -1,29 +1,16 @@
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import test from "node:test";
-import { promisify } from "node:util";
 import { parse } from "yaml";
 import { z } from "zod";
 import { clusterMissing, helmMissing } from "../support/cluster/cluster-missing.ts";
 import { startControlPlane } from "../support/cluster/control-plane.ts";
-import { programPath } from "../support/cluster/programs.ts";
+import { openPageShell, readPage } from "../support/cluster/page-scripts.ts";
 import { until } from "../support/until.ts";
 
-const exec = promisify(execFile);
 const root = join(import.meta.dirname, "../..");
-const page = await readFile(join(root, "docs/upgrade.md"), "utf8");
 const plurals = ["compressionjobs", "batches"];
-
-/** The shell scripts of a section of the page, without those that a cluster without nodes cannot run. */
-function scripts(title: string): string[] {
-  const [, section = ""] =
-    new RegExp(`^## ${title}$([^]*?)(?=^## |$(?![^]))`, "m").exec(page) ?? [];
-  return Array.from(section.matchAll(/^( *)```sh\n([^]*?)^ *```$/gm), ([, , text = ""]) => text)
-    .filter((text) => !text.includes("cd ./data"))
-    .map((text) => text.replaceAll(/^helm uninstall .*$/gm, "$& --no-hooks"));
-}
 
 const definition = z.object({
   metadata: z.object({ annotations: z.record(z.string(), z.string()).optional() }),
@@ -32,16 +19,16 @@ const definition = z.object({
 
 test("releases change as the page says", { skip: clusterMissing || helmMissing }, async (t) => {
   await using plane = await startControlPlane();
-  const programs = await Promise.all([programPath("helm"), programPath("kubectl")]);
-  const env = {
-    PATH: [...programs.map((program) => dirname(program)), process.env["PATH"]].join(":"),
-    KUBECONFIG: plane.kubeconfig,
-    HOME: plane.folder,
-  };
-  const run = async (script: string) => {
-    const words = script.replaceAll(/ values\.yaml/g, ` ${join(plane.folder, "values.yaml")}`);
-    return (await exec("sh", ["-ec", words], { env, cwd: root })).stdout;
-  };
+  const shell = await openPageShell(plane);
+  const run = (script: string) =>
+    shell(script.replaceAll(/ values\.yaml/g, ` ${join(plane.folder, "values.yaml")}`));
+  const page = await readPage("upgrade.md");
+  /** Without what a cluster without nodes cannot run. */
+  const scripts = (title: string) =>
+    page
+      .listScripts(title)
+      .filter((text) => !text.includes("cd ./data"))
+      .map((text) => text.replaceAll(/^helm uninstall .*$/gm, "$& --no-hooks"));
   const inNamespace = (name: string) =>
     run(`kubectl config set-context --current --namespace ${name}`);
   const read = async (plural: string) =>

@@ -13,6 +13,7 @@ import { realModel } from "../support/real-models.ts";
 import { testCalls } from "./calls.ts";
 import { testCancellation } from "./cancellation.ts";
 import { testFaults } from "./faults.ts";
+import { testGuide } from "./guide.ts";
 import { install, namespace } from "./installation.ts";
 import { testJobs } from "./jobs.ts";
 import { testNamespaces } from "./namespaces.ts";
@@ -44,6 +45,9 @@ test("an installation on a real node", { skip }, async (t) => {
   await t.test("restoration", (group) => testRestoration(group, installation, models));
   await t.test("releases", (group) => testRelease(group, installation, models));
   await t.test("removal", (group) => testRemoval(group, installation, models));
+  await t.test("the page leads from nothing to the first result", () =>
+    testGuide(cluster, modelFile),
+  );
   await t.test(
     "two replicas that are restarted under load fail no request",
     { skip: postgresMissing || s3Missing },

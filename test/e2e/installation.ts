@@ -52,11 +52,6 @@ export async function install(
   cluster: NodeCluster,
   { mountedModels }: InstallOptions,
 ): Promise<Installation> {
-  const kubectl = (args: readonly string[], input?: string) =>
-    cluster.kubectl(["-n", namespace, ...args], input);
-  const make = (object: object) => kubectl(["create", "-f", "-"], JSON.stringify(object));
-  const readResourceField = (resource: string, path: string) =>
-    kubectl(["get", resource, "-o", `jsonpath={${path}}`]);
   await cluster.kubectl([
     "delete",
     "crd",
@@ -73,7 +68,8 @@ export async function install(
   const [data, models] = [join(cluster.folder, "data"), modelFolder(cluster)];
   for (const folder of [data, models]) await mkdir(folder);
   for (const file of mountedModels) await copyFile(file, join(models, basename(file)));
-  await make(volume({ name: `${release}-service`, namespace }, data));
+  const volumeOfService = volume({ name: `${release}-service`, namespace }, data);
+  await cluster.kubectl(["create", "-f", "-"], JSON.stringify(volumeOfService));
   await mountModels(cluster, namespace);
 
   const flags = valueFlags(values);
@@ -81,7 +77,19 @@ export async function install(
     ["install", release, chartFolder, `--namespace=${namespace}`, ...flags],
     cluster.kubeconfig,
   );
-  await make(entrance);
+  return openInstallation(cluster, flags);
+}
+
+/** An installation that is there, with a port of the node that leads to the service. */
+export async function openInstallation(
+  cluster: NodeCluster,
+  flags: readonly string[],
+): Promise<Installation> {
+  const kubectl = (args: readonly string[], input?: string) =>
+    cluster.kubectl(["-n", namespace, ...args], input);
+  const readResourceField = (resource: string, path: string) =>
+    kubectl(["get", resource, "-o", `jsonpath={${path}}`]);
+  await kubectl(["create", "-f", "-"], JSON.stringify(entrance));
   const untilReady = async () => {
     for (const component of ["operator", "service"]) {
       await kubectl(["rollout", "status", `deployment/${release}-${component}`, patience]);

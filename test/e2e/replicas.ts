@@ -64,7 +64,6 @@ async function createStorage(t: TestContext, cluster: NodeCluster): Promise<obje
     await cluster.kubectl(["create", "-n", namespace, "-f", "-"], JSON.stringify(secret));
   }
   return {
-    crds: { enabled: false },
     service: {
       replicas: 2,
       postgres: { existingSecret: "database", key: "url" },

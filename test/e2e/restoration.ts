@@ -1,18 +1,12 @@
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { chartFolder, helm, valueFlags } from "../charts/helm.ts";
 import { imageNames } from "../support/cluster/image-builds.ts";
+import { openPageShell, readPage } from "../support/cluster/page-scripts.ts";
 import { createStepRunner } from "./create-step-runner.ts";
-import {
-  addVolume,
-  claim,
-  type Installation,
-  namespace,
-  patience,
-  release,
-} from "./installation.ts";
+import { addVolume, claim, type Installation, namespace, release } from "./installation.ts";
 import { readFullLog } from "./job-log.ts";
 import type { Models } from "./jobs.ts";
 
@@ -27,17 +21,14 @@ export async function testRestoration(
   const step = createStepRunner(group, installation);
   const { cluster, client, kubectl, apply, readResourceField, untilField, untilReady } =
     installation;
+  const [page, shell] = [await readPage("backup.md"), await openPageShell(cluster)];
+  const [copyNow = "", restore = ""] = page.listScripts("In a cluster");
   const upgrade = async (service: object) => {
     const flags = ["--reset-then-reuse-values", ...valueFlags({ service })];
     const args = ["upgrade", release, chartFolder, `--namespace=${namespace}`, ...flags];
     await helm(args, cluster.kubeconfig);
     await untilReady();
   };
-  const untilComplete = async (job: string) => {
-    await kubectl(["wait", job, "--for=condition=Complete", patience]);
-    return kubectl(["logs", job]);
-  };
-
   await step("what a backup has is there once it is restored to another volume", async () => {
     await apply("CompressionJob", "backed-up", { model: uploaded, target: "cpu" });
     await untilField("cpj/backed-up", ".status.report.recorded", "true");
@@ -47,17 +38,18 @@ export async function testRestoration(
     await kubectl(["create", "-f", "-"], JSON.stringify(claim({ name: "backups", namespace })));
 
     await upgrade({ backup: { schedule: "0 3 * * *", existingClaim: "backups" } });
-    await kubectl(["create", "job", "first-backup", `--from=cronjob/${release}-backup`]);
-    const [, copy = ""] = /are in "(.*)"/.exec(await untilComplete("job/first-backup")) ?? [];
+    await shell(`kubectl config set-context --current --namespace ${namespace}`);
+    const [, copy = ""] = /are in "(.*)"/.exec(await shell(copyNow)) ?? [];
     await apply("CompressionJob", "later", { model: uploaded, target: "cpu", dryRun: true });
     await untilField("cpj/later", ".status.status", "Completed");
 
     const text = (await readFile(manifest, "utf8"))
       .replaceAll("registry.example.com/team/model-optimization-service:0.1.0", imageNames.service)
       .replaceAll("/backups/2026-01-01T03-00-00Z", copy);
-    await kubectl(["apply", "-f", "-"], text);
-    assert.doesNotMatch(await untilComplete(`job/${release}-restore`), /Missing/);
-    await upgrade({ persistence: { existingClaim: `${release}-restored` } });
+    const file = join(cluster.folder, "restore-job.yaml");
+    await writeFile(file, text);
+    assert.doesNotMatch(await shell(restore.replace("docs/restore-job.yaml", file)), /Missing/);
+    await untilReady();
     assert.equal(await readFullLog(installation, id), log);
     const { artifacts } = await client.call("getJob", { params: { id } });
     const folder = cluster.folder;

@@ -20,8 +20,9 @@ export const imageNames = {
   pause: "localhost/pause:test",
   /** Debian and Node, nothing else. */
   node: "localhost/node:test",
-  service: "localhost/model-optimization-service:test",
-  worker: "localhost/model-optimization-worker:test",
+  /** As the chart names them for a registry "localhost". */
+  service: "localhost/model-optimization-service:0.1.0",
+  worker: "localhost/model-optimization-worker:0.1.0",
 } as const;
 
 export type ImageName = keyof typeof imageNames;
