@@ -1,7 +1,7 @@
 import { addStoredBytes } from "../database/counters.ts";
 import { jobBlobTables } from "./list-referenced-blobs.ts";
+import type { Job } from "../../contract/jobs/job.ts";
 import type { WriteTransaction } from "../database/store.ts";
-import type { JobRecord } from "../jobs/find-record.ts";
 
 const rowsPerQuery = 200;
 
@@ -32,7 +32,8 @@ export async function deleteJobBlobs(
 /** Deletes what the pods of a job made for one another only, as deleteJobBlobs does, when it has ended. */
 export async function deleteSharedBlobs(
   writing: WriteTransaction,
-  { job: { id, artifacts }, project }: Pick<JobRecord, "job" | "project">,
+  project: string,
+  { id, artifacts }: Pick<Job, "id" | "artifacts">,
 ): Promise<void> {
   const { trx } = writing;
   const kept = new Set(artifacts.map(({ sha256 }) => sha256));

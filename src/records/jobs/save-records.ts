@@ -61,7 +61,7 @@ async function saveRecord(
   }
   if (!isTerminal(job.status) || isTerminal(before.job.status)) return;
   effects.ended.add(job.id);
-  if (job.recipe.parallelism > 1) await deleteSharedBlobs(writing, after);
+  if (job.recipe.parallelism > 1) await deleteSharedBlobs(writing, after.project, job);
 }
 
 /** A job in a status that it entered, though it may have left it in the same change. */
