@@ -1,3 +1,5 @@
+import { at } from "../onnx/at.ts";
+
 /** A way to store the weights of a unit: 0 is as they are. */
 export interface UnitOption {
   readonly bytes: number;
@@ -57,14 +59,34 @@ export class Front {
     return choice;
   }
 
-  /** The cheapest moves until no more bytes are left than the limit; what they saved too much is spent. */
+  /**
+   * The cheapest moves until no more bytes are left than the limit; what they saved too much is spent.
+   * A last move that saves far too much is left out where others in its place cost less noise.
+   */
   chooseBytes(limit: number): Choice {
-    let count = 0;
-    while (count < this.length && this.sumBytes(this.takeMoves(count)) > limit) count += 1;
-    let choice = this.takeMoves(count);
+    const skipped = new Set<Move>();
+    let { choice, last } = this.#takeUntil(limit, skipped);
+    while (last !== undefined) {
+      const other = this.#takeUntil(limit, skipped.add(last));
+      const noises = [choice, other.choice].map((each) => sum(this.sumNoise(each)));
+      if (this.sumBytes(other.choice) > limit || at(noises, 1) >= at(noises, 0)) return choice;
+      ({ choice, last } = other);
+    }
+    return choice;
+  }
+
+  #takeUntil(limit: number, skipped: ReadonlySet<Move>) {
+    let choice = this.units.map(() => 0);
+    let last: Move | undefined;
+    for (const move of this.#moves) {
+      if (this.sumBytes(choice) <= limit) break;
+      if (skipped.has(move) || choice[move.unit] !== move.from) continue;
+      choice[move.unit] = move.to;
+      last = move;
+    }
     for (;;) {
       const next = this.#findPurchase(choice, limit - this.sumBytes(choice));
-      if (next === undefined) return choice;
+      if (next === undefined) return { choice, last };
       choice = choice.map((option, unit) => (unit === next.unit ? next.to : option));
     }
   }
