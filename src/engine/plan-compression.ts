@@ -27,8 +27,11 @@ import type { WeightPlan } from "./quantize/weight-plan.ts";
 import { GraphRewrite } from "./quantize/graph-rewrite.ts";
 import type { WeightTask } from "./quantize/tasks/weight-task.ts";
 
-/** Opsets that operators are chosen in: Clip has its limits as inputs from 11 on. */
-const leastOpsets: Readonly<Partial<Record<Recipe["scheme"], number>>> = { fp16: 11 };
+/**
+ * Opsets that operators are chosen in: Clip has its limits as inputs from 11 on, and ONNX Runtime
+ * for ARM pools values in half precision from 12 on.
+ */
+const leastOpsets: Readonly<Partial<Record<Recipe["scheme"], number>>> = { fp16: 12 };
 
 export interface PlanOptions {
   readonly kind: JobKind;

@@ -166,6 +166,16 @@ test("the rest of a body is read for a bounded while after its answer", async (t
   assert.match(await readToEnd(socket), /^HTTP\/1\.1 401 /);
 });
 
+test("the rest of what a worker sends too much is not read", { timeout: 30_000 }, async (t) => {
+  const { open } = await startServer(t, { lingerSeconds: 3600 }, async () => {
+    return new Response("slower\n", { status: 429 });
+  });
+  const socket = await open(
+    "PUT /worker/v1/jobs/a HTTP/1.1\r\nHost: service\r\nContent-Length: 1000000\r\n\r\n",
+  );
+  assert.match(await readToEnd(socket), /^HTTP\/1\.1 429 /);
+});
+
 test("a connection goes on after an answer that came before the body", async (t) => {
   const { open } = await startServer(t);
   const socket = await open("PUT /refused HTTP/1.1\r\nHost: service\r\nContent-Length: 5\r\n\r\n");

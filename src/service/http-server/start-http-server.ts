@@ -187,8 +187,17 @@ function lingerAfterAnswer(
   };
   outgoing.once("finish", () => {
     if (incoming.complete) close();
+    else if (isFlood(incoming, outgoing)) incoming.socket.destroySoon();
     else readRest(incoming, limits, close);
   });
+}
+
+/**
+ * A worker that sends more than it may, which reading the rest would cost more than refusing it. It
+ * repeats the request also where it has not read the answer.
+ */
+function isFlood({ url = "" }: IncomingMessage, { statusCode }: ServerResponse): boolean {
+  return url.startsWith("/worker/") && (statusCode === 429 || statusCode === 413);
 }
 
 function hasBody({ headers }: IncomingMessage): boolean {

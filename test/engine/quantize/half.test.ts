@@ -3,6 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { openModel } from "../../../src/engine/onnx/open-model.ts";
+import { standardOpset } from "../../../src/engine/onnx/node-attributes.ts";
 import { TensorProto_DataType } from "../../../src/engine/onnx/onnx_pb.js";
 import { pythonMissing } from "../../support/python.ts";
 import { realModel, realModelMissing } from "../../support/real-models.ts";
@@ -121,6 +122,19 @@ test("a weight beyond the range of half precision has the form of the fallback",
   assert.match(form ?? "", /^int8 /);
   assert.match(reason ?? "", /beyond the range/);
   assert.ok((await measureSqnrDb(path, join(folder.path, "model.onnx"))) > 30);
+});
+
+test("an older model gets the opset in which ARM pools in half precision", async () => {
+  await using folder = await makeFolder();
+  const path = join(folder.path, "old.onnx");
+  await writeTinyModel(
+    path,
+    { ...io, initializer: [matrix], node: [node("MatMul", ["x", "w"], ["y"])] },
+    { opset: 11 },
+  );
+  await compress(path, folder.path, { scheme: "fp16" });
+  const { proto } = await openModel(join(folder.path, "model.onnx"), 2 ** 20);
+  assert.equal(standardOpset(proto.opsetImport), 12);
 });
 
 test("initializers that IR version 3 lists among the inputs stay constants", async () => {
