@@ -2,8 +2,8 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { hashStoredFile } from "../src/storage/hash-stored-file.ts";
+import { installPeer } from "./install-peer.ts";
 import { compareRandomModel, measureSmolLm } from "./language-models/compare-builder.ts";
-import { prepareBuilder } from "./language-models/prepare-builder.ts";
 import { serveCheckpoint, type Size, sizes } from "./language-models/random-checkpoint.ts";
 import { convert, runConvert } from "./language-models/run-convert.ts";
 import { type BenchRow, limitRow, reportBench } from "./result.ts";
@@ -25,7 +25,12 @@ const owner = { after: (work: () => unknown) => cleanup.defer(async () => void (
 const folder = await mkdtemp(join(tmpdir(), "language-models-"));
 owner.after(() => rm(folder, { recursive: true }));
 
-const builder = await prepareBuilder();
+const builder = await installPeer({
+  title: "ONNX Runtime GenAI's builder with torch",
+  folder: "genai-builder",
+  requirements: join(import.meta.dirname, "language-models/requirements.txt"),
+  neededBytes: 8e9,
+});
 const rows: BenchRow[] = await measureSmolLm(folder, builder);
 for (const size of chosen.length === 0 ? ["0.85B", "7B"] : chosen) {
   if (!isSize(size)) throw new TypeError(`"${size}" is none of ${Object.keys(sizes).join(", ")}`);

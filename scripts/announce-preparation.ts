@@ -8,7 +8,7 @@ import { isPythonPrepared } from "../test/support/prepare-python.ts";
 
 const pythonMinutes = 2;
 const imageMinutes = 3;
-const testMinutes = 27;
+const testMinutes = 20;
 
 interface Preparation {
   readonly title: string;

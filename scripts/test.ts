@@ -1,12 +1,13 @@
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import { glob, readFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
 import { fileURLToPath } from "node:url";
 import { announcePreparation } from "./announce-preparation.ts";
+import { arrangeTestFiles } from "./arrange-test-files.ts";
 import { buildDashboard } from "./build-dashboard.ts";
-import { startLongestFirst } from "./start-longest-first.ts";
 import { prepareRequirement } from "../test/support/cluster/prepare-requirement.ts";
 import { cacheFolder } from "../test/support/cluster/programs.ts";
 import { requirements } from "../test/support/cluster/requirements.ts";
@@ -15,7 +16,7 @@ import { preparePython } from "../test/support/prepare-python.ts";
 
 const named = process.argv.slice(2);
 const runsAll = named.length === 0;
-/** More than a machine of two cores has, since many wait for pods and timers. */
+/** Beside those that mostly wait: more than a machine of two cores has, since all wait at times. */
 const filesAtOnce = 3;
 const slowestFiles = 15;
 /** Longer than any test is silent. */
@@ -26,8 +27,7 @@ const warmCompileCache = fileURLToPath(
 
 /** Runs the tests named on the command line, or all of them, and closes with their count. */
 async function runTests(patterns: readonly string[]): Promise<void> {
-  const found = (await Array.fromAsync(glob([...patterns]))).toSorted();
-  const files = runsAll ? startLongestFirst(found) : found;
+  const files = (await Array.fromAsync(glob([...patterns]))).toSorted();
   await prepareRequirements(files);
   const counts = { passed: 0, failed: 0, skipped: 0 };
   const secondsByFile = new Map<string, number>();
@@ -37,7 +37,9 @@ async function runTests(patterns: readonly string[]): Promise<void> {
       `\n${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`,
     );
   });
-  const stream = run({ files, concurrency: filesAtOnce });
+  const { waiting, others } = runsAll ? arrangeTestFiles(files) : { waiting: [], others: files };
+  const streams = [run({ files: [...others], concurrency: filesAtOnce })];
+  if (waiting.length > 0) streams.push(run({ files: [...waiting], concurrency: 1 }));
   const running = new Set<string>();
   const watchdog = setTimeout(() => {
     const names = [...running].map((file) => relative("", file)).join(", ");
@@ -45,25 +47,30 @@ async function runTests(patterns: readonly string[]): Promise<void> {
     counts.failed += running.size;
     process.exit(1);
   }, silenceMs);
-  stream.on("data", () => watchdog.refresh());
-  stream.on("test:pass", ({ skip, details }) => {
-    if (details.type === "suite") return;
-    counts[skip === undefined ? "passed" : "skipped"]++;
-  });
-  stream.on("test:fail", ({ details }) => {
-    if (details.type !== "suite") counts.failed++;
-  });
-  // A file is a test of its own, with its path as the name.
-  stream.on("test:dequeue", ({ file, name }) => {
-    if (file === resolve(name)) running.add(file);
-  });
-  stream.on("test:complete", ({ file, name, details }) => {
-    if (file !== resolve(name)) return;
-    running.delete(file);
-    secondsByFile.set(file, details.duration_ms / 1000);
-  });
-  stream.compose(spec).pipe(process.stdout);
-  await new Promise((done) => stream.on("end", done));
+  await Promise.all(
+    streams.map(async (stream) => {
+      stream.on("data", () => watchdog.refresh());
+      stream.on("test:pass", ({ skip, details }) => {
+        if (details.type === "suite") return;
+        counts[skip === undefined ? "passed" : "skipped"]++;
+      });
+      stream.on("test:fail", ({ details }) => {
+        if (details.type !== "suite") counts.failed++;
+      });
+      // A file is a test of its own, with its path as the name.
+      stream.on("test:dequeue", ({ file, name }) => {
+        if (file === resolve(name)) running.add(file);
+      });
+      stream.on("test:complete", ({ file, name, details }) => {
+        if (file !== resolve(name)) return;
+        running.delete(file);
+        secondsByFile.set(file, details.duration_ms / 1000);
+      });
+      // Each has its own: a reporter takes one file's tests after the other's.
+      stream.compose(spec).pipe(process.stdout);
+      await once(stream, "end");
+    }),
+  );
   clearTimeout(watchdog);
   const nothingRan = counts.passed + counts.failed === 0;
   process.exitCode = counts.failed > 0 || nothingRan ? 1 : 0;

@@ -7,26 +7,29 @@ import { errorMessage } from "../../src/log/error-message.ts";
 import { pythonInterpreter } from "../../test/support/python.ts";
 import { minilmData, realModel, type RealModelName } from "../../test/support/real-models.ts";
 import { benchCache } from "../engine/bench-cache.ts";
-import { runOurs, runPeer } from "../engine/run-quantizer.ts";
+import { type QuantizerCost, runOurs, runPeer } from "../engine/run-quantizer.ts";
+import { installPeer } from "../install-peer.ts";
 import { type BenchRow, limitRow } from "../result.ts";
 import { realKinds, writeRealSamples } from "../samples/real-samples.ts";
 
 const exec = promisify(execFile);
 
-const fitted = { scope: "matrices", isCalibrated: true } as const;
-const rounded = { scope: "matrices", isCalibrated: false } as const;
+const matrices = { scope: "matrices" } as const;
 
-/** How ours runs, and the works of peer.py that make the same of a model; only `static` is calibrated there. */
+/**
+ * How ours runs, and the works of peer.py, of which only `static` is calibrated, and of
+ * neural_compressor.py that make the same of a model.
+ */
 const comparisons = {
-  int4: { ...fitted, peers: ["int4", "int4-k-quant"] },
-  int8: { ...fitted, peers: ["int8"] },
-  dynamic: { ...rounded, peers: ["dynamic"] },
-  "dynamic-reduced": { ...rounded, peers: ["dynamic-reduced"] },
+  int4: { ...matrices, peers: ["int4", "int4-k-quant"], compressor: ["gptq", "awq"] },
+  int8: { ...matrices, peers: ["int8"], compressor: [] },
+  dynamic: { ...matrices, peers: ["dynamic"], compressor: ["dynamic"] },
+  "dynamic-reduced": { ...matrices, peers: ["dynamic-reduced"], compressor: [] },
   static: {
     scope: "all",
-    isCalibrated: true,
     evaluation: {},
     peers: ["static", "static-channel", "static-percentile"],
+    compressor: ["static", "smooth"],
   },
 } as const;
 type Compared = keyof typeof comparisons;
@@ -57,15 +60,30 @@ interface Place {
   /** Samples to compare on, and others. */
   readonly data: string;
   readonly calibration: string;
+  /** Python with Neural Compressor, where that can be had. */
+  readonly compressor: string | undefined;
 }
 
-/** SQNR of outputs and size of real models on real data, beside the best of ONNX Runtime's quantizers. */
-export async function measureAccuracies(): Promise<BenchRow[]> {
+/** Models that there is real data for. */
+export const comparedModels: readonly string[] = [...Object.keys(realKinds), "minilm"];
+
+/**
+ * SQNR of outputs and size of real models on real data, beside the best of the quantizers of ONNX
+ * Runtime and of Intel's Neural Compressor.
+ */
+export async function measureAccuracies(names: readonly string[]): Promise<BenchRow[]> {
   const rows: BenchRow[] = [];
-  for (const name of [...(Object.keys(realKinds) as RealModelName[]), "minilm"] as const) {
+  const compressor = await installPeer({
+    title: "Neural Compressor",
+    folder: "neural-compressor",
+    requirements: join(import.meta.dirname, "requirements.txt"),
+    neededBytes: 1.5e9,
+  });
+  for (const name of names) {
     const folder = join(benchCache, "accuracy", name);
     await mkdir(folder, { recursive: true });
-    const place = { name, folder, ...(await prepareData(name, folder)) };
+    const model = name as RealModelName;
+    const place = { name: model, folder, compressor, ...(await prepareData(model, folder)) };
     for (const work of Object.keys(comparisons) as Compared[]) {
       rows.push(...(await compareWork(work, place)));
     }
@@ -98,7 +116,7 @@ async function compareWork(work: Compared, place: Place): Promise<BenchRow[]> {
     process.stdout.write(`${what}: there is nothing to quantize\n`);
     return [];
   }
-  const best = await findBestPeer(comparisons[work].peers, place, what);
+  const best = await findBestPeer(listPeerRuns(work, place), place, what);
   const limits = place.name === "minilm" ? (minilmLimits[work]?.(ours) ?? []) : [];
   const rows = [...compare(what, ours, best), ...limits];
   for (const row of rows) process.stdout.write(`${JSON.stringify(row)}\n`);
@@ -108,8 +126,8 @@ async function compareWork(work: Compared, place: Place): Promise<BenchRow[]> {
 /** Undefined for a model of which hardly a byte can change. */
 async function measureOurs(work: Compared, place: Place): Promise<Figures | undefined> {
   const model = realModel(place.name);
-  const { peers: _, isCalibrated, ...run } = comparisons[work];
-  const calibration = isCalibrated ? place.calibration : undefined;
+  const { peers: _, compressor: _compressor, ...run } = comparisons[work];
+  const { calibration } = place;
   const output = join(place.folder, "ours");
   try {
     const { seconds, forms } = await runOurs({ model, output, work, calibration, ...run });
@@ -122,21 +140,52 @@ async function measureOurs(work: Compared, place: Place): Promise<Figures | unde
   }
 }
 
+interface PeerRun {
+  readonly method: string;
+  readonly run: () => Promise<QuantizerCost>;
+}
+
+function listPeerRuns(
+  work: Compared,
+  { name, folder, calibration, compressor: interpreter }: Place,
+): PeerRun[] {
+  const model = realModel(name);
+  const output = peerFolder(folder);
+  const { peers, compressor } = comparisons[work];
+  const runs: PeerRun[] = peers.map((method) => ({
+    method,
+    run: async () => {
+      const data = method.startsWith("static") ? calibration : undefined;
+      return runPeer(method, { model, output, calibration: data });
+    },
+  }));
+  if (interpreter === undefined) return runs;
+  const script = join(import.meta.dirname, "neural_compressor.py");
+  const others = compressor.map((method) => ({
+    method: `Neural Compressor's ${method}`,
+    run: async () => runPeer(method, { model, output, calibration }, { interpreter, script }),
+  }));
+  return [...runs, ...others];
+}
+
+function peerFolder(folder: string): string {
+  return join(folder, "peer");
+}
+
 type Peer = Figures & { readonly method: string };
 
 /** The most accurate of the peers' results that are smaller than the model; what each has is printed. */
 async function findBestPeer(
-  methods: readonly string[],
+  runs: readonly PeerRun[],
   place: Place,
   what: string,
 ): Promise<Peer | undefined> {
   const model = realModel(place.name);
   const found: Peer[] = [];
-  for (const method of methods) {
-    const output = join(place.folder, "peer");
-    const calibration = method.startsWith("static") ? place.calibration : undefined;
+  for (const { method, run } of runs) {
     try {
-      const { seconds } = await runPeer(method, { model, output, calibration });
+      const { seconds } = await run();
+      const output = peerFolder(place.folder);
       const figures = { method, seconds, ...(await measure(output, place)) };
       process.stdout.write(`${what}: peer ${JSON.stringify(figures)}\n`);
       if (!(await isUnchanged(figures, model))) found.push(figures);

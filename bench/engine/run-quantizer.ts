@@ -62,19 +62,30 @@ export async function runOurs(run: OwnRun): Promise<QuantizerCost> {
   return parseCost(stdout);
 }
 
+/** A Python script that quantizes by one of its works. */
+interface Peer {
+  readonly interpreter: string;
+  readonly script: string;
+}
+
+const onnxRuntime: Peer = {
+  interpreter: pythonInterpreter,
+  script: join(import.meta.dirname, "peer.py"),
+};
+
 /**
- * Runs one of the works of peer.py.
- * @throws Error where ONNX Runtime's quantizer fails; its last line says how
+ * Runs one of the works of a peer, by default ONNX Runtime's quantizer.
+ * @throws Error where the peer fails; its last line says how
  */
 export async function runPeer(
   work: string,
   { model, output, calibration }: QuantizerRun,
+  { interpreter, script }: Peer = onnxRuntime,
 ): Promise<QuantizerCost> {
   await emptyFolder(output);
-  const script = join(import.meta.dirname, "peer.py");
   const data = calibration === undefined ? [] : [calibration];
   const options = [script, model, join(output, "model.onnx"), work, ...data];
-  return parseCost((await exec(pythonInterpreter, options)).stdout);
+  return parseCost((await exec(interpreter, options)).stdout);
 }
 
 /** Of the last line: quantizers print what they do. */

@@ -144,8 +144,9 @@ export const quotas = {
    */
   exchangesPerMinute: 600,
   /**
-   * Requests of a worker a minute, each 32 KiB of its events and each search of its pod's log as
-   * so many: a worker that reports a lot sends a fifth, and all of them are a twentieth of a core.
+   * Requests of a worker a minute, each 32 KiB of its events, each assignment and each search of its
+   * pod's log as several: a worker that reports a lot sends a fifth, and all of them are a twentieth of
+   * a core.
    */
   workerRequestsPerMinute: 3_000,
   /** Bytes of a project's uploads and artifacts: sixteen of the largest model. */

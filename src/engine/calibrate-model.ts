@@ -4,9 +4,12 @@ import { observeMoments } from "./calibrate/observe-moments.ts";
 import { chooseRange } from "./calibrate/choose-range.ts";
 import type { ValueHistogram } from "./calibrate/value-histogram.ts";
 import { observeRanges } from "./calibrate/observe-ranges.ts";
+import { smoothInputs, type SmoothedWeight } from "./calibrate/smooth-inputs.ts";
+import { findChannelConstants } from "./quantize/formats/divide-inputs.ts";
+import { findSmoothedInput, type SmoothedInput } from "./quantize/formats/smoothed-input.ts";
 import { findDialect } from "./quantize/dialects.ts";
 import { isConvolution, isStatic, listStaticValues } from "./quantize/formats/multiply-static.ts";
-import type { ActivationRange } from "./quantize/plan-revision.ts";
+import type { ActivationRange, PlanRevision } from "./quantize/plan-revision.ts";
 import { quoteName } from "../contract/text/quote-name.ts";
 import type { RangeMethod, Recipe } from "../contract/jobs/recipe.ts";
 import type { Telemetry } from "../contract/jobs/telemetry.ts";
@@ -21,16 +24,19 @@ import {
 import { GraphIndex } from "./quantize/graph-index.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
 import { at } from "./onnx/at.ts";
+import type { GraphProto } from "./onnx/onnx_pb.js";
 import { countElements } from "./onnx/tensor-shape.ts";
 import { findProductMatrix } from "./quantize/formats/consumer-matrix.ts";
 import { Obstacle } from "./quantize/obstacle.ts";
 import type { MomentsFile } from "./quantize/tasks/weight-task.ts";
 
 export interface ModelCalibration {
-  /** Undefined where no weight is in blocks of a product. */
+  /** Undefined where nothing was observed. */
   readonly summary: Omit<NonNullable<Telemetry["calibration"]>, "fittedWeights"> | undefined;
   /** Of the activations that are quantized in advance, by their names. */
   readonly histograms: ReadonlyMap<string, ValueHistogram>;
+  /** Of the channels of inputs that products take in integers, by their names. */
+  readonly inputScales: PlanRevision["inputScales"];
   /** Weights whose operators take or give values that no range holds, by their position, and why. */
   readonly unfit: ReadonlyMap<number, string>;
   /** Of the operators that take a static weight on the samples, by the weight's position. */
@@ -40,8 +46,9 @@ export interface ModelCalibration {
 }
 
 /**
- * Runs the original on the calibration's samples, and sums up the second moments of the inputs of
- * each product that takes a weight in blocks. Memory does not grow with the samples.
+ * Runs the original on the calibration's samples for what the plan's formats need of its activations:
+ * second moments of the inputs of weights in blocks, scales of the channels that products in integers
+ * take, and histograms of what is quantized in advance. Memory does not grow with the samples.
  * @throws ServiceError those of observeActivations
  */
 export async function calibrateModel(
@@ -75,6 +82,9 @@ export async function calibrateModel(
     return [position, counts.reduce((sum, each) => sum + each, 0)] as const;
   };
   const values = [...new Set(statics.flatMap(valuesOf))];
+  const smoothed = listSmoothed(plan, weights, { index, graph: model.proto.graph });
+  const { inputScales, observed: channels } = await smoothInputs(model, smoothed, options);
+  if (channels !== undefined) summary = summarize(channels);
   let histograms: ModelCalibration["histograms"] = new Map();
   if (values.length > 0) {
     const found = await observeRanges(model, values, options);
@@ -84,10 +94,28 @@ export async function calibrateModel(
   return {
     summary,
     histograms,
+    inputScales,
     unfit: listUnfit(statics, valuesOf, histograms),
     multiplications: new Map(statics.map(multiplicationsOf)),
     moments,
   };
+}
+
+/** Weights that products take in integers, where their input comes from a normalization. */
+function listSmoothed(
+  { tasks, weights: plans }: CompressionPlan,
+  weights: readonly Weight[],
+  { index, graph }: { readonly index: GraphIndex; readonly graph: GraphProto | undefined },
+): SmoothedWeight[] {
+  if (graph === undefined) return [];
+  const isNormalized = ({ name, inputs: channels }: SmoothedInput) =>
+    findChannelConstants(index, { body: graph, outer: undefined }, { name, channels }) !==
+    undefined;
+  return tasks.flatMap((task) => {
+    const format = plans[task.weight]?.format;
+    const input = findSmoothedInput(at(weights, task.weight), format, graph);
+    return input === undefined || !isNormalized(input) ? [] : [{ task, input }];
+  });
 }
 
 function summarize({ data, count: samples, evaluationSamples }: Observed) {

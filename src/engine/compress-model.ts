@@ -118,7 +118,7 @@ function findKeptDirectory({ recipe, keptDirectory }: CompressOptions): string |
 }
 
 /** Largest result in several files that is copied, bytes. */
-const maxCopiedBytes = 1_500_000_000;
+export const maxCopiedBytes = 1_500_000_000;
 
 /** External data may not be a hard link: where a copy would take long, nothing is kept any longer. */
 function findPlacement(files: readonly WrittenFile[]) {
@@ -179,8 +179,8 @@ async function calibratePlan(work: PassWork): Promise<PassWork> {
     calibration,
     options: {
       ...options,
-      // Ranges that were observed are not part of it.
-      plan: calibration.histograms.size > 0 ? undefined : plan,
+      // Ranges and scales that were observed are not part of it.
+      plan: calibration.histograms.size + calibration.inputScales.size > 0 ? undefined : plan,
       onProgress: (fraction, message) =>
         onProgress(calibrationShare + fraction * (1 - calibrationShare), message),
     },
@@ -266,7 +266,11 @@ async function runFirstPass(
   method: FirstPass["method"],
 ): Promise<FirstPass> {
   const rejected = new Map<number, string>();
-  const revision = { rejected, folded: work.calibration?.unfit ?? new Map(), ranges };
+  const { unfit: folded, inputScales } = work.calibration ?? {
+    unfit: firstPlan.folded,
+    inputScales: firstPlan.inputScales,
+  };
+  const revision = { rejected, folded, ranges, inputScales };
   let pass = await runPass(work, revision, undefined);
   for (let found = listRejections(pass); found.length > 0; found = listRejections(pass)) {
     for (const { weight, rejection = "" } of found) rejected.set(weight, rejection);

@@ -8,6 +8,7 @@ import type { FoundRecipe, WeightSensitivity } from "./describe-search.ts";
 import type { CompressionPlan } from "./plan-compression.ts";
 import type { TaskResult } from "./quantize/tasks/weight-task.ts";
 import { isStatic } from "./quantize/formats/multiply-static.ts";
+import { isSmoothed } from "./quantize/formats/smoothed-input.ts";
 import type { QdqFindings } from "./quantize/formats/find-unfused.ts";
 import type { WeightOperation } from "./quantize/weight-format.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
@@ -134,12 +135,15 @@ interface CompressionWarning {
 /** Weights whose rounding, or that of the values beside them, follows from the calibration. */
 function countFitted({ tasks, weights }: CompressionPlan): number {
   const rounded = tasks.filter((task) => task.kind === "blocks" && task.moments !== undefined);
-  return rounded.length + weights.filter(({ format }) => isStatic(format)).length;
+  const scaled = weights.filter(({ format }) => isStatic(format) || isSmoothed(format));
+  return rounded.length + scaled.length;
 }
 
 function warnOfCalibration(summary: Telemetry["calibration"]): CompressionWarning[] {
   if (summary === undefined) {
-    const message = "The calibration had no use: no product takes a weight in blocks";
+    const message =
+      "The calibration had no use: no product takes a weight in blocks, and none takes in integers " +
+      "what a normalization gives";
     return [{ code: "calibration_unused", message }];
   }
   const warnings: CompressionWarning[] = [];

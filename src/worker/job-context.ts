@@ -3,6 +3,7 @@ import type { LocatedSource } from "../contract/jobs/worker-transfers.ts";
 import type { BlobFiles } from "../storage/blob-store.ts";
 import type { Reporter, RunStage } from "./reporter.ts";
 import type { SourceRelay } from "./service-connection.ts";
+import type { Usage } from "./watch-usage.ts";
 
 export interface JobDependencies {
   readonly blobs: BlobFiles;
@@ -23,4 +24,5 @@ export interface JobContext extends JobDependencies {
   readonly runStage: RunStage;
   /** Folder of the result's files. */
   readonly outputDirectory: string;
+  readonly usage: Usage;
 }

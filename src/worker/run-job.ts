@@ -1,22 +1,28 @@
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
+import { maxSeconds } from "../contract/jobs/telemetry.ts";
 import type { Assignment } from "../contract/jobs/worker.ts";
 import { compressModel, predictCompression } from "../engine/compress-model.ts";
 import type { CompressionReport } from "../engine/compression-report.ts";
+import { forecastJob } from "../engine/forecast-job.ts";
+import { isCheckpoint } from "../engine/language/open-language-model.ts";
+import { type CompressionPlan, planCompression } from "../engine/plan-compression.ts";
 import { createJobCandidates, explainMissingData, planModel, planOptions } from "./plan-model.ts";
 import { fetchInputs, type JobInputs } from "./fetch-inputs.ts";
 import { finishJob } from "./finish-job.ts";
 import type { JobDependencies, JobContext } from "./job-context.ts";
 import { assembleModel, optimizePart, shardModel } from "./worker-steps.ts";
 import { openKeptWork } from "./kept-work.ts";
-import { createStageClock } from "./reporter.ts";
+import { createStageClock, type Stage } from "./reporter.ts";
+import { countFolderBytes, watchUsage } from "./watch-usage.ts";
 
 /** Does the work of a job, or the worker's part of it, until its files are stored and reported. */
 export async function runJob(assignment: Assignment, dependencies: JobDependencies): Promise<void> {
   const outputDirectory = path.join(dependencies.directory, "result");
   await mkdir(outputDirectory);
   const runStage = createStageClock({ assignment, ...dependencies });
-  const context = { ...dependencies, assignment, runStage, outputDirectory };
+  const usage = watchUsage(dependencies.workDirectory);
+  const context = { ...dependencies, assignment, runStage, outputDirectory, usage };
   logAssignment(context);
   switch (assignment.part?.step) {
     case undefined:
@@ -56,13 +62,20 @@ async function runEntireJob(context: JobContext): Promise<void> {
 
 /** The plan of a large model takes much memory, which the evaluation needs: it ends here. */
 async function compressInputs(context: JobContext, inputs: JobInputs): Promise<CompressionReport> {
-  const { assignment, reporter, runStage } = context;
+  const { assignment, reporter, runStage, usage } = context;
   const { kind, dryRun, model, recipe } = assignment;
   // A search decides first what is to be planned.
-  const isPlanned = kind === "compress" && recipe.auto === undefined;
-  const plan = isPlanned ? await planModel(context, inputs) : undefined;
+  const isPlanned = recipe.auto === undefined;
+  const early = isPlanned && kind === "compress" ? await planModel(context, inputs) : undefined;
   if (kind === "compress") reporter.status("Optimizing");
-  return runStage("optimize", async (stage) => {
+  return runStage("optimize", async ({ log, onProgress }) => {
+    const stage: Stage = {
+      log,
+      onProgress: (fraction, message) => {
+        usage.note();
+        onProgress(fraction, message);
+      },
+    };
     const candidates = createJobCandidates(context, inputs, stage);
     const { calibrationPath, dataPath } = inputs;
     const options = {
@@ -74,9 +87,32 @@ async function compressInputs(context: JobContext, inputs: JobInputs): Promise<C
       calibrationPath,
       dataPath,
       candidates,
-      plan,
     };
     const compress = dryRun ? predictCompression : compressModel;
-    return explainMissingData(model.source, async () => compress(inputs.model.path, options));
+    return explainMissingData(model.source, async () => {
+      const { path: modelPath } = inputs.model;
+      const plan = early ?? (isPlanned ? await planCompression(modelPath, options) : undefined);
+      if (plan !== undefined && recipe.calibration === undefined) {
+        await reportForecast(context, inputs, plan);
+      }
+      return compress(modelPath, { ...options, plan });
+    });
   });
+}
+
+async function reportForecast(
+  { assignment, workDirectory, reporter }: JobContext,
+  { model }: JobInputs,
+  plan: CompressionPlan,
+): Promise<void> {
+  const { recipe, secondsPerByte } = assignment;
+  const costs = await forecastJob(plan, {
+    recipe,
+    isCheckpoint: isCheckpoint(model.path),
+    isRemote: model.remote !== undefined,
+    folderBytes: countFolderBytes(workDirectory),
+  });
+  const seconds =
+    secondsPerByte === null ? undefined : Math.min(maxSeconds, secondsPerByte * plan.originalBytes);
+  reporter.telemetry({ forecast: { ...costs, seconds } });
 }

@@ -7,11 +7,15 @@ const pullRequest = { event: workflowEvents.pullRequest };
 const toBase = { environment: { GITHUB_SHA: commits.base, GITHUB_RUN_ID: "1" } };
 const gates = "maxSizeRegression: 0.05";
 
+function recipeOf(scheme: string): string {
+  return `scheme: ${scheme}\nevaluation: { level: none }`;
+}
+
 test("a pull request that makes the result larger than the base branch's fails", async (t) => {
   const { gitHub, run } = await prepareStep(t);
-  const pushed = await run({ gates, recipe: "scheme: int4-weight" }, toBase);
+  const pushed = await run({ gates, recipe: recipeOf("int4-weight") }, toBase);
   assert.equal(pushed.code, 0, pushed.log);
-  const { code, summary } = await run({ gates, recipe: "scheme: int8-weight" }, pullRequest);
+  const { code, summary } = await run({ gates, recipe: recipeOf("int8-weight") }, pullRequest);
   assert.equal(code, 1);
   assert.match(summary, /is .* % larger than that of main; 5 % are allowed/);
   assert.equal(gitHub.checkRuns().at(-1)?.conclusion, "failure");

@@ -82,7 +82,7 @@ test("a batch that takes longer than allowed is cancelled and reported as such",
   const { service, gitHub, runner, run } = await prepareStep(t);
   await copyFile(realModel("ocr-recognition"), path.join(runner.workspace, "a.onnx"));
   const recipe = "evaluation: { samples: 1024 }";
-  const { code, outputs } = await run({ timeout: "5s", recipe });
+  const { code, outputs } = await run({ timeout: "2s", recipe });
   assert.equal(code, 1);
   assert.equal(outputs["conclusion"], "timed_out");
   assert.deepEqual(

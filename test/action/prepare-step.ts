@@ -1,5 +1,8 @@
 import path from "node:path";
-import type { TestContext } from "node:test";
+import { after, type TestContext } from "node:test";
+import { createClient } from "../../src/client/create-client.ts";
+import { createdToken } from "../../src/contract/people/token.ts";
+import { routes } from "../../src/contract/routes/routes.ts";
 import { type RunningService, startRunningService } from "../support/running-service.ts";
 import { type GitHub, startGitHub } from "./support/github-double.ts";
 import { prepareRunner, type Runner, type StepEnd } from "./support/runner.ts";
@@ -10,7 +13,7 @@ const main = path.join(import.meta.dirname, "../../src/action/main.ts");
 type StartOptions = Parameters<Runner["start"]>[1];
 
 type GivenParts = Parameters<typeof startGitHub>[1] & {
-  /** Of the service. */
+  /** Of a service of the test's own. */
   readonly environment?: Readonly<Record<string, string>>;
 };
 
@@ -26,12 +29,22 @@ export interface PreparedStep {
   ) => Promise<StepEnd>;
 }
 
-/** A step of a workflow with the action from its sources, the real service and the stand-in for GitHub. */
+const used = new AsyncDisposableStack();
+const file = { after: (work: () => unknown) => used.defer(async () => void (await work())) };
+after(() => used.disposeAsync());
+let shared: Promise<RunningService> | undefined;
+let projects = 0;
+
+/**
+ * A step of a workflow with the action from its sources, the stand-in for GitHub and the real
+ * service: a project of its own in that of the file, where it names no environment.
+ */
 export async function prepareStep(
   t: TestContext,
-  { environment = {}, ...given }: GivenParts = {},
+  { environment, ...given }: GivenParts = {},
 ): Promise<PreparedStep> {
-  const service = await startRunningService(t, { environment });
+  const service =
+    environment === undefined ? await makeProject() : await startRunningService(t, { environment });
   const gitHub = await startGitHub(t, given);
   const runner = await prepareRunner(t, { program: main, environment: gitHub.environment });
   await writeWorkspaceModel(runner.workspace, "a.onnx");
@@ -40,7 +53,7 @@ export async function prepareStep(
     token: service.token,
     models: "a.onnx",
     targets: "cpu",
-    recipe: "evaluation: { latencyBudgetSeconds: 0 }",
+    recipe: "evaluation: { level: none }",
     "github-token": gitHub.token,
   };
   return {
@@ -53,4 +66,15 @@ export async function prepareStep(
       return step.ended;
     },
   };
+}
+
+async function makeProject(): Promise<RunningService> {
+  shared ??= startRunningService(file);
+  const service = await shared;
+  const project = `test-${++projects}`;
+  await service.client.call("createProject", { params: { project } });
+  const body = { name: project, scopes: ["admin" as const], project };
+  const { token } = createdToken.parse(await service.client.call("createToken", { body }));
+  const { baseUrl } = service;
+  return { ...service, token, client: createClient({ routes, baseUrl, token }) };
 }

@@ -100,8 +100,10 @@ test("a checkpoint becomes a folder that is run, compared on text", async (t) =>
 
 test("a cancelled compression leaves nothing", async () => {
   const out = join(folder, "cancelled");
+  const recipe = join(folder, "untimed.json");
+  await writeFile(recipe, '{"evaluation": {"latencyBudgetSeconds": 0}}');
   const stop = new AbortController();
-  const working = compressFile([model, "--out", out], {
+  const working = compressFile([model, "--recipe", recipe, "--out", out], {
     ...ignore,
     signal: stop.signal,
     onProgress: (_, message) => message === "Running the original" && stop.abort(),

@@ -39,12 +39,13 @@ async function dropModel(t: TestContext, dashboard: Dashboard): Promise<void> {
   await page.getByText("Uploaded").waitFor();
   await page.getByLabel("Maximum size").fill("0.9");
   await page.getByRole("button", { name: "Predict size" }).click();
-  await page.getByText(/% of 16\.\d kB$/).waitFor();
+  await page.getByText(/% of 16\.\d kB; the job takes about \d+ MB of memory/).waitFor();
   await page.getByRole("button", { name: "Start job" }).click();
 
   await page.waitForURL(/\/jobs\/job-/);
   await page.locator("h1 .status").getByText("Completed").waitFor();
   await page.getByText("1 of 1 passed").waitFor();
+  await page.getByText(/^\d+ MB, \d+ MB forecast$/).waitFor();
   await page.getByRole("heading", { name: "Latency" }).waitFor();
   const log = page.getByRole("log");
   await log.getByText(/^Size: 16\.\d kB to/).waitFor();

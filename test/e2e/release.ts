@@ -71,7 +71,7 @@ export async function testRelease(
   });
 
   await step("a running job goes on while the release is upgraded", async () => {
-    const recipe = { evaluation: { latencyBudgetSeconds: 10 } };
+    const recipe = { dequantize: "run", evaluation: { latencyBudgetSeconds: 10 } };
     await apply("CompressionJob", "upgraded", { model: uploaded, target: "gpu", recipe });
     await untilField("cpj/upgraded", ".status.status", "Optimizing");
     const [cpu] = builtinTargets;
@@ -117,7 +117,7 @@ export async function testRelease(
     await runHelm("uninstall", release, "--wait");
     await runHelm("install", release, earlierChart, ...installation.valueFlags);
     await untilReady();
-    const recipe = { evaluation: { latencyBudgetSeconds: 10 } };
+    const recipe = { dequantize: "run", evaluation: { latencyBudgetSeconds: 10 } };
     await apply("CompressionJob", "across", { model: uploaded, target: "gpu", recipe });
     await untilField("cpj/across", ".status.status", "Optimizing");
     await runHelm("upgrade", release, chartFolder, "--reset-then-reuse-values");

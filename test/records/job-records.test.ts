@@ -4,6 +4,8 @@ import { jobQuery } from "../../src/contract/jobs/page.ts";
 import { job as jobSchema } from "../../src/contract/jobs/job.ts";
 import { parseJob } from "../../src/records/jobs/find-record.ts";
 import type { NewJob } from "../../src/records/jobs/insert-jobs.ts";
+import { defaultRecipe } from "../../src/contract/jobs/resolve-recipe.ts";
+import { numbered } from "./shared-job.ts";
 import { listJobs, makeNewBatch, makeNewJob, openTestRecords, targets } from "./new-jobs.ts";
 
 const project = "default";
@@ -36,6 +38,30 @@ test("jobs.create() keeps whether a job only plans, for its worker too", async (
     [...found, ...assigned].map((document) => document?.dryRun),
     [true, false, true, false],
   );
+  await records.close();
+});
+
+test("workers.findPace() says how long jobs of the same model and recipe took for each byte", async () => {
+  const recipe = { ...defaultRecipe, scheme: "fp16" } as const;
+  const { records, ids } = await recordsWith([{}, {}, { dryRun: true }, { recipe }, {}]);
+  const seconds = [10, 30, undefined, 900];
+  for (const [index, id] of ids.entries()) {
+    await records.attempts.begin(id, "hash");
+    const taken = seconds[index];
+    const usage = taken && { peakMemoryBytes: 1, diskBytes: 1, seconds: taken };
+    await records.workers.recordEvents(
+      id,
+      1,
+      numbered(
+        1,
+        { type: "status", status: "Optimizing" },
+        { type: "model", bytes: 1000, sha256: "0".repeat(64) },
+        { type: "telemetry", telemetry: usage ? { usage } : {} },
+        ...(index < seconds.length ? [{ type: "result", outcome: "Completed" } as const] : []),
+      ),
+    );
+  }
+  assert.equal(await records.workers.findPace(ids.at(-1) ?? ""), 0.03);
   await records.close();
 });
 

@@ -24,7 +24,8 @@ export async function runOnPostgres(
   await prepareTestDatabases(url);
   // Node's runner refuses to run within a test while it sees this variable.
   const { NODE_TEST_CONTEXT: _, ...environment } = process.env;
-  const options = ["--test-force-exit", "--test-concurrency=2", "--test-reporter=dot"];
+  // One process loads the modules once; the files have no state that another one would see.
+  const options = ["--test-isolation=none", "--test-force-exit", "--test-reporter=dot"];
   // A pattern such as `^$` would fit the nameless test that stands for a file, and skip all of it.
   if (skipPattern !== undefined) options.push(`--test-skip-pattern=${skipPattern}`);
   const args = ["--test", ...options, ...files.toSorted()];

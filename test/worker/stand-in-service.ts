@@ -28,7 +28,7 @@ interface StandInService {
 
 /** The endpoints that a worker calls, on a real socket, recording events in memory. */
 export async function standInService(
-  t: TestContext,
+  t: Pick<TestContext, "after">,
   assignment: Pick<Assignment, "id">,
   openBlobs?: () => Promise<BlobStore>,
 ): Promise<StandInService> {

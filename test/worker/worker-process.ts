@@ -32,7 +32,11 @@ export interface Setting extends Partial<Omit<Assignment, "recipe" | "model" | "
 }
 
 /** A service stand-in with one job, and a way to start its worker. */
-export async function makeJob(t: TestContext, source: string, setting: Setting = {}) {
+export async function makeJob(
+  t: Pick<TestContext, "after">,
+  source: string,
+  setting: Setting = {},
+) {
   const { recipe = {}, sha256, limits, ...rest } = setting;
   const folder = await realpath(await mkdtemp(path.join(tmpdir(), "worker-")));
   t.after(async () => rm(folder, { recursive: true }));
@@ -50,6 +54,7 @@ export async function makeJob(t: TestContext, source: string, setting: Setting =
     baseline: null,
     latencyLimits: {},
     comparison: null,
+    secondsPerByte: null,
     ...rest,
     limits: { maxModelBytes: 1e9, allowedRoots: ["/"], allowPrivateAddresses: true, ...limits },
   };

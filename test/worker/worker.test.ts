@@ -46,6 +46,7 @@ test("the worker compresses a real model, and reports its stages, figures and ar
   assert(telemetry.accuracy.cosine > 0.9, `cosine ${telemetry.accuracy.cosine}`);
   assert(telemetry.latency.result.p50Ms > 0);
   assert(telemetry.memory.workerPeakBytes > 1e7);
+  assert(telemetry.usage.peakMemoryBytes > telemetry.memory.workerPeakBytes + 1e8);
   assert.deepEqual(Object.keys(telemetry.stageSeconds), [
     "fetch",
     "shard",
@@ -78,7 +79,7 @@ const plannedRecipes: [kind: JobKind, recipe: PartialRecipe][] = [
   ["quantize", { scheme: "fp16" }],
 ];
 for (const [kind, recipe] of plannedRecipes) {
-  test(`the worker's dry run of ${kind} with ${recipe.scheme} predicts the result's exact size, and writes no model`, async (t) => {
+  test(`the worker's dry run of ${kind} with ${recipe.scheme} predicts the result's exact size and the job's costs, and writes no model`, async (t) => {
     const run = async (setting: Setting) => {
       const { service, storage, start } = await makeJob(t, orientation, { kind, ...setting });
       assert.equal(await exitCode(start()), workerExit.completed);
@@ -88,7 +89,8 @@ for (const [kind, recipe] of plannedRecipes) {
       };
     };
     const data = "upload:sha256:" + "0".repeat(64);
-    const dry = await run({ dryRun: true, recipe: { ...recipe, evaluation: { data } } });
+    const asked = { ...recipe, evaluation: { data } };
+    const dry = await run({ dryRun: true, recipe: asked, secondsPerByte: 1e-6 });
     const real = await run({ recipe: { ...recipe, evaluation: { level: "none" } } });
 
     const { size, weights } = dry.telemetry;
@@ -105,6 +107,16 @@ for (const [kind, recipe] of plannedRecipes) {
       real.report.weights.map((weight) => ({ ...weight, error: null })),
     );
     assert.deepEqual(dry.statuses, real.statuses);
+    const { forecast, usage } = real.telemetry;
+    assert(forecast && usage && dry.telemetry.forecast);
+    const memoryRatio = forecast.peakMemoryBytes / usage.peakMemoryBytes;
+    assert(memoryRatio > 0.9 && memoryRatio < 1.2, `memory: ${memoryRatio} of what was measured`);
+    const missedBytes = usage.diskBytes - forecast.diskBytes;
+    assert(Math.abs(missedBytes) < 1e6, `disk: ${missedBytes} bytes more were measured`);
+    const evaluated = dry.telemetry.forecast;
+    assert(evaluated.peakMemoryBytes > 1.5 * forecast.peakMemoryBytes);
+    assert.deepEqual([evaluated.seconds, forecast.seconds], [1e-6 * size.originalBytes, undefined]);
+    assert.equal(dry.telemetry.usage, undefined);
   });
 }
 

@@ -50,7 +50,7 @@ export function changeScheme(fields: PartialRecipe, scheme: Scheme): PartialReci
   const { granularity: wanted, calibration } = fields;
   const granularity = wanted && chooseGranularity(scheme, wanted);
   const hasBlocks = scheme === "int4-weight" || (scheme !== "fp16" && granularity === "block");
-  const isCalibrated = hasBlocks || scheme === "int8-static";
+  const isCalibrated = hasBlocks || scheme === "int8-static" || scheme === "int8-dynamic";
   return {
     ...fields,
     granularity,
@@ -267,8 +267,9 @@ export const recipe = z
       .optional()
       .describe(
         "Runs the original on samples: fits the rounding of weights in blocks to the inputs of " +
-          "their products (GPTQ), and finds the ranges of activations for `int8-static`, " +
-          "which needs it. Without it, weights are rounded to the nearest code.",
+          "their products (GPTQ), smooths what products of `int8-dynamic` take from normalizations " +
+          "(SmoothQuant), and finds the ranges of activations for `int8-static`, which needs it. " +
+          "Without it, weights are rounded to the nearest code.",
       ),
     auto: auto
       .optional()
@@ -296,7 +297,7 @@ export const partialRecipe = z
     calibration: calibration
       .partial()
       .optional()
-      .describe("On which samples the rounding of weights in blocks is fitted."),
+      .describe("On which samples the rounding of weights and of activations is fitted."),
     auto: auto.partial().optional().describe("Searches the scheme of each weight for a goal."),
     evaluation: evaluation
       .partial()

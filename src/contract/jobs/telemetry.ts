@@ -134,6 +134,29 @@ const qdq = z.object({
     .describe("The first of them; `report.json` has all."),
 });
 
+/** Of a worker, which works for a week at most and is tried again a few times. */
+export const maxSeconds = 1e8;
+const seconds = z.number().min(0).max(maxSeconds);
+
+/** What a job takes of its machine, as it was forecast and as it was measured. */
+const jobCosts = z.object({
+  peakMemoryBytes: z
+    .int()
+    .min(0)
+    .describe("Most resident memory, bytes, of all processes of the job together, Node's too."),
+  diskBytes: z
+    .int()
+    .min(0)
+    .describe("Most bytes of files in the job's scratch folder, the fetched model's too."),
+  seconds: seconds
+    .optional()
+    .describe(
+      "From the worker's start to its last file. A forecast is what earlier jobs of the same model, " +
+        "target and recipe took here, for each byte; absent where there are none.",
+    ),
+});
+export type JobCosts = z.infer<typeof jobCosts>;
+
 const peakMemory = "Peak resident memory, bytes, that running";
 const peakMemoryScope =
   " takes: the model, its inputs and outputs, without Node and the runtime themselves. Absent " +
@@ -143,9 +166,6 @@ const peakMemoryScope =
 const warningCode = shownLine(textLimits.reason).describe(
   `Stable code, such as ${listCodes(warningTable)}.`,
 );
-
-/** Of a worker, which works for a week at most and is tried again a few times. */
-const seconds = z.number().min(0).max(1e8);
 
 const stageSeconds = z.object({
   fetch: seconds.describe("Fetching the model and the evaluation data."),
@@ -193,6 +213,18 @@ export const telemetry = z
       })
       .optional()
       .describe("Bytes on disk of the ONNX file and its external data."),
+    forecast: jobCosts
+      .optional()
+      .describe(
+        "What the whole job takes, from the plan before any weight is read, a dry run's too; absent " +
+          "for jobs of several pods, and with `recipe.auto` or `recipe.calibration`.",
+      ),
+    usage: jobCosts
+      .optional()
+      .describe(
+        "What the job took, to compare with the forecast; absent in a dry run and for jobs of " +
+          "several pods.",
+      ),
     weights: z
       .object({
         total: z.int().min(0).describe("Weights of the model."),
@@ -239,7 +271,9 @@ export const telemetry = z
         fittedWeights: z
           .int()
           .min(0)
-          .describe("Weights whose rounding, or whose inputs' ranges, were fitted to them."),
+          .describe(
+            "Weights whose rounding, or whose inputs' ranges or scales, were fitted to them.",
+          ),
       })
       .optional()
       .describe("What the original was run on to fit the result to; absent without calibration."),

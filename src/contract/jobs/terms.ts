@@ -72,7 +72,9 @@ export const termTable = {
   },
   dryRun: {
     title: "Dry run",
-    meaning: "A job that only plans: it says how large the result would be, and writes none.",
+    meaning:
+      "A job that only plans: it says how large the result would be and what the job would take, and " +
+      "writes no result.",
   },
 } as const satisfies Readonly<Record<string, Term>>;
 

@@ -84,6 +84,13 @@ export const assignment = z.object({
     })
     .nullable()
     .describe("How the model is compared with those of other commits; null where it is not."),
+  secondsPerByte: z
+    .number()
+    .nullable()
+    .describe(
+      "Median time that earlier jobs of the same model, target and recipe took for each byte of the " +
+        "model; null where there are none.",
+    ),
   limits: z.object({
     maxModelBytes: z.int(),
     allowedRoots: z.array(z.string()).describe("Folders under which `file://` models may lie."),

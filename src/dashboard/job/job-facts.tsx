@@ -4,7 +4,7 @@ import { describeRecipe } from "../../contract/jobs/recipe.ts";
 import type { TermName } from "../../contract/jobs/terms.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { modelAddress } from "../shared/addresses.ts";
-import { describeCommit } from "../shared/format.ts";
+import { describeCommit, formatDuration } from "../shared/format.ts";
 import { Age, Duration } from "../shared/page-head.tsx";
 import { Term } from "../shared/term.tsx";
 
@@ -67,11 +67,28 @@ function listRunFacts(job: JobDetail, wasLive: boolean): Fact[] {
   const { device } = telemetry;
   const none = <span class="dim">{finishedAt === null ? "not yet" : "none"}</span>;
   const unknown = wasLive ? none : undefined;
-  const ran = startedAt !== null && <Duration from={startedAt} to={finishedAt} />;
+  const { seconds } = telemetry.forecast ?? {};
+  const ran = startedAt !== null && (
+    <>
+      <Duration from={startedAt} to={finishedAt} />
+      {seconds !== undefined && `, ${formatDuration(seconds * 1000)} forecast`}
+    </>
+  );
   const facts: Fact[] = [
     { name: "Run time", text: ran || unknown },
+    { name: "Memory", text: describeCost(telemetry, "peakMemoryBytes") ?? unknown },
+    { name: "Disk", text: describeCost(telemetry, "diskBytes") ?? unknown },
     { name: "Measured on", text: device ? `${device.name}, ${device.threads} threads` : unknown },
     { name: "Runtime", text: device ? `${device.runtime}, ${device.executionProvider}` : unknown },
   ];
   return facts.filter(({ text }) => text !== undefined);
+}
+
+/** What was measured, beside what was forecast. */
+function describeCost(
+  { forecast, usage }: JobDetail["telemetry"],
+  cost: "peakMemoryBytes" | "diskBytes",
+): string | undefined {
+  const planned = forecast && `${formatBytes(forecast[cost])} forecast`;
+  return [usage && formatBytes(usage[cost]), planned].filter(Boolean).join(", ") || undefined;
 }

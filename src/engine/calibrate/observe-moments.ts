@@ -1,10 +1,11 @@
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { create } from "@bufbuild/protobuf";
+import { addRows } from "./add-rows.ts";
 import { followRounding } from "./follow-rounding.ts";
 import type { InputGroup } from "./input-groups.ts";
 import { observeActivations, type ObserveOptions } from "./observe-activations.ts";
-import { tensorNumbers, type TensorData } from "../evaluate/tensor-data.ts";
+import type { TensorData } from "../evaluate/tensor-data.ts";
 import { at } from "../onnx/at.ts";
 import { UniqueNames } from "../onnx/names.ts";
 import { intAttribute, nodeWith } from "../onnx/node-attributes.ts";
@@ -133,27 +134,7 @@ function addTensor(
   mask: readonly boolean[] | undefined,
 ): void {
   for (const [{ group, values, errors }, sums] of moments) {
-    if (!values.includes(tensor.name)) continue;
-    const columns = group.inputs + errors;
-    if (tensor.shape.at(-1) !== columns) {
-      const shape = `[${tensor.shape.join()}]`;
-      throw new TypeError(`"${tensor.name}" has shape ${shape} and is to have rows of ${columns}`);
-    }
-    const numbers = tensorNumbers(tensor);
-    const floats = numbers instanceof Float32Array ? numbers : Float32Array.from(numbers, Number);
-    if (mask?.length === floats.length / columns) addMasked(sums, floats, mask);
-    else sums.add(floats);
-  }
-}
-
-/** Rows of padding are like no others, and what becomes of them is of no use. */
-function addMasked(sums: InputMoments, values: Float32Array, mask: readonly boolean[]): void {
-  const columns = values.length / mask.length;
-  let start = 0;
-  for (const [row, isUsed] of [...mask, false].entries()) {
-    if (isUsed) continue;
-    if (row > start) sums.add(values.subarray(start * columns, row * columns));
-    start = row + 1;
+    if (values.includes(tensor.name)) addRows(sums, tensor, group.inputs + errors, mask);
   }
 }
 

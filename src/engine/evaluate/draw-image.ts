@@ -231,10 +231,9 @@ function turn({ width, height, pixels }: Canvas, quarters: number): Float32Array
   if (quarters === 0) return pixels;
   if (quarters === 2) {
     const size = width * height;
-    const planes = [0, 1, 2].map((plane) =>
-      pixels.slice(plane * size, (plane + 1) * size).reverse(),
-    );
-    return Float32Array.from(planes.flatMap((plane) => [...plane]));
+    for (let plane = 0; plane < 3; plane++)
+      pixels.subarray(plane * size, (plane + 1) * size).reverse();
+    return pixels;
   }
   const turned = new Float32Array(pixels.length);
   let index = 0;

@@ -3,11 +3,15 @@ import { readFile } from "node:fs/promises";
 
 /** Largest resident memory of this process. On Linux `maxRSS` includes the forking process's. */
 export async function readPeakMemoryBytes(): Promise<number> {
-  const kilobytes =
-    process.platform === "linux"
-      ? /^VmHWM:\s*(\d+) kB$/m.exec(await readFile("/proc/self/status", "utf8"))?.[1]
-      : process.resourceUsage().maxRSS;
-  return Number(kilobytes) * 1024;
+  return process.platform === "linux"
+    ? readPeakOfProcess("self")
+    : process.resourceUsage().maxRSS * 1024;
+}
+
+/** Largest resident memory of a process; only Linux says that of another one. */
+export async function readPeakOfProcess(pid: number | "self"): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, "utf8");
+  return Number(/^VmHWM:\s*(\d+) kB$/m.exec(status)?.[1]) * 1024;
 }
 
 /**

@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import { readPeakOfProcess } from "./read-peak-memory-bytes.ts";
 import { sessionReply, type SessionReply, type SessionRequest } from "./session-protocol.ts";
 import { ServiceError } from "../../contract/errors.ts";
 
@@ -8,6 +9,25 @@ import { ServiceError } from "../../contract/errors.ts";
 const maxErrorOutputLength = 4000;
 
 const sessionProcessPath = fileURLToPath(new URL("session-process.ts", import.meta.url));
+
+/** Those that run now. */
+const running = new Set<ChildProcess>();
+/** Most memory of this process and those with the runtime, whenever one of these ended. */
+let peakBytes = 0;
+
+/** Most resident memory of this process and its processes with ONNX Runtime together, on Linux. */
+export function peakWithRuntime(): number {
+  return peakBytes;
+}
+
+async function notePeak(): Promise<void> {
+  if (process.platform !== "linux") return;
+  const pids = [...running].flatMap(({ pid }) => pid ?? []);
+  // One that crashed is not there any more.
+  const peaks = await Promise.all(pids.map(async (pid) => readPeakOfProcess(pid).catch(() => 0)));
+  const bytes = peaks.reduce((sum, peak) => sum + peak, process.memoryUsage.rss());
+  peakBytes = Math.max(peakBytes, bytes);
+}
 
 /**
  * A process with ONNX Runtime in it. Requests are sent one after the other. Errors are plain ones
@@ -28,6 +48,7 @@ export class RuntimeProcess implements AsyncDisposable {
       execArgv: ["--no-warnings"],
     });
     this.#exit = once(this.#process, "exit");
+    running.add(this.#process);
     this.#process.stderr?.setEncoding("utf8").on("data", (text: string) => {
       this.#errorOutput = (this.#errorOutput + text).slice(-maxErrorOutputLength);
     });
@@ -46,6 +67,8 @@ export class RuntimeProcess implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await notePeak();
+    running.delete(this.#process);
     this.#process.kill("SIGKILL");
     await this.#exit;
   }

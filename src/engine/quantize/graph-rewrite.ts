@@ -56,6 +56,8 @@ export class GraphRewrite {
   readonly tasks: WeightTask[] = [];
   /** Activations that are quantized at run time, by the body and name of the value. */
   readonly quantizedActivations = new Map<Body, Map<string, QuantizedActivation>>();
+  /** Activations that are divided by the scales of their channels, by the name of the value. */
+  readonly smoothedInputs = new Map<string, string>();
   /** Weights that recurrent nodes take quantized, by the input. */
   readonly recurrentWeights = new Map<NodeProto, Map<number, QuantizedMatrix>>();
   /** Activations that are rounded by their ranges, by the name of the value. */

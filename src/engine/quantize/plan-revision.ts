@@ -12,10 +12,13 @@ export interface PlanRevision {
   readonly folded: ReadonlyMap<number, string>;
   /** Ranges of activations, by the name of the value; those of a plan before they are observed have none. */
   readonly ranges: ReadonlyMap<string, ActivationRange>;
+  /** Scales of activations that are smoothed before products in integers, by the name of the value. */
+  readonly inputScales: ReadonlyMap<string, readonly number[]>;
 }
 
 export const firstPlan: PlanRevision = {
   rejected: new Map(),
   folded: new Map(),
   ranges: new Map(),
+  inputScales: new Map(),
 };

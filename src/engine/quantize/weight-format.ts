@@ -1,5 +1,6 @@
 import type { AffineFormat } from "./kernels/affine-parameters.ts";
 import type { Dialect } from "./dialects.ts";
+import type { InputScales } from "./kernels/input-scales.ts";
 import type { BlockFormat, MatrixShape } from "./kernels/block-format.ts";
 
 /** 8-bit values of a weight with one scale, or one for each slice along an axis. */
@@ -11,6 +12,8 @@ export interface AffineStorage {
   readonly format: AffineFormat;
   /** Of the runtime, where operators take the weight with activations rounded in advance. */
   readonly dialect?: Dialect;
+  /** That the weight is multiplied by, and the input of its products divided. */
+  readonly inputScales?: InputScales;
 }
 
 /**

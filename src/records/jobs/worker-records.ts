@@ -7,6 +7,7 @@ import {
   currentAttempts,
   findAttempts,
 } from "./find-attempts.ts";
+import { findPace } from "./find-pace.ts";
 import { findRecord } from "./find-record.ts";
 import { unreadLines } from "./lost-lines.ts";
 import { saveRecords } from "./save-records.ts";
@@ -39,6 +40,9 @@ export function workerRecords(store: Store) {
     /** What the worker of an attempt does; undefined where the job or the attempt has ended. */
     findAssignment: (jobId: string, attempt: number) =>
       runReadTransaction(store, (trx) => findAssignment(trx, jobId, attempt)),
+
+    /** Seconds for each byte of the model that jobs like this one took; null where there are none. */
+    findPace: (jobId: string) => runReadTransaction(store, (trx) => findPace(trx, jobId)),
 
     /**
      * Records what a worker reports. Events that are recorded already are ignored, and so is

@@ -19,12 +19,18 @@ export function bindWorkerProtocol(app: Hono, context: ServerContext): void {
   });
 }
 
+/** An assignment reads this job and those before it, which are as much as many requests. */
+const assignmentCost = 20;
+
 /** @throws ServiceError job_finished where the attempt has ended */
 async function readAssignment(context: ServerContext, id: string, request: Request) {
   const { records, limits } = context;
-  const { attempt } = await authenticateWorker(context, request, id);
+  const { attempt, countRequests } = await authenticateWorker(context, request, id);
+  countRequests(assignmentCost);
   const assignment = await records.workers.findAssignment(id, attempt);
-  if (assignment) return { ...assignment, limits };
+  if (assignment) {
+    return { ...assignment, secondsPerByte: await records.workers.findPace(id), limits };
+  }
   throw new ServiceError("job_finished", `Attempt ${attempt} at job "${id}" is over`);
 }
 

@@ -77,7 +77,13 @@ test("a step that hangs is cleaned up behind by post", async (t) => {
   const step = await runner.start(inputs);
   await step.untilLog(isAtWork);
   step.kill("SIGSTOP");
+  // The job would take all processors for as long as the runner waits.
+  const workers = await listWorkers(service);
+  const signalWorkers = (signal: NodeJS.Signals) =>
+    workers.forEach((pid) => process.kill(-Number(pid), signal));
+  signalWorkers("SIGSTOP");
   const end = await step.cancel();
+  signalWorkers("SIGCONT");
   assert.deepEqual([end.signal, end.signals], ["SIGKILL", ["SIGINT", "SIGTERM", "SIGKILL"]]);
   const { batches } = await service.client.call("listBatches", { query: {} });
   assert.notEqual(batches[0]?.status, "Cancelled");

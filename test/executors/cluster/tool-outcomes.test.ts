@@ -187,6 +187,8 @@ test(
           assert.deepEqual(found, opinions);
         });
       }
+      // It would take all processors until the end.
+      await kubectl(["delete", `${kind}/running`, "--wait=false"]);
     }
   },
 );

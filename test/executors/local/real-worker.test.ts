@@ -63,7 +63,9 @@ async function submit(t: TestContext, file: string, recipe: PartialRecipe = {}) 
 }
 
 test("a job with a real model and the real worker is completed with measured telemetry", async (t) => {
-  const { until } = await submit(t, "ch_ppocr_mobile_v2.0_cls_infer.onnx");
+  const { until } = await submit(t, "ch_ppocr_mobile_v2.0_cls_infer.onnx", {
+    evaluation: { latencyBudgetSeconds: 1 },
+  });
   const job = await until(({ status }) => isTerminal(status));
   assert.deepEqual([job.status, job.error], ["Completed", null]);
   assert.ok((job.telemetry.size?.ratio ?? 1) < 1);

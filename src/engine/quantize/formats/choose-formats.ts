@@ -1,5 +1,6 @@
 import type { RecipeForTarget } from "./list-candidates.ts";
 import { planFoldedFormat, planWeight } from "./plan-weight.ts";
+import { smoothPlan } from "./smoothed-input.ts";
 import type { NodeProto } from "../../onnx/onnx_pb.js";
 import type { OnnxModel } from "../../onnx/onnx-model.ts";
 import { exclusionFinder, overrideFinder } from "../weight-patterns.ts";
@@ -25,7 +26,7 @@ interface ChoiceOptions extends RecipeForTarget {
 /** Decides what happens to each weight, and to the nodes that take it. */
 export function chooseFormats(
   options: ChoiceOptions,
-  { rejected, folded }: PlanRevision,
+  { rejected, folded, inputScales }: PlanRevision,
 ): FormatPlan {
   const findExclusion = exclusionFinder(options.recipe);
   // Thousands of nodes may take one weight, each of which asks.
@@ -44,7 +45,8 @@ export function chooseFormats(
   const weights = preferred.map((plan) => {
     const reason = folded.get(plan.weight.index);
     if (reason !== undefined) return { ...foldPlan(plan), reason };
-    return options.recipe.dequantize === "load-only" ? restorePlan(plan) : plan;
+    const taken = options.recipe.dequantize === "load-only" ? restorePlan(plan) : plan;
+    return smoothPlan(taken, inputScales, options.model.proto.graph);
   });
   const opset = opsets.reduce((highest, each) => Math.max(highest, each), 0);
   return { weights, half, opset };

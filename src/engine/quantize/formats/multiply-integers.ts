@@ -14,7 +14,7 @@ import type { AffineStorage } from "../weight-format.ts";
 export function multiplyIntegers(
   stored: StoredWeight,
   consumer: WeightConsumer,
-  { axis }: AffineStorage,
+  { axis, inputScales }: AffineStorage,
 ): void {
   const { rewrite } = stored;
   const matrix = requireProductMatrix(consumer);
@@ -28,7 +28,9 @@ export function multiplyIntegers(
   };
   const allocate = (part: string) => rewrite.names.allocate(`${consumer.node.output[0]}_${part}`);
   const multiply = (left: string, steps: NodeDescription[]) => {
-    const activation = quantizeActivation(rewrite, consumer.scope.body, left, steps);
+    const input = inputScales === undefined ? left : rewrite.smoothedInputs.get(left);
+    if (input === undefined) throw new TypeError("The input of a smoothed product is not divided");
+    const activation = quantizeActivation(rewrite, consumer.scope.body, input, steps);
     return addIntegerMatMul(allocate, activation, weight, steps);
   };
   replaceMatrixProduct(rewrite, { use: consumer, elementType: DataType.FLOAT, multiply });

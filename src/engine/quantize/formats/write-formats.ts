@@ -1,6 +1,7 @@
 import { at } from "../../onnx/at.ts";
 import type { FormatPlan } from "./choose-formats.ts";
 import { countStorageBytes, describeStorage } from "./describe-storage.ts";
+import { divideInputs } from "./divide-inputs.ts";
 import { isStatic } from "./multiply-static.ts";
 import { addStaticBias, type StaticBias } from "./static-bias.ts";
 import { restoreWeight } from "./restore-weight.ts";
@@ -27,6 +28,7 @@ import {
 
 /** Replaces weights by the tensors of their formats, and nodes by those that take them. */
 export function writeFormats(rewrite: GraphRewrite, { weights, half }: FormatPlan): void {
+  divideInputs(rewrite, weights);
   const halfWeights = new Map<NodeProto, Map<number, string>>();
   for (const { weight, format } of weights) {
     if (format === undefined) continue;
@@ -125,7 +127,7 @@ function addStorage(
 
 function describeTask(weight: Weight, storage: QuantizedStorage) {
   if (storage.kind === "affine") {
-    const { axis, batchAxes, format } = storage;
+    const { axis, batchAxes, format, inputScales } = storage;
     const dims = weightDims(weight);
     return {
       kind: "linear" as const,
@@ -133,6 +135,7 @@ function describeTask(weight: Weight, storage: QuantizedStorage) {
       channels: axis === null ? 1 : at(dims, axis),
       inner: countElements(dims.slice(axis === null ? batchAxes : axis + 1)),
       format,
+      ...(inputScales && { inputScales }),
     };
   }
   const { kind, matrices, shape, format } = storage;

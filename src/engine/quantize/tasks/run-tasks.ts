@@ -21,14 +21,48 @@ export async function runTasks(
   tasks: readonly PlacedTask[],
   options: RunTasksOptions,
 ): Promise<TaskResult[]> {
-  const bytes = tasks.reduce((sum, { task }) => sum + task.sourceBytes * workOf(task), 0);
+  const isRemote = options.remote !== undefined;
+  const threads = countThreads(
+    tasks.map(({ task }) => task),
+    isRemote,
+  );
+  return runInThreads(tasks, threads, options);
+}
+
+/** Threads besides the calling one. */
+function countThreads(tasks: readonly ModelTask[], isRemote: boolean): number {
+  const bytes = tasks.reduce((sum, task) => sum + task.sourceBytes * workOf(task), 0);
+  if (bytes < minParallelBytes) return 0;
   const threads = Math.min(maxThreads, availableParallelism(), tasks.length);
-  if (bytes < minParallelBytes) return runInThreads(tasks, 0, options);
   // The calling thread is busy enough with what it fetches.
-  if (options.remote !== undefined) {
-    return runInThreads(tasks, Math.min(threads, maxFetchingThreads), options);
-  }
-  return runInThreads(tasks, Math.max(0, threads - 1), options);
+  return isRemote ? Math.min(threads, maxFetchingThreads) : Math.max(0, threads - 1);
+}
+
+/** Memory of a thread before it has a task, bytes: its heap and its copy of the engine. */
+const threadBytes = 22 * 1024 * 1024;
+
+/** Bytes of memory that running so many tasks adds to what a process has. */
+export function forecastTaskMemory(tasks: readonly ModelTask[], isRemote: boolean): number {
+  const threads = countThreads(tasks, isRemote);
+  const needs = tasks.map(liveBytes).sort((a, b) => b - a);
+  const atOnce = needs.slice(0, threads + 1).reduce((sum, bytes) => sum + bytes, 0);
+  return threads * threadBytes + Math.min(atOnce, Math.max(memoryBudget, needs[0] ?? 0));
+}
+
+/** What a task has in memory at a time: a tile, and its results or those of the panel it is in. */
+function liveBytes(task: ModelTask): number {
+  const tile = Math.min(task.sourceBytes, 4 * defaultTileLimits.values);
+  return tile + waitingBytes(task) + (isFitted(task) ? fittingBytes(task) : 0);
+}
+
+/** A panel of a `kn` matrix has all inputs of many outputs, any other is about a tile. */
+function waitingBytes(task: ModelTask): number {
+  const isDeep =
+    (task.kind === "blocks" || task.kind === "rounded") &&
+    task.shape.order === "kn" &&
+    task.layout !== "columns";
+  const most = isDeep ? defaultTileLimits.resultBytes : 4 * defaultTileLimits.values;
+  return Math.min(task.resultBytes, most);
 }
 
 /** Work of a task's bytes, as a multiple of what rounding to nearest is. */

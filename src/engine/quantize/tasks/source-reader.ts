@@ -1,9 +1,10 @@
 import { closeSync, openSync } from "node:fs";
-import type { SourceWeight } from "./weight-task.ts";
+import type { AffineTask, SourceWeight } from "./weight-task.ts";
 import { CheckpointValues } from "../../checkpoints/checkpoint-values.ts";
 import { readExactlySync } from "../../../model-files/file-access.ts";
 import { bfloat16ToFloat32 } from "../kernels/convert-bfloat16.ts";
 import { float16ToFloat32 } from "../kernels/convert-floats.ts";
+import { type InputScales, multiplyInputs } from "../kernels/input-scales.ts";
 
 /** Rows of a weight's values: `columns` values each, and `pitch` values apart. */
 export interface SourceRectangle {
@@ -20,10 +21,16 @@ export class SourceReader implements Disposable {
   readonly #sourceType: SourceWeight["sourceType"];
   readonly #descriptor: number | undefined;
   readonly #checkpoint: CheckpointValues | undefined;
+  readonly #inputScales: AffineTask["inputScales"];
   #bytes = new Uint8Array();
   #values = new Float32Array();
 
-  constructor({ source, sourceType }: Pick<SourceWeight, "source" | "sourceType">) {
+  constructor({
+    source,
+    sourceType,
+    inputScales,
+  }: Pick<SourceWeight, "source" | "sourceType"> & Pick<AffineTask, "inputScales">) {
+    this.#inputScales = inputScales;
     this.#source = source;
     this.#sourceType = sourceType;
     this.#descriptor = source.kind === "file" ? openSync(source.path, "r") : undefined;
@@ -38,10 +45,12 @@ export class SourceReader implements Disposable {
     this.#reserve(count, width);
     this.#readRows(rectangle, width);
     const values = this.#values.subarray(0, count);
-    if (width === 4) return values;
-    const halves = new Uint16Array(this.#bytes.buffer, 0, count);
-    if (this.#sourceType === "float16") float16ToFloat32(halves, values);
-    else bfloat16ToFloat32(halves, values);
+    if (width === 2) {
+      const halves = new Uint16Array(this.#bytes.buffer, 0, count);
+      if (this.#sourceType === "float16") float16ToFloat32(halves, values);
+      else bfloat16ToFloat32(halves, values);
+    }
+    if (this.#inputScales !== undefined) multiplyRows(values, rectangle, this.#inputScales);
     return values;
   }
 
@@ -76,6 +85,17 @@ export class SourceReader implements Disposable {
     } else if (this.#descriptor !== undefined) {
       readExactlySync(this.#descriptor, into, this.#source.offset + start);
     }
+  }
+}
+
+function multiplyRows(
+  values: Float32Array,
+  { start, rows, columns, pitch }: SourceRectangle,
+  scales: InputScales,
+): void {
+  for (let row = 0; row < rows; row++) {
+    const part = values.subarray(row * columns, (row + 1) * columns);
+    multiplyInputs(part, start + row * pitch, scales);
   }
 }
 

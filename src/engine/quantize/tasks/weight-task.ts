@@ -5,6 +5,7 @@ import type { Destination } from "../../onnx/write-model.ts";
 import type { AffineFormat } from "../kernels/affine-parameters.ts";
 import type { BlockFormat, MatrixShape } from "../kernels/block-format.ts";
 import type { ChannelLayout } from "../kernels/channel-layout.ts";
+import type { InputScales } from "../kernels/input-scales.ts";
 
 /** Indices of the payloads that a task computes. */
 export interface TaskOutputs {
@@ -44,6 +45,8 @@ export interface AffineTask extends PlannedWeight, ChannelLayout {
   /** Matrices of a batch, one behind the other, with scales of their own; 1 for other tensors. */
   readonly matrices: number;
   readonly format: AffineFormat;
+  /** That the weight is multiplied by before it is rounded. */
+  readonly inputScales?: InputScales;
   readonly bias?: ProductBias;
   readonly scaleType: FloatType;
   readonly outputs: TaskOutputs & { readonly biasValues?: number; readonly biasScales?: number };

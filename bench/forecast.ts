@@ -1,0 +1,140 @@
+import assert from "node:assert/strict";
+import { pathToFileURL } from "node:url";
+import type { PartialRecipe } from "../src/contract/jobs/recipe.ts";
+import type { JobCosts } from "../src/contract/jobs/telemetry.ts";
+import { builtinTargets } from "../src/contract/jobs/target.ts";
+import { workerExit } from "../src/contract/jobs/worker-exit.ts";
+import { realModel, type RealModelName } from "../test/support/real-models.ts";
+import { exitCode, makeJob, summarizeEvents } from "../test/worker/worker-process.ts";
+import { prepareSyntheticModel } from "./engine/prepare-synthetic-model.ts";
+import { type Work, works } from "./engine/works.ts";
+import { type BenchRow, reportBench } from "./result.ts";
+
+/**
+ * What a job takes as its dry run forecasts it, as a multiple of what jobs of real workers took: the
+ * least and the most of several. Arguments: parts of the names of cases; all cases without them.
+ */
+const rounds = 3;
+const wanted = process.argv.slice(3);
+
+interface Case {
+  readonly what: string;
+  readonly path: () => Promise<string> | string;
+  readonly recipe: PartialRecipe;
+}
+
+const compressed = { evaluation: { level: "weights" } } as const;
+const evaluated = { evaluation: { samples: 4, latencyBudgetSeconds: 1 } } as const;
+
+/** Work of `bench -- engine`, and of targets on the models of `bench -- latency`. */
+const cases: readonly Case[] = [
+  ...(["int4", "dynamic"] as const satisfies Work[]).flatMap((work) =>
+    (["1gb", "3gb"] as const).map((size) => ({
+      what: `${work} of ${size}, compressed`,
+      path: () => prepareSyntheticModel(size),
+      recipe: { ...works[work], ...compressed },
+    })),
+  ),
+  ...(
+    [
+      "minilm",
+      "ocr-detection",
+      "ocr-recognition",
+      "ocr-orientation",
+      "ocr-detection-v6",
+      "ocr-recognition-v6",
+      "page-orientation",
+      "voice-v5",
+      "voice-16k",
+    ] as const satisfies RealModelName[]
+  ).flatMap((model) =>
+    builtinTargets.slice(0, 2).flatMap(({ name, recipe }) => [
+      {
+        what: `${model} for ${name}, compressed`,
+        path: () => realModel(model),
+        recipe: { ...recipe, ...compressed },
+      },
+      {
+        what: `${model} for ${name}, evaluated`,
+        path: () => realModel(model),
+        recipe: { ...recipe, ...evaluated },
+      },
+    ]),
+  ),
+  {
+    what: "smollm2 for cpu-llm, compressed",
+    path: () => realModel("smollm2"),
+    recipe: { ...builtinTargets[2]?.recipe, ...compressed },
+  },
+];
+
+const rows: BenchRow[] = [];
+for (const one of cases) {
+  const isWanted = wanted.length === 0 || wanted.some((part) => one.what.includes(part));
+  if (isWanted) rows.push(...(await measureCase(one)));
+}
+await reportBench("forecast", rows);
+
+interface Comparison {
+  readonly cost: string;
+  readonly forecast: number;
+  readonly taken: readonly number[];
+  readonly unit: string;
+  /** How far from what was taken a forecast may be, as a part of it. */
+  readonly within: number;
+}
+
+async function measureCase({ what, path, recipe }: Case): Promise<BenchRow[]> {
+  const source = pathToFileURL(await path()).href;
+  // The first worker compiles modules, which the image has compiled.
+  await runWorker(source, { dryRun: true, recipe });
+  const { forecast } = await runWorker(source, { dryRun: true, recipe });
+  assert(forecast);
+  const usages: JobCosts[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const { usage } = await runWorker(source, { recipe });
+    assert(usage);
+    usages.push(usage);
+  }
+  const [first, ...later] = usages.map(({ seconds = 0 }) => seconds);
+  const taken = (cost: "peakMemoryBytes" | "diskBytes") => ({
+    forecast: forecast[cost] / 1e6,
+    taken: usages.map((usage) => usage[cost] / 1e6),
+  });
+  const comparisons: readonly Comparison[] = [
+    { cost: "memory", ...taken("peakMemoryBytes"), unit: "MB", within: 0.1 },
+    { cost: "disk", ...taken("diskBytes"), unit: "MB", within: 0.1 },
+    // As a service forecasts it that has run the job once.
+    { cost: "time", forecast: first ?? 0, taken: later, unit: "s", within: 0.25 },
+  ];
+  return comparisons.map((comparison) => compareCost(what, comparison));
+}
+
+function compareCost(what: string, { cost, forecast, taken, unit, within }: Comparison): BenchRow {
+  const range = [Math.min(...taken), Math.max(...taken)];
+  const worst = range
+    .map((each) => forecast / each)
+    .reduce((a, b) => (Math.abs(Math.log(a)) > Math.abs(Math.log(b)) ? a : b));
+  const text = range.map((each) => each.toPrecision(3)).join(" to ");
+  const row = {
+    what: `${what}: ${cost} ${forecast.toPrecision(3)} ${unit}, measured ${text} ${unit}`,
+    unit: "",
+    ours: worst,
+    peer: null,
+    bar: `${1 - within} to ${1 + within}`,
+    met: Math.abs(worst - 1) <= within,
+  };
+  process.stdout.write(`${row.what}\n`);
+  return row;
+}
+
+async function runWorker(source: string, setting: { dryRun?: boolean; recipe: PartialRecipe }) {
+  await using cleanup = new AsyncDisposableStack();
+  const owner = { after: (work: () => unknown) => cleanup.defer(async () => void (await work())) };
+  const { service, start } = await makeJob(owner, source, {
+    ...setting,
+    limits: { maxModelBytes: 1e11 },
+  });
+  assert.equal(await exitCode(start()), workerExit.completed);
+  return summarizeEvents(service.events).telemetry;
+}

@@ -1,0 +1,152 @@
+import type { Recipe } from "../contract/jobs/recipe.ts";
+import type { JobCosts } from "../contract/jobs/telemetry.ts";
+import { readPeakMemoryBytes } from "./evaluate/read-peak-memory-bytes.ts";
+import { maxCopiedBytes } from "./compress-model.ts";
+import type { ValueInfoProto } from "./onnx/onnx_pb.js";
+import type { CompressionPlan } from "./plan-compression.ts";
+import { forecastTaskMemory } from "./quantize/tasks/run-tasks.ts";
+import type { WeightPlan } from "./quantize/weight-plan.ts";
+
+const mebibyte = 1024 ** 2;
+
+/** What `bench -- forecast` measured on Linux, x64. */
+const measured = {
+  /** What the work adds to a worker that has planned, besides tasks: code that is compiled, heap. */
+  workerBytes: 22 * mebibyte,
+  /** And to one that writes the tokenizer of a checkpoint. */
+  tokenizerBytes: 52 * mebibyte,
+  /** A process with ONNX Runtime before it has a model. */
+  runtimeBytes: 150 * mebibyte,
+  /** Samples in the worker, and values between operators in the runtime. */
+  valueBytes: { pictures: 68 * mebibyte, others: 15 * mebibyte },
+  /** Copies of a sample's outputs, of both models in both processes. */
+  outputCopies: 12,
+  /** Of a dimension of an output that the model leaves open. */
+  openSize: 64,
+  /** Most memory of a session for each byte of weights in float32, while it loads the model. */
+  originalFactor: 1.35,
+  restoredFactor: 2.25,
+  /** The same for each byte of weights that operators take as they are stored. */
+  packedFactor: 2.2,
+};
+
+interface ForecastOptions {
+  readonly recipe: Recipe;
+  readonly isCheckpoint: boolean;
+  /** Whether weights are read from elsewhere as tasks need them. */
+  readonly isRemote: boolean;
+  /** Bytes of the files that the job's folder has when it has planned. */
+  readonly folderBytes: number;
+}
+
+/**
+ * What a job takes at most, as its plan says. Its worker, which has read the plan, is measured: what
+ * Node takes differs between machines. The rest are sizes of what is planned, and a few constants.
+ */
+export async function forecastJob(
+  plan: CompressionPlan,
+  options: ForecastOptions,
+): Promise<Omit<JobCosts, "seconds">> {
+  const plannedBytes = await readPeakMemoryBytes();
+  const tasksBytes = forecastTaskMemory(plan.tasks, options.isRemote);
+  const tokenizerBytes = options.isCheckpoint ? measured.tokenizerBytes : 0;
+  const addedBytes = Math.max(
+    measured.workerBytes + tasksBytes + tokenizerBytes,
+    isRun(options.recipe) ? forecastSessions(plan, options) + tokenizerBytes : 0,
+  );
+  // A model can say of its outputs what it likes.
+  const peakMemoryBytes = Math.min(Number.MAX_SAFE_INTEGER, Math.ceil(plannedBytes + addedBytes));
+  return { peakMemoryBytes, diskBytes: forecastDisk(plan, options) };
+}
+
+function isRun({ evaluation }: Recipe): boolean {
+  return evaluation.level === "outputs";
+}
+
+function isTimed(recipe: Recipe): boolean {
+  return isRun(recipe) && recipe.evaluation.latencyBudgetSeconds > 0;
+}
+
+function hasCandidates({ recipe, isCheckpoint }: ForecastOptions): boolean {
+  return isTimed(recipe) && recipe.dequantize !== "run" && !isCheckpoint;
+}
+
+/** Memory of samples, and of both models in one process where they are timed. */
+function forecastSessions(
+  { model: { proto }, weights }: CompressionPlan,
+  options: ForecastOptions,
+): number {
+  const { runtimeBytes, valueBytes, outputCopies, originalFactor } = measured;
+  const constants = new Set(proto.graph?.initializer.map(({ name }) => name));
+  const inputs = (proto.graph?.input ?? []).filter(({ name }) => !constants.has(name));
+  // Pictures have batch, channels, height and width.
+  const hasPictures = inputs.some((input) => listSizes(input).length === 4);
+  const outputs = (proto.graph?.output ?? []).map((output) => 4 * multiply(listSizes(output)));
+  const original = sumBytes(weights, floatBytes) * originalFactor;
+  const result = sumBytes(weights, (plan) => loadedBytes(plan, hasCandidates(options)));
+  const models = isTimed(options.recipe) ? original + result : Math.max(original, result);
+  return (
+    runtimeBytes +
+    (hasPictures ? valueBytes.pictures : valueBytes.others) +
+    outputs.reduce((sum, bytes) => sum + bytes, 0) * outputCopies +
+    models
+  );
+}
+
+function listSizes({ type }: ValueInfoProto): number[] {
+  if (type?.value.case !== "tensorType") return [];
+  const { dim = [] } = type.value.value.shape ?? {};
+  return dim.map(({ value }, axis) => {
+    if (value.case === "dimValue" && value.value > 0n) return Number(value.value);
+    return axis === 0 ? 1 : measured.openSize;
+  });
+}
+
+function multiply(sizes: readonly number[]): number {
+  return sizes.reduce((product, size) => product * size, 1);
+}
+
+function floatBytes({ weight: { tensor } }: WeightPlan): number {
+  return 4 * multiply(tensor.dims.map(Number));
+}
+
+/** A weight whose format is chosen by its time counts as half restored. */
+function loadedBytes(plan: WeightPlan, hasTimes: boolean): number {
+  const { format } = plan;
+  const { originalFactor, restoredFactor, packedFactor } = measured;
+  if (format === undefined || format.storage.kind === "half") {
+    return floatBytes(plan) * originalFactor;
+  }
+  const [restored, packed] = [floatBytes(plan) * restoredFactor, format.bytes * packedFactor];
+  if (hasTimes && isChosenByTime(plan)) return (restored + packed) / 2;
+  return format.operations.some((operation) => operation === "restore") ? restored : packed;
+}
+
+/** Everything is there at once in the end, and candidates before that. */
+function forecastDisk(
+  { resultBytes, weights, layout: { files } }: CompressionPlan,
+  options: ForecastOptions,
+): number {
+  const { recipe, isCheckpoint, folderBytes } = options;
+  const { sharding } = recipe;
+  const results = [
+    true,
+    // Links of external data are refused, and what is kept for another attempt stays.
+    files.length > 1 && resultBytes <= maxCopiedBytes,
+    hasCandidates(options) && weights.some(isChosenByTime),
+    sharding.stages !== undefined || sharding.maxStageBytes !== undefined,
+    // The archive of its folder.
+    isCheckpoint,
+  ];
+  const original = isCheckpoint && isRun(recipe) ? sumBytes(weights, floatBytes) : 0;
+  return folderBytes + original + resultBytes * results.filter(Boolean).length;
+}
+
+function isChosenByTime({ format }: WeightPlan): boolean {
+  if (format === undefined || format.storage.kind === "half") return false;
+  return format.restoration !== "fold" || format.operations.some((each) => each !== "restore");
+}
+
+function sumBytes(weights: readonly WeightPlan[], bytesOf: (plan: WeightPlan) => number): number {
+  return weights.reduce((sum, plan) => sum + bytesOf(plan), 0);
+}
