@@ -118,6 +118,8 @@ interface ShareOptions extends PlanOptions {
   readonly fetchRanges?: FetchRanges | undefined;
   /** Where the files of a checkpoint are elsewhere. */
   readonly remote?: RemoteFiles | undefined;
+  /** Whether the share has what it fetched of a checkpoint too, for the machine that assembles. */
+  readonly keepsFetched?: boolean | undefined;
   readonly signal: AbortSignal;
   /** Called with the fraction of the work that is done, from 0 to 1. */
   readonly onProgress: (fraction: number, message: string) => void;
@@ -138,7 +140,7 @@ interface ShareReport {
  */
 export async function optimizeShare(
   modelPath: string,
-  { share, outputPath, modelSha256, fetchRanges, remote, ...options }: ShareOptions,
+  { share, outputPath, modelSha256, fetchRanges, remote, keepsFetched, ...options }: ShareOptions,
 ): Promise<ShareReport> {
   const { signal, onProgress } = options;
   const plan = await planCompression(modelPath, options);
@@ -155,6 +157,7 @@ export async function optimizeShare(
   const bytes = await writePartition(outputPath, partition, {
     modelSha256,
     remote,
+    keepsFetched,
     signal,
     onBytes,
   });

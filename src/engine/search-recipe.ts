@@ -108,17 +108,11 @@ async function reachSize(search: RunningSearch): Promise<void> {
   const [uniform] = await runs.listVerified();
   if (uniform === undefined) return;
   const graphBytes = uniform.figures.bytes - front.sumBytes(uniform.choice);
-  let { low, high } = range;
-  while (high - low > narrowestDb / 10) {
-    const middle = (low + high) / 2;
-    const bytes = graphBytes + front.sumBytes(front.chooseWithin(dbToNoise(middle)));
-    if (bytes <= maxBytes) low = middle;
-    else high = middle;
-  }
+  let room = maxBytes - graphBytes;
   for (let tries = 0; tries < maxTries && !runs.isOver; tries++) {
-    const limit = dbToNoise(low - tries * narrowestDb);
-    const point = await tryChoice(search, front.chooseWithin(limit));
+    const point = await tryChoice(search, front.chooseBytes(room));
     if (point === undefined || point.figures.bytes <= maxBytes) return;
+    room -= point.figures.bytes - maxBytes;
   }
 }
 

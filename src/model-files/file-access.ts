@@ -32,6 +32,25 @@ export async function readExactly(
   }
 }
 
+/** A place of an open file. */
+interface FilePlace {
+  readonly file: FileHandle;
+  readonly position: number;
+}
+
+const copiedAtOnce = 1024 * 1024;
+
+/** Copies bytes of a file to a place of another one. @throws RangeError where the file ends before */
+export async function copyRange(from: FilePlace, to: FilePlace, length: number): Promise<void> {
+  const buffer = new Uint8Array(Math.min(copiedAtOnce, length));
+  const endError = () => new RangeError(`The file ends before byte ${from.position + length}`);
+  for (let done = 0; done < length; done += buffer.length) {
+    const part = buffer.subarray(0, length - done);
+    await readExactly(from.file, part, from.position + done, endError);
+    await writeAllBytes(to.file, part, to.position + done);
+  }
+}
+
 /** Writes all bytes at a position of a file. */
 export async function writeAllBytes(
   file: FileHandle,

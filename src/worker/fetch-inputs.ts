@@ -2,7 +2,9 @@ import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { type ErrorCode, ServiceError } from "../contract/errors.ts";
 import { formatBytes } from "../contract/text/format-bytes.ts";
+import type { Recipe } from "../contract/jobs/recipe.ts";
 import type { Assignment } from "../contract/jobs/worker.ts";
+import { findKeptRanges } from "../engine/quantize/tasks/partition.ts";
 import type { BlobFiles } from "../storage/blob-store.ts";
 import { type FetchLimits, fetchModel, type FetchOptions } from "../storage/fetch-model.ts";
 import { stripUrlSecrets } from "../storage/strip-url-secrets.ts";
@@ -40,15 +42,23 @@ type FetchAssignment = Pick<
   "model" | "recipe" | "dryRun" | "part" | "comparison" | "limits"
 >;
 
+/** What other pods have of a checkpoint. */
+interface SharedCheckpoint {
+  /** File of the outline. */
+  readonly outline: string;
+  /** Files of the shares, where they are known. */
+  readonly shares: readonly string[];
+}
+
 /**
  * Fetches the model and, where this worker will use it, the caller's data.
- * @param outline file of what another pod has of a checkpoint, which is the model then
+ * @param shared what other pods have of a checkpoint, which is the model then
  */
 export async function fetchInputs(
   assignment: FetchAssignment,
   dependencies: FetchDependencies,
   stage: Stage,
-  outline?: string,
+  shared?: SharedCheckpoint,
 ): Promise<JobInputs> {
   const { model, limits } = assignment;
   const sources = findDataSources(assignment);
@@ -61,9 +71,9 @@ export async function fetchInputs(
   });
   const readsRanges = canReadRanges(assignment);
   const fetched =
-    outline === undefined
+    shared === undefined
       ? await fetchModelFiles(model, { ...options, readsRanges })
-      : await openSharedCheckpoint(outline, model.source, { ...options, readsRanges });
+      : await openSharedCheckpoint(shared, model.source, { ...options, readsRanges, stage });
   const what =
     fetched.remote === undefined ? "" : " of versions and headers; weights are read later";
   stage.log(`${formatBytes(fetched.bytes)}, SHA-256 ${fetched.sha256}${what}`);
@@ -80,16 +90,24 @@ export async function fetchInputs(
   return { model: fetched, dataPath, calibrationPath };
 }
 
+interface SharedCheckpointOptions extends FetchOptions {
+  readonly readsRanges: boolean;
+  readonly stage: Stage;
+}
+
 /** A checkpoint of which another pod has the headers, with its weights where they are needed here. */
 async function openSharedCheckpoint(
-  outline: string,
+  { outline, shares }: SharedCheckpoint,
   source: string,
-  { readsRanges, ...options }: FetchOptions & { readonly readsRanges: boolean },
+  { readsRanges, stage, ...options }: SharedCheckpointOptions,
 ): Promise<FetchedFiles> {
   const restored = await restoreCheckpointOutline(outline, source, options);
   const checkpoint = { ...restored, external: [] };
   if (readsRanges) return checkpoint;
-  await checkpoint.remote.fetchAll(options.signal);
+  const kept = await findKeptRanges(shares);
+  const fetchedBytes = await checkpoint.remote.fetchAll(kept, options.signal);
+  const [total, fetched] = [checkpoint.bytes, fetchedBytes].map(formatBytes);
+  stage.log(`Of the checkpoint's ${total}, shares have all but ${fetched}, which was fetched`);
   return { ...checkpoint, remote: undefined };
 }
 
@@ -99,12 +117,14 @@ async function openSharedCheckpoint(
  */
 function canReadRanges({ model, recipe, dryRun, part, comparison }: FetchAssignment): boolean {
   const runsModels = !dryRun && (part === null || part.step === "assemble");
-  const { evaluation, calibration, auto } = recipe;
-  const runsOriginal =
-    evaluation.level === "outputs" || calibration !== undefined || auto !== undefined;
   const isPinned = model.sha256 !== undefined;
-  const staysElsewhere = !(runsModels && runsOriginal) && comparison === null;
+  const staysElsewhere = !(runsModels && runsOriginal(recipe)) && comparison === null;
   return staysElsewhere && !isPinned && recipe.scheme !== "fp16";
+}
+
+/** Whether the worker that makes the result of a recipe runs the original too. */
+export function runsOriginal({ evaluation, calibration, auto }: Recipe): boolean {
+  return evaluation.level === "outputs" || calibration !== undefined || auto !== undefined;
 }
 
 type DataPurpose = "evaluation" | "calibration";

@@ -6,14 +6,14 @@ import { ServiceError } from "../contract/errors.ts";
 import { sourceBeside } from "../contract/models/model-source.ts";
 import { quoteName } from "../contract/text/quote-name.ts";
 import { encodedBytes } from "../engine/checkpoints/encodings.ts";
-import { writeFileHead } from "../engine/checkpoints/remote-files.ts";
+import { locateFileHead, writeFileHead } from "../engine/checkpoints/remote-files.ts";
 import {
   lengthBytes,
   readSafetensors,
   safetensorsHeadBytes,
 } from "../engine/checkpoints/read-safetensors.ts";
 import type { RemoteFiles } from "../engine/checkpoints/remote-files.ts";
-import { writeAllBytes } from "../model-files/file-access.ts";
+import { copyRange, writeAllBytes } from "../model-files/file-access.ts";
 import { checkFetchedSize, type FetchOptions, remoteSource } from "../storage/fetch-model.ts";
 import { openRemoteFile, readRange, type RemoteFile } from "../storage/remote-file.ts";
 
@@ -49,8 +49,23 @@ export async function fetchShardHead(
 
 export interface RemoteShards extends RemoteFiles {
   readonly shards: readonly RemoteShard[];
-  /** Copies all shards to where they would be in the folder. */
-  fetchAll(this: void, signal: AbortSignal): Promise<void>;
+  /**
+   * Copies all shards to where they would be in the folder.
+   * @param kept parts of them that are on this machine
+   * @returns bytes of the other parts, which were fetched
+   */
+  fetchAll(this: void, kept: readonly LocalRange[], signal: AbortSignal): Promise<number>;
+}
+
+/** A part of a shard that is in a file of this machine. */
+interface LocalRange {
+  /** The shard's name. */
+  readonly file: string;
+  readonly offset: number;
+  readonly bytes: number;
+  readonly path: string;
+  /** Where it begins in that file. */
+  readonly position: number;
 }
 
 /**
@@ -83,12 +98,41 @@ export async function openRemoteShards(
       throw nameTensor(file, offset + done, error);
     }
   };
-  const fetchAll = async (signal: AbortSignal) => {
-    for (const [file, { bytes: length }] of byPath) {
-      await fetch({ path: file, offset: 0, length }, { path: file, offset: 0 }, signal);
+  const fetchAll: RemoteShards["fetchAll"] = async (kept, signal) => {
+    let fetched = 0;
+    for (const [file, { name, bytes }] of byPath) {
+      const head = { ...locateFileHead(file), file: name, offset: 0, position: 0 };
+      const parts = [head, ...kept.filter((range) => range.file === name)];
+      for (const part of parts) await copyPart(part, file);
+      for (const { offset, length } of listGaps(parts, bytes)) {
+        await fetch({ path: file, offset, length }, { path: file, offset }, signal);
+        fetched += length;
+      }
     }
+    return fetched;
   };
   return { directory, shards, fetch, fetchAll };
+}
+
+async function copyPart(
+  { path: source, position, offset, bytes }: LocalRange,
+  target: string,
+): Promise<void> {
+  await using from = await open(source);
+  await using to = await open(target, constants.O_CREAT | constants.O_WRONLY);
+  await copyRange({ file: from, position }, { file: to, position: offset }, bytes);
+}
+
+/** What is not in any of the parts of so many bytes. */
+function listGaps(parts: readonly Pick<LocalRange, "offset" | "bytes">[], total: number) {
+  const gaps: { offset: number; length: number }[] = [];
+  let end = 0;
+  for (const { offset, bytes } of parts.toSorted((a, b) => a.offset - b.offset)) {
+    if (offset > end) gaps.push({ offset: end, length: offset - end });
+    end = Math.max(end, offset + bytes);
+  }
+  if (total > end) gaps.push({ offset: end, length: total - end });
+  return gaps;
 }
 
 /** Says of an error which tensor was read. */

@@ -1,4 +1,4 @@
-import { mkdir } from "node:fs/promises";
+import { mkdir, rm } from "node:fs/promises";
 import path from "node:path";
 import { formatBytes } from "../contract/text/format-bytes.ts";
 import { isFolderSource, isRemoteSource } from "../contract/models/model-source.ts";
@@ -11,7 +11,7 @@ import { optimizeShare, writeOutline } from "../engine/partial-plan.ts";
 import type { Assignment, ModelOutline } from "../contract/jobs/worker.ts";
 import { writeCheckpointOutline } from "./checkpoint-outline.ts";
 import { createJobCandidates, planModel, planOptions } from "./plan-model.ts";
-import { fetchInputs, type JobInputs, modelFileName } from "./fetch-inputs.ts";
+import { fetchInputs, type JobInputs, modelFileName, runsOriginal } from "./fetch-inputs.ts";
 import type { FetchedFiles } from "./fetch-model-files.ts";
 import { finishJob } from "./finish-job.ts";
 import { PartialModel } from "./partial-model.ts";
@@ -86,6 +86,7 @@ export async function optimizePart(context: JobContext): Promise<void> {
       modelSha256: model.sha256,
       fetchRanges,
       remote: model.remote,
+      keepsFetched: runsOriginal(assignment.recipe),
       signal,
       onProgress,
     };
@@ -100,8 +101,11 @@ export async function optimizePart(context: JobContext): Promise<void> {
 export async function assembleModel(context: JobContext): Promise<void> {
   const { assignment, reporter, runStage } = context;
   reporter.status("Optimizing");
-  const inputs = await fetchPart(context);
-  const shares = await runStage("fetch", async (stage) => fetchShares(context, stage));
+  const sharesFolder = path.join(context.directory, "shares");
+  const shares = await runStage("fetch", async (stage) => {
+    return fetchShares(sharesFolder, context, stage);
+  });
+  const inputs = await fetchPart(context, shares);
   const report = await runStage("optimize", async (stage) => {
     return assembleShares(
       inputs.model.path,
@@ -118,6 +122,8 @@ export async function assembleModel(context: JobContext): Promise<void> {
       shares,
     );
   });
+  // The evaluation needs the room.
+  await rm(sharesFolder, { recursive: true });
   await finishJob(context, inputs, report);
 }
 
@@ -125,17 +131,20 @@ interface PartInputs extends JobInputs {
   readonly fetchRanges: FetchRanges | undefined;
 }
 
-/** Fetches what a step after the first needs to plan, or all where it runs the original. */
-async function fetchPart(context: JobContext): Promise<PartInputs> {
+/**
+ * Fetches what a step after the first needs to plan, or all where it runs the original.
+ * @param shares files of the shares, where they are to be assembled
+ */
+async function fetchPart(context: JobContext, shares: readonly string[] = []): Promise<PartInputs> {
   const { assignment, runStage } = context;
   const { part, model, recipe } = assignment;
-  if (part?.outline && isFolderSource(model.source)) return fetchFolderPart(context, part.outline);
+  if (part?.outline && isFolderSource(model.source)) {
+    return fetchFolderPart(context, part.outline, shares);
+  }
   const isAssembling = part?.step === "assemble";
-  const runsOriginal =
-    isAssembling && (recipe.evaluation.level === "outputs" || recipe.calibration !== undefined);
   // The result of a file that is read in place is of no other than the one that was sharded.
   const isChecked = isAssembling && model.source.startsWith("file:");
-  const outline = runsOriginal || isChecked ? null : part?.outline;
+  const outline = (isAssembling && runsOriginal(recipe)) || isChecked ? null : part?.outline;
   if (!outline) {
     const inputs = await runStage("fetch", async (stage) => {
       return fetchInputs({ ...assignment, model: await findFiles(context) }, context, stage);
@@ -152,13 +161,18 @@ async function fetchPart(context: JobContext): Promise<PartInputs> {
 }
 
 /** A checkpoint is planned from the headers that the shard step has read, unless they are here. */
-async function fetchFolderPart(context: JobContext, outline: ModelOutline): Promise<PartInputs> {
+async function fetchFolderPart(
+  context: JobContext,
+  outline: ModelOutline,
+  shares: readonly string[],
+): Promise<PartInputs> {
   const { assignment, blobs, directory, runStage, signal } = context;
   const isRemote = isRemoteSource(assignment.model.source);
   const file = path.join(directory, "outline");
   if (isRemote) await blobs.materialize(outline.sha256, file, signal);
   const inputs = await runStage("fetch", async (stage) => {
-    return fetchInputs(assignment, context, stage, isRemote ? file : undefined);
+    const shared = isRemote ? { outline: file, shares } : undefined;
+    return fetchInputs(assignment, context, stage, shared);
   });
   return { ...inputs, fetchRanges: undefined };
 }
@@ -176,10 +190,10 @@ async function findFiles({ assignment, blobs, directory, signal }: JobContext) {
 }
 
 async function fetchShares(
-  { assignment, blobs, directory, signal }: JobContext,
+  folder: string,
+  { assignment, blobs, signal }: JobContext,
   { log }: Stage,
 ): Promise<string[]> {
-  const folder = path.join(directory, "shares");
   await mkdir(folder);
   const files: string[] = [];
   for (const { index, sha256, bytes } of assignment.part?.shares ?? []) {

@@ -16,9 +16,12 @@ const checkpoint = fileURLToPath(
   new URL("../engine/language/checkpoints/llama3/", import.meta.url),
 );
 const weightsName = "model.safetensors";
-const recipe = { minElements: 0, evaluation: { level: "weights" } } as const;
+const recipe = {
+  minElements: 0,
+  evaluation: { samples: 1, latencyBudgetSeconds: 0 },
+} as const;
 
-/** Four pods share a checkpoint that stays at its host. */
+/** Four pods share a checkpoint that stays at its host, and a fifth runs it from what they have read. */
 export async function testSharedCheckpoint(
   t: TestContext,
   { apply, client, cluster, readResourceField, untilField }: Installation,
@@ -32,7 +35,8 @@ export async function testSharedCheckpoint(
   });
   await untilField("cpj/shared-checkpoint", ".status.status", "Completed");
   const id = await readResourceField("cpj/shared-checkpoint", ".status.jobId");
-  const { artifacts } = await client.call("getJob", { params: { id } });
+  const { artifacts, telemetry } = await client.call("getJob", { params: { id } });
+  assert.equal(telemetry.accuracy?.level, "outputs");
   for (const [name, sha256] of await compressHere()) {
     assert.equal(artifacts.find((artifact) => artifact.name === name)?.sha256, sha256, name);
   }

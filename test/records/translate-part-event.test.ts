@@ -233,3 +233,30 @@ test("a share that fails fails the job, and stops the pods of the other shares",
   assert.deepEqual(await readLogTexts(records, id), ["stopping"]);
   await records.close();
 });
+
+test("what pods made for one another goes when the job has ended, and its artifacts stay", async () => {
+  const { records, id } = await sharedJob();
+  await shardModel(records, id);
+  const [optimizing, other] = [
+    await beginPart(records, id, "a", ["optimize", 0]),
+    await beginPart(records, id, "b", ["optimize", 1]),
+  ];
+  const artifact = { name: "model.onnx", kind: "model", bytes: 1, sha256: modelSha256 } as const;
+  await records.jobBlobs.add(id, artifact);
+  for (const index of [0, 1]) {
+    await records.jobBlobs.add(id, { sha256: String(index).repeat(64), bytes: 10 + index });
+  }
+  const begun: UnnumberedEvent = { type: "status", status: "Optimizing" };
+  await records.workers.recordEvents(id, optimizing, numbered(1, begun, share(0), completed));
+  await records.workers.recordEvents(id, other, numbered(1, begun, share(1), completed));
+  assert.equal(await records.usage.storedBytes(project), 22);
+  const last = await beginPart(records, id, "last", ["assemble", 0]);
+  const events = numbered(1, { type: "artifact", artifact }, completed);
+  await records.workers.recordEvents(id, last, events);
+  assert.equal((await records.jobs.find(project, id))?.status, "Completed");
+  assert.equal(await records.usage.storedBytes(project), 1);
+  const later = new Date(Date.now() + 86_400_000);
+  const released = [0, 1].map((index) => String(index).repeat(64));
+  assert.deepEqual(await records.releasedBlobs.listUnused(later), released);
+  await records.close();
+});

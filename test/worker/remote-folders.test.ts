@@ -210,18 +210,26 @@ test("pods share a folder of their machine", async (t) => {
   assert.deepEqual(await listLoadedFiles(service, id), expected);
 });
 
-test("pods that share a repository evaluate its result by running the original", async (t) => {
-  const { endpoint } = await startHubStandIn(t, await readRepository());
+test("pods that share a repository run the original of what they have read: each byte once in all", async (t) => {
+  const files = await readRepository();
+  const { endpoint, requests } = await startHubStandIn(t, files);
   const service = await startPodService(t, { credentials: { hf: [{ endpoint }] } });
   const target = at(builtinTargets, 1);
   const evaluation = { samples: 1, latencyBudgetSeconds: 0 } as const;
-  const shared = { ...recipe, evaluation, parallelism: 2 };
+  const shared = { ...recipe, evaluation, parallelism: 4 };
   const model = { source: hubFolder, name: "net" };
   const id = await service.createJob(model, shared, { target });
-  await runSteps(service, id, 2);
-  const { status, telemetry } = await service.find(id);
-  assert.equal(status, "Completed");
+  await runSteps(service, id, 4);
+  const { status, error, telemetry, artifacts } = await service.find(id);
+  assert.equal(status, "Completed", JSON.stringify(error));
   assert.equal(telemetry.accuracy?.level, "outputs");
+  const { [shardName]: weights } = files;
+  const headerEnd = 8 + Number(weights.readBigUInt64LE());
+  const ranges = listRanges(requests);
+  assertReadOnce(ranges.slice(2), headerEnd, weights.length);
+  const stored = artifacts.reduce((sum, { bytes }) => sum + bytes, 0);
+  assert.equal(await service.records.usage.storedBytes("default"), stored);
+  assert.deepEqual(await listLoadedFiles(service, id), await convertLocally(service, files));
 });
 
 type Answer = (response: ServerResponse, content: Buffer, headers: IncomingHttpHeaders) => void;

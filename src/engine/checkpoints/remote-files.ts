@@ -42,6 +42,12 @@ export async function writeFileHead(file: string, { bytes, size }: FileHead): Pr
   await writeFile(headPath(file), Buffer.concat([bytes, behind]), { flag: "wx" });
 }
 
+/** Where the first bytes of a file that is elsewhere lie, and how many these are. */
+export function locateFileHead(file: string): { path: string; bytes: number } {
+  const found = headPath(file);
+  return { path: found, bytes: statSync(found).size - sizeBytes };
+}
+
 /** Whether a file of a checkpoint is here, or its first bytes are. */
 export function hasFileOrHead(file: string): boolean {
   return existsSync(file) || existsSync(headPath(file));

@@ -1,6 +1,8 @@
 import { maxRatio } from "../../contract/jobs/latency.ts";
 import type { Accuracy } from "../../contract/jobs/telemetry.ts";
-import { type TensorData, tensorNumbers } from "./tensor-data.ts";
+import { at } from "../onnx/at.ts";
+import { compareRow, prepareRow, readLogitRows } from "./logit-rows.ts";
+import type { TensorData } from "./tensor-data.ts";
 import type { TokenWindow } from "./token-windows.ts";
 
 /** Running comparison of two models' predictions of the next token. */
@@ -27,18 +29,18 @@ export function addNextTokens(
   original: TensorData,
   result: TensorData,
 ): void {
-  const [before, after] = [tensorNumbers(original), tensorNumbers(result)];
-  const size = before.length / window.length;
+  const after = readLogitRows(result, window.length);
   sums.longestWindow = Math.max(sums.longestWindow, window.length);
-  for (let position = 0; position < window.length; position++) {
-    const start = position * size;
-    const { one, other, divergence } = compareRows(before, after, { start, size });
+  for (const [position, row] of readLogitRows(original, window.length).entries()) {
+    const prepared = prepareRow(row);
+    const other = at(after, position);
+    const { divergence, logSum } = compareRow(prepared, other);
     sums.divergence += divergence;
     sums.positions += 1;
     const next = window[position + 1];
     if (next === undefined) continue;
-    sums.originalSurprise += one - Number(before[start + next]);
-    sums.resultSurprise += other - Number(after[start + next]);
+    sums.originalSurprise += prepared.logSum - Number(row[next]);
+    sums.resultSurprise += logSum - Number(other[next]);
     sums.predicted += 1;
   }
 }
@@ -58,33 +60,4 @@ export function summarizeNextTokens(sums: NextTokens): Accuracy["language"] {
   };
   if (!Object.values(figures).every(Number.isFinite)) return undefined;
   return { tokens: predicted, windowTokens: longestWindow, ...figures };
-}
-
-type Numbers = ReturnType<typeof tensorNumbers>;
-
-/**
- * Logarithms of the sums of the exponentials of a row of both, and the Kullback-Leibler divergence of
- * the result's from the original's, nats. Rows are long: each exponential is computed once.
- */
-function compareRows(
-  before: Numbers,
-  after: Numbers,
-  { start, size }: { start: number; size: number },
-): { one: number; other: number; divergence: number } {
-  const [firstLargest, otherLargest] = [before, after].map((row) => {
-    let largest = -Infinity;
-    for (let at = start; at < start + size; at++) largest = Math.max(largest, Number(row[at]));
-    return largest;
-  });
-  let [sum, otherSum, difference] = [0, 0, 0];
-  for (let at = start; at < start + size; at++) {
-    const [value, otherValue] = [Number(before[at]), Number(after[at])];
-    const weight = Math.exp(value - Number(firstLargest));
-    sum += weight;
-    otherSum += Math.exp(otherValue - Number(otherLargest));
-    difference += weight * (value - otherValue);
-  }
-  const one = Number(firstLargest) + Math.log(sum);
-  const other = Number(otherLargest) + Math.log(otherSum);
-  return { one, other, divergence: difference / sum - one + other };
 }

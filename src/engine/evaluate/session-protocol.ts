@@ -17,6 +17,7 @@ const valueSignature = z.union([
 
 const key = z.string().describe("Which of the process's open models is meant.");
 const feed = z.string().describe("Which of the process's feeds is meant.");
+const reference = z.string().describe("Which of the logits of another model are meant.");
 const outputs = z.array(z.string()).describe("Outputs to fetch.");
 
 /** A request to a session process, which has one reply. */
@@ -37,11 +38,16 @@ export const sessionRequest = z.discriminatedUnion("do", [
   z.object({ do: z.literal("feed"), feed, inputs: z.array(tensorData) }),
   z.object({ do: z.literal("run"), key, feed, outputs }),
   z.object({
+    do: z.literal("remember-logits"),
+    reference,
+    logits: tensorData,
+    positions: z.int().min(1).describe("Rows of the logits."),
+  }),
+  z.object({
     do: z.literal("compare-tokens"),
     key,
     feed,
-    reference: feed.describe("Which feed has the logits of another model."),
-    window: z.array(z.int()).describe("The tokens that the model reads."),
+    reference,
   }),
   z.object({
     do: z.literal("time"),

@@ -1,6 +1,7 @@
 import { InferenceSession, Tensor } from "onnxruntime-node";
+import { at } from "../onnx/at.ts";
 import { logitsName } from "./language-inputs.ts";
-import { addNextTokens, emptyNextTokens } from "./next-tokens.ts";
+import { compareRow, prepareRow, type PreparedRow, readLogitRows } from "./logit-rows.ts";
 import { readPeakMemoryBytes, resetPeakMemory } from "./read-peak-memory-bytes.ts";
 import type { SessionReply, SessionRequest } from "./session-protocol.ts";
 import { elementType, rawTensorElements, type TensorData } from "./tensor-data.ts";
@@ -12,6 +13,7 @@ interface OpenModel {
 
 const openModels = new Map<string, OpenModel>();
 const feeds = new Map<string, Record<string, Tensor>>();
+const references = new Map<string, PreparedRow[]>();
 /** Resident memory without a model. */
 let baselineBytes = 0;
 
@@ -26,6 +28,12 @@ export async function handleSessionRequest(request: SessionRequest): Promise<Ses
       feeds.set(
         request.feed,
         Object.fromEntries(request.inputs.map((input) => [input.name, createAlignedTensor(input)])),
+      );
+      return { is: "fed" };
+    case "remember-logits":
+      references.set(
+        request.reference,
+        readLogitRows(request.logits, request.positions).map((row) => prepareRow(row)),
       );
       return { is: "fed" };
     case "run":
@@ -98,14 +106,13 @@ async function compareTokens({
   key,
   feed,
   reference,
-  window,
 }: Extract<SessionRequest, { do: "compare-tokens" }>): Promise<SessionReply> {
-  const original = feeds.get(reference)?.[logitsName];
+  const original = references.get(reference);
   const [result] = await runSession({ key, feed, outputs: [logitsName] });
   if (original === undefined || result === undefined) throw new Error("No logits are compared");
-  const sums = emptyNextTokens();
-  addNextTokens(sums, window, readTensor(logitsName, original), result);
-  return { is: "divergence", nats: Number.isFinite(sums.divergence) ? sums.divergence : null };
+  const rows = readLogitRows(result, original.length);
+  const nats = original.reduce((sum, row, i) => sum + compareRow(row, at(rows, i)).divergence, 0);
+  return { is: "divergence", nats: Number.isFinite(nats) ? nats : null };
 }
 
 async function timeRuns({ key, feed, outputs }: RunRequest, runs: number): Promise<number[]> {

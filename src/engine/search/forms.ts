@@ -24,6 +24,7 @@ export const searchedForms: readonly Form[] = [
 export const languageForms: readonly Form[] = [
   { scheme: "int8-weight", granularity: "block", blockSize: 32 },
   { scheme: "int8-weight", granularity: "block", blockSize: 64 },
+  { scheme: "int8-weight", granularity: "block", blockSize: 128 },
   { scheme: "int4-weight", granularity: "block", blockSize: 32 },
   { scheme: "int4-weight", granularity: "block", blockSize: 64 },
   { scheme: "int4-weight", granularity: "block", blockSize: 128 },

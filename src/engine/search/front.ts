@@ -1,3 +1,5 @@
+import { at } from "../onnx/at.ts";
+
 /** A way to store the weights of a unit: 0 is as they are. */
 export interface UnitOption {
   readonly bytes: number;
@@ -55,6 +57,55 @@ export class Front {
       if (Math.max(...this.sumNoise(choice)) > limit) choice[unit] = from;
     }
     return choice;
+  }
+
+  /**
+   * The cheapest moves until no more bytes are left than the limit; what they saved too much is spent.
+   * A last move that saves far too much is left out where others in its place cost less noise.
+   */
+  chooseBytes(limit: number): Choice {
+    const skipped = new Set<Move>();
+    let { choice, last } = this.#takeUntil(limit, skipped);
+    while (last !== undefined) {
+      const other = this.#takeUntil(limit, skipped.add(last));
+      const noises = [choice, other.choice].map((each) => sum(this.sumNoise(each)));
+      if (this.sumBytes(other.choice) > limit || at(noises, 1) >= at(noises, 0)) return choice;
+      ({ choice, last } = other);
+    }
+    return choice;
+  }
+
+  #takeUntil(limit: number, skipped: ReadonlySet<Move>) {
+    let choice = this.units.map(() => 0);
+    let last: Move | undefined;
+    for (const move of this.#moves) {
+      if (this.sumBytes(choice) <= limit) break;
+      if (skipped.has(move) || choice[move.unit] !== move.from) continue;
+      choice[move.unit] = move.to;
+      last = move;
+    }
+    for (;;) {
+      const next = this.#findPurchase(choice, limit - this.sumBytes(choice));
+      if (next === undefined) return { choice, last };
+      choice = choice.map((option, unit) => (unit === next.unit ? next.to : option));
+    }
+  }
+
+  /** What takes most noise away for each of the bytes that it costs, of which there are so many. */
+  #findPurchase(choice: Choice, bytes: number): Move | undefined {
+    let best: Move | undefined;
+    for (const [unit, options] of this.units.entries()) {
+      const from = choice[unit] ?? 0;
+      const current = options[from];
+      if (current?.noise === undefined) continue;
+      for (const [to, option] of options.entries()) {
+        const cost = option.bytes - current.bytes;
+        if (cost <= 0 || cost > bytes || option.noise === undefined) continue;
+        const price = (sum(current.noise) - sum(option.noise)) / cost;
+        if (price > (best?.price ?? 0)) best = { unit, from, to, price };
+      }
+    }
+    return best;
   }
 
   /** Of each output. */

@@ -131,11 +131,10 @@ export class Trials implements AsyncDisposable {
     return this.#withCandidate(path, async (process) => {
       let [nats, positions] = [0, 0];
       for (const index of this.#sets.search.samples.keys()) {
-        const window = [...(windows[index] ?? [])];
-        const feeds = { feed: `search-${index}`, reference: `original-${index}` };
-        const request = { do: "compare-tokens", key, ...feeds, window } as const;
+        const names = { feed: `search-${index}`, reference: `original-${index}` };
+        const request = { do: "compare-tokens", key, ...names } as const;
         nats += (await process.request(request, "divergence")).nats ?? Infinity;
-        positions += window.length;
+        positions += windows[index]?.length ?? 0;
       }
       return Math.min(maxRatio, nats / positions);
     });
@@ -167,10 +166,14 @@ export class Trials implements AsyncDisposable {
         await process.request({ do: "feed", feed, inputs: [...sample] }, "fed");
       }
     }
-    if (!this.isLanguage) return process;
-    for (const [index, [, outputs]] of this.#sets.search.samples.entries()) {
-      const inputs = [...outputs];
-      await process.request({ do: "feed", feed: `original-${index}`, inputs }, "fed");
+    const { windows } = this.#sets.search.source;
+    if (windows === undefined) return process;
+    for (const [index, [, [logits]]] of this.#sets.search.samples.entries()) {
+      if (logits === undefined) throw new TypeError("A language model gave no logits");
+      const reference = `original-${index}`;
+      const positions = windows[index]?.length ?? 0;
+      const request = { do: "remember-logits", reference, logits, positions } as const;
+      await process.request(request, "fed");
     }
     return process;
   }

@@ -15,6 +15,7 @@ import { maxWarnings } from "../../contract/jobs/telemetry.ts";
 import type { WarningCode } from "../../contract/jobs/warnings.ts";
 import { addWaitingJobs } from "../database/counters.ts";
 import type { WriteTransaction } from "../database/store.ts";
+import { deleteSharedBlobs } from "../blobs/release-blobs.ts";
 import { queueWebhookEvents } from "../deliveries/queue-webhook-events.ts";
 
 interface RecordChange {
@@ -59,7 +60,9 @@ async function saveRecord(
   if (job.status === "Cancelling" && before.job.status !== "Cancelling") {
     effects.cancelling.add(job.id);
   }
-  if (isTerminal(job.status) && !isTerminal(before.job.status)) effects.ended.add(job.id);
+  if (!isTerminal(job.status) || isTerminal(before.job.status)) return;
+  effects.ended.add(job.id);
+  if (job.recipe.parallelism > 1) await deleteSharedBlobs(writing, after.project, job);
 }
 
 /** A job in a status that it entered, though it may have left it in the same change. */

@@ -173,8 +173,8 @@ async function recordReportedEvents(
   if (nextSeq > attempt.nextSeq) {
     await saveAttempt(writing, jobId, applied.attempt);
     if (applied.hasResult) await endPodAttempt(writing, jobId, number);
-    for (const share of applied.shares) await saveShare(writing, jobId, share);
-    if (applied.outline) await saveOutline(writing, jobId, applied.outline);
+    // What pods made for one another was deleted when the job ended.
+    if (!isTerminal(before.job.status)) await saveSharedFiles(writing, jobId, applied);
     const endsJob = isTerminal(applied.job.status) && !isTerminal(before.job.status);
     const unread = endsJob ? unreadLines(attempts, writing.now) : [];
     const lines = [...applied.lines, ...unread];
@@ -212,6 +212,15 @@ async function endPodAttempt(
     .where("attempt", "=", attempt)
     .where("pod_uid", "is not", null)
     .execute();
+}
+
+async function saveSharedFiles(
+  writing: WriteTransaction,
+  jobId: string,
+  { shares, outline }: AppliedEvents,
+): Promise<void> {
+  for (const share of shares) await saveShare(writing, jobId, share);
+  if (outline) await saveOutline(writing, jobId, outline);
 }
 
 async function saveShare(

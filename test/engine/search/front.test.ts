@@ -48,6 +48,22 @@ test("a limit of noise is kept, and a unit that would break it is left as it is"
   assert.deepEqual(front.chooseWithin(10), [2, 2, 1]);
 });
 
+test("a limit of bytes is kept, and what is left of it takes noise away", () => {
+  const front = new Front(units);
+  assert.deepEqual(front.chooseBytes(840), [0, 0, 0]);
+  assert.deepEqual(front.chooseBytes(539), [1, 0, 1]);
+  assert.deepEqual(front.chooseBytes(199), [2, 1, 1]);
+  assert.deepEqual(front.chooseBytes(200), [2, 1, 0]);
+  assert.deepEqual(front.chooseBytes(1), [2, 2, 1]);
+});
+
+test("a weight that would save far more bytes than are too many stays, where smaller ones serve", () => {
+  const small = [unchanged(40), { bytes: 10, noise: [1e-2] }];
+  const front = new Front([[unchanged(400), { bytes: 100, noise: [8e-2] }], small, small]);
+  assert.deepEqual(front.chooseBytes(460), [0, 1, 0]);
+  assert.deepEqual(front.chooseBytes(410), [1, 0, 0]);
+});
+
 test("forms that were not measured are not chosen", () => {
   const front = new Front([[unchanged(100), { bytes: 10, noise: undefined }]]);
   assert.deepEqual([front.length, front.chooseWithin(1)], [0, [0]]);

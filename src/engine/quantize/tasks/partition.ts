@@ -1,10 +1,12 @@
 import { open } from "node:fs/promises";
+import path from "node:path";
 import { z } from "zod";
 import { at } from "../../onnx/at.ts";
 import { outputLengths, outputPayloads, payloadLength } from "./output-writer.ts";
 import { runTasks } from "./run-tasks.ts";
 import { type DigestOptions, taskDigest } from "./task-digest.ts";
 import type { ModelTask, PlacedTask, RunTasksOptions, TaskResult } from "./weight-task.ts";
+import { keepFetched, type KeptRange, keptRange } from "./kept-ranges.ts";
 import { readJsonTrailer, writeJsonTrailer } from "../../onnx/json-trailer.ts";
 import type { OnnxModel } from "../../onnx/onnx-model.ts";
 import { payloadField } from "../../onnx/payload.ts";
@@ -14,28 +16,40 @@ interface Partition {
   readonly tasks: readonly ModelTask[];
 }
 
+interface PartitionOptions extends RunTasksOptions, DigestOptions {
+  /** Whether what is fetched for the tasks becomes part of the file. */
+  readonly keepsFetched?: boolean | undefined;
+}
+
 /**
  * Runs the tasks of a partition and writes their outputs to a file: one after the other, followed
- * by a trailer with the results.
+ * by what is kept of the checkpoint and a trailer with the results.
  * @returns the file's size
  */
 export async function writePartition(
   file: string,
   partition: Partition,
-  options: RunTasksOptions & DigestOptions,
+  { keepsFetched, ...options }: PartitionOptions,
 ): Promise<number> {
   await using handle = await open(file, "wx");
   const { placed, bytes } = placeInPartition(file, partition);
   await handle.truncate(bytes);
+  const folder = path.dirname(partition.model.path);
+  const kept =
+    keepsFetched && options.remote
+      ? keepFetched(options.remote, folder, { file: handle, position: bytes })
+      : undefined;
   // Content that is the same before the work and when it is adopted was the same in between.
   const digests: string[] = [];
   for (const task of partition.tasks) {
     digests.push(await taskDigest(partition.model, task, options));
   }
-  const results = await runTasks(placed, options);
+  const results = await runTasks(placed, kept ? { ...options, remote: kept.files } : options);
   const entries = results.map((result, index) => trailerEntry(partition, index, result));
   const identified = entries.map((entry, index) => ({ ...entry, task: at(digests, index) }));
-  return await writeJsonTrailer(handle, identified satisfies PartitionTrailer, bytes);
+  const ranges = kept?.ranges ?? [];
+  const end = bytes + sumBytes(ranges);
+  return await writeJsonTrailer(handle, [...identified, ...ranges] satisfies Trailer, end);
 }
 
 function placeInPartition(
@@ -101,23 +115,49 @@ export const taskResult = z.object({
   rejection: z.string().optional(),
 });
 
-const trailer = z.array(
-  taskResult.extend({
-    task: z.string().describe("Digest of the task."),
-    bytes: z.int().min(0).describe("Length of its outputs."),
-  }),
-);
+const storedResult = taskResult.extend({
+  task: z.string().describe("Digest of the task."),
+  bytes: z.int().min(0).describe("Length of its outputs."),
+});
 
-/** Results of the tasks of a partition, in the order in which their outputs are in the file. */
-type PartitionTrailer = z.infer<typeof trailer>;
+/** What a partition has, in the order in which it is in the file: results, then what is kept. */
+const trailer = z.array(z.union([storedResult, keptRange]));
+type Trailer = z.infer<typeof trailer>;
 
 /** @throws Error if a file is not a partition, or not all of one */
-async function readTrailer(file: string): Promise<PartitionTrailer> {
+async function readTrailer(file: string) {
   const { value, start } = await readJsonTrailer(file);
   const entries = trailer.parse(value);
-  const outputBytes = entries.reduce((sum, { bytes }) => sum + bytes, 0);
-  if (outputBytes !== start) throw new Error(`"${file}" is not a whole share`);
-  return entries;
+  if (sumBytes(entries) !== start) throw new Error(`"${file}" is not a whole share`);
+  return {
+    results: entries.filter((entry) => "task" in entry),
+    ranges: entries.filter((entry) => "file" in entry),
+  };
+}
+
+function sumBytes(entries: readonly { readonly bytes: number }[]): number {
+  return entries.reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
+/** A part of a file of a checkpoint, and the partition that has it. */
+interface FoundRange extends KeptRange {
+  readonly path: string;
+  /** Where it begins in the partition. */
+  readonly position: number;
+}
+
+/** What the files of writePartition have of a checkpoint. @throws Error if a file is not one */
+export async function findKeptRanges(files: readonly string[]): Promise<FoundRange[]> {
+  const found: FoundRange[] = [];
+  for (const file of files) {
+    const { results, ranges } = await readTrailer(file);
+    let position = sumBytes(results);
+    for (const range of ranges) {
+      found.push({ ...range, path: file, position });
+      position += range.bytes;
+    }
+  }
+  return found;
 }
 
 /** A task that another pod completed. */
@@ -136,7 +176,8 @@ export async function readPartitions(files: readonly string[]): Promise<Complete
   const completed = new Map<string, CompletedTask>();
   for (const file of files) {
     let offset = 0;
-    for (const { task, bytes, weight, sums, rejection } of await readTrailer(file)) {
+    const { results } = await readTrailer(file);
+    for (const { task, bytes, weight, sums, rejection } of results) {
       completed.set(task, { result: { weight, sums, rejection }, path: file, offset });
       offset += bytes;
     }
