@@ -55784,8 +55784,8 @@ async function fetchMergeBase({ repo, headSha, branch }, base, github) {
 
 // EXTERNAL MODULE: ./action/run-post.js
 var run_post = __nccwpck_require__(6361);
-// EXTERNAL MODULE: ./action/service-client.js + 32 modules
-var service_client = __nccwpck_require__(3606);
+// EXTERNAL MODULE: ./action/service-client.js + 33 modules
+var service_client = __nccwpck_require__(974);
 // EXTERNAL MODULE: ./client/read-pieces.js
 var read_pieces = __nccwpck_require__(8390);
 // EXTERNAL MODULE: ./client/problem-error.js + 1 modules
@@ -56262,7 +56262,7 @@ function setFailure({ failureMessage }, { conclusion, title }) {
 /* harmony import */ var _check_run_reporter_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(849);
 /* harmony import */ var _connect_github_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3324);
 /* harmony import */ var _read_inputs_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(2982);
-/* harmony import */ var _service_client_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(3606);
+/* harmony import */ var _service_client_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(974);
 /* harmony import */ var _submit_batches_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(4866);
 /* harmony import */ var _workflow_run_js__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(6793);
 /* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(8931);
@@ -56332,7 +56332,7 @@ async function requestCancellation(client, id, signal) {
 
 /***/ }),
 
-/***/ 3606:
+/***/ 974:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -56878,6 +56878,16 @@ async function readExactly(file, bytes, position, endError) {
         done += bytesRead;
     }
 }
+const copiedAtOnce = (/* unused pure expression or super */ null && (1024 * 1024));
+async function copyRange(from, to, length) {
+    const buffer = new Uint8Array(Math.min(copiedAtOnce, length));
+    const endError = () => new RangeError(`The file ends before byte ${from.position + length}`);
+    for (let done = 0; done < length; done += buffer.length) {
+        const part = buffer.subarray(0, length - done);
+        await readExactly(from.file, part, from.position + done, endError);
+        await writeAllBytes(to.file, part, to.position + done);
+    }
+}
 async function writeAllBytes(file, bytes, position) {
     for (let done = 0; done < bytes.length;) {
         done += (await file.write(bytes, done, bytes.length - done, position + done)).bytesWritten;
@@ -57355,7 +57365,33 @@ function createUndiciTransport(dispatcher) {
 
 // EXTERNAL MODULE: ./contract/jobs/artifact.js
 var artifact = __nccwpck_require__(4336);
+;// CONCATENATED MODULE: ./contract/jobs/weight-files.js
+
+
+
+const weightFiles = schemas/* object */.Ikc({
+    files: schemas/* int */.Whr().min(1),
+    bytes: schemas/* int */.Whr().min(0),
+    archive: artifact/* artifactName */.Cs.nullable(),
+})
+    .nullable()
+    .default(null);
+function findWeightFiles(artifacts, name) {
+    const isModel = artifacts.some((file) => file.name === name && file.kind === "model");
+    const weights = artifacts.filter(({ kind }) => kind === "weights");
+    if (!isModel || weights.length === 0)
+        return null;
+    const bytes = weights.reduce((sum, file) => sum + file.bytes, 0);
+    const archive = artifacts.find(({ kind }) => kind === "archive")?.name ?? null;
+    return { files: weights.length, bytes, archive };
+}
+function sayWeightFiles(name, needed) {
+    const files = `${needed.files} more ${needed.files === 1 ? "file" : "files"}`;
+    return `${name} does not hold its weights: it needs ${files}, ${formatBytes(needed.bytes)}, in the same folder`;
+}
+
 ;// CONCATENATED MODULE: ./contract/routes/artifact-routes.js
+
 
 
 
@@ -57408,6 +57444,7 @@ const linkedFile = artifact/* artifact */.dj
     .pick({ name: true, bytes: true, sha256: true })
     .extend({
     expiresAt: iso/* datetime */.w$(),
+    weightFiles: weightFiles,
     result: linkedResult
         .nullable(),
 })
@@ -59484,6 +59521,7 @@ function firstDifference(facts, now, before) {
 /* harmony export */   E_: () => (/* binding */ creationHeaders),
 /* harmony export */   PK: () => (/* binding */ createdHeaders),
 /* harmony export */   Qe: () => (/* binding */ jobCreationErrors),
+/* harmony export */   tK: () => (/* binding */ cancelledBy),
 /* harmony export */   uf: () => (/* binding */ createdBy),
 /* harmony export */   vw: () => (/* binding */ creationErrors)
 /* harmony export */ });
@@ -59515,11 +59553,14 @@ const jobCreationErrors = [
     "model_source_refused",
     "model_not_found",
 ];
-const createdBy = zod__WEBPACK_IMPORTED_MODULE_2__/* .object */ .Ikc({
+const requester = zod__WEBPACK_IMPORTED_MODULE_2__/* .object */ .Ikc({
     tokenId: _id_js__WEBPACK_IMPORTED_MODULE_0__/* .tokenId */ .jo
         .nullable(),
     name: zod__WEBPACK_IMPORTED_MODULE_2__/* .string */ .YjP(),
-})
+});
+const createdBy = requester
+    .optional();
+const cancelledBy = requester
     .optional();
 
 
@@ -60139,6 +60180,7 @@ const job = schemas/* object */.Ikc({
     gates: schemas/* array */.YOg(gate/* gateResult */.xp),
     error: errors/* jobError */.Kp.nullable(),
     createdBy: creation/* createdBy */.uf,
+    cancelledBy: creation/* cancelledBy */.tK,
 })
     .meta({ id: "Job" });
 const jobDetail = job
@@ -60625,7 +60667,7 @@ function changeScheme(fields, scheme) {
     const { granularity: wanted, calibration } = fields;
     const granularity = wanted && chooseGranularity(scheme, wanted);
     const hasBlocks = scheme === "int4-weight" || (scheme !== "fp16" && granularity === "block");
-    const isCalibrated = hasBlocks || scheme === "int8-static";
+    const isCalibrated = hasBlocks || scheme === "int8-static" || scheme === "int8-dynamic";
     return {
         ...fields,
         granularity,
@@ -60951,7 +60993,7 @@ __nccwpck_require__.d(__webpack_exports__, {
   Y9: () => (/* binding */ telemetry)
 });
 
-// UNUSED EXPORTS: endedStage, maxReportedOutputs, maxSqnrDb, maxUnfusedNodes, maxWarnings, stageName
+// UNUSED EXPORTS: endedStage, maxReportedOutputs, maxSeconds, maxSqnrDb, maxUnfusedNodes, maxWarnings, stageName
 
 // EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
 var schemas = __nccwpck_require__(3045);
@@ -61022,7 +61064,8 @@ const warningTable = {
     baseline_not_timed: "The baseline's own result could not be timed beside the job's, so `maxLatencyRegression` " +
         "compares figures that were measured at different times.",
     calibration_unused: "The recipe has a calibration, and the result has no weight in blocks that a product takes, " +
-        "which rounding could be fitted for.",
+        "which rounding could be fitted for, and no product in integers of what a normalization gives, " +
+        "which could be smoothed.",
     calibrated_on_generated: "The rounding was fitted to generated samples: give some of the model's use as " +
         "`recipe.calibration.data`.",
     calibrated_on_one_sample: "The rounding was fitted to a single sample, which says little of others.",
@@ -61128,11 +61171,20 @@ const qdq = schemas/* object */.Ikc({
     }))
         .max(maxUnfusedNodes),
 });
+const maxSeconds = 1e8;
+const seconds = schemas/* number */.aig().min(0).max(maxSeconds);
+const jobCosts = schemas/* object */.Ikc({
+    peakMemoryBytes: schemas/* int */.Whr()
+        .min(0),
+    diskBytes: schemas/* int */.Whr()
+        .min(0),
+    seconds: seconds
+        .optional(),
+});
 const peakMemory = "Peak resident memory, bytes, that running";
 const peakMemoryScope = (/* unused pure expression or super */ null && (" takes: the model, its inputs and outputs, without Node and the runtime themselves. Absent " +
     "for a model that does not fit into the available memory and was run in stages."));
 const warningCode = (0,shown_line/* shownLine */.Q)(limits/* textLimits */.I6.reason);
-const seconds = schemas/* number */.aig().min(0).max(1e8);
 const stageSeconds = schemas/* object */.Ikc({
     fetch: seconds,
     shard: seconds,
@@ -61157,6 +61209,10 @@ const telemetry = schemas/* object */.Ikc({
         predicted: schemas/* boolean */.zMY()
             .default(false),
     })
+        .optional(),
+    forecast: jobCosts
+        .optional(),
+    usage: jobCosts
         .optional(),
     weights: schemas/* object */.Ikc({
         total: schemas/* int */.Whr().min(0),
