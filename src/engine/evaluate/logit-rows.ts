@@ -51,11 +51,12 @@ export function compareRow(
   let [otherSum, product] = [0, 0];
   for (let at = 0; at < weights.length; at++) {
     const value = Number(row[at]) - largest;
-    otherSum += Math.exp(value);
+    // Rounded as those of the prepared row are: a row has no divergence from itself.
+    otherSum += Math.fround(Math.exp(value));
     product += Number(weights[at]) * value;
   }
   const logSum = Math.log(otherSum);
-  return { divergence: mean - product / sum + logSum, logSum: largest + logSum };
+  return { divergence: mean - (product / sum - logSum), logSum: largest + logSum };
 }
 
 function findLargest(row: Float32Array): number {
