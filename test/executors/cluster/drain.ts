@@ -13,6 +13,8 @@ const graceSeconds = 3;
 
 /** Evicts the pods of a hundred jobs while the service is replaced. */
 export async function testDrain(t: TestContext, controlPlane: ControlPlane): Promise<void> {
+  // Pods that wait since earlier tests would be scheduled to this node, which runs only its namespace's.
+  await controlPlane.kubectl(["delete", "jobs", "--all", "--all-namespaces"]);
   const { service, node } = await startInstallation(t, controlPlane, {
     startProgram: startPrintingWorker,
   });

@@ -28,9 +28,10 @@ export async function listenForWorkers(
       }
       if (await storeSentBlob(request, response, blobs)) return;
       const limits = { maxModelBytes: 2 ** 30, allowedRoots: ["/"], allowPrivateAddresses: false };
+      const added = { limits, secondsPerByte: null };
       const reply =
         events === undefined
-          ? { ...(await records.workers.findAssignment(jobId, attempt)), limits }
+          ? { ...(await records.workers.findAssignment(jobId, attempt)), ...added }
           : await records.workers.recordEvents(
               jobId,
               attempt,
