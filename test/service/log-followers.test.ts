@@ -7,6 +7,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { limits } from "../../src/contract/limits.ts";
 import { startHttpServer } from "../../src/service/http-server/start-http-server.ts";
+import { until } from "../support/until.ts";
 import { beginTestWorker, logEvent, makeTestApp, startJob } from "../server/test-app.ts";
 
 setFlagsFromString("--expose-gc");
@@ -29,6 +30,7 @@ test("of each follower of a log who reads nothing, 256 KiB are in memory", async
     host: "127.0.0.1",
     port: 0,
   });
+  const readPage = t.mock.method(app.records.logs, "readPage");
   const before = countBufferBytes();
   const { port, host } = new URL(server.url);
   const followers = 40;
@@ -40,7 +42,7 @@ test("of each follower of a log who reads nothing, 256 KiB are in memory", async
       `GET /v1/jobs/${id}/logs HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${app.admin}\r\n\r\n`,
     );
   }
-  const readPage = t.mock.method(app.records.logs, "readPage");
+  await until("each follower was read for", () => readPage.mock.callCount() >= followers);
   for (let calls = -1; calls !== readPage.mock.callCount();) {
     calls = readPage.mock.callCount();
     await delay(500);
