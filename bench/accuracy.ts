@@ -5,11 +5,12 @@ import { reportBench } from "./result.ts";
 
 /** Arguments: names of the models that are compared, by default all, which takes hours. */
 const [, ...chosen] = process.argv.slice(2);
-const unknown = chosen.filter((name) => !comparedModels.includes(name));
-if (unknown.length > 0) {
-  throw new TypeError(`"${unknown.join(", ")}" is none of ${comparedModels.join(", ")}`);
-}
+const models = chosen.map((name) => {
+  const model = comparedModels.find((each) => each === name);
+  if (model === undefined) throw new TypeError(`"${name}" is none of ${comparedModels.join(", ")}`);
+  return model;
+});
 await preparePython();
-const rows = await measureAccuracies(chosen.length === 0 ? comparedModels : chosen);
-if (chosen.length === 0) rows.push(...(await measureRecognition()));
+const rows = await measureAccuracies(models.length === 0 ? comparedModels : models);
+if (models.length === 0) rows.push(...(await measureRecognition()));
 await reportBench("accuracy", rows);

@@ -13,7 +13,7 @@ import { listenLocally } from "../test/support/listen-locally.ts";
 import { prepareRunner } from "../test/action/support/runner.ts";
 import { startRunningService } from "../test/support/running-service.ts";
 import { median } from "./median.ts";
-import { readPeakBytes } from "./read-peak-bytes.ts";
+import { readPeakOfProcess } from "../src/engine/evaluate/read-peak-memory-bytes.ts";
 import { type BenchRow, limitRow, reportBench } from "./result.ts";
 
 const exec = promisify(execFile);
@@ -92,7 +92,7 @@ async function measureUploads(): Promise<BenchRow[]> {
     const startedAt = performance.timeOrigin + performance.now();
     const step = await runner.start(inputs, { environment });
     await step.untilLog(/model\.onnx: (uploaded|unchanged)/);
-    const peakBytes = await readPeakBytes(step.pid);
+    const peakBytes = await readPeakOfProcess(step.pid);
     const { log } = await step.ended;
     const lines = (await readFile(timesFile, "utf8")).trim().split("\n");
     const puts = recordedRequests

@@ -4,7 +4,7 @@ import { describeModel } from "../src/engine/diff/describe-model.ts";
 import type { ModelDescription } from "../src/contract/models/model-description.ts";
 import { preparePython } from "../test/support/prepare-python.ts";
 import { prepareSyntheticModel } from "./engine/prepare-synthetic-model.ts";
-import { readPeakBytes } from "./read-peak-bytes.ts";
+import { readPeakOfProcess } from "../src/engine/evaluate/read-peak-memory-bytes.ts";
 import { limitRow, reportBench } from "./result.ts";
 
 await preparePython();
@@ -16,7 +16,7 @@ const result = { originalPath: path, resultPath: path, weights: [], maxModelByte
 
 const headers = await time(() => compareResult(result));
 const description = await time(() => describeModel(path, result.maxModelBytes, signal));
-const peakMegabytes = (await readPeakBytes(process.pid)) / 1e6;
+const peakMegabytes = (await readPeakOfProcess(process.pid)) / 1e6;
 const before = chain("a", 1_000);
 const nodes = await time(() => compareModels(before, chain("b", 1_001)));
 

@@ -16,7 +16,7 @@ import { type RunningService, startRunningService } from "../test/support/runnin
 import { floatInitializer, tensorInfo, writeTinyModel } from "../test/support/tiny-model.ts";
 import { until } from "../test/support/until.ts";
 import { seedJobs } from "./api/seed-jobs.ts";
-import { readPeakBytes } from "./read-peak-bytes.ts";
+import { readPeakOfProcess } from "../src/engine/evaluate/read-peak-memory-bytes.ts";
 import { type BenchRow, limitRow, reportBench } from "./result.ts";
 
 /**
@@ -68,7 +68,7 @@ async function readPages({ client, ...started }: RunningService): Promise<BenchR
   const probes = startProbes(started);
   for (let i = 0; i < pages; i++) await client.call("listJobs", { query: { limit: "200" } });
   const times = await probes.stop();
-  const mebibytes = (await readPeakBytes(pidOf(started))) / 2 ** 20;
+  const mebibytes = (await readPeakOfProcess(pidOf(started))) / 2 ** 20;
   return [
     limitRow(
       `GET /healthz, worst, in ${pages} pages of large jobs`,

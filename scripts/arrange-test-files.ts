@@ -20,8 +20,8 @@ const seconds: Readonly<Record<string, number>> = {
 };
 
 /**
- * The files that mostly wait, and the others, of which the longest begin first, so that the run does
- * not end with one of them alone.
+ * The files that mostly wait, and the others, the longest first, so that the run does not end with
+ * one long file that has the machine to itself.
  * @throws Error where a file of the tables is not there
  */
 export function arrangeTestFiles(files: readonly string[]): {

@@ -17,8 +17,8 @@ const exec = promisify(execFile);
 const matrices = { scope: "matrices" } as const;
 
 /**
- * How ours runs, and the works of peer.py, of which only `static` is calibrated, and of
- * neural_compressor.py that make the same of a model.
+ * How ours runs, and the works of peer.py and of neural_compressor.py that make the same of a model.
+ * Those of peer.py are calibrated for `static` only.
  */
 const comparisons = {
   int4: { ...matrices, peers: ["int4", "int4-k-quant"], compressor: ["gptq", "awq"] },
@@ -65,13 +65,13 @@ interface Place {
 }
 
 /** Models that there is real data for. */
-export const comparedModels: readonly string[] = [...Object.keys(realKinds), "minilm"];
+export const comparedModels = [...(Object.keys(realKinds) as RealModelName[]), "minilm"] as const;
 
 /**
  * SQNR of outputs and size of real models on real data, beside the best of the quantizers of ONNX
  * Runtime and of Intel's Neural Compressor.
  */
-export async function measureAccuracies(names: readonly string[]): Promise<BenchRow[]> {
+export async function measureAccuracies(names: readonly RealModelName[]): Promise<BenchRow[]> {
   const rows: BenchRow[] = [];
   const compressor = await installPeer({
     title: "Neural Compressor",
@@ -82,8 +82,7 @@ export async function measureAccuracies(names: readonly string[]): Promise<Bench
   for (const name of names) {
     const folder = join(benchCache, "accuracy", name);
     await mkdir(folder, { recursive: true });
-    const model = name as RealModelName;
-    const place = { name: model, folder, compressor, ...(await prepareData(model, folder)) };
+    const place = { name, folder, compressor, ...(await prepareData(name, folder)) };
     for (const work of Object.keys(comparisons) as Compared[]) {
       rows.push(...(await compareWork(work, place)));
     }

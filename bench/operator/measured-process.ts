@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { fetch } from "undici";
 import type { ControlPlane } from "../../test/support/cluster/control-plane.ts";
 import { findFreePort } from "../../test/support/find-free-port.ts";
-import { readPeakBytes } from "../read-peak-bytes.ts";
+import { readPeakOfProcess } from "../../src/engine/evaluate/read-peak-memory-bytes.ts";
 
 /**
  * Filled by the first process of each kind when it ends, as the build of the image does. A process
@@ -90,7 +90,7 @@ export async function startMeasuredProcess(
   await untilReady(child, `http://127.0.0.1:${port}/readyz`);
   return {
     metrics: async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text(),
-    peakBytes: async () => readPeakBytes(child.pid ?? Number.NaN),
+    peakBytes: async () => readPeakOfProcess(child.pid ?? Number.NaN),
     async [Symbol.asyncDispose]() {
       child.kill("SIGTERM");
       await once(child, "exit");

@@ -1,19 +1,17 @@
 import assert from "node:assert/strict";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { ServiceError } from "../../../src/contract/errors.ts";
 import type { PartialRecipe } from "../../../src/contract/jobs/recipe.ts";
-import { resolveRecipe } from "../../../src/contract/jobs/resolve-recipe.ts";
-import { compressModel } from "../../../src/engine/compress-model.ts";
 import { writeRunnableOriginal } from "../../../src/engine/language/runnable-original.ts";
-import { evaluateModels } from "../../../src/engine/evaluate-models.ts";
 import { createNormal, createRandom } from "../../../src/engine/evaluate/generate-sample.ts";
 import { writeArraysNpz, writeFloatsNpz } from "../../support/npz.ts";
 import { english, makeCheckpointFolder } from "../../support/checkpoint-folder.ts";
 import { minilmData, realModel, realModelMissing } from "../../support/real-models.ts";
 import { floatInitializer, node, tensorInfo, writeTinyModel } from "../../support/tiny-model.ts";
-import { contribTarget, makeFolder } from "../quantize/compress.ts";
+import { makeFolder } from "../quantize/compress.ts";
+import { compress, measureSqnrDb } from "./compress-calibrated.ts";
 
 const [inputs, outputs] = [64, 32];
 const int4 = { scheme: "int4-weight", operators: "contrib", symmetric: false } as const;
@@ -45,42 +43,6 @@ function drawRows(rows: number): number[] {
       ),
     );
   }).flat();
-}
-
-async function compress(
-  model: string,
-  folder: string,
-  { recipe, data }: { recipe: PartialRecipe; data?: string },
-) {
-  const outputDirectory = join(folder, "result");
-  await mkdir(outputDirectory, { recursive: true });
-  return compressModel(model, {
-    kind: "compress",
-    recipe: resolveRecipe(recipe),
-    target: contribTarget,
-    calibrationPath: data,
-    outputDirectory,
-    signal: new AbortController().signal,
-    onProgress: () => {},
-    log: () => {},
-  });
-}
-
-async function measureSqnrDb(model: string, folder: string, dataPath: string): Promise<number> {
-  let sqnrDb = NaN;
-  await evaluateModels({
-    originalPath: model,
-    resultPath: join(folder, "result", "model.onnx"),
-    evaluation: { samples: 8, latencyBudgetSeconds: 0, minCosine: -1 },
-    executionProvider: "cpu",
-    dataPath,
-    scratchDirectory: folder,
-    signal: new AbortController().signal,
-    onProgress: () => {},
-    onMeasured: ({ accuracy }) => (sqnrDb = accuracy?.sqnrDb ?? sqnrDb),
-    log: () => {},
-  });
-  return sqnrDb;
 }
 
 async function refusal(work: Promise<unknown>): Promise<ServiceError> {

@@ -3,9 +3,6 @@ import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { PartialRecipe } from "../../../src/contract/jobs/recipe.ts";
-import { resolveRecipe } from "../../../src/contract/jobs/resolve-recipe.ts";
-import { compressModel } from "../../../src/engine/compress-model.ts";
-import { evaluateModels } from "../../../src/engine/evaluate-models.ts";
 import { createNormal, createRandom } from "../../../src/engine/evaluate/generate-sample.ts";
 import { openModel } from "../../../src/engine/onnx/open-model.ts";
 import { readTensor } from "../../../src/engine/onnx/read-tensor.ts";
@@ -19,7 +16,8 @@ import {
   tensorInfo,
   writeTinyModel,
 } from "../../support/tiny-model.ts";
-import { contribTarget, makeFolder } from "../quantize/compress.ts";
+import { makeFolder } from "../quantize/compress.ts";
+import { compress, measureSqnrDb } from "./compress-calibrated.ts";
 
 const [inputs, outputs, largeChannel, size] = [64, 32, 5, 60];
 const samples = "file:///x.npz";
@@ -91,37 +89,13 @@ async function writeNormalized(folder: string, options: Written): Promise<string
   return path;
 }
 
-async function compress(model: string, folder: string, recipe: PartialRecipe) {
-  const outputDirectory = join(folder, "result");
-  await mkdir(outputDirectory, { recursive: true });
-  return compressModel(model, {
-    kind: "compress",
-    recipe: resolveRecipe(recipe),
-    target: contribTarget,
-    calibrationPath: recipe.calibration?.data && join(folder, "x.npz"),
-    outputDirectory,
-    signal: new AbortController().signal,
-    onProgress: () => {},
-    log: () => {},
-  });
+async function compressSamples(model: string, folder: string, recipe: PartialRecipe) {
+  const data = recipe.calibration?.data && join(folder, "x.npz");
+  return compress(model, folder, { recipe, ...(data && { data }) });
 }
 
-/** Of the worst of the products. */
-async function measureSqnrDb(model: string, folder: string): Promise<number> {
-  let sqnrDb = NaN;
-  await evaluateModels({
-    originalPath: model,
-    resultPath: join(folder, "result", "model.onnx"),
-    evaluation: { samples: 8, latencyBudgetSeconds: 0, minCosine: -1 },
-    executionProvider: "cpu",
-    dataPath: join(folder, "x.npz"),
-    scratchDirectory: folder,
-    signal: new AbortController().signal,
-    onProgress: () => {},
-    onMeasured: ({ accuracy }) => (sqnrDb = accuracy?.sqnrDb ?? sqnrDb),
-    log: () => {},
-  });
-  return sqnrDb;
+async function measureSamples(model: string, folder: string): Promise<number> {
+  return measureSqnrDb(model, folder, join(folder, "x.npz"));
 }
 
 async function readConstants(path: string) {
@@ -150,7 +124,7 @@ for (const normalization of normalizations) {
       for (const product of ["MatMul", "Gemm"] as const) {
         await using folder = await makeFolder();
         const model = await writeNormalized(folder.path, { normalization, isShared, product });
-        const report = await compress(model, folder.path, smoothed);
+        const report = await compressSamples(model, folder.path, smoothed);
         assert.equal(report.calibration?.fittedWeights, 2);
         assert.match(report.weights.find(({ name }) => name === "a")?.form ?? "", /, smoothed$/);
         const before = await readConstants(model);
@@ -195,10 +169,10 @@ test("A large channel no longer costs the others their codes", async () => {
     await using folder = await makeFolder();
     const options = { normalization: "LayerNormalization", isShared, product: "Gemm" } as const;
     const model = await writeNormalized(folder.path, options);
-    await compress(model, folder.path, { scheme: "int8-dynamic" });
-    const rounded = await measureSqnrDb(model, folder.path);
-    await compress(model, folder.path, smoothed);
-    const gain = (await measureSqnrDb(model, folder.path)) - rounded;
+    await compressSamples(model, folder.path, { scheme: "int8-dynamic" });
+    const rounded = await measureSamples(model, folder.path);
+    await compressSamples(model, folder.path, smoothed);
+    const gain = (await measureSamples(model, folder.path)) - rounded;
     assert.ok(gain >= 3, `${gain} dB more than ${rounded}`);
   }
 });
@@ -208,10 +182,10 @@ test("What products of a language model take from its norms is smoothed", async 
   const checkpoint = join(folder, "config.json");
   const result = join(folder, "result", "model.onnx");
   const recipe = { scheme: "int8-dynamic", operators: "contrib", minElements: 0 } as const;
-  await compress(checkpoint, folder, recipe);
+  await compressSamples(checkpoint, folder, recipe);
   const before = await readConstants(result);
   const calibration = { generated: true, samples: 8 };
-  const report = await compress(checkpoint, folder, { ...recipe, calibration });
+  const report = await compressSamples(checkpoint, folder, { ...recipe, calibration });
   const after = await readConstants(result);
   assert.deepEqual(after.operators, before.operators);
   const smoothedWeights = report.weights.filter(({ form }) => form?.endsWith(", smoothed"));
@@ -270,7 +244,7 @@ test("Padding is not observed", async () => {
         attention_mask: { shape: [16, 8, 1], values: mask },
       });
       const { scheme, calibration } = smoothed;
-      const report = await compress(model, place, { scheme, calibration });
+      const report = await compressSamples(model, place, { scheme, calibration });
       assert.equal(report.calibration?.fittedWeights, 1);
       return readFile(join(place, "result", "model.onnx"));
     }),
@@ -291,9 +265,9 @@ test("Where no normalization comes before a product, nothing changes", async () 
     initializer: [floatInitializer("w", [inputs, outputs], weight)],
   });
   const result = join(folder.path, "result", "model.onnx");
-  await compress(model, folder.path, { scheme: "int8-dynamic" });
+  await compressSamples(model, folder.path, { scheme: "int8-dynamic" });
   const before = await readFile(result);
-  const { warnings } = await compress(model, folder.path, smoothed);
+  const { warnings } = await compressSamples(model, folder.path, smoothed);
   assert.deepEqual(await readFile(result), before);
   assert.deepEqual(
     warnings.map(({ code }) => code),
@@ -310,9 +284,9 @@ test("Weights that are restored at load keep the inputs that they have", async (
   } as const;
   const model = await writeNormalized(folder.path, options);
   const result = join(folder.path, "result", "model.onnx");
-  await compress(model, folder.path, { scheme: "int8-dynamic", dequantize: "load-only" });
+  await compressSamples(model, folder.path, { scheme: "int8-dynamic", dequantize: "load-only" });
   const before = await readFile(result);
-  await compress(model, folder.path, { ...smoothed, dequantize: "load-only" });
+  await compressSamples(model, folder.path, { ...smoothed, dequantize: "load-only" });
   assert.deepEqual(await readFile(result), before);
 });
 
