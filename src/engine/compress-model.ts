@@ -169,7 +169,7 @@ async function calibratePlan(work: PassWork): Promise<PassWork> {
   const planned = { ...options, recipe: recipe.auto === undefined ? recipe : blockRecipe(recipe) };
   const plan = options.plan ?? (await planCompression(modelPath, planned));
   const calibration = await calibrateModel(modelPath, plan, {
-    ...options,
+    ...planned,
     calibrationPath,
     scratchDirectory: scratch,
     onProgress: (fraction, message) => onProgress(fraction * calibrationShare, message),

@@ -10,6 +10,7 @@ import { compressModel } from "../../src/engine/compress-model.ts";
 import { english, makeCheckpointFolder } from "../support/checkpoint-folder.ts";
 import { writeLayeredModel } from "../support/layered-model.ts";
 import { realModel } from "../support/real-models.ts";
+import { floatInitializer, node, tensorInfo, writeTinyModel } from "../support/tiny-model.ts";
 import { hashFile } from "../../scripts/repeat-job.ts";
 
 let folder = "";
@@ -117,6 +118,35 @@ test("a search is cancelled while it measures weights", async () => {
   };
   const work = compress(await layeredModel(), { auto }, { onProgress: cancel });
   await assert.rejects(work, { name: "AbortError" });
+});
+
+test("a scheme that fuses operators has no meaning for a search that calibrates", async () => {
+  const model = join(folder, "normalized.onnx");
+  const vectors = ["scale", "shift", "mean", "variance"];
+  const noise = (index: number) => Math.sin(index * 12.9898 + index * index * 0.37);
+  await writeTinyModel(model, {
+    node: [
+      node("Conv", ["x", "kernel"], ["a"]),
+      node("BatchNormalization", ["a", ...vectors], ["b"]),
+      node("MatMul", ["b", "matrix"], ["y"]),
+    ],
+    input: [tensorInfo("x", [1, 4, 8, 64])],
+    output: [tensorInfo("y", [1, 4, 8, 32])],
+    initializer: [
+      floatInitializer("kernel", [4, 4, 1, 1], noise),
+      ...vectors.map((name) => floatInitializer(name, [4], () => 1)),
+      floatInitializer("matrix", [64, 32], noise),
+    ],
+  });
+  const auto = { minSqnrDb: 20, samples: 2, points: 0 };
+  const calibration = { generated: true, samples: 2 };
+  const searched = async (scheme: "int8-weight" | "int8-static") => {
+    const { report, hashes } = await compress(model, { scheme, auto, calibration });
+    return { fitted: report.calibration?.fittedWeights, hashes };
+  };
+  const expected = await searched("int8-weight");
+  assert.equal(expected.fitted, 1);
+  assert.deepEqual(await searched("int8-static"), expected);
 });
 
 const language: PartialRecipe = { operators: "contrib", minElements: 0 };
