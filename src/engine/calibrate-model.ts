@@ -37,7 +37,7 @@ export interface ModelCalibration {
   readonly histograms: ReadonlyMap<string, ValueHistogram>;
   /** Of the channels of inputs that products take in integers, by their names. */
   readonly inputScales: PlanRevision["inputScales"];
-  /** Weights whose operators take or give values that no range holds, by their position, and why. */
+  /** Weights whose operators take or give values of no usable range, by their position, and why. */
   readonly unfit: ReadonlyMap<number, string>;
   /** Of the operators that take a static weight on the samples, by the weight's position. */
   readonly multiplications: ReadonlyMap<number, number>;
@@ -139,7 +139,9 @@ function listUnfit(
 ): Map<number, string> {
   const isUnfit = (value: string) => {
     const { low = NaN, high = NaN } = histograms.get(value) ?? {};
-    return !(low >= -maxActivation && high <= maxActivation);
+    const size = Math.max(-low, high);
+    // Where all are 0 or the tensor is always empty, it is not known how large others are.
+    return !(size > 0 && size <= maxActivation);
   };
   const unfit = statics.flatMap((plan) => {
     const found = valuesOf(plan).find(isUnfit);
@@ -148,7 +150,7 @@ function listUnfit(
   return new Map(
     unfit.map(([index, value]) => [
       index,
-      `is used beside ${quoteName(value)}, which has values of no finite range`,
+      `is used beside ${quoteName(value)}, whose values have no usable range`,
     ]),
   );
 }

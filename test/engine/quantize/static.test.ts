@@ -8,6 +8,7 @@ import type { PartialRecipe } from "../../../src/contract/jobs/recipe.ts";
 import { resolveRecipe } from "../../../src/contract/jobs/resolve-recipe.ts";
 import { compressModel } from "../../../src/engine/compress-model.ts";
 import type { CandidateRunner } from "../../../src/engine/candidate.ts";
+import { AttributeProto_AttributeType as AttributeType } from "../../../src/engine/onnx/onnx_pb.js";
 import { openModel } from "../../../src/engine/onnx/open-model.ts";
 import { createNormal, createRandom } from "../../../src/engine/evaluate/generate-sample.ts";
 import { quantizeRange } from "../../../src/engine/quantize/formats/multiply-static.ts";
@@ -25,6 +26,8 @@ import { compareResult, contribTarget, makeFolder, weightNamed } from "./compres
 const calibration = { data: "file:///samples.npz", samples: 8 } as const;
 const shape = [1, 4, 16, 16];
 const normal = createNormal(createRandom(5));
+const lastAxis = { name: "axes", type: AttributeType.INTS, ints: [-1n] };
+const noKeptAxes = integerAttribute("keepdims", 0);
 const draw = (count: number) => Array.from({ length: count }, () => normal() / 2);
 
 /** A convolution that gives a product its inputs, and samples. */
@@ -168,9 +171,41 @@ test("values that stand for infinity are never quantized", async () => {
   await using folder = await makeFolder();
   const { report } = await compress(folder.path, { calibration }, { scale: 1e30 });
   assert.match(weightNamed(report, "matrix").form ?? "", /restored at load/v);
-  assert.match(weightNamed(report, "matrix").reason ?? "", /"scaled", which has values of no/v);
+  assert.match(
+    weightNamed(report, "matrix").reason ?? "",
+    /"scaled", whose values have no usable range/v,
+  );
   assert.match(weightNamed(report, "kernel").form ?? "", /by calibration/v);
   assert.equal(report.calibration?.fittedWeights, 1);
+});
+
+test("values that no sample has are never quantized: of another input they have no codes", async () => {
+  await using folder = await makeFolder();
+  const model = join(folder.path, "boxes.onnx");
+  await writeTinyModel(model, {
+    node: [
+      node("MatMul", ["x", "first"], ["boxes"]),
+      node("ReduceMax", ["boxes"], ["scores"], [lastAxis, noKeptAxes]),
+      node("Greater", ["scores", "limit"], ["isFound"]),
+      node("Compress", ["boxes", "isFound"], ["found"], [integerAttribute("axis", 0)]),
+      node("MatMul", ["found", "second"], ["y"]),
+    ],
+    input: [tensorInfo("x", ["rows", 16])],
+    output: [tensorInfo("boxes", ["rows", 32]), tensorInfo("y", ["found", 16])],
+    initializer: [
+      floatInitializer("first", [16, 32], normal),
+      floatInitializer("second", [32, 16], normal),
+      floatInitializer("limit", [], () => 1e9),
+    ],
+  });
+  const data = await writeFloatsNpz(folder.path, "x", { shape: [8, 4, 16], values: draw(512) });
+  const report = await compressStatic({ model, data }, folder.path, { calibration });
+  assert.match(weightNamed(report, "second").form ?? "", /restored at load/v);
+  assert.match(
+    weightNamed(report, "second").reason ?? "",
+    /"found", whose values have no usable range/v,
+  );
+  assert.match(weightNamed(report, "first").form ?? "", /by calibration/v);
 });
 
 test("the operators that lose most stay in floating point until the loss is allowed", async () => {
