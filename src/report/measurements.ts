@@ -156,7 +156,8 @@ const samplesFrom = {
   builtin: "windows of the built-in text",
 } as const;
 
-function samplesNote({ samples, data }: NonNullable<Telemetry["accuracy"]>): string {
+function samplesNote({ level, samples, data }: NonNullable<Telemetry["accuracy"]>): string {
+  if (level === "weights") return "Accuracy of the worst weight.";
   return `Accuracy on ${samples} ${samplesFrom[data]}.`;
 }
 

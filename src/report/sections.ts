@@ -5,6 +5,7 @@ import { inlineCode, tableHead, tableRow } from "./markdown.ts";
 import { classifyOutcome, outcomes, type ReportRow } from "./report.ts";
 import { hasFailedGate } from "../contract/jobs/gate.ts";
 import type { Job } from "../contract/jobs/job.ts";
+import { isOnGenerated } from "../contract/jobs/next-steps.ts";
 import { formatPercent } from "../contract/text/format-figure.ts";
 
 const emptyCell = "–";
@@ -110,8 +111,7 @@ function warningNotes(jobs: readonly Job[]): string[] {
 }
 
 function accuracyNotes(jobs: readonly Job[]): string[] {
-  const isGenerated = jobs.some(({ telemetry }) => telemetry.accuracy?.data === "generated");
-  if (!isGenerated) return [];
+  if (!jobs.some(({ telemetry }) => isOnGenerated(telemetry))) return [];
   const caution = "Accuracy on generated samples shows gross damage only";
   return [`- ${caution}; give samples as \`recipe.evaluation.data\`.`];
 }

@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { nextStep } from "../../src/contract/jobs/next-steps.ts";
 import { measurementNotes, measurementTable } from "../../src/report/measurements.ts";
+import { jobLinks } from "../../src/report/report.ts";
+import { detailSections } from "../../src/report/sections.ts";
 import { makeCompletedJob } from "../support/make-job.ts";
 
 test("a baseline's latency is that of the same run, or said not to be timed", () => {
@@ -52,4 +55,28 @@ test("a language model's check run has its perplexity, divergence and next token
   assert.match(text, /same next token of `logits` \|\s+\| 74\.0 %/);
   const [note] = measurementNotes(job);
   assert.match(note?.head ?? "", /Accuracy on 5 windows of the built-in text\./);
+});
+
+test("the accuracy of weights is of no samples, and none are asked for", () => {
+  const figures = { sqnrDb: 20, cosine: 0.99 };
+  const accuracy = {
+    ...figures,
+    level: "weights" as const,
+    data: "generated" as const,
+    samples: 0,
+    outputs: [],
+  };
+  const missed = { level: "fail", actual: 20, baseline: null, passed: false } as const;
+  const { telemetry, ...job } = makeCompletedJob({
+    gates: [{ gate: "minSqnrDb", limit: 30, ...missed }],
+  });
+  const measured = { ...job, telemetry: { ...telemetry, accuracy } };
+  const [note] = measurementNotes(measured);
+  assert.match(note?.head ?? "", /Accuracy of the worst weight\./);
+  assert.doesNotMatch(note?.head ?? "", /samples/);
+  assert.doesNotMatch(nextStep(measured) ?? "", /samples/);
+  const { id, target, status } = job;
+  const row = { id, target, status, model: job.model.name, gatesFailed: true, job: measured };
+  const details = detailSections([{ ...row, ...jobLinks("https://service", id) }]);
+  assert.doesNotMatch(JSON.stringify(details), /generated samples/);
 });

@@ -48,12 +48,17 @@ export function nextStep({
   if (status === "Cancelled") return "Run it again, if it was not meant to be cancelled.";
   const [gate] = rankMissedGates(gates);
   if (gate === undefined) return undefined;
-  const isGuess = telemetry.accuracy?.data === "generated" && accuracyGates.has(gate.gate);
+  const isGuess = isOnGenerated(telemetry) && accuracyGates.has(gate.gate);
   return [
     ...(gate.level === "warn" ? ["This is a warning, which does not block merging."] : []),
     ...(isGuess && gate.actual !== null ? [giveSamples] : []),
     adviseOnGate(gate),
   ].join(" ");
+}
+
+/** Whether outputs were compared on generated samples; the error of weights needs none. */
+export function isOnGenerated({ accuracy }: Pick<Job["telemetry"], "accuracy">): boolean {
+  return accuracy?.level === "outputs" && accuracy.data === "generated";
 }
 
 const accuracyGates: ReadonlySet<GateName> = new Set([
