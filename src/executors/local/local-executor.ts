@@ -206,7 +206,8 @@ class LocalExecutor implements Executor {
     const outcome = await this.#runProcess(run, stop.signal);
     for (const timer of timers) clearTimeout(timer);
     this.#silence.delete(jobId);
-    await this.#removeScratch(jobId, await this.#isTriedAgain(run, stop.signal));
+    const keepsWork = await this.#isTriedAgain(run, stop.signal);
+    await this.#removeScratch(jobId, keepsWork);
     const isSilent = stop.signal.reason === silent;
     const lines = stop.signal.aborted ? [] : outcome.lines;
     if (isSilent) lines.push(silentWorkerMessage(this.#silentSeconds));
@@ -217,6 +218,10 @@ class LocalExecutor implements Executor {
     };
     const { attempts } = this.#options.records;
     await this.#recordWithRetry(() => attempts.end(jobId, attempt, end));
+    // A cancellation meanwhile ends the job with this attempt.
+    if (keepsWork && !(await this.#isTriedAgain(run, stop.signal))) {
+      await this.#removeScratch(jobId);
+    }
   }
 
   async #isTriedAgain(run: LocalAttempt, signal: AbortSignal): Promise<boolean> {

@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
+import { access, mkdir } from "node:fs/promises";
+import { join } from "node:path";
 import test from "node:test";
+import { keptFolder } from "../../../src/contract/jobs/worker.ts";
 import { projectWait } from "../../../src/contract/limits.ts";
 import { listJobs, makeNewBatch, makeNewJob } from "../../records/new-jobs.ts";
 import { project, startService } from "./local-service.ts";
@@ -81,6 +84,33 @@ test("the only worker makes way for a project that has waited for ten minutes", 
   await service.records.jobs.cancel(busy, next);
   const again = await service.until(long, ({ status }) => status !== "Pending", busy);
   assert.ok(again.lines.includes("Another worker takes over: attempt 2 begins"));
+});
+
+test("a job that is cancelled as it makes way keeps no work for another attempt", async (t) => {
+  let elapsed = 0;
+  const service = await startService(t, {
+    concurrency: 1,
+    clock: () => elapsed,
+    executorRecords: (records) => {
+      const end: typeof records.attempts.end = async (id, ...ended) => {
+        if (id === long) await records.jobs.cancel(busy, id);
+        await records.attempts.end(id, ...ended);
+      };
+      return { ...records, attempts: { ...records.attempts, end } };
+    },
+  });
+  await service.records.projects.ensure(busy);
+  const executor = await service.start();
+  const [long = ""] = await service.createFor(busy, "waits");
+  executor.submit(busy, [long]);
+  await service.until(long, (_, lines) => lines.includes("waiting"), busy);
+  await mkdir(join(service.workDirectory, long, keptFolder));
+  const [own = ""] = await service.create("completes");
+  executor.submit(project, [own]);
+  elapsed += projectWait.seconds * 1000;
+  assert.equal((await service.ended(long, busy)).job.status, "Cancelled");
+  await service.ended(own);
+  await assert.rejects(access(join(service.workDirectory, long)));
 });
 
 test("a job that has made way is given twice the time, and one that is alone is never stopped", async (t) => {
