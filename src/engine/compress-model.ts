@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { ServiceError } from "../contract/errors.ts";
-import { constants, copyFile, link, mkdir, rename, rm } from "node:fs/promises";
+import { constants, copyFile, link, mkdir, readdir, rename, rm } from "node:fs/promises";
 import path from "node:path";
 import { calibrateModel, chooseRanges, fitPlan, type ModelCalibration } from "./calibrate-model.ts";
 import { chooseRestoredAtLoad, type RestoredWeights } from "./choose-restored-at-load.ts";
@@ -355,6 +355,7 @@ async function runPass(
   const tasks = isWritten ? reusePayloads(plan, earlier) : plan.tasks;
   const directory = path.join(scratch, isKept ? digestWork(tasks, plan.layout) : randomUUID());
   await mkdir(directory, { recursive: true });
+  if (isKept && earlier === undefined) await removeOthers(directory);
   const { files, results } = await executePlan({ ...plan, tasks }, shares, {
     ...options,
     outputDirectory: directory,
@@ -365,6 +366,14 @@ async function runPass(
   if (earlier !== undefined) await rm(earlier.directory, { recursive: true });
   const all = new Map([...kept, ...results.map((result) => [result.weight, result] as const)]);
   return { plan, directory, files, results: all };
+}
+
+/** Candidates and later passes of processes that were killed: this one makes its own. */
+async function removeOthers(directory: string): Promise<void> {
+  const folder = path.dirname(directory);
+  for (const name of await readdir(folder)) {
+    if (name !== path.basename(directory)) await rm(path.join(folder, name), { recursive: true });
+  }
 }
 
 /** What a plan does to a model, and why weights stay as they are, as lines of a job's log. */

@@ -379,11 +379,14 @@ test("work that was interrupted goes on after what it had finished, with the sam
   const [work = ""] = await readdir(keptDirectory);
   // The process was killed while it wrote.
   await appendFile(join(keptDirectory, work, "finished-tasks"), '{"index":');
+  // Another one was killed while it timed a candidate, and in a later pass.
+  for (const left of ["candidate-left", "0".repeat(64)]) await mkdir(join(keptDirectory, left));
   const goOn = (name: string) =>
     compressed(join(folder.path, name), (where) => compressModel(model, { ...options, ...where }));
   const resumed = await goOn("resumed");
   const [some = 0, all = 0] = listFinished(resumed);
   assert.ok(some > 0 && some < all, `${some} of ${all}`);
+  assert.deepEqual(await readdir(keptDirectory), [work]);
   const again = await goOn("again");
   assert.deepEqual(listFinished(again), [all, all]);
   // The process was killed while it removed what was not needed any longer.
