@@ -3,7 +3,6 @@ import { figures } from "./figures.ts";
 import { modelDiffSections } from "./model-diff-section.ts";
 import { inlineCode, tableHead, tableRow } from "./markdown.ts";
 import { classifyOutcome, outcomes, type ReportRow } from "./report.ts";
-import { hasFailedGate } from "../contract/jobs/gate.ts";
 import type { Job } from "../contract/jobs/job.ts";
 import { isOnGenerated } from "../contract/jobs/next-steps.ts";
 import { formatPercent } from "../contract/text/format-figure.ts";
@@ -75,9 +74,13 @@ function statusCell(row: ReportRow): string {
 
 function gatesCell(job: ReportRow["job"]): string {
   if (!job || job.gates.length === 0) return emptyCell;
-  const missed = job.gates.filter(({ passed }) => !passed).length;
-  const word = hasFailedGate(job.gates) ? "failed" : "warned";
-  return missed === 0 ? `${job.gates.length} passed` : `${missed} of ${job.gates.length} ${word}`;
+  const missed = job.gates.filter(({ passed }) => !passed);
+  if (missed.length === 0) return `${job.gates.length} passed`;
+  const failed = missed.filter(({ level }) => level === "fail").length;
+  const all = `of ${job.gates.length}`;
+  if (failed === 0) return `${missed.length} ${all} warned`;
+  const warned = missed.length - failed;
+  return `${failed} ${all} failed${warned === 0 ? "" : `, ${warned} warned`}`;
 }
 
 const maxBaselines = 5;

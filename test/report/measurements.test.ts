@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { nextStep } from "../../src/contract/jobs/next-steps.ts";
 import { measurementNotes, measurementTable } from "../../src/report/measurements.ts";
-import { jobLinks } from "../../src/report/report.ts";
-import { detailSections } from "../../src/report/sections.ts";
+import { detailSections, jobSections } from "../../src/report/sections.ts";
 import { makeCompletedJob } from "../support/make-job.ts";
+import { makeRow } from "./make-report.ts";
 
 test("a baseline's latency is that of the same run, or said not to be timed", () => {
   const { telemetry, ...job } = makeCompletedJob();
@@ -75,8 +75,21 @@ test("the accuracy of weights is of no samples, and none are asked for", () => {
   assert.match(note?.head ?? "", /Accuracy of the worst weight\./);
   assert.doesNotMatch(note?.head ?? "", /samples/);
   assert.doesNotMatch(nextStep(measured) ?? "", /samples/);
-  const { id, target, status } = job;
-  const row = { id, target, status, model: job.model.name, gatesFailed: true, job: measured };
-  const details = detailSections([{ ...row, ...jobLinks("https://service", id) }]);
+  const details = detailSections([makeRow(measured)]);
   assert.doesNotMatch(JSON.stringify(details), /generated samples/);
+});
+
+test("gates that warn are not counted among those that fail", () => {
+  const missed = { limit: 0.5, actual: 0.75, baseline: null, passed: false };
+  const write = (...levels: ("fail" | "warn")[]) => {
+    const names = ["maxSizeRatio", "minCosine", "minTop1"] as const;
+    const gates = levels.map((level, index) => {
+      return { gate: names[index] ?? "maxSizeRatio", level, ...missed };
+    });
+    const [table] = jobSections([makeRow({ gates })]);
+    return table?.rows[0]?.split(" | ").at(-1);
+  };
+  assert.equal(write("fail", "warn", "warn"), "1 of 3 failed, 2 warned |");
+  assert.equal(write("fail", "fail"), "2 of 2 failed |");
+  assert.equal(write("warn"), "1 of 1 warned |");
 });
