@@ -208,6 +208,29 @@ test("values that no sample has are never quantized: of another input they have 
   assert.match(weightNamed(report, "first").form ?? "", /by calibration/v);
 });
 
+test(
+  "a bias that is one number for all outputs stays in floating point",
+  { skip: pythonMissing },
+  async () => {
+    await using folder = await makeFolder();
+    const model = join(folder.path, "biased.onnx");
+    await writeTinyModel(model, {
+      node: [node("Gemm", ["x", "matrix", "bias"], ["y"])],
+      input: [tensorInfo("x", [4, 16])],
+      output: [tensorInfo("y", [4, 32])],
+      initializer: [
+        floatInitializer("matrix", [16, 32], normal),
+        floatInitializer("bias", [1], () => 0.5),
+      ],
+    });
+    const data = await writeFloatsNpz(folder.path, "x", { shape: [8, 4, 16], values: draw(512) });
+    const report = await compressStatic({ model, data }, folder.path, { calibration });
+    assert.match(weightNamed(report, "matrix").form ?? "", /by calibration/v);
+    const { sqnrDb } = await compareResult(model, folder.path);
+    assert.ok(sqnrDb > 30, `${sqnrDb} dB`);
+  },
+);
+
 test("the operators that lose most stay in floating point until the loss is allowed", async () => {
   await using folder = await makeFolder();
   const isStatic = async (path: string, operator: string) => {

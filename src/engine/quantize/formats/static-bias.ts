@@ -4,10 +4,11 @@ import { type NodeProto, TensorProto_DataType as DataType } from "../../onnx/onn
 import { tensorSource } from "../../onnx/read-tensor.ts";
 import { operatorName } from "../channel-axis.ts";
 import type { ActivationCodes } from "../dialects.ts";
-import type { Weight } from "../find-weights.ts";
+import { type Weight, type WeightConsumer, weightDims } from "../find-weights.ts";
 import type { GraphRewrite } from "../graph-rewrite.ts";
 import type { ProductBias } from "../tasks/weight-task.ts";
 import type { AffineStorage } from "../weight-format.ts";
+import { requireProductMatrix } from "./consumer-matrix.ts";
 import { intAttributes } from "./int-attributes.ts";
 import { findSource, isConvolution, quantizeRange, requireDialect } from "./multiply-static.ts";
 
@@ -54,14 +55,16 @@ export function addStaticBias(
 }
 
 /** Takes the constant bias of an operator out of the graph, where nothing else uses it. */
-function takeBias(rewrite: GraphRewrite, { consumers }: Weight, codes: ActivationCodes) {
-  const [consumer, ...others] = consumers;
+function takeBias(rewrite: GraphRewrite, weight: Weight, codes: ActivationCodes) {
+  const [consumer, ...others] = weight.consumers;
   if (consumer === undefined || others.length > 0 || !addsBias(consumer.node)) return undefined;
   const { node, scope } = consumer;
   const value = rewrite.index.find(scope, node.input[2] ?? "");
   const tensor = value?.constant;
   if (value === undefined || tensor?.dataType !== DataType.FLOAT) return undefined;
-  if (tensor.dims.length !== 1) return undefined;
+  // A product may also add one number to all outputs.
+  if (tensor.dims.length !== 1 || Number(tensor.dims[0]) !== countOutputs(weight, consumer))
+    return undefined;
   const input = findSource(rewrite.index, scope, at(node.input, 0));
   const task = {
     source: tensorSource(rewrite.model, tensor),
@@ -75,6 +78,12 @@ function takeBias(rewrite: GraphRewrite, { consumers }: Weight, codes: Activatio
     rewrite.makeConstant(owner, name);
   }
   return { name, task };
+}
+
+function countOutputs(weight: Weight, consumer: WeightConsumer): number | undefined {
+  return isConvolution(consumer.node)
+    ? weightDims(weight)[0]
+    : requireProductMatrix(consumer).n.size;
 }
 
 /** Whether the third input of an operator is added to its product as it is. */
