@@ -4,12 +4,13 @@ import path from "node:path";
 import type { CandidateRatio, CandidateRunner } from "./candidate.ts";
 import { chooseUnrounded, type StaticPart } from "./choose-unrounded.ts";
 import { minDecisionRounds } from "./evaluate/interim-analysis.ts";
-import { reusePayloads, type WrittenPlan } from "./execute-plan.ts";
+import { placeTasks, reusePayloads, type WrittenPlan } from "./execute-plan.ts";
 import { writeLayout } from "./onnx/write-model.ts";
 import type { CompressionPlan } from "./plan-compression.ts";
 import { operatorName } from "./quantize/channel-axis.ts";
 import { isStatic } from "./quantize/formats/multiply-static.ts";
 import { planFoldedFormat } from "./quantize/formats/plan-weight.ts";
+import { runTasks } from "./quantize/tasks/run-tasks.ts";
 import { weightDims } from "./quantize/find-weights.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
 import { formatRatio } from "../contract/jobs/latency.ts";
@@ -236,11 +237,19 @@ async function withPlan<T>(
   if (restored.folded.size + restored.unrounded.size === 0)
     return use(path.join(written.directory, "model.onnx"));
   const plan = await replan(restored);
-  reusePayloads(plan, written);
+  // What is restored is not always stored as it was for its operators.
+  const tasks = reusePayloads(plan, written);
   const directory = path.join(scratch, `candidate-${randomUUID()}`);
   await mkdir(directory);
   try {
-    await writeLayout(plan.model, { directory, layout: plan.layout, signal });
+    await writeLayout(plan.model, {
+      directory,
+      layout: plan.layout,
+      signal,
+      writeComputedPayloads: async (destinations) => {
+        await runTasks(placeTasks(tasks, destinations), { signal, onBytes: () => {} });
+      },
+    });
     return await use(path.join(directory, "model.onnx"));
   } finally {
     await rm(directory, { recursive: true });

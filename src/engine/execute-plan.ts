@@ -129,7 +129,7 @@ function copiedPayloads({ payloads }: OnnxModel, { placements }: ModelLayout): P
 
 type FindDestinations = (payload: number) => readonly Destination[];
 
-function placeTasks(tasks: readonly ModelTask[], destinations: FindDestinations) {
+export function placeTasks(tasks: readonly ModelTask[], destinations: FindDestinations) {
   return tasks.map((task) => {
     const payloads = outputPayloads(task);
     return {

@@ -10,6 +10,7 @@ import { compressModel } from "../../../src/engine/compress-model.ts";
 import type { CandidateRunner } from "../../../src/engine/candidate.ts";
 import { AttributeProto_AttributeType as AttributeType } from "../../../src/engine/onnx/onnx_pb.js";
 import { openModel } from "../../../src/engine/onnx/open-model.ts";
+import { readTensor } from "../../../src/engine/onnx/read-tensor.ts";
 import { createNormal, createRandom } from "../../../src/engine/evaluate/generate-sample.ts";
 import { quantizeRange } from "../../../src/engine/quantize/formats/multiply-static.ts";
 import { writeFloatsNpz } from "../../support/npz.ts";
@@ -251,6 +252,47 @@ test("the operators that lose most stay in floating point until the loss is allo
     /too much in integers: 12\.0 dB of SQNR by itself/v,
   );
   assert.match(weightNamed(report, "matrix").form ?? "", /by calibration/v);
+});
+
+test("what operators cost is measured with all weights, those too that are restored", async () => {
+  await using folder = await makeFolder();
+  const model = join(folder.path, "biased.onnx");
+  await writeTinyModel(model, {
+    node: [node("Conv", ["x", "kernel", "bias"], ["c"]), node("MatMul", ["c", "matrix"], ["y"])],
+    input: [tensorInfo("x", shape)],
+    output: [tensorInfo("y", [1, 8, 14, 32])],
+    initializer: [
+      floatInitializer("kernel", [8, 4, 3, 3], normal),
+      floatInitializer("bias", [8], normal),
+      floatInitializer("matrix", [14, 32], normal),
+    ],
+  });
+  const data = await writeFloatsNpz(folder.path, "x", { shape: [8, ...shape], values: draw(8192) });
+  const readKernel = async (path: string) => {
+    const opened = await openModel(path, 2 ** 30);
+    const { node: nodes = [], initializer = [] } = opened.proto.graph ?? {};
+    const conv = nodes.find(({ opType }) => opType === "Conv");
+    const codes = initializer.find(({ name }) => name === "kernel_quantized");
+    const bytes = codes && Array.from(readTensor(opened, codes));
+    return { isStatic: conv?.input[0]?.endsWith("_rounded") ?? false, bytes };
+  };
+  const measured: (readonly number[] | undefined)[] = [];
+  const candidates: CandidateRunner = {
+    budgetSeconds: 20,
+    time: async (path) => {
+      const ratio = (await readKernel(path)).isStatic ? 1.2 : 0.6;
+      return { ratio, low: ratio - 0.1, high: ratio + 0.1, secondsPerRound: 0.1 };
+    },
+    measureSqnrDb: async (path) => {
+      measured.push((await readKernel(path)).bytes);
+      return 40;
+    },
+  };
+  const report = await compressStatic({ model, data }, folder.path, { calibration }, candidates);
+  assert.match(weightNamed(report, "kernel").form ?? "", /restored at load/v);
+  const { bytes } = await readKernel(join(folder.path, "model.onnx"));
+  assert.ok(bytes?.some((byte) => byte !== 0));
+  assert.deepEqual(measured.at(-1), bytes);
 });
 
 test("a job whose ranges were chosen by what they lose is repeated from its report", async () => {
