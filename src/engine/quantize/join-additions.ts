@@ -22,9 +22,11 @@ export function joinAdditions(model: OnnxModel, graph: GraphProto): void {
   for (const node of graph.node) {
     const [data = "", weight] = node.input;
     const joint = findJoint(lookup, node, data);
-    const dims = find(lookup, weight)?.constant?.dims;
+    const { dims, dataType } = find(lookup, weight)?.constant ?? {};
     const vector = find(lookup, joint?.other)?.constant?.dims;
-    const isBias = dims?.length === 2 && vector?.length === 1 && vector[0] === dims[1];
+    // The runtime has no Gemm of integers.
+    const isMatrix = dims?.length === 2 && dataType === DataType.FLOAT;
+    const isBias = isMatrix && vector?.length === 1 && vector[0] === dims[1];
     if (joint === undefined || !isBias) continue;
     const { name } = node;
     const input = [...node.input, joint.other];

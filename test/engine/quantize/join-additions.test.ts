@@ -80,3 +80,27 @@ for (const [what, nodes, operators] of cases) {
     assert.deepEqual(product?.output, [operators.includes("Gemm") ? "y" : "product"]);
   });
 }
+
+test("a product of integers and an addition stay as they are", async () => {
+  await using folder = await makeFolder();
+  const file = join(folder.path, "model.onnx");
+  await writeTinyModel(file, {
+    node: [
+      node("Flatten", ["x"], ["data"]),
+      node("MatMul", ["data", "matrix"], ["product"]),
+      node("Add", ["product", "bias"], ["y"]),
+    ],
+    input: [tensorInfo("x", ["batch", 2], DataType.INT64)],
+    output: [tensorInfo("y", ["batch", 3], DataType.INT64)],
+    initializer: [
+      { ...integers("matrix", [1, 2, 3, 4, 5, 6]), dims: [2n, 3n] },
+      integers("bias", [1, 2, 3]),
+    ],
+  });
+  const model = await openModel(file, 2 ** 20);
+  const { graph } = model.proto;
+  assert.ok(graph);
+  joinAdditions(model, graph);
+  const operators = graph.node.map(({ opType }) => opType);
+  assert.deepEqual(operators, ["Flatten", "MatMul", "Add"]);
+});
