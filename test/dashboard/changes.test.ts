@@ -78,6 +78,9 @@ test("the page of changes says what a commit and the compression changed", { ski
   await t.test("against the baseline", () => checkModelChanges(page));
   await t.test("by the compression", () => checkResultChanges(page));
   await t.test("a name leads to the graph", () => checkGraphLink(page));
+  await t.test("another name is shown while the graph of one is loaded", () =>
+    openWhileLoading(page, `${dashboard.origin}/jobs/${later}`),
+  );
   await t.test("nobody is kept out", async () => assert.deepEqual(await findBarriers(page), []));
   await t.test("without a baseline, the compression's are shown", async () => {
     await page.goto(`${dashboard.origin}/jobs/${first}/changes`);
@@ -129,6 +132,31 @@ async function checkGraphLink(page: Page): Promise<void> {
   await node.getByText("first", { exact: true }).waitFor();
   await showResult(page);
   await page.goBack();
+  await page.getByRole("heading", { level: 1, name: "What changed in net" }).waitFor();
+}
+
+/** Each name once the other's graph is asked for; the address of the last one was cut. */
+async function openWhileLoading(page: Page, job: string): Promise<void> {
+  const { promise: isAsked, resolve: ask } = Promise.withResolvers<void>();
+  const { promise: mayAnswer, resolve: answer } = Promise.withResolvers<void>();
+  const files = "**/artifacts/graph.json";
+  await page.route(files, async (route) => {
+    ask();
+    await mayAnswer;
+    await route.fallback().catch(() => undefined);
+  });
+  await page.goto(`${job}#graph=first.weight`);
+  await isAsked;
+  await page.evaluate('location.hash = "#graph=second.weight"');
+  const node = page.getByRole("region", { name: "Selected node" });
+  await page.evaluate("new Promise((resolve) => requestAnimationFrame(resolve))");
+  answer();
+  await node.getByText("second", { exact: true }).waitFor();
+  await page.unroute(files);
+  await page.goto(`${job}/changes`);
+  await page.goto(`${job}#graph=first%E0%A4`);
+  await page.getByRole("button", { name: "Close the graph" }).waitFor();
+  await page.goto(`${job}/changes`);
   await page.getByRole("heading", { level: 1, name: "What changed in net" }).waitFor();
 }
 

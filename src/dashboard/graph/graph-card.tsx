@@ -11,15 +11,11 @@ import { useScrollFromAddress } from "../shared/scroll-from-address.ts";
 import { MaybeError } from "../shared/notice.tsx";
 import type { GraphView as LoadedView } from "./graph-view.tsx";
 
-/** The address's mark of a graph that is open, at a node or weight where that is named. */
-const openHash = /^#graph(?:=(?<name>.*))?$/;
-
 /** The name in the address of an open graph; null where none is open, undefined without one. */
 function readOpenName(): string | undefined | null {
-  const open = openHash.exec(location.hash);
-  if (open === null) return null;
-  const name = open.groups?.["name"];
-  return name === undefined ? undefined : decodeURIComponent(name);
+  // Also of an address that was cut, which decodeURIComponent refuses.
+  const name = new URLSearchParams(location.hash.slice(1)).get("graph");
+  return name === "" ? undefined : name;
 }
 
 /** The model's graph, which is loaded when somebody opens it. */

@@ -30,15 +30,22 @@ export function GraphView({ address, name, loadChanges }: GraphViewProps) {
   const [side, at] = [choice.side.value, choice.at.value];
   const stop = useMemo(() => new AbortController(), [address, side, at]);
   useEffect(() => {
-    loaded.value = undefined;
+    [loaded.value, error.value] = [undefined, undefined];
+    let isLeft = false;
     Promise.all([loadGraph(address, { side, at }, stop.signal), diff]).then(
       ([drawn, changes]) => {
+        if (isLeft) return;
         if (drawn.found !== undefined) choice.selected.value = drawn.found;
         loaded.value = { drawn, changes: changes?.nodeChanges ?? [] };
       },
-      (thrown: unknown) => (error.value = thrown),
+      (thrown: unknown) => {
+        if (!isLeft) error.value = thrown;
+      },
     );
-    return () => stop.abort();
+    return () => {
+      isLeft = true;
+      stop.abort();
+    };
   }, [stop]);
   if (error.value !== undefined) return <ErrorNotice error={error.value} />;
   if (loaded.value !== undefined) return <GraphParts {...loaded.value} choice={choice} />;
