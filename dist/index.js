@@ -54227,7 +54227,9 @@ const samplesFrom = {
     generated: "generated samples",
     builtin: "windows of the built-in text",
 };
-function samplesNote({ samples, data }) {
+function samplesNote({ level, samples, data }) {
+    if (level === "weights")
+        return "Accuracy of the worst weight.";
     return `Accuracy on ${samples} ${samplesFrom[data]}.`;
 }
 function stagesNote(stageSeconds) {
@@ -54300,7 +54302,7 @@ function jobCheckTitle(row) {
 function summarySections(row) {
     const { gates, telemetry } = row.job;
     const sections = [{ head: summaryHead(row), rows: [] }];
-    const step = (0,next_steps/* nextStep */.s)(row.job);
+    const step = (0,next_steps/* nextStep */.sk)(row.job);
     if (step !== undefined)
         sections.push({ head: `**Next:** ${step}`, rows: [] });
     if (gates.length > 0) {
@@ -60377,7 +60379,8 @@ function isSameModel({ values, nodes, weights }) {
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   s: () => (/* binding */ nextStep)
+/* harmony export */   sk: () => (/* binding */ nextStep),
+/* harmony export */   t4: () => (/* binding */ isOnGenerated)
 /* harmony export */ });
 /* unused harmony export errorAdvice */
 /* harmony import */ var _errors_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6828);
@@ -60423,12 +60426,15 @@ function nextStep({ status, error, gates, telemetry, }) {
     const [gate] = (0,_describe_gate_js__WEBPACK_IMPORTED_MODULE_1__/* .rankMissedGates */ .uV)(gates);
     if (gate === undefined)
         return undefined;
-    const isGuess = telemetry.accuracy?.data === "generated" && accuracyGates.has(gate.gate);
+    const isGuess = isOnGenerated(telemetry) && accuracyGates.has(gate.gate);
     return [
         ...(gate.level === "warn" ? ["This is a warning, which does not block merging."] : []),
         ...(isGuess && gate.actual !== null ? [giveSamples] : []),
         adviseOnGate(gate),
     ].join(" ");
+}
+function isOnGenerated({ accuracy }) {
+    return accuracy?.level === "outputs" && accuracy.data === "generated";
 }
 const accuracyGates = new Set([
     "minSqnrDb",
@@ -62579,8 +62585,8 @@ var report = __nccwpck_require__(6605);
 var figures = __nccwpck_require__(9074);
 // EXTERNAL MODULE: ./report/model-diff-section.js + 1 modules
 var model_diff_section = __nccwpck_require__(2188);
-// EXTERNAL MODULE: ./contract/jobs/gate.js
-var gate = __nccwpck_require__(9517);
+// EXTERNAL MODULE: ./contract/jobs/next-steps.js
+var next_steps = __nccwpck_require__(6669);
 // EXTERNAL MODULE: ./contract/text/format-figure.js
 var format_figure = __nccwpck_require__(6113);
 ;// CONCATENATED MODULE: ./report/sections.js
@@ -62648,9 +62654,15 @@ function statusCell(row) {
 function gatesCell(job) {
     if (!job || job.gates.length === 0)
         return emptyCell;
-    const missed = job.gates.filter(({ passed }) => !passed).length;
-    const word = (0,gate/* hasFailedGate */.x6)(job.gates) ? "failed" : "warned";
-    return missed === 0 ? `${job.gates.length} passed` : `${missed} of ${job.gates.length} ${word}`;
+    const missed = job.gates.filter(({ passed }) => !passed);
+    if (missed.length === 0)
+        return `${job.gates.length} passed`;
+    const failed = missed.filter(({ level }) => level === "fail").length;
+    const all = `of ${job.gates.length}`;
+    if (failed === 0)
+        return `${missed.length} ${all} warned`;
+    const warned = missed.length - failed;
+    return `${failed} ${all} failed${warned === 0 ? "" : `, ${warned} warned`}`;
 }
 const maxBaselines = 5;
 function noteSections(rows) {
@@ -62679,15 +62691,12 @@ function warningNotes(jobs) {
     });
 }
 function accuracyNotes(jobs) {
-    const isGenerated = jobs.some(({ telemetry }) => telemetry.accuracy?.data === "generated");
-    if (!isGenerated)
+    if (!jobs.some(({ telemetry }) => (0,next_steps/* isOnGenerated */.t4)(telemetry)))
         return [];
     const caution = "Accuracy on generated samples shows gross damage only";
     return [`- ${caution}; give samples as \`recipe.evaluation.data\`.`];
 }
 
-// EXTERNAL MODULE: ./contract/jobs/next-steps.js
-var next_steps = __nccwpck_require__(6669);
 ;// CONCATENATED MODULE: ./report/render-batch.js
 
 
@@ -62770,7 +62779,7 @@ const maxSteps = 3;
 function nextSections({ rows, abortReason }) {
     const steps = abortReason ? [(0,conclude/* abortAdvice */.N4)(abortReason)] : [];
     for (const { job } of rows) {
-        const step = job && (0,next_steps/* nextStep */.s)(job);
+        const step = job && (0,next_steps/* nextStep */.sk)(job);
         if (step !== undefined && !steps.includes(step))
             steps.push(step);
     }
