@@ -52,7 +52,10 @@ function ratioCell(row: ReportRow): string {
 }
 
 /** All jobs, with what their figures are compared with. */
-export function jobSections({ rows, abortReason }: Pick<Report, "rows" | "abortReason">): Section[] {
+export function jobSections({
+  rows,
+  abortReason,
+}: Pick<Report, "rows" | "abortReason">): Section[] {
   if (rows.length === 0) return [];
   const head = tableHead(["model", "target", "result", ...Object.keys(figures), "gates"]);
   const foot = baselineNote(rows.flatMap(({ job }) => job ?? []));

@@ -74,9 +74,7 @@ const giveSamples =
 
 function adviseOnGate(gate: GateResult, diff: Telemetry["modelDiff"]): string {
   if (gate.actual === null && "change" in gateTable[gate.gate]) {
-    return (
-      "Run the workflow once on the base branch, which records a baseline, and then here again."
-    );
+    return "Run the workflow once on the base branch, which records a baseline, and then here again.";
   }
   if (gate.actual === null) return "Have the figure measured: see `recipe.evaluation`.";
   if (gate.interval && isUndecided(gate))

@@ -72,8 +72,11 @@ const otherFiles: readonly (readonly [start: RegExp, found: string])[] = [
     /^version https:\/\/git-lfs/,
     "it is a pointer of Git LFS; set lfs: true for actions/checkout, which fetches the file then",
   ],
-  [/^\s*<(!doctype|html|\?xml)/i, "it is a web page; the address has to be that of the file itself"],
-  [/^PK\x03\x04/, "it is a ZIP archive, as PyTorch saves models; export it to ONNX first"],
+  [
+    /^\s*<(!doctype|html|\?xml)/i,
+    "it is a web page; the address has to be that of the file itself",
+  ],
+  [/^PK[^ -~]/, "it is a ZIP archive, as PyTorch saves models; export it to ONNX first"],
 ];
 const startBytes = 64;
 
