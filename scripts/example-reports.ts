@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { z } from "zod";
 import { hasFailedGate } from "../src/contract/jobs/gate.ts";
 import { job as jobSchema } from "../src/contract/jobs/job.ts";
+import { jobCheckRun } from "../src/github/check-run-requests.ts";
 import { conclude } from "../src/report/conclude.ts";
 import { renderBatchCheck, renderComment, renderJobSummary } from "../src/report/render-batch.ts";
-import { renderJobCheck } from "../src/report/render-job.ts";
 import type { CheckOutput, Report } from "../src/report/report.ts";
 
 const folder = "docs/examples";
@@ -39,10 +39,12 @@ export async function exampleReports(root: string): Promise<[string, string][]> 
     };
   });
   const report: Report = { name, url, rows };
-  const verdict = conclude(report, "gates");
+  const failOn = "gates";
+  const verdict = conclude(report, failOn);
   const jobChecks = rows
     .slice(0, 1)
-    .map((row) => renderJobCheck(row, output.trimEnd().split("\n")));
+    .map((row) => jobCheckRun(row, output.trimEnd().split("\n"), { checkName: name, failOn }))
+    .map(({ content }) => content.output);
   return [
     [`${folder}/job-summary.md`, `${renderJobSummary(report, verdict)}\n`],
     [`${folder}/check-run.md`, checkPage(renderBatchCheck(report, verdict))],

@@ -10,9 +10,15 @@ import type { Job } from "../contract/jobs/job.ts";
 import { isTerminal } from "../contract/jobs/status.ts";
 import { formatBytes } from "../contract/text/format-bytes.ts";
 import { formatDecibels } from "../contract/text/format-figure.ts";
-import { explainShortly } from "../report/explain-job.ts";
-import { jobTitle } from "../report/report.ts";
-import { classifyOutcome, outcomes, type Report, type ReportRow } from "../report/report.ts";
+import { explainInTitle, explainShortly } from "../report/explain-job.ts";
+import {
+  classifyOutcome,
+  isEndedRow,
+  jobTitle,
+  outcomes,
+  type Report,
+  type ReportRow,
+} from "../report/report.ts";
 
 /** Last lines of a job's output that its report shows. */
 const keptLines = 100;
@@ -138,9 +144,11 @@ export function logResults({ rows }: Report): void {
 }
 
 function resultLine(row: ReportRow): string {
+  const outcome = classifyOutcome(row);
+  if (isEndedRow(row) && outcome === "cancelled") return explainInTitle(row);
   const { size, accuracy } = row.job?.telemetry ?? {};
   const parts = [
-    `${jobTitle(row)} ${outcomes[classifyOutcome(row)].words}`,
+    `${jobTitle(row)} ${outcomes[outcome].words}`,
     size && describeSizes(size),
     accuracy && formatDecibels(accuracy.sqnrDb),
     row.job && explainShortly(row.job),

@@ -1,6 +1,7 @@
 import * as core from "@actions/core";
 import { isTransient } from "../client/retry.ts";
 import { retry } from "../limits/retry.ts";
+import { errorMessage } from "../log/error-message.ts";
 
 const pauseMs = 1_000;
 /** After that the step gives up: it would occupy a runner. */
@@ -12,7 +13,9 @@ export class UnreachableError extends Error {
 
   constructor(cause: unknown) {
     const minutes = outageLimitMs / 60_000;
-    super(`The service could not be reached for ${minutes} minutes`, { cause });
+    super(`The service could not be reached for ${minutes} minutes: ${errorMessage(cause)}`, {
+      cause,
+    });
   }
 }
 

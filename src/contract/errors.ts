@@ -88,6 +88,7 @@ export const errorTable = {
   evaluation_failed: permanentError(422, "The model could not be run for the evaluation"),
   accuracy_below_floor: permanentError(422, "The result is too far from the original"),
   out_of_memory: permanentError(422, "The worker ran out of memory"),
+  out_of_disk: permanentError(422, "The worker used more disk than it may"),
   worker_killed: retryableError(500, "The worker was killed"),
   worker_crashed: retryableError(500, "The worker crashed"),
   deadline_exceeded: permanentError(422, "The job took longer than its deadline"),

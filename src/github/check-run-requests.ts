@@ -79,9 +79,10 @@ export function jobCheckRun(
   { checkName, failOn }: JobCheckOptions,
 ): { name: string; content: CheckRunContent } {
   const { conclusion } = conclude({ rows: [row] }, failOn);
+  const ended = conclusion ?? "neutral";
   return {
     name: `${checkName}: ${jobTitle(row)}`,
-    content: { output: renderJobCheck(row, lastLines), conclusion: conclusion ?? "neutral" },
+    content: { output: renderJobCheck(row, ended, lastLines), conclusion: ended },
   };
 }
 

@@ -1,4 +1,5 @@
-import { explainInTitle } from "./explain-job.ts";
+import { explainInTitle, nameCause } from "./explain-job.ts";
+import { toOneLine } from "./markdown.ts";
 import {
   classifyOutcome,
   isEndedRow,
@@ -40,8 +41,10 @@ interface AbortVerdict {
 const abortVerdicts: Record<NonNullable<Report["abortReason"]>, AbortVerdict> = {
   cancelled: {
     conclusion: "cancelled",
-    words: "Cancelled",
-    advice: "Run the workflow again, if a newer push has not replaced it.",
+    words: "Cancelled with its workflow run",
+    advice:
+      "Somebody cancelled the workflow run, or a newer push did. Where there is no newer run, start " +
+      "this one again.",
   },
   timed_out: {
     conclusion: "timed_out",
@@ -51,13 +54,21 @@ const abortVerdicts: Record<NonNullable<Report["abortReason"]>, AbortVerdict> = 
   unreachable: {
     conclusion: "failure",
     words: "Infrastructure: the service cannot be reached",
-    advice: "Nothing is known of the models. Run the workflow again when the service answers.",
+    advice:
+      "This says nothing about the models. Run the workflow again when the service answers; where it " +
+      "stays away, ask its administrator.",
   },
   error: {
     conclusion: "failure",
     words: "The batch could not be run",
-    advice: "Correct what the message names, and push again.",
+    advice: "Correct what the message names, in the workflow or its files, and push again.",
   },
+};
+
+/** What a check that neither passed nor failed means for the pull request. */
+export const mergeNotes: Readonly<Partial<Record<Conclusion, string>>> = {
+  neutral: "A warning does not block merging.",
+  cancelled: "Where this check is required, merging waits until it passes.",
 };
 
 /** What comes next where a batch ended before all jobs did. */
@@ -67,14 +78,17 @@ export function abortAdvice(reason: keyof typeof abortVerdicts): string {
 
 /** The verdict on the batch as a whole. */
 export function conclude(
-  { rows, abortReason }: Pick<Report, "rows" | "abortReason">,
+  { rows, abortReason, failureMessage }: Pick<Report, "rows" | "abortReason" | "failureMessage">,
   failOn: FailOn,
 ): Verdict {
   const counts = countOutcomes(rows);
   const ended = `${rows.length - counts.open} of ${countedJobs(rows)} ended`;
   if (abortReason) {
     const { conclusion, words } = abortVerdicts[abortReason];
-    return { conclusion, title: rows.length === 0 ? words : `${words}, ${ended}` };
+    if (rows.length > 0) return { conclusion, title: `${words}, ${ended}` };
+    const [cause] = failureMessage?.split("\n") ?? [];
+    const isNamed = abortReason === "error" && cause !== undefined;
+    return { conclusion, title: isNamed ? toOneLine(`${words}: ${cause}`) : words };
   }
   if (counts.open > 0) return { conclusion: null, title: ended };
   const bad = badOutcomes.filter((outcome) => counts[outcome] > 0);
@@ -94,16 +108,22 @@ function describeEnded(
 ): string {
   const jobs = countedJobs(rows);
   if (bad.length === 0) return `${jobs} passed`;
-  const [only, ...others] = rows.filter((row) => classifyOutcome(row) !== "passed");
-  if (only && isEndedRow(only) && others.length === 0 && !bad.includes("cancelled")) {
-    return explainInTitle(only);
-  }
+  const shown = rows.filter((row) => classifyOutcome(row) !== "passed");
+  const [only] = shown;
+  if (only && isEndedRow(only) && shown.length === 1) return explainInTitle(only);
   const parts = bad.map((outcome, i) => {
     const { words } = outcomes[outcome];
     if (i > 0) return `${counts[outcome]} ${words}`;
     return rows.length === 1 ? `${jobs} ${words}` : `${counts[outcome]} of ${jobs} ${words}`;
   });
-  return parts.join(", ");
+  const cause = bad.length === 1 ? findCommonCause(shown) : undefined;
+  return cause === undefined ? parts.join(", ") : `${parts.join(", ")}: ${toOneLine(cause)}`;
+}
+
+/** Why all the jobs did not pass, where the first reason of each is the same. */
+function findCommonCause(rows: readonly ReportRow[]): string | undefined {
+  const causes = new Set(rows.map(({ job }) => job && nameCause(job)));
+  return causes.size === 1 ? [...causes][0] : undefined;
 }
 
 function countedJobs(rows: Report["rows"]): string {

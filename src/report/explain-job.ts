@@ -1,9 +1,10 @@
 import { inlineCode, toOneLine } from "./markdown.ts";
 import { type EndedRow, jobTitle, type ReportRow } from "./report.ts";
-import { describeGate, rankMissedGates } from "../contract/jobs/describe-gate.ts";
+import { describeGates, rankMissedGates } from "../contract/jobs/describe-gate.ts";
+import { gateTable } from "../contract/jobs/gate-table.ts";
 import type { Job } from "../contract/jobs/job.ts";
 
-type Explained = Pick<Job, "error" | "gates" | "baseline">;
+type Explained = Pick<Job, "status" | "cancelledBy" | "error" | "gates" | "baseline">;
 
 /** Text as it is read, and foreign text in it made harmless. */
 interface Wording {
@@ -17,10 +18,25 @@ const markdown: Wording = { quote: inlineCode };
  * Why a job did not pass, each reason as it follows the job's name; the worst first. Empty for a
  * job that passed.
  */
-function listReasons({ error, gates, baseline }: Explained, { quote }: Wording): string[] {
-  if (error) return [`failed: ${quote(error.message)}`];
+function listReasons(job: Explained, { quote }: Wording): string[] {
+  const { status, cancelledBy, error, gates, baseline } = job;
+  if (error) return [`failed: ${quote(error.message.replace(/\.$/, ""))}`];
+  if (status === "Cancelled") {
+    return [cancelledBy ? `was cancelled by ${quote(cancelledBy.name)}` : "was cancelled"];
+  }
   const against = baseline ? quote(baseline.branch) : undefined;
-  return rankMissedGates(gates).map((gate) => describeGate(gate, { against, quote }));
+  const missed = rankMissedGates(gates);
+  // Gates that lack the same thing, such as a baseline, say so once.
+  const byCause = Map.groupBy(missed, (gate) => (gate.actual === null ? gate.note : gate) ?? gate);
+  return [...byCause.values()].map((alike) => describeGates(alike, { against, quote }));
+}
+
+/** Why a job did not pass, in the words that others with the same reason have too. */
+export function nameCause({ error, gates }: Explained): string | undefined {
+  if (error) return error.message;
+  const [gate] = rankMissedGates(gates);
+  if (gate === undefined) return undefined;
+  return gate.actual === null && gate.note !== undefined ? gate.note : gateTable[gate.gate].title;
 }
 
 /** Why a job did not pass, on a line without its name; the empty string for one that did. */

@@ -1,5 +1,5 @@
 import { composeSections, foldSection, type Section } from "./compose-sections.ts";
-import { abortAdvice, countOutcomes, type Verdict } from "./conclude.ts";
+import { abortAdvice, countOutcomes, mergeNotes, type Verdict } from "./conclude.ts";
 import { explainInMarkdown } from "./explain-job.ts";
 import { codeBlock, githubLimits, inlineCode, mermaidLabel, truncateToBytes } from "./markdown.ts";
 import {
@@ -18,7 +18,7 @@ const maxFailureMessageBytes = 4_000;
 /** The batch in the summary of a workflow's job. */
 export function renderJobSummary(report: Report, verdict: Verdict): string {
   const sections = [
-    headlineSection(report, `## ${inlineCode(report.name)}\n\n**${verdict.title}** · `),
+    headlineSection(report, verdict, `## ${inlineCode(report.name)}\n\n**${verdict.title}** · `),
     ...firstLook(report),
     ...detailSections(report.rows),
     ...ratioCharts(report.rows),
@@ -28,7 +28,7 @@ export function renderJobSummary(report: Report, verdict: Verdict): string {
 
 /** The check run of the batch, whose title has the verdict. */
 export function renderBatchCheck(report: Report, verdict: Verdict): CheckOutput {
-  const sections = [headlineSection(report, ""), ...firstLook(report)];
+  const sections = [headlineSection(report, verdict, ""), ...firstLook(report)];
   const details = [...detailSections(report.rows), ...ratioCharts(report.rows)];
   const limits = { url: report.url, maxBytes: githubLimits.checkFieldBytes };
   return {
@@ -42,7 +42,7 @@ export function renderBatchCheck(report: Report, verdict: Verdict): CheckOutput 
 export function renderComment(report: Report, verdict: Verdict, marker: string): string {
   const title = `### ${inlineCode(report.name)}\n\n**${verdict.title}** · `;
   const sections = [
-    headlineSection(report, `${marker}\n${title}`),
+    headlineSection(report, verdict, `${marker}\n${title}`),
     ...firstLook(report),
     ...detailSections(report.rows),
   ];
@@ -52,11 +52,17 @@ export function renderComment(report: Report, verdict: Verdict, marker: string):
 /** What went wrong, what to do about it, and the table of all jobs. */
 function firstLook(report: Report): Section[] {
   const { rows } = report;
-  return [...problemSections(rows), ...nextSections(report), ...jobSections(rows)];
+  return [...problemSections(rows), ...nextSections(report), ...jobSections(report)];
 }
 
-function headlineSection({ url, rows, failureMessage }: Report, before: string): Section {
-  const parts = [`${before}[details](${url})`, outcomeCounts(rows)];
+function headlineSection(
+  { url, rows, failureMessage }: Report,
+  { conclusion }: Verdict,
+  before: string,
+): Section {
+  const note = conclusion === null ? undefined : mergeNotes[conclusion];
+  const link = `${before}[details](${url})`;
+  const parts = [note === undefined ? link : `${link} · ${note}`, outcomeCounts(rows)];
   if (failureMessage !== undefined) {
     const message = truncateToBytes(failureMessage, maxFailureMessageBytes);
     parts.push(codeBlock(message.split("\n")));
@@ -99,16 +105,28 @@ function problemLine(row: ReportRow, reasons: string): string {
 }
 
 const maxSteps = 3;
+const maxNames = 3;
 
-/** What to do next, without repetition. */
+/** What to do next, each step with the jobs that it is for where there are several. */
 function nextSections({ rows, abortReason }: Report): Section[] {
-  const steps = abortReason ? [abortAdvice(abortReason)] : [];
-  for (const { job } of rows) {
-    const step = job && nextStep(job);
-    if (step !== undefined && !steps.includes(step)) steps.push(step);
-  }
-  if (steps.length === 0) return [];
-  return [{ head: `**Next:** ${steps.slice(0, maxSteps).join(" ")}`, rows: [] }];
+  const steps = Map.groupBy(rows, ({ job }) => job && nextStep(job));
+  const named = [...steps].flatMap(([step, ofStep]) =>
+    step === undefined ? [] : { step, names: nameJobs(ofStep) },
+  );
+  const all = abortReason ? [{ step: abortAdvice(abortReason), names: "" }, ...named] : named;
+  const [first, ...others] = all.slice(0, maxSteps);
+  if (first === undefined) return [];
+  if (others.length === 0) return [{ head: `**Next:** ${first.step}`, rows: [] }];
+  const lines = [first, ...others].map(({ step, names }) => `\n- ${names}${step}`);
+  return [{ head: `**Next:**\n${lines.join("")}`, rows: [] }];
+}
+
+function nameJobs(rows: readonly ReportRow[]): string {
+  const names = rows
+    .slice(0, maxNames)
+    .map(({ model, target }) => `${inlineCode(model)} for ${inlineCode(target)}`);
+  const more = rows.length > maxNames ? ` and ${rows.length - maxNames} more` : "";
+  return `${names.join(", ")}${more}: `;
 }
 
 const maxBars = 16;

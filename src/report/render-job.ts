@@ -1,12 +1,12 @@
 import { composeSections, foldSection, type Section } from "./compose-sections.ts";
-import { explainInMarkdown, explainShortly } from "./explain-job.ts";
+import { type Conclusion, mergeNotes } from "./conclude.ts";
+import { explainInMarkdown, explainInTitle, explainShortly } from "./explain-job.ts";
 import {
   codeBlock,
   githubLimits,
   inlineCode,
   tableHead,
   tableRow,
-  toOneLine,
   truncateToBytes,
   utf8ByteLength,
 } from "./markdown.ts";
@@ -20,8 +20,12 @@ import type { Job } from "../contract/jobs/job.ts";
 import { nextStep } from "../contract/jobs/next-steps.ts";
 import { formatDecibels } from "../contract/text/format-figure.ts";
 
-/** The check run of a job, with the last lines of its output. */
-export function renderJobCheck(row: EndedRow, output: readonly string[]): CheckOutput {
+/** The check run of a job with this conclusion, and the last lines of its output. */
+export function renderJobCheck(
+  row: EndedRow,
+  conclusion: Conclusion,
+  output: readonly string[],
+): CheckOutput {
   const { logUrl: url, changesUrl, job } = row;
   const maxBytes = githubLimits.checkFieldBytes;
   const code = job.error && { head: `Error code: ${inlineCode(job.error.code)}`, rows: [] };
@@ -37,7 +41,7 @@ export function renderJobCheck(row: EndedRow, output: readonly string[]): CheckO
   const tail = renderLogTail(output, { url, maxBytes: maxBytes - utf8ByteLength(text) - 2 });
   return {
     title: truncateToBytes(jobCheckTitle(row), githubLimits.checkTitleBytes),
-    summary: composeSections(summarySections(row), { url, maxBytes }),
+    summary: composeSections(summarySections(row, conclusion), { url, maxBytes }),
     text: `${text}\n\n${tail}`,
   };
 }
@@ -53,8 +57,7 @@ function changesLink(url: string): Section {
 }
 
 function jobCheckTitle(row: EndedRow): string {
-  const reason = explainShortly(row.job);
-  if (reason !== "") return toOneLine(reason);
+  if (explainShortly(row.job) !== "") return explainInTitle(row);
   const { size, accuracy, latency } = row.job.telemetry;
   const parts = [
     outcomes[classifyOutcome(row)].words,
@@ -65,9 +68,10 @@ function jobCheckTitle(row: EndedRow): string {
   return parts.flatMap((part) => part ?? []).join(", ");
 }
 
-function summarySections(row: EndedRow): Section[] {
+function summarySections(row: EndedRow, conclusion: Conclusion): Section[] {
   const { gates, telemetry } = row.job;
-  const sections: Section[] = [{ head: summaryHead(row), rows: [] }];
+  const notes = [summaryHead(row), `[job](${row.url})`, mergeNotes[conclusion]];
+  const sections: Section[] = [{ head: notes.filter(Boolean).join(" · "), rows: [] }];
   const step = nextStep(row.job);
   if (step !== undefined) sections.push({ head: `**Next:** ${step}`, rows: [] });
   if (gates.length > 0) {
@@ -80,10 +84,8 @@ function summarySections(row: EndedRow): Section[] {
 }
 
 function summaryHead(row: EndedRow): string {
-  const outcome = classifyOutcome(row);
-  const { mark, words } = outcomes[outcome];
-  const verb = outcome === "cancelled" ? "was " : "";
-  const passed = `${inlineCode(row.model)} for ${inlineCode(row.target)} ${verb}${words}.`;
+  const { mark, words } = outcomes[classifyOutcome(row)];
+  const passed = `${inlineCode(row.model)} for ${inlineCode(row.target)} ${words}.`;
   return `${mark} ${explainInMarkdown(row) ?? passed}`;
 }
 

@@ -2,7 +2,7 @@ import { foldSection, type Section } from "./compose-sections.ts";
 import { figures } from "./figures.ts";
 import { modelDiffSections } from "./model-diff-section.ts";
 import { inlineCode, tableHead, tableRow } from "./markdown.ts";
-import { classifyOutcome, outcomes, type ReportRow } from "./report.ts";
+import { classifyOutcome, outcomes, type Report, type ReportRow } from "./report.ts";
 import type { Job } from "../contract/jobs/job.ts";
 import { isOnGenerated } from "../contract/jobs/next-steps.ts";
 import { formatPercent } from "../contract/text/format-figure.ts";
@@ -52,24 +52,28 @@ function ratioCell(row: ReportRow): string {
 }
 
 /** All jobs, with what their figures are compared with. */
-export function jobSections(rows: readonly ReportRow[]): Section[] {
+export function jobSections({
+  rows,
+  abortReason,
+}: Pick<Report, "rows" | "abortReason">): Section[] {
   if (rows.length === 0) return [];
   const head = tableHead(["model", "target", "result", ...Object.keys(figures), "gates"]);
   const foot = baselineNote(rows.flatMap(({ job }) => job ?? []));
-  return [{ head, rows: rows.map(jobTableRow), foot }];
+  const isOver = abortReason !== undefined;
+  return [{ head, rows: rows.map((row) => jobTableRow(row, isOver)), foot }];
 }
 
-function jobTableRow(row: ReportRow): string {
+function jobTableRow(row: ReportRow, isOver: boolean): string {
   const { model, target, job } = row;
   const measured = Object.values(figures).map((figure) => (job && figure(job)) ?? emptyCell);
-  const cells = [inlineCode(model), inlineCode(target), statusCell(row), ...measured];
+  const cells = [inlineCode(model), inlineCode(target), statusCell(row, isOver), ...measured];
   return tableRow([...cells, gatesCell(job)]);
 }
 
-function statusCell(row: ReportRow): string {
+function statusCell(row: ReportRow, isOver: boolean): string {
   const outcome = classifyOutcome(row);
   const { mark, words } = outcomes[outcome];
-  return `${mark} ${outcome === "open" ? row.status : words}`;
+  return `${mark} ${outcome === "open" && !isOver ? row.status : words}`;
 }
 
 function gatesCell(job: ReportRow["job"]): string {

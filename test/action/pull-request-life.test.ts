@@ -155,7 +155,7 @@ const cases: Readonly<Record<string, (step: NamedStep) => Promise<void>>> = {
       run(given, { event: pullRequest(), environment: { GITHUB_RUN_ATTEMPT: attempt } });
     const first = await propose("1");
     assert.equal(first.outputs["conclusion"], "neutral");
-    assert.match(first.summary, /Run the workflow on the base branch once/);
+    assert.match(first.summary, /Run the workflow once on the base branch/);
     await run(given, toBase(commits.base));
     assert.equal((await propose("2")).outputs["conclusion"], "success");
     const third = await propose("3");

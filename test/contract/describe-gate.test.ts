@@ -27,7 +27,7 @@ const sentences: readonly [Partial<GateResult> & Pick<GateResult, "gate">, strin
   ],
   [
     { gate: "maxPerplexityRatio", actual: 1.142, limit: 1.1 },
-    "has 114.2 % of the original's perplexity; 110 % are allowed",
+    "has 114.2 % of the original's perplexity (lower is better); 110 % are allowed",
   ],
   [
     { gate: "maxKlDivergence", actual: 0.23, limit: 0.1 },
@@ -63,7 +63,7 @@ const sentences: readonly [Partial<GateResult> & Pick<GateResult, "gate">, strin
       level: "warn",
       note: "The confidence interval contains the limit",
     },
-    "is not decided: it takes ×1.02 the original's time (95 % sure: ×0.98 to ×1.06); ×1.00 is allowed",
+    `could not be timed precisely enough to decide: it takes ×1.02 the original's time (95 % sure: ×0.98 to ×1.06); ×1.00 is allowed`,
   ],
 ];
 
@@ -98,12 +98,22 @@ test("what comes next follows from why a job did not pass", () => {
   const job = { status: "Failed" as const, gates: [], telemetry };
   const after = (code: "model_invalid" | "worker_crashed" | "internal_error") =>
     nextStep({ ...job, error: { code, message: "" } });
-  assert.match(after("model_invalid") ?? "", /^Correct the model/);
+  assert.match(after("model_invalid") ?? "", /^Correct what the message names/);
   assert.match(after("worker_crashed") ?? "", /^Run it again/);
   assert.equal(nextStep({ status: "Completed", gates: [], error: null, telemetry }), undefined);
   const withoutBaseline = makeGate({ gate: "maxSqnrDropDb", actual: null, level: "warn" });
   const next = nextStep({ status: "Completed", error: null, gates: [withoutBaseline], telemetry });
-  assert.match(next ?? "", /on the base branch once/);
+  assert.match(next ?? "", /^Run the workflow once on the base branch/);
+  const none = { added: 0, removed: 0, changed: 0, renamed: 0, same: 1 };
+  const modelDiff = { values: [], nodes: none, weights: none, nodeChanges: [], weightChanges: [] };
+  const worse = makeGate({ gate: "maxSqnrDropDb", actual: 4, limit: 3 });
+  const sameModel = nextStep({
+    status: "Completed",
+    error: null,
+    gates: [worse],
+    telemetry: { ...telemetry, modelDiff },
+  });
+  assert.match(sameModel ?? "", /^The model is the same as the baseline's: look for a change/);
   const accuracy = {
     level: "outputs" as const,
     data: "generated" as const,
@@ -120,12 +130,12 @@ test("what comes next follows from why a job did not pass", () => {
     gates: [ruined],
     telemetry: measured,
   });
-  assert.match(samples ?? "", /^Give real samples .* Have less of the model quantized/);
+  assert.match(samples ?? "", /^Give real samples .* Quantize less of the model/);
   const undecided = (actual: number) => {
     const interval = { low: 0.96, high: 1.04 };
     const gate = makeGate({ gate: "maxLatencyRatio", limit: 1, actual, interval, level: "warn" });
     return nextStep({ status: "Completed", error: null, gates: [gate], telemetry }) ?? "";
   };
-  assert.match(undecided(0.98), /does not block merging\. About 9 times as many sessions/);
+  assert.match(undecided(0.98), /latencyBudgetSeconds` to about 9 times its value/);
   assert.match(undecided(1.001), /measuring it longer decides nothing: set the limit/);
 });

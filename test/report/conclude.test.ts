@@ -21,6 +21,18 @@ const warned = makeRow({
 });
 const failed = makeRow(jobFailed);
 const cancelled = makeRow({ status: "Cancelled" });
+const cancelledBy = { tokenId: null, name: "Ada" };
+const without = makeRow({
+  gates: (["maxSizeRegression", "maxSqnrDropDb"] as const).map((gate) => ({
+    gate,
+    limit: 0,
+    actual: null,
+    baseline: null,
+    level: "warn",
+    passed: false,
+    note: "There is no baseline",
+  })),
+});
 const running = makeRow({ status: "Optimizing" });
 
 const cases: readonly (readonly [
@@ -87,7 +99,47 @@ const cases: readonly (readonly [
     "gates",
     undefined,
     "cancelled",
-    "1 of 2 jobs cancelled",
+    "recognition for cpu was cancelled",
+  ],
+  [
+    "somebody cancelled jobs",
+    [cancelled, makeRow({ status: "Cancelled", cancelledBy })],
+    "gates",
+    undefined,
+    "cancelled",
+    "2 of 2 jobs cancelled",
+  ],
+  [
+    "somebody cancelled a job",
+    [makeRow({ status: "Cancelled", cancelledBy })],
+    "gates",
+    undefined,
+    "cancelled",
+    "recognition for cpu was cancelled by Ada",
+  ],
+  [
+    "nothing can be compared yet",
+    [without],
+    "gates",
+    undefined,
+    "neutral",
+    'recognition for cpu has no verdict on "Growth of the size" and "Loss of accuracy" (There is no baseline)',
+  ],
+  [
+    "jobs warn for one reason",
+    [without, without, passed],
+    "gates",
+    undefined,
+    "neutral",
+    "2 of 3 jobs passed with a warning: There is no baseline",
+  ],
+  [
+    "jobs fail a gate",
+    [missed, missed],
+    "gates",
+    undefined,
+    "failure",
+    "2 of 2 jobs failed a gate: Size against the original",
   ],
   ["jobs are at work", [failed, running], "gates", undefined, null, "1 of 2 jobs ended"],
   [
@@ -96,7 +148,7 @@ const cases: readonly (readonly [
     "gates",
     "cancelled",
     "cancelled",
-    "Cancelled, 1 of 2 jobs ended",
+    "Cancelled with its workflow run, 1 of 2 jobs ended",
   ],
   [
     "the time was up",
@@ -124,3 +176,11 @@ for (const [name, rows, failOn, abortReason, conclusion, title] of cases) {
     });
   });
 }
+
+test("conclude() says in the title what kept a batch from being run", () => {
+  const failureMessage = "The service has no target arm; it has cpu\nCorrect the input";
+  assert.deepEqual(conclude(makeReport([], { abortReason: "error", failureMessage }), "gates"), {
+    conclusion: "failure",
+    title: "The batch could not be run: The service has no target arm; it has cpu",
+  });
+});

@@ -120,7 +120,7 @@ test("a job's report is within GitHub's limits, however long its output", () => 
   fc.assert(
     fc.property(anyText, anyOutput, (name, output) => {
       const row = makeRow({ ...gateMissed, target: name }) as EndedRow;
-      const { title, summary, text } = renderJobCheck(row, output);
+      const { title, summary, text } = renderJobCheck(row, "failure", output);
       assert.ok(Buffer.byteLength(title) <= githubLimits.checkTitleBytes);
       for (const markdown of [summary, text]) {
         assert.ok(Buffer.byteLength(markdown) <= githubLimits.checkFieldBytes);

@@ -30,7 +30,20 @@ export function describeGate(
   const found = finding(figure, actual, against) + describeInterval(interval, format);
   const sentence = `${found}; ${allowance(bound, formatLimit(result))}`;
   // Its note has the interval once more, and what comes next.
-  return isUndecided(result) ? `is not decided: it ${sentence}` : sentence + reason;
+  return isUndecided(result)
+    ? `could not be timed precisely enough to decide: it ${sentence}`
+    : sentence + reason;
+}
+
+/** The same of gates that have no verdict for one reason, which their note has. */
+export function describeGates(alike: readonly GateResult[], wording: GateWording = {}): string {
+  const [first, ...others] = alike;
+  if (first === undefined) return "";
+  if (others.length === 0) return describeGate(first, wording);
+  const { quote = (text) => text } = wording;
+  const titles = alike.map(({ gate }) => `"${gateTable[gate].title}"`);
+  const list = `${titles.slice(0, -1).join(", ")} and ${titles.at(-1)}`;
+  return `has no verdict on ${list} (${quote(first.note ?? "")})`;
 }
 
 /** How sure a finding is. */

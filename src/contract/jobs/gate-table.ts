@@ -49,17 +49,17 @@ const times = (ratio: number, digits: number) => formatTimes(ratio, digits + 1);
 const plain = formatQuantity;
 
 const finer =
-  "Have less of the model quantized: see which weights differ most on the job's page and name " +
-  "them in `recipe.exclude`, or use a finer `granularity` or a scheme with more bits.";
+  "Quantize less of the model: name the weights with the largest error, which the job's page lists, " +
+  "in `recipe.exclude`, or use a finer `recipe.granularity` or a scheme with more bits.";
 const finerBits =
-  "Have more of the weights in 8 bits by `recipe.overrides`: the head and the products " +
-  "`down_proj` first, and those whose weights differ most on the job's page.";
+  "Keep more weights in 8 bits: name the head and the `down_proj` products in `recipe.overrides` " +
+  "first, then the weights with the largest error, which the job's page lists.";
 const coarser =
-  "Use a scheme with fewer bits, or raise the gate's limit. What stays as it is, and why, is in " +
-  "the job's log.";
+  "Use a scheme with fewer bits, or raise the gate's limit in the workflow. The job's log says which " +
+  "weights stayed as they are, and why.";
 const compared =
-  "See what changed between the two models. If it is meant, press *Accept as baseline* on the check " +
-  "run, which the GitHub App offers, or raise the gate's limit in the workflow.";
+  "Open *what changed*. If the change was not meant, undo it. If it was, press *Accept as baseline* " +
+  "above or, where this check has no such button, raise the gate's limit in the workflow.";
 
 /** The words for a change by its direction; above 0 it is worse. */
 function pick(change: number, better: string, worse: string, same: string): string {
@@ -100,9 +100,9 @@ export const gateTable = {
   },
   minTop1: {
     bound: "min",
-    title: "Same class or next token",
+    title: "Same top answer",
     format: percent,
-    finding: (figure) => `gives the original's class or next token in ${figure} of the cases`,
+    finding: (figure) => `gives the original's top answer in ${figure} of the cases`,
     advice: finer,
     description:
       "Least share of samples, of any output, whose largest element is the same as the " +
@@ -113,7 +113,7 @@ export const gateTable = {
     bound: "max",
     title: "Perplexity against the original",
     format: percent,
-    finding: (figure) => `has ${figure} of the original's perplexity`,
+    finding: (figure) => `has ${figure} of the original's perplexity (lower is better)`,
     advice: finerBits,
     description: "Largest perplexity of a language model's result relative to the original's.",
     figure: ({ accuracy }) => accuracy?.language?.perplexityRatio,
@@ -135,8 +135,9 @@ export const gateTable = {
     format: times,
     finding: (figure) => `takes ${figure} the original's time`,
     advice:
-      "Time it on a machine with the target's processor, or choose a scheme whose operators are " +
-      "fast there: the job's log says which were slower.",
+      "Choose another `recipe.scheme`, or leave the operators that the job's log calls slower as they " +
+      "are by `recipe.exclude`. Times hold for processors such as the worker's: for a target with " +
+      "another one, run its jobs there.",
     description:
       "Largest latency of the result relative to the original's in the same run. Fails where the " +
       "whole confidence interval lies above it, and warns where the interval contains it.",

@@ -3,12 +3,17 @@ import { rankMissedGates } from "./describe-gate.ts";
 import { type GateName, gateTable } from "./gate-table.ts";
 import type { GateResult } from "./gate.ts";
 import type { Job } from "./job.ts";
+import { isSameModel } from "./model-diff.ts";
+import type { Telemetry } from "./telemetry.ts";
 import { isUndecided, timesToDecide } from "./undecided-gate.ts";
 
-const correctModel = "Correct the model, or the address that it is read from, and push again.";
+const correctModel =
+  "Correct what the message names, be it the model, its address or its checkout, and push again.";
 const correctFiles = "Push the model with all files of its external data, in its own folder.";
 const correctRecipe =
   "Change the recipe: the message says what cannot be applied, and the reference has its fields.";
+const installationLimit =
+  "This is a limit of the installation, not a fault of your change: ask the service's administrator";
 const askAdministrator = "Ask the administrator of the service, whose log has more.";
 
 /** What to do about a job that failed for a reason that does not pass by itself. */
@@ -18,7 +23,8 @@ export const errorAdvice: Readonly<Partial<Record<ErrorCode, string>>> = {
   model_checksum_mismatch: correctModel,
   model_invalid: correctModel,
   model_truncated: correctModel,
-  model_opset_unsupported: "Export the model with an opset that the message names.",
+  model_opset_unsupported:
+    "Export or convert the model to an opset that the message names, and push again.",
   model_unsupported: "Export the model without what the message names.",
   model_too_large: "Split the model, or have the administrator raise the limit.",
   external_data_refused: correctFiles,
@@ -27,10 +33,12 @@ export const errorAdvice: Readonly<Partial<Record<ErrorCode, string>>> = {
   external_data_unused: correctFiles,
   nothing_to_quantize: correctRecipe,
   recipe_unsupported: correctRecipe,
+  calibration_data_invalid: "Correct the samples of `recipe.calibration.data`.",
   evaluation_data_invalid: "Correct the samples of `recipe.evaluation.data`.",
   evaluation_failed: "Run the model with ONNX Runtime: it fails there too.",
   accuracy_below_floor: gateTable.minCosine.advice,
-  out_of_memory: "Give the target's workers more memory.",
+  out_of_memory: `${installationLimit} to give the target's workers more memory.`,
+  out_of_disk: `${installationLimit} to give the target's workers more \`ephemeral-storage\`.`,
   deadline_exceeded: "Give the job more time with `deadlineSeconds`.",
 };
 
@@ -50,9 +58,8 @@ export function nextStep({
   if (gate === undefined) return undefined;
   const isGuess = isOnGenerated(telemetry) && accuracyGates.has(gate.gate);
   return [
-    ...(gate.level === "warn" ? ["This is a warning, which does not block merging."] : []),
     ...(isGuess && gate.actual !== null ? [giveSamples] : []),
-    adviseOnGate(gate),
+    adviseOnGate(gate, telemetry.modelDiff),
   ].join(" ");
 }
 
@@ -70,18 +77,21 @@ const accuracyGates: ReadonlySet<GateName> = new Set([
 const giveSamples =
   "Give real samples as `recipe.evaluation.data` first: generated ones show gross damage only.";
 
-function adviseOnGate(gate: GateResult): string {
+function adviseOnGate(gate: GateResult, diff: Telemetry["modelDiff"]): string {
   if (gate.actual === null && "change" in gateTable[gate.gate]) {
-    return (
-      "Run the workflow on the base branch once, which records what is compared with, and then " +
-      "this one again."
-    );
+    return "Run the workflow once on the base branch, which records a baseline, and then here again.";
   }
   if (gate.actual === null) return "Have the figure measured: see `recipe.evaluation`.";
   if (gate.interval && isUndecided(gate))
     return sayWhatDecides(gate.actual, gate.limit, gate.interval);
-  return gateTable[gate.gate].advice;
+  const { advice } = gateTable[gate.gate];
+  const isOfSameModel = "change" in gateTable[gate.gate] && diff !== undefined && isSameModel(diff);
+  return isOfSameModel ? `${sameModel} ${advice}` : advice;
 }
+
+const sameModel =
+  "The model is the same as the baseline's: look for a change of the recipe, the samples, the " +
+  "target or the service's version.";
 
 function sayWhatDecides(
   actual: number,
@@ -96,7 +106,7 @@ function sayWhatDecides(
     );
   }
   return (
-    `About ${times} times as many sessions of timing would decide it: allow more of ` +
-    "`recipe.evaluation.latencyBudgetSeconds`, or time it on a machine that does nothing else."
+    "To have it decided, raise `recipe.evaluation.latencyBudgetSeconds` to about " +
+    `${times} times its value, or time it on a machine that does nothing else.`
   );
 }

@@ -1,4 +1,4 @@
-import { closeSync, openSync } from "node:fs";
+import { closeSync, openSync, readSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { fromBinary } from "@bufbuild/protobuf";
 import { ByteWindow } from "../../model-files/byte-window.ts";
@@ -54,15 +54,36 @@ function readSkeleton(path: string, size: number): { proto: ModelProto; ranges: 
     return { proto: fromBinary(ModelProtoSchema, skeleton), ranges };
   } catch (error) {
     if (error instanceof ServiceError) throw error;
-    if (error instanceof WireError && error.truncated) {
+    const other = recognizeFile(descriptor);
+    if (other === undefined && error instanceof WireError && error.truncated) {
       const message = `The file ends early: ${error.message}`;
       throw new ServiceError("model_truncated", message, { cause: error });
     }
-    const message = `The file is not an ONNX model: ${errorMessage(error)}`;
+    const message = `The file is not an ONNX model: ${other ?? errorMessage(error)}`;
     throw new ServiceError("model_invalid", message, { cause: error });
   } finally {
     closeSync(descriptor);
   }
+}
+
+/** How files begin that are taken for models by mistake. */
+const otherFiles: readonly (readonly [start: RegExp, found: string])[] = [
+  [
+    /^version https:\/\/git-lfs/,
+    "it is a pointer of Git LFS; set lfs: true for actions/checkout, which fetches the file then",
+  ],
+  [
+    /^\s*<(!doctype|html|\?xml)/i,
+    "it is a web page; the address has to be that of the file itself",
+  ],
+  [/^PK[^ -~]/, "it is a ZIP archive, as PyTorch saves models; export it to ONNX first"],
+];
+const startBytes = 64;
+
+function recognizeFile(descriptor: number): string | undefined {
+  const bytes = Buffer.alloc(startBytes);
+  const start = bytes.toString("latin1", 0, readSync(descriptor, bytes, 0, startBytes, 0));
+  return otherFiles.find(([pattern]) => pattern.test(start))?.[1];
 }
 
 /**

@@ -80,6 +80,13 @@ test("readTensor() gives raw bytes for every way a tensor can hold its content",
 test("openModel() refuses a file that is not a model, and one that ends early", async () => {
   const text = join(folder, "text.onnx");
   await writeFile(text, "<!doctype html><title>404</title>".repeat(100));
+  await refuses(text, "model_invalid", /it is a web page/);
+  const oid = "oid sha256:61ea11ec29e493719a67ef067e868b924f86904637144b687068b398a8077cd6";
+  await writeFile(text, `version https://git-lfs.github.com/spec/v1\n${oid}\nsize 579213\n`);
+  await refuses(text, "model_invalid", /pointer of Git LFS; set lfs: true for/);
+  await writeFile(text, Buffer.from("PK\x03\x04archive/data.pkl"));
+  await refuses(text, "model_invalid", /ZIP archive, as PyTorch saves/);
+  await writeFile(text, "# A model");
   await refuses(text, "model_invalid");
   const empty = join(folder, "empty.onnx");
   await writeFile(empty, "");

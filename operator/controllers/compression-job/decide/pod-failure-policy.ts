@@ -48,10 +48,12 @@ const outOfMemory: JobError = {
   message: "The worker ran out of memory and was killed",
 };
 
+const evicted = "Evicted";
+
 /** A pod that exceeds its memory or disk would do so at every attempt. */
 export function checkExceededLimits({ pods }: ObservedStep): StepEnd | undefined {
   const pod = pods.find(
-    (each) => isOutOfMemory(each) || (isFailedAttempt(each) && each.reason === "Evicted"),
+    (each) => isOutOfMemory(each) || (isFailedAttempt(each) && each.reason === evicted),
   );
   return pod && readPodEnd(pod);
 }
@@ -136,8 +138,12 @@ export function exitCodeEnd(exitCode: number, message: string): StepEnd {
 }
 
 function podKilledError({ reason, message }: WorkerPod): JobError {
+  const words = message.trim();
+  // The kubelet's words; those of a node that is short of something begin with the node.
+  if (reason === evicted && words.includes("exceed")) {
+    return { code: "out_of_disk", message: `The worker used more disk than it may: ${words}` };
+  }
   const why =
-    [reason, message.trim()].filter((part) => part !== "").join(": ") ||
-    "the cluster does not say why";
+    [reason, words].filter((part) => part !== "").join(": ") || "the cluster does not say why";
   return { code: "worker_killed", message: `The worker's pod was ended: ${why}` };
 }

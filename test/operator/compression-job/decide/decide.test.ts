@@ -101,7 +101,7 @@ const ends: readonly (readonly [string, Partial<WorkerPod>, ErrorCode, RegExp])[
       reason: "Evicted",
       message: 'Usage of EmptyDir volume "work" exceeds the limit "1Gi". ',
     },
-    "worker_killed",
+    "out_of_disk",
     /exceeds the limit "1Gi"\.$/,
   ],
   ["the cluster gives no reason", { phase: "Failed" }, "worker_killed", /does not say why/],
@@ -134,7 +134,7 @@ test("decide() does not wait for a pod to use too much disk again", () => {
   };
   const observe = (pod: Partial<WorkerPod>) =>
     makeObservedState({ resource, workerJobs: [child], pods: [makePod(child, pod)] });
-  assert.equal(writtenStatus(decide(observe(evicted)).actions)?.error?.code, "worker_killed");
+  assert.equal(writtenStatus(decide(observe(evicted)).actions)?.error?.code, "out_of_disk");
   const disrupted = observe({ ...evicted, disruption: "TerminationByKubelet" });
   assert.deepEqual(Object.keys(writtenStatus(decide(disrupted).actions) ?? {}), ["attempts"]);
 });
