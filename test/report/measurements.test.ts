@@ -86,7 +86,7 @@ test("gates that warn are not counted among those that fail", () => {
     const gates = levels.map((level, index) => {
       return { gate: names[index] ?? "maxSizeRatio", level, ...missed };
     });
-    const [table] = jobSections([makeRow({ gates })]);
+    const [table] = jobSections({ rows: [makeRow({ gates })] });
     return table?.rows[0]?.split(" | ").at(-1);
   };
   assert.equal(write("fail", "warn", "warn"), "1 of 3 failed, 2 warned |");
