@@ -79,6 +79,7 @@ const override = z.strictObject({
     .optional()
     .describe("Granularity of these weights, where the scheme can have it."),
   blockSize: blockSize.optional().describe("Weights that share a scale, of these weights."),
+  offsets: z.boolean().optional().describe("Offsets of blocks, as in `offsets`, of these weights."),
 });
 export type Override = z.infer<typeof override>;
 
@@ -202,6 +203,14 @@ export const recipe = z
           "along the reduced axis.",
       ),
     blockSize: blockSize.describe("Weights that share a scale where granularity is `block`."),
+    offsets: z
+      .boolean()
+      .optional()
+      .describe(
+        "An offset for each block of 4 bits besides, which products of a language model's " +
+          "checkpoint multiply by the sum of the block's inputs: weights that were 4 bits with " +
+          "offsets (GGUF's Q4_1 and Q4_K) stay what they were. For `operators` `contrib`.",
+      ),
     symmetric: z.boolean().describe("Zero maps to the middle code and no zero points are stored."),
     reduceRange: z
       .boolean()

@@ -19,10 +19,12 @@ export interface AffineStorage {
 /**
  * Values of a matrix with a scale for each block of inputs: `packed-blocks` as ONNX Runtime's
  * MatMulNBits takes them, `packed-rows` without what fills a row's last block, as its
- * GatherBlockQuantized does, `linear-blocks` as DequantizeLinear does.
+ * GatherBlockQuantized does, `linear-blocks` as DequantizeLinear does. `offset-blocks` are
+ * `packed-blocks` that have the sum of each block's inputs as an input too, behind all others: its
+ * weight is the offset of the block.
  */
 export interface BlockStorage {
-  readonly kind: "packed-blocks" | "packed-rows" | "linear-blocks";
+  readonly kind: "packed-blocks" | "packed-rows" | "linear-blocks" | "offset-blocks";
   /** Matrices of a batch, which only `linear-blocks` can have more than one of. */
   readonly matrices: number;
   /** Of one matrix. */
@@ -48,7 +50,11 @@ export type AffineOperation =
   | "static-product";
 
 /** How a consumer takes a weight in blocks, without its being restored before. */
-export type BlockOperation = "gather-packed-rows" | "gather-blocks" | "block-product";
+export type BlockOperation =
+  | "gather-packed-rows"
+  | "gather-blocks"
+  | "block-product"
+  | "offset-product";
 
 /** How a consumer takes a quantized weight; `restore` as floating point. */
 export type WeightOperation = "restore" | AffineOperation | BlockOperation;

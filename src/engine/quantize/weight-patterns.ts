@@ -55,7 +55,8 @@ export function overrideFinder(recipe: Recipe): (weight: Weight) => MatchedOverr
 function overrideRecipe(recipe: Recipe, { scheme, ...fields }: Override): Recipe | undefined {
   if (scheme === "none") return undefined;
   const granularity = chooseGranularity(scheme, fields.granularity ?? recipe.granularity);
-  return { ...recipe, scheme, granularity, blockSize: fields.blockSize ?? recipe.blockSize };
+  const { blockSize = recipe.blockSize, offsets = false } = fields;
+  return { ...recipe, scheme, granularity, blockSize, offsets };
 }
 
 /** A pattern for each weight that matches no other one, by position, where there is one. */

@@ -1,7 +1,7 @@
 import type { Override, Recipe } from "../../contract/jobs/recipe.ts";
 
 /** What a search may make of a weight, as an override says it. */
-export interface Form extends Pick<Recipe, "granularity" | "blockSize"> {
+export interface Form extends Pick<Recipe, "granularity" | "blockSize" | "offsets"> {
   readonly scheme: Exclude<Override["scheme"], "none">;
 }
 
@@ -26,14 +26,15 @@ export const languageForms: readonly Form[] = [
   { scheme: "int8-weight", granularity: "block", blockSize: 64 },
   { scheme: "int8-weight", granularity: "block", blockSize: 128 },
   { scheme: "int4-weight", granularity: "block", blockSize: 32 },
+  // Where there are no offsets, it is the same as the one before, whose name it gets then.
+  { scheme: "int4-weight", granularity: "block", blockSize: 32, offsets: true },
   { scheme: "int4-weight", granularity: "block", blockSize: 64 },
   { scheme: "int4-weight", granularity: "block", blockSize: 128 },
 ];
 
-export function describeForm({ scheme, granularity, blockSize }: Form): string {
-  return granularity === "block"
-    ? `${scheme} in blocks of ${blockSize}`
-    : `${scheme} per ${granularity}`;
+export function describeForm({ scheme, granularity, blockSize, offsets }: Form): string {
+  if (granularity !== "block") return `${scheme} per ${granularity}`;
+  return `${scheme} in blocks of ${blockSize}${offsets === true ? " with offsets" : ""}`;
 }
 
 /** Weights that a search decides on together, and their name in overrides. */
@@ -55,7 +56,7 @@ export function composeRecipe(
   choices: readonly FormChoice[],
   isLanguage: boolean,
 ): Recipe {
-  const { auto: _, overrides: __, ...fields } = recipe;
+  const { auto: _, overrides: __, offsets: ___, ...fields } = recipe;
   const base = chooseBase(choices);
   const overrides = choices
     .toSorted((a, b) => Number(a.match === undefined) - Number(b.match === undefined))

@@ -4,10 +4,11 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { InferenceSession, Tensor } from "onnxruntime-node";
+import { InferenceSession } from "onnxruntime-node";
 import { z } from "zod";
 import { openOriginal } from "../../../src/engine/language/open-original.ts";
 import { writeModel } from "../../../src/engine/onnx/write-model.ts";
+import { promptFeeds } from "../../support/prompt-feeds.ts";
 
 const recorded = z.object({ tokens: z.array(z.int()), logits: z.array(z.array(z.number())) });
 const checkpoints = fileURLToPath(new URL("checkpoints", import.meta.url));
@@ -22,7 +23,7 @@ async function largestDifference(family: string): Promise<number> {
     const session = await InferenceSession.create(path.join(directory, "model.onnx"));
     const text = await readFile(path.join(folder, "logits.json"), "utf8");
     const { tokens, logits } = recorded.parse(JSON.parse(text));
-    const { logits: found } = await session.run(feeds(session, tokens));
+    const { logits: found } = await session.run(promptFeeds(session, tokens));
     assert(found?.data instanceof Float32Array);
     const differences = logits.flat().map((value, i) => Math.abs(value - Number(found.data[i])));
     assert.equal(differences.length, found.data.length);
@@ -31,22 +32,6 @@ async function largestDifference(family: string): Promise<number> {
   } finally {
     await rm(directory, { recursive: true });
   }
-}
-
-/** A prompt without past tokens. */
-function feeds(session: InferenceSession, tokens: readonly number[]): Record<string, Tensor> {
-  const int64 = (values: readonly number[]) =>
-    new Tensor("int64", BigInt64Array.from(values, BigInt), [1, values.length]);
-  const caches = session.inputMetadata.flatMap((input) => {
-    if (!input.isTensor || !input.name.startsWith("past_key_values.")) return [];
-    const dims = input.shape.map((size, axis) => (typeof size === "number" ? size : 1 - axis / 2));
-    return [[input.name, new Tensor("float32", new Float32Array(), dims)] as const];
-  });
-  return {
-    input_ids: int64(tokens),
-    attention_mask: int64(tokens.map(() => 1)),
-    ...Object.fromEntries(caches),
-  };
 }
 
 for (const family of ["llama", "llama3", "mistral", "qwen2", "qwen3", "phi3", "gemma2", "gemma3"]) {

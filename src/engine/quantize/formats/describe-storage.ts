@@ -32,6 +32,7 @@ export function describeStorage(weight: Weight, storage: QuantizedStorage): Stor
       return describeAffineTensors(weight, storage);
     case "packed-blocks":
     case "packed-rows":
+    case "offset-blocks":
       return describePackedBlocks(storage);
     case "linear-blocks":
       return describeLinearBlocks(storage);

@@ -3,6 +3,8 @@ import { findGatheredAxes, findProductMatrix, gathersRows } from "./consumer-mat
 import { isRecurrentProduct, planRecurrentStorage } from "./quantize-lstm.ts";
 import type { Recipe } from "../../../contract/jobs/recipe.ts";
 import { lacksDotProducts, type Target } from "../../../contract/jobs/target.ts";
+import type { OnnxModel } from "../../onnx/onnx-model.ts";
+import { payloadIndex } from "../../onnx/payload.ts";
 import { countElements } from "../../onnx/tensor-shape.ts";
 import { channelAxis, operatorName } from "../channel-axis.ts";
 import { type Weight, type WeightConsumer, weightDims } from "../find-weights.ts";
@@ -39,7 +41,7 @@ export type Candidate =
 /** Candidates of a scheme, the best first. The reason of the last one is the one to report. */
 export function listCandidates(
   weight: Weight,
-  options: RecipeForTarget & { readonly takesRecurrent: boolean },
+  options: RecipeForTarget & { readonly model: OnnxModel; readonly takesRecurrent: boolean },
   scheme: QuantizedScheme,
 ): readonly (Candidate | Obstacle)[] {
   const { recipe } = options;
@@ -58,7 +60,7 @@ export function listCandidates(
       return [candidateOf(planStaticStorage(weight, recipe), required, required)];
     }
     case "int4-weight":
-      return listBlockCandidates(weight, recipe, 4);
+      return [...listOffsetCandidates(weight, options), ...listBlockCandidates(weight, recipe, 4)];
     case "int8-weight": {
       const storage = planAffineStorage(weight, recipe, int8);
       const affine = candidateOf(storage, ["gather-rows"]);
@@ -99,6 +101,35 @@ function listRecurrentCandidates(
   if (!weight.consumers.some(isRecurrentProduct)) return [];
   const storage = planRecurrentStorage(weight, granularity, integers);
   return [candidateOf(storage, ["recurrent-product"], ["recurrent-product"])];
+}
+
+function listOffsetCandidates(
+  weight: Weight,
+  { recipe, model }: RecipeForTarget & { readonly model: OnnxModel },
+): (Candidate | Obstacle)[] {
+  if (recipe.offsets !== true || recipe.operators !== "contrib") return [];
+  const operations = ["offset-product"] as const;
+  return [candidateOf(planOffsetStorage(weight, model, recipe), operations, operations)];
+}
+
+/** Inputs of products have three dimensions in the graph of a checkpoint, which others do not say. */
+function planOffsetStorage(
+  weight: Weight,
+  model: OnnxModel,
+  { blockSize }: Recipe,
+): BlockStorage | Obstacle {
+  const format = { bits: 4, blockSize, symmetric: false, isOnGrid: true } as const;
+  const storage = planBlockStorage(weight, "offset-blocks", format);
+  if (storage instanceof Obstacle) return storage;
+  const { order, k, n } = storage.shape;
+  const payload = model.payloads[payloadIndex(weight.tensor) ?? -1];
+  if (payload?.kind !== "checkpoint" || order === "kn") {
+    return new Obstacle("is no weight of a checkpoint, whose blocks can have offsets");
+  }
+  if (k % blockSize !== 0) {
+    return new Obstacle(`has rows of ${k} values, not of whole blocks`);
+  }
+  return { ...storage, shape: { order, k: k + k / blockSize, n } };
 }
 
 function listBlockCandidates(

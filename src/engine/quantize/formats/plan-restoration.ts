@@ -11,7 +11,7 @@ export function chooseRestoration(
   storage: QuantizedStorage,
   recipe: Recipe,
 ): WeightRestoration | undefined {
-  if (storage.kind === "packed-rows") return undefined;
+  if (storage.kind === "packed-rows" || storage.kind === "offset-blocks") return undefined;
   const { dequantize } = recipe;
   if (storage.kind === "packed-blocks") return dequantize === "run" ? undefined : "fold";
   if (isBatched(storage)) return dequantize === "run" ? undefined : "fold";
@@ -33,7 +33,7 @@ function isBatched(storage: QuantizedStorage): boolean {
 
 /** Whether nodes can restore the stored weight that runtimes evaluate at load. */
 export function canFold(storage: QuantizedStorage): boolean {
-  if (storage.kind === "packed-rows") return false;
+  if (storage.kind === "packed-rows" || storage.kind === "offset-blocks") return false;
   return storage.kind !== "linear-blocks" || storage.shape.k % storage.format.blockSize === 0;
 }
 

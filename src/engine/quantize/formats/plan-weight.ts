@@ -194,7 +194,8 @@ function describeNumbers({ storage }: QuantizedFormat, operation: WeightOperatio
     const unit = operation.startsWith("gather") ? "values of a row" : "inputs of an output";
     const operator = blockOperators[operation];
     const suffix = operator === undefined ? "" : `, for ${operator}`;
-    return `int${bits} with a scale for each ${blockSize} ${unit}${suffix}`;
+    const parameters = storage.kind === "offset-blocks" ? "a scale and an offset" : "a scale";
+    return `int${bits} with ${parameters} for each ${blockSize} ${unit}${suffix}`;
   }
   const { axis, format } = storage;
   if (
@@ -221,5 +222,6 @@ const productInputs = {
 
 const blockOperators: Readonly<Partial<Record<WeightOperation, string>>> = {
   "block-product": "MatMulNBits",
+  "offset-product": "MatMulNBits",
   "gather-blocks": "GatherBlockQuantized",
 };

@@ -92,7 +92,8 @@ function shapeForScales(stored: StoredWeight, storage: QuantizedStorage): Shaped
     case "packed-blocks":
       return shapePackedBlocks(stored, storage);
     case "packed-rows":
-      throw new TypeError("Rows that are only gathered are never restored");
+    case "offset-blocks":
+      throw new TypeError(`A weight as ${storage.kind} is never restored`);
     case "linear-blocks":
       return shapeLinearBlocks(stored, storage);
   }

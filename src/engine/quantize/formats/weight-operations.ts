@@ -108,15 +108,12 @@ export const blockOperations: OperationTable<BlockStorage, BlockOperation> = {
   },
   "block-product": {
     opset: 0,
-    findObstacle: (weight, consumer, storage) => {
-      const matrix = findReplaceableProduct(consumer);
-      if (matrix instanceof Obstacle) return matrix;
-      const isWhole =
-        isWholeAxis(weight, matrix.k) && isInputAxis(weight, matrix.k.source, storage);
-      return isWhole
-        ? undefined
-        : new Obstacle("is used by products that do not sum along whole blocks");
-    },
+    findObstacle: findBlockProductObstacle,
+    write: multiplyBlocks,
+  },
+  "offset-product": {
+    opset: 13,
+    findObstacle: findBlockProductObstacle,
     write: multiplyBlocks,
   },
 };
@@ -126,6 +123,19 @@ const operations = { ...affineOperations, ...blockOperations };
 /** First version of the standard operator set that has the operators of an operation. */
 export function operationOpset(operation: AffineOperation | BlockOperation): number {
   return operations[operation].opset;
+}
+
+function findBlockProductObstacle(
+  weight: Weight,
+  consumer: WeightConsumer,
+  storage: BlockStorage,
+): Obstacle | undefined {
+  const matrix = findReplaceableProduct(consumer);
+  if (matrix instanceof Obstacle) return matrix;
+  const isWhole = isWholeAxis(weight, matrix.k) && isInputAxis(weight, matrix.k.source, storage);
+  return isWhole
+    ? undefined
+    : new Obstacle("is used by products that do not sum along whole blocks");
 }
 
 function hasScalesOfRows({ axis, batchAxes }: AffineStorage): boolean {
@@ -158,9 +168,13 @@ const int8AccuracyLevel = 4;
 function multiplyBlocks(
   stored: StoredWeight,
   consumer: WeightConsumer,
-  { shape: { k }, format: { bits, blockSize } }: BlockStorage,
+  storage: BlockStorage,
 ): void {
   const { rewrite } = stored;
+  const {
+    shape: { k },
+    format: { bits, blockSize },
+  } = storage;
   rewrite.requireContribOperators();
   const { n } = requireProductMatrix(consumer);
   const { elementType } = consumer.view;
@@ -177,12 +191,41 @@ function multiplyBlocks(
   });
   const multiply = (left: string, steps: NodeDescription[]) => {
     const product = rewrite.names.allocate(`${consumer.node.output[0]}_product`);
-    const input = [left, ...inputs];
+    const isOffset = storage.kind === "offset-blocks";
+    const input = [isOffset ? joinBlockSums(stored, left, storage) : left, ...inputs];
     const domain = "com.microsoft";
     steps.push({ opType: "MatMulNBits", domain, input, output: [product], attribute });
     return product;
   };
   replaceMatrixProduct(rewrite, { use: consumer, elementType, multiply });
+}
+
+/** The inputs of products, with the sum of each block behind them: once for all products. */
+function joinBlockSums(
+  stored: StoredWeight,
+  inputs: string,
+  { shape: { k }, format: { blockSize } }: BlockStorage,
+): string {
+  const { rewrite, weight } = stored;
+  const key = `${inputs}\0${blockSize}`;
+  const known = rewrite.joinedSums.get(key);
+  if (known !== undefined) return known;
+  const add = (part: string, node: Omit<NodeDescription, "output">) => {
+    const output = rewrite.names.allocate(`${inputs}_${part}`);
+    rewrite.prependNode(weight.scope.body, { ...node, output: [output] });
+    return output;
+  };
+  const shape = stored.integers([0, 0, k / (blockSize + 1), blockSize]);
+  const blocks = add("blocks", { opType: "Reshape", input: [inputs, shape] });
+  const sums = add("sums", {
+    opType: "ReduceSum",
+    input: [blocks, stored.integers([3])],
+    attribute: intAttributes({ keepdims: 0 }),
+  });
+  const attribute = intAttributes({ axis: 2 });
+  const joined = add("joined", { opType: "Concat", input: [inputs, sums], attribute });
+  rewrite.joinedSums.set(key, joined);
+  return joined;
 }
 
 /** Gathers rows by ONNX Runtime's GatherBlockQuantized. */

@@ -139,11 +139,12 @@ function describeTask(weight: Weight, storage: QuantizedStorage) {
     };
   }
   const { kind, matrices, shape, format } = storage;
+  if (kind === "offset-blocks") return { kind, layout: "matmul" as const, matrices, shape, format };
   const layout = findBlockLayout(kind, shape.order);
   return { kind: "blocks" as const, layout, matrices, shape, format };
 }
 
-function findBlockLayout(kind: BlockStorage["kind"], order: "kn" | "nk") {
+function findBlockLayout(kind: Exclude<BlockStorage["kind"], "offset-blocks">, order: "kn" | "nk") {
   if (kind === "packed-blocks") return "matmul" as const;
   if (kind === "packed-rows") return "gather" as const;
   return order === "kn" ? ("columns" as const) : ("rows" as const);

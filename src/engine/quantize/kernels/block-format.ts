@@ -5,6 +5,11 @@ export interface BlockFormat {
   readonly blockSize: number;
   /** True: the zero point is the middle code and not stored. */
   readonly symmetric: boolean;
+  /**
+   * Whether the last code is left out where a block's values are nearer to a grid without it: a
+   * fifth of the blocks of GGUF's Q4_K do not use it.
+   */
+  readonly isOnGrid?: boolean;
 }
 
 /**

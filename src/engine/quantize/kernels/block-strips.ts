@@ -61,7 +61,7 @@ function quantizeColumnStrips(
 
 function runColumnKernel(
   { outputs, depth }: BlockStrip,
-  { blockSize, bits, symmetric }: BlockFormat,
+  { blockSize, bits, ...format }: BlockFormat,
   pitch: number,
 ): void {
   simd.roundColumns(
@@ -71,7 +71,7 @@ function runColumnKernel(
     depth,
     blockSize,
     bits,
-    Number(symmetric),
+    kernelMode(format),
     memoryOffsets.codes,
     memoryOffsets.first,
     memoryOffsets.second,
@@ -107,7 +107,7 @@ function quantizeRowStrips(
 
 function runRowKernel(
   { outputs, depth }: BlockStrip,
-  { blockSize, bits, symmetric }: BlockFormat,
+  { blockSize, bits, ...format }: BlockFormat,
 ): void {
   simd.roundRows(
     memoryOffsets.input,
@@ -116,13 +116,17 @@ function runRowKernel(
     roundUpToFour(outputs),
     blockSize,
     bits,
-    Number(symmetric),
+    kernelMode(format),
     memoryOffsets.codes,
     memoryOffsets.first,
     memoryOffsets.second,
     memoryOffsets.sums,
     memoryOffsets.panel,
   );
+}
+
+function kernelMode({ symmetric, isOnGrid }: Pick<BlockFormat, "symmetric" | "isOnGrid">): number {
+  return isOnGrid === true ? 2 : Number(symmetric);
 }
 
 /** Copies rows to every `pitch`th value, with zeros for columns missing to a multiple of four. */

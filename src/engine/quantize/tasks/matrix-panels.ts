@@ -15,6 +15,7 @@ export interface MatrixPanel {
 }
 
 type BlockMatrixTask = Pick<BlockTask, "shape" | "format" | "layout">;
+type WrittenMatrix = BlockMatrixTask & Pick<BlockTask, "scaleType">;
 
 /** Fewest outputs of a panel that could have more: short rows are slow to read. */
 const fewestOutputs = 1024;
@@ -73,7 +74,7 @@ type PanelRectangles = Readonly<Record<keyof TaskOutputs, OutputRectangle>>;
 
 /** Where the results of a panel of one of the weight's matrices are in the task's outputs. */
 export function panelRectangles(
-  task: BlockTask,
+  task: WrittenMatrix,
   matrix: number,
   panel: MatrixPanel,
 ): PanelRectangles {
@@ -84,7 +85,7 @@ export function panelRectangles(
 
 /** Arrays with a row for each input or block: [K, N] and [blocks, N]. */
 function inputRowRectangles(
-  { shape: { k, n }, format, scaleType }: BlockTask,
+  { shape: { k, n }, format, scaleType }: WrittenMatrix,
   matrix: number,
   { firstInput, inputs, firstOutput, outputs }: MatrixPanel,
 ): PanelRectangles {
@@ -104,7 +105,7 @@ function inputRowRectangles(
 
 /** Arrays with a row for each output; elements of packed ones are bytes. */
 function outputRowRectangles(
-  { shape: { k, n }, format, layout, scaleType }: BlockTask,
+  { shape: { k, n }, format, layout, scaleType }: WrittenMatrix,
   matrix: number,
   { firstInput, inputs, firstOutput, outputs }: MatrixPanel,
 ): PanelRectangles {

@@ -63,7 +63,7 @@ export function makeSigned(quantizedValues: Uint8Array, bits: 4 | 8): void {
 
 /** Writes the results of a panel, and frees them. */
 export function writeBlocks(
-  { outputs, scaleType }: BlockTask,
+  { outputs, scaleType }: Pick<BlockTask, "outputs" | "scaleType">,
   { quantizedValues, scales, zeroPoints }: QuantizedBlocks,
   rectangles: ReturnType<typeof panelRectangles>,
   output: OutputWriter,

@@ -2,6 +2,7 @@ import { OutputWriter } from "./output-writer.ts";
 import { runAffineTask } from "./run-affine-task.ts";
 import { runBlockTask } from "./run-block-task.ts";
 import { runFittedTask, runRoundedTask } from "./run-fitted-task.ts";
+import { runOffsetTask } from "./run-offset-task.ts";
 import { releaseBuffers, SourceReader } from "./source-reader.ts";
 import { defaultTileLimits, type TileLimits } from "./tile-limits.ts";
 import type { CopyTask, HalfTask, PlacedTask, TaskResult } from "./weight-task.ts";
@@ -21,6 +22,8 @@ export function* runWeightTask(
       return yield* task.moments === undefined
         ? runBlockTask(task, output, limits)
         : runFittedTask({ ...task, moments: task.moments }, output);
+    case "offset-blocks":
+      return yield* runOffsetTask(task, output, limits);
     case "rounded":
       return yield* runRoundedTask(task, output);
     case "half":

@@ -82,6 +82,14 @@ export interface BlockTask extends PlannedWeight {
   readonly outputs: TaskOutputs;
 }
 
+/**
+ * Quantizes rows whose blocks have offsets, which are stored as further values of each row: the
+ * shape counts them.
+ */
+export interface OffsetTask extends Omit<BlockTask, "kind" | "moments"> {
+  readonly kind: "offset-blocks";
+}
+
 /** Converts to half precision. */
 export interface HalfTask extends PlannedWeight {
   readonly kind: "half";
@@ -89,7 +97,7 @@ export interface HalfTask extends PlannedWeight {
 }
 
 /** One weight's transformation: all that a thread needs for it. */
-export type WeightTask = AffineTask | BlockTask | HalfTask;
+export type WeightTask = AffineTask | BlockTask | OffsetTask | HalfTask;
 
 /** Writes a tensor of a checkpoint in float32, as it is. */
 export interface CopyTask extends Omit<PlannedWeight, "weight"> {

@@ -18,7 +18,7 @@ export function roundColumns(
   rows: i32,
   blockSize: i32,
   bits: i32,
-  symmetric: i32,
+  mode: i32,
   codes: usize,
   scales: usize,
   zeroPoints: usize,
@@ -33,7 +33,7 @@ export function roundColumns(
       const to = <usize>(column * blocks + block);
       roundFour(
         bits,
-        symmetric,
+        mode,
         from,
         stride,
         count,
@@ -79,7 +79,7 @@ export function roundRows(
   rows: i32,
   blockSize: i32,
   bits: i32,
-  symmetric: i32,
+  mode: i32,
   codes: usize,
   scales: usize,
   zeroPoints: usize,
@@ -100,7 +100,7 @@ export function roundRows(
       const to = <usize>(row * blocks + block);
       roundFour(
         bits,
-        symmetric,
+        mode,
         panel,
         16,
         count,

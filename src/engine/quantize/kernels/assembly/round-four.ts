@@ -30,13 +30,35 @@ function poison(input: usize, stride: usize, rows: i32): v128 {
   return found;
 }
 
+/** Squares of how far the values of four blocks are from a grid of so many steps, in steps. */
+function distances(
+  input: usize,
+  stride: usize,
+  rows: i32,
+  low: v128,
+  high: v128,
+  steps: v128,
+): v128 {
+  const reciprocal = f32x4.div(steps, f32x4.sub(high, low));
+  let sum = f32x4.splat(0);
+  for (let row = 0; row < rows; row++) {
+    const value = f32x4.mul(f32x4.sub(v128.load(input), low), reciprocal);
+    const distance = f32x4.sub(value, f32x4.nearest(value));
+    sum = f32x4.add(sum, f32x4.mul(distance, distance));
+    input += stride;
+  }
+  return f32x4.div(sum, f32x4.mul(steps, steps));
+}
+
 /**
  * Rounds four blocks side by side, one a lane, as MLAS does (onnxruntime core/mlas/lib/q4_dq.cpp).
- * `step` counts the blocks from one lane's place in the output to the next.
+ * `mode` is 1 for symmetric codes, 0 for a zero point, and 2 for one where a block may do without the
+ * last code, if its values are nearer to such a grid. `step` counts the blocks from one lane's place
+ * in the output to the next.
  */
 export function roundFour(
   bits: i32,
-  symmetric: i32,
+  mode: i32,
   input: usize,
   stride: usize,
   rows: i32,
@@ -61,14 +83,23 @@ export function roundFour(
   const half = f32x4.splat(belowHalf);
   let scale: v128;
   let zero: v128;
-  if (symmetric) {
+  if (mode === 1) {
     const larger = v128.bitselect(high, low, f32x4.gt(f32x4.abs(high), f32x4.abs(low)));
     scale = f32x4.div(larger, f32x4.splat(-(<f32>(1 << (bits - 1)))));
     zero = f32x4.splat(<f32>(1 << (bits - 1)));
   } else {
     low = f32x4.pmin(none, low);
     high = f32x4.pmax(none, high);
-    scale = f32x4.div(f32x4.sub(high, low), top);
+    let steps = top;
+    if (mode === 2) {
+      const fewer = f32x4.sub(top, f32x4.splat(1));
+      const isNearer = f32x4.lt(
+        distances(input, stride, rows, low, high, fewer),
+        distances(input, stride, rows, low, high, top),
+      );
+      steps = v128.bitselect(fewer, top, isNearer);
+    }
+    scale = f32x4.div(f32x4.sub(high, low), steps);
     const point = f32x4.pmin(top, f32x4.pmax(none, f32x4.div(f32x4.neg(low), scale)));
     zero = v128.and(f32x4.trunc(f32x4.add(point, half)), f32x4.ne(scale, none));
   }
