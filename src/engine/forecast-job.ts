@@ -1,5 +1,7 @@
 import type { Recipe } from "../contract/jobs/recipe.ts";
 import type { JobCosts } from "../contract/jobs/telemetry.ts";
+import { readAvailableMemoryBytes } from "./accuracy/available-memory.ts";
+import { limitSessionBytes } from "./accuracy/model-run.ts";
 import { readPeakMemoryBytes } from "./evaluate/read-peak-memory-bytes.ts";
 import { maxCopiedBytes } from "./compress-model.ts";
 import type { ValueInfoProto } from "./onnx/onnx_pb.js";
@@ -35,6 +37,8 @@ interface ForecastOptions {
   readonly isCheckpoint: boolean;
   /** Whether weights are read from elsewhere as tasks need them. */
   readonly isRemote: boolean;
+  /** Whether other pods quantize shares of the weights, which are fetched and put together. */
+  readonly isAssembled: boolean;
   /** Bytes of the files that the job's folder has when it has planned. */
   readonly folderBytes: number;
 }
@@ -42,6 +46,7 @@ interface ForecastOptions {
 /**
  * What a job takes at most, as its plan says. Its worker, which has read the plan, is measured: what
  * Node takes differs between machines. The rest are sizes of what is planned, and a few constants.
+ * Models that do not fit the memory at hand are run in stages that do.
  */
 export async function forecastJob(
   plan: CompressionPlan,
@@ -50,12 +55,13 @@ export async function forecastJob(
   const plannedBytes = await readPeakMemoryBytes();
   const tasksBytes = forecastTaskMemory(plan.tasks, options.isRemote);
   const tokenizerBytes = options.isCheckpoint ? measured.tokenizerBytes : 0;
+  const sessionLimit = limitSessionBytes(await readAvailableMemoryBytes());
+  const sessionsBytes = Math.min(forecastSessions(plan, options), sessionLimit);
   const addedBytes = Math.max(
     measured.workerBytes + tasksBytes + tokenizerBytes,
-    isRun(options.recipe) ? forecastSessions(plan, options) + tokenizerBytes : 0,
+    isRun(options.recipe) ? sessionsBytes + tokenizerBytes : 0,
   );
-  // A model can say of its outputs what it likes.
-  const peakMemoryBytes = Math.min(Number.MAX_SAFE_INTEGER, Math.ceil(plannedBytes + addedBytes));
+  const peakMemoryBytes = Math.ceil(plannedBytes + addedBytes);
   return { peakMemoryBytes, diskBytes: forecastDisk(plan, options) };
 }
 
@@ -124,10 +130,10 @@ function loadedBytes(plan: WeightPlan, hasTimes: boolean): number {
 
 /** Everything is there at once in the end, and candidates before that. */
 function forecastDisk(
-  { resultBytes, weights, layout: { files } }: CompressionPlan,
+  { originalBytes, resultBytes, weights, layout: { files } }: CompressionPlan,
   options: ForecastOptions,
 ): number {
-  const { recipe, isCheckpoint, folderBytes } = options;
+  const { recipe, isCheckpoint, isRemote, isAssembled, folderBytes } = options;
   const { sharding } = recipe;
   const results = [
     true,
@@ -137,9 +143,12 @@ function forecastDisk(
     sharding.stages !== undefined || sharding.maxStageBytes !== undefined,
     // The archive of its folder.
     isCheckpoint,
+    isAssembled,
   ];
+  // A worker that only plans has no more than the headers, and one that runs the original has all.
+  const modelBytes = isRemote && isRun(recipe) ? originalBytes : folderBytes;
   const original = isCheckpoint && isRun(recipe) ? sumBytes(weights, floatBytes) : 0;
-  return folderBytes + original + resultBytes * results.filter(Boolean).length;
+  return modelBytes + original + resultBytes * results.filter(Boolean).length;
 }
 
 function isChosenByTime({ format }: WeightPlan): boolean {
