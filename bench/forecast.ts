@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { pathToFileURL } from "node:url";
 import type { PartialRecipe } from "../src/contract/jobs/recipe.ts";
-import type { JobCosts } from "../src/contract/jobs/telemetry.ts";
 import { builtinTargets } from "../src/contract/jobs/target.ts";
 import { workerExit } from "../src/contract/jobs/worker-exit.ts";
 import { realModel, type RealModelName } from "../test/support/real-models.ts";
-import { exitCode, makeJob, summarizeEvents } from "../test/worker/worker-process.ts";
+import { exitCode, makeJob, type Setting, summarizeEvents } from "../test/worker/worker-process.ts";
 import { prepareSyntheticModel } from "./engine/prepare-synthetic-model.ts";
 import { type Work, works } from "./engine/works.ts";
 import { type BenchRow, reportBench } from "./result.ts";
@@ -86,26 +85,29 @@ interface Comparison {
 
 async function measureCase({ what, path, recipe }: Case): Promise<BenchRow[]> {
   const source = pathToFileURL(await path()).href;
+  const measure = async () => {
+    const { usage, size } = await runWorker(source, { recipe });
+    assert(usage?.seconds !== undefined && size);
+    return { ...usage, seconds: usage.seconds, secondsPerByte: usage.seconds / size.originalBytes };
+  };
   // The first worker compiles modules, which the image has compiled.
   await runWorker(source, { dryRun: true, recipe });
-  const { forecast } = await runWorker(source, { dryRun: true, recipe });
-  assert(forecast);
-  const usages: JobCosts[] = [];
-  for (let round = 0; round < rounds; round++) {
-    const { usage } = await runWorker(source, { recipe });
-    assert(usage);
-    usages.push(usage);
-  }
-  const [first, ...later] = usages.map(({ seconds = 0 }) => seconds);
+  const first = await measure();
+  // As a service forecasts it that has run the job once.
+  const { secondsPerByte } = first;
+  const { forecast } = await runWorker(source, { dryRun: true, recipe, secondsPerByte });
+  assert(forecast?.seconds !== undefined);
+  const later: (typeof first)[] = [];
+  for (let round = 1; round < rounds; round++) later.push(await measure());
   const taken = (cost: "peakMemoryBytes" | "diskBytes") => ({
     forecast: forecast[cost] / 1e6,
-    taken: usages.map((usage) => usage[cost] / 1e6),
+    taken: [first, ...later].map((usage) => usage[cost] / 1e6),
   });
+  const times = later.map(({ seconds }) => seconds);
   const comparisons: readonly Comparison[] = [
     { cost: "memory", ...taken("peakMemoryBytes"), unit: "MB", within: 0.1 },
     { cost: "disk", ...taken("diskBytes"), unit: "MB", within: 0.1 },
-    // As a service forecasts it that has run the job once.
-    { cost: "time", forecast: first ?? 0, taken: later, unit: "s", within: 0.25 },
+    { cost: "time", forecast: forecast.seconds, taken: times, unit: "s", within: 0.25 },
   ];
   return comparisons.map((comparison) => compareCost(what, comparison));
 }
@@ -128,7 +130,10 @@ function compareCost(what: string, { cost, forecast, taken, unit, within }: Comp
   return row;
 }
 
-async function runWorker(source: string, setting: { dryRun?: boolean; recipe: PartialRecipe }) {
+async function runWorker(
+  source: string,
+  setting: Pick<Setting, "dryRun" | "recipe" | "secondsPerByte">,
+) {
   await using cleanup = new AsyncDisposableStack();
   const owner = { after: (work: () => unknown) => cleanup.defer(async () => void (await work())) };
   const { service, start } = await makeJob(owner, source, {
