@@ -25,7 +25,7 @@ const measured = {
   outputCopies: 12,
   /** Of a dimension of an output that the model leaves open. */
   openSize: 64,
-  /** Most memory of a session for each byte of weights in float32, while it loads the model. */
+  /** Most memory of a session for each byte of weights in float32, while it loads them. */
   originalFactor: 1.35,
   restoredFactor: 2.25,
   /** The same for each byte of weights that operators take as they are stored. */
@@ -88,9 +88,12 @@ function forecastSessions(
   // Pictures have batch, channels, height and width.
   const hasPictures = inputs.some((input) => listSizes(input).length === 4);
   const outputs = (proto.graph?.output ?? []).map((output) => 4 * multiply(listSizes(output)));
-  const original = sumBytes(weights, floatBytes) * originalFactor;
-  const result = sumBytes(weights, (plan) => loadedBytes(plan, hasCandidates(options)));
-  const models = isTimed(options.recipe) ? original + result : Math.max(original, result);
+  const original = sumNeeds(weights, (plan) => needOf(floatBytes(plan), originalFactor));
+  const result = sumNeeds(weights, (plan) => resultNeed(plan, hasCandidates(options)));
+  // Rounds open either first: one is loaded then while the other one loads.
+  const models = isTimed(options.recipe)
+    ? Math.max(original.loaded + result.loading, original.loading + result.loaded)
+    : Math.max(original.loading, result.loading);
   return (
     runtimeBytes +
     (hasPictures ? valueBytes.pictures : valueBytes.others) +
@@ -116,16 +119,38 @@ function floatBytes({ weight: { tensor } }: WeightPlan): number {
   return 4 * multiply(tensor.dims.map(Number));
 }
 
-/** A weight whose format is chosen by its time counts as half restored. */
-function loadedBytes(plan: WeightPlan, hasTimes: boolean): number {
+/** Bytes that a session takes of a model's weights: at most while it loads them, and from then on. */
+interface SessionNeed {
+  readonly loading: number;
+  readonly loaded: number;
+}
+
+function needOf(bytes: number, loadingFactor: number): SessionNeed {
+  return { loading: bytes * loadingFactor, loaded: bytes };
+}
+
+function sumNeeds(
+  weights: readonly WeightPlan[],
+  need: (plan: WeightPlan) => SessionNeed,
+): SessionNeed {
+  const needs = weights.map(need);
+  return {
+    loading: needs.reduce((sum, { loading }) => sum + loading, 0),
+    loaded: needs.reduce((sum, { loaded }) => sum + loaded, 0),
+  };
+}
+
+/** Of a weight whose format is chosen by its time, what it needs if it is restored: the most. */
+function resultNeed(plan: WeightPlan, hasTimes: boolean): SessionNeed {
   const { format } = plan;
   const { originalFactor, restoredFactor, packedFactor } = measured;
   if (format === undefined || format.storage.kind === "half") {
-    return floatBytes(plan) * originalFactor;
+    return needOf(floatBytes(plan), originalFactor);
   }
-  const [restored, packed] = [floatBytes(plan) * restoredFactor, format.bytes * packedFactor];
-  if (hasTimes && isChosenByTime(plan)) return (restored + packed) / 2;
-  return format.operations.some((operation) => operation === "restore") ? restored : packed;
+  const isRestored =
+    (hasTimes && isChosenByTime(plan)) ||
+    format.operations.some((operation) => operation === "restore");
+  return isRestored ? needOf(floatBytes(plan), restoredFactor) : needOf(format.bytes, packedFactor);
 }
 
 /** Everything is there at once in the end, and candidates before that. */
