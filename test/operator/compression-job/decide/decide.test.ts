@@ -446,29 +446,6 @@ test("decide() keeps a job to the number of shares that it started with", () => 
   assert.equal(create.manifest.spec?.completions, 5);
 });
 
-test("decide() sizes the pod that runs a model by what that is known to take", () => {
-  const takes = (mebibytes: number) => ({ peakMemoryBytes: mebibytes * 2 ** 20, diskBytes: 0 });
-  const requestedMemory = (fields: Partial<ObservedState>) => {
-    const observed = makeObservedState({ ...fields, knownCosts: takes(900) });
-    const create = decide(observed).actions.find(({ type }) => type === "createWorkerJob");
-    assert.ok(create?.type === "createWorkerJob");
-    return create.manifest.spec?.template.spec?.containers[0]?.resources?.requests?.["memory"];
-  };
-  assert.equal(requestedMemory({}), "900Mi");
-  assert.equal(requestedMemory({ resource: makeJob({ spec: { dryRun: true } }) }), "256Mi");
-  const parallel = makeJob({ spec: { recipe: { parallelism: 3 } } });
-  const end = { complete: true, reason: "", message: "", at: start + minute };
-  const after = (step: "shard" | "optimize", resource = parallel) =>
-    requestedMemory({ resource, workerJobs: [makeChild(parallel, { step, parallelism: 3, end })] });
-  assert.equal(after("shard"), "256Mi");
-  assert.equal(after("optimize"), "900Mi");
-  const report = { telemetry: { forecast: takes(700) } };
-  assert.equal(
-    after("optimize", { ...parallel, status: { status: "Optimizing", report } }),
-    "700Mi",
-  );
-});
-
 test("decide() starts no step again whose later steps exist", () => {
   const parallel = makeJob({
     metadata: withFinalizer,
