@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { pathToFileURL } from "node:url";
 import type { PartialRecipe } from "../src/contract/jobs/recipe.ts";
-import type { JobCosts } from "../src/contract/jobs/telemetry.ts";
-import { builtinTargets } from "../src/contract/jobs/target.ts";
+import { findTarget } from "../src/contract/jobs/resolve-recipe.ts";
+import { builtinTargets, type Target } from "../src/contract/jobs/target.ts";
 import { workerExit } from "../src/contract/jobs/worker-exit.ts";
 import { realModel, type RealModelName } from "../test/support/real-models.ts";
-import { exitCode, makeJob, summarizeEvents } from "../test/worker/worker-process.ts";
+import { exitCode, makeJob, type Setting, summarizeEvents } from "../test/worker/worker-process.ts";
 import { prepareSyntheticModel } from "./engine/prepare-synthetic-model.ts";
-import { type Work, works } from "./engine/works.ts";
+import { target as worksTarget, type Work, works } from "./engine/works.ts";
 import { type BenchRow, reportBench } from "./result.ts";
 
 /**
@@ -20,11 +20,13 @@ const wanted = process.argv.slice(3);
 interface Case {
   readonly what: string;
   readonly path: () => Promise<string> | string;
+  readonly target: Target;
   readonly recipe: PartialRecipe;
 }
 
 const compressed = { evaluation: { level: "weights" } } as const;
 const evaluated = { evaluation: { samples: 4, latencyBudgetSeconds: 1 } } as const;
+const languageTarget = findTarget(builtinTargets, "cpu-llm");
 
 /** Work of `bench -- engine`, and of targets on the models of `bench -- latency`. */
 const cases: readonly Case[] = [
@@ -32,6 +34,7 @@ const cases: readonly Case[] = [
     (["1gb", "3gb"] as const).map((size) => ({
       what: `${work} of ${size}, compressed`,
       path: () => prepareSyntheticModel(size),
+      target: worksTarget,
       recipe: { ...works[work], ...compressed },
     })),
   ),
@@ -48,23 +51,26 @@ const cases: readonly Case[] = [
       "voice-16k",
     ] as const satisfies RealModelName[]
   ).flatMap((model) =>
-    builtinTargets.slice(0, 2).flatMap(({ name, recipe }) => [
+    builtinTargets.slice(0, 2).flatMap((target) => [
       {
-        what: `${model} for ${name}, compressed`,
+        what: `${model} for ${target.name}, compressed`,
         path: () => realModel(model),
-        recipe: { ...recipe, ...compressed },
+        target,
+        recipe: { ...target.recipe, ...compressed },
       },
       {
-        what: `${model} for ${name}, evaluated`,
+        what: `${model} for ${target.name}, evaluated`,
         path: () => realModel(model),
-        recipe: { ...recipe, ...evaluated },
+        target,
+        recipe: { ...target.recipe, ...evaluated },
       },
     ]),
   ),
   {
     what: "smollm2 for cpu-llm, compressed",
     path: () => realModel("smollm2"),
-    recipe: { ...builtinTargets[2]?.recipe, ...compressed },
+    target: languageTarget,
+    recipe: { ...languageTarget.recipe, ...compressed },
   },
 ];
 
@@ -84,28 +90,36 @@ interface Comparison {
   readonly within: number;
 }
 
-async function measureCase({ what, path, recipe }: Case): Promise<BenchRow[]> {
+async function measureCase({ what, path, target, recipe }: Case): Promise<BenchRow[]> {
   const source = pathToFileURL(await path()).href;
+  const measure = async () => {
+    const { usage, size } = await runWorker(source, { target, recipe });
+    assert(usage?.seconds !== undefined && size);
+    return { ...usage, seconds: usage.seconds, secondsPerByte: usage.seconds / size.originalBytes };
+  };
   // The first worker compiles modules, which the image has compiled.
-  await runWorker(source, { dryRun: true, recipe });
-  const { forecast } = await runWorker(source, { dryRun: true, recipe });
-  assert(forecast);
-  const usages: JobCosts[] = [];
-  for (let round = 0; round < rounds; round++) {
-    const { usage } = await runWorker(source, { recipe });
-    assert(usage);
-    usages.push(usage);
-  }
-  const [first, ...later] = usages.map(({ seconds = 0 }) => seconds);
+  await runWorker(source, { dryRun: true, target, recipe });
+  const first = await measure();
+  // As a service forecasts it that has run the job once.
+  const { secondsPerByte } = first;
+  const { forecast } = await runWorker(source, {
+    dryRun: true,
+    target,
+    recipe,
+    secondsPerByte,
+  });
+  assert(forecast?.seconds !== undefined);
+  const later: (typeof first)[] = [];
+  for (let round = 1; round < rounds; round++) later.push(await measure());
   const taken = (cost: "peakMemoryBytes" | "diskBytes") => ({
     forecast: forecast[cost] / 1e6,
-    taken: usages.map((usage) => usage[cost] / 1e6),
+    taken: [first, ...later].map((usage) => usage[cost] / 1e6),
   });
+  const times = later.map(({ seconds }) => seconds);
   const comparisons: readonly Comparison[] = [
     { cost: "memory", ...taken("peakMemoryBytes"), unit: "MB", within: 0.1 },
     { cost: "disk", ...taken("diskBytes"), unit: "MB", within: 0.1 },
-    // As a service forecasts it that has run the job once.
-    { cost: "time", forecast: first ?? 0, taken: later, unit: "s", within: 0.25 },
+    { cost: "time", forecast: forecast.seconds, taken: times, unit: "s", within: 0.25 },
   ];
   return comparisons.map((comparison) => compareCost(what, comparison));
 }
@@ -128,7 +142,10 @@ function compareCost(what: string, { cost, forecast, taken, unit, within }: Comp
   return row;
 }
 
-async function runWorker(source: string, setting: { dryRun?: boolean; recipe: PartialRecipe }) {
+async function runWorker(
+  source: string,
+  setting: Pick<Setting, "dryRun" | "target" | "recipe" | "secondsPerByte">,
+) {
   await using cleanup = new AsyncDisposableStack();
   const owner = { after: (work: () => unknown) => cleanup.defer(async () => void (await work())) };
   const { service, start } = await makeJob(owner, source, {

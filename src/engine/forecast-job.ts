@@ -1,5 +1,7 @@
 import type { Recipe } from "../contract/jobs/recipe.ts";
 import type { JobCosts } from "../contract/jobs/telemetry.ts";
+import { readAvailableMemoryBytes } from "./accuracy/available-memory.ts";
+import { limitSessionBytes } from "./accuracy/model-run.ts";
 import { readPeakMemoryBytes } from "./evaluate/read-peak-memory-bytes.ts";
 import { maxCopiedBytes } from "./compress-model.ts";
 import type { ValueInfoProto } from "./onnx/onnx_pb.js";
@@ -23,7 +25,7 @@ const measured = {
   outputCopies: 12,
   /** Of a dimension of an output that the model leaves open. */
   openSize: 64,
-  /** Most memory of a session for each byte of weights in float32, while it loads the model. */
+  /** Most memory of a session for each byte of weights in float32, while it loads them. */
   originalFactor: 1.35,
   restoredFactor: 2.25,
   /** The same for each byte of weights that operators take as they are stored. */
@@ -35,6 +37,8 @@ interface ForecastOptions {
   readonly isCheckpoint: boolean;
   /** Whether weights are read from elsewhere as tasks need them. */
   readonly isRemote: boolean;
+  /** Whether other pods quantize shares of the weights, which are fetched and put together. */
+  readonly isAssembled: boolean;
   /** Bytes of the files that the job's folder has when it has planned. */
   readonly folderBytes: number;
 }
@@ -42,6 +46,7 @@ interface ForecastOptions {
 /**
  * What a job takes at most, as its plan says. Its worker, which has read the plan, is measured: what
  * Node takes differs between machines. The rest are sizes of what is planned, and a few constants.
+ * Models that do not fit the memory at hand are run in stages that do.
  */
 export async function forecastJob(
   plan: CompressionPlan,
@@ -50,12 +55,13 @@ export async function forecastJob(
   const plannedBytes = await readPeakMemoryBytes();
   const tasksBytes = forecastTaskMemory(plan.tasks, options.isRemote);
   const tokenizerBytes = options.isCheckpoint ? measured.tokenizerBytes : 0;
+  const sessionLimit = limitSessionBytes(await readAvailableMemoryBytes());
+  const sessionsBytes = Math.min(forecastSessions(plan, options), sessionLimit);
   const addedBytes = Math.max(
     measured.workerBytes + tasksBytes + tokenizerBytes,
-    isRun(options.recipe) ? forecastSessions(plan, options) + tokenizerBytes : 0,
+    isRun(options.recipe) ? sessionsBytes + tokenizerBytes : 0,
   );
-  // A model can say of its outputs what it likes.
-  const peakMemoryBytes = Math.min(Number.MAX_SAFE_INTEGER, Math.ceil(plannedBytes + addedBytes));
+  const peakMemoryBytes = Math.ceil(plannedBytes + addedBytes);
   return { peakMemoryBytes, diskBytes: forecastDisk(plan, options) };
 }
 
@@ -82,9 +88,12 @@ function forecastSessions(
   // Pictures have batch, channels, height and width.
   const hasPictures = inputs.some((input) => listSizes(input).length === 4);
   const outputs = (proto.graph?.output ?? []).map((output) => 4 * multiply(listSizes(output)));
-  const original = sumBytes(weights, floatBytes) * originalFactor;
-  const result = sumBytes(weights, (plan) => loadedBytes(plan, hasCandidates(options)));
-  const models = isTimed(options.recipe) ? original + result : Math.max(original, result);
+  const original = sumNeeds(weights, (plan) => needOf(floatBytes(plan), originalFactor));
+  const result = sumNeeds(weights, (plan) => resultNeed(plan, hasCandidates(options)));
+  // Rounds open either first: one is loaded then while the other one loads.
+  const models = isTimed(options.recipe)
+    ? Math.max(original.loaded + result.loading, original.loading + result.loaded)
+    : Math.max(original.loading, result.loading);
   return (
     runtimeBytes +
     (hasPictures ? valueBytes.pictures : valueBytes.others) +
@@ -110,24 +119,46 @@ function floatBytes({ weight: { tensor } }: WeightPlan): number {
   return 4 * multiply(tensor.dims.map(Number));
 }
 
-/** A weight whose format is chosen by its time counts as half restored. */
-function loadedBytes(plan: WeightPlan, hasTimes: boolean): number {
+/** Bytes that a session takes of a model's weights: at most while it loads them, and from then on. */
+interface SessionNeed {
+  readonly loading: number;
+  readonly loaded: number;
+}
+
+function needOf(bytes: number, loadingFactor: number): SessionNeed {
+  return { loading: bytes * loadingFactor, loaded: bytes };
+}
+
+function sumNeeds(
+  weights: readonly WeightPlan[],
+  need: (plan: WeightPlan) => SessionNeed,
+): SessionNeed {
+  const needs = weights.map(need);
+  return {
+    loading: needs.reduce((sum, { loading }) => sum + loading, 0),
+    loaded: needs.reduce((sum, { loaded }) => sum + loaded, 0),
+  };
+}
+
+/** Of a weight whose format is chosen by its time, what it needs if it is restored: the most. */
+function resultNeed(plan: WeightPlan, hasTimes: boolean): SessionNeed {
   const { format } = plan;
   const { originalFactor, restoredFactor, packedFactor } = measured;
   if (format === undefined || format.storage.kind === "half") {
-    return floatBytes(plan) * originalFactor;
+    return needOf(floatBytes(plan), originalFactor);
   }
-  const [restored, packed] = [floatBytes(plan) * restoredFactor, format.bytes * packedFactor];
-  if (hasTimes && isChosenByTime(plan)) return (restored + packed) / 2;
-  return format.operations.some((operation) => operation === "restore") ? restored : packed;
+  const isRestored =
+    (hasTimes && isChosenByTime(plan)) ||
+    format.operations.some((operation) => operation === "restore");
+  return isRestored ? needOf(floatBytes(plan), restoredFactor) : needOf(format.bytes, packedFactor);
 }
 
 /** Everything is there at once in the end, and candidates before that. */
 function forecastDisk(
-  { resultBytes, weights, layout: { files } }: CompressionPlan,
+  { originalBytes, resultBytes, weights, layout: { files } }: CompressionPlan,
   options: ForecastOptions,
 ): number {
-  const { recipe, isCheckpoint, folderBytes } = options;
+  const { recipe, isCheckpoint, isRemote, isAssembled, folderBytes } = options;
   const { sharding } = recipe;
   const results = [
     true,
@@ -137,9 +168,12 @@ function forecastDisk(
     sharding.stages !== undefined || sharding.maxStageBytes !== undefined,
     // The archive of its folder.
     isCheckpoint,
+    isAssembled,
   ];
+  // A worker that only plans has no more than the headers, and one that runs the original has all.
+  const modelBytes = isRemote && isRun(recipe) ? originalBytes : folderBytes;
   const original = isCheckpoint && isRun(recipe) ? sumBytes(weights, floatBytes) : 0;
-  return folderBytes + original + resultBytes * results.filter(Boolean).length;
+  return modelBytes + original + resultBytes * results.filter(Boolean).length;
 }
 
 function isChosenByTime({ format }: WeightPlan): boolean {

@@ -72,8 +72,9 @@ export async function finishJob(
     const archive = await writeArchive(context.outputDirectory, names, context.signal);
     await publishFiles(context, [archive]);
   }
-  if (!dryRun && assignment.part === null) {
-    reporter.telemetry({ usage: await context.usage.read() });
+  if (!dryRun) {
+    const { seconds, ...usage } = await context.usage.read();
+    reporter.telemetry({ usage: assignment.part === null ? { ...usage, seconds } : usage });
   }
   for (const line of summarizeResult(report, evaluation)) reporter.log(line);
 }

@@ -1,20 +1,18 @@
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
-import { maxSeconds } from "../contract/jobs/telemetry.ts";
 import type { Assignment } from "../contract/jobs/worker.ts";
 import { compressModel, predictCompression } from "../engine/compress-model.ts";
 import type { CompressionReport } from "../engine/compression-report.ts";
-import { forecastJob } from "../engine/forecast-job.ts";
-import { isCheckpoint } from "../engine/language/open-language-model.ts";
-import { type CompressionPlan, planCompression } from "../engine/plan-compression.ts";
+import { planCompression } from "../engine/plan-compression.ts";
 import { createJobCandidates, explainMissingData, planModel, planOptions } from "./plan-model.ts";
 import { fetchInputs, type JobInputs } from "./fetch-inputs.ts";
 import { finishJob } from "./finish-job.ts";
 import type { JobDependencies, JobContext } from "./job-context.ts";
 import { assembleModel, optimizePart, shardModel } from "./worker-steps.ts";
 import { openKeptWork } from "./kept-work.ts";
+import { reportForecast } from "./report-forecast.ts";
 import { createStageClock, type Stage } from "./reporter.ts";
-import { countFolderBytes, watchUsage } from "./watch-usage.ts";
+import { watchUsage } from "./watch-usage.ts";
 
 /** Does the work of a job, or the worker's part of it, until its files are stored and reported. */
 export async function runJob(assignment: Assignment, dependencies: JobDependencies): Promise<void> {
@@ -92,27 +90,8 @@ async function compressInputs(context: JobContext, inputs: JobInputs): Promise<C
     return explainMissingData(model.source, async () => {
       const { path: modelPath } = inputs.model;
       const plan = early ?? (isPlanned ? await planCompression(modelPath, options) : undefined);
-      if (plan !== undefined && recipe.calibration === undefined) {
-        await reportForecast(context, inputs, plan);
-      }
+      if (plan !== undefined) await reportForecast(context, inputs, plan);
       return compress(modelPath, { ...options, plan });
     });
   });
-}
-
-async function reportForecast(
-  { assignment, workDirectory, reporter }: JobContext,
-  { model }: JobInputs,
-  plan: CompressionPlan,
-): Promise<void> {
-  const { recipe, secondsPerByte } = assignment;
-  const costs = await forecastJob(plan, {
-    recipe,
-    isCheckpoint: isCheckpoint(model.path),
-    isRemote: model.remote !== undefined,
-    folderBytes: countFolderBytes(workDirectory),
-  });
-  const seconds =
-    secondsPerByte === null ? undefined : Math.min(maxSeconds, secondsPerByte * plan.originalBytes);
-  reporter.telemetry({ forecast: { ...costs, seconds } });
 }

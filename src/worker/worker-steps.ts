@@ -16,6 +16,7 @@ import type { FetchedFiles } from "./fetch-model-files.ts";
 import { finishJob } from "./finish-job.ts";
 import { PartialModel } from "./partial-model.ts";
 import type { JobContext } from "./job-context.ts";
+import { reportForecast } from "./report-forecast.ts";
 import type { Stage } from "./reporter.ts";
 
 /** Fetches, plans and stores the model for the workers of the later steps. */
@@ -27,6 +28,7 @@ export async function shardModel(context: JobContext): Promise<void> {
   const { sha256, external } = inputs.model;
   reporter.model(inputs.model.bytes, sha256);
   const plan = await planModel(context, inputs);
+  await reportForecast(context, inputs, plan);
   await runStage("publish", async ({ log }) => {
     const file = path.join(context.directory, "outline");
     if (isFolderSource(assignment.model.source)) {

@@ -166,11 +166,14 @@ test("a pod that takes over a share leaves the others at work, and the pod befor
   await records.close();
 });
 
-test("a pod that takes over the assembling starts it again, and what the shares reported stays", async () => {
+test("a pod that takes over the assembling starts it again, and what earlier steps reported stays", async () => {
   const { records, id } = await sharedJob({ parallelism: 1 });
   await shardModel(records, id);
   const pod = await beginPart(records, id, "pod-0", ["optimize", 0]);
-  await records.workers.recordEvents(id, pod, numbered(1, stageTime(4), share(0), completed));
+  const forecast = { peakMemoryBytes: 5, diskBytes: 6 };
+  const known: UnnumberedEvent = { type: "telemetry", telemetry: { forecast } };
+  const events = numbered(1, known, stageTime(4), share(0), completed);
+  await records.workers.recordEvents(id, pod, events);
   const lost = await beginPart(records, id, "last", ["assemble", 0]);
   const file = { name: "model.onnx", kind: "model", bytes: 3, sha256: modelSha256 } as const;
   const evaluated = {
@@ -188,6 +191,7 @@ test("a pod that takes over the assembling starts it again, and what the shares 
   assert.deepEqual(job.telemetry, {
     progress: { fraction: 0.6 },
     stageSeconds: { optimize: 4 },
+    forecast,
     warnings: [],
   });
   await records.close();

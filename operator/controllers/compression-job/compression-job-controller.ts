@@ -9,6 +9,7 @@ import {
   observeCompressionJob,
 } from "./observe/observe-compression-job.ts";
 import type { JobSettings } from "./observe/job-settings.ts";
+import { KnownCosts } from "./observe/known-costs.ts";
 import type { ObservedState } from "./observe/observed-state.ts";
 import { resourceLabels } from "../../../src/contract/custom-resources/resource-labels.ts";
 import type { ConfiguredTarget } from "../../../src/contract/custom-resources/target-pod.ts";
@@ -46,7 +47,7 @@ export function createCompressionJobController(
 ): Controller {
   const { scopes, compressionJobs } = options;
   const startedJobs = new StartedJobs(scopes);
-  const deletions = new DeletionTimes();
+  const memory = { deletions: new DeletionTimes(), knownCosts: new KnownCosts() };
   return {
     name: "compression-job",
     workers,
@@ -63,23 +64,27 @@ export function createCompressionJobController(
         await setFinalizer(context, { present: false });
         return undefined;
       }
-      return reconcileCompressionJob(context, observe({ ...options, deletions }, resource));
+      return reconcileCompressionJob(context, observe({ ...options, ...memory }, resource));
     },
   };
 }
 
+/** What earlier observations are remembered of. */
+interface ObservedBefore {
+  readonly deletions: DeletionTimes;
+  readonly knownCosts: KnownCosts;
+}
+
 function observe(
-  options: CompressionJobControllerOptions & { readonly deletions: DeletionTimes },
+  options: CompressionJobControllerOptions & ObservedBefore,
   resource: Stored<CompressionJobObject>,
 ): ObservedState {
-  const { workerJobs, pods, warnings, targets, settings, deletions, clock } = options;
+  const { workerJobs, pods, warnings, clock } = options;
   return observeCompressionJob(resource, {
+    ...options,
     workerJobs: workerJobs.cache,
     pods: pods.cache,
     warnings: warnings.cache,
-    targets,
-    settings,
-    deletions,
     now: clock.date(),
   });
 }

@@ -108,7 +108,10 @@ const jobReport = z.object({
     .describe("Size of the result relative to the original, for people: `0.27`."),
   telemetry: statusTelemetry
     .optional()
-    .describe("Measured facts, once the job has ended; the REST interface has all of them."),
+    .describe(
+      "Measured facts, once the job has ended; the REST interface has all of them. Before its end " +
+        "a job of several pods has what the last of them was forecast to take.",
+    ),
   artifacts: z
     .array(artifact)
     .max(statusLimits.artifacts)

@@ -57,7 +57,9 @@ export const target = z
       })
       .optional()
       .describe(
-        "What a worker pod requests: by default 100m of CPU, 256Mi of memory and 256Mi of disk.",
+        "What a worker pod requests. By default it is 100m of CPU, and of memory and disk what the " +
+          "last job of the same model, target and recipe took, or its dry run forecast: no less " +
+          "than 256Mi, and no more than the limits.",
       ),
     scratch: quantity
       .optional()

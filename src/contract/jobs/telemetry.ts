@@ -216,14 +216,15 @@ export const telemetry = z
     forecast: jobCosts
       .optional()
       .describe(
-        "What the whole job takes, from the plan before any weight is read, a dry run's too; absent " +
-          "for jobs of several pods, and with `recipe.auto` or `recipe.calibration`.",
+        "What the whole job takes, from the plan before any weight is read, a dry run's too; of a " +
+          "job of several pods what the last of them takes, without its time. Absent with " +
+          "`recipe.auto` or `recipe.calibration`.",
       ),
     usage: jobCosts
       .optional()
       .describe(
-        "What the job took, to compare with the forecast; absent in a dry run and for jobs of " +
-          "several pods.",
+        "What the job, or the last of its pods, took, to compare with the forecast; absent in a " +
+          "dry run.",
       ),
     weights: z
       .object({

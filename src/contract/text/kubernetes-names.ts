@@ -13,6 +13,26 @@ export const quantity = z.string().regex(/^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|
   error: "must be an amount such as 4, 500m or 16Gi",
 });
 
+const factors: Readonly<Record<string, number>> = {
+  m: 1e-3,
+  k: 1e3,
+  Ki: 2 ** 10,
+  M: 1e6,
+  Mi: 2 ** 20,
+  G: 1e9,
+  Gi: 2 ** 30,
+  T: 1e12,
+  Ti: 2 ** 40,
+  P: 1e15,
+  Pi: 2 ** 50,
+};
+
+/** The bytes, or the processors, of a `quantity`. */
+export function quantityValue(text: string): number {
+  const [, amount, suffix = ""] = /^([0-9.]+)(.*)$/.exec(text) ?? [];
+  return Number(amount) * (factors[suffix] ?? 1);
+}
+
 /** Objects that have one of the fields and no other of them. */
 export function hasExactlyOne(fields: readonly string[]) {
   return {

@@ -121,7 +121,7 @@ function estimateSessionBytes(weightBytes: number): number {
 }
 
 /** Bytes that all sessions together may be planned to take. */
-function limitSessionBytes(availableBytes: number): number {
+export function limitSessionBytes(availableBytes: number): number {
   return Math.floor(availableBytes * plannedShare);
 }
 

@@ -8,10 +8,10 @@ export async function readPeakMemoryBytes(): Promise<number> {
     : process.resourceUsage().maxRSS * 1024;
 }
 
-/** Largest resident memory of a process; only Linux says that of another one. */
+/** Largest resident memory of a process, 0 once it has ended; only Linux says that of another one. */
 export async function readPeakOfProcess(pid: number | "self"): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, "utf8");
-  return Number(/^VmHWM:\s*(\d+) kB$/m.exec(status)?.[1]) * 1024;
+  return Number(/^VmHWM:\s*(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024;
 }
 
 /**

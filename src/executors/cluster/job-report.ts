@@ -32,14 +32,17 @@ export function hasReport(
 
 /**
  * What a resource's status says of the record of its job, within the limits of the resource. It
- * gets figures and files when the job ends: while it works they change with every report.
+ * gets figures and files when the job ends: while it works they change with every report. Only the
+ * last of several pods is sized before by what the first one forecast.
  */
 export function reportFromJob(job: Job, allRecorded: boolean): JobReport {
-  const { startedAt, transitions, error } = job;
+  const { startedAt, transitions, error, recipe, telemetry } = job;
+  const { forecast } = recipe.parallelism > 1 ? telemetry : {};
   return {
     transitions: lastAttempt(transitions).map(limitTransition),
     startedAt: startedAt ?? undefined,
     error: error ? { ...error, message: limitMessage(error.message) } : undefined,
+    ...(forecast && { telemetry: { forecast } }),
     ...(isTerminal(job.status) && resultFields(job)),
     ...(allRecorded && { recorded: true }),
   };

@@ -59,7 +59,9 @@ export function restartEvents(job: Job, part: JobPart | null): JobEvent[] {
       delete stageSeconds.evaluate;
       delete stageSeconds.publish;
       const progress = { fraction: stepProgressRanges.assemble[0] };
-      return [{ type: "restart" }, { type: "telemetry", telemetry: { progress, stageSeconds } }];
+      const { forecast } = job.telemetry;
+      const kept = { progress, stageSeconds, ...(forecast && { forecast }) };
+      return [{ type: "restart" }, { type: "telemetry", telemetry: kept }];
     }
   }
 }

@@ -5,6 +5,7 @@ import test, { after } from "node:test";
 import type { Client } from "../../../src/client/create-client.ts";
 import { apiGroup } from "../../../src/contract/custom-resources/api-group.ts";
 import { batches, compressionJobs } from "../../../src/resources/custom-resources.ts";
+import { workerJobName } from "../../../src/resources/job-identity.ts";
 import { isNotFound } from "../../../src/kubernetes/kubernetes-error.ts";
 import { resources } from "../../../src/kubernetes/resources.ts";
 import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
@@ -134,10 +135,19 @@ test("an installation that nothing happens to", options, async (t) => {
         const job = await client.call("getJob", { params: { id } });
         assert.equal(job.status, "Completed", job.error?.message);
         await untilRecorded(service, id);
-        return job.artifacts.filter(({ kind }) => kind === "model");
+        return job;
       }),
     );
-    assert.deepEqual(results[0], results[1]);
+    const [models, assembled] = results.map(({ artifacts }) =>
+      artifacts.filter(({ kind }) => kind === "model"),
+    );
+    assert.deepEqual(models, assembled);
+    const { id = "", telemetry } = results[1] ?? {};
+    const { forecast, usage } = telemetry ?? {};
+    assert.ok(forecast && usage && forecast.diskBytes >= usage.diskBytes);
+    const { spec } = await api.get(resources.jobs, workerJobName(id, "assemble"));
+    const requests = spec?.template.spec?.containers[0]?.resources?.requests;
+    assert.equal(requests?.["memory"], `${Math.ceil(forecast.peakMemoryBytes / 2 ** 20)}Mi`);
   });
 
   await t.test("a batch over REST is worked on, one job at a time where it says so", async () => {

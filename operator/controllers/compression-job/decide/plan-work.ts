@@ -18,6 +18,7 @@ import {
   findTarget,
   requireSupportedRecipe,
 } from "../../../../src/contract/jobs/resolve-recipe.ts";
+import type { JobCosts } from "../../../../src/contract/jobs/telemetry.ts";
 import { parseInput } from "../../../../src/contract/parse-input.ts";
 import { type JobStep, workerJobName } from "../../../../src/resources/job-identity.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
@@ -77,7 +78,11 @@ export function startStep(observed: ObservedState, plan: WorkPlan, step: JobStep
   const deadlineSeconds = remainingDeadlineSeconds(observed);
   if (deadlineSeconds < 1) return failCompressionJob(observed, deadlineError);
   if (workerJobRejection) return decideRejection(observed, workerJobRejection);
-  const manifest = workerJobManifest({ ...plan, resource, jobId, step, deadlineSeconds }, settings);
+  const costs = findCosts(observed, step);
+  const manifest = workerJobManifest(
+    { ...plan, resource, jobId, step, deadlineSeconds, costs },
+    settings,
+  );
   const message = `Created the Job "${manifest.metadata?.name ?? ""}"`;
   return {
     actions: [
@@ -86,4 +91,14 @@ export function startStep(observed: ObservedState, plan: WorkPlan, step: JobStep
       { type: "recordEvent", warning: false, reason: "Started", message },
     ],
   };
+}
+
+/**
+ * What a step is known to take before it starts, to size its pod. Those before the last of several
+ * take little, or a share of a model that is known only then.
+ */
+function findCosts({ resource, knownCosts }: ObservedState, step: JobStep): JobCosts | undefined {
+  const { spec, status } = resource;
+  if (step === "work") return spec.dryRun ? undefined : knownCosts;
+  return step === "assemble" ? (status.report?.telemetry?.forecast ?? knownCosts) : undefined;
 }

@@ -13,6 +13,8 @@ import {
   workerStop,
   workerTokenAudience,
 } from "../../../../src/contract/jobs/worker.ts";
+import type { JobCosts } from "../../../../src/contract/jobs/telemetry.ts";
+import { quantityValue } from "../../../../src/contract/text/kubernetes-names.ts";
 import type { KubernetesJob, Pod } from "../../../../src/kubernetes/resources.ts";
 import { compressionJobs } from "../../../../src/resources/custom-resources.ts";
 import { type JobStep, labelValue, workerJobName } from "../../../../src/resources/job-identity.ts";
@@ -106,6 +108,8 @@ interface WorkerPodPlan {
   readonly jobId: string;
   readonly target: ConfiguredTarget;
   readonly deadlineSeconds: number;
+  /** What the step takes, where that is known. */
+  readonly costs?: JobCosts | undefined;
 }
 
 const tokenSeconds = 3600;
@@ -179,13 +183,16 @@ const tokenVolume: Volume = {
   },
 };
 
-function buildContainer({ jobId, target }: WorkerPodPlan, settings: WorkerSettings): Container {
+function buildContainer(
+  { jobId, target, costs }: WorkerPodPlan,
+  settings: WorkerSettings,
+): Container {
   return {
     name: workerContainer,
     image: target.image ?? settings.image,
     imagePullPolicy: target.pod?.imagePullPolicy ?? "IfNotPresent",
     env: [...(target.pod?.env ?? []), ...workerEnvironment(jobId, settings)],
-    resources: containerResources(target),
+    resources: containerResources(target, costs),
     securityContext: {
       allowPrivilegeEscalation: false,
       readOnlyRootFilesystem: true,
@@ -221,12 +228,10 @@ function workerEnvironment(jobId: string, { serviceUrl }: WorkerSettings) {
 const defaultRequests = { cpu: "100m", memory: "256Mi", disk: "256Mi" };
 
 /** Memory and GPUs are limited to what is requested; CPU and disk only by the target's limits. */
-function containerResources({
-  gpu,
-  resources = {},
-  scratch = defaultRequests.disk,
-  pod: { resourceClaims } = {},
-}: ConfiguredTarget): NonNullable<Container["resources"]> {
+function containerResources(
+  { gpu, resources = {}, scratch, pod: { resourceClaims } = {} }: ConfiguredTarget,
+  { peakMemoryBytes, diskBytes }: Partial<JobCosts> = {},
+): NonNullable<Container["resources"]> {
   const { cpu = defaultRequests.cpu, memory, ephemeralStorage = scratch, limits = {} } = resources;
   const claims = resourceClaims?.map(({ name, request }) => ({
     name,
@@ -236,8 +241,9 @@ function containerResources({
   return {
     requests: {
       cpu,
-      memory: memory ?? defaultRequests.memory,
-      "ephemeral-storage": ephemeralStorage,
+      memory: memory ?? sizeRequest(defaultRequests.memory, peakMemoryBytes, limits.memory),
+      "ephemeral-storage":
+        ephemeralStorage ?? sizeRequest(defaultRequests.disk, diskBytes, limits.ephemeralStorage),
     },
     limits: {
       ...definedFields({
@@ -250,6 +256,15 @@ function containerResources({
     ...definedFields({ claims }),
   };
 }
+
+/** What is known to be taken, no less than the default and no more than the limit. */
+function sizeRequest(least: string, bytes: number | undefined, limit: string | undefined): string {
+  if (bytes === undefined || bytes <= quantityValue(least)) return least;
+  const isLimited = limit !== undefined && bytes > quantityValue(limit);
+  return isLimited ? limit : `${Math.ceil(bytes / mebibyte)}Mi`;
+}
+
+const mebibyte = 1024 ** 2;
 
 type DefinedFields<T> = { [Key in keyof T]?: Exclude<T[Key], undefined> };
 

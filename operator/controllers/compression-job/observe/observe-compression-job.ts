@@ -1,4 +1,5 @@
 import type { JobSettings } from "./job-settings.ts";
+import type { KnownCosts } from "./known-costs.ts";
 import type { ObservedState } from "./observed-state.ts";
 import {
   findStepWarning,
@@ -31,6 +32,7 @@ interface CompressionJobSources {
   readonly targets: readonly ConfiguredTarget[];
   readonly settings: JobSettings;
   readonly deletions: DeletionTimes;
+  readonly knownCosts: KnownCosts;
   readonly now: Date;
 }
 
@@ -39,9 +41,10 @@ export function observeCompressionJob(
   object: Stored<CompressionJobObject>,
   sources: CompressionJobSources,
 ): ObservedState {
-  const { targets, settings, deletions } = sources;
+  const { targets, settings, deletions, knownCosts } = sources;
   const now = sources.now.getTime();
   const resource = toCompressionJob(object);
+  if (isTerminal(resource.status.status)) knownCosts.note(resource);
   const jobId = resolveJobId(resource);
   const key = jobIdKey(object.metadata, jobId);
   const observed = {
@@ -53,6 +56,7 @@ export function observeCompressionJob(
     pods: observePods(sources, key, now),
     targets,
     settings,
+    knownCosts: knownCosts.find(resource),
   };
   return { ...observed, stepWarning: observeStepWarning(observed, sources.warnings) };
 }
@@ -91,19 +95,22 @@ export function toCompressionJob(object: Stored<CompressionJobObject>): Compress
 }
 
 /**
- * What a cache keeps of a CompressionJob: all but the result, on which no decision depends, and of
- * one that has ended no history either.
+ * What a cache keeps of a CompressionJob: all but the result, of which decisions need no more than
+ * what the job takes, and of one that has ended no history either.
  */
 export function trimCompressionJob({
   status,
   ...object
 }: Stored<CompressionJobObject>): Stored<CompressionJobObject> {
   if (status === undefined) return object;
-  const { report: { telemetry: _, artifacts: __, ...report } = {}, ...fields } = status;
-  if (!isTerminal(status.status)) return { ...object, status: { ...fields, report } };
+  const { report: { telemetry: figures, artifacts: _, ...report } = {}, ...fields } = status;
+  const telemetry = figures && { forecast: figures.forecast, usage: figures.usage };
+  if (!isTerminal(status.status)) {
+    return { ...object, status: { ...fields, report: { ...report, telemetry } } };
+  }
   const { gates, recorded } = report;
-  const { transitions: ___, conditions: ____, ...ended } = fields;
-  return { ...object, status: { ...ended, report: { gates, recorded } } };
+  const { transitions: __, conditions: ___, ...ended } = fields;
+  return { ...object, status: { ...ended, report: { gates, recorded, telemetry } } };
 }
 
 /** Index of caches by the id of the job, in its namespace: another may have a copy of it. */

@@ -1,6 +1,7 @@
 import type { CompressionJob } from "../../../../src/contract/custom-resources/compression-job.ts";
 import type { ConfiguredTarget } from "../../../../src/contract/custom-resources/target-pod.ts";
 import type { JobSettings } from "./job-settings.ts";
+import type { JobCosts } from "../../../../src/contract/jobs/telemetry.ts";
 import type { StepWarning } from "./step-warning.ts";
 import type { WorkerJob } from "./worker-job.ts";
 import type { WorkerPod } from "./worker-pod.ts";
@@ -27,6 +28,8 @@ export interface ObservedState {
   readonly pods: readonly WorkerPod[];
   readonly targets: readonly ConfiguredTarget[];
   readonly settings: JobSettings;
+  /** What the last job of the same model, target and recipe took. */
+  readonly knownCosts?: JobCosts | undefined;
   readonly workerJobRejection?: WorkerJobRejection | undefined;
   /** Nodes that report to the control plane, of those that had to be looked up. */
   readonly readyNodes?: ReadonlySet<string>;

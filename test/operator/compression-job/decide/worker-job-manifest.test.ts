@@ -93,6 +93,22 @@ test("a worker whose target says nothing requests a little of everything", () =>
   });
 });
 
+test("a worker requests what its step takes, where its target says nothing", () => {
+  const { resources: _, scratch: __, ...open } = target;
+  const costs = { peakMemoryBytes: 3e9, diskBytes: 5e9 };
+  const requestsOf = (plan: Parameters<typeof buildPod>[0]) => {
+    const { requests = {}, limits = {} } = buildPod(plan).container.resources ?? {};
+    return [requests["memory"], requests["ephemeral-storage"], limits["memory"]];
+  };
+  assert.deepEqual(requestsOf({ target: open, costs }), ["2862Mi", "4769Mi", undefined]);
+  const little = { peakMemoryBytes: 1e6, diskBytes: 1e6 };
+  assert.deepEqual(requestsOf({ target: open, costs: little }), ["256Mi", "256Mi", undefined]);
+  assert.deepEqual(requestsOf({ target, costs }), ["4Gi", "20Gi", "4Gi"]);
+  const limits = { memory: "2.5Gi", ephemeralStorage: "4G" };
+  const limited = { ...open, resources: { limits } };
+  assert.deepEqual(requestsOf({ target: limited, costs }), ["2.5Gi", "4G", "2.5Gi"]);
+});
+
 test("pods get every field of their target, beside what the operator sets", () => {
   const full = configuredTarget.parse(fullTarget);
   assert.ok(full.pod !== undefined);
