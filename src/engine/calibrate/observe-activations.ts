@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import path from "node:path";
 import { create } from "@bufbuild/protobuf";
+import { joinSamples } from "./join-samples.ts";
 import { writeProductModel } from "./write-product-model.ts";
 import {
   asCalibrationError,
@@ -11,12 +12,14 @@ import type { Recipe } from "../../contract/jobs/recipe.ts";
 import { readAvailableMemoryBytes } from "../accuracy/available-memory.ts";
 import { planModelRun } from "../accuracy/model-run.ts";
 import { runOnSamples } from "../accuracy/run-whole-model.ts";
+import type { SampleVisitor, SampleWork } from "../accuracy/sample-visitor.ts";
 import { SpoolMemory } from "../accuracy/tensor-spool.ts";
 import { logitsName } from "../evaluate/language-inputs.ts";
 import type { RunnableModel, WrittenSums } from "../evaluate/model-session.ts";
 import type { SummedRows } from "../evaluate/session-protocol.ts";
 import { findMask } from "../evaluate/summed-rows.ts";
 import type { Sample, TensorData } from "../evaluate/tensor-data.ts";
+import { at } from "../onnx/at.ts";
 import { layoutModel } from "../onnx/layout-model.ts";
 import { UniqueNames } from "../onnx/names.ts";
 import { NodeProtoSchema, ValueInfoProtoSchema } from "../onnx/onnx_pb.js";
@@ -92,7 +95,8 @@ export async function observeActivations(
       });
       const source = resources.use(opened);
       if (summed !== undefined) {
-        return { source, count: source.count, outputs: [], sums: summed };
+        const joined = await joinSamples(session, source, at(outputs, 0));
+        return { source: { ...source, ...joined }, count: source.count, outputs: [], sums: summed };
       }
       const samples = { [Symbol.asyncIterator]: () => readMasks(source.samples) };
       return { source: { ...source, samples }, count: source.count, outputs };
@@ -106,11 +110,18 @@ export async function observeActivations(
     onSums: (written: WrittenSums) => onSums?.(written),
     onProgress: (fraction: number) => onProgress(fraction, "Calibrating"),
   };
-  const run = await planModelRun(
-    "original",
-    path.join(folder, "model.onnx"),
-    await readAvailableMemoryBytes(),
-  );
+  const work = await runWritten(visitor, { folder, signal, log });
+  const { data, unused, failureCode, evaluationSamples } = work.source;
+  return { data, count: work.count, unused, failureCode, evaluationSamples };
+}
+
+/** Runs the model that lies in a folder. */
+async function runWritten<Work extends SampleWork>(
+  visitor: SampleVisitor<Work>,
+  { folder, signal, log }: Pick<ObserveOptions, "signal" | "log"> & { readonly folder: string },
+): Promise<Work> {
+  const file = path.join(folder, "model.onnx");
+  const run = await planModelRun("original", file, await readAvailableMemoryBytes());
   const running = runOnSamples(run, visitor, {
     executionProvider: "cpu",
     threads,
@@ -120,9 +131,7 @@ export async function observeActivations(
     signal,
     log,
   });
-  const { work } = await asCalibrationError(running);
-  const { data, unused, failureCode, evaluationSamples } = work.source;
-  return { data, count: work.count, unused, failureCode, evaluationSamples };
+  return (await asCalibrationError(running)).work;
 }
 
 async function writeObserved(

@@ -163,7 +163,8 @@ function joinTiles({ first, rows, size, tiles }: Segment): Float32Array {
 }
 
 function isFinite(values: Float32Array): boolean {
-  let zero = 0;
-  for (const value of values) zero += value * 0;
-  return zero === 0;
+  for (const value of values) {
+    if (!Number.isFinite(value)) return false;
+  }
+  return true;
 }
