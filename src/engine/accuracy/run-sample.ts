@@ -1,6 +1,6 @@
 import { describeSample } from "../evaluate/generate-sample.ts";
 import { labelRuntimeErrors } from "../evaluate/label-runtime-errors.ts";
-import type { ModelPair, RunnableModel } from "../evaluate/model-session.ts";
+import type { ModelPair, RunnableModel, SummedSample } from "../evaluate/model-session.ts";
 import type { SampleSource } from "../evaluate/open-samples.ts";
 import type { Sample, TensorData } from "../evaluate/tensor-data.ts";
 
@@ -11,6 +11,7 @@ interface RunOptions {
   readonly sample: Sample;
   readonly source: SampleSource;
   readonly outputs: readonly string[];
+  readonly summing?: SummedSample | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -21,9 +22,9 @@ interface RunOptions {
  */
 export async function runSample(
   model: RunnableModel,
-  { which, index, sample, source, outputs, signal }: RunOptions,
+  { which, index, sample, source, outputs, summing, signal }: RunOptions,
 ): Promise<readonly TensorData[]> {
   const place = ` on sample ${index + 1} of ${source.count}, ${describeSample(model, sample)}`;
   const code = which === "original" ? source.failureCode : undefined;
-  return labelRuntimeErrors(which, model.run(sample, outputs), signal, { code, place });
+  return labelRuntimeErrors(which, model.run(sample, outputs, summing), signal, { code, place });
 }

@@ -6,7 +6,8 @@ import type { RunSettings, SampleVisitor, SampleWork } from "./sample-visitor.ts
 import { type SpoolMemory, TensorSpool } from "./tensor-spool.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { labelRuntimeErrors } from "../evaluate/label-runtime-errors.ts";
-import { type ModelPair, ModelSession } from "../evaluate/model-session.ts";
+import { type ModelPair, ModelSession, type RowSums } from "../evaluate/model-session.ts";
+import { sumSample, summedAmong } from "../evaluate/summed-rows.ts";
 import type { TensorData } from "../evaluate/tensor-data.ts";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { writeModel } from "../onnx/write-model.ts";
@@ -67,37 +68,47 @@ interface StageWork {
   readonly crossing: CrossingTensors;
 }
 
+interface StageRun extends StageWork {
+  readonly outputs: readonly string[];
+  readonly sums: RowSums | undefined;
+}
+
 async function runStage(
   stageWork: StageWork,
-  { visit, onProgress }: Pick<SampleVisitor<SampleWork>, "visit" | "onProgress">,
+  visitor: Pick<SampleVisitor<SampleWork>, "visit" | "onSums" | "onProgress">,
   settings: RunSettings,
 ): Promise<void> {
   const { run, stage, work, crossing } = stageWork;
   const { signal } = settings;
   const isWanted = (name: string) => crossing.takes(name) || work.outputs.includes(name);
   const outputs = stage.outputs.filter(isWanted);
-  if (outputs.length === 0) return;
+  const sums = work.sums && summedAmong(stage.outputs, work.sums);
+  if (outputs.length === 0 && sums === undefined) return;
   const model = { ...run.staging.model, proto: stage.proto };
   await withStageSession(model, { ...settings, which: run.which }, async (session) =>
-    runStageOnSamples(session, { ...stageWork, outputs }, { visit, onProgress, signal }),
+    runStageOnSamples(session, { ...stageWork, outputs, sums }, { ...visitor, signal }),
   );
 }
 
 async function runStageOnSamples(
   session: ModelSession,
-  { run: { which }, stage, work, crossing, outputs }: StageWork & { outputs: readonly string[] },
+  { run: { which }, stage, work, crossing, outputs, sums }: StageRun,
   {
     visit,
+    onSums,
     onProgress,
     signal,
-  }: Pick<SampleVisitor<SampleWork> & RunSettings, "visit" | "onProgress" | "signal">,
+  }: Pick<SampleVisitor<SampleWork> & RunSettings, "visit" | "onSums" | "onProgress" | "signal">,
 ): Promise<void> {
   const { source } = work;
+  if (sums !== undefined) await labelRuntimeErrors(which, session.beginSums(sums), signal);
   let index = 0;
   for await (const given of source.samples) {
     const fromCaller = given.filter(({ name }) => stage.inputs.includes(name));
     const sample = [...fromCaller, ...(await crossing.read(index, stage.inputs))];
-    const tensors = await runSample(session, { which, index, sample, source, outputs, signal });
+    const summing = sums && sumSample(sums, given);
+    const options = { which, index, sample, source, outputs, summing, signal };
+    const tensors = await runSample(session, options);
     await crossing.write(index, tensors);
     await visit(
       index,
@@ -105,6 +116,7 @@ async function runStageOnSamples(
     );
     onProgress(++index / source.count);
   }
+  if (sums !== undefined) onSums?.(await labelRuntimeErrors(which, session.writeSums(), signal));
 }
 
 interface StageSessionOptions extends RunSettings {
@@ -118,14 +130,14 @@ interface StageSessionOptions extends RunSettings {
  */
 async function withStageSession(
   model: OnnxModel,
-  { which, executionProvider, threads, scratchDirectory, signal }: StageSessionOptions,
+  { which, executionProvider, threads, spinning, scratchDirectory, signal }: StageSessionOptions,
   use: (session: ModelSession) => Promise<void>,
 ): Promise<void> {
   const folder = await mkdtemp(path.join(scratchDirectory, "stage-"));
   try {
     await writeModel(model, { directory: folder, name: "model", signal });
     const file = path.join(folder, "model.onnx");
-    const opening = ModelSession.open(file, { executionProvider, threads, signal });
+    const opening = ModelSession.open(file, { executionProvider, threads, spinning, signal });
     await using session = await labelRuntimeErrors(which, opening, signal);
     await use(session);
   } finally {

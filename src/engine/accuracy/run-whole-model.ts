@@ -7,6 +7,7 @@ import type { RunSettings, SampleRun, SampleVisitor, SampleWork } from "./sample
 import { countNodesOnCpu, describeNodesOnCpu } from "../evaluate/count-nodes-on-cpu.ts";
 import type { EvaluationWarning } from "../evaluate/evaluation-warning.ts";
 import { labelRuntimeErrors } from "../evaluate/label-runtime-errors.ts";
+import { sumSample } from "../evaluate/summed-rows.ts";
 import { ModelSession } from "../evaluate/model-session.ts";
 
 /** Runs a model in one session. Its place is profiled where nodes may run on the CPU instead. */
@@ -30,31 +31,34 @@ interface SessionSettings extends RunSettings {
 
 async function runInSession<Work extends SampleWork>(
   run: ModelRun,
-  { prepare, visit, onProgress }: SampleVisitor<Work>,
+  { prepare, visit, onSums, onProgress }: SampleVisitor<Work>,
   settings: SessionSettings,
 ): Promise<SampleRun<Work>> {
   const { which } = run;
   const { signal } = settings;
   await using session = await openSession(run, settings);
   const work = await prepare(session);
-  const { source, outputs } = work;
+  const { source, outputs, sums } = work;
+  if (sums !== undefined) await labelRuntimeErrors(which, session.beginSums(sums), signal);
   const warnings: EvaluationWarning[] = [];
   let index = 0;
   for await (const sample of source.samples) {
-    const options = { which, index, sample, source, outputs, signal };
+    const summing = sums && sumSample(sums, sample);
+    const options = { which, index, sample, source, outputs, summing, signal };
     await visit(index, await runSample(session, options));
     if (index === 0) warnings.push(...(await findNodesOnCpu(which, session, settings)));
     onProgress(++index / source.count);
   }
+  if (sums !== undefined) onSums?.(await labelRuntimeErrors(which, session.writeSums(), signal));
   const peakBytes = await labelRuntimeErrors(which, session.readPeakMemory(), signal);
   return { work, peakBytes, warnings };
 }
 
 async function openSession(
   { which, path: modelPath }: ModelRun,
-  { executionProvider, threads, profileFolder, signal }: SessionSettings,
+  { executionProvider, threads, spinning, profileFolder, signal }: SessionSettings,
 ): Promise<ModelSession> {
-  const options = { executionProvider, threads, signal };
+  const options = { executionProvider, threads, spinning, signal };
   const profiled =
     profileFolder === undefined
       ? options

@@ -1,5 +1,5 @@
 import type { EvaluationWarning } from "../evaluate/evaluation-warning.ts";
-import type { RunnableModel } from "../evaluate/model-session.ts";
+import type { RowSums, RunnableModel, WrittenSums } from "../evaluate/model-session.ts";
 import type { SampleSource } from "../evaluate/open-samples.ts";
 import type { TensorData } from "../evaluate/tensor-data.ts";
 import type { SpoolMemory } from "./tensor-spool.ts";
@@ -8,6 +8,8 @@ export interface RunSettings {
   readonly executionProvider: "cpu" | "cuda";
   /** Threads of each operator. */
   readonly threads: number;
+  /** Whether threads that wait may stay awake; they do where this is absent. */
+  readonly spinning?: boolean;
   /** Folder for files that live as long as the evaluation. */
   readonly scratchDirectory: string;
   readonly spoolMemory: SpoolMemory;
@@ -19,6 +21,8 @@ export interface RunSettings {
 export interface SampleWork {
   readonly source: SampleSource;
   readonly outputs: readonly string[];
+  /** Values that are summed up where the model is run, and are not outputs that are visited. */
+  readonly sums?: RowSums;
 }
 
 export interface SampleRun<Work extends SampleWork> {
@@ -35,6 +39,8 @@ export interface SampleVisitor<Work extends SampleWork> {
   readonly prepare: (model: RunnableModel) => Promise<Work>;
   /** Receives the outputs of a sample, at once or in parts. */
   readonly visit: (sample: number, outputs: readonly TensorData[]) => Promise<void>;
+  /** Receives what a session has summed up: that of the whole model, or of each stage. */
+  readonly onSums?: (written: WrittenSums) => void;
   /** Called with the share of the work that is done. */
   readonly onProgress: (fraction: number) => void;
 }

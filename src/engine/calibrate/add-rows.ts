@@ -5,7 +5,7 @@ export function addRows(
   sums: { readonly add: (rows: Float32Array) => void },
   tensor: TensorData,
   columns: number,
-  mask: readonly boolean[] | undefined,
+  mask: Uint8Array | undefined,
 ): void {
   if (tensor.shape.at(-1) !== columns) {
     const shape = `[${tensor.shape.join()}]`;
@@ -18,8 +18,8 @@ export function addRows(
     return;
   }
   let start = 0;
-  for (const [row, isUsed] of [...mask, false].entries()) {
-    if (isUsed) continue;
+  for (const [row, isUsed] of [...mask, 0].entries()) {
+    if (isUsed === 1) continue;
     if (row > start) sums.add(floats.subarray(start * columns, row * columns));
     start = row + 1;
   }

@@ -1,6 +1,8 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import path from "node:path";
 import { create } from "@bufbuild/protobuf";
+import { joinSamples } from "./join-samples.ts";
+import { writeProductModel } from "./write-product-model.ts";
 import {
   asCalibrationError,
   type CalibrationSource,
@@ -10,10 +12,14 @@ import type { Recipe } from "../../contract/jobs/recipe.ts";
 import { readAvailableMemoryBytes } from "../accuracy/available-memory.ts";
 import { planModelRun } from "../accuracy/model-run.ts";
 import { runOnSamples } from "../accuracy/run-whole-model.ts";
+import type { SampleVisitor, SampleWork } from "../accuracy/sample-visitor.ts";
 import { SpoolMemory } from "../accuracy/tensor-spool.ts";
 import { logitsName } from "../evaluate/language-inputs.ts";
-import type { RunnableModel } from "../evaluate/model-session.ts";
-import { type Sample, type TensorData, tensorNumbers } from "../evaluate/tensor-data.ts";
+import type { RunnableModel, WrittenSums } from "../evaluate/model-session.ts";
+import type { SummedRows } from "../evaluate/session-protocol.ts";
+import { findMask } from "../evaluate/summed-rows.ts";
+import type { Sample, TensorData } from "../evaluate/tensor-data.ts";
+import { at } from "../onnx/at.ts";
 import { layoutModel } from "../onnx/layout-model.ts";
 import { UniqueNames } from "../onnx/names.ts";
 import { NodeProtoSchema, ValueInfoProtoSchema } from "../onnx/onnx_pb.js";
@@ -36,7 +42,10 @@ interface ObserveActivationsOptions extends ObserveOptions {
   /** Of weights that the model has beside its own. */
   readonly tasks?: readonly RoundedTask[];
   /** @param mask of the sample: which of its positions are no padding, where it says so */
-  readonly visit: (tensor: TensorData, mask: readonly boolean[] | undefined) => void;
+  readonly visit?: (tensor: TensorData, mask: Uint8Array | undefined) => void;
+  /** What is summed up of the values, which `visit` does not get. */
+  readonly sums?: readonly SummedRows[];
+  readonly onSums?: (written: WrittenSums) => void;
 }
 
 /** What was observed on. */
@@ -44,17 +53,20 @@ export type Observed = Omit<CalibrationSource, "samples" | keyof AsyncDisposable
 
 /** Most bytes of tensors that cross from stage to stage in memory. */
 const spoolBytes = 64 * 1024 ** 2;
+/** Of the runtime. */
+const threads = 2;
 
 /**
  * Runs a model on the calibration's samples with values of its graph as outputs, which `visit` gets
- * sample by sample; none is kept. The runtime has one thread, so that sums do not depend on the
- * machine's processors. A model that does not fit into memory is run in stages.
+ * sample by sample, or whose rows are summed up; none is kept. The runtime has as many threads on any
+ * machine, so that sums do not depend on its processors. A model that does not fit into memory is run
+ * in stages.
  * @throws ServiceError those of openCalibrationSamples and runOnSamples
  */
 export async function observeActivations(
   model: OnnxModel,
   values: readonly string[],
-  { visit, tasks = [], ...options }: ObserveActivationsOptions,
+  { visit, sums, onSums, tasks = [], ...options }: ObserveActivationsOptions,
 ): Promise<Observed> {
   const { scratchDirectory, signal, log, onProgress } = options;
   const folder = await mkdtemp(path.join(scratchDirectory, "calibration-"));
@@ -63,7 +75,11 @@ export async function observeActivations(
   const observed = withOutputs(model, values);
   await writeObserved(observed.model, folder, { tasks, signal });
   const outputs = [...observed.names.keys()];
-  let mask: readonly boolean[] | undefined;
+  const summed = sums && {
+    modelPath: await writeProductModel(folder),
+    rows: sums.map((each) => ({ ...each, values: each.values.map(observed.outputOf) })),
+  };
+  let mask: Uint8Array | undefined;
   async function* readMasks(samples: AsyncIterable<Sample>) {
     for await (const sample of samples) {
       mask = findMask(sample);
@@ -78,41 +94,44 @@ export async function observeActivations(
         outputs,
       });
       const source = resources.use(opened);
+      if (summed !== undefined) {
+        const joined = await joinSamples(session, source, at(outputs, 0));
+        return { source: { ...source, ...joined }, count: source.count, outputs: [], sums: summed };
+      }
       const samples = { [Symbol.asyncIterator]: () => readMasks(source.samples) };
-      return { source: { ...source, samples }, outputs };
+      return { source: { ...source, samples }, count: source.count, outputs };
     },
     visit: (_sample: number, tensors: readonly TensorData[]) => {
       for (const tensor of tensors) {
-        visit({ ...tensor, name: observed.names.get(tensor.name) ?? tensor.name }, mask);
+        visit?.({ ...tensor, name: observed.names.get(tensor.name) ?? tensor.name }, mask);
       }
       return Promise.resolve();
     },
+    onSums: (written: WrittenSums) => onSums?.(written),
     onProgress: (fraction: number) => onProgress(fraction, "Calibrating"),
   };
-  const run = await planModelRun(
-    "original",
-    path.join(folder, "model.onnx"),
-    await readAvailableMemoryBytes(),
-  );
+  const work = await runWritten(visitor, { folder, signal, log });
+  const { data, unused, failureCode, evaluationSamples } = work.source;
+  return { data, count: work.count, unused, failureCode, evaluationSamples };
+}
+
+/** Runs the model that lies in a folder. */
+async function runWritten<Work extends SampleWork>(
+  visitor: SampleVisitor<Work>,
+  { folder, signal, log }: Pick<ObserveOptions, "signal" | "log"> & { readonly folder: string },
+): Promise<Work> {
+  const file = path.join(folder, "model.onnx");
+  const run = await planModelRun("original", file, await readAvailableMemoryBytes());
   const running = runOnSamples(run, visitor, {
     executionProvider: "cpu",
-    threads: 1,
+    threads,
+    spinning: false,
     scratchDirectory: folder,
     spoolMemory: new SpoolMemory(spoolBytes),
     signal,
     log,
   });
-  const { work } = await asCalibrationError(running);
-  const { data, count, unused, failureCode, evaluationSamples } = work.source;
-  return { data, count, unused, failureCode, evaluationSamples };
-}
-
-/** The input that says which tokens are padding, in exports of language models and embeddings. */
-const maskName = "attention_mask";
-
-function findMask(sample: Sample): boolean[] | undefined {
-  const mask = sample.find(({ name }) => name === maskName);
-  return mask && Array.from(tensorNumbers(mask), Boolean);
+  return (await asCalibrationError(running)).work;
 }
 
 async function writeObserved(
@@ -135,7 +154,12 @@ async function writeObserved(
 function withOutputs(
   model: OnnxModel,
   values: readonly string[],
-): { model: OnnxModel; names: ReadonlyMap<string, string> } {
+): {
+  model: OnnxModel;
+  /** Of values, by the output that has them. */
+  names: ReadonlyMap<string, string>;
+  outputOf: (value: string) => string;
+} {
   const { graph } = model.proto;
   if (graph === undefined) throw new TypeError("A model without a graph was planned");
   const declared = new Map(graph.output.map((output) => [output.name, output]));
@@ -158,5 +182,10 @@ function withOutputs(
       (name) => declared.get(name) ?? create(ValueInfoProtoSchema, { name }),
     ),
   };
-  return { model: { ...model, proto: { ...model.proto, graph: changed } }, names };
+  const outputs = new Map(Array.from(names, ([output, name]) => [name, output]));
+  return {
+    model: { ...model, proto: { ...model.proto, graph: changed } },
+    names,
+    outputOf: (value) => outputs.get(value) ?? value,
+  };
 }

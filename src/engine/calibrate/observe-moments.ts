@@ -1,11 +1,10 @@
-import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { create } from "@bufbuild/protobuf";
-import { addRows } from "./add-rows.ts";
 import { followRounding } from "./follow-rounding.ts";
 import type { InputGroup } from "./input-groups.ts";
 import { observeActivations, type ObserveOptions } from "./observe-activations.ts";
-import type { TensorData } from "../evaluate/tensor-data.ts";
+import type { WrittenSums } from "../evaluate/model-session.ts";
+import { gatheredRows } from "../evaluate/row-products.ts";
 import { at } from "../onnx/at.ts";
 import { UniqueNames } from "../onnx/names.ts";
 import { intAttribute, nodeWith } from "../onnx/node-attributes.ts";
@@ -18,10 +17,10 @@ import {
 import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { addComputedTensor, payloadIndex } from "../onnx/payload.ts";
 import { sortNodes } from "../onnx/sort-nodes.ts";
-import { InputMoments, momentBytes } from "../quantize/kernels/input-moments.ts";
+import { listSegments, momentBytes } from "../quantize/kernels/input-moments.ts";
 import type { MomentsFile, RoundedTask } from "../quantize/tasks/weight-task.ts";
 
-/** Most bytes of moments that are summed up in one run of the model. */
+/** Most bytes of moments, and of rows for them, that are in memory in one run of the model. */
 const maxMomentBytes = 512 * 1024 ** 2;
 
 /** Values whose rows have the inputs of a group and, after them, the errors of its products. */
@@ -85,19 +84,27 @@ async function sumMoments({ model, rows, tasks }: MomentsRun, options: ObserveMo
   const moments = new Map<number, MomentsFile>();
   let observed: Awaited<ReturnType<typeof observeActivations>> | undefined;
   for (const part of divideRuns(rows)) {
-    const sums = new Map(
-      part.map((each) => [each, new InputMoments(each.group.inputs, each.errors)]),
-    );
     const values = [...new Set(part.flatMap((each) => each.values))];
+    const fileOf = ({ group }: ObservedRows) =>
+      path.join(options.scratchDirectory, `moments-${at(group.products, 0).task.weight}`);
+    const written = new Map<string, WrittenSums[number]>();
     observed = await observeActivations(model, values, {
       ...options,
       tasks,
-      visit: (tensor, mask) => addTensor(sums, tensor, mask),
+      sums: part.map((each) => ({
+        path: fileOf(each),
+        values: [...each.values],
+        columns: each.group.inputs + each.errors,
+        segments: listSegments(each.group.inputs, each.errors),
+      })),
+      onSums: (sums) => sums.forEach((each) => written.set(each.path, each)),
     });
-    for (const [{ group, errors }, found] of sums) {
-      const { task } = at(group.products, 0);
-      const file = path.join(options.scratchDirectory, `moments-${task.weight}`);
-      if (!(await writeMoments(file, found))) continue;
+    for (const each of part) {
+      const { group, errors } = each;
+      const file = fileOf(each);
+      const found = written.get(file);
+      // No rounding can be fitted to moments that are not finite.
+      if (found?.isFinite !== true) continue;
       let firstError = 0;
       for (const product of group.products) {
         const { weight, shape } = product.task;
@@ -117,7 +124,8 @@ function divideRuns(rows: readonly ObservedRows[]): ObservedRows[][] {
   const runs: ObservedRows[][] = [];
   let bytes = Infinity;
   for (const each of rows) {
-    const needed = momentBytes(each.group.inputs, each.errors);
+    const columns = each.group.inputs + each.errors;
+    const needed = momentBytes(each.group.inputs, each.errors) + 4 * gatheredRows * columns;
     if (bytes + needed > maxMomentBytes) {
       runs.push([]);
       bytes = 0;
@@ -126,24 +134,6 @@ function divideRuns(rows: readonly ObservedRows[]): ObservedRows[][] {
     bytes += needed;
   }
   return runs;
-}
-
-function addTensor(
-  moments: ReadonlyMap<ObservedRows, InputMoments>,
-  tensor: TensorData,
-  mask: readonly boolean[] | undefined,
-): void {
-  for (const [{ group, values, errors }, sums] of moments) {
-    if (values.includes(tensor.name)) addRows(sums, tensor, group.inputs + errors, mask);
-  }
-}
-
-/** @returns false for moments that are not finite, which no rounding can be fitted to */
-async function writeMoments(file: string, sums: InputMoments): Promise<boolean> {
-  const segments = [...sums.read()];
-  if (!segments.every((segment) => segment.every(Number.isFinite))) return false;
-  await writeFile(file, segments);
-  return true;
 }
 
 interface RoundedGroups {

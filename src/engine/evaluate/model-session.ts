@@ -1,16 +1,18 @@
 import { fixCacheSizes } from "./cache-sizes.ts";
 import { RuntimeProcess } from "./runtime-process.ts";
-import type { ModelSignature } from "./session-protocol.ts";
+import type { ModelSignature, SummedRows } from "./session-protocol.ts";
 import type { Sample, TensorData } from "./tensor-data.ts";
 
-/** The process has one model and one feed. */
-const [key, feed] = ["model", "last"];
+/** The process has one model, one feed and, where it sums up products, a model for these. */
+const [key, feed, productKey] = ["model", "last", "products"];
 
 interface OpenOptions {
   executionProvider: "cpu" | "cuda";
   threads: number;
   /** Whether the runtime may fuse, fold and rearrange the graph; it may where this is absent. */
   optimize?: boolean;
+  /** Whether threads that wait may stay awake, for speed; they do where this is absent. */
+  spinning?: boolean | undefined;
   /** Path that the name of a profile starts with; without it there is no profile. */
   profilePrefix?: string;
   signal: AbortSignal;
@@ -24,11 +26,17 @@ interface OpenOptions {
 export class ModelSession implements AsyncDisposable {
   readonly signature: ModelSignature;
   readonly #process: RuntimeProcess;
+  readonly #options: Pick<OpenOptions, "threads" | "spinning">;
   #outputs: string[] = [];
 
-  private constructor(process: RuntimeProcess, signature: ModelSignature) {
+  private constructor(
+    process: RuntimeProcess,
+    signature: ModelSignature,
+    options: Pick<OpenOptions, "threads" | "spinning">,
+  ) {
     this.#process = process;
     this.signature = signature;
+    this.#options = options;
   }
 
   static async open(modelPath: string, { signal, ...options }: OpenOptions): Promise<ModelSession> {
@@ -38,19 +46,38 @@ export class ModelSession implements AsyncDisposable {
         { do: "open", key, modelPath, optimize: true, ...options },
         "open",
       );
-      return new ModelSession(process, await fixCacheSizes(modelPath, reply.signature));
+      return new ModelSession(process, await fixCacheSizes(modelPath, reply.signature), options);
     } catch (error) {
       await process[Symbol.asyncDispose]();
       throw error;
     }
   }
 
-  /** Runs the model and keeps the inputs for timed runs. */
-  async run(inputs: Sample, outputs: readonly string[]): Promise<TensorData[]> {
+  /**
+   * Runs the model and keeps the inputs for timed runs.
+   * @param summing of outputs that are summed up; `beginSums` has said how
+   */
+  async run(
+    inputs: Sample,
+    outputs: readonly string[],
+    summing?: SummedSample,
+  ): Promise<TensorData[]> {
     this.#outputs = [...outputs];
     await this.#process.request({ do: "feed", feed, inputs: [...inputs] }, "fed");
-    const request = { do: "run", key, feed, outputs: this.#outputs } as const;
+    const request = { do: "run", key, feed, outputs: this.#outputs, ...summing } as const;
     return (await this.#process.request(request, "outputs")).tensors;
+  }
+
+  /** Has later runs sum up rows of outputs in the process, with a model of one Gemm. */
+  async beginSums({ modelPath, rows }: RowSums): Promise<void> {
+    const { threads, spinning } = this.#options;
+    const options = { executionProvider: "cpu", threads, spinning, optimize: true } as const;
+    await this.#process.request({ do: "open", key: productKey, modelPath, ...options }, "open");
+    await this.#process.request({ do: "begin-sums", key: productKey, sums: [...rows] }, "summing");
+  }
+
+  async writeSums(): Promise<WrittenSums> {
+    return (await this.#process.request({ do: "write-sums" }, "sums")).written;
   }
 
   /** Runs the model once more on the inputs of the last run, milliseconds. */
@@ -77,6 +104,27 @@ export class ModelSession implements AsyncDisposable {
     await this.#process[Symbol.asyncDispose]();
   }
 }
+
+/** What is summed up of the outputs of runs. */
+export interface RowSums {
+  /** Of one Gemm: `a` transposed times `b`, and `c`. */
+  readonly modelPath: string;
+  readonly rows: readonly SummedRows[];
+}
+
+/** What is summed up of a run's outputs. */
+export interface SummedSample {
+  readonly summed: string[];
+  /** Which rows count; all without it. */
+  readonly mask: Uint8Array | undefined;
+}
+
+/** What a session has summed up, by the file that it was written to. */
+export type WrittenSums = readonly {
+  readonly path: string;
+  readonly rows: number;
+  readonly isFinite: boolean;
+}[];
 
 /** What running a model on samples needs of its session. */
 export type RunnableModel = Pick<ModelSession, "signature" | "run">;

@@ -1,7 +1,9 @@
 import { InferenceSession, Tensor } from "onnxruntime-node";
+import { alignedBytes } from "./aligned-bytes.ts";
 import { at } from "../onnx/at.ts";
 import { logitsName } from "./language-inputs.ts";
 import { compareRow, prepareRow, type PreparedRow, readLogitRows } from "./logit-rows.ts";
+import { type Matrix, RowProducts } from "./row-products.ts";
 import { readPeakMemoryBytes, resetPeakMemory } from "./read-peak-memory-bytes.ts";
 import type { SessionReply, SessionRequest } from "./session-protocol.ts";
 import { elementType, rawTensorElements, type TensorData } from "./tensor-data.ts";
@@ -14,6 +16,7 @@ interface OpenModel {
 const openModels = new Map<string, OpenModel>();
 const feeds = new Map<string, Record<string, Tensor>>();
 const references = new Map<string, PreparedRow[]>();
+let sums: readonly RowProducts[] = [];
 /** Resident memory without a model. */
 let baselineBytes = 0;
 
@@ -37,7 +40,17 @@ export async function handleSessionRequest(request: SessionRequest): Promise<Ses
       );
       return { is: "fed" };
     case "run":
-      return { is: "outputs", tensors: await runSession(request) };
+      return { is: "outputs", tensors: await runAndSum(request) };
+    case "begin-sums": {
+      const { session } = requireOpenModel(request.key);
+      sums = request.sums.map((each) => new RowProducts(each, addProductsBy(session)));
+      return { is: "summing" };
+    }
+    case "write-sums": {
+      const written = [];
+      for (const each of sums) written.push(await each.write());
+      return { is: "sums", written };
+    }
     case "compare-tokens":
       return compareTokens(request);
     case "time":
@@ -91,6 +104,30 @@ async function runSession({
   return Object.entries(results).map(([name, tensor]) => readTensor(name, tensor));
 }
 
+async function runAndSum({
+  mask,
+  summed = [],
+  ...request
+}: Extract<SessionRequest, { do: "run" }>): Promise<TensorData[]> {
+  const outputs = [...new Set([...request.outputs, ...summed])];
+  const tensors = await runSession({ ...request, outputs });
+  for (const tensor of tensors.filter(({ name }) => summed.includes(name))) {
+    for (const each of sums.filter((one) => one.takes(tensor.name))) await each.add(tensor, mask);
+  }
+  return tensors.filter(({ name }) => request.outputs.includes(name));
+}
+
+/** By a model of one Gemm, which adds to the matrix that it is given. */
+function addProductsBy(session: InferenceSession) {
+  return async (left: Matrix, right: Matrix, sums: Matrix) => {
+    const [a, b, c] = [left, right, sums].map(
+      ({ values, rows, columns }) => new Tensor("float32", values, [rows, columns]),
+    );
+    if (a === undefined || b === undefined || c === undefined) throw new TypeError("No matrices");
+    await session.run({ a, b, c }, { y: c });
+  };
+}
+
 function readTensor(name: string, { type, dims, data }: Tensor): TensorData {
   if (!ArrayBuffer.isView(data)) throw new Error(`Output "${name}" has elements of type ${type}`);
   return {
@@ -133,14 +170,16 @@ type OpenRequest = Extract<SessionRequest, { do: "open" }>;
 
 /** Options of ONNX Runtime for a request to open a model. */
 function sessionOptions(request: OpenRequest): InferenceSession.SessionOptions {
-  const { executionProvider, threads, optimize, profilePrefix } = request;
+  const { executionProvider, threads, optimize, spinning = true, profilePrefix } = request;
   const options: InferenceSession.SessionOptions = {
     executionProviders: executionProvider === "cpu" ? ["cpu"] : [executionProvider, "cpu"],
     intraOpNumThreads: threads,
     graphOptimizationLevel: optimize ? "all" : "disabled",
     logSeverityLevel: 3,
     // Threads that spin after a run would slow the other model down, which runs next.
-    extra: { session: { force_spinning_stop: "1" } },
+    extra: {
+      session: { force_spinning_stop: "1", intra_op: { allow_spinning: spinning ? "1" : "0" } },
+    },
   };
   if (profilePrefix === undefined) return options;
   return { ...options, enableProfiling: true, profileFilePrefix: profilePrefix };
@@ -158,16 +197,8 @@ function leaveOutWaiting(milliseconds: number, before: NodeJS.ResourceUsage): nu
   return Math.min(milliseconds, processorUs / 1000);
 }
 
-/**
- * The runtime does not copy inputs, and some of its kernels round otherwise on memory that is less
- * aligned than its own. Resizable buffers start at a page.
- */
 function createAlignedTensor({ type, shape, bytes }: TensorData): Tensor {
-  const aligned = new Uint8Array(
-    new ArrayBuffer(bytes.length, { maxByteLength: bytes.length }),
-    0,
-    bytes.length,
-  );
+  const aligned = alignedBytes(bytes.length);
   aligned.set(bytes);
   return new Tensor(type, rawTensorElements({ type, bytes: aligned }), shape);
 }

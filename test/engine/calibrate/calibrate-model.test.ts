@@ -7,9 +7,16 @@ import type { PartialRecipe } from "../../../src/contract/jobs/recipe.ts";
 import { writeRunnableOriginal } from "../../../src/engine/language/runnable-original.ts";
 import { createNormal, createRandom } from "../../../src/engine/evaluate/generate-sample.ts";
 import { writeArraysNpz, writeFloatsNpz } from "../../support/npz.ts";
+import { TensorProto_DataType } from "../../../src/engine/onnx/onnx_pb.js";
 import { english, makeCheckpointFolder } from "../../support/checkpoint-folder.ts";
 import { minilmData, realModel, realModelMissing } from "../../support/real-models.ts";
-import { floatInitializer, node, tensorInfo, writeTinyModel } from "../../support/tiny-model.ts";
+import {
+  floatInitializer,
+  integerAttribute,
+  node,
+  tensorInfo,
+  writeTinyModel,
+} from "../../support/tiny-model.ts";
 import { makeFolder } from "../quantize/compress.ts";
 import { compress, measureSqnrDb } from "./compress-calibrated.ts";
 
@@ -147,6 +154,63 @@ test("Padding is not calibrated on", async () => {
   );
   assert.deepEqual(results[0], results[1]);
 });
+
+function integerInitializer(name: string, value: number) {
+  const rawData = new Uint8Array(BigInt64Array.of(BigInt(value)).buffer);
+  return { name, dims: [1n], dataType: TensorProto_DataType.INT64, rawData };
+}
+
+for (const atOnce of ["several sentences", "one sentence"] as const) {
+  test(`Padding of tokens is not calibrated on by a model that takes ${atOnce} at a time`, async () => {
+    await using folder = await makeFolder();
+    const model = join(folder.path, "embedding.onnx");
+    const [width, tokens, samples] = [16, 40, 9];
+    const normal = createNormal(createRandom(1));
+    await writeTinyModel(model, {
+      node: [
+        node("Cast", ["ids"], ["rows"], [integerAttribute("to", 7)]),
+        node("Gather", ["table", "rows"], ["gathered"]),
+        atOnce === "one sentence"
+          ? node("Squeeze", ["gathered", "axis"], ["x"])
+          : node("Identity", ["gathered"], ["x"]),
+        node("MatMul", ["x", "w"], ["all"]),
+        node("Unsqueeze", ["attention_mask", "last"], ["used"]),
+        node("Mul", ["all", "used"], ["y"]),
+      ],
+      input: [
+        tensorInfo("ids", ["batch", "sequence"]),
+        tensorInfo("attention_mask", ["batch", "sequence"]),
+      ],
+      output: [tensorInfo("y", ["batch", "sequence", outputs])],
+      initializer: [
+        floatInitializer("table", [tokens, inputs], normal),
+        floatInitializer("w", [inputs, outputs], normal),
+        integerInitializer("axis", 0),
+        integerInitializer("last", 2),
+      ],
+    });
+    const random = createRandom(2);
+    const ids = Array.from({ length: samples * width }, () => 1 + Math.floor(random() * 38));
+    const isUsed = (index: number) => index % width < 4 + Math.floor(index / width);
+    const results = await Promise.all(
+      [0, 39].map(async (padding) => {
+        const data = join(folder.path, `${padding}.npz`);
+        const shape = [samples, 1, width];
+        await writeArraysNpz(data, {
+          ids: { shape, values: ids.map((id, index) => (isUsed(index) ? id : padding)) },
+          attention_mask: { shape, values: ids.map((_, index) => Number(isUsed(index))) },
+        });
+        const place = join(folder.path, String(padding));
+        const exclude = ["table"];
+        const recipe = { ...int4, granularity: "block", calibration: caller, exclude } as const;
+        const { calibration } = await compress(model, place, { recipe, data });
+        assert.deepEqual([calibration?.samples, calibration?.fittedWeights], [samples, 1]);
+        return readFile(join(place, "result", "model.onnx"));
+      }),
+    );
+    assert.deepEqual(results[0], results[1]);
+  });
+}
 
 test("the rounding of a checkpoint is fitted to text, the caller's or the built-in one", async (t) => {
   const folder = await makeCheckpointFolder(t, "llama3", english);

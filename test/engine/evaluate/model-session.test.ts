@@ -6,6 +6,8 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { writeProductModel } from "../../../src/engine/calibrate/write-product-model.ts";
+import { createNormal, createRandom } from "../../../src/engine/evaluate/generate-sample.ts";
 import { ModelSession } from "../../../src/engine/evaluate/model-session.ts";
 import type { TensorData } from "../../../src/engine/evaluate/tensor-data.ts";
 import { TensorProto_DataType } from "../../../src/engine/onnx/onnx_pb.js";
@@ -44,6 +46,51 @@ async function packedOutputModel(): Promise<string> {
   );
   return path;
 }
+
+test("Products of columns are summed up over all rows that count", async () => {
+  const path = join(folder, "rows.onnx");
+  const columns = 640;
+  await writeTinyModel(path, {
+    input: [tensorInfo("x", ["rows", columns])],
+    output: [tensorInfo("y", ["rows", columns])],
+    node: [node("Neg", ["x"], ["y"])],
+  });
+  await using session = await ModelSession.open(path, options);
+  const file = join(folder, "sums");
+  // Of the first 600 columns, more than a panel has, with all.
+  const segments = [{ first: 0, rows: 600, size: columns }];
+  const rows = [{ path: file, values: ["y"], columns, segments }];
+  await session.beginSums({ modelPath: await writeProductModel(folder), rows });
+  // More rows than are gathered at once.
+  const normal = createNormal(createRandom(1));
+  const samples = [900, 600].map((count) => Float32Array.from({ length: count * columns }, normal));
+  const isUsed = (row: number) => Number(row % 5 > 0);
+  for (const values of samples) {
+    const count = values.length / columns;
+    const shape = [count, columns];
+    const sample: TensorData = { ...x, shape, bytes: new Uint8Array(values.buffer) };
+    const mask = Uint8Array.from({ length: count }, (_, row) => isUsed(row));
+    assert.deepEqual(await session.run([sample], [], { summed: ["y"], mask }), []);
+  }
+  const written = await session.writeSums();
+  assert.deepEqual(written, [{ path: file, rows: 1200, isFinite: true }]);
+  const sums = new Float32Array((await readFile(file)).buffer);
+  assert.equal(sums.length, 600 * columns);
+  for (const first of [0, 1, 299, 300, 301, 599]) {
+    for (const second of [0, 299, 300, 599, 600, 639]) {
+      let sum = 0;
+      for (const values of samples) {
+        for (let row = 0; row * columns < values.length; row++) {
+          const start = row * columns;
+          const product = Number(values[start + first]) * Number(values[start + second]);
+          sum += isUsed(row) * product;
+        }
+      }
+      const found = Number(sums[first * columns + second]);
+      assert.ok(Math.abs(found - sum) < 1e-3, `${first}, ${second}: ${found}, and not ${sum}`);
+    }
+  }
+});
 
 test("run() reports a native abort of the runtime and leaves the caller alive", async () => {
   await using session = await ModelSession.open(await packedOutputModel(), options);

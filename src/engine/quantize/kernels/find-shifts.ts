@@ -1,7 +1,8 @@
 import type { InputFactor } from "./input-factor.ts";
+import { rowPitch } from "./fit-blocks.ts";
 import type { MatrixMemory } from "./second-order.ts";
 
-/** Sums of the products of inputs with errors, as InputMoments has them. */
+/** Sums of the products of inputs with errors. */
 interface ErrorProducts {
   /** A row for each input. */
   readonly sums: Float32Array;
@@ -19,72 +20,70 @@ const blockSize = 32;
  * the least squares of E + X(w - q) are found as if w were w + H⁻¹XᵀE: the asymmetric calibration of
  * GPTAQ (Li et al., 2025, arXiv 2504.02692). In the form of `factorMoments`, whose feedback counts
  * errors from w, input j gets row j of D⁻¹(I + U)⁻¹XᵀE.
- * @returns [output, position in the factor's order], each row as long as the factor's
+ * @returns address of float32 rows, as fitBlocks has them: [position in the factor's order, output]
  */
 export function findShifts(
   memory: MatrixMemory,
   factor: InputFactor,
   products: ErrorProducts,
   { firstOutput, outputs }: { readonly firstOutput: number; readonly outputs: number },
-): Float32Array {
+): number {
   const { size, order, costs } = factor;
-  const rows = Math.ceil(outputs / 4) * 4;
-  const solved = memory.allocate(rows * size * 4);
-  const sums = memory.allocate(rows * blockSize * 4);
-  const values = memory.floats(solved, rows * size).fill(0);
+  const pitch = rowPitch(outputs);
+  const shifts = memory.allocate(size * pitch * 4);
+  const values = memory.floats(shifts, size * pitch).fill(0);
   for (const [position, input] of order.entries()) {
     const from = input * products.pitch + products.firstError + firstOutput;
-    for (let output = 0; output < outputs; output++) {
-      values[output * size + position] = Number(products.sums[from + output]);
-    }
+    values.set(products.sums.subarray(from, from + outputs), position * pitch);
   }
-  const rowBytes = size * 4;
-  for (let end = size; end > 0;) {
+  for (let end = order.length; end > 0;) {
     const start = Math.floor((end - 1) / blockSize) * blockSize;
-    const [columns, count] = [end - start, size - end];
-    const [from, after] = [factor.ahead + start * rowBytes + end * 4, solved + end * 4];
-    memory.kernels.multiplyRows(after, rowBytes, rows, from, rowBytes, columns, count, sums);
-    solveBlock(memory, factor, { values, outputs, start, columns, sums });
+    solveBlock(memory, factor, { shifts, pitch, start, end });
     end = start;
   }
-  const shifts = values.slice(0, outputs * size);
+  const solved = memory.floats(shifts, size * pitch);
   for (const [position, input] of order.entries()) {
     const cost = Number(costs[input]);
-    for (let output = 0; output < outputs; output++) {
-      const index = output * size + position;
-      shifts[index] = Number(shifts[index]) / cost;
+    for (let index = position * pitch; index < position * pitch + outputs; index++) {
+      solved[index] = Number(solved[index]) / cost;
     }
   }
-  memory.free(solved);
   return shifts;
 }
 
 interface SolvedBlock {
-  /** [output, position]. */
-  readonly values: Float32Array;
-  readonly outputs: number;
+  readonly shifts: number;
+  readonly pitch: number;
   readonly start: number;
-  readonly columns: number;
-  /** Address of what positions after the block take: [output, column]. */
-  readonly sums: number;
+  readonly end: number;
 }
 
+/** Takes from some positions what all after them, and those after each of them, are solved to. */
 function solveBlock(
   memory: MatrixMemory,
-  { size, ahead }: InputFactor,
-  { values, outputs, start, columns, sums }: SolvedBlock,
+  { size, order, feedback }: InputFactor,
+  { shifts, pitch, start, end }: SolvedBlock,
 ): void {
-  const taken = memory.floats(sums, outputs * columns);
-  const factors = memory.floats(ahead, size * size);
-  for (let output = 0; output < outputs; output++) {
-    const row = output * size + start;
-    for (let column = columns - 1; column >= 0; column--) {
-      let value = Number(values[row + column]) - Number(taken[output * columns + column]);
-      const from = (start + column) * size + start;
-      for (let after = column + 1; after < columns; after++) {
-        value -= Number(factors[from + after]) * Number(values[row + after]);
-      }
-      values[row + column] = value;
+  const { addProducts } = memory.kernels;
+  const inputs = order.length;
+  const negated = memory.allocate(blockSize * size * 4);
+  const factors = memory.floats(negated, blockSize * size);
+  const rows = memory.floats(feedback, size * size);
+  for (let after = start + 1; after < inputs; after++) {
+    for (let position = start; position < Math.min(after, end); position++) {
+      factors[(position - start) * size + after] = -Number(rows[after * size + position]);
     }
   }
+  const [bytes, factorBytes] = [pitch * 4, size * 4];
+  const addLater = (position: number, { count, later }: { count: number; later: number }) => {
+    const own = negated + (position - start) * factorBytes + later * 4;
+    const [from, to] = [shifts + later * bytes, shifts + position * bytes];
+    const others = later === end ? inputs - end : end - later;
+    addProducts(own, factorBytes, 4, count, others, from, pitch, bytes, to);
+  };
+  addLater(start, { count: end - start, later: end });
+  for (let position = end - 2; position >= start; position--) {
+    addLater(position, { count: 1, later: position + 1 });
+  }
+  memory.free(negated);
 }

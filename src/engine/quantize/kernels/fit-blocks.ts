@@ -4,11 +4,11 @@ import type { MatrixMemory } from "./second-order.ts";
 
 /** Codes and parameters of a matrix. */
 export interface FittedBlocks {
-  /** A code for each value: [output, input]. */
+  /** A code for each value: [input, output]. */
   readonly codes: Uint8Array;
-  /** [output, block]. */
+  /** [block, output]. */
   readonly scales: Float32Array;
-  /** [output, block]. */
+  /** [block, output]. */
   readonly zeroPoints: Uint8Array;
 }
 
@@ -19,33 +19,50 @@ export function createFittedBlocks(
 ): FittedBlocks {
   const blocks = countBlocks(inputs, format);
   return {
-    codes: new Uint8Array(outputs * inputs),
-    scales: new Float32Array(outputs * blocks),
-    zeroPoints: new Uint8Array(outputs * blocks),
+    codes: new Uint8Array(inputs * outputs),
+    scales: new Float32Array(blocks * outputs),
+    zeroPoints: new Uint8Array(blocks * outputs),
   };
 }
 
 interface MatrixPart {
-  /** Of these outputs: [output, input]. */
+  /** Of these outputs, from `firstInput` on: [input, output]. */
   readonly values: Float32Array;
   readonly firstOutput: number;
   readonly outputs: number;
   /** Of the whole matrix. */
-  readonly inputs: number;
-  /** The inputs that the factor is of: from here on. */
+  readonly allOutputs: number;
+  /** The inputs that the factor is of: a multiple of the block before them. */
   readonly firstInput: number;
-  readonly segmentInputs: number;
-  /** What is added to values before they are rounded, as findShifts has it. */
-  readonly shifts?: Float32Array | undefined;
+  readonly inputs: number;
+  /** Address of what is added to values before they are rounded, as findShifts has it. */
+  readonly shifts?: number | undefined;
   readonly format: BlockFormat;
 }
 
 /** Parts of a block's range that scales are tried for. */
 const shrinkages = [1, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7];
 
+/** Floats from a row of outputs to the next, such that rows do not fall on the same cache lines. */
+export function rowPitch(outputs: number): number {
+  return Math.ceil(outputs / 8) * 8 + 16;
+}
+
+/** Addresses of rows of outputs, and the bytes of a row. */
+interface Rows {
+  readonly columns: number;
+  readonly pitch: number;
+  readonly values: number;
+  /** [block]. */
+  readonly scales: number;
+  /** [block], in float32. */
+  readonly points: number;
+}
+
 /**
  * Rounds a segment of a matrix by GPTQ, as `factorMoments` describes it. A block's scale is the one
- * with which the products' error is least, of some that clip its largest values.
+ * with which the products' error is least, of some that clip its largest values. Memory that is
+ * allocated is the caller's to free.
  */
 export function fitBlocks(
   memory: MatrixMemory,
@@ -53,179 +70,104 @@ export function fitBlocks(
   part: MatrixPart,
   into: FittedBlocks,
 ): void {
-  const { outputs, segmentInputs, format } = part;
-  const { blockSize } = format;
-  const rows = Math.ceil(outputs / 4) * 4;
-  chooseScales(memory, factor, part, into);
-  const errors = memory.allocate(rows * factor.size * 4);
-  const sums = memory.allocate(rows * blockSize * 4);
-  memory.floats(errors, rows * factor.size).fill(0);
-  for (let start = 0; start < segmentInputs; start += blockSize) {
-    const columns = Math.min(blockSize, segmentInputs - start);
-    const padded = Math.ceil(columns / 2) * 2;
-    const rowBytes = factor.size * 4;
-    const from = factor.feedback + start * rowBytes;
-    memory.kernels.multiplyRows(errors, rowBytes, rows, from, rowBytes, padded, start, sums);
-    roundColumns(part, into, {
-      order: factor.order.subarray(start, start + columns),
-      start,
-      sums: memory.floats(sums, rows * padded),
-      sumPitch: padded,
-      feedback: memory.floats(factor.feedback, factor.size ** 2),
-      pitch: factor.size,
-      errors: memory.floats(errors, rows * factor.size),
-    });
-  }
-  memory.free(errors);
-}
-
-/** Some inputs of every output, with what those rounded before them add to their values. */
-interface RoundedColumns {
-  readonly order: Uint32Array;
-  readonly start: number;
-  readonly sums: Float32Array;
-  readonly sumPitch: number;
-  readonly feedback: Float32Array;
-  /** Of the feedback and of the errors. */
-  readonly pitch: number;
-  readonly errors: Float32Array;
-}
-
-function roundColumns(part: MatrixPart, into: FittedBlocks, columns: RoundedColumns): void {
-  const { values, outputs, firstOutput, inputs, firstInput, shifts, format } = part;
-  const { order, start, sums, sumPitch, feedback, pitch, errors } = columns;
-  const { codes, scales, zeroPoints } = into;
+  const { outputs, inputs, format, values } = part;
+  const pitch = rowPitch(outputs);
+  const [columns, bytes] = [Math.ceil(outputs / 8) * 8, pitch * 4];
   const blocks = countBlocks(inputs, format);
-  const highest = 2 ** format.bits - 1;
-  for (let output = 0; output < outputs; output++) {
-    const errorRow = output * pitch + start;
-    const codeRow = (firstOutput + output) * inputs;
-    for (let column = 0; column < order.length; column++) {
-      const input = firstInput + Number(order[column]);
-      const value = Number(values[output * inputs + input]);
-      let wanted = value + Number(sums[output * sumPitch + column]);
-      if (shifts !== undefined) wanted += Number(shifts[errorRow + column]);
-      const row = (start + column) * pitch + start;
-      for (let before = 0; before < column; before++) {
-        wanted += Number(errors[errorRow + before]) * Number(feedback[row + before]);
-      }
-      const block = (firstOutput + output) * blocks + Math.floor(input / format.blockSize);
-      const [scale, zeroPoint] = [Number(scales[block]), Number(zeroPoints[block])];
-      const code = Math.min(highest, Math.max(0, Math.round(wanted / scale) + zeroPoint));
-      codes[codeRow + input] = code;
-      errors[errorRow + column] = value - (code - zeroPoint) * scale;
-    }
+  const rowsAt = memory.allocate(inputs * bytes);
+  const errors = memory.allocate(inputs * bytes);
+  const sums = part.shifts ?? memory.allocate(inputs * bytes);
+  const [scales, points] = [memory.allocate(blocks * bytes), memory.allocate(blocks * bytes)];
+  const order = memory.allocate(inputs * 4);
+  const codes = memory.allocate(inputs * pitch);
+  memory.integers(order, inputs).set(factor.order);
+  const copied = memory.floats(rowsAt, inputs * pitch).fill(0);
+  for (let input = 0; input < inputs; input++) {
+    copied.set(values.subarray(input * outputs, (input + 1) * outputs), input * pitch);
   }
+  if (part.shifts === undefined) memory.floats(sums, inputs * pitch).fill(0);
+  chooseScales(memory, factor, part, { columns, pitch: bytes, values: rowsAt, scales, points });
+  const { addProducts, roundInputs } = memory.kernels;
+  const [rowBytes, highest] = [factor.size * 4, 2 ** format.bits - 1];
+  for (let start = 0; start < inputs; start += roundedAtOnce) {
+    const count = Math.min(roundedAtOnce, inputs - start);
+    const feedback = factor.feedback + start * rowBytes;
+    const own = start * bytes;
+    addProducts(feedback, rowBytes, 4, count, start, errors, columns, bytes, sums + own);
+    const rounded = [order + start * 4, count, columns, bytes, rowsAt, sums + own, errors + own];
+    const parameters = [scales, points, format.blockSize, highest];
+    roundInputs(...rounded, feedback + start * 4, rowBytes, ...parameters, codes);
+  }
+  copyFitted(memory, { scales, points, codes, pitch }, part, into);
 }
+
+/** Inputs that are rounded one after the other before all later ones get their errors. */
+const roundedAtOnce = 32;
 
 function chooseScales(
   memory: MatrixMemory,
   { costs }: InputFactor,
-  { values, outputs, firstOutput, inputs, firstInput, segmentInputs, format }: MatrixPart,
-  { scales, zeroPoints }: FittedBlocks,
+  { inputs, format: { bits, blockSize, symmetric } }: MatrixPart,
+  { columns, pitch, values, scales, points }: Rows,
 ): void {
+  const [costsAt, tried] = [memory.allocate(inputs * 4), memory.allocate(shrinkages.length * 4)];
+  memory.floats(costsAt, inputs).set(costs);
+  memory.floats(tried, shrinkages.length).set(shrinkages);
+  for (let start = 0; start < inputs; start += blockSize) {
+    const count = Math.min(blockSize, inputs - start);
+    const block = (start / blockSize) * pitch;
+    const rows = [values + start * pitch, pitch, count, columns, costsAt + start * 4];
+    const choices = [tried, shrinkages.length, 2 ** bits - 1, Number(symmetric)];
+    memory.kernels.chooseScales(...rows, ...choices, scales + block, points + block);
+  }
+}
+
+interface FittedRows {
+  readonly scales: number;
+  readonly points: number;
+  readonly codes: number;
+  /** Values from a row to the next. */
+  readonly pitch: number;
+}
+
+function copyFitted(
+  memory: MatrixMemory,
+  rows: FittedRows,
+  { firstInput, firstOutput, inputs, outputs, allOutputs, format }: MatrixPart,
+  into: FittedBlocks,
+): void {
+  const { pitch } = rows;
   const blocks = countBlocks(inputs, format);
-  const [valuesAt, costsAt] = [memory.allocate(values.length * 4), memory.allocate(inputs * 4)];
-  memory.floats(valuesAt, values.length).set(values);
-  memory.floats(costsAt, segmentInputs).set(costs);
-  for (let output = 0; output < outputs; output++) {
-    for (let start = 0; start < segmentInputs; start += format.blockSize) {
-      const count = Math.min(segmentInputs - start, format.blockSize);
-      const first = output * inputs + firstInput + start;
-      const index = (firstOutput + output) * blocks + (firstInput + start) / format.blockSize;
-      const block = { values, first, count };
-      const choice = chooseScale(block, format, ({ scale, zeroPoint }) => {
-        const [from, weighed] = [valuesAt + first * 4, costsAt + start * 4];
-        const highest = 2 ** format.bits - 1;
-        return memory.kernels.roundingLoss(from, weighed, count, scale, zeroPoint, highest);
-      });
-      scales[index] = choice.scale;
-      zeroPoints[index] = choice.zeroPoint;
-    }
+  const firstBlock = firstInput / format.blockSize;
+  const codes = memory.bytes(rows.codes, inputs * pitch);
+  for (let input = 0; input < inputs; input++) {
+    const part = codes.subarray(input * pitch, input * pitch + outputs);
+    into.codes.set(part, (firstInput + input) * allOutputs + firstOutput);
   }
-  memory.free(valuesAt);
-}
-
-interface ScaleChoice {
-  readonly scale: number;
-  readonly zeroPoint: number;
-}
-
-interface Block {
-  readonly values: Float32Array;
-  readonly first: number;
-  readonly count: number;
-}
-
-function chooseScale(
-  { values, first, count }: Block,
-  format: BlockFormat,
-  lossOf: (choice: ScaleChoice) => number,
-): ScaleChoice {
-  let [low, high] = [0, 0];
-  for (let index = first; index < first + count; index++) {
-    const value = Number(values[index]);
-    if (value < low) low = value;
-    if (value > high) high = value;
+  const [scales, points] = [rows.scales, rows.points].map((at) =>
+    memory.floats(at, blocks * pitch),
+  );
+  if (scales === undefined || points === undefined) throw new TypeError("There are no scales");
+  for (let block = 0; block < blocks; block++) {
+    const [from, to] = [block * pitch, (firstBlock + block) * allOutputs + firstOutput];
+    into.scales.set(scales.subarray(from, from + outputs), to);
+    into.zeroPoints.set(points.subarray(from, from + outputs), to);
   }
-  const middle = 2 ** (format.bits - 1);
-  let best: ScaleChoice = { scale: 1, zeroPoint: format.symmetric ? middle : 0 };
-  let least = Infinity;
-  for (const shrinkage of shrinkages) {
-    const choice = scaleOf(low * shrinkage, high * shrinkage, format);
-    if (choice === undefined) return best;
-    const loss = lossOf(choice);
-    if (loss >= least) continue;
-    least = loss;
-    best = choice;
-  }
-  return best;
 }
 
-/** As ONNX Runtime's quantizer has them; undefined for a block of zeros. */
-function scaleOf(low: number, high: number, format: BlockFormat): ScaleChoice | undefined {
-  const codes = 2 ** format.bits;
-  if (format.symmetric) {
-    const largest = -low > high ? low : high;
-    const scale = Math.fround(-largest / (codes / 2));
-    return scale === 0 ? undefined : { scale, zeroPoint: codes / 2 };
-  }
-  const scale = Math.fround((high - low) / (codes - 1));
-  if (scale === 0) return undefined;
-  const zeroPoint = Math.min(codes - 1, Math.max(0, Math.round(-low / scale)));
-  return { scale, zeroPoint };
-}
-
-/** The values that the codes of some outputs stand for: [output, input]. */
+/** The values that codes stand for, some inputs of all outputs: [input, output]. */
 export function restoreValues(
   { codes, scales, zeroPoints }: FittedBlocks,
-  { outputs, inputs, format }: Pick<MatrixPart, "outputs" | "inputs" | "format">,
+  { outputs, inputs, format }: { outputs: number; inputs: number; format: BlockFormat },
 ): Float32Array {
-  const values = new Float32Array(outputs * inputs);
-  const blocks = countBlocks(inputs, format);
-  for (let output = 0; output < outputs; output++) {
-    for (let input = 0; input < inputs; input++) {
-      const block = output * blocks + Math.floor(input / format.blockSize);
-      const index = output * inputs + input;
-      values[index] = (Number(codes[index]) - Number(zeroPoints[block])) * Number(scales[block]);
+  const values = new Float32Array(inputs * outputs);
+  for (let input = 0; input < inputs; input++) {
+    const block = Math.floor(input / format.blockSize) * outputs;
+    const row = input * outputs;
+    for (let output = 0; output < outputs; output++) {
+      const steps = Number(codes[row + output]) - Number(zeroPoints[block + output]);
+      values[row + output] = steps * Number(scales[block + output]);
     }
   }
   return values;
-}
-
-/** The part of a matrix's codes and parameters that some outputs have. */
-export function sliceFittedBlocks(
-  { codes, scales, zeroPoints }: FittedBlocks,
-  all: number,
-  { firstOutput, outputs }: Pick<MatrixPart, "firstOutput" | "outputs">,
-): FittedBlocks {
-  const range = ({ length }: Uint8Array | Float32Array): [number, number] => {
-    const row = length / all;
-    return [firstOutput * row, (firstOutput + outputs) * row];
-  };
-  return {
-    codes: codes.subarray(...range(codes)),
-    scales: scales.subarray(...range(scales)),
-    zeroPoints: zeroPoints.subarray(...range(zeroPoints)),
-  };
 }

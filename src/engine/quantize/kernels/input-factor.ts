@@ -6,8 +6,6 @@ export interface InputFactor {
   readonly size: number;
   /** Address of the rows: row j has for each input before j what its error adds to input j. */
   readonly feedback: number;
-  /** Address of the same, row j having what each input after j gets of j's error. */
-  readonly ahead: number;
   /** Inputs in the order in which they are rounded. */
   readonly order: Uint32Array;
   /** What a squared rounding error of each input costs, when those after it make up for it. */
@@ -26,7 +24,7 @@ const shrinkage = 0.25;
 const mostShrinkage = 0.25;
 
 export interface Moments {
-  /** Sums of the products of each two inputs, a row for each; the upper triangle counts. */
+  /** Sums of the products of each two inputs, a row for each. */
   readonly sums: Float32Array;
   /** Length of a row, which may have more than the inputs. */
   readonly pitch: number;
@@ -48,35 +46,28 @@ export interface Moments {
 export function factorMoments(memory: MatrixMemory, moments: Moments): InputFactor | undefined {
   const { inputs } = moments;
   const size = Math.ceil(inputs / 4) * 4;
-  const matrix = memory.allocate(size * size * 8);
   const feedback = memory.allocate(size * size * 4);
-  const ahead = memory.allocate(size * size * 4);
+  const matrix = memory.allocate(size * size * 8);
   const order = orderInputs(moments);
-  if (!fillReversed(memory.doubles(matrix, size * size), moments, order)) return undefined;
+  const values = memory.doubles(matrix, size * size);
+  if (!fillOrdered(values, moments, order)) return undefined;
   if (memory.kernels.factorize(matrix, size) === 0) return undefined;
-  const factor = memory.doubles(matrix, size * size);
   const costs = new Float64Array(inputs);
-  const rows = memory.floats(feedback, size * size).fill(0);
-  const columns = memory.floats(ahead, size * size).fill(0);
-  for (let input = 0; input < inputs; input++) {
-    const column = size - 1 - input;
-    const diagonal = Number(factor[column * size + column]);
-    costs[Number(order[input])] = diagonal * diagonal;
-    for (let before = 0; before < input; before++) {
-      const row = size - 1 - before;
-      const share = Number(factor[row * size + column]) / diagonal;
-      rows[input * size + before] = share;
-      columns[before * size + input] = share;
+  const rows = memory.floats(feedback, size * size);
+  for (let position = 0; position < inputs; position++) {
+    const row = position * size;
+    const diagonal = Number(values[row + position]);
+    costs[Number(order[position])] = diagonal * diagonal;
+    for (let before = row; before < row + position; before++) {
+      rows[before] = Number(values[before]) / diagonal;
     }
   }
-  return { size, feedback, ahead, order, costs };
+  memory.free(matrix);
+  return { size, feedback, order, costs };
 }
 
-/**
- * Writes the lower triangle of the damped moments with the inputs in reverse, so that a Cholesky
- * factorization has U from the last input on. @returns whether all are finite
- */
-function fillReversed(
+/** Writes the lower triangle of the damped moments. @returns whether all are finite */
+function fillOrdered(
   matrix: Float64Array,
   { sums, pitch, inputs, rows, damping }: Moments,
   order: Uint32Array,
@@ -87,17 +78,15 @@ function fillReversed(
   for (let input = 0; input < inputs; input++) sum += Number(sums[input * pitch + input]);
   if (!Number.isFinite(sum)) return false;
   const added = sum === 0 ? 1 : (damping * sum) / inputs;
-  matrix.fill(0);
-  for (let index = 0; index < size; index++) matrix[index * size + index] = added;
-  for (let first = 0; first < inputs; first++) {
-    const row = (size - 1 - first) * size;
-    const input = Number(order[first]);
-    for (let second = first; second < inputs; second++) {
-      const other = Number(order[second]);
-      const index = Math.min(input, other) * pitch + Math.max(input, other);
-      const product = Number(sums[index]);
-      matrix[row + size - 1 - second] = first === second ? product + added : product * kept;
+  for (let position = 0; position < size; position++) {
+    const row = position * size;
+    const from = Number(order[position]) * pitch;
+    for (let before = 0; before < position; before++) {
+      matrix[row + before] =
+        position < inputs ? Number(sums[from + Number(order[before])]) * kept : 0;
     }
+    matrix[row + position] =
+      added + (position < inputs ? Number(sums[from + Number(order[position])]) : 0);
   }
   return true;
 }

@@ -27,46 +27,40 @@ function packRows(
   const { bits, symmetric } = format;
   const blocks = countBlocks(inputs, format);
   const valueElements = (into.quantizedValues.length / outputs) * (8 / bits);
-  const pointBytes = Math.ceil((blocks * bits) / 8);
+  const pointElements = Math.ceil((blocks * bits) / 8) * (8 / bits);
   const put = bits === 4 ? putHalfByte : putByte;
-  for (let output = 0; output < outputs; output++) {
-    for (let input = 0; input < inputs; input++) {
-      const code = Number(codes[output * inputs + input]);
-      put(into.quantizedValues, output * valueElements + input, code);
-    }
-    if (symmetric) continue;
-    const first = output * pointBytes * (8 / bits);
-    for (let block = 0; block < blocks; block++) {
-      put(into.zeroPoints, first + block, Number(zeroPoints[output * blocks + block]));
-    }
-    // As ONNX Runtime's quantizer leaves a spare half byte.
-    if (bits === 4 && blocks % 2 === 1) putHalfByte(into.zeroPoints, first + blocks, 8);
-  }
-  into.scales.set(scales);
-}
-
-function packColumns(
-  { codes, scales, zeroPoints }: FittedBlocks,
-  { outputs, inputs, format }: PackOptions,
-  into: QuantizedBlocks,
-): void {
-  const { bits, symmetric } = format;
-  const blocks = countBlocks(inputs, format);
-  const put = bits === 4 ? putHalfByte : putByte;
-  const flip = symmetric ? 2 ** (bits - 1) : 0;
   for (let input = 0; input < inputs; input++) {
     for (let output = 0; output < outputs; output++) {
-      const code = Number(codes[output * inputs + input]) ^ flip;
-      put(into.quantizedValues, input * outputs + output, code);
+      const code = Number(codes[input * outputs + output]);
+      put(into.quantizedValues, output * valueElements + input, code);
     }
   }
   for (let block = 0; block < blocks; block++) {
     for (let output = 0; output < outputs; output++) {
-      const [from, to] = [output * blocks + block, block * outputs + output];
-      into.scales[to] = Number(scales[from]);
-      if (!symmetric) put(into.zeroPoints, to, Number(zeroPoints[from]));
+      const from = block * outputs + output;
+      into.scales[output * blocks + block] = Number(scales[from]);
+      if (symmetric) continue;
+      put(into.zeroPoints, output * pointElements + block, Number(zeroPoints[from]));
     }
   }
+  if (symmetric || bits === 8 || blocks % 2 === 0) return;
+  // As ONNX Runtime's quantizer leaves a spare half byte.
+  for (let output = 0; output < outputs; output++) {
+    putHalfByte(into.zeroPoints, output * pointElements + blocks, 8);
+  }
+}
+
+function packColumns(
+  { codes, scales, zeroPoints }: FittedBlocks,
+  { format: { bits, symmetric } }: PackOptions,
+  into: QuantizedBlocks,
+): void {
+  const put = bits === 4 ? putHalfByte : putByte;
+  const flip = symmetric ? 2 ** (bits - 1) : 0;
+  for (const [index, code] of codes.entries()) put(into.quantizedValues, index, code ^ flip);
+  into.scales.set(scales);
+  if (symmetric) return;
+  for (const [index, point] of zeroPoints.entries()) put(into.zeroPoints, index, point);
 }
 
 function putByte(bytes: Uint8Array, index: number, code: number): void {
@@ -75,6 +69,6 @@ function putByte(bytes: Uint8Array, index: number, code: number): void {
 
 /** Half bytes are put once each, into bytes that were zero. */
 function putHalfByte(bytes: Uint8Array, index: number, code: number): void {
-  const at = Math.floor(index / 2);
-  bytes[at] = Number(bytes[at]) | (code << ((index % 2) * 4));
+  const at = index >> 1;
+  bytes[at] = Number(bytes[at]) | (code << ((index & 1) * 4));
 }

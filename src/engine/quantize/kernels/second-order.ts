@@ -3,10 +3,10 @@ import { secondOrderModule } from "./second-order-module.ts";
 /** Exports of assembly/second-order.ts; all numbers are addresses, byte strides or counts. */
 interface SecondOrderKernels {
   readonly memory: { readonly buffer: ArrayBuffer; readonly grow: (pages: number) => number };
-  addMoments: (...numbers: number[]) => void;
   factorize: (matrix: number, size: number) => number;
-  multiplyRows: (...numbers: number[]) => void;
-  roundingLoss: (...numbers: number[]) => number;
+  addProducts: (...numbers: number[]) => void;
+  roundInputs: (...numbers: number[]) => void;
+  chooseScales: (...numbers: number[]) => void;
 }
 
 declare const WebAssembly: {
@@ -40,6 +40,16 @@ export class MatrixMemory {
   /** A view, which is good until the next call of `allocate`. */
   floats(address: number, length: number): Float32Array {
     return new Float32Array(this.kernels.memory.buffer, address, length);
+  }
+
+  /** A view, which is good until the next call of `allocate`. */
+  integers(address: number, length: number): Uint32Array {
+    return new Uint32Array(this.kernels.memory.buffer, address, length);
+  }
+
+  /** A view, which is good until the next call of `allocate`. */
+  bytes(address: number, length: number): Uint8Array {
+    return new Uint8Array(this.kernels.memory.buffer, address, length);
   }
 
   /** A view, which is good until the next call of `allocate`. */

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { panelRectangles } from "./matrix-panels.ts";
+import { type MatrixPanel, panelRectangles } from "./matrix-panels.ts";
 import type { OutputWriter } from "./output-writer.ts";
 import { createBlocksByLayout, makeSigned, writeBlocks } from "./run-block-task.ts";
 import { releaseBuffers, SourceReader } from "./source-reader.ts";
@@ -10,7 +10,6 @@ import {
   fitBlocks,
   type FittedBlocks,
   restoreValues,
-  sliceFittedBlocks,
 } from "../kernels/fit-blocks.ts";
 import { findShifts } from "../kernels/find-shifts.ts";
 import { factorMoments } from "../kernels/input-factor.ts";
@@ -42,9 +41,9 @@ export function* runFittedTask(
   const fitted = yield* fitOnce(task, reader);
   const sums = emptyErrorSums();
   for (const range of outputRanges(shape.n)) {
-    const values = readOutputs(reader, task, range);
-    const part = sliceFittedBlocks(fitted, shape.n, range);
     const { outputs } = range;
+    const values = readValues(reader, shape, { firstInput: 0, inputs: shape.k, ...range });
+    const part = sliceFittedBlocks(fitted, shape.n, range);
     addErrors(sums, values, restoreValues(part, { outputs, inputs: shape.k, format }));
     writeOutputs(task, range, { part, output });
     yield ((1 - fittingShare) * task.sourceBytes * outputs) / shape.n;
@@ -89,7 +88,7 @@ export function* runRoundedTask(
   for (const range of outputRanges(shape.n)) {
     const part = sliceFittedBlocks(fitted, shape.n, range);
     const rounded = restoreValues(part, { outputs: range.outputs, inputs: shape.k, format });
-    output.writeRectangle(outputs.values, transpose(rounded, range.outputs), {
+    output.writeRectangle(outputs.values, rounded, {
       bits: 32,
       rowElements: shape.n,
       firstRow: 0,
@@ -102,22 +101,12 @@ export function* runRoundedTask(
   return { weight, sums: emptyErrorSums(), rejection: undefined };
 }
 
-function transpose(values: Float32Array, rows: number): Float32Array {
-  const columns = values.length / rows;
-  const transposed = new Float32Array(values.length);
-  for (let row = 0; row < rows; row++) {
-    for (let column = 0; column < columns; column++) {
-      transposed[column * rows + row] = Number(values[row * columns + column]);
-    }
-  }
-  return transposed;
-}
-
 /** Memory that fitting takes: codes of the matrix, and of a segment moments, factor and feedback. */
 export function fittingBytes({ shape: { k, n }, moments }: FittedWeight): number {
   const [{ size } = { size: 0 }] = momentSegments(k);
   const sumBytes = size * (size + (moments.errors?.all ?? 0)) * 4;
-  return n * k + sumBytes + size * size * (8 + 4 + 4) + 4 * panelOutputs * k * 4;
+  const panelBytes = (4 + 4 + 4 + 1) * (panelOutputs + 16) * size + 4 * panelOutputs * k;
+  return n * k + sumBytes + size * size * (8 + 4) + panelBytes;
 }
 
 /** Share of the work that the fitting is. */
@@ -126,6 +115,36 @@ const fittingShare = 0.9;
 function* outputRanges(all: number): Generator<OutputRange> {
   for (let firstOutput = 0; firstOutput < all; firstOutput += panelOutputs) {
     yield { firstOutput, outputs: Math.min(panelOutputs, all - firstOutput) };
+  }
+}
+
+/** The part of a matrix's codes and parameters that some outputs have. */
+function sliceFittedBlocks(
+  { codes, scales, zeroPoints }: FittedBlocks,
+  all: number,
+  range: OutputRange,
+): FittedBlocks {
+  const { outputs } = range;
+  const part = {
+    codes: new Uint8Array((codes.length / all) * outputs),
+    scales: new Float32Array((scales.length / all) * outputs),
+    zeroPoints: new Uint8Array((zeroPoints.length / all) * outputs),
+  };
+  copyColumns(codes, all, range, part.codes);
+  copyColumns(scales, all, range, part.scales);
+  copyColumns(zeroPoints, all, range, part.zeroPoints);
+  return part;
+}
+
+function copyColumns<T extends Uint8Array | Float32Array>(
+  from: T,
+  all: number,
+  { firstOutput, outputs }: OutputRange,
+  into: T,
+): void {
+  for (let row = 0; row * all < from.length; row++) {
+    const start = row * all + firstOutput;
+    into.set(from.subarray(start, start + outputs), row * outputs);
   }
 }
 
@@ -143,21 +162,22 @@ function writeOutputs(
   writeBlocks(task, into, panelRectangles(task, 0, panel), output);
 }
 
-/** The values of some outputs: [output, input]. */
-function readOutputs(
+/** The values of a panel: [input, output]. The next call may overwrite them. */
+function readValues(
   reader: SourceReader,
-  { shape: { order, k, n } }: Pick<BlockTask, "shape">,
-  { firstOutput, outputs }: OutputRange,
+  { order, k, n }: BlockTask["shape"],
+  { firstInput, inputs, firstOutput, outputs }: MatrixPanel,
 ): Float32Array {
-  if (order === "nk") {
-    const rectangle = { start: firstOutput * k, rows: 1, columns: outputs * k, pitch: outputs * k };
-    return reader.read(rectangle).slice();
+  if (order === "kn") {
+    const start = firstInput * n + firstOutput;
+    return reader.read({ start, rows: inputs, columns: outputs, pitch: n });
   }
-  const columns = reader.read({ start: firstOutput, rows: k, columns: outputs, pitch: n });
-  const values = new Float32Array(outputs * k);
-  for (let input = 0; input < k; input++) {
-    for (let column = 0; column < outputs; column++) {
-      values[column * k + input] = Number(columns[input * outputs + column]);
+  const start = firstOutput * k + firstInput;
+  const rows = reader.read({ start, rows: outputs, columns: inputs, pitch: k });
+  const values = new Float32Array(inputs * outputs);
+  for (let output = 0; output < outputs; output++) {
+    for (let input = 0; input < inputs; input++) {
+      values[input * outputs + output] = Number(rows[output * inputs + input]);
     }
   }
   return values;
@@ -174,12 +194,14 @@ function* fitSegments(
     const { rows, damping } = file;
     const factor = factorMoments(memory, { sums, pitch, inputs: size, rows, damping });
     if (factor === undefined) throw new TypeError("Moments that were written are not finite");
-    const segment = { inputs: shape.k, firstInput: first, segmentInputs: size, format };
+    const segment = { allOutputs: shape.n, firstInput: first, inputs: size, format };
     for (const range of outputRanges(shape.n)) {
-      const values = readOutputs(reader, task, range);
+      const start = memory.allocate(0);
+      const values = readValues(reader, shape, { ...segment, ...range });
       const products = file.errors && { sums, pitch, firstError: size + file.errors.first };
       const shifts = products && findShifts(memory, factor, products, range);
       fitBlocks(memory, factor, { ...segment, ...range, values, shifts }, fitted);
+      memory.free(start);
       const share = (range.outputs / shape.n) * (size / shape.k);
       yield fittingShare * share * sourceBytes;
     }

@@ -52,7 +52,7 @@ export interface AffineTask extends PlannedWeight, ChannelLayout {
   readonly outputs: TaskOutputs & { readonly biasValues?: number; readonly biasScales?: number };
 }
 
-/** Second moments of a product's inputs, as InputMoments gives them: one segment after the other. */
+/** Second moments of a product's inputs, of one segment after the other, as `listSegments` has them. */
 export interface MomentsFile {
   readonly path: string;
   /** Rows of inputs that were summed up. */
