@@ -4,7 +4,7 @@ import type { PipelineManifest } from "../../src/contract/jobs/pipeline.ts";
 import { generateSample } from "../../src/engine/evaluate/generate-sample.ts";
 import { sizeChoices } from "../../src/engine/evaluate/input-sizes.ts";
 import {
-  elementType,
+  isElementType,
   rawTensorElements,
   type Sample,
   type TensorData,
@@ -23,17 +23,24 @@ interface RunOptions {
 
 /** A sample for a model that runs on the first or the second choice of sizes. */
 export async function findRunnableSample(modelPath: string): Promise<Sample> {
-  const session = await InferenceSession.create(modelPath, { logSeverityLevel: 4 });
+  const session = await InferenceSession.create(modelPath, {
+    intraOpNumThreads: 1,
+    logSeverityLevel: 4,
+  });
   const inputs = session.inputMetadata.flatMap((input) =>
     input.isTensor ? [{ ...input, isTensor: true as const, shape: [...input.shape] }] : [],
   );
-  for (const choice of sizeChoices) {
-    const sample = generateSample(inputs, choice, 0);
-    const isRun = await session.run(createFeeds(sample)).then(
-      () => true,
-      () => false,
-    );
-    if (isRun) return sample;
+  try {
+    for (const choice of sizeChoices) {
+      const sample = generateSample(inputs, choice, 0);
+      const isRun = await session.run(createFeeds(sample)).then(
+        () => true,
+        () => false,
+      );
+      if (isRun) return sample;
+    }
+  } finally {
+    await session.release();
   }
   throw new Error(`${modelPath} runs on no generated sample`);
 }
@@ -51,10 +58,11 @@ export async function runModel(
   const results = await session.run(createFeeds(sample));
   await session.release();
   return session.outputNames.map((name) => {
-    const { type, dims, data } = results[name] ?? {};
-    if (!dims || !ArrayBuffer.isView(data)) throw new Error(`${modelPath} gave no "${name}"`);
+    const { type = "", dims, data } = results[name] ?? {};
+    if (!dims || !isElementType(type) || !ArrayBuffer.isView(data))
+      throw new Error(`${modelPath} gave no "${name}"`);
     const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
-    return { name, type: elementType.parse(type), shape: [...dims], bytes };
+    return { name, type, shape: [...dims], bytes };
   });
 }
 

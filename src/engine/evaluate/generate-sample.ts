@@ -3,9 +3,9 @@ import type { RunnableModel } from "./model-session.ts";
 import { RuntimeCrashError } from "./runtime-process.ts";
 import type { TensorSignature } from "./session-protocol.ts";
 import {
-  elementType,
   type ElementType,
   elementTypes,
+  isElementType,
   type Sample,
   type TensorData,
   tensorElements,
@@ -119,8 +119,7 @@ function createPixels(
 }
 
 function generatedType({ name, type }: TensorSignature): ElementType {
-  const parsed = elementType.safeParse(type);
-  if (parsed.success) return parsed.data;
+  if (isElementType(type)) return type;
   const problem = `elements of type ${type}, which cannot be generated; give evaluation data`;
   throw new ServiceError("evaluation_failed", `Input "${name}" has ${problem}`);
 }

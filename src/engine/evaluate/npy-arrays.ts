@@ -1,6 +1,11 @@
 import type { FileHandle } from "node:fs/promises";
 import type { TensorSignature } from "./session-protocol.ts";
-import { elementType, type ElementType, elementTypes, type SampleArray } from "./tensor-data.ts";
+import {
+  type ElementType,
+  elementTypeNames,
+  elementTypes,
+  type SampleArray,
+} from "./tensor-data.ts";
 import { readZipDirectory, readZipEntry, type ZipEntry } from "./zip-directory.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { errorMessage } from "../../log/error-message.ts";
@@ -214,7 +219,7 @@ function parseShape(text: string): number[] {
 
 function findElementType(dtype: string): ElementType | undefined {
   const littleEndian = dtype.replace(/^=/, "<").replace(/^[<>=](?=[iub]1$)/, "|");
-  return elementType.options.find((type) => elementTypes[type].dtype === littleEndian);
+  return elementTypeNames.find((type) => elementTypes[type].dtype === littleEndian);
 }
 
 /** The caller's evaluation data does not fit the model or cannot be read. */

@@ -2,7 +2,7 @@ import { addErrors, addMissingErrors, emptyErrorSums, errorMetrics } from "./err
 import type { ErrorSums } from "../quantize/kernels/error-sums.ts";
 import type { EvaluationWarning } from "./evaluation-warning.ts";
 import type { RunnableModel } from "./model-session.ts";
-import { elementType, type TensorData, tensorNumbers } from "./tensor-data.ts";
+import { isElementType, type TensorData, tensorNumbers } from "./tensor-data.ts";
 import { addResponse, emptyResponse, type OutputResponse } from "./output-response.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import type { OutputAccuracy } from "../../contract/jobs/telemetry.ts";
@@ -109,7 +109,7 @@ export function comparableOutputs({
   const names: string[] = [];
   const warnings: EvaluationWarning[] = [];
   for (const output of signature.outputs) {
-    if (output.isTensor && elementType.safeParse(output.type).success) {
+    if (output.isTensor && isElementType(output.type)) {
       names.push(output.name);
     } else {
       const content = output.isTensor ? `elements of type ${output.type}` : "no tensor";

@@ -1,6 +1,6 @@
 import { flushCompileCache } from "node:module";
 import { Worker } from "node:worker_threads";
-import { sessionRequest } from "./session-protocol.ts";
+import type { SessionRequest } from "./session-protocol.ts";
 import { handleSessionRequest } from "./session-requests.ts";
 import { errorMessage } from "../../log/error-message.ts";
 
@@ -13,8 +13,9 @@ new Worker(new URL("exit-with-parent.ts", import.meta.url)).unref();
 // The process ends by a signal, after which Node keeps nothing of what it has compiled.
 flushCompileCache();
 
+// What the parent sends is not parsed: to load what parses takes longer than all else at the start.
 process.on("message", (message) => {
-  handleSessionRequest(sessionRequest.parse(message)).then(
+  handleSessionRequest(message as SessionRequest).then(
     (reply) => process.send?.(reply),
     (error: unknown) => process.send?.({ is: "error", message: errorMessage(error) }),
   );

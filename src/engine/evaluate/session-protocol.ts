@@ -1,5 +1,12 @@
 import { z } from "zod";
-import { tensorData } from "./tensor-data.ts";
+import { elementTypeNames, type TensorData } from "./tensor-data.ts";
+
+const tensorData = z.object({
+  name: z.string(),
+  type: z.enum(elementTypeNames),
+  shape: z.array(z.int().min(0)),
+  bytes: z.custom<Uint8Array>((value) => value instanceof Uint8Array),
+});
 
 /** A tensor of a model's signature; open dimensions have their names, which may be empty. */
 const tensorSignature = z.object({
@@ -15,83 +22,93 @@ const valueSignature = z.union([
   z.object({ name: z.string(), isTensor: z.literal(false) }),
 ]);
 
-const key = z.string().describe("Which of the process's open models is meant.");
-const feed = z.string().describe("Which of the process's feeds is meant.");
-const reference = z.string().describe("Which of the logits of another model are meant.");
-const outputs = z.array(z.string()).describe("Outputs to fetch.");
+/** Which of the process's open models is meant. */
+interface OfModel {
+  readonly key: string;
+}
+
+/** Which of the process's feeds is meant. */
+interface OfFeed {
+  readonly feed: string;
+}
+
+/** Which of the logits of another model are meant. */
+interface OfReference {
+  readonly reference: string;
+}
+
+interface OfOutputs {
+  /** Outputs to fetch. */
+  readonly outputs: readonly string[];
+}
+
+interface OpenRequest extends OfModel {
+  readonly do: "open";
+  readonly modelPath: string;
+  readonly executionProvider: "cpu" | "cuda";
+  readonly threads: number;
+  /** Whether the runtime may fuse, fold and rearrange the graph. */
+  readonly optimize: boolean;
+  /** Whether threads that wait may stay awake; they do. */
+  readonly spinning?: boolean | undefined;
+  /** Path that the name of a profile starts with; none without it. */
+  readonly profilePrefix?: string | undefined;
+}
+
+interface RunRequest extends OfModel, OfFeed, OfOutputs {
+  readonly do: "run";
+  /** Outputs whose rows are summed up. */
+  readonly summed?: readonly string[] | undefined;
+  /** Which of these rows count; all without it. */
+  readonly mask?: Uint8Array | undefined;
+}
+
+interface RememberRequest extends OfReference {
+  readonly do: "remember-logits";
+  readonly logits: TensorData;
+  /** Rows of the logits. */
+  readonly positions: number;
+}
+
+interface TimeRequest extends OfModel, OfFeed, OfOutputs {
+  readonly do: "time";
+  /** Runs one after the other, each timed. */
+  readonly runs: number;
+}
 
 /** Outputs whose rows are summed up: products of their first columns with these and those after. */
-const summedRows = z.object({
-  path: z.string().describe("File that the sums are written to."),
-  values: z.array(z.string()).describe("Names of the outputs, which all have such rows."),
-  columns: z.int().min(1).describe("Values of a row."),
-  segments: z.array(
-    z.object({
-      first: z.int().describe("First column of the segment."),
-      rows: z.int().describe("Its first columns, whose products are summed up."),
-      size: z.int().describe("All of its columns."),
-    }),
-  ),
-});
-export type SummedRows = z.infer<typeof summedRows>;
+export interface SummedRows {
+  /** File that the sums are written to. */
+  readonly path: string;
+  /** Names of the outputs, which all have such rows. */
+  readonly values: readonly string[];
+  /** Values of a row. */
+  readonly columns: number;
+  readonly segments: readonly RowSegment[];
+}
+
+interface RowSegment {
+  /** First column of the segment. */
+  readonly first: number;
+  /** Its first columns, whose products are summed up. */
+  readonly rows: number;
+  /** All of its columns. */
+  readonly size: number;
+}
 
 /** A request to a session process, which has one reply. */
-export const sessionRequest = z.discriminatedUnion("do", [
-  z.object({
-    do: z.literal("open"),
-    key,
-    modelPath: z.string(),
-    executionProvider: z.enum(["cpu", "cuda"]),
-    threads: z.int().min(1),
-    optimize: z.boolean().describe("Whether the runtime may fuse, fold and rearrange the graph."),
-    spinning: z.boolean().optional().describe("Whether threads that wait may stay awake; they do."),
-    profilePrefix: z
-      .string()
-      .optional()
-      .describe("Path that the name of a profile starts with; none without it."),
-  }),
-  z.object({ do: z.literal("close"), key }),
-  z.object({ do: z.literal("feed"), feed, inputs: z.array(tensorData) }),
-  z.object({
-    do: z.literal("run"),
-    key,
-    feed,
-    outputs,
-    summed: z.array(z.string()).optional().describe("Outputs whose rows are summed up."),
-    mask: z
-      .custom<Uint8Array>((value) => value instanceof Uint8Array)
-      .optional()
-      .describe("Which of these rows count; all without it."),
-  }),
-  z.object({
-    do: z.literal("begin-sums"),
-    key,
-    sums: z.array(summedRows).describe("What later runs sum up."),
-  }),
-  z.object({ do: z.literal("write-sums") }),
-  z.object({
-    do: z.literal("remember-logits"),
-    reference,
-    logits: tensorData,
-    positions: z.int().min(1).describe("Rows of the logits."),
-  }),
-  z.object({
-    do: z.literal("compare-tokens"),
-    key,
-    feed,
-    reference,
-  }),
-  z.object({
-    do: z.literal("time"),
-    key,
-    feed,
-    outputs,
-    runs: z.int().min(1).describe("Runs one after the other, each timed."),
-  }),
-  z.object({ do: z.literal("measure-memory") }),
-  z.object({ do: z.literal("end-profile"), key }),
-]);
-export type SessionRequest = z.infer<typeof sessionRequest>;
+export type SessionRequest =
+  | OpenRequest
+  | ({ readonly do: "close" } & OfModel)
+  | ({ readonly do: "feed"; readonly inputs: readonly TensorData[] } & OfFeed)
+  | RunRequest
+  | ({ readonly do: "begin-sums"; readonly sums: readonly SummedRows[] } & OfModel)
+  | { readonly do: "write-sums" }
+  | RememberRequest
+  | ({ readonly do: "compare-tokens" } & OfModel & OfFeed & OfReference)
+  | TimeRequest
+  | { readonly do: "measure-memory" }
+  | ({ readonly do: "end-profile" } & OfModel);
 
 const signature = z.object({ inputs: z.array(valueSignature), outputs: z.array(valueSignature) });
 export type ModelSignature = z.infer<typeof signature>;

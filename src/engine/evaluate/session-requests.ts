@@ -6,7 +6,7 @@ import { compareRow, prepareRow, type PreparedRow, readLogitRows } from "./logit
 import { type Matrix, RowProducts } from "./row-products.ts";
 import { readPeakMemoryBytes, resetPeakMemory } from "./read-peak-memory-bytes.ts";
 import type { SessionReply, SessionRequest } from "./session-protocol.ts";
-import { elementType, rawTensorElements, type TensorData } from "./tensor-data.ts";
+import { isElementType, rawTensorElements, type TensorData } from "./tensor-data.ts";
 
 interface OpenModel {
   readonly session: InferenceSession;
@@ -129,13 +129,10 @@ function addProductsBy(session: InferenceSession) {
 }
 
 function readTensor(name: string, { type, dims, data }: Tensor): TensorData {
-  if (!ArrayBuffer.isView(data)) throw new Error(`Output "${name}" has elements of type ${type}`);
-  return {
-    name,
-    type: elementType.parse(type),
-    shape: [...dims],
-    bytes: new Uint8Array(data.buffer, data.byteOffset, data.byteLength),
-  };
+  if (!ArrayBuffer.isView(data) || !isElementType(type))
+    throw new Error(`Output "${name}" has elements of type ${type}`);
+  const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+  return { name, type, shape: [...dims], bytes };
 }
 
 /** Logits are large: the process compares them itself, rather than send them. */

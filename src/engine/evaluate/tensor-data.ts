@@ -1,4 +1,3 @@
-import { z } from "zod";
 import type { ZipEntry } from "./zip-directory.ts";
 
 /** Element types of tensors that can be compared: bytes of an element, and NumPy's name. */
@@ -17,17 +16,21 @@ export const elementTypes = {
   bool: { bytes: 1, dtype: "|b1" },
 } as const;
 
-export const elementType = z.enum(Object.keys(elementTypes) as [ElementType, ...ElementType[]]);
 export type ElementType = keyof typeof elementTypes;
 
+export const elementTypeNames = Object.keys(elementTypes) as readonly ElementType[];
+
+export function isElementType(type: string): type is ElementType {
+  return Object.hasOwn(elementTypes, type);
+}
+
 /** A tensor in a message between processes: little-endian elements in row-major order. */
-export const tensorData = z.object({
-  name: z.string(),
-  type: elementType,
-  shape: z.array(z.int().min(0)),
-  bytes: z.custom<Uint8Array>((value) => value instanceof Uint8Array),
-});
-export type TensorData = z.infer<typeof tensorData>;
+export interface TensorData {
+  name: string;
+  type: ElementType;
+  shape: number[];
+  bytes: Uint8Array;
+}
 
 /** One sample: a tensor for each input of a model. */
 export type Sample = readonly TensorData[];

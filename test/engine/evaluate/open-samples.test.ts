@@ -7,7 +7,7 @@ import { strToU8, zipSync } from "fflate";
 import { openCallerSamples } from "../../../src/engine/evaluate/open-samples.ts";
 import type { TensorSignature } from "../../../src/engine/evaluate/session-protocol.ts";
 import {
-  elementType,
+  elementTypeNames,
   elementTypes,
   tensorNumbers,
 } from "../../../src/engine/evaluate/tensor-data.ts";
@@ -107,7 +107,7 @@ for (const save of ["savez", "savez_compressed"]) {
     { skip: pythonMissing },
     async () => {
       const path = join(folder, `${save}.npz`);
-      const arrays = elementType.options.map(
+      const arrays = elementTypeNames.map(
         (type) => `"${type}": np.array([[0, 1], [1, 0]], "${elementTypes[type].dtype}")`,
       );
       await runPython(`import sys, numpy as np; np.${save}(sys.argv[1], **{${arrays.join()}})`, [
@@ -115,7 +115,7 @@ for (const save of ["savez", "savez_compressed"]) {
       ]);
       const samples = await readAll(
         path,
-        elementType.options.map((type) => input(type, [2], type)),
+        elementTypeNames.map((type) => input(type, [2], type)),
       );
       assert.equal(samples.length, 2);
       for (const { name, values } of samples[1] ?? []) assert.deepEqual(values, [1, 0], name);

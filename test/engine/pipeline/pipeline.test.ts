@@ -58,17 +58,26 @@ async function cut(
   return { directory, manifest };
 }
 
+/** A model's outputs on a sample. */
+async function runWhole(path: string, optimize: boolean) {
+  const sample = await findRunnableSample(path);
+  return { sample, whole: await runModel(path, { sample, optimize }) };
+}
+
+/** Of the models that several tests cut. */
+const runs = new Map<string, ReturnType<typeof runWhole>>();
+
 /** Runs model and pipeline on the same sample; gives both outputs. */
 async function runBoth(
   path: string,
   { directory, manifest }: Awaited<ReturnType<typeof cut>>,
   optimize: boolean,
 ) {
-  const sample = await findRunnableSample(path);
-  return {
-    whole: await runModel(path, { sample, optimize }),
-    chained: await runPipeline(directory, manifest, { sample, optimize }),
-  };
+  const key = `${path} ${optimize}`;
+  const run = runs.get(key) ?? runWhole(path, optimize);
+  runs.set(key, run);
+  const { sample, whole } = await run;
+  return { whole, chained: await runPipeline(directory, manifest, { sample, optimize }) };
 }
 
 function assertIdentical({ whole, chained }: { whole: TensorData[]; chained: TensorData[] }): void {
