@@ -165,17 +165,23 @@ function traceStarts(choices: readonly Int32Array[], steps: number): number[] {
     .toReversed();
 }
 
-/** For each end, the cheapest start in its window, from a monotone queue as the window slides. */
+/**
+ * For each end, the cheapest start in its window, from a monotone queue as the window slides.
+ * Positions that no stage before ends at are passed over, which are most of them.
+ */
 function cheapestStarts(costs: Float64Array, { earliest, latest }: StartWindows) {
   const next = new Float64Array(costs.length).fill(Infinity);
   const choice = new Int32Array(costs.length).fill(-1);
+  const first = costs.findIndex(Number.isFinite);
+  if (first === -1) return { next, choice };
   const queue = new Int32Array(costs.length);
   const queuedCost = (place: number) => at(costs, at(queue, place));
-  let [head, tail, candidate] = [0, 0, 0];
-  for (let end = 1; end < costs.length; end++) {
+  let [head, tail, candidate] = [0, 0, first];
+  for (let end = first + 1; end < costs.length; end++) {
     for (; candidate <= at(latest, end); candidate++) {
-      while (tail > head && queuedCost(tail - 1) > at(costs, candidate)) tail -= 1;
-      queue[tail++] = candidate;
+      const cost = at(costs, candidate);
+      while (tail > head && queuedCost(tail - 1) > cost) tail -= 1;
+      if (cost < Infinity) queue[tail++] = candidate;
     }
     while (head < tail && at(queue, head) < at(earliest, end)) head += 1;
     if (head === tail) continue;
