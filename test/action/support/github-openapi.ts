@@ -25,8 +25,17 @@ export interface GitHubInterface {
 
 type ValidationError = NonNullable<ReturnType<OpenAPIBackend["validateRequest"]>["errors"]>[number];
 
+/** By the root: what judges the answers of an operation takes long to build. */
+const loaded = new Map<string, Promise<GitHubInterface>>();
+
 /** Reads the document. Properties of requests that it does not know are refused, so that a misspelt one is found. */
-export async function loadGitHubInterface(apiRoot: string): Promise<GitHubInterface> {
+export function loadGitHubInterface(apiRoot: string): Promise<GitHubInterface> {
+  const known = loaded.get(apiRoot) ?? readGitHubInterface(apiRoot);
+  loaded.set(apiRoot, known);
+  return known;
+}
+
+async function readGitHubInterface(apiRoot: string): Promise<GitHubInterface> {
   const text = await readFile(join(import.meta.dirname, "github-openapi.json"), "utf8");
   const definition: Document = JSON.parse(text, (_, node: unknown) => withNull(node));
   refuseUnknownProperties(definition);
