@@ -1,7 +1,12 @@
+import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after } from "node:test";
+import { connectCluster } from "../../../src/kubernetes/connect-cluster.ts";
+import { isNotFound } from "../../../src/kubernetes/kubernetes-error.ts";
+import { until } from "../until.ts";
 import { openCluster, type Cluster } from "./cluster.ts";
 import { startControlPlane } from "./control-plane.ts";
+import { namespaces, serviceAccounts } from "./test-resources.ts";
 
 /** Names the kubeconfig of the control plane that `npm test` started for all files. */
 const sharedKubeconfigVariable = "MOS_TEST_KUBECONFIG";
@@ -22,17 +27,20 @@ export function openSharedCluster(): Promise<Cluster> {
 export async function createTestNamespace(): Promise<{ cluster: Cluster; namespace: string }> {
   const cluster = await openSharedCluster();
   const namespace = `test-${randomBytes(4).toString("hex")}`;
-  await cluster.kubectl(["create", "namespace", namespace]);
-  const flags = ["--wait=false", "--ignore-not-found"];
-  after(() => cluster.kubectl(["delete", "namespace", namespace, ...flags]));
-  await cluster.kubectl([
-    "wait",
-    "--for=create",
-    "serviceaccount/default",
-    "-n",
-    namespace,
-    "--timeout=60s",
-  ]);
+  // A process of kubectl for each call would take longer than the call.
+  const client = await connectCluster({ kubeconfig: cluster.kubeconfig }, { namespace });
+  await client.create(namespaces, { metadata: { name: namespace } });
+  after(async () => {
+    const gone = client.delete(namespaces, namespace, { propagationPolicy: "Background" });
+    await gone.catch((error: unknown) => assert(isNotFound(error), String(error)));
+    await client.close();
+  });
+  await until("the namespace has its service account", () =>
+    client.get(serviceAccounts, "default").then(
+      () => true,
+      () => false,
+    ),
+  );
   return { cluster, namespace };
 }
 
