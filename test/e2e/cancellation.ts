@@ -38,6 +38,7 @@ export async function testCancellation(
     name: string,
     cancel: (id: string) => Promise<unknown>,
   ) => {
+    await begin(name, "gpu");
     await untilField(`cpj/${name}`, ".status.status", "Optimizing");
     const id = await readJobId(name);
     assert.notDeepEqual(await workerProcesses(id), []);
@@ -46,7 +47,6 @@ export async function testCancellation(
 
   await begin("no-node", "many-gpus");
   await begin("no-image", "no-image");
-  for (const name of ["posted", "patched", "deleted"]) await begin(name, "gpu");
 
   await step("a running job that is cancelled over REST", (t) =>
     whileRunning(t, "posted", cancelOverRest),

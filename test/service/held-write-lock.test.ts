@@ -2,9 +2,13 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import test, { type TestContext } from "node:test";
 import { problem } from "../../src/contract/errors.ts";
 import { startRunningService } from "../support/running-service.ts";
+
+/** Between rounds of reads. */
+const pauseMs = 50;
 
 const holder = `
   const { DatabaseSync } = require("node:sqlite");
@@ -46,6 +50,7 @@ test("while another process holds the write lock, the service reads, and its wri
     for (const path of ["/jobs", `/batches/${id}`, "/../healthz", "/../readyz"]) {
       assert.equal((await fetch(`${baseUrl}${path}`, { headers })).status, 200, path);
     }
+    await delay(pauseMs);
   }
   assert.ok(rounds > 1, "reads waited for the write");
   const answer = await refused;
