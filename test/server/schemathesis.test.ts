@@ -21,11 +21,11 @@ interface Endpoints {
   readonly operations?: readonly string[];
   /** More of the configuration. */
   readonly settings?: string;
-  /** By default all checks, with 30 examples of each operation, in all phases. */
+  /** By default all checks, with 20 examples of each operation, in all phases. */
   readonly checks?: readonly string[];
 }
 
-const allChecks = ["--checks", "all", "-n", "30"];
+const allChecks = ["--checks", "all", "-n", "20"];
 
 /** Runs schemathesis in a folder of its own, where it leaves its cache. */
 async function assertNoFindings(

@@ -6,12 +6,12 @@ import { startInstallation } from "./installation.ts";
 import { printedLines } from "./printed-lines.ts";
 import { startPrintingWorker } from "./printing-worker.ts";
 
-const count = 100;
+const count = 40;
 const linesBeforeStop = 20;
 /** Too short for some workers to deliver their last lines before the service is back. */
 const graceSeconds = 3;
 
-/** Evicts the pods of a hundred jobs while the service is replaced. */
+/** Evicts the pods of many jobs while the service is replaced. */
 export async function testDrain(t: TestContext, controlPlane: ControlPlane): Promise<void> {
   // Pods that wait since earlier tests would be scheduled to this node, which runs only its namespace's.
   await controlPlane.kubectl(["delete", "jobs", "--all", "--all-namespaces"]);

@@ -288,10 +288,8 @@ test("an hour without operator and service fails no job and duplicates none", op
   testOutage(t, await controlPlane()),
 );
 
-test(
-  "a drain of node and service with a hundred jobs loses no line in silence",
-  options,
-  async (t) => testDrain(t, await controlPlane()),
+test("a drain of node and service with forty jobs loses no line in silence", options, async (t) =>
+  testDrain(t, await controlPlane()),
 );
 
 test("definitions that are deleted in mid-job go, with its processes", options, async (t) => {
