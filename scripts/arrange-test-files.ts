@@ -6,6 +6,39 @@ const waitingFiles = [
   "test/operator/lifecycle.test.ts",
 ];
 
+/**
+ * Folders whose files share a process, by its name: to load what they test takes longer than most of
+ * their tests. They have no hooks besides those of a test, and leave nothing that another would see.
+ */
+const sharedFolders: Readonly<Record<string, readonly string[]>> = {
+  server: ["test/server"],
+  records: ["test/records"],
+  parts: [
+    "test/auth",
+    "test/client",
+    "test/contract",
+    "test/github-app",
+    "test/limits",
+    "test/operator/compression-job/decide",
+    "test/report",
+  ],
+};
+
+/** Files of these folders that start servers, have hooks or measure their process. */
+const ownProcess = [
+  "test/records/postgres-schema.test.ts",
+  "test/records/postgres.test.ts",
+  "test/records/replicas.test.ts",
+  "test/server/bind-health.test.ts",
+  "test/server/body-memory.test.ts",
+  "test/server/dry-run.test.ts",
+  "test/server/gates.test.ts",
+  "test/server/language-model.test.ts",
+  "test/server/postgres.test.ts",
+  "test/server/schemathesis.test.ts",
+  "test/server/single-sign-on.test.ts",
+];
+
 /** Seconds of the others that take longest, as `npm test` prints them at its end. */
 const seconds: Readonly<Record<string, number>> = {
   "test/server/schemathesis.test.ts": 110,
@@ -19,24 +52,37 @@ const seconds: Readonly<Record<string, number>> = {
   "test/charts/upgrade-page.test.ts": 47,
 };
 
+interface ArrangedFiles {
+  readonly waiting: readonly string[];
+  /** Files that share a process, by its name. */
+  readonly shared: ReadonlyMap<string, readonly string[]>;
+  readonly others: readonly string[];
+}
+
 /**
- * The files that mostly wait, and the others, the longest first, so that the run does not end with
- * one long file that has the machine to itself.
+ * The files that mostly wait, those that share a process, and the others, the longest first, so that
+ * the run does not end with one long file that has the machine to itself.
  * @throws Error where a file of the tables is not there
  */
-export function arrangeTestFiles(files: readonly string[]): {
-  readonly waiting: readonly string[];
-  readonly others: readonly string[];
-} {
-  const missing = [...waitingFiles, ...Object.keys(seconds)].filter(
-    (file) => !files.includes(file),
-  );
+export function arrangeTestFiles(files: readonly string[]): ArrangedFiles {
+  const named = [...waitingFiles, ...ownProcess, ...Object.keys(seconds)];
+  const missing = named.filter((file) => !files.includes(file));
   if (missing.length > 0) {
     throw new Error(`No test file, though ${import.meta.filename} names it: ${missing.join(", ")}`);
   }
-  const others = files.filter((file) => !waitingFiles.includes(file));
+  const shared = new Map<string, readonly string[]>();
+  let others = files.filter((file) => !waitingFiles.includes(file));
+  for (const [name, folders] of Object.entries(sharedFolders)) {
+    const members = others.filter(
+      (file) =>
+        folders.some((folder) => file.startsWith(`${folder}/`)) && !ownProcess.includes(file),
+    );
+    shared.set(name, members);
+    others = others.filter((file) => !members.includes(file));
+  }
   return {
     waiting: waitingFiles,
+    shared,
     others: others.toSorted((one, other) => (seconds[other] ?? 0) - (seconds[one] ?? 0)),
   };
 }

@@ -1,10 +1,10 @@
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { glob, readFile } from "node:fs/promises";
-import { join, relative, resolve } from "node:path";
+import { glob, mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join, relative, resolve } from "node:path";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { announcePreparation } from "./announce-preparation.ts";
 import { arrangeTestFiles } from "./arrange-test-files.ts";
 import { buildDashboard } from "./build-dashboard.ts";
@@ -37,8 +37,10 @@ async function runTests(patterns: readonly string[]): Promise<void> {
       `\n${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`,
     );
   });
-  const { waiting, others } = runsAll ? arrangeTestFiles(files) : { waiting: [], others: files };
-  const streams = [run({ files: [...others], concurrency: filesAtOnce })];
+  const byThemselves = { waiting: [], shared: new Map<string, readonly string[]>(), others: files };
+  const { waiting, shared, others } = runsAll ? arrangeTestFiles(files) : byThemselves;
+  const together = await Promise.all([...shared].map(writeSharedFile));
+  const streams = [run({ files: [...together, ...others], concurrency: filesAtOnce })];
   if (waiting.length > 0) streams.push(run({ files: [...waiting], concurrency: 1 }));
   const running = new Set<string>();
   const watchdog = setTimeout(() => {
@@ -76,6 +78,18 @@ async function runTests(patterns: readonly string[]): Promise<void> {
   process.exitCode = counts.failed > 0 || nothingRan ? 1 : 0;
 }
 
+/** Writes a file that has the tests of several, for one process. @returns its path */
+async function writeSharedFile([name, files]: readonly [
+  string,
+  readonly string[],
+]): Promise<string> {
+  const path = join("build", "tests", `${name}.mjs`);
+  await mkdir(dirname(path), { recursive: true });
+  const lines = files.map((file) => `import ${JSON.stringify(pathToFileURL(file).href)};\n`);
+  await writeFile(path, lines.join(""));
+  return path;
+}
+
 /** The files whose tests took longest, a line each. */
 function describeSlowest(secondsByFile: ReadonlyMap<string, number>): string {
   const slowest = [...secondsByFile].toSorted(([, one], [, other]) => other - one);
@@ -96,9 +110,11 @@ async function prepareRequirements(files: readonly string[]): Promise<void> {
   for (const requirement of needed) {
     await prepare(requirement.title, () => prepareRequirement(requirement));
   }
-  // Files that find no page would build it at the same time, each into the folder of all.
-  if (isNamed("open-dashboard.ts")) await prepare("The dashboard", buildDashboard);
-  if (isNamed("shared-cluster.ts")) await prepare("A shared cluster", startSharedCluster);
+  await Promise.all([
+    // Files that find no page would build it at the same time, each into the folder of all.
+    isNamed("open-dashboard.ts") && prepare("The dashboard", buildDashboard),
+    isNamed("shared-cluster.ts") && prepare("A shared cluster", startSharedCluster),
+  ]);
 }
 
 /** In CI a part that cannot be prepared is an error; elsewhere the tests that need it say so and skip. */
